@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Every library we use, found once; all of them are Debian's packages (scripts/packages lists them).
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+pkg_check_modules(LIBEVENT REQUIRED IMPORTED_TARGET libevent libevent_core)
+find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
+find_path(NLOHMANN_JSON_INCLUDE_DIR nlohmann/json.hpp REQUIRED)
+if(PARC_EXTRAS)
+  find_package(Boost 1.74 REQUIRED COMPONENTS unit_test_framework)
+  pkg_check_modules(SMARTCOLS REQUIRED IMPORTED_TARGET smartcols)
+  pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd)
+endif()
