@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Errors are one value that travels up: a code that a program can test and a sentence for a person. Each level may
-// put what it tried in front, so that the end prints one sentence: "cannot start parcd: cannot listen on port 7272:
-// address already in use; stop the other parcd or choose --port".
+// Errors are one value that travels up: a code that a program can test and a sentence for a person. Each
+// level may put what it tried in front, so that the end prints one sentence: "cannot start parcd: cannot
+// listen on port 7272: address already in use; stop the other parcd or choose --port".
 #pragma once
 
 #include <boost/outcome/basic_result.hpp>
 #include <boost/outcome/policy/terminate.hpp>
-#include <boost/outcome/try.hpp>
 #include <boost/outcome/success_failure.hpp>
+#include <boost/outcome/try.hpp>
 #include <cstring>
 #include <fmt/format.h>
 #include <string>
@@ -26,8 +26,8 @@ struct Error {
   }
 };
 
-template <class T>
-using Result = boost::outcome_v2::basic_result<T, Error, boost::outcome_v2::policy::terminate>;
+template <class T> using Result =
+    boost::outcome_v2::basic_result<T, Error, boost::outcome_v2::policy::terminate>;
 using boost::outcome_v2::success;
 
 template <class... Args> Error error(int code, fmt::format_string<Args...> format, Args&&... args) {
@@ -42,6 +42,6 @@ template <class... Args> Error system_error(fmt::format_string<Args...> format, 
 
 } // namespace parc
 
-// PARC_TRY(name, EXPR): returns the error of EXPR from the enclosing function, or declares `name` as its value.
-// PARC_TRY(EXPR): the same where the value is void.
+// PARC_TRY(name, EXPR): returns the error of EXPR from the enclosing function, or declares `name` as its
+// value. PARC_TRY(EXPR): the same where the value is void.
 #define PARC_TRY(...) BOOST_OUTCOME_TRY(__VA_ARGS__)

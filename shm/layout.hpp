@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What lies in the control segment between a program and its kernel, and what goes over the two pipes beside
+// it: plain structures of fixed size, no behaviour. The program's view of them is client/, the kernel's,
+// which trusts nothing, is daemon/session*.
+//
+//   control segment:  ControlHeader | Request ring[request_slots] | Operation table[read_slots + write_slots]
+//
+// Beside each field: who writes it (P the program, K the kernel), and the memory order that makes it safe. No
+// lock lives here; a side that dies in the middle of anything leaves nothing held.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace parc::shm {
+
+inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
+inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t request_slots = 1024; // a power of two
+inline constexpr std::uint32_t read_slots = 1024;
+inline constexpr std::uint32_t write_slots = 1024;
+inline constexpr std::uint32_t operation_slots = read_slots + write_slots;
+inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
+inline constexpr std::uint32_t max_pieces = 1024; // of one message
+inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
+
+// An operation's id: its slot in the low 12 bits, its generation above. Reads have the slots below
+// read_slots, writes and everything else the kernel answers have those from there on. Generations start at 1,
+// so no id is 0.
+inline constexpr unsigned slot_bits = 12;
+inline constexpr std::uint64_t slot_of(std::uint64_t id) {
+  return id & ((1u << slot_bits) - 1);
+}
+inline constexpr std::uint64_t generation_of(std::uint64_t id) {
+  return id >> slot_bits;
+}
+static_assert(operation_slots <= 1u << slot_bits);
+
+enum class RequestKind : std::uint8_t {
+  none = 0,
+  read,      // peer, tag, context, memory, flags
+  write,     // peer, tag, context, memory, flags
+  probe,     // peer, tag, context, flags; answered in a read slot without data
+  cancel,    // id of the operation to give up
+  hand_over, // id of a write; memory is where its bytes from `extra` to its end lie from here on
+  map,       // address, length, extra = shmid: the kernel attaches the segment and answers in slot `id`
+  unmap, // address: the program has no operation there; answered in slot `id` when the kernel has detached
+  abort, // extra = exit status for the whole job
+  leave, // a clean departure: what was accepted is delivered
+};
+
+inline constexpr std::uint8_t flag_from_end = 1; // read, write: as PARC_FROM_END
+inline constexpr std::uint8_t flag_no_wait = 2;  // probe: answer at once, source -1 when nothing matches
+
+// Memory of a request: `pieces` == 0 means [address, address + length) in the program's addresses; otherwise
+// address names an array of `pieces` Piece in shared memory, whose lengths add up to `length`.
+struct Piece {
+  std::uint64_t address;
+  std::uint64_t length;
+};
+static_assert(sizeof(Piece) == 16);
+
+// Written by P before it publishes ControlHeader::request_tail (release); K copies it out after reading the
+// tail (acquire) and reads every field of the copy once.
+struct Request {
+  RequestKind kind;
+  std::uint8_t flags;
+  std::uint16_t pieces;
+  std::uint32_t context;
+  std::uint64_t id;
+  std::int32_t peer;
+  std::int32_t tag;
+  std::uint64_t address;
+  std::uint64_t length;
+  std::uint64_t extra;
+  std::uint64_t reserved[2];
+};
+static_assert(sizeof(Request) == 64);
+
+enum class Phase : std::uint64_t {
+  idle = 0, // P: the slot is free
+  pending,  // P: the request is in the ring or with the kernel
+  begun,    // K: a read's envelope has arrived: source, tag, context and total are valid
+  done,     // K: finished; error and everything else are valid and K writes no more
+};
+
+// One operation. P writes all of it before the request (published by the ring's release); from then on only K
+// writes, until it stores Phase::done. Reading: load state with acquire; fields that a phase makes valid are
+// then plain relaxed loads. front and back are K's release stores, so that a reader that sees a count also
+// sees the bytes it counts.
+struct alignas(64) Operation {
+  std::atomic<std::uint64_t> state; // generation << 8 | Phase
+  std::atomic<std::uint64_t> front; // bytes in place (read) or acknowledged (write) from the message's start
+  std::atomic<std::uint64_t> back;  // the same from its end
+  std::atomic<std::uint64_t> total; // length of the message as sent
+  std::atomic<std::int32_t> source; // of the message (reads, probes)
+  std::atomic<std::int32_t> tag;
+  std::atomic<std::uint32_t> context;
+  std::atomic<std::int32_t> error;   // PARC_OK or PARC_E*
+  std::atomic<std::uint64_t> handed; // K: generation whose hand-over is confirmed (release)
+  std::uint64_t reserved;
+};
+static_assert(sizeof(Operation) == 64);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+inline constexpr std::uint64_t state_word(std::uint64_t generation, Phase phase) {
+  return generation << 8 | static_cast<std::uint64_t>(phase);
+}
+inline constexpr Phase phase_of(std::uint64_t state) {
+  return static_cast<Phase>(state & 0xff);
+}
+
+struct ControlHeader {
+  // P writes these once; version last, with release, when everything else is in place.
+  std::uint64_t magic;
+  std::atomic<std::uint32_t> version;
+  std::uint32_t request_slots;
+  std::uint32_t read_slots;
+  std::uint32_t write_slots;
+  std::uint64_t segment_bytes;
+
+  // P's line. tail: release after filling requests. asleep and spinning: see doorbell.hpp.
+  alignas(64) std::atomic<std::uint64_t> request_tail;
+  std::atomic<std::uint32_t> program_asleep; // seq_cst: somebody sleeps on the kernel's pipe
+  std::atomic<std::uint32_t>
+      program_spinning; // relaxed: threads that poll; the kernel polls only while this is not 0
+
+  // K's line.
+  alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out
+  std::atomic<std::uint64_t> completions;   // release; +1 per operation that finished or was handed over
+  std::atomic<std::uint32_t> kernel_asleep; // seq_cst: ring its pipe after publishing
+};
+static_assert(offsetof(ControlHeader, request_tail) == 64);
+static_assert(offsetof(ControlHeader, request_head) == 128);
+
+struct Control {
+  ControlHeader header;
+  alignas(64) Request requests[request_slots];
+  Operation operations[operation_slots];
+};
+static_assert(offsetof(Control, requests) == 192);
+
+// ---- The pipes
+// ------------------------------------------------------------------------------------------------- The first
+// message each way; after them, every 8 bytes are a doorbell whose value means nothing.
+
+inline constexpr std::uint64_t attach_magic = 0x6863747463726170; // "parcttch"
+
+struct Attach { // program to kernel
+  std::uint64_t magic;
+  std::uint32_t version; // layout_version of the library
+  std::int32_t shmid;    // of the control segment, already marked for removal
+  std::uint64_t bytes;
+  std::int32_t pid;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(Attach) == 32);
+
+struct Welcome { // kernel to program
+  std::uint64_t magic;
+  std::uint32_t version; // layout_version of the kernel
+  std::int32_t error;    // PARC_OK, or PARC_EVERSION and the like; nothing else is valid then
+  std::uint64_t job;
+  std::int32_t rank;
+  std::int32_t size;
+  std::int32_t kernel_pid;
+  std::uint32_t
+      copy_ns_per_kib; // what a memcpy costs here: how long a wait for a write may wait instead of copying
+  char host[64];       // name of this host, zero terminated
+};
+static_assert(sizeof(Welcome) == 104);
+
+// How a spawned program learns of its pipes and its job: "READ,WRITE", and runs of hosts in rank order:
+// "a:2,b:2".
+inline constexpr const char* env_pipes = "PARC_PIPES";
+inline constexpr const char* env_hosts = "PARC_HOSTS";
+
+// Keys of our segments: this prefix, then 24 bits that the creator draws. `parc clean` finds leftovers by it.
+inline constexpr std::uint32_t key_prefix = 0x70u << 24; // 'p'
+inline constexpr std::uint32_t key_mask = 0xffu << 24;
+
+} // namespace parc::shm
