@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finding and checking the runtime directory. The checks are made on an open descriptor, never following a
+// link in the last component: /tmp is shared, and another user may have put something there first.
+#include "system/runtime_dir.hpp"
+
+#include "system/fd.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
+#include <vector>
+
+namespace parc {
+namespace {
+
+// The directories to make, outermost first; the last is the runtime directory.
+using Candidate = std::vector<std::string>;
+
+std::string_view environment(const char* variable) {
+  const char* value = secure_getenv(variable);
+  return value ? value : std::string_view{};
+}
+
+bool is_own_directory(std::string_view path) {
+  struct stat status {};
+  return stat(std::string(path).c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid();
+}
+
+// "job-ID" inside a batch job, else empty. Identifiers hold dots and brackets ("12[3].server"); what a path
+// should not hold becomes an underscore.
+std::string batch_job() {
+  for (const char* variable : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
+    const std::string_view id = environment(variable);
+    if (id.empty()) continue;
+    std::string name = "job-";
+    for (const char c : id.substr(0, 64)) {
+      const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         c == '.' || c == '-' || c == '_';
+      name += plain ? c : '_';
+    }
+    return name;
+  }
+  return {};
+}
+
+// A chosen directory keeps its meaning when the process changes its working directory.
+Candidate chosen_directory(std::string_view path) {
+  std::error_code failure; // only where the working directory is gone: then the path stays as it was given
+  auto absolute = std::filesystem::absolute(path, failure).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return {failure ? std::string(path) : absolute};
+}
+
+Candidate resolve(std::string_view flag) {
+  if (!flag.empty()) return chosen_directory(flag);
+  if (const auto chosen = environment("PARC_RUNTIME_DIR"); !chosen.empty()) return chosen_directory(chosen);
+  const auto session = environment("XDG_RUNTIME_DIR");
+  Candidate candidate;
+  if (session.starts_with('/') && is_own_directory(session))
+    candidate.push_back(fmt::format("{}/parc", session));
+  else
+    candidate.push_back(fmt::format("/tmp/parc-{}", geteuid()));
+  if (const auto job = batch_job(); !job.empty()) candidate.push_back(candidate.back() + "/" + job);
+  return candidate;
+}
+
+// File systems that other hosts see too: sockets, locks and shared mappings do not work there as they must.
+const char* network_file_system(unsigned long magic) {
+  switch (magic) {
+  case 0x6969: return "NFS";
+  case 0x517B:
+  case 0xFE534D42:
+  case 0xFF534D42: return "SMB";
+  case 0x5346414F:
+  case 0x6B414653: return "AFS";
+  case 0x73757245: return "Coda";
+  case 0x0BD00BD0: return "Lustre";
+  case 0x47504653: return "GPFS";
+  case 0x00C36400: return "Ceph";
+  case 0x19830326: return "BeeGFS";
+  case 0x7461636F: return "OCFS2";
+  case 0x01161970: return "GFS2";
+  case 0xAAD7AAEA: return "PanFS";
+  case 0x20030528: return "OrangeFS";
+  case 0x01021997: return "9P";
+  default: return nullptr;
+  }
+}
+
+Result<void> check_directory(const std::string& path) {
+  const Fd dir(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!dir) {
+    if (errno == ENOTDIR || errno == ELOOP)
+      return error(ENOTDIR,
+                   "runtime directory {} is a file or a symbolic link, not a directory; "
+                   "remove it or choose another with --runtime-dir",
+                   path);
+    if (errno == EACCES)
+      return error(EACCES, "runtime directory {} belongs to somebody else; choose another with --runtime-dir",
+                   path);
+    return system_error("cannot open runtime directory {}", path);
+  }
+  struct stat status {};
+  struct statfs file_system {};
+  if (fstat(dir.get(), &status) != 0 || fstatfs(dir.get(), &file_system) != 0)
+    return system_error("cannot examine runtime directory {}", path);
+  if (status.st_uid != geteuid())
+    return error(
+        EPERM,
+        "runtime directory {} belongs to user {}, not to us (user {}); choose another with --runtime-dir",
+        path, status.st_uid, geteuid());
+  if ((status.st_mode & 0777) != 0700)
+    return error(EPERM,
+                 "runtime directory {} has mode {:04o}, and must have 0700 so that nobody else reaches it; "
+                 "correct it with: chmod 700 {}",
+                 path, status.st_mode & 0777, path);
+  if (const char* kind = network_file_system(static_cast<unsigned long>(file_system.f_type)))
+    return error(EXDEV,
+                 "runtime directory {} lies on a network file system ({}), which other hosts see too; "
+                 "choose a local one with --runtime-dir, such as /tmp/parc-{}",
+                 path, kind, geteuid());
+  return success();
+}
+
+Result<void> check_length(const std::string& socket) {
+  constexpr std::size_t limit = sizeof(sockaddr_un::sun_path) - 1;
+  if (socket.size() <= limit) return success();
+  return error(ENAMETOOLONG,
+               "{} is {} bytes long, and a socket's path may have {}; choose a shorter --runtime-dir", socket,
+               socket.size(), limit);
+}
+
+} // namespace
+
+Result<RuntimeDir> make_runtime_dir(std::string_view flag) {
+  const Candidate candidate = resolve(flag);
+  RuntimeDir dir(candidate.back());
+  PARC_TRY(check_length(dir.socket()));
+  for (const auto& path : candidate) {
+    if (mkdir(path.c_str(), 0700) == 0)
+      (void)chmod(path.c_str(), 0700); // whatever the umask took away
+    else if (errno != EEXIST)
+      return system_error("cannot make runtime directory {}", path);
+    PARC_TRY(check_directory(path));
+  }
+  return dir;
+}
+
+Result<RuntimeDir> find_runtime_dir(std::string_view flag) {
+  RuntimeDir dir(resolve(flag).back());
+  PARC_TRY(check_length(dir.socket()));
+  struct stat status {};
+  if (lstat(dir.path().c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR))
+    return error(ENOENT, "no parcd runs here (no runtime directory {}): start it with parcd --detach",
+                 dir.path());
+  PARC_TRY(check_directory(dir.path()));
+  return dir;
+}
+
+Result<std::optional<pid_t>> running_kernel(const RuntimeDir& dir) {
+  const Fd file(open(dir.lock().c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) {
+    if (errno == ENOENT) return std::optional<pid_t>{};
+    return system_error("cannot open {}", dir.lock());
+  }
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (fcntl(file.get(), F_GETLK, &lock) != 0)
+    return system_error("cannot ask for the lock of {}", dir.lock());
+  if (lock.l_type == F_UNLCK) return std::optional<pid_t>{};
+  return std::optional<pid_t>{lock.l_pid};
+}
+
+} // namespace parc

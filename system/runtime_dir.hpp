@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The runtime directory: where a kernel and the programs and tools of its host meet. Both sides find it by
+// the same rules, in this order:
+//   1. --runtime-dir                 taken as it is
+//   2. PARC_RUNTIME_DIR              taken as it is
+//   3. $XDG_RUNTIME_DIR/parc         if XDG_RUNTIME_DIR is a directory of ours
+//   4. /tmp/parc-UID
+// In 3 and 4, inside a batch job, a subdirectory job-ID of it, so that jobs that share a host do not share a
+// kernel. Invariant: a RuntimeDir has been checked: a directory of ours, mode 0700, on a local file system,
+// with a path short enough for a socket in it.
+#pragma once
+
+#include "system/error.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+
+namespace parc {
+
+class RuntimeDir {
+public:
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string lock() const { return path_ + "/lock"; }
+  [[nodiscard]] std::string socket() const { return path_ + "/kernel.sock"; }
+  [[nodiscard]] std::string counters() const { return path_ + "/counters"; }
+  [[nodiscard]] std::string pid_file() const { return path_ + "/kernel.pid"; }
+
+private:
+  friend Result<RuntimeDir> make_runtime_dir(std::string_view flag);
+  friend Result<RuntimeDir> find_runtime_dir(std::string_view flag);
+  explicit RuntimeDir(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// For parcd: makes what is missing of the last two components, then checks. `flag` is --runtime-dir or empty.
+[[nodiscard]] Result<RuntimeDir> make_runtime_dir(std::string_view flag = {});
+
+// For programs and tools: makes nothing. A missing directory means that no kernel runs.
+[[nodiscard]] Result<RuntimeDir> find_runtime_dir(std::string_view flag = {});
+
+// The process that holds the directory's lock: a kernel that lives. Disturbs nothing and may be asked by
+// anybody who may read the directory.
+[[nodiscard]] Result<std::optional<pid_t>> running_kernel(const RuntimeDir& dir);
+
+} // namespace parc
