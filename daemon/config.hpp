@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The settings of a kernel, and the one table that makes its flags, its keys in parcd.toml, its PARC_*
+// variables, its help and what `parcd -T` prints. A later layer wins: built-in defaults,
+// /etc/parc/parcd.toml, $XDG_CONFIG_HOME/parc/parcd.toml, environment, flags. Invariant: a Config that load()
+// or read_command_line() returned is complete (no default is left to be looked up) and its settings agree
+// with each other.
+#pragma once
+
+#include "system/error.hpp"
+#include "system/scheduling.hpp"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parc::daemon {
+
+inline constexpr std::uint16_t default_port = 7272;
+inline constexpr std::size_t option_count = 15;
+
+struct PortRange {
+  std::uint16_t first = default_port;
+  std::uint16_t last = default_port; // both 0: any that is free
+  bool operator==(const PortRange&) const = default;
+};
+
+struct HostAddress {
+  std::string address; // numeric, or a name that is resolved when it is needed
+  std::uint16_t port = default_port;
+  bool operator==(const HostAddress&) const = default;
+};
+
+struct Config {
+  std::string name; // of this host, as others call it
+  PortRange port;
+  std::vector<std::string> listen{"127.0.0.1", "::1"}; // numeric addresses
+  std::string advertise;                               // address told to other hosts; empty: the link's own
+  std::string encryption;                              // "none" in so many words, or empty
+  std::string key_file;
+  std::string runtime_dir; // as chosen; empty: by the rules of system/runtime_dir.hpp
+  RealtimePolicy realtime = RealtimePolicy::Auto;
+  std::uint32_t fragment_size = 4096;
+  std::uint32_t send_buffer = 0; // of sockets, in bytes; 0: the system's
+  std::uint32_t receive_buffer = 0;
+  std::uint64_t pool = 64 << 20; // bytes for messages that nobody has posted a read for
+  std::uint32_t spin_us = 50;
+  std::uint32_t connect_timeout_s = 5;
+  std::string log_level = "info";
+  std::map<std::string, HostAddress> hosts; // [hosts]; other names are resolved
+
+  // Where each setting came from, by its place in options(): "default", "/etc/parc/parcd.toml:3",
+  // "PARC_PORT",
+  // "--port".
+  std::array<std::string, option_count> origin;
+};
+
+// How a setting is written in TOML.
+enum class Form { Number, Text, List };
+
+struct Option {
+  std::string_view key; // in parcd.toml; the flag is --key with hyphens, the variable PARC_KEY in capitals
+  std::string_view placeholder; // in the help
+  std::string_view help;
+  Form form;
+  bool in_file; // false: flag and environment only
+  Result<void> (*set)(Config&, std::string_view text);
+  std::vector<std::string> (*get)(const Config&);
+
+  [[nodiscard]] std::string flag() const;
+  [[nodiscard]] std::string variable() const;
+};
+
+// In the order of the help. The table is the only place that knows them all.
+[[nodiscard]] std::span<const Option, option_count> options();
+
+struct CommandLine {
+  Config config;
+  bool detach = false;
+  bool check = false;                // -t: answer whether the configuration is right
+  bool print = false;                // -T: print the effective settings
+  std::optional<std::string> answer; // --help, --version: print this and do nothing else
+};
+
+// The whole way from the arguments to checked settings; call it again to reload. An error of code EINVAL is a
+// misuse of the command line (exit status 2), any other a bad configuration (1).
+[[nodiscard]] Result<CommandLine> read_command_line(int argc, const char* const* argv);
+
+// The layers below the flags. With `file`, that file stands for both configuration files and must exist.
+[[nodiscard]] Result<Config> load(const std::string& file = {});
+
+// Fills in what depends on the host, then checks the relations among the settings.
+[[nodiscard]] Result<void> complete(Config& config);
+
+// The effective settings as TOML that load() reads back, each with where it came from.
+[[nodiscard]] std::string to_toml(const Config& config);
+
+// "address", "address:port", "[v6]:port" or a bare IPv6 address.
+[[nodiscard]] Result<HostAddress> parse_host_address(std::string_view text);
+
+// Puts the settings of one file over those of `config`.
+[[nodiscard]] Result<void> read_config_file(Config& config, const std::string& path);
+
+} // namespace parc::daemon

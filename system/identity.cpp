@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The facts behind system/identity.hpp, each asked from the operating system at every call.
+#include "system/identity.hpp"
+
+#include "system/fd.hpp"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace parc {
+namespace {
+
+Result<std::string> home_directory() {
+  if (const char* home = secure_getenv("HOME"); home && home[0] == '/') return std::string(home);
+  std::vector<char> buffer(16384);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found &&
+      found->pw_dir[0] == '/')
+    return std::string(found->pw_dir);
+  return error(ENOENT, "user {} has no home directory; set HOME", geteuid());
+}
+
+Result<std::string> user_dir(const char* variable, std::string_view below_home) {
+  // The XDG rules: a relative path is to be ignored.
+  if (const char* chosen = secure_getenv(variable); chosen && chosen[0] == '/') return std::string(chosen);
+  PARC_TRY(home, home_directory());
+  return home + std::string(below_home);
+}
+
+} // namespace
+
+std::string short_host_name() {
+  std::array<char, 256> buffer{};
+  if (gethostname(buffer.data(), buffer.size() - 1) != 0 || buffer[0] == '\0') return "localhost";
+  const std::string_view full(buffer.data());
+  return std::string(full.substr(0, full.find('.')));
+}
+
+void fill_random(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = getrandom(bytes.data(), bytes.size(), 0);
+    if (got > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(got));
+    } else if (errno != EINTR) {
+      std::perror("parc: cannot draw a random number");
+      std::abort();
+    }
+  }
+}
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  fill_random(std::as_writable_bytes(std::span(&number, 1)));
+  return number;
+}
+
+Result<std::string> user_config_dir() {
+  return user_dir("XDG_CONFIG_HOME", "/.config");
+}
+Result<std::string> user_state_dir() {
+  return user_dir("XDG_STATE_HOME", "/.local/state");
+}
+
+Result<void> make_directories(const std::string& path) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      // A parent that is there but may not be written answers EROFS or EACCES; only its absence matters.
+      struct stat status {};
+      if (stat(part.c_str(), &status) != 0)
+        return error(errno, "cannot make directory {}: {}", part, strerror(errno));
+    }
+    if (end == std::string::npos) return success();
+  }
+}
+
+std::uint64_t process_start_time(pid_t pid) {
+  const Fd file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return 0;
+  std::array<char, 1024> buffer{};
+  const ssize_t got = read(file.get(), buffer.data(), buffer.size());
+  if (got <= 0) return 0;
+  // proc(5): the name (field 2) may hold anything, also blanks and parentheses; the start time is field 22.
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+  std::size_t at = text.rfind(')');
+  for (int field = 3; field <= 22 && at != std::string_view::npos; ++field) at = text.find(' ', at + 1);
+  if (at == std::string_view::npos) return 0;
+  std::uint64_t ticks = 0;
+  std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
+  return ticks;
+}
+
+} // namespace parc

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who and where this process is: the host's name, unpredictable numbers, the user's directories, the start
+// times that tell a process from a later one with the same number.
+#pragma once
+
+#include "system/error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <sys/types.h>
+
+namespace parc {
+
+// gethostname up to the first dot: the name that other hosts use in --hosts and [hosts].
+[[nodiscard]] std::string short_host_name();
+
+// From the system's generator. Does not block after boot and cannot fail on a Linux that parc supports; ends
+// the process where it does, because a key or an identity that can be guessed must not exist.
+void fill_random(std::span<std::byte> bytes);
+[[nodiscard]] std::uint64_t random_number();
+
+// $XDG_CONFIG_HOME or ~/.config; $XDG_STATE_HOME or ~/.local/state. Made by nobody here; the error says that
+// the user has no home directory.
+[[nodiscard]] Result<std::string> user_config_dir();
+[[nodiscard]] Result<std::string> user_state_dir();
+
+// mkdir -p with mode 0700 for what is missing.
+[[nodiscard]] Result<void> make_directories(const std::string& path);
+
+// When a process started, in clock ticks since boot; 0 when there is no such process.
+[[nodiscard]] std::uint64_t process_start_time(pid_t pid);
+
+} // namespace parc
