@@ -2,9 +2,9 @@
 /*
  * parc: messages that move while the program computes.
  *
- * A program opens one context, starts reads and writes, computes, and waits. The kernel process of this host (parcd)
- * moves the data meanwhile; there is no progress call. The three calls that matter, in the order of the paper
- * (Strumpfen 1994, section 3.2.2, implementation I.3):
+ * A program opens one context, starts reads and writes, computes, and waits. The kernel process of this host
+ * (parcd) moves the data meanwhile; there is no progress call. The three calls that matter, in the order of
+ * the paper (Strumpfen 1994, section 3.2.2, implementation I.3):
  *
  *     parc_op rid = parc_initread(p, peer, tag, ghost, bytes);
  *     parc_op wid = parc_initwrite(p, peer, tag, border, bytes);
@@ -13,13 +13,13 @@
  *     parc_wait(p, rid, NULL);
  *
  * Results: every call returns PARC_OK (0) or a positive result on success and a negative PARC_E* on failure.
- * parc_error_string() turns it into a sentence; parc_error_detail() has the sentence of this thread's last failure with
- * names and numbers in it.
+ * parc_error_string() turns it into a sentence; parc_error_detail() has the sentence of this thread's last
+ * failure with names and numbers in it.
  *
- * Threads: all calls may be made from any thread at any time, on one context, unless a call says otherwise. Two threads
- * must not wait for the same operation.
- * Signals: parc_test, parc_clock and parc_error_string may be called from a signal handler; no other call may, except
- * where noted. A call that blocks goes on after a handler has run (SA_RESTART behaviour).
+ * Threads: all calls may be made from any thread at any time, on one context, unless a call says otherwise.
+ * Two threads must not wait for the same operation.
+ * Signals: parc_test, parc_clock and parc_error_string may be called from a signal handler; no other call
+ * may, except where noted. A call that blocks goes on after a handler has run (SA_RESTART behaviour).
  * fork: a child that was not exec'ed gets PARC_EFORK from every call but parc_error_string and parc_clock.
  * Errors every call on a context can return, besides its own: PARC_EKERNEL, PARC_EFORK, PARC_EINVAL.
  */
@@ -38,21 +38,22 @@ extern "C" {
 
 typedef struct parc_context parc_context;
 
-/* An operation: positive when it was started, negative (PARC_E*) when it was not. PARC_OP_NULL stands for none: waits
- * ignore it. An operation belongs to its context and is spent when a wait or test has reported it finished. */
+/* An operation: positive when it was started, negative (PARC_E*) when it was not. PARC_OP_NULL stands for
+ * none: waits ignore it. An operation belongs to its context and is spent when a wait or test has reported it
+ * finished. */
 typedef int64_t parc_op;
 #define PARC_OP_NULL ((parc_op)0)
 
 #define PARC_ANY_SOURCE (-1)
 #define PARC_ANY_TAG (-1)
-/* Contexts separate libraries of one program (an MPI communicator is one). 0 is the default; from here on they are
- * parc's own and refused with PARC_EINVAL. */
+/* Contexts separate libraries of one program (an MPI communicator is one). 0 is the default; from here on
+ * they are parc's own and refused with PARC_EINVAL. */
 #define PARC_CONTEXT_RESERVED 0xffff0000u
 
 enum parc_error {
   PARC_OK = 0,
   PARC_EINVAL = -1,    /* an argument is out of range: rank, tag, length, a memory list */
-  PARC_ENOMEM = -2,    /* no memory that the kernel can share: arena full, segments or System V limits exhausted */
+  PARC_ENOMEM = -2,    /* no memory that the kernel can share: arena full, or System V limits exhausted */
   PARC_EAGAIN = -3,    /* the table of reads is full: wait for one and call again */
   PARC_ETRUNCATE = -4, /* the message was longer than the read; the buffer holds its beginning */
   PARC_EPEER = -5,     /* the peer has departed, was killed, or the link to its host broke */
@@ -64,11 +65,11 @@ enum parc_error {
 };
 
 typedef struct parc_status {
-  int source;       /* rank of the sender (a write: of the receiver) */
+  int source; /* rank of the sender (a write: of the receiver) */
   int tag;
   uint32_t context;
-  int error;        /* PARC_OK or why it failed */
-  uint64_t length;  /* bytes of the message as it was sent, even when it was truncated */
+  int error;       /* PARC_OK or why it failed */
+  uint64_t length; /* bytes of the message as it was sent, even when it was truncated */
 } parc_status;
 
 /* Who and what a message is for, in the calls that take all of it. */
@@ -81,17 +82,17 @@ typedef struct parc_address {
 /* Flags of parc_initreadv and parc_initwritev. */
 #define PARC_FROM_END 1u /* the program walks downwards: move the message from its last byte to its first */
 
-/* ---- Context ------------------------------------------------------------------------------------------------- */
+/* ---- Context ------------------------------------------------------------------------------------------- */
 
-/* Joins the job that `parc run` started this process in, or, started by hand, a job of this process alone with the
- * kernel of this host. Blocks until the kernel has answered. *context is set on success only and is freed by
- * parc_close. One context per process: a second open returns PARC_EINVAL.
+/* Joins the job that `parc run` started this process in, or, started by hand, a job of this process alone
+ * with the kernel of this host. Blocks until the kernel has answered. *context is set on success only and is
+ * freed by parc_close. One context per process: a second open returns PARC_EINVAL.
  * Errors: PARC_ENOKERNEL, PARC_EVERSION, PARC_ENOMEM, PARC_EKERNEL. */
 PARC_API int parc_open(parc_context** context);
 
-/* Leaves the job: blocks until every write has been taken over by the kernel, cancels reads that nobody matched, and
- * frees the context and all parc_alloc memory. Other ranks see a departure, not an error. exit() does the same.
- * No other thread may be in a call. */
+/* Leaves the job: blocks until every write has been taken over by the kernel, cancels reads that nobody
+ * matched, and frees the context and all parc_alloc memory. Other ranks see a departure, not an error. exit()
+ * does the same. No other thread may be in a call. */
 PARC_API int parc_close(parc_context* context);
 
 PARC_API int parc_rank(const parc_context* context); /* 0 to size-1 */
@@ -99,54 +100,55 @@ PARC_API int parc_size(const parc_context* context);
 /* Name of the host of a rank; owned by the context. NULL when rank is out of range. */
 PARC_API const char* parc_host(const parc_context* context, int rank);
 
-/* Ends the whole job: every other rank is killed, and `parc run` exits with `status` (1 to 125 are usual). Does not
- * return. */
+/* Ends the whole job: every other rank is killed, and `parc run` exits with `status` (1 to 125 are usual).
+ * Does not return. */
 PARC_API void parc_abort(parc_context* context, int status) __attribute__((noreturn));
 
 /* Seconds of a monotonic clock. Signal-safe. */
 PARC_API double parc_clock(void);
 
-/* ---- Memory -------------------------------------------------------------------------------------------------- */
+/* ---- Memory -------------------------------------------------------------------------------------------- */
 
-/* Memory that the kernel reads and writes in place: messages from and to it are never copied in this host. 64-byte
- * aligned; page aligned from one page up. Returns NULL when there is none (parc_error_detail says why). Any other
- * memory works in every call, at the price of a copy through this one (a bounce). */
+/* Memory that the kernel reads and writes in place: messages from and to it are never copied in this host.
+ * 64-byte aligned; page aligned from one page up. Returns NULL when there is none (parc_error_detail says
+ * why). Any other memory works in every call, at the price of a copy through this one (a bounce). */
 PARC_API void* parc_alloc(parc_context* context, size_t bytes);
 /* Returns it. NULL is ignored. No operation may be using it. */
 PARC_API void parc_free(parc_context* context, void* memory);
 
-/* ---- Starting operations (section 3.2.2 of the paper) ---------------------------------------------------------- */
+/* ---- Starting operations (section 3.2.2 of the paper) -------------------------------------------------- */
 
-/* Starts reading a message of `peer` with `tag` into buffer[0..bytes). The buffer belongs to the kernel until the
- * operation has been waited for. Never blocks. A longer message ends with PARC_ETRUNCATE, a shorter one completes.
- * Reads match messages in MPI's order. Errors: PARC_EINVAL, PARC_EAGAIN, PARC_ENOMEM. */
+/* Starts reading a message of `peer` with `tag` into buffer[0..bytes). The buffer belongs to the kernel until
+ * the operation has been waited for. Never blocks. A longer message ends with PARC_ETRUNCATE, a shorter one
+ * completes. Reads match messages in MPI's order. Errors: PARC_EINVAL, PARC_EAGAIN, PARC_ENOMEM. */
 PARC_API parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes);
 
-/* Starts writing buffer[0..bytes) to `peer`. The buffer may be read, but not changed, until the operation has been
- * waited for. Blocks only while the table of writes (1,024) is full. Errors: PARC_EINVAL, PARC_ENOMEM. A peer that has
- * departed is reported by the wait (PARC_EPEER). */
+/* Starts writing buffer[0..bytes) to `peer`. The buffer may be read, but not changed, until the operation has
+ * been waited for. Blocks only while the table of writes (1,024) is full. Errors: PARC_EINVAL, PARC_ENOMEM. A
+ * peer that has departed is reported by the wait (PARC_EPEER). */
 PARC_API parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buffer, size_t bytes);
 
-/* The same with a full address, from and to a list of at most 1,024 pieces that follow each other in the message, and
- * with flags. The list itself may be reused on return. */
-PARC_API parc_op parc_initreadv(parc_context* context, const parc_address* address, const struct iovec* pieces,
-                                int count, unsigned flags);
-PARC_API parc_op parc_initwritev(parc_context* context, const parc_address* address, const struct iovec* pieces,
-                                 int count, unsigned flags);
+/* The same with a full address, from and to a list of at most 1,024 pieces that follow each other in the
+ * message, and with flags. The list itself may be reused on return. */
+PARC_API parc_op parc_initreadv(parc_context* context, const parc_address* address,
+                                const struct iovec* pieces, int count, unsigned flags);
+PARC_API parc_op parc_initwritev(parc_context* context, const parc_address* address,
+                                 const struct iovec* pieces, int count, unsigned flags);
 
-/* ---- Finishing operations -------------------------------------------------------------------------------------- */
+/* ---- Finishing operations ------------------------------------------------------------------------------ */
 
-/* Blocks until `operation` has finished and spends it. status may be NULL. Returns PARC_OK, or why the operation
- * failed (also in status->error).
- * A read has finished when its message is in the buffer. A write has finished when the buffer may be changed and the
- * message no longer needs it; where the network is slower than a copy, the wait copies what is left into the context's
- * own memory and returns (see parc_set_copy_room).
+/* Blocks until `operation` has finished and spends it. status may be NULL. Returns PARC_OK, or why the
+ * operation failed (also in status->error).
+ * A read has finished when its message is in the buffer. A write has finished when the buffer may be changed
+ * and the message no longer needs it; where the network is slower than a copy, the wait copies what is left
+ * into the context's own memory and returns (see parc_set_copy_room).
  * Errors of operations: PARC_ETRUNCATE, PARC_EPEER, PARC_ECANCELED. */
 PARC_API int parc_wait(parc_context* context, parc_op operation, parc_status* status);
 
-/* 1 when it has finished (and is spent; status as parc_wait), 0 when not, negative when it failed (spent too).
- * Never copies. Signal-safe with status NULL or not; an operation that needs memory of the library freed is left to the
- * next call outside a handler. */
+/* 1 when it has finished (and is spent; status as parc_wait), 0 when not, negative when it failed (spent
+ * too).
+ * Never copies. Signal-safe with status NULL or not; an operation that needs memory of the library freed is
+ * left to the next call outside a handler. */
 PARC_API int parc_test(parc_context* context, parc_op operation, parc_status* status);
 
 /* Blocks until all of them have finished. statuses is NULL or an array of count. Returns PARC_OK or the first
@@ -155,24 +157,27 @@ PARC_API int parc_waitall(parc_context* context, int count, parc_op* operations,
 
 /* Blocks until one of them has finished: *index is its place (-1 when all were PARC_OP_NULL); it is set to
  * PARC_OP_NULL. Returns its result. */
-PARC_API int parc_waitany(parc_context* context, int count, parc_op* operations, int* index, parc_status* status);
+PARC_API int parc_waitany(parc_context* context, int count, parc_op* operations, int* index,
+                          parc_status* status);
 
-/* Blocks until at least one has finished and reports all that have: *done of them, their places in indices, their
- * statuses in statuses (NULL or count long). *done is -1 when all were PARC_OP_NULL. */
+/* Blocks until at least one has finished and reports all that have: *done of them, their places in indices,
+ * their statuses in statuses (NULL or count long). *done is -1 when all were PARC_OP_NULL. */
 PARC_API int parc_waitsome(parc_context* context, int count, parc_op* operations, int* done, int* indices,
                            parc_status* statuses);
 
-/* Asks to give up an operation. It must still be waited for: it ends with PARC_ECANCELED, or, when its message was
- * already matched, as if nobody had asked. */
+/* Asks to give up an operation. It must still be waited for: it ends with PARC_ECANCELED, or, when its
+ * message was already matched, as if nobody had asked. */
 PARC_API int parc_cancel(parc_context* context, parc_op operation);
 
-/* ---- Whole calls ------------------------------------------------------------------------------------------------ */
+/* ---- Whole calls --------------------------------------------------------------------------------------- */
 
 /* initread and wait, initwrite and wait. */
-PARC_API int parc_read(parc_context* context, int peer, int tag, void* buffer, size_t bytes, parc_status* status);
+PARC_API int parc_read(parc_context* context, int peer, int tag, void* buffer, size_t bytes,
+                       parc_status* status);
 PARC_API int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes);
 
-/* Blocks until a message that a read with this address would match is there; status describes it. It stays there. */
+/* Blocks until a message that a read with this address would match is there; status describes it. It stays
+ * there. */
 PARC_API int parc_probe(parc_context* context, const parc_address* address, parc_status* status);
 /* 1 and its status when there is one, 0 when there is none yet. Never blocks for a peer. */
 PARC_API int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status);
@@ -180,16 +185,16 @@ PARC_API int parc_iprobe(parc_context* context, const parc_address* address, par
 /* Blocks until every rank of the job has called it. */
 PARC_API int parc_barrier(parc_context* context);
 
-/* How many bytes waits for writes may hold as copies; the default is what the arena can grow to. 0: a wait for a write
- * waits for the network, as in the paper's figure 21(b). */
+/* How many bytes waits for writes may hold as copies; the default is what the arena can grow to. 0: a wait
+ * for a write waits for the network, as in the paper's figure 21(b). */
 PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 
-/* ---- Errors ------------------------------------------------------------------------------------------------------ */
+/* ---- Errors -------------------------------------------------------------------------------------------- */
 
 /* The meaning of a PARC_E* in a sentence; a constant. Signal-safe. */
 PARC_API const char* parc_error_string(int error);
-/* What the last failing call of this thread tried, on what, why it failed and what to do; valid until the thread's next
- * parc call. */
+/* What the last failing call of this thread tried, on what, why it failed and what to do; valid until the
+ * thread's next parc call. */
 PARC_API const char* parc_error_detail(void);
 
 #ifdef __cplusplus
