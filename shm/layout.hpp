@@ -3,7 +3,7 @@
 // it: plain structures of fixed size, no behaviour. The program's view of them is client/, the kernel's,
 // which trusts nothing, is daemon/session*.
 //
-//   control segment:  ControlHeader | Request ring[request_slots] | Operation table[read_slots + write_slots]
+//   control segment:  ControlHeader | Request ring[request_slots] | Operation table[operation_slots]
 //
 // Beside each field: who writes it (P the program, K the kernel), and the memory order that makes it safe. No
 // lock lives here; a side that dies in the middle of anything leaves nothing held.
@@ -20,14 +20,17 @@ inline constexpr std::uint32_t layout_version = 1;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
-inline constexpr std::uint32_t operation_slots = read_slots + write_slots;
+// One more slot for what the program asks about itself (map, unmap, leave), one at a time: never waits for a
+// write to finish.
+inline constexpr std::uint32_t control_slot = read_slots + write_slots;
+inline constexpr std::uint32_t operation_slots = control_slot + 1;
 inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
 inline constexpr std::uint32_t max_pieces = 1024; // of one message
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 
 // An operation's id: its slot in the low 12 bits, its generation above. Reads have the slots below
-// read_slots, writes and everything else the kernel answers have those from there on. Generations start at 1,
-// so no id is 0.
+// read_slots (a probe has one of them too), writes those from there on, and map, unmap and leave control_slot.
+// Generations start at 1, so no id is 0.
 inline constexpr unsigned slot_bits = 12;
 inline constexpr std::uint64_t slot_of(std::uint64_t id) {
   return id & ((1u << slot_bits) - 1);
