@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Jobs, endpoints and links come and go. A departure is announced behind the last envelope of its rank, so
+// that a read fails only when nothing announced or stored can match it any more.
+#include "protocol/engine.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace parc::protocol {
+
+Engine::Engine(const Settings& settings, Listener& listener) : settings_(settings), listener_(listener) {
+  auto& job = jobs_[0] = std::make_unique<Job>();
+  job->local = {};
+  auto endpoint = std::make_unique<Endpoint>();
+  kernel_ = endpoint->id = ++last_endpoint_;
+  endpoint->job = job.get();
+  endpoint->rank = kernel_rank;
+  endpoints_.emplace(kernel_, std::move(endpoint));
+}
+
+Engine::~Engine() = default;
+
+Job* Engine::find_job(std::uint64_t id) {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : found->second.get();
+}
+
+Endpoint* Engine::find_endpoint(std::uint64_t id) {
+  const auto found = endpoints_.find(id);
+  return found == endpoints_.end() ? nullptr : found->second.get();
+}
+
+void Engine::add_job(std::uint64_t id, std::span<const std::int32_t> place) {
+  assert(id != 0 && find_job(id) == nullptr);
+  auto job = std::make_unique<Job>();
+  job->id = id;
+  job->place.assign(place.begin(), place.end());
+  job->departed.assign(place.size(), false);
+  job->local.assign(place.size(), nullptr);
+  for (std::uint32_t rank = 0; rank < place.size(); ++rank) job->returns.emplace_back(job.get(), rank);
+  for (std::uint32_t rank = 0; rank < place.size(); ++rank) {
+    if (place[rank] != here) {
+      job->departed[rank] = !links_[static_cast<std::size_t>(place[rank])]->open;
+      continue;
+    }
+    auto endpoint = std::make_unique<Endpoint>();
+    endpoint->id = ++last_endpoint_;
+    endpoint->job = job.get();
+    endpoint->rank = rank;
+    endpoint->pairs.resize(place.size());
+    job->local[rank] = endpoint.get();
+    endpoints_.emplace(endpoint->id, std::move(endpoint));
+  }
+  jobs_.emplace(id, std::move(job));
+}
+
+std::uint64_t Engine::open(std::uint64_t id, std::uint32_t rank, std::uint64_t cookie) {
+  Job* job = find_job(id);
+  if (id == 0 || job == nullptr || rank >= job->local.size() || job->local[rank] == nullptr) return 0;
+  job->local[rank]->cookie = cookie;
+  return job->local[rank]->id;
+}
+
+void Engine::drop_job(std::uint64_t id) {
+  Job* job = find_job(id);
+  if (job == nullptr || id == 0) return;
+  for (std::size_t rank = 0; rank < job->local.size(); ++rank)
+    if (Endpoint* endpoint = job->local[rank]) kill(endpoint->id);
+  for (Endpoint* endpoint : job->local)
+    if (endpoint != nullptr) forget_endpoint(*endpoint);
+  // Messages that are still arriving for nobody outlive the job that counted them.
+  incoming_.each([&](Incoming& message) {
+    if (message.returns == nullptr || message.returns->job != job) return;
+    message.returns = nullptr;
+    message.counted = false;
+  });
+  jobs_.erase(id);
+}
+
+void Engine::leave(std::uint64_t id) {
+  if (Endpoint* endpoint = find_endpoint(id); endpoint != nullptr && !endpoint->departed) depart(*endpoint);
+}
+
+void Engine::kill(std::uint64_t id) {
+  Endpoint* endpoint = find_endpoint(id);
+  if (endpoint == nullptr) return;
+  endpoint->killing = true; // it must not go while its writes are taken from it
+  while (!endpoint->writes.empty()) fail_write(endpoint->writes.front(), Fault::canceled);
+  endpoint->killing = false;
+  if (endpoint->departed)
+    check_drained(*endpoint);
+  else
+    depart(*endpoint);
+}
+
+void Engine::depart(Endpoint& endpoint) {
+  endpoint.killing = true;
+  while (!endpoint.reads.empty()) {
+    Reading& read = endpoint.reads.front();
+    if (read.message != nullptr && read.message->local != nullptr)
+      fail_write(*read.message->local, Fault::peer); // takes the read with it
+    else
+      fail_read(read, Fault::canceled);
+  }
+  while (!endpoint.arrivals.empty()) {
+    Incoming& message = endpoint.arrivals.front();
+    if (message.local != nullptr)
+      fail_write(*message.local, Fault::peer);
+    else
+      discard(message);
+  }
+  endpoint.departed = true;
+  settle_departed(*endpoint.job, endpoint.rank);
+  for (const std::int32_t place : endpoint.job->place) {
+    if (place == here || !links_[static_cast<std::size_t>(place)]->open) continue;
+    Stream& stream = stream_of(endpoint, *links_[static_cast<std::size_t>(place)]);
+    if (stream.fresh == 0) owe(*stream.link, stream);
+  }
+  endpoint.killing = false;
+  check_drained(endpoint);
+}
+
+// Local ranks learn that nothing comes from, or goes to, `rank` any more.
+void Engine::settle_departed(Job& job, std::uint32_t rank) {
+  job.departed[rank] = true;
+  for (std::size_t other = 0; other < job.local.size(); ++other) {
+    Endpoint* endpoint = job.local[other];
+    if (endpoint == nullptr || endpoint->killing) continue;
+    endpoint->killing = true;
+    for (auto it = endpoint->reads.begin(); it != endpoint->reads.end();) {
+      Reading& read = *it++;
+      const bool waits = read.message == nullptr && read.hook::Hook<hook::Queue>::is_linked();
+      if (waits && (read.source < 0 || read.source == rank) && hopeless(read)) fail_read(read, Fault::peer);
+    }
+    for (auto it = endpoint->writes.begin(); it != endpoint->writes.end();) {
+      Outgoing& write = *it++;
+      if (write.destination == rank) fail_write(write, Fault::peer);
+    }
+    endpoint->killing = false;
+    check_drained(*endpoint); // one that had left may have waited for these writes
+  }
+}
+
+void Engine::lose_rank(std::uint64_t id, std::uint32_t rank) {
+  Job* job = find_job(id);
+  if (id == 0 || job == nullptr || rank >= job->place.size() || job->departed[rank]) return;
+  incoming_.each([&](Incoming& message) {
+    if (message.returns != &job->returns[rank] || message.arrived == message.promised) return;
+    if (message.read != nullptr) fail_read(*message.read, Fault::peer);
+    discard(message);
+  });
+  settle_departed(*job, rank);
+}
+
+// An endpoint goes when it has left, nothing of it is under way and everybody has been told.
+void Engine::check_drained(Endpoint& endpoint) {
+  if (!endpoint.departed || endpoint.killing || !endpoint.writes.empty()) return;
+  for (const auto& [index, stream] : endpoint.streams)
+    if (stream->owed() || stream->fresh != 0) return;
+  forget_endpoint(endpoint);
+}
+
+void Engine::forget_endpoint(Endpoint& endpoint) {
+  const std::uint64_t cookie = endpoint.cookie;
+  endpoint.job->local[endpoint.rank] = nullptr;
+  endpoints_.erase(endpoint.id);
+  listener_.drained(cookie);
+}
+
+Stream& Engine::stream_of(Endpoint& from, Link& link) {
+  std::unique_ptr<Stream>& stream = from.streams[link.index];
+  if (stream == nullptr) stream = std::make_unique<Stream>(&from, &link);
+  return *stream;
+}
+
+std::uint32_t Engine::add_link(const LinkSettings& settings) {
+  const auto index = static_cast<std::uint32_t>(links_.size());
+  Link& link = *links_.emplace_back(std::make_unique<Link>());
+  link.index = index;
+  link.open = true;
+  link.fragment = settings.fragment;
+  link.self = settings.self;
+  link.peer = settings.peer;
+  link.train_bytes = max_entries * link.fragment;
+  const std::uint64_t room = (settings_.pool - pool_reserved_) / link.fragment;
+  link.reserved = std::min(settings_.link_window / link.fragment, room);
+  pool_reserved_ += link.reserved * link.fragment;
+  Job& kernels = *jobs_[0];
+  kernels.place.push_back(static_cast<std::int32_t>(index));
+  kernels.departed.push_back(false);
+  kernels.returns.emplace_back(&kernels, index);
+  find_endpoint(kernel_)->pairs.emplace_back();
+  return index;
+}
+
+void Engine::break_link(std::uint32_t index) {
+  Link& link = *links_[index];
+  if (!link.open) return;
+  link.open = false;
+  outgoing_.each([&](Outgoing& message) {
+    if (message.link != &link) return;
+    if (message.abandoned)
+      outgoing_.drop(message);
+    else
+      finish_write(message, Fault::peer);
+  });
+  incoming_.each([&](Incoming& message) {
+    if (message.link != &link) return;
+    if (message.read == nullptr && message.to != nullptr && message.whole &&
+        message.arrived == message.promised) {
+      message.link = nullptr; // it is all here and may still be read
+      message.returns = nullptr;
+      return;
+    }
+    if (message.read != nullptr) fail_read(*message.read, Fault::peer);
+    drop_incoming(message);
+  });
+  link.answers.clear();
+  for (auto& [id, endpoint] : endpoints_) endpoint->streams.erase(index);
+  for (auto& [id, job] : jobs_)
+    for (std::uint32_t rank = 0; rank < job->place.size(); ++rank)
+      if (job->place[rank] == static_cast<std::int32_t>(index) && !job->departed[rank]) {
+        if (id == 0)
+          lose_kernel(index);
+        else
+          settle_departed(*job, rank);
+      }
+  pool_reserved_ -= link.reserved * link.fragment;
+  for (Due& due : link.due)
+    if (due.chunk != nullptr) pool_used_ -= due.length;
+  link.due.clear();
+  link.train = {};
+  link.incoming = {};
+  link.unacknowledged.clear();
+  std::vector<Endpoint*> leaving;
+  for (auto& [id, endpoint] : endpoints_)
+    if (endpoint->departed) leaving.push_back(endpoint.get());
+  for (Endpoint* endpoint : leaving) check_drained(*endpoint);
+}
+
+// The kernel at the other end is gone: reads of ours that name it fail.
+void Engine::lose_kernel(std::uint32_t index) {
+  jobs_[0]->departed[index] = true;
+  Endpoint& kernel = *find_endpoint(kernel_);
+  while (!kernel.pairs[index].posted.empty()) fail_read(kernel.pairs[index].posted.front(), Fault::peer);
+}
+
+} // namespace parc::protocol

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One host's protocol engine: matches, fragments, grants and counts. It makes no system call, reads no clock
+// and starts no thread; whoever owns it moves the bytes between its plans and the sockets, and gives it the
+// programs' memory. The same object runs in parcd, in the simulation and under the fuzzer.
+//
+// Invariants: payload always has a place before it is read (posted memory, pool within the granted credit, or
+// the discard sink); nothing here grows beyond the tables and the pool; a refusal concerns one link, never
+// the engine.
+//
+// Not thread-safe. Listener calls are made from inside the engine's calls and must not call it back.
+#pragma once
+
+#include "protocol/objects.hpp"
+#include "protocol/slab.hpp"
+#include "protocol/wire.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace parc::protocol {
+
+enum class Fault : std::uint8_t { none, truncated, peer, canceled };
+
+struct Outcome {
+  Fault fault = Fault::none;
+  std::int32_t source = -1; // of a read's message; of a write: its destination
+  std::int32_t tag = -1;
+  std::uint32_t context = 0;
+  std::uint64_t total = 0;
+};
+
+class Listener {
+public:
+  virtual ~Listener() = default;
+  // A read's envelope is there: everything of the outcome but the fault is known.
+  virtual void begun(std::uint64_t cookie, const Outcome& outcome) = 0;
+  // Bytes [0, front) and the last `back` ones are in place (read) or acknowledged (write).
+  virtual void progressed(std::uint64_t cookie, const Progress& progress) = 0;
+  // The operation is over; its memory is no longer named, its cookie is not used again.
+  virtual void finished(std::uint64_t cookie, const Outcome& outcome) = 0;
+  // An endpoint that has left or was killed has nothing under way any more and is gone.
+  virtual void drained(std::uint64_t endpoint_cookie) = 0;
+};
+
+struct Settings {
+  std::uint64_t pool = std::uint64_t{64} << 20; // bytes for messages that nobody has posted a read for
+  std::uint32_t write_table = 1024;             // writes that an endpoint may have at once
+  std::uint64_t link_window = std::uint64_t{256} << 10; // bytes of pool that a link gets at least
+  std::uint64_t copy_slice = std::uint64_t{256} << 10;  // bytes copied between local programs a turn
+};
+
+struct LinkSettings {
+  std::uint32_t fragment = default_fragment; // as negotiated
+  std::uint32_t self = 0;                    // low halves of the two host identities
+  std::uint32_t peer = 0;
+};
+
+struct ReadRequest {
+  std::uint64_t cookie = 0;
+  std::int64_t source = -1; // rank (of the kernel's endpoint: link); -1: any
+  std::int32_t tag = -1;    // -1: any
+  std::uint32_t context = 0;
+  Pieces memory;
+  bool from_end = false;
+  bool probe = false;   // finishes when a matching message is there, and leaves it
+  bool no_wait = false; // of a probe: finishes at once, source -1 when there is none
+};
+
+struct WriteRequest {
+  std::uint64_t cookie = 0;
+  std::uint32_t destination = 0; // rank (of the kernel's endpoint: link)
+  std::int32_t tag = 0;
+  std::uint32_t context = 0;
+  Pieces memory;
+  bool from_end = false;
+};
+
+class Engine {
+public:
+  Engine(const Settings& settings, Listener& listener);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // ---- Jobs and endpoints (departure.cpp). A job is known on all its hosts before any of its ranks sends.
+  void add_job(std::uint64_t job, std::span<const std::int32_t> place); // per rank: a link, or `here`
+  void drop_job(std::uint64_t job);                                     // kills what is left of it here
+  std::uint64_t open(std::uint64_t job, std::uint32_t rank, std::uint64_t cookie); // 0: no such place
+  [[nodiscard]] std::uint64_t kernel() const { return kernel_; } // the endpoint of messages between kernels
+  void leave(std::uint64_t endpoint); // cleanly: what it wrote is delivered, its reads are canceled
+  void kill(std::uint64_t endpoint);  // its unfinished messages are aborted
+  // A rank of a job on another host is known to be lost without its kernel saying so.
+  void lose_rank(std::uint64_t job, std::uint32_t rank);
+
+  // ---- Operations (operations.cpp). Each returns a handle for cancel and hand_over, which stay harmless
+  // when stale.
+  std::uint64_t read(std::uint64_t endpoint, const ReadRequest& request);
+  std::uint64_t write(std::uint64_t endpoint, const WriteRequest& request);
+  void cancel(std::uint64_t operation);
+  // Bytes [begin, begin + length) of a write lie at `base` from here on; the old memory is no longer named.
+  void hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* base, std::uint64_t length);
+
+  // ---- Links (receive.cpp, send.cpp).
+  std::uint32_t add_link(const LinkSettings& settings);
+  void break_link(std::uint32_t link); // everything on it ends with Fault::peer; the index is not used again
+  void set_path(std::uint32_t link, std::uint32_t train_bytes, std::uint32_t delay_product_kib);
+  // Where the next bytes of the stream belong. Fills `iovecs` and returns how many.
+  std::size_t plan_read(std::uint32_t link, std::span<iovec> iovecs);
+  Refusal took(std::uint32_t link, std::size_t bytes);
+  // What to write next; empty when there is nothing to say.
+  std::span<const iovec> plan_write(std::uint32_t link);
+  void wrote(std::uint32_t link, std::size_t bytes);
+  // Before sleeping: acknowledgements that somebody may be waiting for go out alone.
+  bool owes_acknowledgement() const;
+  void release_acknowledgements();
+  [[nodiscard]] const Link& link(std::uint32_t index) const { return *links_[index]; }
+  [[nodiscard]] std::size_t links() const { return links_.size(); }
+
+  // ---- Copies between local programs (local.cpp): at most one slice; returns the bytes copied.
+  std::uint64_t copy();
+
+  [[nodiscard]] std::uint64_t pool_in_use() const { return pool_used_; }
+
+private:
+  // A local message up to this size is copied at the match, and takes no turn.
+  static constexpr std::uint64_t small_copy = 8192;
+
+  // matching.cpp
+  void arrive(Incoming& message);
+  void match(Reading& read, Incoming& message);
+  Reading* find_posted(Endpoint& at, const Incoming& message);
+  Incoming* find_unexpected(Endpoint& at, const Reading& read);
+  void satisfy_probes(Endpoint& at, const Incoming& message);
+  void count_match(Incoming& message);
+  void place_chunk(Incoming& message, const Incoming::Chunk& chunk);
+  void check_read_done(Incoming& message);
+  void fail_read(Reading& read, Fault fault);
+  void finish_read(Reading& read, const Outcome& outcome);
+  [[nodiscard]] bool hopeless(const Reading& read) const;
+
+  // operations.cpp
+  void check_write_done(Outgoing& message);
+  void finish_write(Outgoing& message, Fault fault);
+  void fail_write(Outgoing& message, Fault fault);
+  void drop_outgoing(Outgoing& message);
+  void check_drained(Endpoint& endpoint);
+
+  // send.cpp
+  bool build(Link& link);
+  void add_answers(Link& link);
+  void add_envelopes(Link& link);
+  void add_fragments(Link& link);
+  void decide_eager(Link& link, Outgoing& message, Envelope& envelope);
+  bool describe_answer(Answer& answer, Descriptor& descriptor);
+  void remember(Link& link, const Descriptor& what);
+  void owe(Link& link, Answer& answer);
+  Refusal acknowledge(Link& link, std::uint64_t sequence);
+  [[nodiscard]] std::uint64_t grant(const Link& link) const { return link.reserved + link.freed; }
+
+  // local.cpp
+  void copy_part(Incoming& message, std::uint64_t most);
+
+  // receive.cpp
+  Refusal parse(Link& link);
+  Refusal take_header(Link& link, const Prefix& prefix, std::span<const std::byte> entries);
+  Refusal take_envelope(Link& link, const EntryWalk::Entry& entry);
+  Refusal take_descriptor(Link& link, const Descriptor& descriptor, std::uint64_t& payload);
+  Refusal take_fragment(Link& link, const Descriptor& descriptor);
+  Refusal take_want(Link& link, const Descriptor& descriptor);
+  Refusal take_departure(Link& link, const Descriptor& descriptor);
+  void fill_due(Link& link, std::size_t bytes, const std::byte* from);
+  void arrived(Link& link, Due& due);
+  void free_chunks(Incoming& message);
+  Incoming* find_incoming(Link& link, std::uint64_t message);
+  void release_name(Incoming& message);
+  void drop_incoming(Incoming& message);
+  void discard(Incoming& message);
+  void widen(Link& link, std::uint32_t delay_product_kib);
+
+  // departure.cpp
+  void depart(Endpoint& endpoint);
+  void settle_departed(Job& job, std::uint32_t rank);
+  Job* find_job(std::uint64_t id);
+  Endpoint* find_endpoint(std::uint64_t id);
+  Stream& stream_of(Endpoint& from, Link& link);
+  void forget_endpoint(Endpoint& endpoint);
+  void lose_kernel(std::uint32_t link);
+
+  Settings settings_;
+  Listener& listener_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Job>> jobs_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints_;
+  std::uint64_t last_endpoint_ = 0;
+  Slab<Outgoing> outgoing_;
+  Slab<Incoming> incoming_;
+  Slab<Reading> readings_;
+  hook::List<Incoming, hook::Queue> copies_; // local messages with a read
+  std::uint64_t kernel_ = 0;
+  std::uint64_t pool_reserved_ = 0;
+  std::uint64_t pool_used_ = 0;
+  std::vector<std::byte> sink_; // discarded payload goes here
+};
+
+} // namespace parc::protocol

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages between two programs of this host: one copy, from memory to memory, in slices that take turns.
+#include "protocol/engine.hpp"
+
+#include <algorithm>
+
+namespace parc::protocol {
+
+std::uint64_t Engine::copy() {
+  std::uint64_t copied = 0;
+  while (copied < settings_.copy_slice && !copies_.empty()) {
+    Incoming& message = copies_.front();
+    message.hook::Hook<hook::Queue>::unlink();
+    copies_.push_back(message);
+    const std::uint64_t n = std::min(message.rest.left(), settings_.copy_slice - copied);
+    copied += n + 1; // a message of no bytes is work too
+    copy_part(message, n);
+  }
+  return copied;
+}
+
+void Engine::copy_part(Incoming& message, std::uint64_t most) {
+  Reading& read = *message.read;
+  Outgoing& write = *message.local;
+  if (const std::uint64_t n = std::min(most, message.rest.left()); n != 0) {
+    const std::uint64_t offset = message.rest.take(n);
+    protocol::copy(read.memory, write.memory, offset, n);
+    message.arrived += n;
+    read.progress.add(offset, n, message.limit);
+    write.progress.add(offset, n, message.total);
+    listener_.progressed(read.cookie, read.progress);
+    listener_.progressed(write.cookie, write.progress);
+  }
+  if (message.rest.left() != 0) return;
+  check_read_done(message);
+  drop_incoming(message);
+  finish_write(write, Fault::none);
+}
+
+} // namespace parc::protocol

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which message goes to which read, in MPI's order: of the reads that fit a message the oldest takes it, of
+// the messages that fit a read the oldest is taken; messages of one pair of ranks never overtake each other.
+#include "protocol/engine.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace parc::protocol {
+namespace {
+
+bool fits(const Reading& read, const Incoming& message) {
+  return read.context == message.context && (read.source < 0 || read.source == message.source) &&
+         (read.tag < 0 || read.tag == message.tag);
+}
+
+Outcome outcome_of(const Incoming& message, Fault fault) {
+  return {fault, static_cast<std::int32_t>(message.source), message.tag, message.context, message.total};
+}
+
+} // namespace
+
+void Engine::arrive(Incoming& message) {
+  Endpoint& at = *message.to;
+  if (Reading* read = find_posted(at, message)) {
+    satisfy_probes(at, message);
+    match(*read, message);
+    return;
+  }
+  at.pairs[message.source].unexpected.push_back(message);
+  at.arrivals.push_back(message);
+  satisfy_probes(at, message);
+}
+
+Reading* Engine::find_posted(Endpoint& at, const Incoming& message) {
+  const auto first = [&](hook::List<Reading, hook::Queue>& posted) -> Reading* {
+    const auto found =
+        std::find_if(posted.begin(), posted.end(), [&](const Reading& r) { return fits(r, message); });
+    return found == posted.end() ? nullptr : &*found;
+  };
+  Reading* named = first(at.pairs[message.source].posted);
+  Reading* any = first(at.any_source);
+  if (named == nullptr || any == nullptr) return named != nullptr ? named : any;
+  return named->number < any->number ? named : any;
+}
+
+Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
+  const auto first = [&](auto& messages) -> Incoming* {
+    const auto found =
+        std::find_if(messages.begin(), messages.end(), [&](const Incoming& m) { return fits(read, m); });
+    return found == messages.end() ? nullptr : &*found;
+  };
+  return read.source < 0 ? first(at.arrivals)
+                         : first(at.pairs[static_cast<std::size_t>(read.source)].unexpected);
+}
+
+void Engine::satisfy_probes(Endpoint& at, const Incoming& message) {
+  for (auto probe = at.probes.begin(); probe != at.probes.end();) {
+    Reading& read = *probe++;
+    if (fits(read, message)) finish_read(read, outcome_of(message, Fault::none));
+  }
+}
+
+void Engine::match(Reading& read, Incoming& message) {
+  read.hook::Hook<hook::Queue>::unlink();
+  message.hook::Hook<hook::Queue>::unlink();
+  message.hook::Hook<hook::Arrivals>::unlink();
+  message.read = &read;
+  message.limit = std::min(message.total, read.memory.size());
+  read.message = &message;
+  listener_.begun(read.cookie, outcome_of(message, Fault::none));
+
+  if (message.local != nullptr) {
+    message.promised = message.limit;
+    message.rest = {0, message.limit, read.from_end};
+    copies_.push_back(message);
+    if (message.limit <= small_copy) copy_part(message, small_copy);
+    return;
+  }
+  if (message.link != nullptr) count_match(message);
+  for (const Incoming::Chunk& chunk : message.chunks) place_chunk(message, chunk);
+  free_chunks(message);
+  if (!message.whole) {
+    const std::uint64_t eager = message.promised;
+    message.rest = message.eager.from_end
+                       ? Grant{0, std::min(message.limit, message.total - eager), read.from_end}
+                       : Grant{eager, std::max(message.limit, eager), read.from_end};
+    message.promised += message.rest.left();
+    message.wanted = message.want_owed = true;
+    owe(*message.link, message);
+  }
+  check_read_done(message);
+}
+
+// A message of a remote rank is matched or gone: its envelope's place here is free again.
+void Engine::count_match(Incoming& message) {
+  if (!message.counted) return;
+  message.counted = false;
+  Returns& returns = *message.returns;
+  --returns.unmatched;
+  if (!message.whole) return;
+  ++returns.matched_whole;
+  if (returns.matched_whole - returns.reported >= settings_.write_table / 4) owe(*message.link, returns);
+}
+
+void Engine::place_chunk(Incoming& message, const Incoming::Chunk& chunk) {
+  Reading& read = *message.read;
+  if (chunk.offset < message.limit) {
+    const std::uint64_t n = std::min<std::uint64_t>(chunk.length, message.limit - chunk.offset);
+    read.memory.copy_in(chunk.offset, chunk.bytes.get(), n);
+    read.progress.add(chunk.offset, n, message.limit);
+    listener_.progressed(read.cookie, read.progress);
+  }
+}
+
+void Engine::check_read_done(Incoming& message) {
+  if (message.read == nullptr || message.arrived != message.promised) return;
+  Reading& read = *message.read;
+  const Outcome outcome = outcome_of(message, message.total > message.limit ? Fault::truncated : Fault::none);
+  message.read = nullptr;
+  message.to = nullptr;
+  if (message.local == nullptr && !message.want_owed) drop_incoming(message);
+  finish_read(read, outcome);
+}
+
+void Engine::fail_read(Reading& read, Fault fault) {
+  Outcome outcome{fault, static_cast<std::int32_t>(read.source), read.tag, read.context, 0};
+  if (Incoming* message = read.message) {
+    outcome = outcome_of(*message, fault);
+    message->read = nullptr;
+    message->to = nullptr;
+  }
+  finish_read(read, outcome);
+}
+
+void Engine::finish_read(Reading& read, const Outcome& outcome) {
+  const std::uint64_t cookie = read.cookie;
+  readings_.drop(read);
+  listener_.finished(cookie, outcome);
+}
+
+// Nothing that is stored or announced fits (the caller has looked), and nobody is left who could send it.
+bool Engine::hopeless(const Reading& read) const {
+  const std::vector<bool>& departed = read.at->job->departed;
+  if (read.source >= 0) return departed[static_cast<std::size_t>(read.source)];
+  if (read.at->id == kernel_ || departed.size() == 1) return false;
+  for (std::size_t rank = 0; rank < departed.size(); ++rank)
+    if (!departed[rank] && rank != read.at->rank) return false;
+  return true;
+}
+
+} // namespace parc::protocol

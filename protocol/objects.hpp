@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the engine keeps: jobs, endpoints (local ranks), reads, outgoing and incoming messages, links. Each
+// object is in the lists that its state puts it in; the hooks unlink themselves, so dropping an object takes
+// it out of all of them.
+#pragma once
+
+#include "protocol/pieces.hpp"
+#include "protocol/train_out.hpp"
+#include "protocol/wire.hpp"
+
+#include <array>
+#include <boost/circular_buffer.hpp>
+#include <boost/container/flat_map.hpp>
+#include <boost/container/small_vector.hpp>
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace parc::protocol {
+
+struct Endpoint;
+struct Incoming;
+struct Job;
+struct Link;
+struct Outgoing;
+struct Reading;
+struct Returns;
+struct Stream;
+
+namespace hook {
+using mode = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
+template <class Tag> using Hook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>, mode>;
+struct Answers;  // in Link::answers
+struct Queue;    // in the queue that the object's state names
+struct Arrivals; // in Endpoint::arrivals
+struct Owned;    // with its endpoint
+template <class T, class Tag> using List =
+    boost::intrusive::list<T, boost::intrusive::base_hook<Hook<Tag>>,
+                           boost::intrusive::constant_time_size<false>>;
+} // namespace hook
+
+// An object that owes the other kernel a descriptor. What it owes is read from its state when a train has
+// room, so answers never pile up.
+struct Answer : hook::Hook<hook::Answers> {
+  enum class Of : std::uint8_t { outgoing, incoming, returns, stream };
+  explicit Answer(Of kind) : of(kind) {}
+  [[nodiscard]] bool owed() const { return hook::Hook<hook::Answers>::is_linked(); }
+  Of of;
+};
+
+// A stretch of a message that may travel, eaten from one side.
+struct Grant {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  bool from_end = false;
+
+  [[nodiscard]] std::uint64_t left() const { return high - low; }
+  [[nodiscard]] bool fits(std::uint64_t offset, std::uint64_t length) const {
+    return length != 0 && length <= left() && (from_end ? offset == high - length : offset == low);
+  }
+  std::uint64_t take(std::uint64_t length) { // the offset of what was taken
+    if (from_end) return high -= length;
+    low += length;
+    return low - length;
+  }
+};
+
+// What has arrived, or has been acknowledged, counted from both ends of a message.
+struct Progress {
+  std::uint64_t front = 0;
+  std::uint64_t back = 0;
+
+  void add(std::uint64_t offset, std::uint64_t length, std::uint64_t total) {
+    if (offset == front)
+      front += length;
+    else if (offset + length == total - back)
+      back += length;
+  }
+};
+
+// A message that a local program writes.
+struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
+  Outgoing() : Answer(Of::outgoing) {}
+  std::uint64_t id = 0; // names the message on its link
+  std::uint64_t cookie = 0;
+  Endpoint* from = nullptr;
+  Link* link = nullptr;     // none: the destination is local
+  Stream* stream = nullptr; // of `from` and `link`
+  Incoming* local = nullptr;
+  std::uint32_t destination = 0;
+  std::uint32_t context = 0;
+  std::int32_t tag = 0;
+  Pieces memory;
+  std::uint64_t total = 0;
+  Grant eager;                // what goes unasked
+  Grant rest;                 // what was asked for
+  std::uint64_t promised = 0; // bytes of both grants when they were new
+  std::uint64_t acknowledged = 0;
+  Progress progress;
+  bool from_end = false;
+  bool envelope_sent = false;
+  bool envelope_acknowledged = false;
+  bool whole = false;        // everything goes unasked
+  bool wanted = false;       // the receiver has said what it wants
+  bool cancel_asked = false; // owes a cancel or has sent it
+  bool abandoned = false;    // reported as finished; owes an abort
+};
+
+// A message that is arriving, has arrived, or is announced by a local writer.
+struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
+  Incoming() : Answer(Of::incoming) {}
+  struct Chunk {
+    std::uint64_t offset;
+    std::uint32_t length;
+    std::unique_ptr<std::byte[]> bytes;
+  };
+  std::uint64_t id = 0;
+  Link* link = nullptr; // none: local, or whole and parted from its link
+  Outgoing* local = nullptr;
+  std::uint64_t message = 0; // the sender's name for it
+  Endpoint* to = nullptr;    // none: nobody will read it, discard
+  Reading* read = nullptr;
+  Returns* returns = nullptr; // of the source; none: local or unknown
+  std::uint32_t source = 0;
+  std::uint32_t context = 0;
+  std::int32_t tag = 0;
+  std::uint64_t total = 0;
+  std::uint64_t limit = 0;    // bytes that the read has room for
+  std::uint64_t promised = 0; // bytes that will arrive
+  std::uint64_t arrived = 0;
+  Grant eager;
+  Grant rest;
+  std::vector<Chunk> chunks; // what arrived before its read
+  bool whole = false;
+  bool riding = false;  // it came with its envelope
+  bool counted = false; // in Returns::unmatched
+  bool wanted = false;  // its read asked, or will ask, for the rest
+  bool want_owed = false;
+  bool canceled_owed = false;
+};
+
+// A posted read or probe.
+struct Reading : hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
+  std::uint64_t id = 0;
+  std::uint64_t cookie = 0;
+  Endpoint* at = nullptr;
+  Incoming* message = nullptr;
+  std::int64_t source = -1; // -1: any
+  std::int32_t tag = -1;    // -1: any
+  std::uint32_t context = 0;
+  std::uint64_t number = 0; // order of posting
+  Pieces memory;
+  Progress progress;
+  bool from_end = false;
+  bool probe = false;
+};
+
+// One endpoint's sending side towards one host.
+struct Stream : Answer {
+  Stream(Endpoint* endpoint, Link* on) : Answer(Of::stream), from(endpoint), link(on) {}
+  Endpoint* from;
+  Link* link;
+  std::uint64_t fresh = 0;     // writes whose envelopes have not left
+  std::uint64_t envelopes = 0; // sent
+  std::uint64_t whole = 0;     // messages sent whole
+  std::uint64_t returned = 0;  // of those, matched over there
+};
+
+// What this host owes a remote rank: the receiving side of its Stream.
+struct Returns : Answer {
+  Returns(Job* of_job, std::uint32_t rank) : Answer(Of::returns), job(of_job), source(rank) {}
+  Job* job;
+  std::uint32_t source;
+  std::uint64_t envelopes = 0;
+  std::uint64_t unmatched = 0; // held here, at most twice the write table
+  std::uint64_t matched_whole = 0;
+  std::uint64_t reported = 0;
+};
+
+// What an endpoint knows of one other rank.
+struct Pair {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  hook::List<Incoming, hook::Queue> unexpected;
+  hook::List<Reading, hook::Queue> posted; // reads that name this source
+};
+
+struct Endpoint {
+  std::uint64_t id = 0;
+  std::uint64_t cookie = 0;
+  Job* job = nullptr;
+  std::uint32_t rank = 0;
+  std::deque<Pair> pairs; // by rank (of the kernel's endpoint: by link)
+  hook::List<Reading, hook::Queue> any_source;
+  hook::List<Reading, hook::Queue> probes;
+  hook::List<Incoming, hook::Arrivals> arrivals; // all unexpected messages, oldest first
+  hook::List<Outgoing, hook::Owned> writes;
+  hook::List<Reading, hook::Owned> reads;
+  boost::container::flat_map<std::uint32_t, std::unique_ptr<Stream>> streams; // by link
+  std::uint64_t posts = 0;
+  bool departed = false;
+  bool killing = false; // its lists are being emptied: it must not be forgotten meanwhile
+};
+
+inline constexpr std::int32_t here = -1;
+
+struct Job {
+  std::uint64_t id = 0;
+  std::vector<std::int32_t> place; // of each rank: its link, or here
+  std::vector<bool> departed;
+  std::vector<Endpoint*> local; // by rank; none: not here, or gone
+  std::deque<Returns> returns;
+};
+
+// A stretch of payload that is still due on a link, in the order of the stream.
+struct Due {
+  Incoming* message = nullptr; // none: discard
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  std::uint32_t done = 0;
+  bool eager = false;                 // counts against the credit we granted
+  std::unique_ptr<std::byte[]> chunk; // none: straight to the read's memory, or discard
+};
+
+struct Unacknowledged {
+  std::uint64_t sequence;
+  Descriptor what;
+};
+
+struct Link {
+  std::uint32_t index = 0;
+  bool open = false;
+  std::uint32_t fragment = default_fragment;
+  std::uint32_t self = 0; // low halves of the host identities
+  std::uint32_t peer = 0;
+
+  // Sending
+  TrainOut train;
+  std::uint32_t train_bytes = max_entries * default_fragment;
+  std::uint64_t sequence = 0;     // of the last train sent
+  std::uint64_t acknowledged = 0; // by the peer
+  boost::circular_buffer<Unacknowledged> unacknowledged{64};
+  hook::List<Answer, hook::Answers> answers;
+  hook::List<Outgoing, hook::Queue> fresh; // envelopes to send, in the order of the writes
+  hook::List<Outgoing, hook::Queue> ready; // payload to send, in turns
+  std::uint64_t credit = 0;                // fragments the peer lets us send unasked, in total
+  std::uint64_t credit_used = 0;
+  std::uint32_t delay_product_kib = 0;
+
+  // Receiving
+  std::array<std::byte, max_header> header{};
+  std::uint32_t header_filled = 0;
+  std::deque<Due> due;
+  std::vector<std::uint64_t> incoming; // by the sender's place: our Incoming's id
+  std::uint64_t received = 0;          // sequence of the last train
+  std::uint64_t received_told = 0;     // as last acknowledged
+  std::uint64_t reserved = 0;          // fragments of pool set aside for this link
+  std::uint64_t granted_used = 0;      // eager fragments announced
+  std::uint64_t freed = 0;             // of those, no longer in the pool
+  std::uint64_t granted_told = 0;      // as last sent
+  bool ack_urgent = false;             // the peer can finish something with it
+  bool ack_now = false;                // the kernel is about to sleep
+  // Counters
+  std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, bytes_in = 0,
+                bytes_out = 0;
+};
+
+} // namespace parc::protocol

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting, giving up and finishing reads and writes.
+#include "protocol/engine.hpp"
+
+#include <cassert>
+
+namespace parc::protocol {
+namespace {
+constexpr std::uint64_t reading_handle = std::uint64_t{1} << 63; // tells the handles of the two slabs apart
+}
+
+std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
+  Endpoint* at = find_endpoint(endpoint);
+  assert(at != nullptr && request.source < static_cast<std::int64_t>(at->pairs.size()));
+  Reading& read = readings_.make();
+  read.cookie = request.cookie;
+  read.at = at;
+  read.source = request.source;
+  read.tag = request.tag;
+  read.context = request.context;
+  read.memory = request.memory;
+  read.from_end = request.from_end;
+  read.probe = request.probe;
+  read.number = ++at->posts;
+  at->reads.push_back(read);
+  const std::uint64_t handle = read.id | reading_handle;
+
+  if (Incoming* message = find_unexpected(*at, read)) {
+    if (!read.probe) {
+      match(read, *message);
+    } else {
+      finish_read(read, {Fault::none, static_cast<std::int32_t>(message->source), message->tag,
+                         message->context, message->total});
+    }
+  } else if (read.probe && request.no_wait) {
+    finish_read(read, {});
+  } else if (hopeless(read)) {
+    fail_read(read, Fault::peer);
+  } else if (read.probe) {
+    at->probes.push_back(read);
+  } else if (read.source < 0) {
+    at->any_source.push_back(read);
+  } else {
+    at->pairs[static_cast<std::size_t>(read.source)].posted.push_back(read);
+  }
+  return handle;
+}
+
+std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request) {
+  Endpoint* from = find_endpoint(endpoint);
+  assert(from != nullptr && request.destination < from->pairs.size());
+  Job& job = *from->job;
+  if (job.departed[request.destination]) {
+    listener_.finished(request.cookie, {Fault::peer, static_cast<std::int32_t>(request.destination),
+                                        request.tag, request.context, request.memory.size()});
+    return 0;
+  }
+  Outgoing& message = outgoing_.make();
+  message.cookie = request.cookie;
+  message.from = from;
+  message.destination = request.destination;
+  message.tag = request.tag;
+  message.context = request.context;
+  message.memory = request.memory;
+  message.total = request.memory.size();
+  message.from_end = request.from_end;
+  from->writes.push_back(message);
+  const std::uint64_t handle = message.id;
+
+  const std::int32_t place = job.place[request.destination];
+  if (place != here) {
+    message.link = links_[static_cast<std::size_t>(place)].get();
+    message.stream = &stream_of(*from, *message.link);
+    ++message.stream->fresh;
+    message.link->fresh.push_back(message);
+    return handle;
+  }
+  Incoming& local = incoming_.make();
+  local.local = &message;
+  local.to = job.local[request.destination];
+  local.source = from->rank;
+  local.tag = message.tag;
+  local.context = message.context;
+  local.total = message.total;
+  message.local = &local;
+  ++from->pairs[request.destination].sent;
+  arrive(local);
+  return handle;
+}
+
+void Engine::cancel(std::uint64_t operation) {
+  if ((operation & reading_handle) != 0) {
+    Reading* read = readings_.find(operation & ~reading_handle);
+    if (read != nullptr && read->message == nullptr) fail_read(*read, Fault::canceled);
+    return;
+  }
+  Outgoing* message = outgoing_.find(operation);
+  if (message == nullptr || message->abandoned) return;
+  if (message->local != nullptr) {
+    if (message->local->read == nullptr) fail_write(*message, Fault::canceled);
+  } else if (!message->envelope_sent) {
+    fail_write(*message, Fault::canceled);
+  } else if (!message->cancel_asked && !message->wanted) {
+    message->cancel_asked = true;
+    owe(*message->link, *message);
+  }
+}
+
+void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* base, std::uint64_t length) {
+  Outgoing* message = outgoing_.find(operation);
+  if (message == nullptr || message->abandoned) return;
+  assert(begin + length <= message->total);
+  if (message->link != nullptr) message->link->train.unname(message->id);
+  message->memory.replace(begin, base, length);
+}
+
+void Engine::check_write_done(Outgoing& message) {
+  if (message.abandoned || !message.envelope_acknowledged || !(message.whole || message.wanted)) return;
+  if (message.acknowledged == message.promised) finish_write(message, Fault::none);
+}
+
+void Engine::finish_write(Outgoing& message, Fault fault) {
+  const Outcome outcome{fault, static_cast<std::int32_t>(message.destination), message.tag, message.context,
+                        message.total};
+  const std::uint64_t cookie = message.cookie;
+  drop_outgoing(message);
+  listener_.finished(cookie, outcome);
+}
+
+// The message will not be finished. If the other host knows of it, the record stays until an abort has been
+// sent.
+void Engine::fail_write(Outgoing& message, Fault fault) {
+  if (Incoming* local = message.local) {
+    if (local->read != nullptr) fail_read(*local->read, Fault::peer);
+    drop_incoming(*local);
+    finish_write(message, fault);
+    return;
+  }
+  message.link->train.unname(message.id);
+  if (!message.envelope_sent) {
+    Stream& stream = *message.stream;
+    if (--stream.fresh == 0 && stream.from->departed) owe(*stream.link, stream);
+    finish_write(message, fault);
+    return;
+  }
+  const Outcome outcome{fault, static_cast<std::int32_t>(message.destination), message.tag, message.context,
+                        message.total};
+  Endpoint* from = message.from;
+  message.hook::Hook<hook::Queue>::unlink();
+  message.hook::Hook<hook::Owned>::unlink();
+  message.abandoned = true;
+  message.from = nullptr;
+  message.stream = nullptr;
+  message.memory = {};
+  owe(*message.link, message);
+  listener_.finished(message.cookie, outcome);
+  check_drained(*from);
+}
+
+void Engine::drop_outgoing(Outgoing& message) {
+  Endpoint* from = message.from;
+  outgoing_.drop(message);
+  if (from != nullptr) check_drained(*from);
+}
+
+} // namespace parc::protocol

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Trains that arrive. Headers only ever lie in the link's private buffer; every payload byte's place is known
+// before it is read: the memory of a matched read, a chunk of pool that the credit paid for, or the sink.
+#include "protocol/engine.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace parc::protocol {
+namespace {
+
+constexpr std::size_t sink_bytes = 65536;
+constexpr std::uint32_t max_places = 1u << 20; // messages a peer may have open at once on one link
+
+std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
+  return (bytes + fragment - 1) / fragment;
+}
+
+} // namespace
+
+std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
+  Link& link = *links_[index];
+  std::size_t count = 0;
+  const auto add = [&](void* base, std::uint64_t length) {
+    if (length != 0) iovecs[count++] = {base, length};
+    return count + 1 < iovecs.size();
+  };
+  for (const Due& due : link.due) {
+    std::uint64_t at = due.offset + due.done;
+    std::uint64_t left = due.length - due.done;
+    if (due.chunk != nullptr) {
+      if (!add(due.chunk.get() + due.done, left)) return count;
+      continue;
+    }
+    bool room = true;
+    if (due.message != nullptr && due.message->read != nullptr && at < due.message->limit) {
+      const std::uint64_t n = std::min(left, due.message->limit - at);
+      std::uint64_t planned = 0;
+      due.message->read->memory.each(at, n, [&](std::byte* base, std::uint64_t part) {
+        if (room) planned += part, room = add(base, part);
+      });
+      if (!room) return count;
+      at += planned;
+      left -= planned;
+    }
+    while (left != 0 && room) {
+      if (sink_.empty()) sink_.resize(sink_bytes);
+      const std::uint64_t n = std::min<std::uint64_t>(left, sink_bytes);
+      room = add(sink_.data(), n);
+      left -= n;
+    }
+    if (!room) return count;
+  }
+  iovecs[count++] = {link.header.data() + link.header_filled, max_header - link.header_filled};
+  return count;
+}
+
+Refusal Engine::took(std::uint32_t index, std::size_t bytes) {
+  Link& link = *links_[index];
+  link.bytes_in += bytes;
+  std::uint64_t due = 0;
+  for (const Due& d : link.due) {
+    if (due >= bytes) break;
+    due += d.length - d.done;
+  }
+  const std::size_t payload = std::min<std::uint64_t>(due, bytes);
+  fill_due(link, payload, nullptr);
+  link.header_filled += static_cast<std::uint32_t>(bytes - payload);
+  return parse(link);
+}
+
+// `bytes` of payload are in place (from == nullptr) or lie in the private buffer and are copied.
+void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
+  while (bytes != 0) {
+    Due& due = link.due.front();
+    const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, due.length - due.done));
+    if (from != nullptr) {
+      const std::uint64_t at = due.offset + due.done;
+      if (due.chunk != nullptr) {
+        std::memcpy(due.chunk.get() + due.done, from, n);
+      } else if (due.message != nullptr && due.message->read != nullptr && at < due.message->limit) {
+        due.message->read->memory.copy_in(at, from, std::min<std::uint64_t>(n, due.message->limit - at));
+      }
+      from += n;
+    }
+    due.done += n;
+    bytes -= n;
+    if (due.done == due.length) {
+      Due whole = std::move(due);
+      link.due.pop_front();
+      arrived(link, whole);
+    }
+  }
+}
+
+void Engine::arrived(Link& link, Due& due) {
+  ++link.fragments_in;
+  Incoming* message = due.message;
+  if (message == nullptr) {
+    if (due.eager) ++link.freed;
+    if (due.chunk != nullptr) pool_used_ -= due.length;
+    return;
+  }
+  message->arrived += due.length;
+  if (due.chunk != nullptr && message->read == nullptr && message->to != nullptr) {
+    message->chunks.push_back({due.offset, due.length, std::move(due.chunk)});
+  } else {
+    if (due.eager) ++link.freed;
+    if (due.chunk != nullptr) pool_used_ -= due.length;
+    if (due.chunk != nullptr && message->read != nullptr) {
+      place_chunk(*message, {due.offset, due.length, std::move(due.chunk)});
+    } else if (message->read != nullptr && due.offset < message->limit) {
+      Reading& read = *message->read;
+      read.progress.add(due.offset, std::min<std::uint64_t>(due.length, message->limit - due.offset),
+                        message->limit);
+      listener_.progressed(read.cookie, read.progress);
+    }
+  }
+  if (message->arrived != message->promised) return;
+  if (message->whole || message->read != nullptr) link.ack_urgent = true;
+  if (message->read != nullptr) {
+    if (message->whole || !message->want_owed) release_name(*message);
+    check_read_done(*message);
+  } else if (message->whole) {
+    release_name(*message);
+    if (message->to == nullptr) drop_incoming(*message);
+  } else if (message->wanted && !message->want_owed) {
+    drop_incoming(*message); // its reader died after asking for the rest, which is here
+  }
+}
+
+Refusal Engine::parse(Link& link) {
+  std::uint32_t at = 0;
+  while (at < link.header_filled) {
+    const std::uint32_t have = link.header_filled - at;
+    if (!link.due.empty()) {
+      const std::uint32_t n = std::min(have, link.due.front().length - link.due.front().done);
+      fill_due(link, n, link.header.data() + at);
+      at += n;
+      continue;
+    }
+    if (have < sizeof(Prefix)) break;
+    Prefix prefix;
+    std::memcpy(&prefix, link.header.data() + at, sizeof prefix);
+    if (const Refusal refusal = check_prefix(prefix, link.fragment); refusal != Refusal::none) return refusal;
+    if (have < prefix.header_length) break;
+    std::array<std::byte, max_header> header; // the buffer itself may move on while entries are taken
+    std::memcpy(header.data(), link.header.data() + at, prefix.header_length);
+    at += prefix.header_length;
+    const std::span<const std::byte> entries(header.data() + sizeof prefix,
+                                             prefix.header_length - sizeof prefix);
+    if (const Refusal refusal = take_header(link, prefix, entries); refusal != Refusal::none) return refusal;
+  }
+  link.header_filled -= at;
+  std::memmove(link.header.data(), link.header.data() + at, link.header_filled);
+  return Refusal::none;
+}
+
+Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const std::byte> entries) {
+  if (prefix.source_host != link.peer || prefix.destination_host != link.self) return Refusal::host;
+  if (prefix.entries != 0 && prefix.sequence != link.received + 1) return Refusal::sequence;
+  if (const Refusal refusal = acknowledge(link, prefix.acknowledgement); refusal != Refusal::none)
+    return refusal;
+  if (prefix.credit < link.credit) return Refusal::credit;
+  link.credit = prefix.credit;
+  widen(link, prefix.delay_product_kib);
+  ++link.trains_in;
+
+  std::uint64_t payload = 0;
+  EntryWalk walk(entries, prefix.entries);
+  while (const EntryWalk::Entry* entry = walk.next()) {
+    const Refusal refusal = entry->kind == Kind::envelope ? take_envelope(link, *entry)
+                                                          : take_descriptor(link, entry->descriptor, payload);
+    if (refusal != Refusal::none) return refusal;
+  }
+  if (walk.refusal() != Refusal::none) return walk.refusal();
+  if (payload != prefix.payload_length) return Refusal::length;
+  if (prefix.entries != 0) link.received = prefix.sequence;
+  return Refusal::none;
+}
+
+Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
+  const Envelope& e = entry.envelope;
+  const bool to_kernel = e.job == 0;
+  Job* job = find_job(e.job);
+  const std::uint32_t source = to_kernel ? link.index : e.source;
+  Endpoint* to = nullptr;
+  Returns* returns = nullptr;
+  if (job != nullptr) {
+    if (source >= job->place.size() || job->place[source] != static_cast<std::int32_t>(link.index))
+      return Refusal::envelope;
+    if (to_kernel ? e.destination != kernel_rank : e.destination >= job->place.size())
+      return Refusal::envelope;
+    to = to_kernel ? find_endpoint(kernel_) : job->local[e.destination];
+    returns = &job->returns[source];
+    ++returns->envelopes;
+  }
+  if (to != nullptr && to->departed) to = nullptr;
+  if (to != nullptr && e.sequence != ++to->pairs[source].received) return Refusal::order;
+
+  const std::uint64_t fragments = e.inline_length != 0 ? 0 : fragments_of(e.eager, link.fragment);
+  link.granted_used += fragments;
+  if (link.granted_used > link.granted_told) return Refusal::credit;
+
+  Incoming& message = incoming_.make();
+  message.link = &link;
+  message.message = e.message;
+  message.to = to;
+  message.returns = returns;
+  message.source = source;
+  message.context = e.context;
+  message.tag = e.tag;
+  message.total = e.length;
+  message.promised = e.eager;
+  message.whole = e.eager == e.length;
+  const bool from_end = (e.flags & flag_from_end) != 0;
+  if (e.inline_length == 0)
+    message.eager = from_end ? Grant{e.length - e.eager, e.length, true} : Grant{0, e.eager, false};
+  if (!message.whole || message.eager.left() != 0) {
+    const auto place = static_cast<std::uint32_t>(e.message);
+    if (place >= max_places) return Refusal::envelope;
+    if (place >= link.incoming.size()) link.incoming.resize(place + 1);
+    if (link.incoming[place] != 0) return Refusal::order;
+    link.incoming[place] = message.id;
+  } else {
+    link.ack_urgent = true;
+  }
+  if (to == nullptr) {
+    if (message.whole && message.eager.left() == 0) drop_incoming(message);
+    return Refusal::none;
+  }
+  message.counted = true;
+  if (++returns->unmatched > 2ull * settings_.write_table) return Refusal::credit;
+  if (e.inline_length != 0) {
+    message.riding = true;
+    // Copied before the match: there may be none yet.
+    auto bytes = std::make_unique_for_overwrite<std::byte[]>(e.inline_length);
+    std::memcpy(bytes.get(), entry.inline_data, e.inline_length);
+    message.chunks.push_back({0, e.inline_length, std::move(bytes)});
+    message.arrived = e.inline_length;
+    pool_used_ += e.inline_length;
+  }
+  arrive(message);
+  return Refusal::none;
+}
+
+Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& payload) {
+  switch (d.kind) {
+  case Kind::fragment: payload += d.length; return take_fragment(link, d);
+  case Kind::want: return take_want(link, d);
+  case Kind::departed: return take_departure(link, d);
+  case Kind::cancel: {
+    Incoming* message = find_incoming(link, d.message);
+    if (message == nullptr || message->read != nullptr || message->to == nullptr) return Refusal::none;
+    message->canceled_owed = true;
+    owe(link, *message);
+    discard(*message);
+    return Refusal::none;
+  }
+  case Kind::canceled: {
+    Outgoing* message = outgoing_.find(d.message);
+    if (message == nullptr || message->abandoned) return Refusal::none;
+    if (message->link != &link || !message->cancel_asked) return Refusal::request;
+    fail_write(*message, Fault::canceled);
+    return Refusal::none;
+  }
+  case Kind::abort: {
+    Incoming* message = find_incoming(link, d.message);
+    if (message == nullptr) return Refusal::none;
+    Reading* read = message->read;
+    if (read != nullptr) fail_read(*read, Fault::peer);
+    drop_incoming(*message);
+    return Refusal::none;
+  }
+  case Kind::envelope_credit: {
+    Job* job = find_job(d.message);
+    const std::uint64_t rank = d.message == 0 ? link.index : d.offset;
+    if (job == nullptr) return Refusal::none;
+    if (rank >= job->place.size()) return Refusal::request;
+    Endpoint* endpoint = d.message == 0 ? find_endpoint(kernel_) : job->local[rank];
+    if (endpoint == nullptr) return Refusal::none;
+    Stream& stream = stream_of(*endpoint, link);
+    if (d.extra < stream.returned || d.extra > stream.whole) return Refusal::credit;
+    stream.returned = d.extra;
+    return Refusal::none;
+  }
+  default: return Refusal::kind;
+  }
+}
+
+Refusal Engine::take_fragment(Link& link, const Descriptor& d) {
+  if (d.length == 0 || d.length > link.fragment) return Refusal::fragment;
+  Incoming* message = find_incoming(link, d.message);
+  if (message == nullptr) return Refusal::fragment;
+  const bool eager = message->eager.left() != 0;
+  Grant& from = eager ? message->eager : message->rest;
+  if (!from.fits(d.offset, d.length) || (!eager && message->want_owed)) return Refusal::fragment;
+  from.take(d.length);
+  Due due;
+  due.message = message;
+  due.offset = d.offset;
+  due.length = d.length;
+  due.eager = eager;
+  if (message->read == nullptr && message->to != nullptr) {
+    due.chunk = std::make_unique_for_overwrite<std::byte[]>(d.length);
+    pool_used_ += d.length;
+  }
+  link.due.push_back(std::move(due));
+  return Refusal::none;
+}
+
+Refusal Engine::take_want(Link& link, const Descriptor& d) {
+  Outgoing* message = outgoing_.find(d.message);
+  if (message == nullptr || message->abandoned) return Refusal::none;
+  if (message->link != &link || !message->envelope_sent || message->wanted || message->whole)
+    return Refusal::request;
+  const std::uint64_t eager = message->promised;
+  const std::uint64_t low = message->from_end ? 0 : eager;
+  const std::uint64_t high = message->from_end ? message->total - eager : message->total;
+  if (d.offset != low || d.extra < low || d.extra > high) return Refusal::request;
+  message->wanted = true;
+  message->rest = {d.offset, d.extra, (d.flags & flag_from_end) != 0};
+  message->promised += message->rest.left();
+  if (message->rest.left() != 0 && !message->hook::Hook<hook::Queue>::is_linked())
+    link.ready.push_back(*message);
+  check_write_done(*message);
+  return Refusal::none;
+}
+
+Refusal Engine::take_departure(Link& link, const Descriptor& d) {
+  Job* job = find_job(d.message);
+  if (job == nullptr) return Refusal::none;
+  if (d.message == 0 || d.offset >= job->place.size() ||
+      job->place[d.offset] != static_cast<std::int32_t>(link.index))
+    return Refusal::departure;
+  if (job->departed[d.offset]) return Refusal::none; // it was lost before
+  if (job->returns[d.offset].envelopes != d.extra) return Refusal::departure;
+  settle_departed(*job, static_cast<std::uint32_t>(d.offset));
+  return Refusal::none;
+}
+
+Incoming* Engine::find_incoming(Link& link, std::uint64_t message) {
+  const auto place = static_cast<std::uint32_t>(message);
+  if (place >= link.incoming.size() || link.incoming[place] == 0) return nullptr;
+  Incoming* found = incoming_.find(link.incoming[place]);
+  return found != nullptr && found->message == message ? found : nullptr;
+}
+
+// The sender may use the name for another message from here on.
+void Engine::release_name(Incoming& message) {
+  if (message.link == nullptr) return;
+  std::vector<std::uint64_t>& places = message.link->incoming;
+  const auto place = static_cast<std::uint32_t>(message.message);
+  if (place < places.size() && places[place] == message.id) places[place] = 0;
+}
+
+void Engine::free_chunks(Incoming& message) {
+  for (const Incoming::Chunk& chunk : message.chunks) pool_used_ -= chunk.length;
+  // What rode with an envelope used no credit.
+  if (message.link != nullptr && !message.riding) message.link->freed += message.chunks.size();
+  message.chunks.clear();
+}
+
+void Engine::drop_incoming(Incoming& message) {
+  release_name(message);
+  free_chunks(message);
+  if (message.link != nullptr) {
+    count_match(message);
+    for (Due& due : message.link->due)
+      if (due.message == &message) due.message = nullptr;
+  }
+  incoming_.drop(message);
+}
+
+// Nobody will read it. What the sender still sends goes to the sink.
+void Engine::discard(Incoming& message) {
+  message.hook::Hook<hook::Queue>::unlink();
+  message.hook::Hook<hook::Arrivals>::unlink();
+  message.read = nullptr;
+  message.to = nullptr;
+  free_chunks(message);
+  if (message.link == nullptr || (message.whole && message.arrived == message.promised && !message.owed())) {
+    drop_incoming(message);
+  } else {
+    count_match(message);
+  }
+}
+
+void Engine::widen(Link& link, std::uint32_t delay_product_kib) {
+  const std::uint64_t wanted = fragments_of(std::uint64_t{delay_product_kib} * 2 * 1024, link.fragment);
+  if (wanted <= link.reserved) return;
+  const std::uint64_t free_fragments = (settings_.pool - pool_reserved_) / link.fragment;
+  const std::uint64_t more = std::min(wanted - link.reserved, free_fragments);
+  link.reserved += more;
+  pool_reserved_ += more * link.fragment;
+}
+
+} // namespace parc::protocol

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Trains that leave: answers first, then envelopes in the order of their writes, then fragments, one of each
+// message in turn. An envelope that cannot be followed by data within the credit still leaves: no unread
+// message blocks another.
+#include "protocol/engine.hpp"
+
+#include <algorithm>
+
+namespace parc::protocol {
+namespace {
+// Answers and envelopes leave this much of a train to payload that waits.
+constexpr std::uint16_t entries_before_payload = max_entries / 2;
+} // namespace
+
+std::span<const iovec> Engine::plan_write(std::uint32_t index) {
+  Link& link = *links_[index];
+  if (!link.open || (!link.train.active() && !build(link))) return {};
+  return link.train.rest();
+}
+
+void Engine::wrote(std::uint32_t index, std::size_t bytes) {
+  Link& link = *links_[index];
+  link.bytes_out += bytes;
+  link.train.wrote(bytes);
+}
+
+void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint32_t delay_product_kib) {
+  Link& link = *links_[index];
+  link.train_bytes = std::clamp(train_bytes, link.fragment, max_entries * link.fragment);
+  link.delay_product_kib = std::max(link.delay_product_kib, delay_product_kib);
+}
+
+bool Engine::owes_acknowledgement() const {
+  return std::any_of(links_.begin(), links_.end(),
+                     [](const auto& link) { return link->open && link->ack_urgent; });
+}
+
+void Engine::release_acknowledgements() {
+  for (const auto& link : links_) link->ack_now = link->ack_urgent;
+}
+
+bool Engine::build(Link& link) {
+  const bool may_number = link.sequence - link.acknowledged < window;
+  const bool has_entries =
+      may_number && (!link.answers.empty() || !link.fresh.empty() || !link.ready.empty());
+  const bool pure = link.ack_now || link.received - link.received_told >= window / 4 ||
+                    grant(link) - link.granted_told >= link.reserved / 4;
+  if (!has_entries && !pure) return false;
+  link.train.begin();
+  if (has_entries) {
+    add_answers(link);
+    add_envelopes(link);
+    add_fragments(link);
+  }
+  if (link.train.entries() == 0 && !pure) {
+    link.train.abandon();
+    return false;
+  }
+  Prefix prefix{};
+  prefix.sequence = link.train.entries() != 0 ? ++link.sequence : 0;
+  prefix.acknowledgement = link.received_told = link.received;
+  prefix.credit = link.granted_told = grant(link);
+  prefix.delay_product_kib = link.delay_product_kib;
+  prefix.source_host = link.self;
+  prefix.destination_host = link.peer;
+  link.train.finish(prefix);
+  link.ack_now = link.ack_urgent = false;
+  ++link.trains_out;
+  return true;
+}
+
+void Engine::owe(Link& link, Answer& answer) {
+  if (link.open && !answer.owed()) link.answers.push_back(answer);
+}
+
+void Engine::remember(Link& link, const Descriptor& what) {
+  if (link.unacknowledged.full()) link.unacknowledged.set_capacity(link.unacknowledged.capacity() * 2);
+  link.unacknowledged.push_back({link.sequence + 1, what});
+}
+
+void Engine::add_answers(Link& link) {
+  const bool payload_waits = !link.ready.empty();
+  while (!link.answers.empty() && link.train.room_for(sizeof(Descriptor))) {
+    if (payload_waits && link.train.entries() >= entries_before_payload) return;
+    Answer& answer = link.answers.front();
+    link.answers.pop_front();
+    Descriptor descriptor{};
+    if (!describe_answer(answer, descriptor)) continue;
+    link.train.add(descriptor);
+    remember(link, descriptor);
+  }
+}
+
+// Reads what an object owes from its state; an object that owes nothing more may go with it.
+bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
+  switch (answer.of) {
+  case Answer::Of::outgoing: {
+    auto& message = static_cast<Outgoing&>(answer);
+    descriptor.kind = message.abandoned ? Kind::abort : Kind::cancel;
+    descriptor.message = message.id;
+    if (message.abandoned) drop_outgoing(message);
+    return true;
+  }
+  case Answer::Of::incoming: {
+    auto& message = static_cast<Incoming&>(answer);
+    descriptor.message = message.message;
+    if (message.canceled_owed) {
+      descriptor.kind = Kind::canceled;
+      message.canceled_owed = false;
+      return true;
+    }
+    if (message.read == nullptr) { // it died meanwhile: nothing more is wanted
+      message.promised -= message.rest.left();
+      message.rest.high = message.rest.low;
+    }
+    descriptor.kind = Kind::want;
+    descriptor.flags = message.rest.from_end ? flag_from_end : 0;
+    descriptor.offset = message.rest.low;
+    descriptor.extra = message.rest.high;
+    message.want_owed = false;
+    if (message.arrived == message.promised) drop_incoming(message);
+    return true;
+  }
+  case Answer::Of::returns: {
+    auto& returns = static_cast<Returns&>(answer);
+    descriptor.kind = Kind::envelope_credit;
+    descriptor.message = returns.job->id;
+    descriptor.offset = returns.source;
+    descriptor.extra = returns.reported = returns.matched_whole;
+    return true;
+  }
+  case Answer::Of::stream: {
+    auto& stream = static_cast<Stream&>(answer);
+    descriptor.kind = Kind::departed;
+    descriptor.message = stream.from->job->id;
+    descriptor.offset = stream.from->rank;
+    descriptor.extra = stream.envelopes;
+    check_drained(*stream.from);
+    return true;
+  }
+  }
+  return false;
+}
+
+void Engine::add_envelopes(Link& link) {
+  const bool payload_waits = !link.ready.empty();
+  while (!link.fresh.empty()) {
+    Outgoing& message = link.fresh.front();
+    const std::uint64_t rides = message.total <= max_inline ? message.total : 0;
+    if (!link.train.room_for(sizeof(Envelope) + padded(static_cast<std::uint32_t>(rides)))) return;
+    if (payload_waits && link.train.entries() >= entries_before_payload) return;
+    link.fresh.pop_front();
+
+    Envelope envelope{};
+    envelope.kind = Kind::envelope;
+    envelope.flags = message.from_end ? flag_from_end : 0;
+    envelope.tag = message.tag;
+    envelope.job = message.from->job->id;
+    envelope.context = message.context;
+    envelope.source = message.from->rank;
+    envelope.destination = envelope.job == 0 ? kernel_rank : message.destination;
+    envelope.sequence = ++message.from->pairs[message.destination].sent;
+    envelope.length = message.total;
+    envelope.message = message.id;
+    decide_eager(link, message, envelope);
+    link.train.add(envelope, message.memory);
+    remember(link, {Kind::envelope, 0, 0, envelope.inline_length, message.id, 0, 0});
+    message.envelope_sent = true;
+
+    Stream& stream = *message.stream;
+    ++stream.envelopes;
+    if (--stream.fresh == 0 && stream.from->departed) owe(link, stream);
+    if (message.eager.left() != 0) link.ready.push_back(message);
+  }
+}
+
+void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
+  Stream& stream = *message.stream;
+  const bool may_be_held = stream.whole - stream.returned < settings_.write_table;
+  const std::uint64_t available = link.credit - link.credit_used;
+  const std::uint64_t fragments = (message.total + link.fragment - 1) / link.fragment;
+  if (may_be_held && message.total <= max_inline) {
+    envelope.inline_length = static_cast<std::uint16_t>(message.total);
+    message.whole = true;
+  } else if (may_be_held && fragments <= available) {
+    link.credit_used += fragments;
+    message.whole = true;
+  } else if (may_be_held) {
+    link.credit_used += available / 2;
+    envelope.eager = available / 2 * link.fragment;
+  }
+  if (message.whole) {
+    ++stream.whole;
+    envelope.eager = message.total;
+  }
+  message.promised = envelope.eager;
+  if (envelope.inline_length == 0)
+    message.eager = message.from_end ? Grant{message.total - envelope.eager, message.total, true}
+                                     : Grant{0, envelope.eager, false};
+}
+
+void Engine::add_fragments(Link& link) {
+  while (!link.ready.empty() && link.train.payload() < link.train_bytes && link.train.room_for_pieces() &&
+         link.train.room_for(sizeof(Descriptor))) {
+    Outgoing& message = link.ready.front();
+    link.ready.pop_front();
+    Grant& from = message.eager.left() != 0 ? message.eager : message.rest;
+    const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(from.left(), link.fragment));
+    const Descriptor descriptor{Kind::fragment, 0, 0, length, message.id, from.take(length), 0};
+    link.train.add(descriptor);
+    link.train.add_payload(message.memory, descriptor.offset, length, message.id);
+    remember(link, descriptor);
+    ++link.fragments_out;
+    if (message.eager.left() != 0 || message.rest.left() != 0) link.ready.push_back(message);
+  }
+}
+
+Refusal Engine::acknowledge(Link& link, std::uint64_t sequence) {
+  // A train that is still being written cannot have been read.
+  const std::uint64_t complete =
+      link.train.active() && link.train.entries() != 0 ? link.sequence - 1 : link.sequence;
+  if (sequence < link.acknowledged || sequence > complete) return Refusal::ack;
+  link.acknowledged = sequence;
+  while (!link.unacknowledged.empty() && link.unacknowledged.front().sequence <= sequence) {
+    const Descriptor what = link.unacknowledged.front().what;
+    link.unacknowledged.pop_front();
+    if (what.kind != Kind::envelope && what.kind != Kind::fragment) continue;
+    Outgoing* message = outgoing_.find(what.message);
+    if (message == nullptr || message->abandoned) continue;
+    if (what.kind == Kind::envelope) message->envelope_acknowledged = true;
+    message->acknowledged += what.length;
+    if (what.length != 0) {
+      message->progress.add(what.offset, what.length, message->total);
+      listener_.progressed(message->cookie, message->progress);
+    }
+    check_write_done(*message);
+  }
+  return Refusal::none;
+}
+
+} // namespace parc::protocol

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What travels between two kernels once they have proved the shared key to each other: trains. Little-endian,
+// fixed sizes.
+//
+//   train   = Prefix | entry[entries] | payload
+//   entry   = Envelope (64 bytes) and the message bytes that ride with it, padded to 8 | Descriptor (32
+//   bytes) payload = the bytes of the fragment descriptors, in their order
+//
+// Everything before the payload is the header, at most max_header bytes. Sequence, acknowledgement and credit
+// are cumulative, so that any prefix says all that the ones before it said. A train without entries has
+// sequence 0, is not acknowledged and is always allowed. Decoding is total: every input gives a value or a
+// named refusal.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace parc::protocol {
+
+static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
+
+inline constexpr std::uint16_t wire_version = 1;
+inline constexpr std::uint32_t default_fragment = 4096;
+inline constexpr std::uint32_t min_fragment = 512;
+inline constexpr std::uint32_t max_fragment = 65536;
+inline constexpr std::uint32_t max_header = 2048;
+inline constexpr std::uint32_t max_entries = 32;
+inline constexpr std::uint32_t max_inline = 192; // bytes of a message that ride with its envelope
+inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
+inline constexpr std::uint32_t train_magic = 0x6e727450; // "Ptrn"
+// Trains that may be on their way without an acknowledgement.
+inline constexpr std::uint64_t window = 1024;
+
+struct Prefix {
+  std::uint32_t magic;
+  std::uint16_t header_length; // prefix and entries
+  std::uint16_t entries;
+  std::uint64_t sequence;        // of this train on its link, from 1; 0 without entries
+  std::uint64_t acknowledgement; // all trains up to this one have been read
+  std::uint64_t credit;          // fragments that the other side may have sent unasked, in total
+  std::uint32_t payload_length;
+  std::uint32_t delay_product_kib; // what the sender's path holds: bandwidth times delay
+  std::uint32_t source_host;       // low halves of the two hosts' identities
+  std::uint32_t destination_host;
+};
+static_assert(sizeof(Prefix) == 48);
+
+enum class Kind : std::uint8_t {
+  envelope = 1,
+  fragment,        // message, offset, length: payload follows
+  want,            // to the sender: send [offset, extra) of message; flag_from_end: downwards
+  cancel,          // to the receiver: forget message unless it has been matched
+  canceled,        // to the sender: forgotten; no answer comes when it was matched before
+  abort,           // to the receiver: the rest of message will not come
+  departed,        // message = job, offset = rank, extra = envelopes it sent to this host in all
+  envelope_credit, // message = job, offset = source rank, extra = its whole messages matched here in all
+  // Reserved: refused until somebody speaks them.
+  message_ack = 32,
+  synchronous_ack,
+  put,
+  get,
+};
+
+inline constexpr std::uint8_t flag_from_end =
+    1; // envelope: the eager part is the message's end; want: send downwards
+inline constexpr std::uint8_t flag_synchronous = 4; // envelope, reserved: acknowledged at the match
+
+struct Descriptor {
+  Kind kind;
+  std::uint8_t flags;
+  std::uint16_t reserved;
+  std::uint32_t length;
+  std::uint64_t message;
+  std::uint64_t offset;
+  std::uint64_t extra;
+};
+static_assert(sizeof(Descriptor) == 32);
+
+struct Envelope {
+  Kind kind;
+  std::uint8_t flags;
+  std::uint16_t inline_length; // bytes that ride behind: all of the message, or none
+  std::int32_t tag;
+  std::uint64_t job;
+  std::uint32_t context;
+  std::uint32_t source;
+  std::uint32_t destination;
+  std::uint32_t reserved;
+  std::uint64_t sequence; // per (source, destination), from 1
+  std::uint64_t length;
+  std::uint64_t message; // the sender's name for it on this link
+  std::uint64_t eager;   // bytes that come without being asked for
+};
+static_assert(sizeof(Envelope) == 64);
+static_assert(offsetof(Envelope, job) == 8 && offsetof(Envelope, sequence) == 32);
+
+// The rank by which kernels address each other: job 0, a message from kernel to kernel.
+inline constexpr std::uint32_t kernel_rank = 0xfffffffe;
+
+enum class Refusal : std::uint8_t {
+  none = 0,
+  magic,     // not a train: the stream is out of step or the peer speaks something else
+  length,    // a length field is out of range or does not add up
+  host,      // the train names other hosts than this link's
+  sequence,  // a train is missing or repeated
+  ack,       // acknowledges what was never sent
+  kind,      // an entry of a kind that this version does not speak
+  envelope,  // an envelope whose fields contradict each other
+  order,     // an envelope overtook another of its pair, or a message id is in use
+  fragment,  // a fragment that was neither eager nor asked for
+  credit,    // more unasked data or envelopes than granted
+  request,   // a want, cancel or answer that fits no message
+  departure, // a departure that fits no rank or counts
+};
+const char* describe(Refusal refusal);
+
+inline constexpr std::uint32_t padded(std::uint32_t bytes) {
+  return (bytes + 7u) & ~7u;
+}
+
+// A prefix that passed every check that needs no link state.
+Refusal check_prefix(const Prefix& prefix, std::uint32_t fragment);
+
+// Walks the entries of one header. next() gives nullptr at the end or at a refusal.
+class EntryWalk {
+public:
+  EntryWalk(std::span<const std::byte> entries, std::uint16_t count) : rest_(entries), left_(count) {}
+
+  struct Entry {
+    Kind kind;
+    union {
+      Descriptor descriptor;
+      Envelope envelope;
+    };
+    const std::byte* inline_data; // of an envelope
+  };
+  const Entry* next();
+  [[nodiscard]] Refusal refusal() const { return refusal_; }
+
+private:
+  bool take_envelope();
+  bool take_descriptor();
+
+  std::span<const std::byte> rest_;
+  std::uint16_t left_;
+  Refusal refusal_ = Refusal::none;
+  Entry entry_{};
+};
+
+} // namespace parc::protocol
