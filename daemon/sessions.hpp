@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The programs of this host: each has two pipes, a control segment and data segments. Sessions own these; the engine owns
+// the operations.
+#pragma once
+
+#include "daemon/event.hpp"
+#include "protocol/engine.hpp"
+#include "system/error.hpp"
+#include "system/fd.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace parc::daemon {
+
+class Kernel;
+class Session;
+
+class Sessions {
+public:
+  explicit Sessions(Kernel& kernel);
+  ~Sessions();
+
+  struct Place { // in a job
+    std::uint64_t job;
+    std::int32_t rank;
+    std::int32_t size;
+  };
+  enum class End {
+    left,    // parc_close or exit: what it wrote is delivered
+    broken,  // its pipe ended or it broke the rules: everything unfinished is aborted
+  };
+  using Ended = std::function<void(End)>;
+
+  // A program that will say hello over these pipes (non-blocking, close-on-exec). The rank's endpoint exists in the
+  // engine. `ended` is called once, at a step's end.
+  void add(const Place& place, Fd from_program, Fd to_program, Ended ended);
+  // The rank's process is gone (pidfd): ends the session if there is one still.
+  void process_died(std::uint64_t job, std::int32_t rank);
+
+  std::uint64_t take_requests(); // the turn's second step
+  [[nodiscard]] bool any_spinning() const;
+  [[nodiscard]] bool any_requests() const;
+  void announce_sleep();
+  void announce_awake();
+
+  // From the kernel's Listener.
+  void begun(std::uint64_t cookie, const protocol::Outcome& outcome);
+  void progressed(std::uint64_t cookie, const protocol::Progress& progress);
+  void finished(std::uint64_t cookie, const protocol::Outcome& outcome);
+  void drained(std::uint64_t endpoint_cookie);
+
+  struct View { // for counters
+    std::uint64_t job;
+    std::int32_t rank;
+    pid_t pid;
+    std::uint32_t reads, writes; // in flight
+  };
+  [[nodiscard]] std::vector<View> view() const;
+
+private:
+  friend class Session;
+  void ended(Session& session, End how);
+
+  Kernel& kernel_;
+  std::vector<std::unique_ptr<Session>> sessions_; // by the number in their cookies; empty places are used again
+};
+
+} // namespace parc::daemon
