@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between kernels: spawning, output, exit status, departures. They travel as ordinary messages of the reserved
-// context of job 0, each a JSON object of bounded length, optionally followed by raw bytes (program output).
+// Messages between kernels: spawning, output, exit status, departures. They travel as ordinary messages of
+// the reserved context of job 0, each a JSON object of bounded length, optionally followed by raw bytes
+// (program output).
 //
-// Invariants: at most max_unsent bytes wait for one link, callers ask room() before they read more output; what a peer
-// sends is parsed as untrusted input.
+// Invariants: at most max_unsent bytes wait for one link, callers ask room() before they read more output;
+// what a peer sends is parsed as untrusted input.
 #pragma once
 
 #include "protocol/engine.hpp"
@@ -28,7 +29,8 @@ public:
   Control(Kernel& kernel, Receive receive);
   ~Control();
 
-  // Queues a message for the kernel at the other end. In order per link; lost when the link breaks (Jobs hears of that).
+  // Queues a message for the kernel at the other end. In order per link; lost when the link breaks (Jobs
+  // hears of that).
   void send(std::uint32_t link, const nlohmann::json& message, std::string bytes = {});
 
   // From the kernel's Listener.

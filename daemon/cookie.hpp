@@ -11,7 +11,11 @@ enum class Owner : std::uint8_t { session = 1, control = 2 };
 inline constexpr std::uint64_t make_cookie(Owner owner, std::uint64_t rest) {
   return static_cast<std::uint64_t>(owner) << 56 | rest;
 }
-inline constexpr Owner owner_of(std::uint64_t cookie) { return static_cast<Owner>(cookie >> 56); }
-inline constexpr std::uint64_t rest_of(std::uint64_t cookie) { return cookie & ((std::uint64_t{1} << 56) - 1); }
+inline constexpr Owner owner_of(std::uint64_t cookie) {
+  return static_cast<Owner>(cookie >> 56);
+}
+inline constexpr std::uint64_t rest_of(std::uint64_t cookie) {
+  return cookie & ((std::uint64_t{1} << 56) - 1);
+}
 
 } // namespace parc::daemon

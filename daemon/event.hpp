@@ -31,8 +31,9 @@ public:
 
   void add() { event_add(event_.get(), nullptr); }
   void add(double seconds) {
-    const timeval time{static_cast<time_t>(seconds),
-                       static_cast<suseconds_t>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e6)};
+    const timeval time{
+        static_cast<time_t>(seconds),
+        static_cast<suseconds_t>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e6)};
     event_add(event_.get(), &time);
   }
   void remove() { event_del(event_.get()); }

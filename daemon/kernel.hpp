@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel process: one thread, one loop. It owns the engine and the actors around it (peers, sessions, jobs) and is
-// the only place that knows them all.
+// The kernel process: one thread, one loop. It owns the engine and the actors around it (peers, sessions,
+// jobs) and is the only place that knows them all.
 //
-// Invariants: it never blocks but in Rest; each step of the turn has a budget and says how much it did; what an actor
-// learns inside another's step is acted on at the step's end (after_step), so no actor is re-entered.
+// Invariants: it never blocks but in Rest; each step of the turn has a budget and says how much it did; what
+// an actor learns inside another's step is acted on at the step's end (after_step), so no actor is
+// re-entered.
 #pragma once
 
 #include "daemon/config.hpp"

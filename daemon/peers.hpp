@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The other hosts: listening, connecting on demand, the handshake, one link per pair of hosts. Peers owns the sockets; the
-// engine owns what the bytes mean.
+// The other hosts: listening, connecting on demand, the handshake, one link per pair of hosts. Peers owns the
+// sockets; the engine owns what the bytes mean.
 //
-// Simultaneous connects are resolved to one by identity: of two links between the same two kernels, the one that the
-// smaller identity initiated stays.
+// Simultaneous connects are resolved to one by identity: of two links between the same two kernels, the one
+// that the smaller identity initiated stays.
 #pragma once
 
 #include "daemon/config.hpp"

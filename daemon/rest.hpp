@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel does when a turn found nothing: polls for a bounded time while a program of its host spins, then sleeps
-// until something comes. Policy is here and nowhere else.
+// What the kernel does when a turn found nothing: polls for a bounded time while a program of its host spins,
+// then sleeps until something comes. Policy is here and nowhere else.
 //
-// Rules (measured, DESIGN.md "Resting"): it polls in the normal scheduling class and works in that class what polling
-// found; it goes back to real time only before it blocks; after some milliseconds of uninterrupted real-time work it
-// gives way once; a sched_yield that takes long means that the core computes, and polling is left out for a while.
+// Rules (measured, DESIGN.md "Resting"): it polls in the normal scheduling class and works in that class what
+// polling found; it goes back to real time only before it blocks; after some milliseconds of uninterrupted
+// real-time work it gives way once; a sched_yield that takes long means that the core computes, and polling
+// is left out for a while.
 #pragma once
 
 #include "daemon/event.hpp"
@@ -19,8 +20,8 @@ namespace parc::daemon {
 class Rest {
 public:
   struct Hooks {
-    std::function<bool()> spinning; // a program of this host polls
-    std::function<bool()> ready;    // there is work that no descriptor announces (requests, copies)
+    std::function<bool()> spinning;       // a program of this host polls
+    std::function<bool()> ready;          // there is work that no descriptor announces (requests, copies)
     std::function<void()> announce_sleep; // before the last look at ready()
     std::function<void()> announce_awake;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The programs of this host: each has two pipes, a control segment and data segments. Sessions own these; the engine owns
-// the operations.
+// The programs of this host: each has two pipes, a control segment and data segments. Sessions own these; the
+// engine owns the operations.
 #pragma once
 
 #include "daemon/event.hpp"
@@ -31,13 +31,13 @@ public:
     std::int32_t size;
   };
   enum class End {
-    left,    // parc_close or exit: what it wrote is delivered
-    broken,  // its pipe ended or it broke the rules: everything unfinished is aborted
+    left,   // parc_close or exit: what it wrote is delivered
+    broken, // its pipe ended or it broke the rules: everything unfinished is aborted
   };
   using Ended = std::function<void(End)>;
 
-  // A program that will say hello over these pipes (non-blocking, close-on-exec). The rank's endpoint exists in the
-  // engine. `ended` is called once, at a step's end.
+  // A program that will say hello over these pipes (non-blocking, close-on-exec). The rank's endpoint exists
+  // in the engine. `ended` is called once, at a step's end.
   void add(const Place& place, Fd from_program, Fd to_program, Ended ended);
   // The rank's process is gone (pidfd): ends the session if there is one still.
   void process_died(std::uint64_t job, std::int32_t rank);
@@ -67,7 +67,8 @@ private:
   void ended(Session& session, End how);
 
   Kernel& kernel_;
-  std::vector<std::unique_ptr<Session>> sessions_; // by the number in their cookies; empty places are used again
+  std::vector<std::unique_ptr<Session>>
+      sessions_; // by the number in their cookies; empty places are used again
 };
 
 } // namespace parc::daemon

@@ -29,8 +29,8 @@ inline constexpr std::uint32_t max_pieces = 1024; // of one message
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 
 // An operation's id: its slot in the low 12 bits, its generation above. Reads have the slots below
-// read_slots (a probe has one of them too), writes those from there on, and map, unmap and leave control_slot.
-// Generations start at 1, so no id is 0.
+// read_slots (a probe has one of them too), writes those from there on, and map, unmap and leave
+// control_slot. Generations start at 1, so no id is 0.
 inline constexpr unsigned slot_bits = 12;
 inline constexpr std::uint64_t slot_of(std::uint64_t id) {
   return id & ((1u << slot_bits) - 1);
