@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/arena.hpp"
+
+#include "parc/parc.h"
+
+#include <algorithm>
+#include <new>
+#include <unistd.h>
+
+namespace parc::client {
+namespace {
+
+constexpr std::size_t line = 64;
+constexpr std::size_t first_segment = std::size_t{4} << 20;
+constexpr std::size_t largest_segment = std::size_t{32} << 30;
+constexpr unsigned unit_bits = 12, length_bits = 24; // of an extent
+static_assert((largest_segment + shm::max_message) >> unit_bits < std::uint64_t{1} << length_bits);
+
+std::size_t page() {
+  static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+std::size_t alignment_of(std::size_t bytes) {
+  return bytes < page() ? line : page();
+}
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// A segment in which a block of that many bytes has room beside the heap's own bookkeeping.
+std::size_t segment_for(std::size_t bytes) {
+  return round_up(bytes, page()) + 4 * page();
+}
+
+} // namespace
+
+Result<void*> Arena::allocate(std::size_t bytes) {
+  if (bytes > shm::max_message)
+    return error(PARC_ENOMEM, "cannot allocate {} bytes: a block may have {}", bytes, shm::max_message);
+  const std::lock_guard hold(lock_);
+  if (void* block = take(bytes)) return block;
+  PARC_TRY(grow(bytes));
+  return take(bytes);
+}
+
+void* Arena::allocate_from_what_is_there(std::size_t bytes) {
+  const std::lock_guard hold(lock_);
+  return take(bytes);
+}
+
+void* Arena::take(std::size_t bytes) {
+  const std::size_t alignment = alignment_of(bytes);
+  const std::size_t whole = round_up(std::max<std::size_t>(bytes, 1), alignment);
+  for (auto& room : rooms_) {
+    if (!room.heap) continue;
+    if (void* block = room.heap->allocate_aligned(whole, alignment)) {
+      ++room.blocks;
+      return block;
+    }
+  }
+  return nullptr;
+}
+
+void Arena::free(void* block) {
+  if (!block) return;
+  const std::lock_guard hold(lock_);
+  const auto* address = static_cast<const std::byte*>(block);
+  for (auto& room : rooms_) {
+    if (!room.heap || address < room.segment.data() || address >= room.segment.data() + room.segment.size())
+      continue;
+    room.heap->deallocate(block);
+    --room.blocks;
+    return;
+  }
+}
+
+bool Arena::contains(const void* address, std::size_t bytes) const {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  for (const auto& extent : extents_) {
+    const auto word = extent.load(std::memory_order_acquire);
+    const auto begin = word >> length_bits << unit_bits;
+    const auto length = (word & ((1u << length_bits) - 1)) << unit_bits;
+    if (wanted - begin < length) return bytes <= length - (wanted - begin);
+  }
+  return false;
+}
+
+std::uint64_t Arena::extent_of(const shm::Segment& segment) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(segment.data());
+  return begin >> unit_bits << length_bits | segment.size() >> unit_bits;
+}
+
+// Under lock_. Each segment is as large as all before it, so that a few are enough for any program.
+Result<void> Arena::grow(std::size_t bytes) {
+  std::size_t total = 0;
+  for (const auto& room : rooms_) total += room.segment.size();
+  give_back_unused();
+  const auto free_room = std::find_if(rooms_.begin(), rooms_.end(), [](const Room& r) { return !r.heap; });
+  if (free_room == rooms_.end())
+    return error(
+        PARC_ENOMEM,
+        "cannot allocate {} bytes: all {} segments of this program are in use; allocate fewer, larger "
+        "blocks",
+        bytes, rooms_.size());
+  const std::size_t least = segment_for(bytes);
+  const std::size_t wanted = std::max(least, std::clamp(total, first_segment, largest_segment));
+  PARC_TRY(segment, create_segment(wanted, least));
+  return move_in(static_cast<std::size_t>(free_room - rooms_.begin()), std::move(segment));
+}
+
+Result<shm::Segment> Arena::create_segment(std::size_t wanted, std::size_t least) {
+  auto segment = shm::Segment::create(wanted);
+  if (!segment && wanted > least) segment = shm::Segment::create(least);
+  if (!segment) segment.error().code = PARC_ENOMEM;
+  return segment;
+}
+
+// The kernel attaches first; only then may a request name an address in it.
+Result<void> Arena::move_in(std::size_t place, shm::Segment segment) {
+  shm::Request map{};
+  map.kind = shm::RequestKind::map;
+  map.address = reinterpret_cast<std::uintptr_t>(segment.data());
+  map.length = segment.size();
+  map.extra = static_cast<std::uint64_t>(segment.id());
+  if (const int answer = errand_.run(map); answer != PARC_OK)
+    return error(answer, "the kernel cannot map another {} bytes of this program's memory: {}",
+                 segment.size(), parc_error_string(answer));
+  auto& room = rooms_[place];
+  room.segment = std::move(segment);
+  room.heap = new (room.segment.data()) Heap(room.segment.size(), 0);
+  extents_[place].store(extent_of(room.segment), std::memory_order_release);
+  return success();
+}
+
+// Under lock_. What the kernel does not let go stays here too.
+void Arena::give_back_unused() {
+  for (std::size_t place = 0; place < rooms_.size(); ++place) {
+    auto& room = rooms_[place];
+    if (!room.heap || room.blocks != 0) continue;
+    shm::Request unmap{};
+    unmap.kind = shm::RequestKind::unmap;
+    unmap.address = reinterpret_cast<std::uintptr_t>(room.segment.data());
+    unmap.length = room.segment.size();
+    const auto extent = extents_[place].exchange(0, std::memory_order_acq_rel);
+    if (errand_.run(unmap) == PARC_OK)
+      room = Room();
+    else
+      extents_[place].store(extent, std::memory_order_release);
+  }
+}
+
+} // namespace parc::client

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/context.hpp"
+
+#include "client/failure.hpp"
+
+#include <unistd.h>
+
+namespace parc::client {
+namespace {
+
+constexpr std::uint32_t barrier_context = PARC_CONTEXT_RESERVED;
+constexpr int kill_patience = 10'000; // ms, or rather pauses of one
+
+} // namespace
+
+Context::Context(Session session)
+    : session_(std::move(session)), control_(*reinterpret_cast<shm::Control*>(session_.control.data())),
+      pipes_(std::move(session_.from_kernel), std::move(session_.to_kernel)), ring_(control_, pipes_),
+      rest_(control_.header, pipes_), errand_(control_, ring_, rest_), arena_(errand_),
+      operations_(control_, arena_, room_, rest_, session_.size),
+      starts_(arena_, room_, operations_, ring_, session_.size),
+      waits_(operations_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {}
+
+const char* Context::host(int rank) const {
+  if (rank < 0 || rank >= size()) return nullptr;
+  return session_.hosts[static_cast<std::size_t>(rank)].c_str();
+}
+
+int Context::read(const parc_address& address, const iovec& buffer, parc_status& status) {
+  auto id = starts_.read(address, {&buffer, 1}, 0);
+  if (!id) return fail(id.error());
+  return waits_.wait(id.value(), status);
+}
+
+int Context::write(const parc_address& address, const iovec& buffer) {
+  auto id = starts_.write(address, {&buffer, 1}, 0);
+  if (!id) return fail(id.error());
+  parc_status status;
+  return waits_.wait(id.value(), status);
+}
+
+int Context::probe(const parc_address& address, bool wait, parc_status& status) {
+  auto id = starts_.probe(address, wait);
+  if (!id) return fail(id.error());
+  const int code = waits_.wait(id.value(), status);
+  if (code != PARC_OK || wait) return code;
+  return status.source == PARC_ANY_SOURCE ? 0 : 1;
+}
+
+// Dissemination: after round k, everybody knows of the 2^(k+1) ranks below it. Rounds of one barrier go to
+// different ranks, and the tag is the barrier's number, so no message is taken for another.
+int Context::barrier() {
+  const std::lock_guard hold(barrier_lock_);
+  const auto tag = static_cast<int>(barriers_++ & INT32_MAX);
+  for (std::int64_t distance = 1; distance < size(); distance *= 2)
+    if (const int code = barrier_round(static_cast<int>(distance), tag); code != PARC_OK) return code;
+  return PARC_OK;
+}
+
+int Context::barrier_round(int distance, int tag) {
+  const auto at = [this](std::int64_t rank) { return static_cast<int>((rank + size()) % size()); };
+  const auto below = starts_.own_read({at(std::int64_t{rank()} - distance), tag, barrier_context});
+  if (!below) return fail(below.error());
+  const auto above = starts_.own_write({at(std::int64_t{rank()} + distance), tag, barrier_context});
+  if (!above && !starts_.cancel(below.value())) return fail(above.error());
+  parc_op both[] = {above ? above.value() : PARC_OP_NULL, below.value()};
+  const int code = waits_.all(both, nullptr);
+  return above ? code : fail(above.error());
+}
+
+void Context::abort(int status) {
+  shm::Request request{};
+  request.kind = shm::RequestKind::abort;
+  request.extra = static_cast<std::uint64_t>(status);
+  if (ring_.push(request))
+    for (int turn = 0; turn < kill_patience && !pipes_.look(); ++turn) pipes_.pause();
+  _exit(status);
+}
+
+void Context::leave() {
+  if (left_.exchange(true)) return;
+  for (const parc_op id : operations_.live_reads())
+    if (!starts_.cancel(id)) return;
+  shm::Request request{};
+  request.kind = shm::RequestKind::leave;
+  (void)errand_.run(request); // the kernel may go meanwhile: then there is nothing to leave
+}
+
+} // namespace parc::client

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program's membership of its job: the session with the kernel, and the actors on it in the order in which
+// they stand on each other. Everything of parc.h that is not one call of an actor is here. Threads: any, as
+// parc.h says.
+#pragma once
+
+#include "client/join.hpp"
+#include "client/waits.hpp"
+
+namespace parc::client {
+
+class Context {
+public:
+  explicit Context(Session session);
+
+  [[nodiscard]] int rank() const { return session_.rank; }
+  [[nodiscard]] int size() const { return session_.size; }
+  [[nodiscard]] const char* host(int rank) const;
+  [[nodiscard]] bool kernel_gone() const { return pipes_.gone(); }
+
+  [[nodiscard]] Starts& starts() { return starts_; }
+  [[nodiscard]] Waits& waits() { return waits_; }
+  [[nodiscard]] Arena& arena() { return arena_; }
+  [[nodiscard]] CopyRoom& copy_room() { return room_; }
+
+  [[nodiscard]] int read(const parc_address& address, const iovec& buffer, parc_status& status);
+  [[nodiscard]] int write(const parc_address& address, const iovec& buffer);
+  [[nodiscard]] int probe(const parc_address& address, bool wait, parc_status& status);
+  [[nodiscard]] int barrier();
+  [[noreturn]] void abort(int status);
+
+  // Gives up the reads, and tells the kernel that this program goes; from its answer on it needs nothing of
+  // this process. Once; later calls do nothing.
+  void leave();
+
+  void close_pipes_in_child() { pipes_.close_in_child(); }
+
+private:
+  [[nodiscard]] int barrier_round(int distance, int tag);
+
+  Session session_;
+  shm::Control& control_;
+  Pipes pipes_;
+  Ring ring_;
+  Rest rest_;
+  Errand errand_;
+  Arena arena_;
+  CopyRoom room_;
+  Operations operations_;
+  Starts starts_;
+  Waits waits_;
+
+  std::atomic<bool> left_ = false;
+  std::mutex barrier_lock_;
+  std::uint32_t barriers_ = 0; // under barrier_lock_
+};
+
+} // namespace parc::client

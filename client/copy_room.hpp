@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How many bytes of messages may be held as copies after their writer went on: parc_set_copy_room.
+// Threads: any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace parc::client {
+
+class CopyRoom {
+public:
+  void set(std::uint64_t bytes) { room_.store(bytes, std::memory_order_relaxed); }
+
+  [[nodiscard]] bool reserve(std::uint64_t bytes) {
+    const auto room = room_.load(std::memory_order_relaxed);
+    auto held = held_.load(std::memory_order_relaxed);
+    do {
+      if (bytes > room || held > room - bytes) return false;
+    } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+    return true;
+  }
+  void release(std::uint64_t bytes) { held_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+private:
+  std::atomic<std::uint64_t> room_ = UINT64_MAX; // whatever the arena can grow to
+  std::atomic<std::uint64_t> held_ = 0;
+};
+
+} // namespace parc::client

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/errand.hpp"
+
+#include "parc/parc.h"
+
+namespace parc::client {
+
+int Errand::run(shm::Request request) {
+  const std::lock_guard hold(lock_);
+  auto& slot = control_.operations[shm::control_slot];
+  ++generation_;
+  request.id = generation_ << shm::slot_bits | shm::control_slot;
+  slot.error.store(PARC_OK, std::memory_order_relaxed);
+  slot.state.store(shm::state_word(generation_, shm::Phase::pending), std::memory_order_relaxed);
+  if (!ring_.push(request)) return PARC_EKERNEL;
+  const auto done = shm::state_word(generation_, shm::Phase::done);
+  if (rest_.until([&] { return slot.state.load(std::memory_order_acquire) == done; }) != Woken::done)
+    return PARC_EKERNEL;
+  return slot.error.load(std::memory_order_relaxed);
+}
+
+} // namespace parc::client

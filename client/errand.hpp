@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the program asks the kernel about itself and waits for: attach a segment, detach one, let me go. The
+// answers come in the control slot, which a full table of writes does not take away.
+// Threads: any; one errand at a time, the others wait for their turn.
+#pragma once
+
+#include "client/rest.hpp"
+#include "client/ring.hpp"
+#include "system/error.hpp"
+
+#include <mutex>
+
+namespace parc::client {
+
+class Errand {
+public:
+  Errand(shm::Control& control, Ring& ring, Rest& rest) : control_(control), ring_(ring), rest_(rest) {}
+
+  // Sends the request with the control slot's next id and waits for the answer: its PARC_E*, or PARC_EKERNEL.
+  [[nodiscard]] int run(shm::Request request);
+
+private:
+  shm::Control& control_;
+  Ring& ring_;
+  Rest& rest_;
+  std::mutex lock_;
+  std::uint64_t generation_ = 0; // under lock_
+};
+
+} // namespace parc::client

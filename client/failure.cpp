@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/failure.hpp"
+
+#include "parc/parc.h"
+
+#include <algorithm>
+
+namespace parc::client {
+namespace {
+
+// No string: a signal handler may find it half changed, and must not meet an allocator.
+thread_local char detail[1024];
+thread_local const char* last = "";
+
+} // namespace
+
+const char* sentence(int code) {
+  switch (code) {
+  case PARC_OK: return "success";
+  case PARC_EINVAL: return "an argument is out of range";
+  case PARC_ENOMEM: return "there is no more memory that the kernel can share";
+  case PARC_EAGAIN: return "the table of reads is full; wait for one and call again";
+  case PARC_ETRUNCATE: return "the message was longer than the read; the buffer holds its beginning";
+  case PARC_EPEER: return "the peer has departed, was killed, or the link to its host broke";
+  case PARC_EKERNEL: return "the kernel of this host (parcd) has gone or has ended this program's session";
+  case PARC_ECANCELED: return "the operation was canceled";
+  case PARC_EFORK: return "a forked child may not use its parent's context; exec a program of its own";
+  case PARC_EVERSION: return "library and kernel speak different versions";
+  case PARC_ENOKERNEL: return "no kernel (parcd) runs on this host; start one with parcd --detach";
+  default: return "no error of parc has this number";
+  }
+}
+
+int fail(const Error& error) {
+  const std::size_t length = std::min(error.text.size(), sizeof detail - 1);
+  error.text.copy(detail, length);
+  detail[length] = '\0';
+  last = detail;
+  return error.code;
+}
+
+int fail(int code) {
+  last = sentence(code);
+  return code;
+}
+
+const char* last_failure() {
+  return last;
+}
+
+} // namespace parc::client

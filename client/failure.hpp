@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a failing call leaves for its caller: the code it returns, and a sentence for parc_error_detail, one
+// per thread.
+#pragma once
+
+#include "system/error.hpp"
+
+namespace parc::client {
+
+// Keeps the sentence for this thread and returns the code.
+int fail(const Error& error);
+
+// The same with the constant sentence of the code. Async-signal-safe.
+int fail(int code);
+
+// As parc_error_string and parc_error_detail.
+const char* sentence(int code);
+const char* last_failure();
+
+} // namespace parc::client

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/join.hpp"
+
+#include "parc/parc.h"
+#include "shm/layout.hpp"
+#include "system/runtime_dir.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <fcntl.h>
+#include <new>
+#include <optional>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace parc::client {
+namespace {
+
+struct PipePair {
+  Fd from_kernel, to_kernel;
+};
+
+constexpr char hello_program = 'P'; // to the kernel's socket, and its answer beside the pipes
+
+Error broken_environment(const char* variable, std::string_view value) {
+  return error(PARC_EINVAL,
+               "{}={} in the environment makes no sense; it is set by parc run for its ranks alone", variable,
+               value);
+}
+
+std::optional<int> to_number(std::string_view text) {
+  int number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || end != text.data() + text.size() || number < 0) return {};
+  return number;
+}
+
+Result<void> prepare(const Fd& pipe) {
+  const int flags = fcntl(pipe.get(), F_GETFL);
+  if (flags < 0 || fcntl(pipe.get(), F_SETFL, flags | O_NONBLOCK) < 0 ||
+      fcntl(pipe.get(), F_SETFD, FD_CLOEXEC) < 0) {
+    auto failure = system_error("cannot use file descriptor {} as a pipe to the kernel", pipe.get());
+    failure.code = PARC_EINVAL;
+    return failure;
+  }
+  return success();
+}
+
+// A rank of `parc run` has inherited its pipes.
+Result<PipePair> inherited_pipes(std::string value) {
+  unsetenv(shm::env_pipes);
+  const auto comma = std::min(value.find(','), value.size());
+  const auto in = to_number(std::string_view(value).substr(0, comma));
+  const auto out = to_number(std::string_view(value).substr(std::min(comma + 1, value.size())));
+  if (!in || !out || *in == *out) return broken_environment(shm::env_pipes, value);
+  return PipePair{Fd(*in), Fd(*out)};
+}
+
+Result<Fd> connect_to_kernel() {
+  auto directory = find_runtime_dir();
+  if (!directory) {
+    directory.error().code = PARC_ENOKERNEL;
+    return std::move(directory).error();
+  }
+  const std::string path = directory.value().socket();
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (!socket || connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    auto failure = system_error("no parcd answers at {} (start one with parcd --detach)", path);
+    failure.code = PARC_ENOKERNEL;
+    return failure;
+  }
+  return socket;
+}
+
+// The two descriptors that came with a message; none when it had others.
+std::optional<PipePair> passed_pipes(msghdr& message) {
+  PipePair pipes;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    int numbers[2];
+    if (part->cmsg_len != CMSG_LEN(sizeof numbers)) return {};
+    std::memcpy(numbers, CMSG_DATA(part), sizeof numbers);
+    pipes = {Fd(numbers[0]), Fd(numbers[1])};
+  }
+  if (!pipes.from_kernel || !pipes.to_kernel) return {};
+  return pipes;
+}
+
+// A program started by hand asks the kernel's socket for its pipes.
+Result<PipePair> requested_pipes() {
+  PARC_TRY(socket, connect_to_kernel());
+  const Error refused =
+      error(PARC_EKERNEL, "the kernel of this host refused this program (its log says why)");
+  if (send(socket.get(), &hello_program, 1, MSG_NOSIGNAL) != 1) return refused;
+  char answer = 0;
+  iovec data{&answer, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t received = 0;
+  do received = recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
+  while (received < 0 && errno == EINTR);
+  if (received != 1) return refused;
+  auto pipes = passed_pipes(message);
+  if (answer != hello_program || !pipes) return refused;
+  return std::move(*pipes);
+}
+
+Result<PipePair> get_pipes() {
+  static bool was_rank = false; // by inherited pipes, which are used up
+  const char* value = getenv(shm::env_pipes);
+  if (!value && was_rank)
+    return error(PARC_EINVAL,
+                 "this process has left the job that parc run started it in, and cannot join again");
+  PARC_TRY(pipes, value ? inherited_pipes(value) : requested_pipes());
+  was_rank = value != nullptr;
+  PARC_TRY(prepare(pipes.from_kernel));
+  PARC_TRY(prepare(pipes.to_kernel));
+  return std::move(pipes);
+}
+
+Result<shm::Segment> make_control() {
+  auto segment = shm::Segment::create(sizeof(shm::Control));
+  if (!segment) {
+    segment.error().code = PARC_ENOMEM;
+    return segment;
+  }
+  auto& header = (new (segment.value().data()) shm::Control{})->header;
+  header.magic = shm::control_magic;
+  header.request_slots = shm::request_slots;
+  header.read_slots = shm::read_slots;
+  header.write_slots = shm::write_slots;
+  header.segment_bytes = sizeof(shm::Control);
+  header.version.store(shm::layout_version, std::memory_order_release);
+  return segment;
+}
+
+Result<shm::Welcome> read_welcome(const Fd& from_kernel) {
+  shm::Welcome welcome{};
+  auto* const bytes = reinterpret_cast<char*>(&welcome);
+  for (std::size_t have = 0; have < sizeof welcome;) {
+    const ssize_t got = read(from_kernel.get(), bytes + have, sizeof welcome - have);
+    if (got == 0)
+      return error(PARC_EKERNEL, "the kernel of this host went away while this program joined its job");
+    if (got > 0) {
+      have += static_cast<std::size_t>(got);
+    } else if (errno == EAGAIN) {
+      pollfd end{.fd = from_kernel.get(), .events = POLLIN, .revents = 0};
+      (void)poll(&end, 1, -1);
+    } else if (errno != EINTR) {
+      auto failure = system_error("cannot read the kernel's welcome");
+      failure.code = PARC_EKERNEL;
+      return failure;
+    }
+  }
+  return welcome;
+}
+
+Result<void> check(const shm::Welcome& welcome) {
+  if (welcome.magic != shm::attach_magic)
+    return error(PARC_EVERSION, "what answers on this program's pipes is no parcd");
+  if (welcome.version != shm::layout_version)
+    return error(
+        PARC_EVERSION,
+        "this program's libparc ({}) and the kernel of this host (parcd) speak different versions of "
+        "the shared segment, {} and {}; upgrade {}",
+        PARC_VERSION, shm::layout_version, welcome.version,
+        welcome.version < shm::layout_version ? "parcd" : "libparc");
+  if (welcome.error != PARC_OK)
+    return error(welcome.error, "the kernel of this host refused this program (error {}; its log says why)",
+                 welcome.error);
+  if (welcome.size < 1 || welcome.rank < 0 || welcome.rank >= welcome.size)
+    return error(PARC_EVERSION, "the kernel of this host gave this program rank {} of {}", welcome.rank,
+                 welcome.size);
+  return success();
+}
+
+Result<void> send_attach(const Fd& to_kernel, const shm::Segment& control) {
+  shm::Attach attach{};
+  attach.magic = shm::attach_magic;
+  attach.version = shm::layout_version;
+  attach.shmid = control.id();
+  attach.bytes = sizeof(shm::Control);
+  attach.pid = getpid();
+  // The kernel holds the other end open until it has refused or answered; an empty pipe takes this whole.
+  if (write(to_kernel.get(), &attach, sizeof attach) == sizeof attach) return success();
+  auto failure = system_error("cannot ask the kernel of this host to join");
+  failure.code = PARC_EKERNEL;
+  return failure;
+}
+
+// "a:2,b:1" is a, a, b.
+Result<std::vector<std::string>> host_names(const shm::Welcome& welcome) {
+  const auto size = static_cast<std::size_t>(welcome.size);
+  const char* const value = getenv(shm::env_hosts);
+  if (!value)
+    return std::vector<std::string>(size,
+                                    std::string(welcome.host, strnlen(welcome.host, sizeof welcome.host)));
+  std::vector<std::string> names;
+  for (std::string_view rest = value; !rest.empty();) {
+    const auto run = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(run.size() + 1, rest.size()));
+    const auto colon = run.rfind(':');
+    const auto count = colon == run.npos ? std::nullopt : to_number(run.substr(colon + 1));
+    if (!count || static_cast<std::size_t>(*count) > size - names.size())
+      return broken_environment(shm::env_hosts, value);
+    names.insert(names.end(), static_cast<std::size_t>(*count), std::string(run.substr(0, colon)));
+  }
+  if (names.size() != size) return broken_environment(shm::env_hosts, value);
+  return names;
+}
+
+} // namespace
+
+Result<Session> join() {
+  PARC_TRY(pipes, get_pipes());
+  PARC_TRY(control, make_control());
+  PARC_TRY(send_attach(pipes.to_kernel, control));
+  PARC_TRY(welcome, read_welcome(pipes.from_kernel));
+  PARC_TRY(check(welcome));
+  PARC_TRY(hosts, host_names(welcome));
+  return Session{.from_kernel = std::move(pipes.from_kernel),
+                 .to_kernel = std::move(pipes.to_kernel),
+                 .control = std::move(control),
+                 .rank = welcome.rank,
+                 .size = welcome.size,
+                 .copy_ns_per_kib = welcome.copy_ns_per_kib,
+                 .hosts = std::move(hosts)};
+}
+
+} // namespace parc::client

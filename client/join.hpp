@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining a job: finding this host's kernel, getting the two pipes, handing it the control segment, and its
+// answer.
+#pragma once
+
+#include "shm/segment.hpp"
+#include "system/fd.hpp"
+
+#include <string>
+#include <vector>
+
+namespace parc::client {
+
+struct Session {
+  Fd from_kernel, to_kernel; // non-blocking, close-on-exec
+  shm::Segment control;      // holds a shm::Control that the kernel has attached
+  int rank = 0, size = 1;
+  unsigned copy_ns_per_kib = 0;
+  std::vector<std::string> hosts; // of all ranks
+};
+
+// Blocks until the kernel has answered. Errors carry a PARC_E*. PARC_PIPES is taken out of the environment: a
+// program that this one starts is not a rank.
+[[nodiscard]] Result<Session> join();
+
+} // namespace parc::client

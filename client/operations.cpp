@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Slots: taking one, finding it by id, ending its operation.
+#include "client/operations.hpp"
+
+#include "client/pieces.hpp"
+
+namespace parc::client {
+namespace {
+
+constexpr std::uint64_t tag_of(std::uint64_t generation, Use use) {
+  return generation << 8 | static_cast<std::uint64_t>(use);
+}
+constexpr Use use_of(std::uint64_t tag) {
+  return static_cast<Use>(tag & 0xff);
+}
+constexpr std::uint64_t generation_of_tag(std::uint64_t tag) {
+  return tag >> 8;
+}
+
+Slot slot_of(parc_op id) {
+  return static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
+}
+std::uint64_t generation_of(parc_op id) {
+  return shm::generation_of(static_cast<std::uint64_t>(id));
+}
+parc_op id_of(std::uint64_t generation, Slot slot) {
+  return static_cast<parc_op>(generation << shm::slot_bits | slot);
+}
+
+bool is_write_slot(Slot slot) {
+  return slot >= shm::read_slots;
+}
+
+} // namespace
+
+Operations::Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, int ranks)
+    : control_(control), arena_(arena), room_(room), rest_(rest), entries_(shm::control_slot),
+      failed_peers_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(ranks))) {
+  for (Slot slot = shm::control_slot; slot-- > 0;)
+    (is_write_slot(slot) ? free_writes_ : free_reads_).push_back(slot);
+}
+
+Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message) {
+  auto slot = take_slot(kind);
+  if (!slot) {
+    give_up(message);
+    return std::move(slot).error();
+  }
+  Entry& entry = entries_[slot.value()];
+  entry.address = message.address;
+  entry.length = message.length;
+  entry.pieces.assign(message.pieces.begin(), message.pieces.end());
+  entry.from_end = message.from_end;
+  entry.block = message.block;
+  entry.list = message.list;
+  entry.held = message.held;
+  const auto generation = generation_of_tag(entry.tag.load(std::memory_order_relaxed)) + 1;
+
+  // All of it before the request, which publishes it to the kernel.
+  shm::Operation& shared = control_.operations[slot.value()];
+  shared.front.store(0, std::memory_order_relaxed);
+  shared.back.store(0, std::memory_order_relaxed);
+  shared.total.store(0, std::memory_order_relaxed);
+  shared.source.store(message.address.peer, std::memory_order_relaxed);
+  shared.tag.store(message.address.tag, std::memory_order_relaxed);
+  shared.context.store(message.address.context, std::memory_order_relaxed);
+  shared.error.store(PARC_OK, std::memory_order_relaxed);
+  shared.handed.store(0, std::memory_order_relaxed);
+  shared.state.store(shm::state_word(generation, shm::Phase::pending), std::memory_order_relaxed);
+
+  entry.tag.store(tag_of(generation, message.loose ? Use::loose : Use::live), std::memory_order_release);
+  return id_of(generation, slot.value());
+}
+
+void Operations::abandon(parc_op id) {
+  if (const auto slot = claim(id)) {
+    set_use(*slot, Use::spent);
+    spent_.push(entries_, *slot);
+  }
+}
+
+// The slot may have gone to another operation between the two loads (retired, begun again): its state has
+// another generation then, and this operation has finished.
+bool Operations::finished(parc_op id) const {
+  const Slot slot = slot_of(id);
+  if (slot >= shm::control_slot) return true;
+  const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+  if (generation_of_tag(tag) != generation_of(id)) return true;
+  if (use_of(tag) != Use::live && use_of(tag) != Use::claimed) return true;
+  const auto state = control_.operations[slot].state.load(std::memory_order_acquire);
+  return state != shm::state_word(generation_of(id), shm::Phase::pending) &&
+         state != shm::state_word(generation_of(id), shm::Phase::begun);
+}
+
+bool Operations::being_finished(parc_op id) const {
+  const Slot slot = slot_of(id);
+  return slot < shm::control_slot &&
+         entries_[slot].tag.load(std::memory_order_acquire) == tag_of(generation_of(id), Use::claimed);
+}
+
+std::optional<Slot> Operations::claim(parc_op id, Use* before) {
+  const Slot slot = slot_of(id);
+  if (id <= 0 || slot >= shm::control_slot) return {};
+  for (const Use use : {Use::live, Use::loose}) {
+    auto tag = tag_of(generation_of(id), use);
+    if (!entries_[slot].tag.compare_exchange_strong(tag, tag_of(generation_of(id), Use::claimed),
+                                                    std::memory_order_acq_rel))
+      continue;
+    if (before) *before = use;
+    return slot;
+  }
+  return {};
+}
+
+bool Operations::done(Slot slot) const {
+  return shm::phase_of(control_.operations[slot].state.load(std::memory_order_acquire)) == shm::Phase::done;
+}
+
+bool Operations::done_as(Slot slot, std::uint64_t generation) const {
+  return control_.operations[slot].state.load(std::memory_order_acquire) ==
+         shm::state_word(generation, shm::Phase::done);
+}
+
+int Operations::finish(Slot slot, parc_status& status) {
+  const int error = result(slot, status);
+  set_use(slot, Use::spent);
+  spent_.push(entries_, slot);
+  return error;
+}
+
+int Operations::detach(Slot slot, parc_status& status) {
+  const Entry& entry = entries_[slot];
+  status = {entry.address.peer, entry.address.tag, entry.address.context, PARC_OK, entry.length};
+  set_use(slot, Use::detached);
+  detached_.push(entries_, slot);
+  return PARC_OK;
+}
+
+int Operations::lost(Slot slot, int error, parc_status& status) {
+  const Entry& entry = entries_[slot];
+  status = {entry.address.peer, entry.address.tag, entry.address.context, error, 0};
+  set_use(slot, Use::spent);
+  spent_.push(entries_, slot);
+  return error;
+}
+
+// The result of a done operation, with a bounced read's bytes brought to where they were wanted.
+int Operations::result(Slot slot, parc_status& status) {
+  const Entry& entry = entries_[slot];
+  const shm::Operation& shared = control_.operations[slot];
+  const int error = shared.error.load(std::memory_order_relaxed);
+  status = {entry.address.peer, entry.address.tag, entry.address.context, error, entry.length};
+  if (is_write_slot(slot)) {
+    note_peer(entry.address.peer, error);
+    return error;
+  }
+  status.source = shared.source.load(std::memory_order_relaxed);
+  status.tag = shared.tag.load(std::memory_order_relaxed);
+  status.length = shared.total.load(std::memory_order_relaxed);
+  const bool has_bytes = error == PARC_OK || error == PARC_ETRUNCATE;
+  if (entry.block && has_bytes) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
+  return error;
+}
+
+std::optional<int> Operations::finish_retired(parc_op id, parc_status& status) {
+  const std::unique_lock hold(lock_, std::try_to_lock);
+  if (!hold) return {};
+  const auto found = retired_.find(id);
+  if (found == retired_.end() || found->second.spent) return PARC_EINVAL;
+  found->second.spent = true;
+  ++retired_spent_;
+  status = found->second.status;
+  return status.error;
+}
+
+bool Operations::peer_answers(int rank) const {
+  return !failed_peers_[static_cast<std::size_t>(rank)].load(std::memory_order_relaxed);
+}
+
+void Operations::note_peer(int rank, int error) {
+  failed_peers_[static_cast<std::size_t>(rank)].store(error == PARC_EPEER, std::memory_order_relaxed);
+}
+
+std::vector<parc_op> Operations::live_reads() const {
+  std::vector<parc_op> ids;
+  for (Slot slot = 0; slot < shm::read_slots; ++slot) {
+    const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+    if (use_of(tag) == Use::live && !done(slot)) ids.push_back(id_of(generation_of_tag(tag), slot));
+  }
+  return ids;
+}
+
+void Operations::set_use(Slot slot, Use use) {
+  auto& tag = entries_[slot].tag;
+  tag.store(tag_of(generation_of_tag(tag.load(std::memory_order_relaxed)), use), std::memory_order_release);
+}
+
+void Operations::Stack::push(std::vector<Entry>& entries, Slot slot) {
+  Slot top = top_.load(std::memory_order_relaxed);
+  do entries[slot].next = top;
+  while (!top_.compare_exchange_weak(top, slot, std::memory_order_release, std::memory_order_relaxed));
+}
+
+} // namespace parc::client

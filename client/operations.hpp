@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The program's view of the operation table: which slots are in use, what each operation of the program is
+// about, and how one ends. The shared half of a slot (shm::Operation) says how far the kernel is; the private
+// half (Entry) says who of the program owns it. Slot numbers are indices of both.
+//
+// An entry's life, in one atomic word with its generation, so that no step is taken for a stale id:
+//
+//   free -> live   started; the program holds the id and must not touch the buffer
+//        -> loose  the same for a write whose bytes all lie in the arena: it can be let go at any moment
+//   live, loose -> claimed    one thread or signal handler finishes it: everything else is that one's alone
+//   claimed -> spent          finished and reported
+//           -> detached       a write that was let go; the kernel is still at work on it
+//   spent -> free, detached -> free (when the kernel is done)   under lock_, which frees its memory
+//
+// spent_ and detached_ are lock-free stacks, because a signal handler (parc_test) may spend; only the holder
+// of lock_ empties them, whole. A write that is done while its id is still held is retired when the table is
+// full: its result moves to retired_, and its slot is free.
+//
+// Threads: any. all but begin, abandon, collect and live_reads are async-signal-safe.
+#pragma once
+
+#include "client/arena.hpp"
+#include "client/copy_room.hpp"
+#include "client/rest.hpp"
+#include "parc/parc.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace parc::client {
+
+using Slot = std::uint32_t;
+
+enum class Use : std::uint8_t { free, live, loose, claimed, detached, spent };
+
+// What a program asked for, and the memory of the arena that goes with it.
+struct Message {
+  parc_address address{};
+  std::uint64_t length = 0; // of the message (write) or of the buffer (read)
+  std::span<const iovec> pieces{};
+  bool from_end = false;
+  std::uint64_t place = 0;  // as in the request: the bytes' address, or that of the list
+  std::uint16_t listed = 0; // as in the request: pieces in the list, 0 for none
+  void* block = nullptr;    // arena: where the kernel finds or puts the bytes instead of in pieces
+  void* list = nullptr;     // arena: the pieces, as the kernel reads them
+  std::uint64_t held = 0;   // reserved in the copy room
+  bool loose = false;
+};
+
+class Operations {
+public:
+  // The private half of a slot. Only tag may be read by those who have not claimed it.
+  struct Entry {
+    std::atomic<std::uint64_t> tag = 0; // generation << 8 | Use
+    Slot next = 0;                      // in spent_ or detached_
+    parc_address address{};
+    std::uint64_t length = 0;
+    std::vector<iovec> pieces; // the program's memory, in the order of the message
+    bool from_end = false;
+    void* block = nullptr;
+    void* list = nullptr;
+    std::uint64_t held = 0;
+  };
+
+  Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, int ranks);
+
+  // Takes a slot for the message and prepares both halves; the request is still to be sent. Owns the
+  // message's arena memory and copy room from here on, also when it fails: PARC_EAGAIN (reads), PARC_EKERNEL.
+  // Blocks only for a write, while the table of writes is full of unfinished ones.
+  [[nodiscard]] Result<parc_op> begin(shm::RequestKind kind, const Message& message);
+
+  // The request could not be sent: as if it had never begun.
+  void abandon(parc_op id);
+
+  // A wait for it would not rest: it is done, loose, retired or no operation of ours.
+  [[nodiscard]] bool finished(parc_op id) const;
+
+  // Somebody has claimed it and is not through with it.
+  [[nodiscard]] bool being_finished(parc_op id) const;
+
+  // Makes the caller the one who finishes it; none when it is no live operation (being finished by another,
+  // retired, spent, never started).
+  [[nodiscard]] std::optional<Slot> claim(parc_op id, Use* before = nullptr);
+
+  // Of claimed slots:
+  [[nodiscard]] bool done(Slot slot) const; // the kernel has finished
+  [[nodiscard]] Entry& entry(Slot slot) { return entries_[slot]; }
+  [[nodiscard]] shm::Operation& shared(Slot slot) { return control_.operations[slot]; }
+  int finish(Slot slot, parc_status& status);          // done: copies out, spends, returns its result
+  int detach(Slot slot, parc_status& status);          // a write that needs the program's memory no more
+  int lost(Slot slot, int error, parc_status& status); // the kernel will not answer
+
+  // Of an id that cannot be claimed: its result, PARC_EINVAL when there is none, nothing when lock_ is taken.
+  std::optional<int> finish_retired(parc_op id, parc_status& status);
+
+  // False: the last write to this rank that we know of failed, so no write to it is let go unseen.
+  [[nodiscard]] bool peer_answers(int rank) const;
+
+  // Frees what finished operations had, as far as it can be known without waiting.
+  void collect();
+
+  [[nodiscard]] static bool is_write(parc_op id) {
+    return shm::slot_of(static_cast<std::uint64_t>(id)) >= shm::read_slots;
+  }
+
+  // Ids of the reads that nobody has finished.
+  [[nodiscard]] std::vector<parc_op> live_reads() const;
+
+private:
+  class Stack {
+  public:
+    void push(std::vector<Entry>& entries, Slot slot);
+    [[nodiscard]] Slot take_all() { return top_.exchange(none, std::memory_order_acquire); }
+    static constexpr Slot none = UINT32_MAX;
+
+  private:
+    std::atomic<Slot> top_ = none;
+  };
+  struct Retired {
+    parc_status status;
+    bool spent;
+  };
+
+  [[nodiscard]] Result<Slot> take_slot(shm::RequestKind kind);
+  [[nodiscard]] std::optional<Slot> take_free(std::vector<Slot>& free);
+  void give_up(const Message& message);
+  void collect_locked();
+  void reap(std::size_t at_most);
+  void retire_done();
+  void release(Slot slot);
+  [[nodiscard]] bool any_write_done() const;
+  [[nodiscard]] bool done_as(Slot slot, std::uint64_t generation) const;
+  [[nodiscard]] int result(Slot slot, parc_status& status);
+  void set_use(Slot slot, Use use);
+  void note_peer(int rank, int error);
+
+  shm::Control& control_;
+  Arena& arena_;
+  CopyRoom& room_;
+  Rest& rest_;
+  std::vector<Entry> entries_;
+  std::unique_ptr<std::atomic<bool>[]> failed_peers_;
+  Stack spent_, detached_;
+
+  std::mutex lock_; // taken before the arena's
+  std::vector<Slot> free_reads_, free_writes_;
+  std::vector<Slot> to_reap_; // detached
+  std::size_t next_to_reap_ = 0;
+  std::unordered_map<parc_op, Retired> retired_;
+  std::size_t retired_spent_ = 0;
+};
+
+} // namespace parc::client

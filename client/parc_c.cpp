@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C interface: each call checks that it may be made, hands itself to the context, and turns the result
+// into a code and a sentence. Nothing is thrown past here.
+#include "client/context.hpp"
+#include "client/failure.hpp"
+#include "parc/parc.h"
+
+#include <cstdlib>
+#include <new>
+#include <pthread.h>
+#include <unistd.h>
+
+using namespace parc; // NOLINT: the calls themselves are outside
+
+struct parc_context : client::Context {
+  using Context::Context;
+};
+
+namespace {
+
+std::mutex one_context;                  // held by open and close
+std::atomic<parc_context*> open_context; // of this process
+std::atomic<bool> forked;                // this process is a forked child of one that had a context
+
+void leave_at_exit() {
+  if (forked.load()) return;
+  if (auto* const context = open_context.load()) context->leave();
+}
+
+void in_child() {
+  auto* const context = open_context.load();
+  if (!context) return;
+  forked.store(true);
+  context->close_pipes_in_child();
+}
+
+void watch_process() {
+  static const bool watched = [] {
+    (void)std::atexit(leave_at_exit);
+    (void)pthread_atfork(nullptr, nullptr, in_child);
+    return true;
+  }();
+  (void)watched;
+}
+
+// PARC_OK, or why no call can be made on this context. Async-signal-safe.
+int check(const parc_context* context) {
+  if (forked.load(std::memory_order_relaxed)) return client::fail(PARC_EFORK);
+  return context ? PARC_OK : client::fail(error(PARC_EINVAL, "the context is a null pointer"));
+}
+
+// Runs a call that returns an int; there is no memory for exceptions to cross C.
+template <class Call> int guarded(const parc_context* context, const Call& call) {
+  if (const int code = check(context); code != PARC_OK) return code;
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return client::fail(PARC_ENOMEM);
+  }
+}
+
+template <class Start> parc_op started(const parc_context* context, const Start& start) {
+  if (const int code = check(context); code != PARC_OK) return code;
+  try {
+    const Result<parc_op> id = start();
+    return id ? id.value() : client::fail(id.error());
+  } catch (const std::bad_alloc&) {
+    return client::fail(PARC_ENOMEM);
+  }
+}
+
+int bad_list(int count) {
+  return client::fail(error(PARC_EINVAL, "a list of {} entries makes no sense, or is a null pointer", count));
+}
+
+// Where the caller wants no status.
+class StatusFor {
+public:
+  explicit StatusFor(parc_status* wanted) : wanted_(wanted) {}
+  operator parc_status&() { return wanted_ ? *wanted_ : own_; }
+
+private:
+  parc_status* wanted_;
+  parc_status own_{};
+};
+
+template <class T> std::span<T> list(T* entries, int count) {
+  return {entries, static_cast<std::size_t>(count)};
+}
+
+iovec piece(const void* buffer, size_t bytes) {
+  return {const_cast<void*>(buffer), bytes};
+}
+
+} // namespace
+
+int parc_open(parc_context** context) {
+  if (forked.load()) return client::fail(PARC_EFORK);
+  if (!context) return client::fail(error(PARC_EINVAL, "there is no place for the context (a null pointer)"));
+  try {
+    const std::lock_guard hold(one_context);
+    if (open_context.load())
+      return client::fail(error(PARC_EINVAL, "this process has a context open already"));
+    auto session = client::join();
+    if (!session) return client::fail(session.error());
+    watch_process();
+    *context = new parc_context(std::move(session.value()));
+    open_context.store(*context);
+    return PARC_OK;
+  } catch (const std::bad_alloc&) {
+    return client::fail(PARC_ENOMEM);
+  }
+}
+
+int parc_close(parc_context* context) {
+  return guarded(context, [&] {
+    const std::lock_guard hold(one_context);
+    if (open_context.load() != context) return client::fail(error(PARC_EINVAL, "this context is not open"));
+    context->leave();
+    open_context.store(nullptr);
+    delete context;
+    return static_cast<int>(PARC_OK);
+  });
+}
+
+int parc_rank(const parc_context* context) {
+  return guarded(context, [&] { return context->rank(); });
+}
+
+int parc_size(const parc_context* context) {
+  return guarded(context, [&] { return context->size(); });
+}
+
+const char* parc_host(const parc_context* context, int rank) {
+  return check(context) == PARC_OK ? context->host(rank) : nullptr;
+}
+
+void parc_abort(parc_context* context, int status) {
+  if (check(context) != PARC_OK) _exit(status);
+  context->abort(status);
+}
+
+double parc_clock(void) {
+  return std::chrono::duration<double>(client::Clock::now().time_since_epoch()).count();
+}
+
+void* parc_alloc(parc_context* context, size_t bytes) {
+  void* block = nullptr;
+  (void)guarded(context, [&] {
+    const auto got = context->starts().allocate(bytes);
+    if (!got) return client::fail(got.error());
+    block = got.value();
+    return static_cast<int>(PARC_OK);
+  });
+  return block;
+}
+
+void parc_free(parc_context* context, void* memory) {
+  if (check(context) == PARC_OK) context->arena().free(memory);
+}
+
+parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
+  const iovec whole = piece(buffer, bytes);
+  return started(context, [&] { return context->starts().read({peer, tag, 0}, {&whole, 1}, 0); });
+}
+
+parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
+  const iovec whole = piece(buffer, bytes);
+  return started(context, [&] { return context->starts().write({peer, tag, 0}, {&whole, 1}, 0); });
+}
+
+parc_op parc_initreadv(parc_context* context, const parc_address* address, const struct iovec* pieces,
+                       int count, unsigned flags) {
+  if (!address || count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  return started(context, [&] { return context->starts().read(*address, list(pieces, count), flags); });
+}
+
+parc_op parc_initwritev(parc_context* context, const parc_address* address, const struct iovec* pieces,
+                        int count, unsigned flags) {
+  if (!address || count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  return started(context, [&] { return context->starts().write(*address, list(pieces, count), flags); });
+}
+
+int parc_wait(parc_context* context, parc_op operation, parc_status* status) {
+  return guarded(context, [&] { return context->waits().wait(operation, StatusFor(status)); });
+}
+
+int parc_test(parc_context* context, parc_op operation, parc_status* status) {
+  return guarded(context, [&] { return context->waits().test(operation, StatusFor(status)); });
+}
+
+int parc_waitall(parc_context* context, int count, parc_op* operations, parc_status* statuses) {
+  if (count < 0 || (count > 0 && !operations)) return bad_list(count);
+  return guarded(context, [&] { return context->waits().all(list(operations, count), statuses); });
+}
+
+int parc_waitany(parc_context* context, int count, parc_op* operations, int* index, parc_status* status) {
+  if (count < 0 || (count > 0 && !operations) || !index) return bad_list(count);
+  return guarded(context,
+                 [&] { return context->waits().any(list(operations, count), *index, StatusFor(status)); });
+}
+
+int parc_waitsome(parc_context* context, int count, parc_op* operations, int* done, int* indices,
+                  parc_status* statuses) {
+  if (count < 0 || (count > 0 && !operations) || !done) return bad_list(count);
+  return guarded(context,
+                 [&] { return context->waits().some(list(operations, count), *done, indices, statuses); });
+}
+
+int parc_cancel(parc_context* context, parc_op operation) {
+  return guarded(context, [&] {
+    if (operation <= 0)
+      return client::fail(error(PARC_EINVAL, "there is no operation {} to cancel", operation));
+    const auto asked = context->starts().cancel(operation);
+    return asked ? static_cast<int>(PARC_OK) : client::fail(asked.error());
+  });
+}
+
+int parc_read(parc_context* context, int peer, int tag, void* buffer, size_t bytes, parc_status* status) {
+  return guarded(context, [&] {
+    return context->read({peer, tag, 0}, piece(buffer, bytes), StatusFor(status));
+  });
+}
+
+int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
+  return guarded(context, [&] { return context->write({peer, tag, 0}, piece(buffer, bytes)); });
+}
+
+int parc_probe(parc_context* context, const parc_address* address, parc_status* status) {
+  if (!address) return bad_list(0);
+  return guarded(context, [&] { return context->probe(*address, true, StatusFor(status)); });
+}
+
+int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status) {
+  if (!address) return bad_list(0);
+  return guarded(context, [&] { return context->probe(*address, false, StatusFor(status)); });
+}
+
+int parc_barrier(parc_context* context) {
+  return guarded(context, [&] { return context->barrier(); });
+}
+
+int parc_set_copy_room(parc_context* context, size_t bytes) {
+  return guarded(context, [&] {
+    context->copy_room().set(bytes);
+    return static_cast<int>(PARC_OK);
+  });
+}
+
+const char* parc_error_string(int error) {
+  return client::sentence(error);
+}
+
+const char* parc_error_detail(void) {
+  return client::last_failure();
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Doorbells and the kernel's end. Both pipes are non-blocking: a full one already holds more bells than
+// anybody needs, and an empty one has none.
+#include "client/pipes.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <poll.h>
+#include <utility>
+
+namespace parc::client {
+namespace {
+
+// A write to a pipe that nobody reads raises SIGPIPE in this thread. A library has no business with the
+// program's handler for it, and a pipe has no MSG_NOSIGNAL: the signal is held back, and taken out again.
+class WithoutSigpipe {
+public:
+  WithoutSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+  ~WithoutSigpipe() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  void take_signal() {
+    const timespec at_once{};
+    while (sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) continue;
+  }
+
+private:
+  sigset_t pipe_, before_;
+};
+
+timespec until(Clock::time_point limit) {
+  const auto left = std::max(limit - Clock::now(), Clock::duration::zero());
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+  return {seconds.count(), std::chrono::nanoseconds(left - seconds).count()};
+}
+
+} // namespace
+
+Pipes::Pipes(Fd from_kernel, Fd to_kernel)
+    : from_kernel_(std::move(from_kernel)), to_kernel_(std::move(to_kernel)) {}
+
+void Pipes::ring() {
+  const std::uint64_t bell = 1;
+  WithoutSigpipe held;
+  while (write(to_kernel_.get(), &bell, sizeof bell) < 0) {
+    if (errno == EINTR) continue;
+    if (errno == EPIPE) {
+      gone_.store(true, std::memory_order_release);
+      held.take_signal();
+    }
+    return; // EAGAIN: it is full of bells
+  }
+}
+
+void Pipes::sleep(Limit limit) {
+  pollfd end{.fd = from_kernel_.get(), .events = POLLIN, .revents = 0};
+  timespec left{};
+  if (limit) left = until(*limit);
+  if (ppoll(&end, 1, limit ? &left : nullptr, nullptr) <= 0) return;
+  if (end.revents & POLLIN) drain();
+  if (end.revents & ~POLLIN) gone_.store(true, std::memory_order_release);
+}
+
+void Pipes::pause() {
+  pollfd end{.fd = from_kernel_.get(), .events = 0, .revents = 0};
+  if (poll(&end, 1, 1) > 0) gone_.store(true, std::memory_order_release);
+}
+
+bool Pipes::look() {
+  const int saved = errno;
+  pollfd end{.fd = from_kernel_.get(), .events = 0, .revents = 0};
+  if (poll(&end, 1, 0) > 0) gone_.store(true, std::memory_order_release);
+  errno = saved;
+  return gone();
+}
+
+void Pipes::close_in_child() {
+  from_kernel_.reset();
+  to_kernel_.reset();
+}
+
+// Bells that are left over (a leader of the past may have seen the work before its bell came) only make one
+// sleep end early.
+void Pipes::drain() {
+  char bells[512];
+  if (read(from_kernel_.get(), bells, sizeof bells) == 0) gone_.store(true, std::memory_order_release);
+}
+
+} // namespace parc::client

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two pipes of a session after the first messages: doorbells both ways, and the kernel's end as the
+// program sees it. Invariant: gone() stays true once it is; nothing here blocks but sleep() and pause().
+// Threads: ring, look, gone from any; sleep and pause as said there.
+#pragma once
+
+#include "system/fd.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+
+namespace parc::client {
+
+using Clock = std::chrono::steady_clock;
+using Limit = std::optional<Clock::time_point>; // of a wait; none: for ever
+
+class Pipes {
+public:
+  Pipes(Fd from_kernel, Fd to_kernel);
+
+  // The kernel of this host has gone, or has ended this session.
+  [[nodiscard]] bool gone() const { return gone_.load(std::memory_order_acquire); }
+
+  // Wakes the kernel: the call after must_ring(kernel_asleep).
+  void ring();
+
+  // Sleeps until the kernel rings or goes, a signal handler has run, or the limit; empties the pipe of bells.
+  // One thread at a time.
+  void sleep(Limit limit);
+
+  // Sleeps for a millisecond, or less if the kernel goes; leaves bells alone.
+  void pause();
+
+  // Asks the system whether the kernel is still there. Async-signal-safe.
+  bool look();
+
+  // In a forked child: the parent's pipes are none of its business. Async-signal-safe.
+  void close_in_child();
+
+private:
+  void drain();
+
+  Fd from_kernel_, to_kernel_;
+  std::atomic<bool> gone_ = false;
+};
+
+} // namespace parc::client

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/rest.hpp"
+
+#include "shm/doorbell.hpp"
+
+#include <sched.h>
+#include <utility>
+
+namespace parc::client {
+namespace {
+
+constexpr auto slow_yield = std::chrono::microseconds(100); // somebody else computes on this core
+constexpr int quiet_waits_after = 64;
+
+} // namespace
+
+bool Rest::may_spin() {
+  if (quiet_waits_.load(std::memory_order_relaxed) <= 0) return true;
+  quiet_waits_.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+// Offers the core to others; false when somebody took it for long.
+bool Rest::yield(Clock::time_point& now) {
+  sched_yield();
+  const auto before = std::exchange(now, Clock::now());
+  if (now - before <= slow_yield) return true;
+  quiet_waits_.store(quiet_waits_after, std::memory_order_relaxed);
+  return false;
+}
+
+void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit) {
+  if (led_) {
+    ++following_;
+    if (limit)
+      followers_.wait_until(hold, *limit);
+    else
+      followers_.wait(hold);
+    --following_;
+    return;
+  }
+  led_ = true;
+  hold.unlock();
+  lead(seen, limit);
+  hold.lock();
+  led_ = false;
+  if (following_ != 0 && (completions() != seen || pipes_.gone())) followers_.notify_all();
+}
+
+void Rest::lead(std::uint64_t seen, Limit limit) {
+  shm::announce_sleep(header_.program_asleep);
+  if (completions() == seen) pipes_.sleep(limit);
+  shm::announce_awake(header_.program_asleep);
+}
+
+// Under lock_.
+Woken Rest::leave(Woken why) {
+  if (!led_ && following_ != 0) followers_.notify_one();
+  return why;
+}
+
+} // namespace parc::client

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a thread of the program rests while the kernel works: first it polls, for a short while and only on a
+// core that nobody else wants, then it sleeps. One sleeping thread, the leader, sleeps on the kernel's pipe,
+// so that a bell and the kernel's death wake it alike; the others, the followers, sleep in this process.
+//
+// Why no wake-up is lost. The kernel finishes an operation in this order: its state (release), +1 to
+// `completions` (release), the fence, `program_asleep`. Every sleeper reads `completions` (acquire) under
+// lock_ before it looks at its operation, so whatever finishes after that look moves the count past what it
+// has read:
+//   leader    says that it sleeps, fence, compares the count with what it read: sees it moved, or is rung
+//             (shm/doorbell.hpp). It then wakes all followers, under lock_.
+//   follower  goes to sleep in one step with giving up lock_. While there is a leader, that leader has yet to
+//             take lock_ after any later completion, and wakes it. When there is none, it is the leader.
+// A leader that leaves for any other reason (its limit, a signal handler has run) wakes one follower, and so
+// does everybody who leaves while nobody leads: a successor is always up.
+#pragma once
+
+#include "client/pipes.hpp"
+#include "shm/layout.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace parc::client {
+
+enum class Woken { done, gone, late };
+
+class Rest {
+public:
+  Rest(shm::ControlHeader& header, Pipes& pipes) : header_(header), pipes_(pipes) {}
+
+  // Rests until done() is true, the kernel has gone, or the limit has passed. done() is a look at what the
+  // kernel stores in the control segment; it is called often, also under lock_, and must be short. No system
+  // call when it is true at once.
+  template <class Done> [[nodiscard]] Woken until(const Done& done, Limit limit = {}) {
+    if (done()) return Woken::done;
+    if (spin(done, limit)) return Woken::done;
+    std::unique_lock hold(lock_);
+    for (;;) {
+      const auto seen = completions(); // before the look: see above
+      if (done()) return leave(Woken::done);
+      if (pipes_.gone()) return leave(Woken::gone);
+      if (limit && Clock::now() >= *limit) return leave(Woken::late);
+      sleep(hold, seen, limit);
+    }
+  }
+
+private:
+  template <class Done> bool spin(const Done& done, Limit limit) {
+    if (!may_spin()) return false;
+    const Spinning counted(header_);
+    auto now = Clock::now();
+    const auto end = limit ? std::min(now + spin_time, *limit) : now + spin_time;
+    while (now < end) {
+      const bool core_is_free = yield(now);
+      if (done()) return true;
+      if (!core_is_free) return false;
+    }
+    return false;
+  }
+
+  // While one of these lives the kernel sees that somebody polls, and polls too.
+  class Spinning {
+  public:
+    explicit Spinning(shm::ControlHeader& header) : header_(header) {
+      header_.program_spinning.fetch_add(1, std::memory_order_relaxed);
+    }
+    Spinning(const Spinning&) = delete;
+    Spinning& operator=(const Spinning&) = delete;
+    ~Spinning() { header_.program_spinning.fetch_sub(1, std::memory_order_relaxed); }
+
+  private:
+    shm::ControlHeader& header_;
+  };
+
+  [[nodiscard]] std::uint64_t completions() const {
+    return header_.completions.load(std::memory_order_acquire);
+  }
+  bool may_spin();
+  bool yield(Clock::time_point& now);
+  void sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit);
+  void lead(std::uint64_t seen, Limit limit);
+  Woken leave(Woken why);
+
+  static constexpr auto spin_time = std::chrono::microseconds(50);
+
+  shm::ControlHeader& header_;
+  Pipes& pipes_;
+  std::atomic<int> quiet_waits_ = 0; // that go to sleep at once
+  std::mutex lock_;
+  std::condition_variable followers_; // sleep here
+  unsigned following_ = 0;            // under lock_
+  bool led_ = false;                  // under lock_: somebody sleeps on the pipe
+};
+
+} // namespace parc::client

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/ring.hpp"
+
+#include "shm/doorbell.hpp"
+
+#include <sched.h>
+
+namespace parc::client {
+namespace {
+
+constexpr int yields_before_pause = 100;
+
+}
+
+bool Ring::push(const shm::Request& request) {
+  const std::lock_guard hold(lock_);
+  auto& header = control_.header;
+  const auto tail = header.request_tail.load(std::memory_order_relaxed);
+  if (pipes_.gone() || !wait_for_room(tail)) return false;
+  control_.requests[tail % shm::request_slots] = request;
+  header.request_tail.store(tail + 1, std::memory_order_release);
+  if (shm::must_ring(header.kernel_asleep)) pipes_.ring();
+  return true;
+}
+
+bool Ring::wait_for_room(std::uint64_t tail) {
+  const auto& head = control_.header.request_head;
+  const auto full = [&] { return tail - head.load(std::memory_order_acquire) >= shm::request_slots; };
+  for (int turn = 0; full(); ++turn) {
+    if (turn < yields_before_pause)
+      sched_yield();
+    else
+      pipes_.pause();
+    if (pipes_.gone()) return false;
+  }
+  return true;
+}
+
+} // namespace parc::client

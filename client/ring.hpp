@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The program's end of the request ring. Many threads, one producer: a process-local lock makes one of many.
+//
+//   requests[tail]     plain stores, before the tail that covers them
+//   request_tail       ours alone; stored with release, so that the kernel's acquire sees the request whole
+//   request_head       the kernel's; acquire, so that our next store to that slot comes after its copy
+//   kernel_asleep      the kernel's; asked after the tail, with the fence of shm/doorbell.hpp between them
+//
+// Invariant: tail - head never exceeds request_slots.
+#pragma once
+
+#include "client/pipes.hpp"
+#include "shm/layout.hpp"
+
+#include <mutex>
+
+namespace parc::client {
+
+class Ring {
+public:
+  Ring(shm::Control& control, Pipes& pipes) : control_(control), pipes_(pipes) {}
+
+  // Hands a request to the kernel; what it refers to must be written. Waits while the ring is full: the
+  // kernel is awake then and takes requests in every turn. False: the kernel has gone.
+  [[nodiscard]] bool push(const shm::Request& request);
+
+private:
+  [[nodiscard]] bool wait_for_room(std::uint64_t tail);
+
+  shm::Control& control_;
+  Pipes& pipes_;
+  std::mutex lock_;
+};
+
+} // namespace parc::client

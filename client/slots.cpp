@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operations, the other half: free slots, and how finished operations become free slots again.
+#include "client/operations.hpp"
+
+#include <sched.h>
+
+namespace parc::client {
+namespace {
+
+// A start can let go of one write; looking at more than one keeps the list short.
+constexpr std::size_t reaped_per_start = 4;
+
+} // namespace
+
+Result<Slot> Operations::take_slot(shm::RequestKind kind) {
+  const bool write = kind == shm::RequestKind::write;
+  for (;;) {
+    {
+      const std::lock_guard hold(lock_);
+      collect_locked();
+      if (const auto slot = take_free(write ? free_writes_ : free_reads_)) return *slot;
+      if (!write)
+        return error(PARC_EAGAIN, "all {} reads of this program are in use; wait for one and call again",
+                     shm::read_slots);
+      reap(to_reap_.size());
+      retire_done();
+      if (const auto slot = take_free(free_writes_)) return *slot;
+    }
+    if (rest_.until([this] { return any_write_done(); }) != Woken::done)
+      return error(PARC_EKERNEL, "cannot start a write: the kernel of this host has gone");
+    sched_yield(); // whoever finishes the one that is done may be between claiming and spending it
+  }
+}
+
+std::optional<Slot> Operations::take_free(std::vector<Slot>& free) {
+  if (free.empty()) return {};
+  const Slot slot = free.back();
+  free.pop_back();
+  return slot;
+}
+
+bool Operations::any_write_done() const {
+  for (Slot slot = shm::read_slots; slot < shm::control_slot; ++slot)
+    if (done(slot)) return true;
+  return false;
+}
+
+void Operations::give_up(const Message& message) {
+  arena_.free(message.block);
+  arena_.free(message.list);
+  room_.release(message.held);
+}
+
+void Operations::collect() {
+  const std::lock_guard hold(lock_);
+  collect_locked();
+  reap(to_reap_.size());
+}
+
+void Operations::collect_locked() {
+  for (Slot slot = spent_.take_all(); slot != Stack::none;) {
+    const Slot next = entries_[slot].next;
+    release(slot);
+    slot = next;
+  }
+  for (Slot slot = detached_.take_all(); slot != Stack::none; slot = entries_[slot].next)
+    to_reap_.push_back(slot);
+  reap(reaped_per_start);
+  if (retired_spent_ != 0) {
+    std::erase_if(retired_, [](const auto& each) { return each.second.spent; });
+    retired_spent_ = 0;
+  }
+}
+
+// Looks at some of the writes that were let go, in turns, and frees those that the kernel is done with.
+void Operations::reap(std::size_t at_most) {
+  for (std::size_t looked = std::min(at_most, to_reap_.size()); looked > 0; --looked) {
+    if (next_to_reap_ >= to_reap_.size()) next_to_reap_ = 0;
+    const Slot slot = to_reap_[next_to_reap_];
+    if (!done(slot)) {
+      ++next_to_reap_;
+      continue;
+    }
+    note_peer(entries_[slot].address.peer, control_.operations[slot].error.load(std::memory_order_relaxed));
+    to_reap_[next_to_reap_] = to_reap_.back();
+    to_reap_.pop_back();
+    release(slot);
+  }
+}
+
+// The table is full: done writes that the program has yet to wait for give their slots up. The generation is
+// read first, so that what is claimed is the operation that was seen done.
+void Operations::retire_done() {
+  for (Slot slot = shm::read_slots; slot < shm::control_slot; ++slot) {
+    const auto generation = entries_[slot].tag.load(std::memory_order_acquire) >> 8;
+    const auto id = static_cast<parc_op>(generation << shm::slot_bits | slot);
+    if (!done_as(slot, generation) || !claim(id)) continue;
+    Retired retired{.status = {}, .spent = false};
+    (void)result(slot, retired.status);
+    retired_.emplace(id, retired);
+    release(slot);
+  }
+}
+
+void Operations::release(Slot slot) {
+  Entry& entry = entries_[slot];
+  arena_.free(std::exchange(entry.block, nullptr));
+  arena_.free(std::exchange(entry.list, nullptr));
+  room_.release(std::exchange(entry.held, 0));
+  set_use(slot, Use::free);
+  (slot >= shm::read_slots ? free_writes_ : free_reads_).push_back(slot);
+}
+
+} // namespace parc::client

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/starts.hpp"
+
+#include "client/pieces.hpp"
+
+#include <algorithm>
+
+namespace parc::client {
+namespace {
+
+constexpr std::uint64_t short_write = 1024;
+
+Error kernel_gone() {
+  return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
+}
+
+std::uint64_t address_of(const void* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory);
+}
+
+bool has_bytes(const iovec& piece) {
+  return piece.iov_len != 0;
+}
+
+} // namespace
+
+Result<parc_op> Starts::read(const parc_address& address, std::span<const iovec> pieces, unsigned flags) {
+  PARC_TRY(message, check(address, pieces, flags, true));
+  PARC_TRY(place_read(message));
+  return send(shm::RequestKind::read, message);
+}
+
+Result<parc_op> Starts::write(const parc_address& address, std::span<const iovec> pieces, unsigned flags) {
+  PARC_TRY(message, check(address, pieces, flags, false));
+  PARC_TRY(place_write(message));
+  return send(shm::RequestKind::write, message);
+}
+
+Result<parc_op> Starts::probe(const parc_address& address, bool wait) {
+  PARC_TRY(check_address(address, true));
+  return send(shm::RequestKind::probe, {.address = address}, wait ? std::uint8_t{0} : shm::flag_no_wait);
+}
+
+Result<parc_op> Starts::own_read(const parc_address& address) {
+  return send(shm::RequestKind::read, {.address = address});
+}
+
+Result<parc_op> Starts::own_write(const parc_address& address) {
+  return send(shm::RequestKind::write, {.address = address, .loose = operations_.peer_answers(address.peer)});
+}
+
+Result<void> Starts::cancel(parc_op id) {
+  shm::Request request{};
+  request.kind = shm::RequestKind::cancel;
+  request.id = static_cast<std::uint64_t>(id);
+  if (!ring_.push(request)) return kernel_gone();
+  return success();
+}
+
+Result<void> Starts::check_address(const parc_address& address, bool any) const {
+  const bool is_any = any && address.peer == PARC_ANY_SOURCE;
+  if (!is_any && (address.peer < 0 || address.peer >= ranks_))
+    return error(PARC_EINVAL, "there is no rank {} in this job of {}", address.peer, ranks_);
+  if (address.tag < 0 && !(any && address.tag == PARC_ANY_TAG))
+    return error(PARC_EINVAL, "tag {} is out of range: a tag is 0 to {}", address.tag, INT32_MAX);
+  if (address.context >= PARC_CONTEXT_RESERVED)
+    return error(PARC_EINVAL, "context {:#x} is parc's own: a program's are below {:#x}", address.context,
+                 PARC_CONTEXT_RESERVED);
+  return success();
+}
+
+Result<Message> Starts::check(const parc_address& address, std::span<const iovec> pieces, unsigned flags,
+                              bool any) const {
+  PARC_TRY(check_address(address, any));
+  if (flags & ~PARC_FROM_END) return error(PARC_EINVAL, "flags {:#x} are unknown", flags & ~PARC_FROM_END);
+  if (pieces.size() > shm::max_pieces)
+    return error(PARC_EINVAL, "a message of {} pieces is too much: it may have {}", pieces.size(),
+                 shm::max_pieces);
+  std::uint64_t length = 0;
+  for (const auto& piece : pieces) {
+    if (!piece.iov_base && piece.iov_len != 0)
+      return error(PARC_EINVAL, "a buffer of {} bytes is a null pointer", piece.iov_len);
+    if (piece.iov_len > shm::max_message - length)
+      return error(PARC_EINVAL, "the message is too long: one may have {} bytes", shm::max_message);
+    length += piece.iov_len;
+  }
+  return Message{
+      .address = address, .length = length, .pieces = pieces, .from_end = (flags & PARC_FROM_END) != 0};
+}
+
+bool Starts::is_direct(std::span<const iovec> pieces) const {
+  return std::all_of(pieces.begin(), pieces.end(), [this](const iovec& piece) {
+    return piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len);
+  });
+}
+
+Result<void> Starts::place_read(Message& message) {
+  if (message.length == 0) return success();
+  if (is_direct(message.pieces)) return name_directly(message);
+  PARC_TRY(block, allocate(message.length));
+  name_block(message, block);
+  return success();
+}
+
+Result<void> Starts::place_write(Message& message) {
+  message.loose = operations_.peer_answers(message.address.peer);
+  if (message.length == 0 || (message.length <= short_write && place_short_write(message))) return success();
+  if (is_direct(message.pieces)) {
+    message.loose = false;
+    return name_directly(message);
+  }
+  PARC_TRY(block, allocate(message.length));
+  name_block(message, block);
+  gather(static_cast<std::byte*>(block), message.pieces, 0, message.length);
+  message.loose = message.loose && room_.reserve(message.length);
+  message.held = message.loose ? message.length : 0;
+  return success();
+}
+
+// Only where its wait can return at once, and where there is a place for the copy without asking the kernel.
+bool Starts::place_short_write(Message& message) {
+  if (!message.loose || !room_.reserve(message.length)) return false;
+  void* const block = arena_.allocate_from_what_is_there(message.length);
+  if (!block) {
+    room_.release(message.length);
+    return false;
+  }
+  name_block(message, block);
+  message.held = message.length;
+  gather(static_cast<std::byte*>(block), message.pieces, 0, message.length);
+  return true;
+}
+
+void Starts::name_block(Message& message, void* block) {
+  message.block = block;
+  message.place = address_of(block);
+}
+
+// One piece is named in the request; more are listed in shared memory, the empty ones left out.
+Result<void> Starts::name_directly(Message& message) {
+  const auto count = std::count_if(message.pieces.begin(), message.pieces.end(), has_bytes);
+  if (count == 1) {
+    message.place =
+        address_of(std::find_if(message.pieces.begin(), message.pieces.end(), has_bytes)->iov_base);
+    return success();
+  }
+  PARC_TRY(memory, allocate(static_cast<std::size_t>(count) * sizeof(shm::Piece)));
+  message.list = memory;
+  message.place = address_of(memory);
+  message.listed = static_cast<std::uint16_t>(count);
+  auto* next = static_cast<shm::Piece*>(memory);
+  for (const auto& piece : message.pieces)
+    if (has_bytes(piece)) *next++ = {address_of(piece.iov_base), piece.iov_len};
+  return success();
+}
+
+// Finished operations may hold what is missing.
+Result<void*> Starts::allocate(std::size_t bytes) {
+  if (void* block = arena_.allocate_from_what_is_there(bytes)) return block;
+  operations_.collect();
+  return arena_.allocate(bytes);
+}
+
+Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std::uint8_t flags) {
+  shm::Request request{};
+  request.kind = kind;
+  request.flags = message.from_end ? flags | shm::flag_from_end : flags;
+  request.pieces = message.listed;
+  request.context = message.address.context;
+  request.peer = message.address.peer;
+  request.tag = message.address.tag;
+  request.address = message.place;
+  request.length = message.length;
+  PARC_TRY(id, operations_.begin(kind, message));
+  request.id = static_cast<std::uint64_t>(id);
+  if (ring_.push(request)) return id;
+  operations_.abandon(id);
+  return kernel_gone();
+}
+
+} // namespace parc::client

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting operations: checks what the program asked for, finds or makes memory that the kernel has mapped,
+// and sends the request. A buffer inside the arena is named as it is (direct); any other is bounced: a
+// write's bytes are copied into the arena here, a read gets a landing place there, copied out when it is
+// finished. A short write is copied although it could be direct: its wait then returns at once, which is
+// worth more than the copy. Threads: any.
+#pragma once
+
+#include "client/operations.hpp"
+
+namespace parc::client {
+
+class Starts {
+public:
+  Starts(Arena& arena, CopyRoom& room, Operations& operations, Ring& ring, int ranks)
+      : arena_(arena), room_(room), operations_(operations), ring_(ring), ranks_(ranks) {}
+
+  // The calls of parc.h with the same names, and with their errors.
+  [[nodiscard]] Result<parc_op> read(const parc_address& address, std::span<const iovec> pieces,
+                                     unsigned flags);
+  [[nodiscard]] Result<parc_op> write(const parc_address& address, std::span<const iovec> pieces,
+                                      unsigned flags);
+  [[nodiscard]] Result<parc_op> probe(const parc_address& address, bool wait);
+
+  // An empty message of a context that programs may not name.
+  [[nodiscard]] Result<parc_op> own_read(const parc_address& address);
+  [[nodiscard]] Result<parc_op> own_write(const parc_address& address);
+
+  [[nodiscard]] Result<void> cancel(parc_op id);
+
+  // A block of the arena, from what finished operations had if need be.
+  [[nodiscard]] Result<void*> allocate(std::size_t bytes);
+
+private:
+  [[nodiscard]] Result<void> check_address(const parc_address& address, bool any) const;
+  [[nodiscard]] Result<Message> check(const parc_address& address, std::span<const iovec> pieces,
+                                      unsigned flags, bool any) const;
+  [[nodiscard]] bool is_direct(std::span<const iovec> pieces) const;
+  [[nodiscard]] Result<void> place_read(Message& message);
+  [[nodiscard]] Result<void> place_write(Message& message);
+  [[nodiscard]] bool place_short_write(Message& message);
+  static void name_block(Message& message, void* block);
+  [[nodiscard]] Result<void> name_directly(Message& message);
+  [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, std::uint8_t flags = 0);
+
+  Arena& arena_;
+  CopyRoom& room_;
+  Operations& operations_;
+  Ring& ring_;
+  const int ranks_;
+};
+
+} // namespace parc::client

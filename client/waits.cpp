@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/waits.hpp"
+
+#include "client/failure.hpp"
+
+#include <algorithm>
+#include <sched.h>
+
+namespace parc::client {
+namespace {
+
+constexpr parc_status nothing{PARC_ANY_SOURCE, PARC_ANY_TAG, 0, PARC_OK, 0};
+constexpr auto between_looks = std::chrono::milliseconds(10);
+
+int explain(int code, parc_op id, const parc_status& status) {
+  if (code == PARC_OK) return code;
+  if (code == PARC_EINVAL)
+    return fail(error(code, "operation {} is none of this context's, or has been waited for already", id));
+  return fail(error(code, "the {} rank {} (tag {}) failed: {}",
+                    Operations::is_write(id) ? "write to" : "read from", status.source, status.tag,
+                    sentence(code)));
+}
+
+} // namespace
+
+int Waits::wait(parc_op id, parc_status& status) {
+  status = nothing;
+  if (id == PARC_OP_NULL) return PARC_OK;
+  if (id < 0) return status.error = fail(static_cast<int>(id)); // it was never started
+  Use use{};
+  const auto slot = operations_.claim(id, &use);
+  int code = PARC_OK;
+  if (!slot)
+    code = finish_retired(id, status);
+  else if (use == Use::loose && !operations_.done(*slot))
+    code = operations_.detach(*slot, status);
+  else if (Operations::is_write(id))
+    code = finish_write(id, *slot, status);
+  else
+    code = finish_read(*slot, status);
+  return explain(code, id, status);
+}
+
+int Waits::test(parc_op id, parc_status& status) {
+  status = nothing;
+  if (id == PARC_OP_NULL) return 1;
+  if (id < 0) return status.error = fail(static_cast<int>(id));
+  const bool finished = operations_.finished(id);
+  if (!finished && !kernel_went()) return 0;
+  Use use{};
+  const auto slot = operations_.claim(id, &use);
+  int code = PARC_OK;
+  if (!slot) {
+    if (operations_.being_finished(id)) return 0;
+    const auto retired = operations_.finish_retired(id, status);
+    if (!retired) return 0;
+    code = status.error = *retired;
+  } else if (operations_.done(*slot)) {
+    code = operations_.finish(*slot, status);
+  } else if (use == Use::loose) {
+    code = operations_.detach(*slot, status);
+  } else {
+    code = operations_.lost(*slot, PARC_EKERNEL, status);
+  }
+  return code == PARC_OK ? 1 : fail(code);
+}
+
+int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
+  // Everything but writes first: meanwhile the network may take the writes, and nothing is copied.
+  std::size_t finished = 0;
+  const auto reads_finished = [&] {
+    while (finished < ids.size() &&
+           (Operations::is_write(ids[finished]) || operations_.finished(ids[finished])))
+      ++finished;
+    return finished == ids.size();
+  };
+  (void)rest_.until(reads_finished); // where the kernel has gone, each wait says so
+  int first = PARC_OK;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    parc_status status;
+    const int code = wait(std::exchange(ids[i], PARC_OP_NULL), status);
+    if (statuses) statuses[i] = status;
+    if (first == PARC_OK) first = code;
+  }
+  return first;
+}
+
+int Waits::any(std::span<parc_op> ids, int& index, parc_status& status) {
+  status = nothing;
+  index = pick(ids);
+  if (index < 0) return PARC_OK;
+  return wait(std::exchange(ids[static_cast<std::size_t>(index)], PARC_OP_NULL), status);
+}
+
+int Waits::some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses) {
+  done = -1;
+  const int picked = pick(ids);
+  if (picked < 0) return PARC_OK;
+  done = 0;
+  int first = PARC_OK;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const int index = static_cast<int>(i);
+    if (ids[i] == PARC_OP_NULL || (index != picked && !operations_.finished(ids[i]))) continue;
+    parc_status status;
+    const int code = wait(std::exchange(ids[i], PARC_OP_NULL), status);
+    if (indices) indices[done] = index;
+    if (statuses) statuses[done] = status;
+    ++done;
+    if (first == PARC_OK) first = code;
+  }
+  return first;
+}
+
+// Rests until one of them has finished, and says which; -1: there is none. When nothing but writes is left,
+// the first of them: its wait copies.
+int Waits::pick(std::span<const parc_op> ids) {
+  int ready = -1, first = -1;
+  bool only_writes = true;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == PARC_OP_NULL) continue;
+    if (first < 0) first = static_cast<int>(i);
+    if (!Operations::is_write(ids[i])) only_writes = false;
+  }
+  const auto any_finished = [&] {
+    for (std::size_t i = 0; i < ids.size() && ready < 0; ++i)
+      if (ids[i] != PARC_OP_NULL && operations_.finished(ids[i])) ready = static_cast<int>(i);
+    return ready >= 0;
+  };
+  if (first < 0) return -1;
+  const Limit at_once = Clock::time_point{};
+  (void)rest_.until(any_finished, only_writes ? at_once : Limit{});
+  return ready < 0 ? first : ready; // where the kernel has gone, the wait says so
+}
+
+int Waits::finish_read(Slot slot, parc_status& status) {
+  return ended(until_done(slot), slot, status);
+}
+
+int Waits::finish_retired(parc_op id, parc_status& status) {
+  for (;;) {
+    if (const auto code = operations_.finish_retired(id, status)) return status.error = *code;
+    sched_yield(); // somebody starts an operation
+  }
+}
+
+Woken Waits::until_done(Slot slot, Limit limit) {
+  return rest_.until([&] { return operations_.done(slot); }, limit);
+}
+
+int Waits::ended(Woken how, Slot slot, parc_status& status) {
+  return how == Woken::done ? operations_.finish(slot, status) : operations_.lost(slot, PARC_EKERNEL, status);
+}
+
+// A program that only tests must learn of the kernel's end too.
+bool Waits::kernel_went() {
+  if (pipes_.gone()) return true;
+  const auto now = Clock::now().time_since_epoch();
+  if (now.count() < next_look_.load(std::memory_order_relaxed)) return false;
+  next_look_.store((now + between_looks).count(), std::memory_order_relaxed);
+  return pipes_.look();
+}
+
+} // namespace parc::client

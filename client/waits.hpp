@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finishing operations. A wait for a write whose bytes are still the program's rests as long as a copy of
+// what is not acknowledged would take; then it copies that into the arena, from the end that the network
+// reaches last, until it meets the acknowledgement, and asks the kernel to go on from the copy (a hand-over).
+// When the kernel confirms, nothing names the program's memory any more and the wait returns. Threads: any,
+// one for each operation. test is async-signal-safe.
+#pragma once
+
+#include "client/starts.hpp"
+
+namespace parc::client {
+
+class Waits {
+public:
+  Waits(Operations& operations, Starts& starts, CopyRoom& room, Ring& ring, Rest& rest, Pipes& pipes,
+        unsigned copy_ns_per_kib)
+      : operations_(operations), starts_(starts), room_(room), ring_(ring), rest_(rest), pipes_(pipes),
+        copy_ns_per_kib_(copy_ns_per_kib) {}
+
+  // The calls of parc.h with the same names; they return what those return and leave the sentence.
+  int wait(parc_op id, parc_status& status);
+  int test(parc_op id, parc_status& status);
+  int all(std::span<parc_op> ids, parc_status* statuses);
+  int any(std::span<parc_op> ids, int& index, parc_status& status);
+  int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);
+
+private:
+  struct Range {
+    std::uint64_t begin, end; // of the message
+    [[nodiscard]] std::uint64_t size() const { return end - begin; }
+  };
+
+  int finish_read(Slot slot, parc_status& status);
+  int finish_write(parc_op id, Slot slot, parc_status& status);
+  int finish_retired(parc_op id, parc_status& status);
+  [[nodiscard]] Woken until_done(Slot slot, Limit limit = {});
+  [[nodiscard]] int ended(Woken how, Slot slot, parc_status& status);
+  [[nodiscard]] int pick(std::span<const parc_op> ids);
+  [[nodiscard]] bool kernel_went();
+
+  [[nodiscard]] Range unacknowledged(Slot slot);
+  [[nodiscard]] bool hand_over(parc_op id, Slot slot);
+  [[nodiscard]] Range copy_downwards(Slot slot, std::byte* block, Range due);
+  [[nodiscard]] Range copy_upwards(Slot slot, std::byte* block, Range due);
+
+  Operations& operations_;
+  Starts& starts_;
+  CopyRoom& room_;
+  Ring& ring_;
+  Rest& rest_;
+  Pipes& pipes_;
+  const unsigned copy_ns_per_kib_;
+  std::atomic<Clock::rep> next_look_ = 0; // of tests that find nothing, for the kernel's end
+};
+
+} // namespace parc::client

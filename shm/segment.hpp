@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A System V shared-memory segment, attached. Its creator marks it for removal before anybody else knows of
+// it, so that it goes with the last process that has it; Linux lets the other side attach by id all the same.
+// Invariant: a Segment that owns anything is attached at data() for size() bytes, 0600, of this user.
+#pragma once
+
+#include "system/error.hpp"
+
+#include <boost/interprocess/mapped_region.hpp>
+#include <cstddef>
+
+namespace parc::shm {
+
+class Segment {
+public:
+  Segment() = default;
+  Segment(Segment&&) noexcept = default;
+  Segment& operator=(Segment&&) noexcept = default;
+
+  // Zeroed memory. Errors name the system's limit that was met and how to raise it.
+  [[nodiscard]] static Result<Segment> create(std::size_t bytes);
+
+  // The other side's segment. What is not ours, has another size or is open to others is refused.
+  [[nodiscard]] static Result<Segment> attach(int id, std::size_t bytes);
+
+  [[nodiscard]] int id() const { return id_; }
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(region_.get_address()); }
+  [[nodiscard]] std::size_t size() const { return region_.get_size(); }
+  explicit operator bool() const { return size() != 0; }
+
+private:
+  [[nodiscard]] static Result<Segment> attach_checked(int id, std::size_t bytes);
+
+  int id_ = -1;
+  boost::interprocess::mapped_region region_; // attaches, detaches, moves
+};
+
+} // namespace parc::shm
