@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between kernels: spawning, output, exit status, departures. They travel as ordinary messages of
-// the reserved context of job 0, each a JSON object of bounded length, optionally followed by raw bytes
-// (program output).
+// Messages between kernels: spawning, output, exit status, departures. They travel as ordinary messages of a
+// reserved context of job 0, each a JSON object, optionally followed by raw bytes (program output).
 //
-// Invariants: at most max_unsent bytes wait for one link, callers ask room() before they read more output;
-// what a peer sends is parsed as untrusted input.
+// A probe is always posted; when it has found a message, a read with room for exactly that message follows.
+// What a peer sends is parsed as untrusted input. Senders bound what they queue: output by credit of its own,
+// the rest by being answers.
 #pragma once
 
 #include "protocol/engine.hpp"
@@ -12,10 +12,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 namespace parc::daemon {
 
@@ -27,26 +25,24 @@ public:
   using Receive = std::function<void(std::uint32_t link, nlohmann::json message, std::string bytes)>;
 
   Control(Kernel& kernel, Receive receive);
-  ~Control();
 
   // Queues a message for the kernel at the other end. In order per link; lost when the link breaks (Jobs
   // hears of that).
-  void send(std::uint32_t link, const nlohmann::json& message, std::string bytes = {});
+  void send(std::uint32_t link, const nlohmann::json& message, const std::string& bytes = {});
 
   // From the kernel's Listener.
-  void begun(std::uint64_t cookie, const protocol::Outcome& outcome);
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome);
-  void link_ready(std::uint32_t link); // posts reads for it
 
 private:
-  struct Read;
-  struct Write;
-  void post(Read& read);
+  void probe();
+  void advance(const protocol::Outcome& outcome);
+  void deliver(std::uint32_t link);
 
   Kernel& kernel_;
   Receive receive_;
-  std::vector<std::unique_ptr<Read>> reads_;
-  std::map<std::uint64_t, std::unique_ptr<Write>> writes_;
+  bool probing_ = false;
+  std::string incoming_;                        // room for the message that the probe found
+  std::map<std::uint64_t, std::string> writes_; // by number, until the engine is done with them
   std::uint64_t last_write_ = 0;
 };
 

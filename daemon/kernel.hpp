@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernel process: one thread, one loop. It owns the engine and the actors around it (peers, sessions,
-// jobs) and is the only place that knows them all.
+// control, jobs) and is the only place that knows them all.
 //
 // Invariants: it never blocks but in Rest; each step of the turn has a budget and says how much it did; what
 // an actor learns inside another's step is acted on at the step's end (after_step), so no actor is
@@ -9,6 +9,8 @@
 
 #include "daemon/config.hpp"
 #include "daemon/control.hpp"
+#include "daemon/counters.hpp"
+#include "daemon/door.hpp"
 #include "daemon/event.hpp"
 #include "daemon/handshake.hpp"
 #include "daemon/peers.hpp"
@@ -20,30 +22,30 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
 namespace parc::daemon {
 
-class CounterFile;
 class Jobs;
 
 class Kernel final : protocol::Listener {
 public:
-  struct World { // what a kernel starts with; everything in it has been checked
+  struct World { // what a kernel starts with; all of it has been checked
     Config config;
     RuntimeDir runtime_dir;
     Key key;
     SchedulingClass scheduling;
-    CounterFile& counters;
+    std::function<void()> reload; // SIGHUP
   };
   explicit Kernel(World world);
   ~Kernel() override;
 
-  Result<void> start(); // listens on its ports and its Unix socket
-  void run();           // until a signal or stop() ends it
-
-  void stop(); // lets running jobs know, then ends run()
+  Result<void> start();  // listens on its ports and its Unix socket
+  void run();            // until SIGTERM, SIGINT or stop()
+  void stop();           // lets running jobs know, then ends run()
+  void stop_when_said(); // from Jobs: everybody has been told
 
   // For the actors.
   event_base* loop() { return loop_.get(); }
@@ -55,15 +57,20 @@ public:
   Sessions& sessions() { return *sessions_; }
   Control& control() { return *control_; }
   Jobs& jobs() { return *jobs_; }
+  [[nodiscard]] bool stopping() const { return stopping_; }
+  [[nodiscard]] std::uint32_t copy_ns_per_kib() const { return copy_ns_per_kib_; } // a memcpy on this machine
   // Runs `action` when the current step of the turn has returned.
   void after_step(std::function<void()> action) { pending_.push_back(std::move(action)); }
 
   void link_lost(std::uint32_t link); // from Peers: the engine has been told already
+  void abort_job(std::uint64_t job, std::int32_t rank, int status); // a program called parc_abort
 
 private:
   std::uint64_t turn();
-  void run_pending();
-  void count();
+  std::uint64_t settle(std::uint64_t work);
+  bool prepare_to_sleep();
+  void publish();
+  void watch_signal(int signal, std::function<void()> action);
 
   // protocol::Listener; a cookie's top byte says whose operation it is (cookie.hpp).
   void begun(std::uint64_t cookie, const protocol::Outcome& outcome) override;
@@ -79,10 +86,17 @@ private:
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<Jobs> jobs_;
+  Door door_;
   std::unique_ptr<Rest> rest_;
   std::vector<std::function<void()>> pending_;
   std::vector<Event> signals_;
+  Event farewell_; // limits how long a shutdown waits for what is still to be said
+  std::uint32_t copy_ns_per_kib_ = 0;
   bool stopping_ = false;
+  bool stopped_ = false;
+
+  std::unique_ptr<Counters> counters_;
+  std::map<std::uint32_t, LinkCounters> link_rows_;
 };
 
 } // namespace parc::daemon

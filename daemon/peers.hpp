@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The other hosts: listening, connecting on demand, the handshake, one link per pair of hosts. Peers owns the
-// sockets; the engine owns what the bytes mean.
+// The other hosts: listening, connecting on demand, one link per pair of hosts. Peers owns the connections;
+// the engine owns what their bytes mean.
 //
-// Simultaneous connects are resolved to one by identity: of two links between the same two kernels, the one
-// that the smaller identity initiated stays.
+// Simultaneous connects are resolved to one by identity: of two connections between the same two kernels, the
+// one that the smaller identity began stays, unless the other was up before.
 #pragma once
 
 #include "daemon/config.hpp"
 #include "daemon/event.hpp"
-#include "daemon/handshake.hpp"
 #include "daemon/key.hpp"
+#include "daemon/peer_link.hpp"
+#include "daemon/resolver.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
 
@@ -23,8 +24,6 @@
 namespace parc::daemon {
 
 class Kernel;
-class PeerLink;
-class Resolver;
 
 inline constexpr std::int32_t this_host = -1; // as protocol::here
 
@@ -36,49 +35,51 @@ public:
   Peers(Kernel& kernel, const Key& key);
   ~Peers();
 
-  Result<void> listen();
-  [[nodiscard]] std::uint16_t port() const { return port_; }
+  // Binds the first free port of the configured range on every configured address; returns it.
+  static Result<std::uint16_t> bind(const Config& config, std::vector<Fd>& listeners);
+  void listen(std::vector<Fd> listeners);
 
   // Finds or makes the link to a host by the name people use. `connected` is called once, later.
   void connect(const std::string& host, Connected connected);
-  [[nodiscard]] const std::string& name_of(std::uint32_t link) const;
+  [[nodiscard]] const std::string& name_of(std::uint32_t link) const; // as the host calls itself
 
   std::uint64_t read();  // the turn's first step: takes what has arrived
   std::uint64_t write(); // the turn's third step
-  [[nodiscard]] bool wants_write() const;
-  void shut_down(); // closes what is connected after what is written
 
-  struct LinkView { // for counters
-    std::uint32_t index;
-    const std::string* name;
-    const char* state;
-    std::uint32_t rtt_us;
-  };
-  [[nodiscard]] std::vector<LinkView> view() const;
+  [[nodiscard]] const std::vector<std::unique_ptr<PeerLink>>& connections() const { return connections_; }
 
 private:
   friend class PeerLink;
-  struct Attempt; // one connect() under way: names, addresses left to try, who waits
-  void accepted(int fd);
-  void start(Attempt& attempt);
+  struct Attempt { // one host that somebody waits for
+    std::string host;
+    std::vector<Connected> waiting;
+    std::vector<Address> addresses; // left to try
+    std::uint64_t identity = 0;     // known, and its other connection is about to be up
+    std::string why;                // the addresses tried so far failed
+  };
+
+  void accept(int listener);
   void try_next(Attempt& attempt);
-  void attempt_failed(PeerLink& link, Error error);
-  void finish(Attempt& attempt, Result<std::int32_t> result);
-  Verdict judge(PeerLink& link);
+  void finish(const std::string& host, const Result<std::int32_t>& result);
+  void fail(Attempt& attempt, const std::string& why);
+  [[nodiscard]] PeerLink* find_up(std::uint64_t identity) const;
+
+  // From PeerLink
+  Verdict judge(const PeerLink& link); // its peer has proved the key
   void established(PeerLink& link);
-  void closed(PeerLink& link, const Error& why);
-  void sweep();
+  void refused(PeerLink& link); // its handshake failed, or ended by a verdict
+  void closed(PeerLink& link, PeerLink::State was, Error why);
 
   Kernel& kernel_;
   Key key_;
-  std::uint16_t port_ = 0;
+  Resolver resolver_;
   std::vector<Fd> listeners_;
   std::vector<Event> listening_;
-  std::vector<std::unique_ptr<PeerLink>> links_;
-  std::map<std::string, std::unique_ptr<Attempt>> attempts_; // by host name
-  std::map<std::string, std::uint64_t> identities_;          // of hosts reached before, by the name used
-  std::unique_ptr<Resolver> resolver_;
-  std::vector<std::unique_ptr<PeerLink>> dead_; // until the step ends
+  std::vector<std::unique_ptr<PeerLink>> connections_;
+  std::map<std::string, Attempt> attempts_;         // by host
+  std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used
+  std::map<std::uint32_t, std::string> names_;      // of links, past ones too
+  bool swept_ = true;                               // no closed connection is left
 };
 
 } // namespace parc::daemon

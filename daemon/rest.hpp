@@ -37,6 +37,8 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
+  void poll(Clock::time_point now);
+  void give_way();
   void look();  // runs the callbacks of ready descriptors, without waiting
   void sleep(); // blocks until one is ready
 

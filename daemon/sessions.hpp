@@ -3,6 +3,7 @@
 // engine owns the operations.
 #pragma once
 
+#include "daemon/counters.hpp"
 #include "daemon/event.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
@@ -43,6 +44,7 @@ public:
   void process_died(std::uint64_t job, std::int32_t rank);
 
   std::uint64_t take_requests(); // the turn's second step
+  void ring();                   // after each step: wakes programs for whom something was completed
   [[nodiscard]] bool any_spinning() const;
   [[nodiscard]] bool any_requests() const;
   void announce_sleep();
@@ -54,17 +56,12 @@ public:
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome);
   void drained(std::uint64_t endpoint_cookie);
 
-  struct View { // for counters
-    std::uint64_t job;
-    std::int32_t rank;
-    pid_t pid;
-    std::uint32_t reads, writes; // in flight
-  };
-  [[nodiscard]] std::vector<View> view() const;
+  void publish(Counters& counters); // for `parc status`
 
 private:
   friend class Session;
-  void ended(Session& session, End how);
+  Session* find(std::uint64_t cookie_rest);
+  void over(std::uint32_t number); // a drained session has ended
 
   Kernel& kernel_;
   std::vector<std::unique_ptr<Session>>

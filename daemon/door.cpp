@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/door.hpp"
+
+#include "daemon/jobs.hpp"
+#include "daemon/kernel.hpp"
+#include "system/identity.hpp"
+
+#include <cstring>
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr double patience = 5; // seconds for the one byte
+constexpr std::size_t most_visitors = 64;
+
+bool is_ours(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+bool send_descriptors(int socket, int first, int second) {
+  char byte = 'P';
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char room[CMSG_SPACE(2 * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = room;
+  message.msg_controllen = sizeof room;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+  const int descriptors[2] = {first, second};
+  std::memcpy(CMSG_DATA(header), descriptors, sizeof descriptors);
+  return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+} // namespace
+
+Door::~Door() {
+  if (listener_) unlink(kernel_.runtime_dir().socket().c_str());
+}
+
+Result<void> Door::open() {
+  const std::string path = kernel_.runtime_dir().socket();
+  unlink(path.c_str()); // of a kernel that was killed: this one holds the lock
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
+  Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!listener || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener.get(), 128) != 0)
+    return system_error("cannot listen on {}", path);
+  listener_ = std::move(listener);
+  listening_ = Event(kernel_.loop(), listener_.get(), EV_READ | EV_PERSIST, [this](short) { accept(); });
+  listening_.add();
+  return success();
+}
+
+void Door::accept() {
+  Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket || !is_ours(socket.get()) || visitors_.size() >= most_visitors) return;
+  const auto visitor = visitors_.emplace(visitors_.end());
+  visitor->socket = std::move(socket);
+  visitor->event =
+      Event(kernel_.loop(), visitor->socket.get(), EV_READ, [this, visitor](short) { hear(visitor); });
+  visitor->event.add(patience);
+}
+
+void Door::hear(std::list<Visitor>::iterator visitor) {
+  char what = 0;
+  const bool spoke = recv(visitor->socket.get(), &what, 1, 0) == 1;
+  if (spoke && what == 'P') admit_program(visitor->socket);
+  if (spoke && what == 'T') kernel_.jobs().tool_connected(std::move(visitor->socket));
+  kernel_.after_step([this, visitor] { visitors_.erase(visitor); });
+}
+
+void Door::admit_program(const Fd& socket) {
+  int to_kernel[2];
+  int to_program[2];
+  if (pipe2(to_kernel, O_NONBLOCK | O_CLOEXEC) != 0) return;
+  Fd kernel_reads(to_kernel[0]);
+  const Fd program_writes(to_kernel[1]);
+  if (pipe2(to_program, O_NONBLOCK | O_CLOEXEC) != 0) return;
+  const Fd program_reads(to_program[0]);
+  Fd kernel_writes(to_program[1]);
+  if (!send_descriptors(socket.get(), program_reads.get(), program_writes.get())) return;
+  const std::uint64_t job = random_number() | 1;
+  const std::int32_t place = protocol::here;
+  kernel_.engine().add_job(job, {&place, 1});
+  kernel_.sessions().add({job, 0, 1}, std::move(kernel_reads), std::move(kernel_writes),
+                         [&kernel = kernel_, job](Sessions::End) { kernel.engine().drop_job(job); });
+}
+
+} // namespace parc::daemon

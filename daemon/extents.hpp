@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory that one program shares with the kernel: segments by the addresses they have in the program.
+// Invariants: every address a program names is resolved here or refused; a segment stays attached while an
+// operation uses it.
+#pragma once
+
+#include "protocol/pieces.hpp"
+#include "shm/layout.hpp"
+#include "shm/segment.hpp"
+#include "system/error.hpp"
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+
+namespace parc::daemon {
+
+class Extents {
+public:
+  using Used = std::bitset<shm::max_segments>; // which segments an operation uses
+
+  // Attaches the segment that the program has at `address`.
+  Result<void> map(std::uint64_t address, std::uint64_t length, int shmid);
+  // Detaches the segment at `address` at once, or when its last use ends. False: there is none.
+  bool unmap(std::uint64_t address);
+  [[nodiscard]] bool mapped(std::uint64_t address) const;
+
+  // Appends the kernel's addresses of [address, address + length) to `pieces`. False: some of it is not
+  // shared.
+  bool resolve(std::uint64_t address, std::uint64_t length, protocol::Pieces& pieces, Used& used) const;
+  // The list of pieces that a request names, copied out and resolved; their lengths must add up to `length`.
+  bool resolve_list(std::uint64_t address, std::uint16_t count, std::uint64_t length,
+                    protocol::Pieces& pieces, Used& used) const;
+  void hold(const Used& used);
+  void release(const Used& used);
+
+private:
+  struct Extent {
+    std::uint64_t address = 0;
+    std::uint64_t length = 0; // 0: free
+    std::uint32_t uses = 0;
+    bool leaving = false;
+    shm::Segment segment;
+  };
+  std::array<Extent, shm::max_segments> extents_;
+};
+
+} // namespace parc::daemon

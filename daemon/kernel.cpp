@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/kernel.hpp"
+
+#include "daemon/cookie.hpp"
+#include "daemon/jobs.hpp"
+#include "system/identity.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr double longest_farewell = 2; // seconds that a shutdown waits for what is still to be said
+
+EventBase make_loop() {
+  // One thread, and timers that need no better than epoll's millisecond: no locks, no timerfd.
+  const std::unique_ptr<event_config, void (*)(event_config*)> config(event_config_new(), event_config_free);
+  event_config_set_flag(config.get(), EVENT_BASE_FLAG_NOLOCK);
+  event_config_require_features(config.get(), EV_FEATURE_ET);
+  return EventBase(event_base_new_with_config(config.get()));
+}
+
+std::uint32_t measure_copy() {
+  using Clock = std::chrono::steady_clock;
+  std::vector<char> from(1 << 20, 1);
+  std::vector<char> to(1 << 20, 2);
+  auto best = Clock::duration::max();
+  for (int i = 0; i < 5; ++i) {
+    const auto begin = Clock::now();
+    std::memcpy(to.data(), from.data(), to.size());
+    asm volatile("" : : "r"(to.data()) : "memory");
+    best = std::min(best, Clock::now() - begin);
+  }
+  return static_cast<std::uint32_t>(std::chrono::nanoseconds(best).count() / 1024 + 1);
+}
+
+} // namespace
+
+Kernel::Kernel(World world)
+    : world_(std::move(world)), loop_(make_loop()), engine_({.pool = world_.config.pool}, *this),
+      door_(*this), copy_ns_per_kib_(measure_copy()) {
+  self_.identity = random_number();
+  self_.name = world_.config.name;
+  self_.fragment_size = world_.config.fragment_size;
+  peers_ = std::make_unique<Peers>(*this, world_.key);
+  sessions_ = std::make_unique<Sessions>(*this);
+  jobs_ = std::make_unique<Jobs>(*this);
+  control_ =
+      std::make_unique<Control>(*this, [this](std::uint32_t link, nlohmann::json message, std::string bytes) {
+        jobs_->received(link, std::move(message), std::move(bytes));
+      });
+  rest_ =
+      std::make_unique<Rest>(loop_.get(), world_.scheduling, std::chrono::microseconds(world_.config.spin_us),
+                             Rest::Hooks{.spinning = [this] { return sessions_->any_spinning(); },
+                                         .ready = [this] { return prepare_to_sleep(); },
+                                         .announce_sleep = [this] { sessions_->announce_sleep(); },
+                                         .announce_awake = [this] { sessions_->announce_awake(); }});
+}
+
+Kernel::~Kernel() {
+  // What is pending may refer to actors: it goes first.
+  pending_.clear();
+}
+
+Result<void> Kernel::start() {
+  std::vector<Fd> listeners;
+  PARC_TRY(port, Peers::bind(world_.config, listeners));
+  self_.port = port;
+  PARC_TRY(counters, Counters::create(world_.runtime_dir, {.host = self_.name,
+                                                           .identity = self_.identity,
+                                                           .port = port,
+                                                           .scheduling = world_.scheduling.describe()}));
+  counters_ = std::make_unique<Counters>(std::move(counters));
+  peers_->listen(std::move(listeners));
+  PARC_TRY(door_.open());
+  watch_signal(SIGTERM, [this] { stop(); });
+  watch_signal(SIGINT, [this] { stop(); });
+  watch_signal(SIGHUP, [this] { world_.reload(); });
+  std::signal(SIGPIPE, SIG_IGN);
+  spdlog::info("kernel of host {} listens on port {}, {}", self_.name, port, world_.scheduling.describe());
+  return success();
+}
+
+void Kernel::watch_signal(int signal, std::function<void()> action) {
+  Event& event = signals_.emplace_back(loop_.get(), signal, EV_SIGNAL | EV_PERSIST,
+                                       [action = std::move(action)](short) { action(); });
+  event.add();
+}
+
+void Kernel::run() {
+  while (!stopped_) rest_->after(turn());
+}
+
+// Read before write: what has arrived always has a place, so no exchange can deadlock.
+std::uint64_t Kernel::turn() {
+  std::uint64_t work = settle(peers_->read());
+  work += settle(sessions_->take_requests());
+  work += settle(engine_.copy());
+  work += settle(peers_->write());
+  return work;
+}
+
+// The end of a step: what it left to be done is done, and programs learn what it completed.
+std::uint64_t Kernel::settle(std::uint64_t work) {
+  while (!pending_.empty()) {
+    std::vector<std::function<void()>> actions;
+    actions.swap(pending_);
+    for (const auto& action : actions) action();
+    work += actions.size();
+  }
+  if (work != 0) sessions_->ring();
+  return work;
+}
+
+bool Kernel::prepare_to_sleep() {
+  publish();
+  if (engine_.owes_acknowledgement()) {
+    engine_.release_acknowledgements();
+    return true;
+  }
+  return sessions_->any_requests() || !pending_.empty();
+}
+
+void Kernel::stop() {
+  if (stopping_) return;
+  stopping_ = true;
+  spdlog::info("kernel of host {} is stopping", self_.name);
+  jobs_->shutting_down();
+  farewell_ = Event::timer(loop_.get(), [this](short) { stopped_ = true; });
+  farewell_.add(longest_farewell);
+}
+
+void Kernel::stop_when_said() {
+  stopped_ = true;
+}
+
+void Kernel::link_lost(std::uint32_t link) {
+  link_rows_.erase(link);
+  after_step([this, link] { jobs_->link_lost(link); });
+}
+
+void Kernel::abort_job(std::uint64_t job, std::int32_t rank, int status) {
+  jobs_->abort(job, rank, status);
+}
+
+// Totals for `parc status`. Called before every sleep; a kernel that never sleeps is seen through its
+// programs.
+void Kernel::publish() {
+  const Rest::Counters& rest = rest_->counters();
+  counters_->set(Counter::Turns, rest.turns);
+  counters_->set(Counter::Sleeps, rest.sleeps);
+  counters_->set(Counter::PoolBytes, engine_.pool_in_use());
+  counters_->raise(Counter::PoolPeak, engine_.pool_in_use());
+  std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, in = 0, out = 0;
+  for (std::uint32_t i = 0; i < engine_.links(); ++i) {
+    const protocol::Link& link = engine_.link(i);
+    trains_in += link.trains_in;
+    trains_out += link.trains_out;
+    fragments_in += link.fragments_in;
+    fragments_out += link.fragments_out;
+    in += link.bytes_in;
+    out += link.bytes_out;
+  }
+  counters_->set(Counter::TrainsIn, trains_in);
+  counters_->set(Counter::TrainsOut, trains_out);
+  counters_->set(Counter::FragmentsIn, fragments_in);
+  counters_->set(Counter::FragmentsOut, fragments_out);
+  counters_->set(Counter::BytesIn, in);
+  counters_->set(Counter::BytesOut, out);
+  for (const auto& connection : peers_->connections()) {
+    if (connection->state() != PeerLink::State::up) continue;
+    const protocol::Link& link = engine_.link(connection->index());
+    auto row = link_rows_.find(link.index);
+    if (row == link_rows_.end())
+      row = link_rows_
+                .emplace(link.index, counters_->link(connection->handshake().peer().name,
+                                                     connection->identity(), LinkState::Up))
+                .first;
+    row->second->bytes_in.set(link.bytes_in);
+    row->second->bytes_out.set(link.bytes_out);
+    row->second->credit.set((link.credit - link.credit_used) * link.fragment);
+    row->second->rtt_us.set(connection->rtt_us());
+    row->second->unacknowledged.set(link.sequence - link.acknowledged);
+  }
+  sessions_->publish(*counters_);
+}
+
+void Kernel::begun(std::uint64_t cookie, const protocol::Outcome& outcome) {
+  if (owner_of(cookie) == Owner::session) sessions_->begun(cookie, outcome);
+}
+
+void Kernel::progressed(std::uint64_t cookie, const protocol::Progress& progress) {
+  if (owner_of(cookie) == Owner::session) sessions_->progressed(cookie, progress);
+}
+
+void Kernel::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
+  switch (owner_of(cookie)) {
+  case Owner::session: return sessions_->finished(cookie, outcome);
+  case Owner::control: return control_->finished(cookie, outcome);
+  }
+}
+
+void Kernel::drained(std::uint64_t endpoint_cookie) {
+  sessions_->drained(endpoint_cookie);
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parcd: one kernel per host. From the command line to a running kernel, and every way in which that can fail
+// in words.
+#include "daemon/config.hpp"
+#include "daemon/instance.hpp"
+#include "daemon/kernel.hpp"
+#include "daemon/logging.hpp"
+#include "shm/leftovers.hpp"
+
+#include <cstdio>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+
+Result<void> serve(Config config, const RuntimeDir& dir, Readiness& readiness, Logging& logging, int argc,
+                   char** argv) {
+  PARC_TRY(instance, Instance::acquire(dir));
+  [[maybe_unused]] const auto& held = instance; // for as long as this kernel runs
+  PARC_TRY(removed, shm::remove_leftovers());
+  if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
+  PARC_TRY(key, read_or_make_key(config.key_file));
+  PARC_TRY(scheduling, SchedulingClass::acquire(config.realtime));
+  const auto reload = [&logging, argc, argv] {
+    const Result<CommandLine> fresh = read_command_line(argc, argv);
+    if (!fresh) return spdlog::error("kept the settings as they were: {}", fresh.error().text);
+    logging.set_level(fresh.value().config.log_level);
+    spdlog::info("read the configuration again; log_level is in force, the rest needs a restart");
+  };
+  Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload});
+  PARC_TRY(kernel.start());
+  readiness.ready();
+  kernel.run();
+  readiness.stopping();
+  return success();
+}
+
+int fail(const Error& error, int status) {
+  std::fprintf(stderr, "parcd: %s\n", error.text.c_str());
+  return status;
+}
+
+int main(int argc, char** argv) {
+  Result<CommandLine> read = read_command_line(argc, argv);
+  if (!read) return fail(read.error(), read.error().code == EINVAL ? exit_usage : exit_failed);
+  CommandLine line = std::move(read).value();
+  if (line.answer) return std::fputs(line.answer->c_str(), stdout) < 0 ? exit_failed : 0;
+  if (line.print) return std::fputs(to_toml(line.config).c_str(), stdout) < 0 ? exit_failed : 0;
+  if (line.check) return 0;
+
+  const Result<RuntimeDir> dir = make_runtime_dir(line.config.runtime_dir);
+  if (!dir) return fail(dir.error(), exit_failed);
+  Readiness readiness;
+  if (line.detach) {
+    const Result<std::string> path = log_path(line.config.name);
+    if (!path) return fail(path.error(), exit_failed);
+    Result<Readiness> child = Readiness::detach(path.value());
+    if (!child) return fail(child.error(), exit_failed);
+    readiness = std::move(child).value();
+  }
+  Logging logging(STDERR_FILENO, line.config.log_level, form_for(STDERR_FILENO));
+  const Result<void> served = serve(std::move(line.config), dir.value(), readiness, logging, argc, argv);
+  if (served) return 0;
+  readiness.failed(served.error());
+  return fail(served.error(), exit_failed);
+}
+
+} // namespace
+} // namespace parc::daemon
+
+int main(int argc, char** argv) {
+  return parc::daemon::main(argc, argv);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/peer_link.hpp"
+
+#include "daemon/kernel.hpp"
+#include "system/identity.hpp"
+
+#include <algorithm>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::uint64_t turn_bytes = 256 << 10;    // that a link may move in one step of a turn
+constexpr std::uint64_t measure_every = 128 << 10; // bytes
+constexpr std::uint32_t least_low_water = 64 << 10;
+constexpr std::uint32_t most_low_water = 4 << 20;
+constexpr std::size_t iovecs_at_once = 64;
+
+Nonce fresh_nonce() {
+  Nonce nonce;
+  fill_random(nonce);
+  return nonce;
+}
+
+std::string peer_address(int fd) {
+  Address address;
+  address.length = sizeof address.storage;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0)
+    return "an unknown address";
+  return address.text();
+}
+
+template <class T> bool set(int fd, int level, int option, const T& value) {
+  return setsockopt(fd, level, option, &value, sizeof value) == 0;
+}
+
+} // namespace
+
+Result<void> prepare_socket(int fd, std::uint32_t send_buffer, std::uint32_t receive_buffer) {
+  const int yes = 1;
+  bool done = set(fd, IPPROTO_TCP, TCP_NODELAY, yes) && set(fd, SOL_SOCKET, SO_KEEPALIVE, yes) &&
+              set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10) && set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5) &&
+              set(fd, IPPROTO_TCP, TCP_KEEPCNT, 4) && set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000u);
+  if (send_buffer != 0) done = set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(send_buffer)) && done;
+  if (receive_buffer != 0) done = set(fd, SOL_SOCKET, SO_RCVBUF, static_cast<int>(receive_buffer)) && done;
+  if (!done) return system_error("cannot set the options of a TCP socket");
+  return success();
+}
+
+PeerLink::PeerLink(Kernel& kernel, const Key& key, Fd accepted)
+    : kernel_(kernel), role_(Role::Acceptor), handshake_(role_, kernel.self(), key, fresh_nonce()),
+      state_(State::shaking), socket_(std::move(accepted)), address_(peer_address(socket_.get())) {
+  watch();
+}
+
+PeerLink::PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address)
+    : kernel_(kernel), role_(Role::Initiator), handshake_(role_, kernel.self(), key, fresh_nonce()),
+      state_(State::connecting), socket_(std::move(connecting)), host_(std::move(host)),
+      address_(address.text()) {
+  watch();
+}
+
+void PeerLink::watch() {
+  event_ = Event(kernel_.loop(), socket_.get(), EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET,
+                 [this](short what) { ready(what); });
+  event_.add();
+  patience_ = Event::timer(kernel_.loop(), [this](short) {
+    close(error(ETIMEDOUT,
+                "{} does not answer within {} s; is a parcd running there, and no firewall between?",
+                address_, kernel_.config().connect_timeout_s));
+  });
+  patience_.add(kernel_.config().connect_timeout_s);
+}
+
+void PeerLink::ready(short what) {
+  if (state_ == State::closed) return;
+  if ((what & (EV_READ | EV_CLOSED)) != 0) readable_ = true;
+  if ((what & EV_WRITE) != 0) writable_ = true;
+  if (state_ == State::connecting) connected();
+  if (state_ == State::shaking || state_ == State::lingering) shake();
+}
+
+void PeerLink::connected() {
+  int failed = 0;
+  socklen_t size = sizeof failed;
+  getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &failed, &size);
+  if (failed != 0) {
+    errno = failed;
+    return close(failed == ECONNREFUSED
+                     ? error(failed,
+                             "{} refuses the connection; start parcd there, or name its port under [hosts]",
+                             address_)
+                     : system_error("{} cannot be reached", address_));
+  }
+  if (writable_) state_ = State::shaking;
+}
+
+bool PeerLink::send_handshake() {
+  while (!handshake_.outgoing().empty()) {
+    const auto bytes = handshake_.outgoing();
+    const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0) {
+      writable_ = false;
+      return errno == EAGAIN || errno == EINTR;
+    }
+    handshake_.sent(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+// Only what the handshake takes is taken from the socket: the first train stays there for the engine.
+void PeerLink::shake() {
+  if (!send_handshake()) handshake_.closed();
+  bool more = readable_;
+  while (more && handshake_.state() == Handshake::State::Exchanging) {
+    std::array<std::byte, 1024> peeked;
+    const ssize_t seen = recv(socket_.get(), peeked.data(), peeked.size(), MSG_PEEK);
+    if (seen < 0 && (errno == EAGAIN || errno == EINTR)) {
+      readable_ = more = false;
+    } else if (seen <= 0) {
+      handshake_.closed();
+      more = false;
+    } else {
+      const std::size_t used = handshake_.feed(std::span(peeked).first(static_cast<std::size_t>(seen)));
+      if (recv(socket_.get(), peeked.data(), used, 0) != static_cast<ssize_t>(used)) handshake_.closed();
+      if (handshake_.state() == Handshake::State::Deciding) {
+        const Verdict verdict = kernel_.peers().judge(*this);
+        accepted_ = verdict == Verdict::Accepted;
+        handshake_.decide(verdict);
+      }
+      if (!send_handshake()) handshake_.closed();
+    }
+  }
+  if (handshake_.state() == Handshake::State::Established && handshake_.outgoing().empty()) return go_up();
+  if (handshake_.state() != Handshake::State::Failed) return;
+  if (state_ != State::lingering) kernel_.peers().refused(*this);
+  // What was said last must arrive before the close, or a reset would overtake it.
+  if (state_ == State::closed) return;
+  if (handshake_.outgoing().empty()) shutdown(socket_.get(), SHUT_WR);
+  state_ = State::lingering;
+  std::array<std::byte, 1024> rest;
+  ssize_t got = 0;
+  while ((got = recv(socket_.get(), rest.data(), rest.size(), 0)) > 0) {
+  }
+  if (got == 0 || errno != EAGAIN) close(handshake_.failure());
+}
+
+void PeerLink::go_up() {
+  patience_.remove();
+  state_ = State::up;
+  const Peer& peer = handshake_.peer();
+  index_ = kernel_.engine().add_link({.fragment = peer.fragment_size,
+                                      .self = static_cast<std::uint32_t>(kernel_.self().identity),
+                                      .peer = static_cast<std::uint32_t>(peer.identity)});
+  readable_ = writable_ = true;
+  kernel_.peers().established(*this);
+}
+
+std::uint64_t PeerLink::read() {
+  if (state_ != State::up || !readable_) return 0;
+  std::uint64_t moved = 0;
+  while (moved < turn_bytes) {
+    std::array<iovec, iovecs_at_once> iovecs;
+    const std::size_t count = kernel_.engine().plan_read(index_, iovecs);
+    std::size_t asked = 0;
+    for (std::size_t i = 0; i < count; ++i) asked += iovecs[i].iov_len;
+    const ssize_t got = readv(socket_.get(), iovecs.data(), static_cast<int>(count));
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+      readable_ = errno == EINTR;
+      break;
+    }
+    if (got <= 0) {
+      close(got == 0 ? error(ECONNRESET, "the kernel of host {} closed the link", handshake_.peer().name)
+                     : system_error("the link to host {} broke", handshake_.peer().name));
+      return moved + 1;
+    }
+    moved += static_cast<std::uint64_t>(got);
+    const protocol::Refusal refusal = kernel_.engine().took(index_, static_cast<std::size_t>(got));
+    if (refusal != protocol::Refusal::none) {
+      close(error(EPROTO, "closed the link to host {}: {}", handshake_.peer().name,
+                  protocol::describe(refusal)));
+      return moved;
+    }
+    if (static_cast<std::size_t>(got) < asked) {
+      readable_ = false;
+      break;
+    }
+  }
+  return moved;
+}
+
+std::uint64_t PeerLink::write() {
+  if (state_ != State::up || !writable_) return 0;
+  std::uint64_t moved = 0;
+  while (moved < turn_bytes) {
+    const std::span<const iovec> iovecs = kernel_.engine().plan_write(index_);
+    if (iovecs.empty()) break;
+    std::size_t offered = 0;
+    for (const iovec& part : iovecs) offered += part.iov_len;
+    const ssize_t sent = writev(socket_.get(), iovecs.data(), static_cast<int>(iovecs.size()));
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) {
+        writable_ = false;
+        break;
+      }
+      close(system_error("the link to host {} broke", handshake_.peer().name));
+      return moved + 1;
+    }
+    kernel_.engine().wrote(index_, static_cast<std::size_t>(sent));
+    moved += static_cast<std::uint64_t>(sent);
+    if (static_cast<std::size_t>(sent) < offered) {
+      writable_ = false;
+      break;
+    }
+  }
+  bytes_to_measure_ += moved;
+  if (bytes_to_measure_ >= measure_every) measure_path();
+  return moved;
+}
+
+bool PeerLink::wants_write() const {
+  return state_ == State::up && writable_;
+}
+
+// How long a train and how deep the socket's unsent part should be: about a millisecond of the path each, so
+// that order among messages is decided here and not in the socket.
+void PeerLink::measure_path() {
+  bytes_to_measure_ = 0;
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+  rtt_us_ = info.tcpi_rtt;
+  if (info.tcpi_delivery_rate_app_limited == 0) delivery_rate_ = info.tcpi_delivery_rate;
+  if (delivery_rate_ == 0) return;
+  const std::uint64_t millisecond = delivery_rate_ / 1000;
+  const std::uint64_t product = delivery_rate_ * info.tcpi_min_rtt / 1'000'000;
+  kernel_.engine().set_path(index_,
+                            static_cast<std::uint32_t>(std::min<std::uint64_t>(millisecond, 1u << 30)),
+                            static_cast<std::uint32_t>(std::min<std::uint64_t>(product / 1024, 1u << 20)));
+  const auto low_water =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(millisecond, least_low_water, most_low_water));
+  if (low_water > low_water_ + low_water_ / 4 || low_water < low_water_ - low_water_ / 4) {
+    low_water_ = low_water;
+    set(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, low_water);
+  }
+}
+
+void PeerLink::close(Error why) {
+  if (state_ == State::closed) return;
+  const State was = state_;
+  state_ = State::closed;
+  patience_.remove();
+  event_.remove();
+  socket_.reset();
+  kernel_.peers().closed(*this, was, std::move(why));
+}
+
+} // namespace parc::daemon

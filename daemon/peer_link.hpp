@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One TCP connection to another kernel: connecting, shaking hands, carrying trains. It moves bytes between
+// the socket and the engine's plans and decides nothing.
+//
+// Edge-triggered: a side that answered EAGAIN, or less than was asked, is left alone until the loop reports
+// it again.
+#pragma once
+
+#include "daemon/event.hpp"
+#include "daemon/handshake.hpp"
+#include "daemon/resolver.hpp"
+#include "protocol/engine.hpp"
+#include "system/fd.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace parc::daemon {
+
+class Kernel;
+
+class PeerLink {
+public:
+  enum class State : std::uint8_t { connecting, shaking, up, lingering, closed };
+
+  // An accepted connection, or one to be made to `address` for `host`, the name that somebody asked for.
+  PeerLink(Kernel& kernel, const Key& key, Fd accepted);
+  PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address);
+
+  std::uint64_t read();  // takes what has arrived, within the turn's budget
+  std::uint64_t write(); // sends what the engine has to say
+
+  void close(Error why); // tells Peers; the object goes at the step's end
+
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] Role role() const { return role_; }
+  [[nodiscard]] const std::string& host() const { return host_; }       // asked for; empty when accepted
+  [[nodiscard]] const std::string& address() const { return address_; } // in words
+  [[nodiscard]] const Handshake& handshake() const { return handshake_; }
+  [[nodiscard]] std::uint64_t identity() const { return handshake_.peer().identity; }
+  [[nodiscard]] bool accepted_by_us() const {
+    return accepted_;
+  } // a verdict is given; the other side's may be due
+  [[nodiscard]] std::uint32_t index() const { return index_; } // in the engine, once up
+  [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
+  [[nodiscard]] bool wants_write() const;
+
+private:
+  void watch();
+  void ready(short what);
+  void connected();
+  void shake();
+  bool send_handshake();
+  void go_up();
+  void measure_path();
+
+  Kernel& kernel_;
+  Role role_;
+  Handshake handshake_;
+  State state_;
+  Fd socket_;
+  std::string host_;
+  std::string address_;
+  Event event_;
+  Event patience_; // for connecting and shaking hands
+  bool readable_ = false;
+  bool writable_ = false;
+  bool accepted_ = false;
+  std::uint32_t index_ = 0;
+  std::uint32_t rtt_us_ = 0;
+  std::uint64_t bytes_to_measure_ = 0;
+  std::uint64_t delivery_rate_ = 0; // bytes per second, the best sample that the program did not limit
+  std::uint32_t low_water_ = 0;
+};
+
+// What every socket between kernels is set to.
+Result<void> prepare_socket(int fd, std::uint32_t send_buffer, std::uint32_t receive_buffer);
+
+} // namespace parc::daemon

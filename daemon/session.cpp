@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/session.hpp"
+
+#include "client/include/parc/parc.h"
+#include "daemon/cookie.hpp"
+#include "daemon/kernel.hpp"
+#include "shm/doorbell.hpp"
+
+#include <cstring>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::uint32_t requests_a_turn = 64;
+
+// A cookie's own part: session number (16 bits), slot (12), low bits of the generation (28).
+constexpr unsigned number_shift = 40;
+constexpr unsigned generation_bits = 28;
+constexpr std::uint64_t generation_mask = (std::uint64_t{1} << generation_bits) - 1;
+
+std::uint64_t cookie_of(std::uint32_t number, std::uint64_t slot, std::uint64_t generation) {
+  return make_cookie(Owner::session, std::uint64_t{number} << number_shift | slot << generation_bits |
+                                         (generation & generation_mask));
+}
+
+std::int32_t error_of(protocol::Fault fault) {
+  switch (fault) {
+  case protocol::Fault::none: return PARC_OK;
+  case protocol::Fault::truncated: return PARC_ETRUNCATE;
+  case protocol::Fault::peer: return PARC_EPEER;
+  case protocol::Fault::canceled: return PARC_ECANCELED;
+  }
+  return PARC_EINVAL;
+}
+
+} // namespace
+
+Session::Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, std::uint64_t endpoint,
+                 Fd from_program, Fd to_program, Sessions::Ended ended)
+    : kernel_(kernel), number_(number), place_(place), endpoint_(endpoint),
+      from_program_(std::move(from_program)), to_program_(std::move(to_program)), ended_(std::move(ended)),
+      bell_(kernel.loop(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }) {
+  bell_.add();
+}
+
+// The pipe: first the program's hello, then doorbells, then its end.
+void Session::hear() {
+  if (state_ == State::over) return;
+  std::array<std::byte, 512> bells;
+  while (true) {
+    const bool greeting = state_ == State::expected;
+    std::byte* to = greeting ? hello_.data() + hello_length_ : bells.data();
+    const ssize_t got =
+        read(from_program_.get(), to, greeting ? hello_.size() - hello_length_ : bells.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) {
+      take_requests(); // what it asked for before it went
+      return end(state_ == State::leaving ? Sessions::End::left : Sessions::End::broken);
+    }
+    if (!greeting) {
+      if (static_cast<std::size_t>(got) < bells.size()) return;
+      continue;
+    }
+    hello_length_ += static_cast<std::size_t>(got);
+    if (hello_length_ < hello_.size()) continue;
+    shm::Attach hello;
+    std::memcpy(&hello, hello_.data(), sizeof hello);
+    attach(hello);
+    return;
+  }
+}
+
+void Session::attach(const shm::Attach& hello) {
+  if (hello.magic != shm::attach_magic) return broke("its first message is not a program's");
+  state_ = State::running;
+  pid_ = hello.pid;
+  if (hello.version != shm::layout_version) return welcome(PARC_EVERSION);
+  if (hello.bytes < sizeof(shm::Control)) return broke("its control segment is too small");
+  Result<shm::Segment> segment = shm::Segment::attach(hello.shmid, hello.bytes);
+  if (!segment) return broke(segment.error().text.c_str());
+  segment_ = std::move(segment).value();
+  auto* control = reinterpret_cast<shm::Control*>(segment_.data());
+  const shm::ControlHeader& header = control->header;
+  if (header.version.load(std::memory_order_acquire) != shm::layout_version ||
+      header.magic != shm::control_magic || header.request_slots != shm::request_slots ||
+      header.read_slots != shm::read_slots || header.write_slots != shm::write_slots)
+    return broke("its control segment has another layout");
+  control_ = control;
+  welcome(PARC_OK);
+}
+
+void Session::welcome(std::int32_t error) {
+  shm::Welcome welcome{};
+  welcome.magic = shm::attach_magic;
+  welcome.version = shm::layout_version;
+  welcome.error = error;
+  welcome.job = place_.job;
+  welcome.rank = place_.rank;
+  welcome.size = place_.size;
+  welcome.kernel_pid = getpid();
+  welcome.copy_ns_per_kib = kernel_.copy_ns_per_kib();
+  const std::string& name = kernel_.config().name;
+  std::memcpy(welcome.host, name.data(), std::min(name.size(), sizeof welcome.host - 1));
+  if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
+}
+
+bool Session::spinning() const {
+  return control_ != nullptr && open() &&
+         control_->header.program_spinning.load(std::memory_order_relaxed) != 0;
+}
+
+bool Session::has_requests() const {
+  return control_ != nullptr && open() &&
+         control_->header.request_tail.load(std::memory_order_acquire) != head_;
+}
+
+void Session::announce_sleep() {
+  if (control_ != nullptr) shm::announce_sleep(control_->header.kernel_asleep);
+}
+
+void Session::announce_awake() {
+  if (control_ != nullptr) shm::announce_awake(control_->header.kernel_asleep);
+}
+
+std::uint64_t Session::take_requests() {
+  if (control_ == nullptr || state_ == State::over) return 0;
+  shm::ControlHeader& header = control_->header;
+  const std::uint64_t tail = header.request_tail.load(std::memory_order_acquire);
+  const std::uint64_t waiting = tail - head_;
+  if (waiting > shm::request_slots) {
+    broke("its request ring is overrun");
+    return 1;
+  }
+  std::uint64_t taken = 0;
+  while (taken < waiting && taken < requests_a_turn && open()) {
+    shm::Request request;
+    std::memcpy(&request, &control_->requests[head_ % shm::request_slots], sizeof request);
+    header.request_head.store(++head_, std::memory_order_release);
+    ++taken;
+    handle(request);
+  }
+  return taken;
+}
+
+void Session::handle(const shm::Request& request) {
+  if (state_ == State::leaving) return broke("it asked for something after it had left");
+  switch (request.kind) {
+  case shm::RequestKind::read:
+  case shm::RequestKind::write:
+  case shm::RequestKind::probe: return start(request);
+  case shm::RequestKind::cancel:
+    if (const Slot* slot = find_slot(request.id)) kernel_.engine().cancel(slot->handle);
+    return;
+  case shm::RequestKind::hand_over: return hand_over(request);
+  case shm::RequestKind::map: return map(request);
+  case shm::RequestKind::unmap: return unmap(request);
+  case shm::RequestKind::leave: return leave(request);
+  case shm::RequestKind::abort:
+    kernel_.after_step([&kernel = kernel_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
+      kernel.abort_job(place.job, place.rank, status);
+    });
+    return;
+  case shm::RequestKind::none: break;
+  }
+  broke("it made a request of an unknown kind");
+}
+
+void Session::start(const shm::Request& request) {
+  const bool writes = request.kind == shm::RequestKind::write;
+  Slot* slot = writes ? take_slot(request, shm::read_slots, shm::control_slot)
+                      : take_slot(request, 0, shm::read_slots);
+  if (slot == nullptr) return;
+  const std::uint64_t number = shm::slot_of(request.id);
+  protocol::Pieces memory;
+  const bool peer_fits = request.peer < place_.size && request.peer >= (writes ? 0 : PARC_ANY_SOURCE);
+  const bool tag_fits = request.tag >= (writes ? 0 : PARC_ANY_TAG);
+  const bool memory_fits =
+      request.kind == shm::RequestKind::probe ||
+      (request.length <= shm::max_message &&
+       (request.pieces == 0
+            ? extents_.resolve(request.address, request.length, memory, slot->used)
+            : extents_.resolve_list(request.address, request.pieces, request.length, memory, slot->used)));
+  if (!peer_fits || !tag_fits || !memory_fits) {
+    slot->used.reset();
+    return answer(number, PARC_EINVAL);
+  }
+  extents_.hold(slot->used);
+  slot->total = request.length;
+  const std::uint64_t cookie = cookie_of(number_, number, slot->generation);
+  const bool from_end = (request.flags & shm::flag_from_end) != 0;
+  if (writes) {
+    ++writes_;
+    slot->handle = kernel_.engine().write(endpoint_, {.cookie = cookie,
+                                                      .destination = static_cast<std::uint32_t>(request.peer),
+                                                      .tag = request.tag,
+                                                      .context = request.context,
+                                                      .memory = std::move(memory),
+                                                      .from_end = from_end});
+    return;
+  }
+  ++reads_;
+  slot->handle = kernel_.engine().read(endpoint_, {.cookie = cookie,
+                                                   .source = request.peer,
+                                                   .tag = request.tag,
+                                                   .context = request.context,
+                                                   .memory = std::move(memory),
+                                                   .from_end = from_end,
+                                                   .probe = request.kind == shm::RequestKind::probe,
+                                                   .no_wait = (request.flags & shm::flag_no_wait) != 0});
+}
+
+Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
+  const std::uint64_t number = shm::slot_of(request.id);
+  if (number < first || number >= last || slots_[number].busy ||
+      shm::generation_of(request.id) <= slots_[number].generation) {
+    broke("it used an operation's place that is not free");
+    return nullptr;
+  }
+  Slot& slot = slots_[number];
+  slot = {.generation = shm::generation_of(request.id), .handle = 0, .total = 0, .used = {}, .busy = true};
+  return &slot;
+}
+
+Session::Slot* Session::find_slot(std::uint64_t id) {
+  const std::uint64_t number = shm::slot_of(id);
+  if (number >= slots_.size()) return nullptr;
+  Slot& slot = slots_[number];
+  return slot.busy && slot.generation == shm::generation_of(id) ? &slot : nullptr;
+}
+
+void Session::map(const shm::Request& request) {
+  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  const Result<void> mapped = extents_.map(request.address, request.length, static_cast<int>(request.extra));
+  if (!mapped) spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, mapped.error().text);
+  answer(shm::control_slot, mapped ? PARC_OK : PARC_ENOMEM);
+}
+
+void Session::unmap(const shm::Request& request) {
+  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  if (!extents_.unmap(request.address)) return answer(shm::control_slot, PARC_EINVAL);
+  if (!extents_.mapped(request.address)) return answer(shm::control_slot, PARC_OK);
+  unmap_address_ = request.address; // answered when its last use ends
+}
+
+void Session::hand_over(const shm::Request& request) {
+  Slot* slot = find_slot(request.id);
+  if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
+  const bool low_part = (request.flags & shm::flag_from_end) != 0;
+  if (request.extra > slot->total ||
+      request.length != (low_part ? request.extra : slot->total - request.extra))
+    return broke("it handed over another range than it said");
+  protocol::Pieces memory;
+  Extents::Used used;
+  if (!extents_.resolve(request.address, request.length, memory, used))
+    return broke("it handed over memory that it does not share");
+  std::uint64_t at = low_part ? 0 : request.extra;
+  memory.each(0, memory.size(), [&](std::byte* base, std::uint64_t length) {
+    kernel_.engine().hand_over(slot->handle, at, base, length);
+    at += length;
+  });
+  extents_.hold(used & ~slot->used);
+  slot->used |= used;
+  operation(shm::slot_of(request.id)).handed.store(slot->generation, std::memory_order_release);
+  control_->header.completions.fetch_add(1, std::memory_order_release);
+  completed_ = true;
+}
+
+// What the program wrote is delivered from the segments, which stay here until then.
+void Session::leave(const shm::Request& request) {
+  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  state_ = State::leaving;
+  kernel_.engine().leave(endpoint_);
+  answer(shm::control_slot, PARC_OK);
+}
+
+void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
+  const std::uint64_t slot = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  if (state_ == State::over || !slots_[slot].busy) return;
+  shm::Operation& op = operation(slot);
+  op.source.store(outcome.source, std::memory_order_relaxed);
+  op.tag.store(outcome.tag, std::memory_order_relaxed);
+  op.context.store(outcome.context, std::memory_order_relaxed);
+  op.total.store(outcome.total, std::memory_order_relaxed);
+  op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
+}
+
+void Session::progressed(std::uint64_t rest, const protocol::Progress& progress) {
+  const std::uint64_t slot = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  if (state_ == State::over || !slots_[slot].busy) return;
+  shm::Operation& op = operation(slot);
+  op.front.store(progress.front, std::memory_order_release);
+  op.back.store(progress.back, std::memory_order_release);
+}
+
+void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
+  const std::uint64_t number = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  Slot& slot = slots_[number];
+  if (!slot.busy || (slot.generation & generation_mask) != (rest & generation_mask)) return;
+  --(number < shm::read_slots ? reads_ : writes_);
+  extents_.release(slot.used);
+  slot.used.reset();
+  if (state_ == State::over) {
+    slot.busy = false;
+    return;
+  }
+  complete(number, outcome, error_of(outcome.fault));
+  if (unmap_address_ != 0 && !extents_.mapped(unmap_address_)) {
+    unmap_address_ = 0;
+    answer(shm::control_slot, PARC_OK);
+  }
+}
+
+void Session::answer(std::uint64_t slot, std::int32_t error) {
+  complete(slot, {}, error);
+}
+
+// The last stores to an operation; from here on its slot is the program's.
+void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, std::int32_t error) {
+  Slot& slot = slots_[number];
+  shm::Operation& op = operation(number);
+  op.source.store(outcome.source, std::memory_order_relaxed);
+  op.tag.store(outcome.tag, std::memory_order_relaxed);
+  op.context.store(outcome.context, std::memory_order_relaxed);
+  op.total.store(outcome.total, std::memory_order_relaxed);
+  op.error.store(error, std::memory_order_relaxed);
+  slot.busy = false;
+  op.state.store(shm::state_word(slot.generation, shm::Phase::done), std::memory_order_release);
+  control_->header.completions.fetch_add(1, std::memory_order_release);
+  completed_ = true;
+}
+
+void Session::ring() {
+  if (!completed_ || state_ == State::over) return;
+  completed_ = false;
+  if (!shm::must_ring(control_->header.program_asleep)) return;
+  const std::uint64_t bell = 1;
+  // A full pipe has woken it already; a closed one is seen by hear().
+  [[maybe_unused]] const ssize_t written = write(to_program_.get(), &bell, sizeof bell);
+}
+
+void Session::process_died() {
+  if (state_ == State::over) return;
+  take_requests();
+  if (state_ != State::over) end(state_ == State::running ? Sessions::End::broken : Sessions::End::left);
+}
+
+void Session::broke(const char* rule) {
+  spdlog::warn("ended the session of rank {} of job {:x} (pid {}): {}", place_.rank, place_.job, pid_, rule);
+  end(Sessions::End::broken);
+}
+
+// The engine says drained() when nothing of this session is under way any more; until then its memory stays
+// attached.
+void Session::end(Sessions::End how) {
+  if (state_ == State::over) return;
+  const bool had_left = state_ == State::leaving;
+  state_ = State::over;
+  bell_.remove();
+  row_.reset();
+  to_program_.reset();
+  kernel_.after_step([this, how, had_left, ended = std::move(ended_)] {
+    if (how == Sessions::End::broken)
+      kernel_.engine().kill(endpoint_);
+    else if (!had_left)
+      kernel_.engine().leave(endpoint_);
+    ended(how);
+    if (drained_) kernel_.sessions().over(number_);
+  });
+}
+
+bool Session::drained() {
+  drained_ = true;
+  return state_ == State::over;
+}
+
+void Session::publish(Counters& counters) {
+  if (!row_) row_.emplace(counters.session(place_.job, static_cast<std::uint64_t>(place_.rank), pid_));
+  (*row_)->reads.set(reads_);
+  (*row_)->writes.set(writes_);
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One program's session: the kernel's view of its control segment. It trusts nothing in it: every index is
+// masked, every id checked against the kernel's own table, every field read once from a private copy. A
+// program that breaks the rules loses its session; one that names memory it does not share, or a rank that
+// does not exist, gets PARC_EINVAL.
+#pragma once
+
+#include "daemon/extents.hpp"
+#include "daemon/sessions.hpp"
+#include "shm/layout.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parc::daemon {
+
+class Session {
+public:
+  Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, std::uint64_t endpoint,
+          Fd from_program, Fd to_program, Sessions::Ended ended);
+
+  std::uint64_t take_requests();
+  void ring(); // wakes the program if something was completed and it sleeps
+  void process_died();
+  bool drained(); // the engine is done with its memory; true: the session is over too
+
+  // From the engine, by the low part of the cookie.
+  void begun(std::uint64_t operation, const protocol::Outcome& outcome);
+  void progressed(std::uint64_t operation, const protocol::Progress& progress);
+  void finished(std::uint64_t operation, const protocol::Outcome& outcome);
+
+  [[nodiscard]] bool open() const { return state_ != State::over; }
+  [[nodiscard]] bool spinning() const;
+  [[nodiscard]] bool has_requests() const;
+  void announce_sleep();
+  void announce_awake();
+  [[nodiscard]] const Sessions::Place& place() const { return place_; }
+  [[nodiscard]] bool attached() const { return control_ != nullptr && open(); }
+  void publish(Counters& counters);
+
+private:
+  enum class State : std::uint8_t { expected, running, leaving, over };
+  struct Slot { // what the kernel knows of an operation
+    std::uint64_t generation = 0;
+    std::uint64_t handle = 0; // in the engine
+    std::uint64_t total = 0;
+    Extents::Used used;
+    bool busy = false;
+  };
+
+  void hear();
+  void attach(const shm::Attach& attach);
+  void welcome(std::int32_t error);
+  void handle(const shm::Request& request);
+  void start(const shm::Request& request);
+  void map(const shm::Request& request);
+  void unmap(const shm::Request& request);
+  void hand_over(const shm::Request& request);
+  void leave(const shm::Request& request);
+  Slot* take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last);
+  Slot* find_slot(std::uint64_t id);
+  void answer(std::uint64_t slot, std::int32_t error);
+  void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);
+  void broke(const char* rule);
+  void end(Sessions::End how);
+  shm::Operation& operation(std::uint64_t slot) { return control_->operations[slot]; }
+
+  Kernel& kernel_;
+  std::uint32_t number_;
+  Sessions::Place place_;
+  std::uint64_t endpoint_; // in the engine
+  Fd from_program_;
+  Fd to_program_;
+  Sessions::Ended ended_;
+  State state_ = State::expected;
+  Event bell_;
+  std::array<std::byte, sizeof(shm::Attach)> hello_{};
+  std::size_t hello_length_ = 0;
+  shm::Segment segment_;
+  shm::Control* control_ = nullptr;
+  std::uint64_t head_ = 0; // of the request ring, ours
+  Extents extents_;
+  std::array<Slot, shm::operation_slots> slots_{};
+  pid_t pid_ = 0;
+  std::uint32_t reads_ = 0, writes_ = 0; // in flight
+  std::uint64_t unmap_answer_ = 0;       // slot and generation of an unmap that waits for its last use
+  std::uint64_t unmap_address_ = 0;
+  std::optional<SessionCounters> row_;
+  bool drained_ = false;
+  bool completed_ = false; // something the program may sleep for
+};
+
+} // namespace parc::daemon
