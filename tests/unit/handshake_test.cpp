@@ -48,7 +48,10 @@ struct Pair {
 
   // Moves at most `step` bytes at a time until nothing moves any more.
   void run(std::size_t step = SIZE_MAX) {
-    while (move(first, second, to_second, step) | move(second, first, to_first, step)) {
+    bool moved = true;
+    while (moved) {
+      moved = move(first, second, to_second, step);
+      moved = move(second, first, to_first, step) || moved;
     }
   }
   // The same, deciding as asked where a decision is due.
@@ -273,7 +276,7 @@ BOOST_AUTO_TEST_CASE(garbage_is_refused_at_once) {
 }
 
 BOOST_AUTO_TEST_CASE(random_bytes_never_establish_a_link) {
-  for (int round = 0; round < 2000; ++round) {
+  for (std::size_t round = 0; round < 2000; ++round) {
     Bytes noise(200);
     fill_random(noise);
     const std::size_t right = round % (hello_at + 20); // so far as in a hello that is right

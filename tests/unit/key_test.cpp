@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(kernels_that_start_together_agree) {
 
 BOOST_AUTO_TEST_CASE(readable_by_others_is_refused) {
   BOOST_REQUIRE(read_or_make_key(path).has_value());
-  for (const mode_t mode : {0640, 0604, 0660}) {
+  for (const mode_t mode : {0640U, 0604U, 0660U}) {
     chmod(path.c_str(), mode);
     BOOST_TEST(refused_for("chmod 600"));
   }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Making the counter file and giving out its rows. The file's blocks are reserved when it is made: a full
+// file system is an error then, and never a SIGBUS at some later store.
+#include "daemon/counters.hpp"
+
+#include "system/fd.hpp"
+#include "system/identity.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <fcntl.h>
+#include <new>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace parc::daemon {
+namespace {
+
+template <class Slot, class Rows, class Fill> Slot take_row(Rows& rows, Fill fill) {
+  for (auto& row : rows) {
+    if (row.stamp.in_use.get() != 0) continue;
+    Slot::change(row, 1, fill);
+    return Slot(row);
+  }
+  return Slot();
+}
+
+} // namespace
+
+void Counters::Unmap::operator()(counters::File* file) const {
+  munmap(file, sizeof *file);
+}
+
+Result<Counters> Counters::create(const RuntimeDir& dir, const Owner& owner) {
+  const std::string path = dir.counters();
+  const std::string unfinished = path + ".new";
+  unlink(unfinished.c_str()); // of a kernel that was killed right here
+  const Fd fd(open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return system_error("cannot make the counters {}", unfinished);
+  if (const int failure = posix_fallocate(fd.get(), 0, sizeof(counters::File)); failure != 0) {
+    unlink(unfinished.c_str());
+    return error(failure, "cannot reserve {} bytes for the counters {}: {}", sizeof(counters::File), path,
+                 std::strerror(failure));
+  }
+  void* mapped = mmap(nullptr, sizeof(counters::File), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (mapped == MAP_FAILED) {
+    const Error failure = system_error("cannot map the counters {}", path);
+    unlink(unfinished.c_str());
+    return failure;
+  }
+  Counters made(new (mapped) counters::File);
+  auto& file = *made.file_;
+  file.magic.set(counters::magic);
+  file.version.set(counters::version);
+  file.size.set(sizeof(counters::File));
+  file.counters.set(counter_count);
+  file.pid.set(static_cast<std::uint64_t>(getpid()));
+  file.pid_start.set(process_start_time(getpid()));
+  file.started_s.set(static_cast<std::uint64_t>(std::time(nullptr)));
+  file.identity.set(owner.identity);
+  file.port.set(owner.port);
+  file.host.set(owner.host);
+  file.program.set(PARC_VERSION);
+  file.scheduling.set(owner.scheduling);
+  if (std::rename(unfinished.c_str(), path.c_str()) != 0)
+    return system_error("cannot put the counters at {}", path);
+  return made;
+}
+
+LinkCounters Counters::link(std::string_view peer, std::uint64_t identity, LinkState state) {
+  return take_row<LinkCounters>(file_->links, [&](counters::LinkRow& row) {
+    row.peer.set(peer);
+    row.identity.set(identity);
+    row.state.set(static_cast<std::uint64_t>(state));
+    for (auto* cell : {&row.bytes_in, &row.bytes_out, &row.credit, &row.rtt_us, &row.unacknowledged})
+      cell->set(0);
+  });
+}
+
+JobCounters Counters::job(std::uint64_t id, std::uint64_t ranks, JobState state) {
+  return take_row<JobCounters>(file_->jobs, [&](counters::JobRow& row) {
+    row.id.set(id);
+    row.ranks.set(ranks);
+    row.state.set(static_cast<std::uint64_t>(state));
+  });
+}
+
+SessionCounters Counters::session(std::uint64_t job, std::uint64_t rank, pid_t pid) {
+  return take_row<SessionCounters>(file_->sessions, [&](counters::SessionRow& row) {
+    row.job.set(job);
+    row.rank.set(rank);
+    row.pid.set(static_cast<std::uint64_t>(pid));
+    row.reads.set(0);
+    row.writes.set(0);
+  });
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lock, pid file, detaching and readiness of a kernel's process.
+#include "daemon/instance.hpp"
+
+#include "daemon/logging.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <string_view>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef PARC_HAVE_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
+
+namespace parc::daemon {
+namespace {
+
+constexpr char ready_byte = '+';  // what the child writes to its waiting parent
+constexpr char failed_byte = '-'; // then the error's text
+
+void notify_systemd([[maybe_unused]] const char* state) {
+#ifdef PARC_HAVE_SYSTEMD
+  (void)sd_notify(0, state); // without NOTIFY_SOCKET nothing happens
+#endif
+}
+
+bool try_lock(int file) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(file, F_SETLK, &lock) == 0;
+}
+
+// Who holds the lock; 0 when nobody does any more, or a process that we cannot see.
+pid_t holder(int file) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (fcntl(file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 0;
+  return lock.l_pid;
+}
+
+Result<void> write_pid(const std::string& path) {
+  const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const std::string text = fmt::format("{}\n", getpid());
+  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return system_error("cannot write {}", path);
+  return success();
+}
+
+// The parent of --detach: what the child said, then its exit status. Never returns.
+[[noreturn]] void wait_for_child(int from_child, pid_t child, const std::string& log_path) {
+  std::string said;
+  char buffer[512];
+  for (;;) {
+    const ssize_t got = read(from_child, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    said.append(buffer, static_cast<std::size_t>(got));
+    if (said.front() == ready_byte) _exit(0);
+  }
+  if (!said.empty()) {
+    fmt::print(stderr, "parcd: {}\n", std::string_view(said).substr(1));
+  } else {
+    int status = 0;
+    (void)waitpid(child, &status, 0);
+    const auto how = WIFSIGNALED(status) ? fmt::format("killed by signal {}", WTERMSIG(status))
+                                         : fmt::format("exit status {}", WEXITSTATUS(status));
+    fmt::print(stderr, "parcd: the kernel ended before it was ready ({}); its log is {}\n", how, log_path);
+  }
+  std::fflush(stderr);
+  _exit(1);
+}
+
+Result<void> leave_terminal(int log) {
+  const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null || setsid() < 0 || dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0 ||
+      dup2(log, STDERR_FILENO) < 0)
+    return system_error("cannot leave the terminal");
+  return success();
+}
+
+} // namespace
+
+Instance::Instance(const RuntimeDir& dir, Fd lock) : dir_(dir), lock_(std::move(lock)), owner_(getpid()) {}
+
+Result<Instance> Instance::acquire(const RuntimeDir& dir) {
+  Fd lock(open(dir.lock().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!lock) return system_error("cannot open {}", dir.lock());
+  if (!try_lock(lock.get())) {
+    if (errno != EACCES && errno != EAGAIN) return system_error("cannot lock {}", dir.lock());
+    const pid_t other = holder(lock.get());
+    return error(EEXIST,
+                 "a parcd already runs on {} (process {}); use it, stop it, or choose another --runtime-dir",
+                 dir.path(), other > 0 ? fmt::to_string(other) : "unknown");
+  }
+  Instance instance(dir, std::move(lock));
+  PARC_TRY(write_pid(dir.pid_file()));
+  if (unlink(dir.socket().c_str()) != 0 && errno != ENOENT)
+    return system_error("cannot remove {} of a kernel that died", dir.socket());
+  return instance;
+}
+
+Instance::~Instance() {
+  if (!lock_ || getpid() != owner_) return;
+  unlink(dir_.socket().c_str());
+  unlink(dir_.pid_file().c_str());
+}
+
+Result<Readiness> Readiness::detach(const std::string& log_path) {
+  PARC_TRY(log, open_log(log_path));
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return system_error("cannot make a pipe");
+  Fd from_child(ends[0]), to_parent(ends[1]);
+  const pid_t child = fork();
+  if (child < 0) return system_error("cannot start a process");
+  if (child > 0) {
+    to_parent.reset();
+    wait_for_child(from_child.get(), child, log_path);
+  }
+  Readiness readiness;
+  readiness.parent_ = std::move(to_parent);
+  readiness.detached_ = true;
+  if (auto left = leave_terminal(log.get()); !left) {
+    readiness.failed(left.error());
+    return std::move(left).error();
+  }
+  return readiness;
+}
+
+void Readiness::ready() {
+  // Where the parent was killed meanwhile, the kernel stays: it was asked for.
+  if (parent_) (void)!write(parent_.get(), &ready_byte, 1);
+  parent_.reset();
+  notify_systemd("READY=1");
+}
+
+void Readiness::failed(const Error& error) {
+  if (!parent_) return;
+  const std::string text = failed_byte + error.text;
+  (void)!write(parent_.get(), text.data(), text.size());
+  parent_.reset();
+}
+
+void Readiness::stopping() {
+  notify_systemd("STOPPING=1");
+}
+
+} // namespace parc::daemon

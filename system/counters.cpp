@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reading the counters of a kernel, alive or dead.
+#include "system/counters.hpp"
+
+#include "system/fd.hpp"
+#include "system/identity.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <optional>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+namespace parc {
+namespace {
+
+using namespace counters;
+
+// What `copy` makes of a row, or nothing when the row is free. A kernel that was killed between two stamps
+// leaves an odd one for ever: such a row counts as free.
+template <class Row, class Copy> auto stable(const Row& row, Copy copy)
+    -> std::optional<decltype(copy(row))> {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const auto before = row.stamp.value.load(std::memory_order_acquire);
+    if (before % 2 != 0) continue;
+    if (row.stamp.in_use.get() == 0) return std::nullopt;
+    auto value = copy(row);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (row.stamp.value.load(std::memory_order_relaxed) == before) return value;
+  }
+  return std::nullopt;
+}
+
+template <class Rows, class Out, class Copy> void collect(const Rows& rows, Out& out, Copy copy) {
+  for (const auto& row : rows)
+    if (auto value = stable(row, copy)) out.push_back(*std::move(value));
+}
+
+CounterSnapshot::Link copy_link(const LinkRow& row) {
+  return {.peer = row.peer.get(),
+          .state = static_cast<LinkState>(row.state.get()),
+          .identity = row.identity.get(),
+          .bytes_in = row.bytes_in.get(),
+          .bytes_out = row.bytes_out.get(),
+          .credit = row.credit.get(),
+          .rtt_us = row.rtt_us.get(),
+          .unacknowledged = row.unacknowledged.get()};
+}
+
+CounterSnapshot::Job copy_job(const JobRow& row) {
+  return {row.id.get(), row.ranks.get(), static_cast<JobState>(row.state.get())};
+}
+
+CounterSnapshot::Session copy_session(const SessionRow& row) {
+  return {row.job.get(), row.rank.get(), row.pid.get(), row.reads.get(), row.writes.get()};
+}
+
+} // namespace
+
+std::string_view name(LinkState state) {
+  switch (state) {
+  case LinkState::Connecting: return "connecting";
+  case LinkState::Up: return "up";
+  case LinkState::Closing: return "closing";
+  case LinkState::Broken: return "broken";
+  }
+  return "unknown";
+}
+
+std::string_view name(JobState state) {
+  switch (state) {
+  case JobState::Starting: return "starting";
+  case JobState::Running: return "running";
+  case JobState::Ending: return "ending";
+  }
+  return "unknown";
+}
+
+Result<CounterReader> CounterReader::open(const RuntimeDir& dir) {
+  const std::string path = dir.counters();
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) {
+    if (errno == ENOENT)
+      return error(ENOENT, "no parcd has run here (no counters in {}): start it with parcd --detach",
+                   dir.path());
+    return system_error("cannot open the counters {}", path);
+  }
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0) return system_error("cannot examine the counters {}", path);
+  // The head is read before the mapping, so that a file of another version is never mapped at a wrong size.
+  std::array<std::uint64_t, 4> head{};
+  if (pread(fd.get(), head.data(), sizeof head, 0) != static_cast<ssize_t>(sizeof head) || head[0] != magic)
+    return error(EBADMSG, "{} does not hold the counters of a parcd", path);
+  if (head[1] != version || head[2] != sizeof(File) || head[3] != counter_count ||
+      status.st_size < static_cast<off_t>(sizeof(File)))
+    return error(
+        EBADMSG,
+        "{} holds counters of version {} ({} of them), and this program reads version {} ({}); use the tools "
+        "of the parcd that runs, or start it again",
+        path, head[1], head[3], version, counter_count);
+  void* mapped = mmap(nullptr, sizeof(File), PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (mapped == MAP_FAILED) return system_error("cannot map the counters {}", path);
+  return CounterReader(static_cast<const File*>(mapped));
+}
+
+CounterReader::~CounterReader() {
+  if (file_) munmap(const_cast<File*>(file_), sizeof(File));
+}
+
+CounterSnapshot CounterReader::read() const {
+  CounterSnapshot snapshot;
+  snapshot.pid = file_->pid.get();
+  // A number may be given again; a number and a start time may not.
+  snapshot.alive = process_start_time(static_cast<pid_t>(snapshot.pid)) == file_->pid_start.get();
+  snapshot.identity = file_->identity.get();
+  snapshot.port = file_->port.get();
+  snapshot.started_s = file_->started_s.get();
+  snapshot.host = file_->host.get();
+  snapshot.program = file_->program.get();
+  snapshot.scheduling = file_->scheduling.get();
+  for (std::size_t i = 0; i < counter_count; ++i) snapshot.values[i] = file_->values[i].get();
+  collect(file_->links, snapshot.links, copy_link);
+  collect(file_->jobs, snapshot.jobs, copy_job);
+  collect(file_->sessions, snapshot.sessions, copy_session);
+  return snapshot;
+}
+
+} // namespace parc

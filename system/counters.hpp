@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a kernel counts, in a file of its runtime directory that it maps: tools read it without asking
+// anybody, also when the kernel is dead. Here is the layout, which both sides share, and the reader.
+//
+// One writer, the kernel's thread; any number of readers, which only read. Every value is a 64-bit cell,
+// stored and loaded relaxed: cells are true one by one, and nothing orders one after another. A row (link,
+// job, session) changes owner under its stamp: odd while the kernel fills or frees it, so that a reader never
+// takes the name of one owner for the figures of the next; stamp stores and the fences around them are
+// release on the writer's side and acquire on the reader's. The file is filled under another name and
+// renamed, so that no reader meets half of one.
+#pragma once
+
+#include "system/error.hpp"
+#include "system/runtime_dir.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parc {
+
+enum class Counter : std::uint16_t {
+  Turns,
+  Sleeps,
+  Wakes,
+  RealtimeSwitches,
+  TrainsIn,
+  TrainsOut,
+  FragmentsIn,
+  FragmentsOut,
+  BytesIn,
+  BytesOut,
+  MessagesIn,
+  MessagesOut,
+  MessagesLocal,
+  Unexpected,
+  UnexpectedBytes,
+  PoolBytes,
+  PoolPeak,
+  CopySlices,
+  CopyBytes,
+  Sessions,
+  SessionsTotal,
+  SessionsRefused,
+  LinksRefused,
+  LogLinesDropped,
+};
+
+struct CounterRow {
+  Counter counter;
+  std::string_view label; // also the key in JSON
+  std::string_view unit;
+  std::string_view help;
+};
+
+inline constexpr std::array counter_table{
+    CounterRow{Counter::Turns, "turns", "", "rounds of the kernel's loop"},
+    CounterRow{Counter::Sleeps, "sleeps", "", "times the kernel went to sleep"},
+    CounterRow{Counter::Wakes, "wakes", "", "times the kernel woke a sleeping program"},
+    CounterRow{Counter::RealtimeSwitches, "realtime_switches", "",
+               "changes into or out of real-time priority"},
+    CounterRow{Counter::TrainsIn, "trains_in", "", "trains received"},
+    CounterRow{Counter::TrainsOut, "trains_out", "", "trains sent"},
+    CounterRow{Counter::FragmentsIn, "fragments_in", "", "fragments received"},
+    CounterRow{Counter::FragmentsOut, "fragments_out", "", "fragments sent"},
+    CounterRow{Counter::BytesIn, "bytes_in", "B", "payload received from other hosts"},
+    CounterRow{Counter::BytesOut, "bytes_out", "B", "payload sent to other hosts"},
+    CounterRow{Counter::MessagesIn, "messages_in", "", "messages received from other hosts"},
+    CounterRow{Counter::MessagesOut, "messages_out", "", "messages sent to other hosts"},
+    CounterRow{Counter::MessagesLocal, "messages_local", "", "messages between programs of this host"},
+    CounterRow{Counter::Unexpected, "unexpected", "", "messages that came before their read was posted"},
+    CounterRow{Counter::UnexpectedBytes, "unexpected_bytes", "B", "their bytes, each copied once more"},
+    CounterRow{Counter::PoolBytes, "pool_bytes", "B", "pool in use"},
+    CounterRow{Counter::PoolPeak, "pool_peak", "B", "the most pool ever in use"},
+    CounterRow{Counter::CopySlices, "copy_slices", "", "slices of copies between programs of this host"},
+    CounterRow{Counter::CopyBytes, "copy_bytes", "B", "bytes copied between programs of this host"},
+    CounterRow{Counter::Sessions, "sessions", "", "programs attached"},
+    CounterRow{Counter::SessionsTotal, "sessions_total", "", "programs attached since the start"},
+    CounterRow{Counter::SessionsRefused, "sessions_refused", "",
+               "programs refused, or cut off for a malformed request"},
+    CounterRow{Counter::LinksRefused, "links_refused", "", "links refused, or cut off for a malformed frame"},
+    CounterRow{Counter::LogLinesDropped, "log_lines_dropped", "", "log lines that nobody took in time"},
+};
+inline constexpr std::size_t counter_count = counter_table.size();
+static_assert(static_cast<std::size_t>(Counter::LogLinesDropped) + 1 == counter_count,
+              "a counter without a row");
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < counter_count; ++i)
+        if (counter_table[i].counter != static_cast<Counter>(i) || counter_table[i].label.empty())
+          return false;
+      return true;
+    }(),
+    "the rows stand in the order of the enum");
+
+enum class LinkState : std::uint64_t { Connecting, Up, Closing, Broken };
+enum class JobState : std::uint64_t { Starting, Running, Ending };
+[[nodiscard]] std::string_view name(LinkState state);
+[[nodiscard]] std::string_view name(JobState state);
+
+namespace counters {
+
+// A value with one writer: adding needs no locked instruction.
+class Cell {
+public:
+  void set(std::uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+  void add(std::uint64_t more) { set(get() + more); }
+  void subtract(std::uint64_t less) { set(get() - less); }
+  void raise(std::uint64_t value) { set(std::max(get(), value)); }
+  [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+private:
+  std::atomic<std::uint64_t> value_{0};
+};
+static_assert(sizeof(Cell) == 8 && std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Text of up to `size` bytes, longer text cut; padded with zeros.
+template <std::size_t size> class Text {
+public:
+  void set(std::string_view text) {
+    std::array<char, size> padded{};
+    std::copy_n(text.begin(), std::min(text.size(), size), padded.begin());
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      std::uint64_t word;
+      std::memcpy(&word, padded.data() + 8 * i, 8);
+      words_[i].set(word);
+    }
+  }
+  [[nodiscard]] std::string get() const {
+    std::array<char, size> padded;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      const std::uint64_t word = words_[i].get();
+      std::memcpy(padded.data() + 8 * i, &word, 8);
+    }
+    return {padded.begin(), std::find(padded.begin(), padded.end(), '\0')};
+  }
+
+private:
+  static_assert(size % 8 == 0);
+  std::array<Cell, size / 8> words_;
+};
+
+struct Stamp {
+  std::atomic<std::uint64_t> value{0}; // odd: the row is being changed
+  Cell in_use;
+};
+
+struct LinkRow {
+  Stamp stamp;
+  Text<64> peer;
+  Cell identity;
+  Cell state; // LinkState
+  Cell bytes_in;
+  Cell bytes_out;
+  Cell credit; // bytes that may still be sent unasked
+  Cell rtt_us;
+  Cell unacknowledged; // trains
+};
+static_assert(sizeof(LinkRow) == 136);
+
+struct JobRow {
+  Stamp stamp;
+  Cell id;
+  Cell ranks; // of this host
+  Cell state; // JobState
+};
+static_assert(sizeof(JobRow) == 40);
+
+struct SessionRow {
+  Stamp stamp;
+  Cell job;
+  Cell rank;
+  Cell pid;
+  Cell reads; // in flight
+  Cell writes;
+};
+static_assert(sizeof(SessionRow) == 56);
+
+inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
+inline constexpr std::uint64_t version = 1;
+inline constexpr std::size_t link_rows = 256;
+inline constexpr std::size_t job_rows = 64;
+inline constexpr std::size_t session_rows = 1024;
+
+struct File {
+  Cell magic;
+  Cell version;
+  Cell size;
+  Cell counters; // how many
+  Cell pid;
+  Cell pid_start;   // process_start_time(pid)
+  Cell started_s;   // Unix time
+  Cell identity;    // of the host, drawn at this start
+  Cell port;        // that it listens on
+  Text<64> host;    // its name
+  Text<64> program; // version of parcd
+  Text<64> scheduling;
+  std::array<Cell, counter_count> values;
+  std::array<LinkRow, link_rows> links;
+  std::array<JobRow, job_rows> jobs;
+  std::array<SessionRow, session_rows> sessions;
+};
+static_assert(offsetof(File, host) == 72 && offsetof(File, values) == 264);
+
+} // namespace counters
+
+// A copy of it all at one moment.
+struct CounterSnapshot {
+  struct Link {
+    std::string peer;
+    LinkState state{};
+    std::uint64_t identity = 0, bytes_in = 0, bytes_out = 0, credit = 0, rtt_us = 0, unacknowledged = 0;
+  };
+  struct Job {
+    std::uint64_t id = 0, ranks = 0;
+    JobState state{};
+  };
+  struct Session {
+    std::uint64_t job = 0, rank = 0, pid = 0, reads = 0, writes = 0;
+  };
+
+  bool alive = false; // the kernel that wrote them still runs
+  std::uint64_t pid = 0, identity = 0, port = 0, started_s = 0;
+  std::string host, program, scheduling;
+  std::array<std::uint64_t, counter_count> values{};
+  std::vector<Link> links;
+  std::vector<Job> jobs;
+  std::vector<Session> sessions;
+
+  [[nodiscard]] std::uint64_t operator[](Counter counter) const {
+    return values[static_cast<std::size_t>(counter)];
+  }
+};
+
+// For tools. Blocks nobody and is not blocked; may be kept open and read again and again.
+class CounterReader {
+public:
+  // A missing file means that no kernel ever ran on this runtime directory.
+  [[nodiscard]] static Result<CounterReader> open(const RuntimeDir& dir);
+  CounterReader(CounterReader&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
+  CounterReader& operator=(CounterReader&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+  }
+  ~CounterReader();
+
+  [[nodiscard]] CounterSnapshot read() const;
+
+private:
+  explicit CounterReader(const counters::File* file) : file_(file) {}
+  const counters::File* file_;
+};
+
+} // namespace parc
