@@ -56,7 +56,8 @@ void Engine::add_job(std::uint64_t id, std::span<const std::int32_t> place) {
 
 std::uint64_t Engine::open(std::uint64_t id, std::uint32_t rank, std::uint64_t cookie) {
   Job* job = find_job(id);
-  if (id == 0 || job == nullptr || rank >= job->local.size() || job->local[rank] == nullptr) return 0;
+  if (id == 0 || job == nullptr || job->dropped || rank >= job->local.size() || job->local[rank] == nullptr)
+    return 0;
   job->local[rank]->cookie = cookie;
   return job->local[rank]->id;
 }
@@ -64,17 +65,22 @@ std::uint64_t Engine::open(std::uint64_t id, std::uint32_t rank, std::uint64_t c
 void Engine::drop_job(std::uint64_t id) {
   Job* job = find_job(id);
   if (job == nullptr || id == 0) return;
+  job->dropped = true;
   for (std::size_t rank = 0; rank < job->local.size(); ++rank)
     if (Endpoint* endpoint = job->local[rank]) kill(endpoint->id);
-  for (Endpoint* endpoint : job->local)
-    if (endpoint != nullptr) forget_endpoint(*endpoint);
+  forget_if_over(*job);
+}
+
+void Engine::forget_if_over(Job& job) {
+  const auto gone = [](const Endpoint* endpoint) { return endpoint == nullptr; };
+  if (!job.dropped || !std::all_of(job.local.begin(), job.local.end(), gone)) return;
   // Messages that are still arriving for nobody outlive the job that counted them.
   incoming_.each([&](Incoming& message) {
-    if (message.returns == nullptr || message.returns->job != job) return;
+    if (message.returns == nullptr || message.returns->job != &job) return;
     message.returns = nullptr;
     message.counted = false;
   });
-  jobs_.erase(id);
+  jobs_.erase(job.id);
 }
 
 void Engine::leave(std::uint64_t id) {
@@ -97,10 +103,9 @@ void Engine::depart(Endpoint& endpoint) {
   endpoint.killing = true;
   while (!endpoint.reads.empty()) {
     Reading& read = endpoint.reads.front();
-    if (read.message != nullptr && read.message->local != nullptr)
-      fail_write(*read.message->local, Fault::peer); // takes the read with it
-    else
-      fail_read(read, Fault::canceled);
+    Outgoing* local = read.message != nullptr ? read.message->local : nullptr;
+    fail_read(read, Fault::canceled);
+    if (local != nullptr) fail_write(*local, Fault::peer);
   }
   while (!endpoint.arrivals.empty()) {
     Incoming& message = endpoint.arrivals.front();
@@ -127,11 +132,7 @@ void Engine::settle_departed(Job& job, std::uint32_t rank) {
     Endpoint* endpoint = job.local[other];
     if (endpoint == nullptr || endpoint->killing) continue;
     endpoint->killing = true;
-    for (auto it = endpoint->reads.begin(); it != endpoint->reads.end();) {
-      Reading& read = *it++;
-      const bool waits = read.message == nullptr && read.hook::Hook<hook::Queue>::is_linked();
-      if (waits && (read.source < 0 || read.source == rank) && hopeless(read)) fail_read(read, Fault::peer);
-    }
+    fail_hopeless(*endpoint, rank);
     for (auto it = endpoint->writes.begin(); it != endpoint->writes.end();) {
       Outgoing& write = *it++;
       if (write.destination == rank) fail_write(write, Fault::peer);
@@ -141,11 +142,21 @@ void Engine::settle_departed(Job& job, std::uint32_t rank) {
   }
 }
 
+// Reads and probes that wait for `departed`, or for anybody when nobody is left.
+void Engine::fail_hopeless(Endpoint& endpoint, std::uint32_t departed) {
+  for (auto it = endpoint.reads.begin(); it != endpoint.reads.end();) {
+    Reading& read = *it++;
+    const bool waits = read.message == nullptr && read.hook::Hook<hook::Queue>::is_linked();
+    if (waits && (read.source < 0 || read.source == departed) && hopeless(read)) fail_read(read, Fault::peer);
+  }
+}
+
 void Engine::lose_rank(std::uint64_t id, std::uint32_t rank) {
   Job* job = find_job(id);
   if (id == 0 || job == nullptr || rank >= job->place.size() || job->departed[rank]) return;
   incoming_.each([&](Incoming& message) {
-    if (message.returns != &job->returns[rank] || message.arrived == message.promised) return;
+    if (message.returns != &job->returns[rank]) return;
+    if (message.whole && message.arrived == message.promised) return; // it is all here and may be read
     if (message.read != nullptr) fail_read(*message.read, Fault::peer);
     discard(message);
   });
@@ -181,6 +192,7 @@ std::uint32_t Engine::add_link(const LinkSettings& settings) {
   link.fragment = settings.fragment;
   link.self = settings.self;
   link.peer = settings.peer;
+  link.write_table = settings.write_table;
   link.train_bytes = max_entries * link.fragment;
   const std::uint64_t room = (settings_.pool - pool_reserved_) / link.fragment;
   link.reserved = std::min(settings_.link_window / link.fragment, room);
@@ -236,13 +248,15 @@ void Engine::break_link(std::uint32_t index) {
   for (auto& [id, endpoint] : endpoints_)
     if (endpoint->departed) leaving.push_back(endpoint.get());
   for (Endpoint* endpoint : leaving) check_drained(*endpoint);
+  std::vector<Job*> jobs;
+  for (auto& [id, job] : jobs_) jobs.push_back(job.get());
+  for (Job* job : jobs) forget_if_over(*job);
 }
 
 // The kernel at the other end is gone: reads of ours that name it fail.
 void Engine::lose_kernel(std::uint32_t index) {
   jobs_[0]->departed[index] = true;
-  Endpoint& kernel = *find_endpoint(kernel_);
-  while (!kernel.pairs[index].posted.empty()) fail_read(kernel.pairs[index].posted.front(), Fault::peer);
+  fail_hopeless(*find_endpoint(kernel_), index);
 }
 
 } // namespace parc::protocol

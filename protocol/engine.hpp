@@ -56,6 +56,7 @@ struct LinkSettings {
   std::uint32_t fragment = default_fragment; // as negotiated
   std::uint32_t self = 0;                    // low halves of the two host identities
   std::uint32_t peer = 0;
+  std::uint32_t write_table = 1024; // the peer's: writes that a rank over there may have at once
 };
 
 struct ReadRequest {
@@ -87,7 +88,7 @@ public:
 
   // ---- Jobs and endpoints (departure.cpp). A job is known on all its hosts before any of its ranks sends.
   void add_job(std::uint64_t job, std::span<const std::int32_t> place); // per rank: a link, or `here`
-  void drop_job(std::uint64_t job);                                     // kills what is left of it here
+  void drop_job(std::uint64_t job); // kills what is left of it here, and tells its other hosts
   std::uint64_t open(std::uint64_t job, std::uint32_t rank, std::uint64_t cookie); // 0: no such place
   [[nodiscard]] std::uint64_t kernel() const { return kernel_; } // the endpoint of messages between kernels
   void leave(std::uint64_t endpoint); // cleanly: what it wrote is delivered, its reads are canceled
@@ -129,13 +130,14 @@ private:
   static constexpr std::uint64_t small_copy = 8192;
 
   // matching.cpp
-  void arrive(Incoming& message);
-  void match(Reading& read, Incoming& message);
+  // `riding`: the bytes that came with the envelope.
+  void arrive(Incoming& message, std::span<const std::byte> riding = {});
+  void match(Reading& read, Incoming& message, std::span<const std::byte> riding = {});
   Reading* find_posted(Endpoint& at, const Incoming& message);
   Incoming* find_unexpected(Endpoint& at, const Reading& read);
   void satisfy_probes(Endpoint& at, const Incoming& message);
   void count_match(Incoming& message);
-  void place_chunk(Incoming& message, const Incoming::Chunk& chunk);
+  void place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
   void check_read_done(Incoming& message);
   void fail_read(Reading& read, Fault fault);
   void finish_read(Reading& read, const Outcome& outcome);
@@ -158,6 +160,7 @@ private:
   void remember(Link& link, const Descriptor& what);
   void owe(Link& link, Answer& answer);
   Refusal acknowledge(Link& link, std::uint64_t sequence);
+  static bool owes_acknowledgement(const Link& link);
   [[nodiscard]] std::uint64_t grant(const Link& link) const { return link.reserved + link.freed; }
 
   // local.cpp
@@ -183,6 +186,8 @@ private:
   // departure.cpp
   void depart(Endpoint& endpoint);
   void settle_departed(Job& job, std::uint32_t rank);
+  void fail_hopeless(Endpoint& endpoint, std::uint32_t departed);
+  void forget_if_over(Job& job);
   Job* find_job(std::uint64_t id);
   Endpoint* find_endpoint(std::uint64_t id);
   Stream& stream_of(Endpoint& from, Link& link);

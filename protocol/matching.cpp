@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 namespace parc::protocol {
 namespace {
@@ -20,12 +21,17 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
 
 } // namespace
 
-void Engine::arrive(Incoming& message) {
+void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   Endpoint& at = *message.to;
   if (Reading* read = find_posted(at, message)) {
-    satisfy_probes(at, message);
-    match(*read, message);
+    match(*read, message, riding);
     return;
+  }
+  if (!riding.empty()) {
+    auto bytes = std::make_unique_for_overwrite<std::byte[]>(riding.size());
+    std::memcpy(bytes.get(), riding.data(), riding.size());
+    message.chunks.push_back({0, static_cast<std::uint32_t>(riding.size()), std::move(bytes)});
+    pool_used_ += riding.size();
   }
   at.pairs[message.source].unexpected.push_back(message);
   at.arrivals.push_back(message);
@@ -61,7 +67,7 @@ void Engine::satisfy_probes(Endpoint& at, const Incoming& message) {
   }
 }
 
-void Engine::match(Reading& read, Incoming& message) {
+void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> riding) {
   read.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Arrivals>::unlink();
@@ -78,7 +84,9 @@ void Engine::match(Reading& read, Incoming& message) {
     return;
   }
   if (message.link != nullptr) count_match(message);
-  for (const Incoming::Chunk& chunk : message.chunks) place_chunk(message, chunk);
+  if (!riding.empty()) place(message, 0, riding);
+  for (const Incoming::Chunk& chunk : message.chunks)
+    place(message, chunk.offset, {chunk.bytes.get(), chunk.length});
   free_chunks(message);
   if (!message.whole) {
     const std::uint64_t eager = message.promised;
@@ -100,22 +108,22 @@ void Engine::count_match(Incoming& message) {
   --returns.unmatched;
   if (!message.whole) return;
   ++returns.matched_whole;
-  if (returns.matched_whole - returns.reported >= settings_.write_table / 4) owe(*message.link, returns);
+  if (returns.matched_whole - returns.reported >= message.link->write_table / 4) owe(*message.link, returns);
 }
 
-void Engine::place_chunk(Incoming& message, const Incoming::Chunk& chunk) {
+void Engine::place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {
+  if (offset >= message.limit) return;
   Reading& read = *message.read;
-  if (chunk.offset < message.limit) {
-    const std::uint64_t n = std::min<std::uint64_t>(chunk.length, message.limit - chunk.offset);
-    read.memory.copy_in(chunk.offset, chunk.bytes.get(), n);
-    read.progress.add(chunk.offset, n, message.limit);
-    listener_.progressed(read.cookie, read.progress);
-  }
+  const std::uint64_t n = std::min<std::uint64_t>(bytes.size(), message.limit - offset);
+  read.memory.copy_in(offset, bytes.data(), n);
+  read.progress.add(offset, n, message.limit);
+  listener_.progressed(read.cookie, read.progress);
 }
 
 void Engine::check_read_done(Incoming& message) {
   if (message.read == nullptr || message.arrived != message.promised) return;
   Reading& read = *message.read;
+  if (message.link != nullptr) message.link->ack_urgent = true;
   const Outcome outcome = outcome_of(message, message.total > message.limit ? Fault::truncated : Fault::none);
   message.read = nullptr;
   message.to = nullptr;

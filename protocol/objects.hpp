@@ -212,6 +212,7 @@ struct Job {
   std::vector<bool> departed;
   std::vector<Endpoint*> local; // by rank; none: not here, or gone
   std::deque<Returns> returns;
+  bool dropped = false; // goes when its last endpoint has told the others of its departure
 };
 
 // A stretch of payload that is still due on a link, in the order of the stream.
@@ -235,6 +236,7 @@ struct Link {
   std::uint32_t fragment = default_fragment;
   std::uint32_t self = 0; // low halves of the host identities
   std::uint32_t peer = 0;
+  std::uint32_t write_table = 0; // of a rank over there
 
   // Sending
   TrainOut train;
@@ -254,7 +256,8 @@ struct Link {
   std::uint32_t header_filled = 0;
   std::deque<Due> due;
   std::vector<std::uint64_t> incoming; // by the sender's place: our Incoming's id
-  std::uint64_t received = 0;          // sequence of the last train
+  std::uint64_t reading = 0;           // sequence of the last train whose header is here
+  std::uint64_t received = 0;          // of the last one that is here whole
   std::uint64_t received_told = 0;     // as last acknowledged
   std::uint64_t reserved = 0;          // fragments of pool set aside for this link
   std::uint64_t granted_used = 0;      // eager fragments announced

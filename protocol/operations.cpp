@@ -100,7 +100,7 @@ void Engine::cancel(std::uint64_t operation) {
     if (message->local->read == nullptr) fail_write(*message, Fault::canceled);
   } else if (!message->envelope_sent) {
     fail_write(*message, Fault::canceled);
-  } else if (!message->cancel_asked && !message->wanted) {
+  } else if (!message->cancel_asked && !message->wanted && !message->whole) {
     message->cancel_asked = true;
     owe(*message->link, *message);
   }

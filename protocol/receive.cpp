@@ -89,6 +89,7 @@ void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
     if (due.done == due.length) {
       Due whole = std::move(due);
       link.due.pop_front();
+      if (link.due.empty()) link.received = link.reading;
       arrived(link, whole);
     }
   }
@@ -109,7 +110,7 @@ void Engine::arrived(Link& link, Due& due) {
     if (due.eager) ++link.freed;
     if (due.chunk != nullptr) pool_used_ -= due.length;
     if (due.chunk != nullptr && message->read != nullptr) {
-      place_chunk(*message, {due.offset, due.length, std::move(due.chunk)});
+      place(*message, due.offset, {due.chunk.get(), due.length});
     } else if (message->read != nullptr && due.offset < message->limit) {
       Reading& read = *message->read;
       read.progress.add(due.offset, std::min<std::uint64_t>(due.length, message->limit - due.offset),
@@ -118,7 +119,7 @@ void Engine::arrived(Link& link, Due& due) {
     }
   }
   if (message->arrived != message->promised) return;
-  if (message->whole || message->read != nullptr) link.ack_urgent = true;
+  if (message->whole || message->wanted) link.ack_urgent = true;
   if (message->read != nullptr) {
     if (message->whole || !message->want_owed) release_name(*message);
     check_read_done(*message);
@@ -145,11 +146,9 @@ Refusal Engine::parse(Link& link) {
     std::memcpy(&prefix, link.header.data() + at, sizeof prefix);
     if (const Refusal refusal = check_prefix(prefix, link.fragment); refusal != Refusal::none) return refusal;
     if (have < prefix.header_length) break;
-    std::array<std::byte, max_header> header; // the buffer itself may move on while entries are taken
-    std::memcpy(header.data(), link.header.data() + at, prefix.header_length);
-    at += prefix.header_length;
-    const std::span<const std::byte> entries(header.data() + sizeof prefix,
+    const std::span<const std::byte> entries(link.header.data() + at + sizeof prefix,
                                              prefix.header_length - sizeof prefix);
+    at += prefix.header_length;
     if (const Refusal refusal = take_header(link, prefix, entries); refusal != Refusal::none) return refusal;
   }
   link.header_filled -= at;
@@ -159,7 +158,7 @@ Refusal Engine::parse(Link& link) {
 
 Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const std::byte> entries) {
   if (prefix.source_host != link.peer || prefix.destination_host != link.self) return Refusal::host;
-  if (prefix.entries != 0 && prefix.sequence != link.received + 1) return Refusal::sequence;
+  if (prefix.entries != 0 && prefix.sequence != link.reading + 1) return Refusal::sequence;
   if (const Refusal refusal = acknowledge(link, prefix.acknowledgement); refusal != Refusal::none)
     return refusal;
   if (prefix.credit < link.credit) return Refusal::credit;
@@ -176,7 +175,8 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
   }
   if (walk.refusal() != Refusal::none) return walk.refusal();
   if (payload != prefix.payload_length) return Refusal::length;
-  if (prefix.entries != 0) link.received = prefix.sequence;
+  if (prefix.entries != 0) link.reading = prefix.sequence;
+  if (link.due.empty()) link.received = link.reading;
   return Refusal::none;
 }
 
@@ -195,6 +195,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
     to = to_kernel ? find_endpoint(kernel_) : job->local[e.destination];
     returns = &job->returns[source];
     ++returns->envelopes;
+    if (++returns->unmatched > 2ull * link.write_table) return Refusal::credit;
   }
   if (to != nullptr && to->departed) to = nullptr;
   if (to != nullptr && e.sequence != ++to->pairs[source].received) return Refusal::order;
@@ -213,7 +214,8 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.tag = e.tag;
   message.total = e.length;
   message.promised = e.eager;
-  message.whole = e.eager == e.length;
+  message.whole = (e.flags & flag_whole) != 0;
+  message.counted = returns != nullptr;
   const bool from_end = (e.flags & flag_from_end) != 0;
   if (e.inline_length == 0)
     message.eager = from_end ? Grant{e.length - e.eager, e.length, true} : Grant{0, e.eager, false};
@@ -226,22 +228,12 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   } else {
     link.ack_urgent = true;
   }
-  if (to == nullptr) {
-    if (message.whole && message.eager.left() == 0) drop_incoming(message);
-    return Refusal::none;
-  }
-  message.counted = true;
-  if (++returns->unmatched > 2ull * settings_.write_table) return Refusal::credit;
-  if (e.inline_length != 0) {
-    message.riding = true;
-    // Copied before the match: there may be none yet.
-    auto bytes = std::make_unique_for_overwrite<std::byte[]>(e.inline_length);
-    std::memcpy(bytes.get(), entry.inline_data, e.inline_length);
-    message.chunks.push_back({0, e.inline_length, std::move(bytes)});
-    message.arrived = e.inline_length;
-    pool_used_ += e.inline_length;
-  }
-  arrive(message);
+  message.riding = e.inline_length != 0;
+  message.arrived = e.inline_length;
+  if (to == nullptr)
+    discard(message);
+  else
+    arrive(message, {entry.inline_data, e.inline_length});
   return Refusal::none;
 }
 
@@ -252,7 +244,8 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::departed: return take_departure(link, d);
   case Kind::cancel: {
     Incoming* message = find_incoming(link, d.message);
-    if (message == nullptr || message->read != nullptr || message->to == nullptr) return Refusal::none;
+    if (message == nullptr || message->whole || message->read != nullptr || message->to == nullptr)
+      return Refusal::none;
     message->canceled_owed = true;
     owe(link, *message);
     discard(*message);
@@ -290,12 +283,13 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
 }
 
 Refusal Engine::take_fragment(Link& link, const Descriptor& d) {
-  if (d.length == 0 || d.length > link.fragment) return Refusal::fragment;
   Incoming* message = find_incoming(link, d.message);
   if (message == nullptr) return Refusal::fragment;
   const bool eager = message->eager.left() != 0;
   Grant& from = eager ? message->eager : message->rest;
-  if (!from.fits(d.offset, d.length) || (!eager && message->want_owed)) return Refusal::fragment;
+  if (d.length != std::min<std::uint64_t>(from.left(), link.fragment) || !from.fits(d.offset, d.length) ||
+      (!eager && message->want_owed))
+    return Refusal::fragment;
   from.take(d.length);
   Due due;
   due.message = message;
@@ -367,6 +361,7 @@ void Engine::drop_incoming(Incoming& message) {
   free_chunks(message);
   if (message.link != nullptr) {
     count_match(message);
+    message.link->freed += fragments_of(message.eager.left(), message.link->fragment); // they never come
     for (Due& due : message.link->due)
       if (due.message == &message) due.message = nullptr;
   }
@@ -390,8 +385,9 @@ void Engine::discard(Incoming& message) {
 void Engine::widen(Link& link, std::uint32_t delay_product_kib) {
   const std::uint64_t wanted = fragments_of(std::uint64_t{delay_product_kib} * 2 * 1024, link.fragment);
   if (wanted <= link.reserved) return;
-  const std::uint64_t free_fragments = (settings_.pool - pool_reserved_) / link.fragment;
-  const std::uint64_t more = std::min(wanted - link.reserved, free_fragments);
+  const std::uint64_t most = settings_.pool / 4 * 3; // the rest is for the first windows of other links
+  const std::uint64_t room = most > pool_reserved_ ? (most - pool_reserved_) / link.fragment : 0;
+  const std::uint64_t more = std::min(wanted - link.reserved, room);
   link.reserved += more;
   pool_reserved_ += more * link.fragment;
 }

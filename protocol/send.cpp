@@ -32,11 +32,15 @@ void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint3
 
 bool Engine::owes_acknowledgement() const {
   return std::any_of(links_.begin(), links_.end(),
-                     [](const auto& link) { return link->open && link->ack_urgent; });
+                     [](const auto& link) { return owes_acknowledgement(*link); });
 }
 
 void Engine::release_acknowledgements() {
-  for (const auto& link : links_) link->ack_now = link->ack_urgent;
+  for (const auto& link : links_) link->ack_now = owes_acknowledgement(*link);
+}
+
+bool Engine::owes_acknowledgement(const Link& link) {
+  return link.open && link.ack_urgent && link.received != link.received_told;
 }
 
 bool Engine::build(Link& link) {
@@ -44,7 +48,7 @@ bool Engine::build(Link& link) {
   const bool has_entries =
       may_number && (!link.answers.empty() || !link.fresh.empty() || !link.ready.empty());
   const bool pure = link.ack_now || link.received - link.received_told >= window / 4 ||
-                    grant(link) - link.granted_told >= link.reserved / 4;
+                    grant(link) - link.granted_told >= std::max<std::uint64_t>(link.reserved / 4, 1);
   if (!has_entries && !pure) return false;
   link.train.begin();
   if (has_entries) {
@@ -64,7 +68,8 @@ bool Engine::build(Link& link) {
   prefix.source_host = link.self;
   prefix.destination_host = link.peer;
   link.train.finish(prefix);
-  link.ack_now = link.ack_urgent = false;
+  link.ack_now = false;
+  link.ack_urgent = link.ack_urgent && !link.due.empty(); // of a train that is not all here
   ++link.trains_out;
   return true;
 }
@@ -135,7 +140,9 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
     descriptor.message = stream.from->job->id;
     descriptor.offset = stream.from->rank;
     descriptor.extra = stream.envelopes;
+    Job& job = *stream.from->job;
     check_drained(*stream.from);
+    forget_if_over(job);
     return true;
   }
   }
@@ -192,6 +199,7 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
   if (message.whole) {
     ++stream.whole;
     envelope.eager = message.total;
+    envelope.flags |= flag_whole;
   }
   message.promised = envelope.eager;
   if (envelope.inline_length == 0)

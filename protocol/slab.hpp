@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Objects at stable addresses, named by handles that never name a later object in the same place: the low
-// half of a handle is the place, the high half counts how often it was used. No handle is 0. Freed places are
-// used again before new memory is taken, so a steady load allocates nothing.
+// half of a handle is the place, the high half counts its uses in 31 bits (the top bit is the caller's). No
+// handle is 0. Freed places are used again before new memory is taken, so a steady load allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ public:
     free_.pop_back();
     Place& place = places_[index];
     place.object.emplace(std::forward<Args>(args)...);
-    place.object->id = std::uint64_t{++place.uses} << 32 | index;
+    place.uses = place.uses == last_use ? 1 : place.uses + 1;
+    place.object->id = std::uint64_t{place.uses} << 32 | index;
     return *place.object;
   }
 
@@ -48,6 +49,7 @@ public:
   [[nodiscard]] std::size_t size() const { return places_.size() - free_.size(); }
 
 private:
+  static constexpr std::uint32_t last_use = 0x7fffffff;
   struct Place {
     std::optional<T> object;
     std::uint32_t uses = 0;

@@ -65,8 +65,11 @@ bool EntryWalk::take_envelope() {
     return false;
   }
   const bool rides = e.inline_length != 0;
-  if (e.length > max_message || e.eager > e.length || e.tag < 0 || (e.flags & ~flag_from_end) != 0 ||
-      (rides && (e.inline_length != e.length || e.eager != e.length))) {
+  const bool whole = (e.flags & flag_whole) != 0;
+  if (e.length > max_message || e.eager > e.length || e.tag < 0 ||
+      (e.flags & ~(flag_from_end | flag_whole)) != 0 || (whole && e.eager != e.length) ||
+      (!whole && e.eager == e.length && e.length != 0) ||
+      (rides && (!whole || e.inline_length != e.length))) {
     refusal_ = Refusal::envelope;
     return false;
   }

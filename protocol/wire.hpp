@@ -3,8 +3,9 @@
 // fixed sizes.
 //
 //   train   = Prefix | entry[entries] | payload
-//   entry   = Envelope (64 bytes) and the message bytes that ride with it, padded to 8 | Descriptor (32
-//   bytes) payload = the bytes of the fragment descriptors, in their order
+//   entry   = Envelope (64 bytes) and the message bytes that ride with it, padded to 8
+//           | Descriptor (32 bytes)
+//   payload = the bytes of the fragment descriptors, in their order
 //
 // Everything before the payload is the header, at most max_header bytes. Sequence, acknowledgement and credit
 // are cumulative, so that any prefix says all that the ones before it said. A train without entries has
@@ -49,9 +50,9 @@ static_assert(sizeof(Prefix) == 48);
 
 enum class Kind : std::uint8_t {
   envelope = 1,
-  fragment,        // message, offset, length: payload follows
+  fragment,        // message, offset, length: payload follows; full-sized but for the last of its grant
   want,            // to the sender: send [offset, extra) of message; flag_from_end: downwards
-  cancel,          // to the receiver: forget message unless it has been matched
+  cancel,          // to the receiver: forget message unless it has been matched or comes whole
   canceled,        // to the sender: forgotten; no answer comes when it was matched before
   abort,           // to the receiver: the rest of message will not come
   departed,        // message = job, offset = rank, extra = envelopes it sent to this host in all
@@ -63,9 +64,13 @@ enum class Kind : std::uint8_t {
   get,
 };
 
-inline constexpr std::uint8_t flag_from_end =
-    1; // envelope: the eager part is the message's end; want: send downwards
-inline constexpr std::uint8_t flag_synchronous = 4; // envelope, reserved: acknowledged at the match
+// Of an envelope: the eager part is the message's end. Of a want: send downwards.
+inline constexpr std::uint8_t flag_from_end = 1;
+// Of an envelope: all of it comes unasked and it takes one of the places for whole messages. (A message of no
+// bytes may be either.)
+inline constexpr std::uint8_t flag_whole = 2;
+// Of an envelope, reserved: acknowledged at the match.
+inline constexpr std::uint8_t flag_synchronous = 4;
 
 struct Descriptor {
   Kind kind;

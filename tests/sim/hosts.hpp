@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Engines joined by pipes, each pair by one link, with everything that they tell recorded: the bench on which
+// the engine's unit tests stand.
+#pragma once
+
+#include "protocol/engine.hpp"
+#include "tests/sim/pipe.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace parc::sim {
+
+using namespace protocol;
+
+struct Op {
+  std::uint64_t handle = 0;
+  bool begun = false;
+  bool finished = false;
+  Outcome outcome;
+  Progress progress;
+};
+
+class Recorder : public Listener {
+public:
+  std::uint64_t make() { return ops_.emplace_back(), ops_.size() - 1; }
+  Op& op(std::uint64_t cookie) { return ops_.at(cookie); }
+  std::vector<std::uint64_t> gone; // endpoints' cookies
+
+private:
+  void begun(std::uint64_t cookie, const Outcome& outcome) override {
+    BOOST_TEST(!op(cookie).begun);
+    BOOST_TEST(!op(cookie).finished);
+    op(cookie).begun = true;
+    op(cookie).outcome = outcome;
+  }
+  void progressed(std::uint64_t cookie, const Progress& progress) override {
+    BOOST_TEST(!op(cookie).finished);
+    BOOST_TEST(progress.front >= op(cookie).progress.front);
+    BOOST_TEST(progress.back >= op(cookie).progress.back);
+    op(cookie).progress = progress;
+  }
+  void finished(std::uint64_t cookie, const Outcome& outcome) override {
+    BOOST_TEST(!op(cookie).finished);
+    op(cookie).finished = true;
+    op(cookie).outcome = outcome;
+  }
+  void drained(std::uint64_t cookie) override { gone.push_back(cookie); }
+
+  std::deque<Op> ops_;
+};
+
+using Bytes = std::vector<std::byte>;
+
+inline Bytes pattern(std::size_t length, std::uint32_t seed) {
+  Bytes bytes(length);
+  std::minstd_rand random(seed + 1);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random() >> 8);
+  return bytes;
+}
+
+inline constexpr std::uint64_t job = 7;
+
+class Hosts {
+public:
+  // One rank on each of `place`'s hosts: place[rank] is its host.
+  explicit Hosts(std::vector<std::uint32_t> place, Settings settings = {}, std::uint32_t fragment = 4096) {
+    const std::uint32_t count = *std::max_element(place.begin(), place.end()) + 1;
+    for (std::uint32_t h = 0; h < count; ++h) {
+      records_.push_back(std::make_unique<Recorder>());
+      engines_.push_back(std::make_unique<Engine>(settings, *records_.back()));
+    }
+    for (std::uint32_t a = 0; a < count; ++a)
+      for (std::uint32_t b = a + 1; b < count; ++b) {
+        links_[{a, b}] = engines_[a]->add_link({fragment, a + 1, b + 1, settings.write_table});
+        links_[{b, a}] = engines_[b]->add_link({fragment, b + 1, a + 1, settings.write_table});
+        pipes_[{a, b}] = Pipe();
+        pipes_[{b, a}] = Pipe();
+      }
+    start(job, place);
+  }
+
+  void start(std::uint64_t id, const std::vector<std::uint32_t>& place) {
+    places_[id] = place;
+    for (std::uint32_t h = 0; h < engines_.size(); ++h) {
+      std::vector<std::int32_t> seen;
+      for (const std::uint32_t host : place)
+        seen.push_back(host == h ? here : static_cast<std::int32_t>(link(h, host)));
+      engines_[h]->add_job(id, seen);
+    }
+    for (std::uint32_t rank = 0; rank < place.size(); ++rank)
+      endpoints_[{id, rank}] = engines_[place[rank]]->open(id, rank, rank);
+  }
+
+  Engine& engine(std::uint32_t host) { return *engines_[host]; }
+  Recorder& record(std::uint32_t host) { return *records_[host]; }
+  [[nodiscard]] std::uint32_t link(std::uint32_t from, std::uint32_t to) const {
+    return links_.at({from, to});
+  }
+  [[nodiscard]] std::uint32_t host_of(std::uint32_t rank, std::uint64_t id = job) const {
+    return places_.at(id)[rank];
+  }
+  [[nodiscard]] std::uint64_t endpoint(std::uint32_t rank, std::uint64_t id = job) const {
+    return endpoints_.at({id, rank});
+  }
+
+  // Of rank `at`: the operation's record, which stays where it is.
+  Op& read(std::uint32_t at, std::int64_t source, std::int32_t tag, Bytes& memory, bool from_end = false) {
+    return post(at, ReadRequest{0, source, tag, 0, {memory.data(), memory.size()}, from_end});
+  }
+  Op& probe(std::uint32_t at, std::int64_t source, std::int32_t tag, bool no_wait = false) {
+    return post(at, ReadRequest{0, source, tag, 0, {}, false, true, no_wait});
+  }
+  Op& post(std::uint32_t at, ReadRequest request, std::uint64_t id = job) {
+    const std::uint32_t host = host_of(at, id);
+    request.cookie = record(host).make();
+    const std::uint64_t handle = engine(host).read(endpoint(at, id), request);
+    return named(host, request.cookie, handle);
+  }
+  Op& write(std::uint32_t from, std::uint32_t to, std::int32_t tag, Bytes& memory, bool from_end = false) {
+    return post(from, WriteRequest{0, to, tag, 0, {memory.data(), memory.size()}, from_end});
+  }
+  Op& post(std::uint32_t from, WriteRequest request, std::uint64_t id = job) {
+    const std::uint32_t host = host_of(from, id);
+    request.cookie = record(host).make();
+    const std::uint64_t handle = engine(host).write(endpoint(from, id), request);
+    return named(host, request.cookie, handle);
+  }
+  // Between kernels: the peer is a host.
+  Op& kernel_read(std::uint32_t at, std::int64_t host, Bytes& memory) {
+    ReadRequest request{record(at).make(), host, -1, 0, {memory.data(), memory.size()}};
+    if (host >= 0) request.source = link(at, static_cast<std::uint32_t>(host));
+    return named(at, request.cookie, engine(at).read(engine(at).kernel(), request));
+  }
+  Op& kernel_write(std::uint32_t from, std::uint32_t host, Bytes& memory) {
+    const WriteRequest request{record(from).make(), link(from, host), 1, 0, {memory.data(), memory.size()}};
+    return named(from, request.cookie, engine(from).write(engine(from).kernel(), request));
+  }
+  Op& kernel_probe(std::uint32_t at, std::uint32_t host) {
+    const ReadRequest request{record(at).make(), link(at, host), -1, 0, {}, false, true};
+    return named(at, request.cookie, engine(at).read(engine(at).kernel(), request));
+  }
+  void cancel(std::uint32_t rank, const Op& op) { engine(host_of(rank)).cancel(op.handle); }
+
+  // Moves at most `most` bytes each way on each link; false when there was nothing to move.
+  bool step(std::size_t most = std::size_t{1} << 20) {
+    bool moved = false;
+    for (auto& [pair, pipe] : pipes_) {
+      const auto [from, to] = pair;
+      if (!engine(to).link(link(to, from)).open) continue;
+      Refusal refusal = Refusal::none;
+      moved |= pipe.drain(engine(to), link(to, from), most, 64, refusal) != 0;
+      BOOST_REQUIRE_MESSAGE(refusal == Refusal::none, "refused: " << describe(refusal));
+    }
+    for (auto& engine : engines_) moved |= engine->copy() != 0;
+    for (auto& [pair, pipe] : pipes_)
+      moved |= pipe.fill(engine(pair.first), link(pair.first, pair.second), most) != 0;
+    return moved;
+  }
+
+  // Until nothing moves any more, kernels asleep.
+  void settle(std::size_t most = std::size_t{1} << 20) {
+    for (std::size_t rounds = 0;; ++rounds) {
+      BOOST_REQUIRE_MESSAGE(rounds < 10'000'000, "the engines never rest");
+      if (step(most)) continue;
+      bool owes = false;
+      for (auto& engine : engines_) {
+        owes |= engine->owes_acknowledgement();
+        engine->release_acknowledgements();
+      }
+      if (!owes) return;
+    }
+  }
+
+  void break_link(std::uint32_t a, std::uint32_t b) {
+    engine(a).break_link(link(a, b));
+    engine(b).break_link(link(b, a));
+    pipes_[{a, b}].clear();
+    pipes_[{b, a}].clear();
+  }
+  Pipe& pipe(std::uint32_t from, std::uint32_t to) { return pipes_[{from, to}]; }
+
+private:
+  Op& named(std::uint32_t host, std::uint64_t cookie, std::uint64_t handle) {
+    Op& op = record(host).op(cookie);
+    op.handle = handle;
+    return op;
+  }
+
+  std::vector<std::unique_ptr<Recorder>> records_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> links_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Pipe> pipes_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> endpoints_;
+  std::map<std::uint64_t, std::vector<std::uint32_t>> places_;
+};
+
+} // namespace parc::sim

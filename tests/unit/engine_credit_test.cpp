@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What lies unread is bounded, and blocks nobody.
+#include "tests/sim/hosts.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+using namespace parc::sim;
+namespace data = boost::unit_test::data;
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+
+BOOST_AUTO_TEST_SUITE(engine_credit)
+
+namespace {
+void check_returned(Hosts& hosts) {
+  const Link& link = hosts.engine(1).link(hosts.link(1, 0));
+  BOOST_TEST(link.granted_used == link.freed);
+  BOOST_TEST(hosts.engine(1).pool_in_use() == 0u);
+}
+} // namespace
+
+// A full table of unread messages, of every size: one of another tag passes them all.
+BOOST_DATA_TEST_CASE(unread_messages_block_nobody, data::make({0, 8, 192, 1000, 20'000, 400'000}), size) {
+  Settings settings;
+  settings.write_table = 16;
+  Hosts hosts({0, 1, 0}, settings);
+  Bytes out = pattern(static_cast<std::size_t>(size), 1), in(out.size()), word = pattern(5000, 2),
+        heard(5000);
+  std::deque<Bytes> taken;
+  std::vector<Op*> writes, reads;
+  std::size_t unfinished = 0, written = 0;
+  for (int round = 0; round < 10; ++round) {
+    unfinished = static_cast<std::size_t>(
+        std::count_if(writes.begin(), writes.end(), [](const Op* op) { return !op->finished; }));
+    for (; unfinished < 15; ++unfinished, ++written) writes.push_back(&hosts.write(0, 1, 5, out));
+    hosts.settle();
+  }
+  BOOST_TEST(written <= 32u); // the table, and as many held whole over there
+  for (std::uint32_t from : {0u, 2u}) {
+    Op& read = hosts.read(1, from, 6, heard);
+    Op& write = hosts.write(from, 1, 6, word);
+    hosts.settle();
+    BOOST_TEST((read.finished && write.finished && heard == word));
+  }
+  BOOST_TEST(hosts.engine(1).pool_in_use() <= settings.link_window + 32 * 192);
+  for (std::size_t i = 0; i < written; ++i) {
+    taken.emplace_back(out.size());
+    reads.push_back(&hosts.read(1, -1, 5, taken.back()));
+  }
+  hosts.settle();
+  for (Op* op : writes) BOOST_TEST(op->finished);
+  for (Op* op : reads) BOOST_TEST(op->finished);
+  for (const Bytes& bytes : taken) BOOST_TEST((bytes == out));
+  check_returned(hosts);
+  for (int i = 0; i < 100; ++i) { // the places for whole messages have come back
+    Op& write = hosts.write(0, 1, 5, out);
+    Op& read = hosts.read(1, 0, 5, in);
+    hosts.settle();
+    BOOST_TEST((write.finished && read.finished));
+  }
+}
+
+// Credit that went with aborted, discarded or truncated messages comes back.
+BOOST_AUTO_TEST_CASE(no_credit_is_lost) {
+  Hosts hosts({0, 1, 0, 1});
+  hosts.settle();
+  Bytes out = pattern(200'000, 1), in(1000);
+  for (int i = 0; i < 50; ++i) {
+    hosts.write(0, 1, 5, out);
+    for (int j = 0; j < i; ++j) hosts.step(1000);
+    hosts.read(1, 0, 5, in);
+    hosts.settle();
+  }
+  check_returned(hosts);
+  for (int i = 0; i < 3; ++i) hosts.write(2, 1, 5, out), hosts.step(9000);
+  hosts.engine(0).kill(hosts.endpoint(2));
+  hosts.settle();
+  Op& read = hosts.read(1, 2, 5, in); // one may have been whole by then
+  hosts.settle();
+  BOOST_TEST(read.finished);
+  hosts.write(0, 3, 5, out);
+  hosts.step(1000);
+  hosts.engine(1).leave(hosts.endpoint(3));
+  hosts.settle();
+  hosts.read(1, 2, 5, in);
+  hosts.read(1, 2, 5, in);
+  hosts.settle();
+  check_returned(hosts);
+}
+
+// Messages that a departed rank will never take do not use up its neighbour's places.
+BOOST_AUTO_TEST_CASE(places_of_discarded_messages_come_back) {
+  Settings settings;
+  settings.write_table = 8;
+  Hosts hosts({0, 1, 1}, settings);
+  hosts.settle();
+  hosts.engine(1).leave(hosts.endpoint(2));
+  Bytes out = pattern(100, 1), in(100);
+  for (int i = 0; i < 8; ++i) hosts.write(0, 2, 5, out); // before the departure is heard of
+  hosts.settle();
+  for (int i = 0; i < 20; ++i) {
+    Op& write = hosts.write(0, 1, 5, out);
+    hosts.settle();
+    BOOST_TEST(write.finished); // whole, though nobody reads yet
+    hosts.read(1, 0, 5, in);
+    hosts.settle();
+  }
+}
+
+BOOST_DATA_TEST_CASE(without_any_pool_all_still_arrives, data::make({0, 8, 193, 5000, 400'000}), size) {
+  Settings settings;
+  settings.pool = 0;
+  Hosts hosts({0, 1}, settings);
+  hosts.settle();
+  Bytes out = pattern(static_cast<std::size_t>(size), 1), in(out.size());
+  Op& write = hosts.write(0, 1, 5, out);
+  hosts.settle();
+  Op& read = hosts.read(1, 0, 5, in);
+  hosts.settle();
+  BOOST_TEST((write.finished && read.finished && in == out));
+}
+
+BOOST_AUTO_TEST_CASE(the_window_follows_the_path_within_the_pool) {
+  Settings settings;
+  settings.pool = std::uint64_t{4} << 20;
+  Hosts hosts({0, 1}, settings);
+  hosts.settle();
+  Bytes out = pattern(1'500'000, 1), in(out.size()), word(8);
+  hosts.engine(0).set_path(hosts.link(0, 1), 131'072, 1000);
+  hosts.write(0, 1, 1, word);
+  hosts.settle();
+  Op& write = hosts.write(0, 1, 5, out);
+  hosts.settle();
+  BOOST_TEST(write.finished); // within twice the delay product
+  hosts.engine(0).set_path(hosts.link(0, 1), 131'072, 1'000'000);
+  hosts.write(0, 1, 1, word);
+  hosts.settle();
+  BOOST_TEST(hosts.engine(1).link(hosts.link(1, 0)).reserved * 4096 <= settings.pool / 4 * 3);
+  BOOST_TEST(hosts.engine(1).pool_in_use() <= settings.pool);
+}
+
+BOOST_AUTO_TEST_CASE(a_short_message_does_not_wait_for_a_long_one) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out = pattern(30'000'000, 1), in(out.size()), word(8), heard(8);
+  Op& huge = hosts.read(1, 0, 5, in);
+  Op& quick = hosts.read(1, 0, 6, heard);
+  hosts.write(0, 1, 5, out);
+  for (int i = 0; i < 20; ++i) hosts.step(100'000);
+  hosts.write(0, 1, 6, word);
+  for (int i = 0; i < 4 && !quick.finished; ++i) hosts.step(150'000);
+  BOOST_TEST((quick.finished && !huge.finished));
+  hosts.settle();
+  BOOST_TEST((huge.finished && in == out));
+}
+
+// All start to send before anybody reads: 4 hosts, pipes of a few hundred bytes.
+BOOST_AUTO_TEST_CASE(all_pairs_at_once_through_tiny_pipes) {
+  Settings settings;
+  settings.pool = 65'536;
+  settings.link_window = 8192;
+  Hosts hosts({0, 1, 2, 3}, settings, 512);
+  for (std::uint32_t a = 0; a < 4; ++a)
+    for (std::uint32_t b = 0; b < 4; ++b)
+      if (a != b) hosts.pipe(a, b) = Pipe(300);
+  std::deque<Bytes> out, in;
+  std::vector<Op*> ops;
+  for (std::uint32_t from = 0; from < 4; ++from)
+    for (std::uint32_t to = 0; to < 4; ++to) {
+      out.push_back(pattern(200'000, from * 4 + to));
+      ops.push_back(&hosts.write(from, to, 1, out.back()));
+    }
+  hosts.settle(250);
+  for (std::uint32_t at = 0; at < 4; ++at)
+    for (std::uint32_t from = 0; from < 4; ++from) in.emplace_back(200'000);
+  for (std::uint32_t from = 0; from < 4; ++from)
+    for (std::uint32_t at = 0; at < 4; ++at) ops.push_back(&hosts.read(at, from, 1, in[from * 4 + at]));
+  hosts.settle(250);
+  for (Op* op : ops) BOOST_TEST(op->finished);
+  BOOST_TEST((in == out));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

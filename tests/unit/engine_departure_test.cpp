@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ranks leave, are killed, lose their hosts: operations end, and only those that must.
+#include "tests/sim/hosts.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+using namespace parc::sim;
+namespace data = boost::unit_test::data;
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+
+BOOST_AUTO_TEST_SUITE(engine_departure)
+
+namespace {
+const auto distances = data::make({0u, 1u});
+
+void leave(Hosts& hosts, std::uint32_t rank) {
+  hosts.engine(hosts.host_of(rank)).leave(hosts.endpoint(rank));
+}
+void kill(Hosts& hosts, std::uint32_t rank) {
+  hosts.engine(hosts.host_of(rank)).kill(hosts.endpoint(rank));
+}
+bool gone(Hosts& hosts, std::uint32_t rank) {
+  const auto& list = hosts.record(hosts.host_of(rank)).gone;
+  return std::count(list.begin(), list.end(), rank) == 1;
+}
+} // namespace
+
+BOOST_DATA_TEST_CASE(reads_of_a_departed_rank_end, distances, far) {
+  Hosts hosts({0, far, far});
+  Bytes in(8), out(8);
+  Op& named = hosts.read(0, 1, 5, in);
+  Op& other = hosts.read(0, 2, 5, in);
+  Op& anybody = hosts.read(0, -1, 5, in);
+  Op& probe = hosts.probe(0, 1, 5);
+  leave(hosts, 1);
+  hosts.settle();
+  BOOST_TEST(named.finished);
+  BOOST_TEST(named.outcome.fault == Fault::peer);
+  BOOST_TEST(probe.outcome.fault == Fault::peer);
+  BOOST_TEST((!other.finished && !anybody.finished));
+  BOOST_TEST(hosts.read(0, 1, 6, in).outcome.fault == Fault::peer);
+  BOOST_TEST(hosts.write(0, 1, 6, out).outcome.fault == Fault::peer);
+  leave(hosts, 2);
+  hosts.settle();
+  BOOST_TEST(other.outcome.fault == Fault::peer);
+  BOOST_TEST(anybody.outcome.fault == Fault::peer);
+  BOOST_TEST((gone(hosts, 1) && gone(hosts, 2)));
+}
+
+// What it wrote before it left is delivered, though no read is there for long.
+BOOST_DATA_TEST_CASE(the_words_of_a_rank_that_left, distances* data::make({8, 5000, 200'000, 1'000'000}), far,
+                     size) {
+  Hosts hosts({0, far});
+  Bytes out = pattern(static_cast<std::size_t>(size), 1), in(out.size());
+  Op& write = hosts.write(1, 0, 5, out);
+  leave(hosts, 1);
+  hosts.settle();
+  BOOST_TEST(gone(hosts, 1) == write.finished);
+  Op& other = hosts.read(0, 1, 6, in);
+  BOOST_TEST(other.outcome.fault == Fault::peer);
+  Op& read = hosts.read(0, 1, 5, in);
+  hosts.settle();
+  BOOST_TEST(read.outcome.fault == Fault::none);
+  BOOST_TEST((read.finished && write.finished && in == out));
+  BOOST_TEST(gone(hosts, 1));
+  BOOST_TEST(hosts.read(0, 1, 5, in).outcome.fault == Fault::peer);
+}
+
+BOOST_DATA_TEST_CASE(writes_to_a_rank_that_leaves, distances* data::make({0, 8, 5000, 1'000'000}), far,
+                     size) {
+  for (int steps : {0, 1, 3, 30, 1000}) {
+    Hosts hosts({0, far});
+    hosts.settle();
+    Bytes out = pattern(static_cast<std::size_t>(size), 1), in(8);
+    Op& write = hosts.write(0, 1, 5, out);
+    for (int i = 0; i < steps; ++i) hosts.step(700);
+    leave(hosts, 1);
+    hosts.settle();
+    BOOST_TEST(write.finished);
+    if (far == 0 || size == 1'000'000) BOOST_TEST(write.outcome.fault == Fault::peer);
+    BOOST_TEST(gone(hosts, 1));
+    BOOST_TEST(hosts.engine(far).pool_in_use() == 0u);
+  }
+}
+
+// Killed at any moment: the other's operations end one way or the other, and nothing is left behind.
+BOOST_DATA_TEST_CASE(killed_in_the_middle,
+                     distances* data::make({0u, 1u}) * data::make({8, 5000, 200'000, 900'000}), far, who,
+                     size) {
+  for (int steps = 0; steps < 30; ++steps) {
+    Hosts hosts({0, far});
+    hosts.settle();
+    Bytes out = pattern(static_cast<std::size_t>(size), 1), in(out.size()), more(100), late(100);
+    Op& read = hosts.read(1, 0, 5, in);
+    Op& write = hosts.write(0, 1, 5, out);
+    Op& waits = hosts.read(1 - who, who, 9, late);
+    for (int i = 0; i < steps; ++i) hosts.step(static_cast<std::size_t>(i % 4 == 0 ? 60'000 : 900));
+    kill(hosts, who);
+    Bytes& memory = who == 0 ? out : in; // of the dead: nobody may read or write it
+    std::fill(memory.begin(), memory.end(), std::byte{0x77});
+    hosts.settle();
+    BOOST_TEST((read.finished && write.finished && waits.finished));
+    BOOST_TEST(waits.outcome.fault == Fault::peer);
+    BOOST_TEST(gone(hosts, who));
+    if (who == 0 && read.outcome.fault == Fault::none) BOOST_TEST((in == pattern(out.size(), 1)));
+    if (who == 1 && read.outcome.fault != Fault::none)
+      BOOST_TEST(std::count(in.begin(), in.end(), std::byte{0x77}) == static_cast<long>(in.size()));
+    BOOST_TEST(hosts.write(1 - who, who, 5, more).outcome.fault == Fault::peer);
+    for (std::uint32_t host : {0u, far}) BOOST_TEST(hosts.engine(host).pool_in_use() == 0u);
+    if (far == 1) {
+      const Link& link = hosts.engine(1).link(hosts.link(1, 0));
+      BOOST_TEST(link.granted_used == link.freed);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(leaving_and_then_dying) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out = pattern(900'000, 1), in(out.size());
+  Op& write = hosts.write(0, 1, 5, out);
+  leave(hosts, 0);
+  hosts.settle();
+  BOOST_TEST((!write.finished && !gone(hosts, 0)));
+  kill(hosts, 0);
+  BOOST_TEST(write.outcome.fault == Fault::canceled);
+  hosts.settle();
+  BOOST_TEST(gone(hosts, 0));
+  BOOST_TEST(hosts.read(1, 0, 5, in).outcome.fault == Fault::peer);
+}
+
+BOOST_DATA_TEST_CASE(a_link_breaks_in_the_middle, data::make({8, 5000, 200'000, 900'000}), size) {
+  for (int steps = 0; steps < 30; ++steps) {
+    Hosts hosts({0, 1, 2});
+    hosts.settle();
+    Bytes out = pattern(static_cast<std::size_t>(size), 1), in(out.size()), other(out.size()), late(100);
+    Op& read = hosts.read(1, 0, 5, in);
+    Op& write = hosts.write(0, 1, 5, out);
+    Op& unread = hosts.write(0, 1, 6, out);
+    Op& waits = hosts.read(1, 0, 9, late);
+    Op& aside = hosts.write(0, 2, 5, out);
+    Op& anybody = hosts.read(2, -1, 5, other);
+    for (int i = 0; i < steps; ++i) hosts.step(static_cast<std::size_t>(i % 4 == 0 ? 60'000 : 900));
+    hosts.break_link(0, 1);
+    BOOST_TEST((read.finished && write.finished && unread.finished && waits.finished));
+    BOOST_TEST(waits.outcome.fault == Fault::peer);
+    if (read.outcome.fault == Fault::none) BOOST_TEST((in == out));
+    Op& stored = hosts.read(1, 0, 6, in); // it was all there, or it never comes
+    BOOST_TEST(stored.finished);
+    BOOST_TEST((unread.outcome.fault != Fault::none || stored.outcome.fault == Fault::none));
+    if (stored.outcome.fault == Fault::none) BOOST_TEST((in == out));
+    BOOST_TEST(hosts.engine(1).pool_in_use() == 0u);
+    hosts.settle();
+    BOOST_TEST((aside.finished && anybody.finished && other == out));
+    BOOST_TEST(hosts.write(0, 1, 5, out).outcome.fault == Fault::peer);
+    BOOST_TEST(hosts.write(1, 2, 5, late).outcome.fault == Fault::none);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_left_drains_when_its_link_breaks) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out = pattern(900'000, 1);
+  hosts.write(0, 1, 5, out);
+  leave(hosts, 0);
+  hosts.step(5000);
+  BOOST_TEST(!gone(hosts, 0));
+  hosts.break_link(0, 1);
+  BOOST_TEST(gone(hosts, 0));
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_lost_without_a_word) {
+  Hosts hosts({0, 1, 2});
+  hosts.settle();
+  Bytes out = pattern(900'000, 1), in(out.size()), small = pattern(50, 2);
+  Op& write = hosts.write(1, 0, 5, out);
+  hosts.write(1, 0, 6, small);
+  Op& back = hosts.write(0, 1, 7, out);
+  hosts.settle();
+  hosts.engine(0).lose_rank(job, 1);
+  BOOST_TEST(back.outcome.fault == Fault::peer);
+  BOOST_TEST(hosts.read(0, 1, 5, in).outcome.fault == Fault::peer); // announced, but the rest never comes
+  Op& stored = hosts.read(0, 1, 6, in);
+  BOOST_TEST(stored.finished);
+  BOOST_TEST(stored.outcome.fault == Fault::none);
+  Op& anybody = hosts.read(0, -1, 8, in);
+  hosts.engine(0).lose_rank(job, 2);
+  BOOST_TEST(anybody.outcome.fault == Fault::peer);
+  hosts.settle();
+  hosts.engine(1).drop_job(job);
+  hosts.settle();
+  BOOST_TEST(write.finished);
+  BOOST_TEST(hosts.engine(0).pool_in_use() == 0u);
+}
+
+BOOST_DATA_TEST_CASE(a_job_is_dropped_under_way, data::make({0u, 1u}), first) {
+  for (int steps = 0; steps < 30; ++steps) {
+    Hosts hosts({0, 1, 0, 1});
+    hosts.start(8, {0, 1});
+    hosts.settle();
+    Bytes out = pattern(900'000, 1), in(out.size()), kept(out.size());
+    std::vector<Op*> ops;
+    for (std::uint32_t from = 0; from < 4; ++from)
+      for (std::uint32_t to = 0; to < 4; ++to)
+        for (std::int32_t tag : {0, 1}) ops.push_back(&hosts.write(from, to, tag, out));
+    for (std::uint32_t at = 0; at < 4; ++at) ops.push_back(&hosts.read(at, -1, 0, in));
+    Op& other = hosts.post(0, WriteRequest{0, 1, 0, 0, {out.data(), out.size()}}, 8);
+    Op& stays = hosts.post(1, ReadRequest{0, 0, 0, 0, {kept.data(), kept.size()}}, 8);
+    for (int i = 0; i < steps; ++i) hosts.step(static_cast<std::size_t>(i % 4 == 0 ? 60'000 : 900));
+    hosts.engine(first).drop_job(job);
+    hosts.settle();
+    hosts.engine(1 - first).drop_job(job);
+    for (Op* op : ops) BOOST_TEST(op->finished);
+    hosts.settle();
+    BOOST_TEST((gone(hosts, 2) && gone(hosts, 3)));
+    BOOST_TEST((other.finished && stays.finished && kept == out));
+    for (std::uint32_t host : {0u, 1u}) {
+      BOOST_TEST(hosts.engine(host).pool_in_use() == 0u);
+      BOOST_TEST(hosts.engine(host).open(job, host, 0) == 0u);
+      const Link& link = hosts.engine(host).link(hosts.link(host, 1 - host));
+      BOOST_TEST(link.granted_used == link.freed);
+    }
+    hosts.start(9, {0, 1, 0, 1}); // the links are as good as ever
+    Op& again = hosts.post(0, WriteRequest{0, 1, 0, 0, {out.data(), out.size()}}, 9);
+    Op& read = hosts.post(1, ReadRequest{0, 0, 0, 0, {kept.data(), kept.size()}}, 9);
+    hosts.settle();
+    BOOST_TEST((again.finished && read.finished));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_host_tells_the_others_when_it_alone_drops_a_job) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out = pattern(900'000, 1), in(8);
+  Op& write = hosts.write(0, 1, 5, out);
+  Op& read = hosts.read(0, 1, 5, in);
+  hosts.settle();
+  hosts.engine(1).drop_job(job);
+  hosts.settle();
+  BOOST_TEST(write.outcome.fault == Fault::peer);
+  BOOST_TEST(read.outcome.fault == Fault::peer);
+}
+
+BOOST_AUTO_TEST_CASE(kernels_talk_over_their_links) {
+  Hosts hosts({0, 1, 2});
+  Bytes to1 = pattern(100, 1), to2 = pattern(500'000, 2), in1(100), in2(500'000), in0(100), lost(8);
+  Op& any = hosts.kernel_read(1, -1, in1);
+  Op& named = hosts.kernel_read(2, 0, in2);
+  hosts.kernel_write(0, 1, to1);
+  hosts.kernel_write(0, 2, to2);
+  hosts.kernel_write(2, 0, to1);
+  hosts.settle();
+  Op& late = hosts.kernel_read(0, 2, in0);
+  hosts.settle();
+  BOOST_TEST((any.finished && named.finished && late.finished));
+  BOOST_TEST((in1 == to1 && in2 == to2 && in0 == to1));
+  BOOST_TEST(any.outcome.source == static_cast<int>(hosts.link(1, 0)));
+  Op& waits = hosts.kernel_read(1, 0, lost);
+  Op& probe = hosts.kernel_probe(1, 0);
+  Op& open = hosts.kernel_read(1, -1, lost);
+  hosts.break_link(0, 1);
+  BOOST_TEST(waits.outcome.fault == Fault::peer);
+  BOOST_TEST(probe.outcome.fault == Fault::peer);
+  BOOST_TEST(!open.finished);
+  BOOST_TEST(hosts.kernel_write(0, 1, to1).outcome.fault == Fault::peer);
+  hosts.kernel_write(2, 1, lost);
+  hosts.settle();
+  BOOST_TEST(open.finished);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
