@@ -5,6 +5,7 @@
 #include "daemon/kernel.hpp"
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {

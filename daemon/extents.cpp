@@ -2,6 +2,7 @@
 #include "daemon/extents.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace parc::daemon {
@@ -73,13 +74,15 @@ bool Extents::resolve_list(std::uint64_t address, std::uint16_t count, std::uint
 }
 
 void Extents::hold(const Used& used) {
-  for (std::size_t i = 0; i < extents_.size(); ++i)
-    if (used[i]) ++extents_[i].uses;
+  for (unsigned long left = used.to_ulong(); left != 0; left &= left - 1)
+    ++extents_[static_cast<std::size_t>(std::countr_zero(left))].uses;
 }
 
 void Extents::release(const Used& used) {
-  for (std::size_t i = 0; i < extents_.size(); ++i)
-    if (used[i] && --extents_[i].uses == 0 && extents_[i].leaving) extents_[i] = {};
+  for (unsigned long left = used.to_ulong(); left != 0; left &= left - 1) {
+    Extent& extent = extents_[static_cast<std::size_t>(std::countr_zero(left))];
+    if (--extent.uses == 0 && extent.leaving) extent = {};
+  }
 }
 
 } // namespace parc::daemon

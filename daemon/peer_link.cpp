@@ -155,7 +155,8 @@ void PeerLink::go_up() {
   const Peer& peer = handshake_.peer();
   index_ = kernel_.engine().add_link({.fragment = peer.fragment_size,
                                       .self = static_cast<std::uint32_t>(kernel_.self().identity),
-                                      .peer = static_cast<std::uint32_t>(peer.identity)});
+                                      .peer = static_cast<std::uint32_t>(peer.identity),
+                                      .write_table = peer.write_table});
   readable_ = writable_ = true;
   kernel_.peers().established(*this);
 }
