@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Measures a scene on hosts: calibrates the work, then runs every variant at every granularity, repeats
+// interleaved, so that a machine that changes its speed changes all of them.
+#pragma once
+
+#include "examples/heat/demo/hosts.hpp"
+#include "examples/heat/demo/progress.hpp"
+#include "examples/heat/demo/scene.hpp"
+#include "system/error.hpp"
+
+namespace parc::heat::demo {
+
+[[nodiscard]] Result<Results> measure(const Scene& scene, const Hosts& hosts, Progress& progress);
+
+} // namespace parc::heat::demo

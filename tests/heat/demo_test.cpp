@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The demo's formulae, the rows it makes of measurements, and the form in which it writes them.
+#include "examples/heat/demo/hosts.hpp"
+#include "examples/heat/demo/model.hpp"
+#include "examples/heat/demo/process.hpp"
+#include "examples/heat/demo/samples.hpp"
+#include "examples/heat/demo/show.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+using namespace parc::heat::demo;
+
+namespace {
+
+Scene scene_of_one_halo() {
+  Scene scene;
+  scene.granularities = {{10000, 64, 1, true}, {10000, 64, 4, false}};
+  return scene;
+}
+
+// Steps of 100 + 80 ms one after the other, and 104 ms when hidden; a repeat that was disturbed in between.
+Samples samples() {
+  Samples all;
+  all[{0, "calc", {}}] = {{100, 100}};
+  all[{0, "exchange", {}}] = {{79}, {80}, {500}};
+  all[{0, "sequential", {}}] = {{202}};
+  all[{0, "ping-pong", {}}] = {{260, 100}};
+  all[{0, "I.1", true}] = {{182, 100}, {180, 100}, {190, 100}};
+  all[{0, "I.1", false}] = {{186, 100}};
+  all[{0, "I.3", true}] = {{104, 102}};
+  all[{0, "I.3", false}] = {{124, 104, true, true}, {122, 104, false, false}};
+  return all;
+}
+
+const Row& find(const std::vector<Row>& rows, const std::string& variant, std::optional<bool> realtime) {
+  const auto found = std::ranges::find_if(
+      rows, [&](const Row& row) { return row.variant == variant && row.realtime == realtime; });
+  BOOST_REQUIRE(found != rows.end());
+  return *found;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(demo)
+
+// Examples of section 2.1 of the paper: G = 1 + gamma up to gamma = 1, then 1 + 1/gamma.
+BOOST_AUTO_TEST_CASE(model_is_the_paper_s) {
+  BOOST_TEST(model_gain(50, 50) == 2.0);
+  BOOST_TEST(model_gain(25, 100) == 1.25);
+  BOOST_TEST(model_gain(400, 100) == 1.25);
+  BOOST_TEST(model_gain(0, 100) == 1.0);
+  BOOST_TEST(model_gain(100, 0) == 1.0);
+  BOOST_TEST(model_gain(0, 0) == 1.0);
+  BOOST_TEST(ideal_gain(100, 180) == 1.8);
+  BOOST_TEST(ideal_gain(100, 300) == 1.5);
+  BOOST_TEST(ideal_gain(100, 99) == 1.0); // a reference that measured less than its calculation hides nothing
+}
+
+BOOST_AUTO_TEST_CASE(rows_compare_medians) {
+  const auto rows = make_rows(scene_of_one_halo(), {7, 28}, samples(), true);
+  BOOST_TEST(rows.size() == 5U);
+  const Row& hidden = find(rows, "I.3", true);
+  BOOST_TEST(hidden.halo_bytes == 80000U);
+  BOOST_TEST(hidden.ranks == 2U);
+  BOOST_TEST(hidden.work == 7);
+  BOOST_TEST(hidden.t_com_ms == 80.0);
+  BOOST_TEST(hidden.gamma == 1.25);
+  BOOST_TEST(hidden.t_calc_ms == 100.0);
+  BOOST_TEST(hidden.t_calc_beside_ms == 102.0);
+  BOOST_TEST(hidden.speedup == 202.0 / 104);
+  BOOST_TEST(hidden.gain == 182.0 / 104);
+  BOOST_TEST(hidden.gain_model == 1.8);
+  BOOST_TEST(hidden.gain_ideal == 1.82);
+  BOOST_TEST(hidden.gain_pingpong == 2.5);
+  BOOST_TEST(hidden.gain_pingpong_ideal == 260.0 / 160);
+  BOOST_TEST(hidden.correct);
+  BOOST_TEST((hidden.relay_late == false));
+
+  const Row& normal = find(rows, "I.3", false);
+  BOOST_TEST(normal.gain == 186.0 / 123); // with I.1 of its own class
+  BOOST_TEST(!normal.correct);            // one repeat was wrong
+  BOOST_TEST((normal.relay_late == true));
+  BOOST_TEST(find(rows, "I.1", true).gain == 1.0);
+  BOOST_TEST(find(rows, "ping-pong", {}).gain == 182.0 / 260);
+}
+
+BOOST_AUTO_TEST_CASE(a_row_without_its_references_is_not_made) {
+  for (const char* missing : {"calc", "exchange", "sequential", "ping-pong"}) {
+    Samples some = samples();
+    some.erase({0, missing, {}});
+    BOOST_TEST(make_rows(scene_of_one_halo(), {7, 28}, some, true).empty());
+  }
+  Samples some = samples();
+  some.erase({0, "I.1", false});
+  BOOST_TEST(make_rows(scene_of_one_halo(), {7, 28}, some, true).size() == 3U + 0U);
+}
+
+BOOST_AUTO_TEST_CASE(halo_of_several_granularities_has_one_exchange) {
+  Scene scene = scene_of_one_halo();
+  scene.granularities.push_back({1000, 64, 1, false});
+  BOOST_TEST(first_with_halo(scene, 0) == 0U);
+  BOOST_TEST(first_with_halo(scene, 1) == 0U);
+  BOOST_TEST(first_with_halo(scene, 2) == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(json_has_the_keys_that_readers_rely_on) {
+  const auto rows = make_rows(scene_of_one_halo(), {7, 28}, samples(), false);
+  const std::string path =
+      std::filesystem::temp_directory_path() / fmt::format("parc-heat-{}.json", getpid());
+  BOOST_REQUIRE(bool(write_json(path, rows, {{"preset", "wan"}})));
+  const auto json = nlohmann::json::parse(std::ifstream(path));
+  std::filesystem::remove(path);
+  BOOST_TEST(json.at("schema") == 1);
+  BOOST_REQUIRE_EQUAL(json.at("cases").size(), rows.size());
+  const std::set<std::string> expected = {"variant",
+                                          "ranks",
+                                          "halo_bytes",
+                                          "gamma",
+                                          "realtime",
+                                          "t_calc_ms",
+                                          "t_com_ms",
+                                          "step_ms",
+                                          "speedup",
+                                          "t_calc_beside_ms",
+                                          "gain",
+                                          "gain_model",
+                                          "gain_ideal",
+                                          "work",
+                                          "gain_pingpong",
+                                          "gain_pingpong_model",
+                                          "gain_pingpong_ideal",
+                                          "correct",
+                                          "relay_late"};
+  for (const auto& row : json.at("cases")) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : row.items()) keys.insert(key);
+    BOOST_TEST(keys == expected, boost::test_tools::per_element());
+    BOOST_TEST(row.at("relay_late").is_null()); // no link was emulated
+    BOOST_TEST(row.at("realtime").is_null() == (row.at("variant") == "ping-pong"));
+    const auto again = nlohmann::json(row.get<Row>());
+    BOOST_TEST(again == row);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(unwritable_json_is_an_error) {
+  const auto written = write_json("/nonexistent/heat.json", {}, {});
+  BOOST_REQUIRE(!written);
+  BOOST_TEST(written.error().text.find("/nonexistent/heat.json") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(relay_is_late_when_one_packet_in_a_hundred_is) {
+  const RelayCounters before{1000, 50, 0};
+  BOOST_TEST(!RelayCounters::was_late(before, before));
+  BOOST_TEST(!RelayCounters::was_late(before, {2000, 60, 0}));
+  BOOST_TEST(RelayCounters::was_late(before, {2000, 61, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(programs_are_heard_and_none_is_left) {
+  const std::vector<Command> good = {{"sh", "-c", "echo said; echo loudly >&2"}, {"sh", "-c", "exit 0"}};
+  const auto ended = run_together(good, std::chrono::seconds(60));
+  BOOST_REQUIRE(bool(ended));
+  BOOST_TEST(ended.value()[0].output == "said\n");
+  BOOST_TEST(ended.value()[0].errors == "loudly\n");
+  BOOST_TEST(ended.value()[1].exit_status == 0);
+
+  // One fails: the other, which would go on for ever, is ended, by SIGTERM because it obeys.
+  const std::vector<Command> bad = {{"sleep", "infinity"}, {"sh", "-c", "exit 3"}};
+  const auto failed = run_together(bad, std::chrono::seconds(60));
+  BOOST_REQUIRE(bool(failed));
+  BOOST_TEST(failed.value()[0].exit_status == 128 + SIGTERM);
+  BOOST_TEST(failed.value()[1].exit_status == 3);
+
+  const std::vector<Command> absent = {{"/nonexistent/program"}};
+  const auto missing = run_together(absent, std::chrono::seconds(60));
+  BOOST_REQUIRE(bool(missing));
+  BOOST_TEST(missing.value()[0].exit_status == 127);
+  BOOST_TEST(missing.value()[0].errors.find("/nonexistent/program") != std::string::npos);
+
+  const std::vector<Command> endless = {{"sleep", "infinity"}};
+  const auto late = run_together(endless, std::chrono::seconds(0));
+  BOOST_REQUIRE(!late);
+  BOOST_TEST(late.error().code == ETIMEDOUT);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
