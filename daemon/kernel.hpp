@@ -82,6 +82,8 @@ private:
   LocalHost self_;
   EventBase loop_;
   protocol::Engine engine_;
+  std::unique_ptr<Counters> counters_; // outlives the rows that actors hold
+  std::map<std::uint32_t, LinkCounters> link_rows_;
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Control> control_;
@@ -94,9 +96,6 @@ private:
   std::uint32_t copy_ns_per_kib_ = 0;
   bool stopping_ = false;
   bool stopped_ = false;
-
-  std::unique_ptr<Counters> counters_;
-  std::map<std::uint32_t, LinkCounters> link_rows_;
 };
 
 } // namespace parc::daemon
