@@ -188,6 +188,7 @@ void Kernel::publish() {
     row->second->unacknowledged.set(link.sequence - link.acknowledged);
   }
   sessions_->publish(*counters_);
+  jobs_->publish(*counters_);
 }
 
 void Kernel::begun(std::uint64_t cookie, const protocol::Outcome& outcome) {

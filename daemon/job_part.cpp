@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/job_part.hpp"
+
+#include "daemon/job_messages.hpp"
+#include "daemon/jobs.hpp"
+#include "daemon/kernel.hpp"
+#include "shm/layout.hpp"
+#include "system/frames.hpp"
+#include "system/orphans.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr double grace_s = 2;
+constexpr int status_failed = 125;
+
+std::uint32_t low_half(std::uint64_t identity) {
+  return static_cast<std::uint32_t>(identity);
+}
+
+} // namespace
+
+JobPart::JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan)
+    : kernel_(kernel), jobs_(jobs), plan_(std::move(plan)), links_(plan_.hosts.size(), this_host),
+      start_timer_(Event::timer(kernel.loop(), [this](short) { start_next(); })),
+      grace_timer_(Event::timer(kernel.loop(), [this](short) { kill(); })) {
+  const auto host_of_rank = plan_.host_of_rank();
+  for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
+    if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
+}
+
+JobPart::~JobPart() {
+  if (in_engine_) kernel_.engine().drop_job(plan_.job);
+}
+
+// ---- Getting ready: a link to every other host of the job.
+
+void JobPart::prepare() {
+  unreached_ = plan_.hosts.size();
+  for (std::size_t host = 0; host < plan_.hosts.size(); ++host) {
+    const auto answer = [&jobs = jobs_, job = plan_.job, host](Result<std::int32_t> link) {
+      if (JobPart* part = jobs.part(job)) part->reached(host, std::move(link));
+    };
+    if (host == plan_.self)
+      answer(this_host);
+    else if (host == plan_.origin_place)
+      answer(plan_.origin);
+    else
+      kernel_.peers().connect(plan_.hosts[host].name, answer);
+  }
+}
+
+Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
+  const JobPlan::Host& expected = plan_.hosts[host];
+  const std::uint32_t found = link == this_host
+                                  ? low_half(kernel_.self().identity)
+                                  : kernel_.engine().link(static_cast<std::uint32_t>(link)).peer;
+  if (found == expected.identity) return success();
+  return error(EINVAL,
+               "host {} reaches another kernel under the name {} than the host of parc run does; "
+               "make [hosts] of parcd.toml agree on all hosts",
+               plan_.hosts[plan_.self].name, expected.name);
+}
+
+void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
+  if (orphaned_ || ending_) return;
+  Result<void> good = link ? check_host(host, link.value())
+                           : Result<void>(std::move(link).error().in(
+                                 fmt::format("host {} cannot join the job", plan_.hosts[plan_.self].name)));
+  if (!good) return fail(status_failed, good.error().text);
+  links_[host] = link.value();
+  if (--unreached_ == 0) prepared();
+}
+
+void JobPart::prepared() {
+  std::vector<std::int32_t> places;
+  for (const std::uint32_t host : plan_.host_of_rank()) places.push_back(links_[host]);
+  kernel_.engine().add_job(plan_.job, places);
+  in_engine_ = true;
+  tell("prepared");
+}
+
+// ---- Starting, one process a turn: a fork takes its time.
+
+void JobPart::start_next() {
+  if (ending_ || ranks_.size() == mine_.size()) return;
+  if (auto started = start_rank(static_cast<std::uint32_t>(ranks_.size())); !started) {
+    fail(status_failed, fmt::format("cannot start {} on host {}: {}", plan_.program.arguments[0],
+                                    plan_.hosts[plan_.self].name, started.error().text));
+    return;
+  }
+  start_timer_.add(0);
+}
+
+std::vector<std::string> JobPart::variables(std::uint32_t local) const {
+  std::string hosts;
+  for (const Run& run : plan_.runs)
+    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", plan_.hosts[run.host].name, run.ranks);
+  return {fmt::format("PARC_RANK={}", mine_[local]),
+          fmt::format("PARC_SIZE={}", plan_.size),
+          fmt::format("PARC_LOCAL_RANK={}", local),
+          fmt::format("PARC_JOB={}", plan_.job),
+          fmt::format("PARC_RUNTIME_DIR={}", kernel_.runtime_dir().path()),
+          kernel_variable(getpid()),
+          fmt::format("{}={}", shm::env_hosts, hosts)};
+}
+
+Result<void> JobPart::start_rank(std::uint32_t local) {
+  PARC_TRY(spawned, spawn(plan_.program, variables(local)));
+  const std::uint32_t rank = mine_[local];
+  ranks_.push_back(std::make_unique<Rank>(*this, kernel_.loop(), rank, spawned, output_credit(plan_.size)));
+  const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
+                              static_cast<std::int32_t>(plan_.size)};
+  const auto session_ended = [&jobs = jobs_, job = plan_.job, rank](Sessions::End) {
+    JobPart* part = jobs.part(job);
+    Rank* found = part != nullptr ? part->find(rank) : nullptr;
+    if (found == nullptr) return;
+    found->departed = true;
+    part->tell("departed", {{"rank", rank}});
+  };
+  kernel_.sessions().add(place, std::move(spawned.from_program), std::move(spawned.to_program),
+                         session_ended);
+  return success();
+}
+
+// ---- From the ranks.
+
+Rank* JobPart::find(std::uint64_t number) {
+  const auto place = std::ranges::lower_bound(mine_, number);
+  const auto index = static_cast<std::size_t>(place - mine_.begin());
+  return place != mine_.end() && *place == number && index < ranks_.size() ? ranks_[index].get() : nullptr;
+}
+
+void JobPart::not_started(Rank& rank, const SpawnReport& why) {
+  rank.ordered = true; // that it exits is no news
+  const StartFailure failure = explain(plan_.program, why, plan_.hosts[plan_.self].name);
+  fail(failure.status, failure.text);
+}
+
+void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
+  tell("output", {{"rank", rank.number()}, {"stream", stream}}, std::move(bytes));
+}
+
+void JobPart::died(Rank& rank, RankExit how) {
+  kernel_.sessions().process_died(plan_.job, static_cast<std::int32_t>(rank.number()));
+  tell("exited",
+       {{"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}});
+}
+
+void JobPart::ended(Rank& rank) {
+  tell("ended", {{"rank", rank.number()}});
+  if (orphaned_) go_when_empty();
+}
+
+// ---- From the origin, and when it is lost.
+
+void JobPart::received(const std::string& kind, const nlohmann::json& message) {
+  if (kind == "start") {
+    if (in_engine_ && ranks_.empty() && !ending_) start_timer_.add(0);
+  } else if (kind == "taken") {
+    const auto bytes = number_in(message, "bytes", output_credit(plan_.size));
+    Rank* rank = find(number_in(message, "rank", max_ranks).value_or(max_ranks));
+    if (rank != nullptr && bytes) rank->add_credit(*bytes);
+  } else if (kind == "signal") {
+    signal(static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM)));
+  } else if (kind == "end") {
+    end();
+  } else if (kind == "kill") {
+    end();
+    kill();
+  } else if (kind == "finish") {
+    orphan();
+    kill();
+  }
+}
+
+void JobPart::signal(int number) {
+  for (const auto& rank : ranks_) rank->signal(number);
+}
+
+void JobPart::order(Rank& rank, int signal) {
+  if (!rank.alive()) return;
+  rank.ordered = true;
+  rank.signal(signal);
+}
+
+// A rank whose session has ended is on its way out, and its own exit status may be why the job ends.
+void JobPart::end() {
+  if (ending_) return;
+  ending_ = true;
+  for (const auto& rank : ranks_)
+    if (!rank->departed) order(*rank, SIGTERM);
+  for (std::size_t never = ranks_.size(); in_engine_ && never < mine_.size(); ++never) {
+    tell("exited", {{"rank", mine_[never]}, {"status", 0}, {"signal", 0}, {"ordered", true}});
+    tell("ended", {{"rank", mine_[never]}});
+  }
+  if (std::ranges::any_of(ranks_, [](const auto& rank) { return rank->alive(); })) grace_timer_.add(grace_s);
+}
+
+void JobPart::kill() {
+  for (const auto& rank : ranks_) order(*rank, SIGKILL);
+}
+
+// Nobody hears of it any more; it goes with its last process.
+void JobPart::orphan() {
+  if (orphaned_) return;
+  orphaned_ = true;
+  end();
+  for (const auto& rank : ranks_) rank->discard_output();
+  go_when_empty();
+}
+
+void JobPart::go_when_empty() {
+  if (gone_ || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); })) return;
+  gone_ = true;
+  jobs_.forget_part(plan_.job);
+}
+
+void JobPart::link_lost(std::uint32_t link) {
+  const auto index = static_cast<std::int32_t>(link);
+  if (plan_.origin == index) {
+    if (!orphaned_)
+      spdlog::warn("job {:x}: lost the host of its parc run; its {} ranks here end", plan_.job, mine_.size());
+    return orphan();
+  }
+  for (std::size_t host = 0; host < links_.size(); ++host)
+    if (links_[host] == index) tell("parted", {{"other", host}});
+}
+
+void JobPart::abort(std::int32_t rank, int status) {
+  tell("abort", {{"rank", rank}, {"status", status & 0xff}});
+}
+
+void JobPart::shutting_down() {
+  tell("stopping");
+  orphan();
+}
+
+void JobPart::fail(int status, const std::string& text) {
+  tell("failed", {{"status", status}, {"text", text}});
+}
+
+void JobPart::tell(const char* kind, nlohmann::json message, std::string bytes) {
+  if (orphaned_) return;
+  message["kind"] = kind;
+  message["job"] = plan_.job;
+  message["host"] = plan_.self;
+  jobs_.tell(plan_.origin, std::move(message), std::move(bytes));
+}
+
+} // namespace parc::daemon

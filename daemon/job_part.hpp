@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What runs of a job on this host, told what to do by the job's origin.
+//
+// Invariant: the engine knows the job from `prepared` until this goes, and this goes only when every process
+// is dead. A part whose origin is lost ends by itself.
+#pragma once
+
+#include "daemon/event.hpp"
+#include "daemon/job_plan.hpp"
+#include "daemon/rank.hpp"
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace parc::daemon {
+
+class Kernel;
+class Jobs;
+
+class JobPart {
+public:
+  JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan);
+  ~JobPart();
+
+  void prepare();
+  void received(const std::string& kind, const nlohmann::json& message); // from its origin
+  void link_lost(std::uint32_t link);
+  void abort(std::int32_t rank, int status);
+  void shutting_down();
+
+  [[nodiscard]] const JobPlan& plan() const { return plan_; }
+  [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
+  [[nodiscard]] bool running() const { return !ranks_.empty(); }
+  [[nodiscard]] bool ending() const { return ending_; }
+
+  // From its ranks.
+  void not_started(Rank& rank, const SpawnReport& why);
+  void output(Rank& rank, std::size_t stream, std::string bytes);
+  void died(Rank& rank, RankExit how);
+  void ended(Rank& rank);
+
+private:
+  void reached(std::size_t host, Result<std::int32_t> link);
+  Result<void> check_host(std::size_t host, std::int32_t link) const;
+  void prepared();
+  void start_next();
+  Result<void> start_rank(std::uint32_t local);
+  [[nodiscard]] std::vector<std::string> variables(std::uint32_t local) const;
+  void signal(int number);
+  void end();
+  void kill();
+  void order(Rank& rank, int signal);
+  void orphan();
+  void go_when_empty();
+  void fail(int status, const std::string& text);
+  void tell(const char* kind, nlohmann::json message = nlohmann::json::object(), std::string bytes = {});
+  Rank* find(std::uint64_t number);
+
+  Kernel& kernel_;
+  Jobs& jobs_;
+  JobPlan plan_;
+  std::vector<std::uint32_t> mine_; // ranks of this host
+  std::vector<std::int32_t> links_; // to each host, or this_host
+  std::size_t unreached_ = 0;       // hosts
+  bool in_engine_ = false;
+  bool orphaned_ = false; // the origin is lost, or has finished with the job
+  bool ending_ = false;
+  bool gone_ = false;
+  std::vector<std::unique_ptr<Rank>> ranks_; // those started, in the order of mine_
+  Event start_timer_;                        // one process a turn
+  Event grace_timer_;                        // from SIGTERM to SIGKILL
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The connection of one tool (parc run): frames both ways. Output of ranks is queued here, and credited when
+// the tool's socket has taken it.
+//
+// Invariants: its actions are called from the event loop, never from inside a call of its owner; what is
+// queued is bounded by the credit of the ranks whose output it is.
+#pragma once
+
+#include "system/fd.hpp"
+#include "system/frames.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <event2/bufferevent.h>
+#include <functional>
+#include <memory>
+
+struct event_base;
+struct evbuffer;
+struct evbuffer_cb_info;
+
+namespace parc::daemon {
+
+class ToolDoor {
+public:
+  struct Actions {
+    std::function<void(Frame)> frame;
+    std::function<void(std::uint32_t rank, std::uint64_t bytes)> taken;
+    std::function<void()> idle; // everything sent so far has been taken
+    std::function<void()> gone; // it has closed, or does not speak our language; after the last taken
+  };
+  ToolDoor(event_base* loop, Fd socket, Actions actions);
+  ToolDoor(const ToolDoor&) = delete;
+  ToolDoor& operator=(const ToolDoor&) = delete;
+
+  void send(const nlohmann::json& message);
+  void send_output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes);
+  [[nodiscard]] bool open() const { return !gone_; }
+  [[nodiscard]] bool idle() const { return sent_ == taken_; }
+
+private:
+  struct Free {
+    void operator()(bufferevent* connection) const { bufferevent_free(connection); }
+  };
+  struct Output { // on its way
+    std::uint32_t rank;
+    std::uint64_t bytes;
+    std::uint64_t end; // in the stream to the tool
+  };
+  void queue(const std::string& frame);
+  void read();
+  void took(std::uint64_t bytes);
+  void went();
+
+  Actions actions_;
+  FrameReader reader_;
+  std::deque<Output> outputs_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t taken_ = 0;
+  bool gone_ = false;
+  std::unique_ptr<bufferevent, Free> connection_; // before the rest goes
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system/orphans.hpp"
+
+#include "system/fd.hpp"
+#include "system/identity.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <vector>
+
+namespace parc {
+namespace {
+
+constexpr int longest_wait_ms = 2000; // for one killed process
+
+// The environment that a process was started with, with a zero before each variable and behind the last.
+std::string environment_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
+  return std::string(1, '\0') + std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+bool has(const std::string& environment, const std::string& variable) {
+  return environment.find(std::string(1, '\0') + variable + std::string(1, '\0')) != std::string::npos;
+}
+
+bool is_orphan(pid_t process, const RuntimeDir& dir, pid_t running) {
+  struct stat status {};
+  if (stat(fmt::format("/proc/{}", process).c_str(), &status) != 0 || status.st_uid != geteuid())
+    return false;
+  const std::string environment = environment_of(process);
+  if (!has(environment, "PARC_RUNTIME_DIR=" + dir.path())) return false;
+  return environment.find(std::string(1, '\0') + "PARC_KERNEL=") != std::string::npos &&
+         (running == 0 || !has(environment, kernel_variable(running)));
+}
+
+std::vector<pid_t> processes() {
+  std::vector<pid_t> all;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failure)) {
+    const std::string name = entry.path().filename();
+    pid_t process = 0;
+    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), process);
+    if (problem == std::errc{} && end == name.data() + name.size()) all.push_back(process);
+  }
+  return all;
+}
+
+} // namespace
+
+std::string kernel_variable(pid_t kernel) {
+  return fmt::format("PARC_KERNEL={}:{}", kernel, process_start_time(kernel));
+}
+
+// By pidfd: the number may belong to another process between the look and the kill.
+unsigned end_orphans(const RuntimeDir& dir, pid_t running) {
+  std::vector<Fd> killed;
+  for (const pid_t process : processes()) {
+    if (process == getpid() || process == running) continue;
+    Fd handle(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (!handle || !is_orphan(process, dir, running)) continue;
+    if (syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0) == 0)
+      killed.push_back(std::move(handle));
+  }
+  for (const Fd& process : killed) {
+    pollfd death{process.get(), POLLIN, 0};
+    (void)poll(&death, 1, longest_wait_ms);
+  }
+  return static_cast<unsigned>(killed.size());
+}
+
+} // namespace parc

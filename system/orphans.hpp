@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Processes that outlived their kernel. A rank dies with its kernel by itself; what a rank started itself may
+// not. Every process of a job carries in its environment which kernel it belongs to.
+#pragma once
+
+#include "system/runtime_dir.hpp"
+
+#include <string>
+#include <sys/types.h>
+
+namespace parc {
+
+// The variable that a kernel gives to its ranks: "PARC_KERNEL=PID:STARTTIME".
+[[nodiscard]] std::string kernel_variable(pid_t kernel);
+
+// Kills the processes of ours that belong to a kernel on this runtime directory other than `running` (0: none
+// runs), and waits a moment until they are dead. Returns how many.
+unsigned end_orphans(const RuntimeDir& dir, pid_t running);
+
+} // namespace parc

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which rank of a job runs on which host: slots of the hosts in the order they were named, and round again
+// when there are more ranks than slots.
+#pragma once
+
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parc {
+
+inline constexpr std::uint32_t max_ranks = 65536;
+
+struct HostSlots {
+  std::string name;
+  std::uint32_t slots = 1;
+  bool operator==(const HostSlots&) const = default;
+};
+
+// Consecutive ranks on one host: a place in the list of hosts.
+struct Run {
+  std::uint32_t host = 0;
+  std::uint32_t ranks = 0;
+  bool operator==(const Run&) const = default;
+};
+
+// "a:2,b,[::1]:4". A host named twice has the slots of both.
+[[nodiscard]] Result<std::vector<HostSlots>> parse_hosts(std::string_view text);
+
+// Neighbours on the same host are one run. `hosts` is not empty and each has a slot.
+[[nodiscard]] std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size);
+
+} // namespace parc

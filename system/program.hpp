@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `parc run` asks to be run, as it travels from the tool to its kernel and on to the kernels of the
+// other hosts: the same for all ranks. Invariant: a decoded Program has a name and an absolute directory, and
+// no text in it holds a zero byte.
+#pragma once
+
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parc {
+
+struct Program {
+  struct Limit { // of setrlimit
+    std::uint32_t resource;
+    std::uint64_t soft;
+    std::uint64_t hard;
+  };
+  std::vector<std::string> arguments; // the first is the program's name
+  std::vector<std::string> environment;
+  std::string directory;
+  std::uint32_t umask = 022;
+  std::vector<Limit> limits;
+};
+
+inline constexpr std::size_t max_program_bytes = std::size_t{1} << 20; // of all its texts
+
+// Texts travel as bytes, each with a zero behind it, for they need not be UTF-8; the rest goes into the
+// message.
+[[nodiscard]] std::string encode_program(const Program& program, nlohmann::json& message);
+[[nodiscard]] Result<Program> decode_program(const nlohmann::json& message, std::string_view bytes);
+
+} // namespace parc

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// kill -9 of a rank, of a kernel, of parc run, in the middle of transfers and at any moment of a job's life:
+// the others end with a clear error, and nothing of the job is left.
+#include "shm/layout.hpp"
+#include "tests/support/hosts.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <random>
+#include <set>
+#include <sstream>
+#include <sys/shm.h>
+#include <thread>
+
+namespace parc::test {
+namespace {
+
+// Segments with our prefix that one of these processes made.
+std::size_t segments_of(const std::set<pid_t>& processes) {
+  shm_info info{};
+  const int last = shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));
+  std::size_t count = 0;
+  for (int index = 0; index <= last; ++index) {
+    shmid_ds segment{};
+    if (shmctl(index, SHM_STAT, &segment) < 0) continue;
+    const auto key = static_cast<std::uint32_t>(segment.shm_perm.__key);
+    if ((key & shm::key_mask) == shm::key_prefix && processes.contains(segment.shm_cpid)) ++count;
+  }
+  return count;
+}
+
+struct Job {
+  Hosts hosts{2};
+  std::set<pid_t> seen; // ranks, from what they said
+
+  Process start() {
+    return hosts.run({"-n", "4", "--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "3000000", "0"});
+  }
+  // The process of a rank, from what it said when it was under way; 0: not yet.
+  pid_t rank(const Process& run, int wanted) {
+    std::istringstream text(run.output());
+    std::string word;
+    int number = 0;
+    pid_t process = 0, found = 0;
+    while (text >> word >> number >> process) {
+      seen.insert(process);
+      if (number == wanted) found = process;
+    }
+    return found;
+  }
+  bool under_way(const Process& run) {
+    for (int each = 0; each < 4; ++each)
+      if (rank(run, each) == 0) return false;
+    return true;
+  }
+  Process start_and_wait() {
+    Process run = start();
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return under_way(run) || !run.running(); }), run.errors());
+    BOOST_REQUIRE_MESSAGE(under_way(run), run.errors());
+    return run;
+  }
+  void check_nothing_left() {
+    BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+    BOOST_TEST(eventually([&] {
+      if (segments_of(seen) == 0) return true;
+      Process clean = hosts.parc("clean", {}); // takes only what is some seconds old
+      (void)clean.wait();
+      return false;
+    }));
+  }
+  void check_kernels_work() {
+    Process after = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
+    BOOST_TEST(after.wait() == 0);
+    BOOST_TEST(after.errors() == "");
+  }
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(killed, Job)
+
+BOOST_AUTO_TEST_CASE(a_rank_here_or_there) {
+  for (const int victim : {0, 3}) {
+    Process run = start_and_wait();
+    kill(rank(run, victim), SIGKILL);
+    BOOST_TEST(run.wait() == 128 + SIGKILL);
+    const std::string sentence =
+        "rank " + std::to_string(victim) + " on host " + (victim < 2 ? "a" : "b") + " was killed by signal 9";
+    BOOST_TEST(contains(run.errors(), sentence), run.errors());
+    check_nothing_left();
+  }
+  check_kernels_work();
+}
+
+BOOST_AUTO_TEST_CASE(parc_run) {
+  Process run = start_and_wait();
+  run.signal(SIGKILL);
+  BOOST_TEST(run.wait() == 128 + SIGKILL);
+  check_nothing_left();
+  check_kernels_work();
+}
+
+BOOST_AUTO_TEST_CASE(the_kernel_of_another_host) {
+  Process run = start_and_wait();
+  hosts[1].kernel().signal(SIGKILL);
+  BOOST_TEST(run.wait() == 125);
+  BOOST_TEST(contains(run.errors(), "parc: host b was lost"), run.errors());
+  BOOST_TEST(hosts[1].kernel().wait() == 128 + SIGKILL);
+  check_nothing_left();
+  hosts[1].start();
+  check_kernels_work();
+}
+
+BOOST_AUTO_TEST_CASE(the_kernel_of_parc_run) {
+  Process run = start_and_wait();
+  hosts[0].kernel().signal(SIGKILL);
+  BOOST_TEST(run.wait() == 125);
+  BOOST_TEST(contains(run.errors(), "the kernel of this host (parcd) has gone"), run.errors());
+  BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
+  check_nothing_left();
+  hosts[0].start();
+  check_kernels_work();
+}
+
+BOOST_AUTO_TEST_CASE(all_at_once) {
+  Process run = start_and_wait();
+  for (const pid_t process : {rank(run, 1), run.id(), hosts[1].kernel().id(), hosts[0].kernel().id()})
+    kill(process, SIGKILL);
+  BOOST_TEST(run.wait() == 128 + SIGKILL);
+  check_nothing_left();
+  for (const std::size_t host : {0u, 1u}) {
+    BOOST_TEST(hosts[host].kernel().wait() == 128 + SIGKILL);
+    hosts[host].start();
+  }
+  check_kernels_work();
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_that_is_stopped_says_so) {
+  for (const std::size_t host : {1u, 0u}) {
+    Process run = start_and_wait();
+    hosts[host].kernel().signal(SIGTERM);
+    BOOST_TEST(run.wait() == 125);
+    BOOST_TEST(
+        contains(run.errors(), std::string("the kernel of host ") + (host == 0 ? "a" : "b") + " was stopped"),
+        run.errors());
+    BOOST_TEST(hosts[host].kernel().wait() == 0);
+    check_nothing_left();
+    hosts[host].start();
+  }
+  check_kernels_work();
+}
+
+// A kernel that hangs is as good as dead, once it should have killed its ranks.
+BOOST_AUTO_TEST_CASE(a_kernel_that_hangs) {
+  Process run = start_and_wait();
+  hosts[1].kernel().signal(SIGSTOP);
+  run.signal(SIGTERM);
+  BOOST_TEST(run.wait() > 0);
+  hosts[1].kernel().signal(SIGCONT);
+  check_nothing_left();
+}
+
+// At moments from before the job is asked for until it is well under way.
+BOOST_AUTO_TEST_CASE(at_any_moment) {
+  std::mt19937 random(20261121);
+  for (int round = 0; round < 24; ++round) {
+    Process run = start();
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 60000)); // the moment, not a condition
+    const unsigned victim = random() % 4;
+    BOOST_TEST_CONTEXT("round " << round << ", victim " << victim) {
+      pid_t process = run.id();
+      if (victim == 1) process = hosts[0].kernel().id();
+      if (victim == 2) process = hosts[1].kernel().id();
+      if (victim == 3) {
+        const auto ranks = hosts.ranks();
+        process = ranks.empty() ? run.id() : ranks[random() % ranks.size()];
+      }
+      kill(process, SIGKILL);
+      const int status = run.wait();
+      BOOST_TEST((status == 125 || status == 128 + SIGKILL), "status " << status << ": " << run.errors());
+      if (status == 125) BOOST_TEST(contains(run.errors(), "parc: "), run.errors());
+      (void)under_way(run); // for the segments
+      BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+      for (const std::size_t host : {0u, 1u})
+        if (!hosts[host].kernel().running()) hosts[host].start();
+    }
+  }
+  check_nothing_left();
+  check_kernels_work();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/support/hosts.hpp"
+
+#include "system/fd.hpp"
+
+#include <arpa/inet.h>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace parc::test {
+namespace {
+
+// Every host has to know the ports of all before the first one starts.
+std::vector<std::uint16_t> free_ports(std::size_t count) {
+  std::vector<Fd> held;
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < count; ++i) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    Fd& socket = held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (bind(socket.get(), generic, length) != 0 || getsockname(socket.get(), generic, &length) != 0)
+      throw std::runtime_error("no free port");
+    ports.push_back(ntohs(address.sin_port));
+  }
+  return ports;
+}
+
+bool answers(const std::string& socket_path) {
+  const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
+  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+} // namespace
+
+Host::Host(const Hosts& all, std::string name, std::uint16_t port)
+    : all_(all), name_(std::move(name)), port_(port) {}
+
+std::string Host::runtime_dir() const {
+  return all_.directory() + "/" + name_;
+}
+
+std::string Host::log() const {
+  return kernel_->errors();
+}
+
+void Host::start() {
+  std::vector<std::string> command{PARC_TEST_BIN "/parcd",
+                                   "--name",
+                                   name_,
+                                   "--port",
+                                   std::to_string(port_),
+                                   "--listen",
+                                   "127.0.0.1",
+                                   "--runtime-dir",
+                                   runtime_dir(),
+                                   "--config",
+                                   all_.directory() + "/parcd.toml"};
+  command.insert(command.end(), all_.options().begin(), all_.options().end());
+  kernel_ = std::make_unique<Process>(Process::Start{.command = command,
+                                                     .output = all_.directory() + "/" + name_ + ".out",
+                                                     .errors = all_.directory() + "/" + name_ + ".log",
+                                                     .environment = all_.environment(),
+                                                     .directory = {}});
+  const bool ready =
+      eventually([this] { return answers(runtime_dir() + "/kernel.sock") || !kernel_->running(); });
+  if (!ready || !kernel_->running()) throw std::runtime_error("parcd of host " + name_ + ": " + log());
+}
+
+Hosts::Hosts(std::size_t count, std::vector<std::string> options) : options_(std::move(options)) {
+  const char* scratch = std::getenv("TMPDIR");
+  directory_ = std::string(scratch != nullptr ? scratch : "/tmp") + "/parc-hosts-XXXXXX";
+  if (mkdtemp(directory_.data()) == nullptr) throw std::runtime_error("cannot make " + directory_);
+  const auto ports = free_ports(count);
+  std::ofstream config(directory_ + "/parcd.toml");
+  config << "key_file = \"" << directory_ << "/key\"\n[hosts]\n";
+  for (std::size_t i = 0; i < count; ++i) {
+    hosts_.push_back(std::make_unique<Host>(*this, std::string(1, static_cast<char>('a' + i)), ports[i]));
+    config << hosts_.back()->name() << " = \"127.0.0.1:" << ports[i] << "\"\n";
+  }
+  config.close();
+  for (const auto& host : hosts_) host->start();
+}
+
+Hosts::~Hosts() {
+  hosts_.clear();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+std::vector<std::pair<std::string, std::string>> Hosts::environment() const {
+  return {{"XDG_CONFIG_HOME", directory_ + "/config"},
+          {"XDG_STATE_HOME", directory_ + "/state"},
+          {"XDG_RUNTIME_DIR", directory_ + "/none"},
+          {"TMPDIR", directory_}};
+}
+
+Process Hosts::parc(const std::string& command, std::vector<std::string> words, std::size_t on) {
+  words.insert(words.begin(), {PARC_TEST_BIN "/parc", command, "--runtime-dir", hosts_[on]->runtime_dir()});
+  const std::string base = directory_ + "/process" + std::to_string(++processes_);
+  return Process({.command = std::move(words),
+                  .output = base + ".out",
+                  .errors = base + ".err",
+                  .environment = environment(),
+                  .directory = directory_});
+}
+
+std::vector<pid_t> Hosts::ranks() const {
+  std::vector<pid_t> found;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failure)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    std::ifstream file(entry.path() / "environ", std::ios::binary);
+    const std::string environment{std::istreambuf_iterator<char>(file), {}};
+    if (environment.find("PARC_RUNTIME_DIR=" + directory_ + "/") != environment.npos &&
+        environment.find("PARC_KERNEL=") != environment.npos)
+      found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+} // namespace parc::test

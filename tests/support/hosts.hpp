@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Several hosts on loopback: a kernel each with its own name, port and runtime directory, one key, one
+// configuration. Nothing of the user's who runs the tests is read or written.
+#pragma once
+
+#include "tests/support/process.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace parc::test {
+
+class Hosts;
+
+class Host {
+public:
+  Host(const Hosts& all, std::string name, std::uint16_t port);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::string runtime_dir() const;
+  [[nodiscard]] Process& kernel() { return *kernel_; }
+  void start(); // waits until it answers; throws with what it said when it does not
+  [[nodiscard]] std::string log() const;
+
+private:
+  const Hosts& all_;
+  std::string name_;
+  std::uint16_t port_;
+  std::unique_ptr<Process> kernel_;
+};
+
+class Hosts {
+public:
+  // Named a, b, c ...; their kernels run. `options` are given to each.
+  explicit Hosts(std::size_t count, std::vector<std::string> options = {});
+  Hosts(const Hosts&) = delete;
+  Hosts& operator=(const Hosts&) = delete;
+  ~Hosts();
+
+  Host& operator[](std::size_t index) { return *hosts_[index]; }
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] const std::vector<std::string>& options() const { return options_; }
+
+  // parc COMMAND --runtime-dir (of a host, the first by default) WORDS...
+  [[nodiscard]] Process parc(const std::string& command, std::vector<std::string> words, std::size_t on = 0);
+  [[nodiscard]] Process run(std::vector<std::string> words, std::size_t on = 0) {
+    return parc("run", std::move(words), on);
+  }
+
+  // Processes of jobs that any of these kernels started, as the environment says that they were given.
+  [[nodiscard]] std::vector<pid_t> ranks() const;
+
+  // Environment that keeps a process away from the user's own.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment() const;
+
+private:
+  std::string directory_;
+  std::vector<std::string> options_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  unsigned processes_ = 0;
+};
+
+} // namespace parc::test

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc run: where ranks run, what they are given, how a job ends and with which status.
+#include "tests/support/hosts.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <sys/stat.h>
+
+namespace parc::test {
+namespace {
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  std::ranges::sort(lines);
+  return lines;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+struct Two {
+  Hosts hosts{2};
+
+  // What `parc run WORDS` ends with: its status and the sentence that it prints.
+  std::pair<int, std::string> result(std::vector<std::string> words) {
+    Process run = hosts.run(std::move(words));
+    const int status = run.wait();
+    return {status, run.errors()};
+  }
+  void check(std::vector<std::string> words, int status, const std::string& sentence) {
+    const auto [found, text] = result(std::move(words));
+    BOOST_CHECK_EQUAL(found, status);
+    BOOST_CHECK_MESSAGE(contains(text, sentence), "\"" << text << "\" does not say \"" << sentence << "\"");
+  }
+};
+
+using Lines = std::vector<std::string>;
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(run, Two)
+
+BOOST_AUTO_TEST_CASE(ranks_know_their_place) {
+  Process job =
+      hosts.run({"-np", "5", "-H", "a:2,b:1", "sh", "-c",
+                 "echo $PARC_RANK/$PARC_SIZE $PARC_LOCAL_RANK ${PARC_RUNTIME_DIR##*/} $PARC_HOSTS"});
+  BOOST_TEST(job.wait() == 0);
+  const std::string places = "a:2,b:1,a:2";
+  BOOST_TEST(sorted_lines(job.output()) ==
+                 (Lines{"0/5 0 a " + places, "1/5 1 a " + places, "2/5 0 b " + places, "3/5 2 a " + places,
+                        "4/5 3 a " + places}),
+             boost::test_tools::per_element());
+  BOOST_TEST(job.errors() == "");
+}
+
+BOOST_AUTO_TEST_CASE(slots_are_the_default_number_of_ranks) {
+  Process slots = hosts.run({"--hosts", "b:3", "echo", "x"});
+  BOOST_TEST(slots.wait() == 0);
+  BOOST_TEST(slots.output() == "x\nx\nx\n");
+  Process per_host = hosts.run({"-ppn", "2", "--host", "a,b", "sh", "-c", "echo ${PARC_RUNTIME_DIR##*/}"});
+  BOOST_TEST(per_host.wait() == 0);
+  BOOST_TEST(sorted_lines(per_host.output()) == (Lines{"a", "a", "b", "b"}),
+             boost::test_tools::per_element());
+  Process one = hosts.run({"echo", "alone"});
+  BOOST_TEST(one.wait() == 0);
+  BOOST_TEST(one.output() == "alone\n");
+}
+
+BOOST_AUTO_TEST_CASE(every_host_may_be_named_from_every_other) {
+  Hosts three(3);
+  Process job = three.run({"-n", "3", "--hosts", "b,c,a", PARC_TEST_PROGRAMS "/ring", "100000", "20"}, 2);
+  BOOST_TEST(job.wait() == 0);
+  BOOST_TEST(job.errors() == "");
+  Process elsewhere = three.run({"--hosts", "b,c", PARC_TEST_PROGRAMS "/ring", "1", "3"}, 0);
+  BOOST_TEST(elsewhere.wait() == 0);
+  BOOST_TEST(elsewhere.errors() == "");
+}
+
+BOOST_AUTO_TEST_CASE(the_callers_world_goes_along) {
+  const std::string script =
+      "pwd; umask; ulimit -n; echo $OMP_NUM_THREADS-$SECRET-$GIVEN-$HOME; readlink /proc/self/fd/0";
+  Process job = [&] {
+    const std::string base = hosts.directory() + "/world";
+    auto environment = hosts.environment();
+    environment.insert(environment.end(),
+                       {{"OMP_NUM_THREADS", "3"}, {"SECRET", "kept"}, {"HOME", "/home/x"}});
+    return Process({.command = {"sh", "-c", "umask 027; ulimit -n 200; exec \"$@\"", "sh",
+                                PARC_TEST_BIN "/parc", "run", "--runtime-dir", hosts[0].runtime_dir(),
+                                "--hosts", "b", "-x", "GIVEN=a b", "sh", "-c", script},
+                    .output = base + ".out",
+                    .errors = base + ".err",
+                    .environment = environment,
+                    .directory = hosts.directory()});
+  }();
+  BOOST_TEST(job.wait() == 0);
+  BOOST_TEST(job.output() == hosts.directory() + "\n0027\n200\n3--a b-/home/x\n/dev/null\n");
+  check({"--wdir", "/usr", "--hosts", "b", "sh", "-c", "test $(pwd) = /usr"}, 0, "");
+  check({"-x", "NOT_SET_HERE", "true"}, 125, "--env NOT_SET_HERE: that variable is not set here");
+}
+
+BOOST_AUTO_TEST_CASE(options_end_where_the_program_begins) {
+  Process job = hosts.run({"-n2", "echo", "-n", "4", "--np", "--", "x"});
+  BOOST_TEST(job.wait() == 0);
+  BOOST_TEST(job.output() == "4 --np -- x4 --np -- x");
+  Process dashes = hosts.run({"--np=1", "--", "echo", "--hosts"});
+  BOOST_TEST(dashes.wait() == 0);
+  BOOST_TEST(dashes.output() == "--hosts\n");
+}
+
+BOOST_AUTO_TEST_CASE(usage) {
+  check({"--host-s", "a", "true"}, 125, "parc run has no option --host-s; did you mean --hosts?");
+  check({"-nn", "4", "true"}, 125, "-n");
+  check({"-n", "0", "true"}, 125, "--np");
+  check({"-n", "4"}, 125, "needs a program");
+  check({"--hosts", "a:0", "true"}, 125, "\"a:0\" gives host a no number of slots");
+  check({"--hosts", "a,,b", "true"}, 125, "\"\" names no host");
+  check({"-n", "70000", "true"}, 125, "--np");
+  check({"--hosts", "nowhere.invalid", "true"}, 125, "nowhere.invalid");
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_start) {
+  check({"--hosts", "b", "./nothing"}, 127,
+        "parc: cannot start ./nothing on host b: no such file there (looked in " + hosts.directory() +
+            "); copy it or use --wdir");
+  check({"--hosts", "a,b", "no-such-program"}, 127, "no such program there (looked in ");
+  check({"/no/such/program"}, 127, "cannot start /no/such/program on host a: no such file there; copy it");
+  check({"--wdir", "/no/such/directory", "true"}, 125, "cannot go to directory /no/such/directory there");
+  const std::string file = hosts.directory() + "/file";
+  std::ofstream(file) << "no program\n";
+  check({"./file"}, 126, "cannot start ./file on host a: Permission denied");
+  chmod(file.c_str(), 0700);
+  check({"./file"}, 126, "it has neither #! nor the format of a program");
+  std::ofstream(file) << "#!/no/such/interpreter\n";
+  check({"./file"}, 126, "the interpreter that it names");
+  BOOST_TEST(hosts.ranks().empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_first_failure_is_the_status) {
+  check({"-n", "3", "--hosts", "a,b:2", "sh", "-c", "test $PARC_RANK != 1 || exit 7; sleep 1000"}, 7,
+        "rank 1 on host b ended with exit status 7");
+  check({"-n", "2", "--hosts", "a,b", "sh", "-c", "test $PARC_RANK != 1 || kill -SEGV $$; sleep 1000"}, 139,
+        "rank 1 on host b was killed by signal 11");
+  check({"-n", "4", "sh", "-c", "exit 0"}, 0, "");
+  // Those that ignore SIGTERM are killed.
+  check(
+      {"-n", "2", "sh", "-c", "trap '' TERM; test $PARC_RANK = 0 || exit 4; while true; do sleep 0.1; done"},
+      4, "exit status 4");
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+BOOST_AUTO_TEST_CASE(time_out) {
+  check({"--timeout", "0.2", "--hosts", "a,b", "sleep", "1000"}, 124,
+        "the job ran longer than --timeout allows");
+  check({"--timeout", "60", "true"}, 0, "");
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+BOOST_AUTO_TEST_CASE(signals_travel) {
+  const std::string trapping = "trap 'echo got; exit 0' INT; echo ready; while true; do sleep 0.05; done";
+  Process polite = hosts.run({"--hosts", "a,b", "sh", "-c", trapping});
+  BOOST_TEST(eventually([&] { return sorted_lines(polite.output()) == (Lines{"ready", "ready"}); }));
+  polite.signal(SIGINT);
+  BOOST_TEST(polite.wait() == 0);
+  BOOST_TEST(sorted_lines(polite.output()) == (Lines{"got", "got", "ready", "ready"}),
+             boost::test_tools::per_element());
+
+  Process plain = hosts.run({"--hosts", "a,b", "sh", "-c", "echo ready; exec sleep 1000"});
+  BOOST_TEST(eventually([&] { return sorted_lines(plain.output()) == (Lines{"ready", "ready"}); }));
+  plain.signal(SIGTERM);
+  BOOST_TEST(plain.wait() == 128 + SIGTERM);
+  BOOST_TEST(plain.errors() == "");
+
+  const std::string stubborn_script = "trap '' INT TERM; echo ready; while true; do sleep 0.05; done";
+  Process stubborn = hosts.run({"--hosts", "a,b", "sh", "-c", stubborn_script});
+  BOOST_TEST(eventually([&] { return sorted_lines(stubborn.output()) == (Lines{"ready", "ready"}); }));
+  stubborn.signal(SIGINT);
+  stubborn.signal(SIGTERM);
+  BOOST_TEST(stubborn.wait() > 128);
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_rank_leaves_running_ends_with_it) {
+  Process job = hosts.run({"--hosts", "b", "sh", "-c", "sleep 1000 & echo started"});
+  BOOST_TEST(job.wait() == 0);
+  BOOST_TEST(job.output() == "started\n");
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_is_started_where_none_runs) {
+  Hosts none(0);
+  const std::string dir = none.directory() + "/fresh";
+  auto environment = none.environment();
+  environment.insert(environment.end(), {{"PARC_PORT", "0"}, {"PARC_NAME", "fresh"}});
+  Process job(
+      {.command = {PARC_TEST_BIN "/parc", "run", "--runtime-dir", dir, "sh", "-c", "echo $PARC_HOSTS"},
+       .output = none.directory() + "/out",
+       .errors = none.directory() + "/err",
+       .environment = environment,
+       .directory = {}});
+  BOOST_TEST(job.wait() == 0);
+  BOOST_TEST(job.output() == "fresh:1\n");
+  pid_t kernel = 0;
+  std::ifstream(dir + "/kernel.pid") >> kernel;
+  BOOST_REQUIRE(kernel > 1);
+  kill(kernel, SIGTERM);
+  BOOST_TEST(eventually([&] { return kill(kernel, 0) != 0; }));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc status and parc clean, with a kernel and after it.
+#include "tests/support/hosts.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace parc::test {
+namespace {
+
+nlohmann::json status_of(Hosts& hosts, std::size_t host) {
+  Process status = hosts.parc("status", {"--json"}, host);
+  BOOST_TEST(status.wait() == 0);
+  return nlohmann::json::parse(status.output(), nullptr, false);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(status)
+
+BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
+  Hosts hosts(2);
+  Process job = hosts.run({"-n", "3", "--hosts", "a:2,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});
+  BOOST_TEST(eventually([&] {
+    const auto seen = status_of(hosts, 0);
+    return seen["sessions"].size() == 2 && seen["links"].size() == 1 && seen["jobs"].size() == 1 &&
+           seen["jobs"][0]["state"] == "running" && seen["links"][0]["bytes_in"] > 100000;
+  }));
+  const auto seen = status_of(hosts, 0);
+  BOOST_TEST(seen["schema"] == 1);
+  BOOST_TEST(seen["kernel"]["host"] == "a");
+  BOOST_TEST(seen["kernel"]["alive"] == true);
+  BOOST_TEST(seen["kernel"]["pid"] == hosts[0].kernel().id());
+  BOOST_TEST(seen["jobs"][0]["ranks_here"] == 2);
+  BOOST_TEST(seen["links"][0]["host"] == "b");
+  Process text = hosts.parc("status", {});
+  BOOST_TEST(text.wait() == 0);
+  for (const char* word : {"kernel of host a", "LINK", "JOB", "running", "READS IN FLIGHT", "bytes_out"})
+    BOOST_TEST(text.output().find(word) != std::string::npos, word);
+  job.signal(SIGTERM);
+  BOOST_TEST(job.wait() == 128 + SIGTERM);
+  BOOST_TEST(
+      eventually([&] { return status_of(hosts, 0)["jobs"].empty() && status_of(hosts, 1)["jobs"].empty(); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_kernel_is_seen_and_cleaned_up) {
+  Hosts hosts(1);
+  // One that is in a process group of its own: it does not die with its rank.
+  Process job = hosts.run({"sh", "-c", "setsid sleep 1000 & echo ready; wait"});
+  BOOST_TEST(eventually([&] { return job.output() == "ready\n"; }));
+  Process clean_beside = hosts.parc("clean", {});
+  BOOST_TEST(clean_beside.wait() == 0);
+  BOOST_TEST(clean_beside.output().find("removed /") == std::string::npos);
+  BOOST_TEST(job.running());
+
+  hosts[0].kernel().signal(SIGKILL);
+  BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
+  BOOST_TEST(job.wait() == 125);
+  BOOST_TEST(status_of(hosts, 0)["kernel"]["alive"] == false);
+  Process text = hosts.parc("status", {});
+  BOOST_TEST(text.wait() == 0);
+  BOOST_TEST(text.output().find("DEAD") != std::string::npos);
+  BOOST_TEST(eventually([&] { return hosts.ranks().size() == 1; })); // the one that got away
+
+  Process clean = hosts.parc("clean", {});
+  BOOST_TEST(clean.wait() == 0);
+  BOOST_TEST(clean.output().find("ended 1 processes") != std::string::npos);
+  BOOST_TEST(clean.output().find("counters of a dead kernel") != std::string::npos);
+  BOOST_TEST(hosts.ranks().empty());
+  BOOST_TEST(!std::filesystem::exists(hosts[0].runtime_dir() + "/kernel.sock"));
+  Process none = hosts.parc("status", {});
+  BOOST_TEST(none.wait() == 1);
+  BOOST_TEST(none.errors().starts_with("parc: "));
+
+  hosts[0].start();
+  Process again = hosts.run({"echo", "again"});
+  BOOST_TEST(again.wait() == 0);
+  BOOST_TEST(again.output() == "again\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test

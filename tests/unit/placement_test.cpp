@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system/placement.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace parc {
+namespace {
+
+std::vector<HostSlots> hosts(const char* text) {
+  const auto parsed = parse_hosts(text);
+  return parsed ? parsed.value() : std::vector<HostSlots>{};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(placement)
+
+BOOST_AUTO_TEST_CASE(hosts_and_slots) {
+  BOOST_TEST((hosts("a") == std::vector<HostSlots>{{"a", 1}}));
+  BOOST_TEST((hosts("a:2,b.c-d,a") == std::vector<HostSlots>{{"a", 3}, {"b.c-d", 1}}));
+  BOOST_TEST((hosts("[::1]:4,[fe80::1],fe80::2") ==
+              std::vector<HostSlots>{{"::1", 4}, {"fe80::1", 1}, {"fe80::2", 1}}));
+  for (const char* wrong :
+       {"", "a,", ",a", "a:", "a:0", "a:x", "a:65537", "a:-1", "a: 2", "-a", "a b", "[::1", "[]", "[::1]4"})
+    BOOST_TEST(!parse_hosts(wrong), wrong);
+}
+
+BOOST_AUTO_TEST_CASE(slots_in_order_and_round_again) {
+  const auto two = hosts("a:2,b:1");
+  BOOST_TEST((place_ranks(two, 1) == std::vector<Run>{{0, 1}}));
+  BOOST_TEST((place_ranks(two, 3) == std::vector<Run>{{0, 2}, {1, 1}}));
+  BOOST_TEST((place_ranks(two, 7) == std::vector<Run>{{0, 2}, {1, 1}, {0, 2}, {1, 1}, {0, 1}}));
+  BOOST_TEST((place_ranks(hosts("a:3"), 8) == std::vector<Run>{{0, 8}}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc

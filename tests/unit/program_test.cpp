@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system/program.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace parc {
+namespace {
+
+Program example() {
+  return {.arguments = {"./solver", "", "\xff"},
+          .environment = {"A=1", "B=x y"},
+          .directory = "/home/x",
+          .umask = 027,
+          .limits = {{7, 1024, ~std::uint64_t{0}}}};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(program)
+
+BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
+  nlohmann::json message;
+  const std::string bytes = encode_program(example(), message);
+  const auto decoded = decode_program(nlohmann::json::parse(message.dump()), bytes);
+  BOOST_REQUIRE(decoded);
+  BOOST_TEST(decoded.value().arguments == example().arguments);
+  BOOST_TEST(decoded.value().environment == example().environment);
+  BOOST_TEST(decoded.value().directory == "/home/x");
+  BOOST_TEST(decoded.value().umask == 027u);
+  BOOST_REQUIRE(decoded.value().limits.size() == 1);
+  BOOST_TEST(decoded.value().limits[0].resource == 7u);
+  BOOST_TEST(decoded.value().limits[0].hard == ~std::uint64_t{0});
+}
+
+BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
+  nlohmann::json good;
+  const std::string bytes = encode_program(example(), good);
+  const auto refused = [&](const char* key, const nlohmann::json& value) {
+    nlohmann::json message = good;
+    message[key] = value;
+    return !decode_program(message, bytes);
+  };
+  BOOST_TEST(refused("arguments", 0));
+  BOOST_TEST(refused("arguments", 6));
+  BOOST_TEST(refused("arguments", "3"));
+  BOOST_TEST(refused("umask", 01000));
+  BOOST_TEST(refused("limits", {1, 2}));
+  BOOST_TEST(refused("limits", {1000, 2, 3}));
+  BOOST_TEST(!decode_program(good, bytes.substr(0, bytes.size() - 1)));
+  BOOST_TEST(!decode_program(good, bytes.substr(1))); // the directory is relative
+  BOOST_TEST(!decode_program(good, bytes + std::string(max_program_bytes, 'x') + '\0'));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc

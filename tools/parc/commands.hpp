@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The commands of parc, each given its options checked. All return an exit status, and have said why when it
+// is not 0.
+#pragma once
+
+#include "system/placement.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parc::tools {
+
+inline constexpr int status_failure = 1;
+inline constexpr int status_usage = 2;
+inline constexpr int status_run_failed = 125; // parc run itself, usage too
+
+struct RunOptions {
+  std::optional<std::uint32_t> ranks;
+  std::string hosts;
+  std::optional<std::uint32_t> ranks_per_host;
+  std::string directory;
+  std::vector<std::string> environment; // NAME or NAME=VALUE
+  std::optional<double> timeout_s;
+  bool tag_output = false;
+  std::string runtime_dir;
+  std::vector<std::string> command;
+};
+[[nodiscard]] int run(const RunOptions& options);
+
+struct StatusOptions {
+  bool json = false;
+  std::string runtime_dir;
+};
+[[nodiscard]] int status(const StatusOptions& options);
+
+[[nodiscard]] int clean(const std::string& runtime_dir);
+
+} // namespace parc::tools

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A tool's end of the conversation with the kernel of its host: blocking to send, and to be polled for what
+// comes.
+#pragma once
+
+#include "system/error.hpp"
+#include "system/fd.hpp"
+#include "system/frames.hpp"
+
+#include <optional>
+#include <string>
+
+namespace parc::tools {
+
+class KernelConnection {
+public:
+  // To the kernel on this runtime directory; where none runs, one is started.
+  [[nodiscard]] static Result<KernelConnection> open(const std::string& runtime_dir);
+
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] Result<void> send(const nlohmann::json& message, std::string_view bytes = {});
+
+  // Takes what has come; an error when the kernel has gone.
+  [[nodiscard]] Result<void> receive();
+  [[nodiscard]] Result<std::optional<Frame>> next() { return frames_.next(); }
+
+private:
+  explicit KernelConnection(Fd socket) : socket_(std::move(socket)) {}
+  Fd socket_;
+  FrameReader frames_;
+};
+
+} // namespace parc::tools

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command line of parc. Invariant: the words of a program to run are taken off before the parser sees the
+// rest, so none of them is ever mistaken for an option of ours, nor an option of ours for a program.
+#include "protocol/wire.hpp"
+#include "shm/layout.hpp"
+#include "system/nearest.hpp"
+#include "tools/parc/commands.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+namespace parc::tools {
+namespace {
+
+constexpr int c_interface_version = 0; // libparc.so.0
+
+std::string version() {
+  return fmt::format("parc {}\nC interface {}\nsegment {}\nwire {}\n", PARC_VERSION, c_interface_version,
+                     shm::layout_version, protocol::wire_version);
+}
+
+// Options of mpirun's that have one hyphen and several letters.
+std::string with_two_hyphens(const std::string& word) {
+  for (const std::string_view name : {"-np", "-ppn"})
+    if (word == name || word.starts_with(std::string(name) + "=")) return "-" + word;
+  return word;
+}
+
+class CommandLine {
+public:
+  CommandLine() {
+    app_.require_subcommand(0, 1);
+    app_.set_version_flag("--version", version());
+    run_->footer("The program and its arguments follow the options: parc run -n 4 ./solver --fast input");
+    run_->add_option("-n,--np", run_options_.ranks, "Number of ranks")->check(CLI::Range(1u, max_ranks));
+    run_->add_option("-H,--host,--hosts", run_options_.hosts,
+                     "Where they run: host:slots, separated by commas; default: this host");
+    run_->add_option("--ppn", run_options_.ranks_per_host, "Ranks a host, in place of slots (also -ppn)")
+        ->check(CLI::Range(1u, max_ranks));
+    run_->add_option("--wdir", run_options_.directory, "Directory that the ranks start in, on every host");
+    run_->add_option("-x,--env", run_options_.environment,
+                     "Give this variable to the ranks: NAME, or NAME=VALUE; may be repeated")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    run_->add_option("--timeout", run_options_.timeout_s,
+                     "End the job after this many seconds, with status 124")
+        ->check(CLI::PositiveNumber);
+    run_->add_flag("--tag-output", run_options_.tag_output, "Put [RANK] before every line of output");
+    run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
+    status_->add_flag("--json", status_options_.json, "Print JSON");
+    status_->add_option("--runtime-dir", status_options_.runtime_dir,
+                        "Where the kernel of this host is found");
+    clean_->add_option("--runtime-dir", clean_dir_, "The runtime directory to clean");
+  }
+
+  int main(std::vector<std::string> words) {
+    const bool runs = !words.empty() && words.front() == "run";
+    if (runs) {
+      if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
+    } else if (!words.empty() && !words.front().starts_with('-')) {
+      constexpr std::array<std::string_view, 3> commands{"run", "status", "clean"};
+      if (std::ranges::find(commands, words.front()) == commands.end())
+        return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
+                    status_usage);
+    }
+    try {
+      std::ranges::reverse(words); // as the parser takes them
+      app_.parse(std::move(words));
+    } catch (const CLI::Success& answer) { // --help, --version
+      return app_.exit(answer);
+    } catch (const CLI::ParseError& problem) {
+      return fail(problem.what(), runs ? status_run_failed : status_usage);
+    }
+    if (run_->parsed()) {
+      if (run_options_.command.empty())
+        return fail("parc run needs a program to run: parc run -n 4 ./solver", status_run_failed);
+      return run(run_options_);
+    }
+    if (status_->parsed()) return status(status_options_);
+    if (clean_->parsed()) return clean(clean_dir_);
+    std::cerr << app_.help();
+    return status_usage;
+  }
+
+private:
+  static int fail(const std::string& text, int status) {
+    std::cerr << "parc: " << text << '\n';
+    return status;
+  }
+
+  // Takes the program and its arguments off the words: everything after "--", or from the first word on that
+  // is neither an option nor an option's value. Returns what is wrong.
+  std::string take_command(std::vector<std::string>& words) {
+    auto word = words.begin() + 1;
+    while (word != words.end() && word->size() > 1 && word->front() == '-') {
+      if (*word == "--") {
+        word = words.erase(word);
+        break;
+      }
+      *word = with_two_hyphens(*word);
+      const CLI::Option* option = find_option(*word);
+      if (option == nullptr) return unknown(*word);
+      const bool holds_value =
+          word->starts_with("--") ? word->find('=') != std::string::npos : word->size() > 2;
+      const bool wants_value = option->get_items_expected_max() > 0 && !holds_value;
+      ++word;
+      if (wants_value && word != words.end()) ++word;
+    }
+    run_options_.command.assign(word, words.end());
+    words.erase(word, words.end());
+    return {};
+  }
+
+  const CLI::Option* find_option(const std::string& word) const {
+    const bool is_long = word.starts_with("--");
+    return run_->get_option_no_throw(is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
+  }
+
+  std::string unknown(const std::string& word) const {
+    std::vector<std::string> names{"-np", "-ppn"};
+    for (const CLI::Option* option : run_->get_options()) {
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+      for (const auto& name : option->get_snames()) names.push_back("-" + name);
+    }
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    return fmt::format("parc run has no option {}{}", word,
+                       did_you_mean(word.substr(0, word.find('=')), candidates));
+  }
+
+  CLI::App app_{"Run parallel programs over parc, and look at its kernels", "parc"};
+  CLI::App* run_ = app_.add_subcommand("run", "Start a program on the hosts of a job");
+  CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
+  CLI::App* clean_ = app_.add_subcommand("clean", "Remove what killed kernels and programs left");
+  RunOptions run_options_;
+  StatusOptions status_options_;
+  std::string clean_dir_;
+};
+
+} // namespace
+} // namespace parc::tools
+
+int main(int argc, char** argv) {
+  return parc::tools::CommandLine().main({argv + 1, argv + argc});
+}

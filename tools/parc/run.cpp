@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc run: says to the kernel of this host what is to run, and then is the terminal of the job: its output,
+// its signals, its exit status.
+#include "system/frames.hpp"
+#include "system/program.hpp"
+#include "tools/parc/commands.hpp"
+#include "tools/parc/kernel_connection.hpp"
+#include "tools/parc/output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+namespace parc::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto wait_for_line_end = std::chrono::milliseconds(20);
+
+int fail(const Error& error) {
+  std::cerr << "parc: " << error.text << '\n';
+  return status_run_failed;
+}
+
+// ---- What is to run
+
+constexpr std::array<std::string_view, 10> passed_names{"PATH", "HOME",    "LANG",  "LD_LIBRARY_PATH", "TERM",
+                                                        "USER", "LOGNAME", "SHELL", "TMPDIR",          "TZ"};
+constexpr std::array<std::string_view, 3> passed_prefixes{"LC_", "OMP_", "PARC_"};
+// Every rank has its own; those of a rank that calls parc run are not handed down.
+constexpr std::array<std::string_view, 8> own_names{"PARC_RANK",        "PARC_SIZE",  "PARC_LOCAL_RANK",
+                                                    "PARC_JOB",         "PARC_PIPES", "PARC_HOSTS",
+                                                    "PARC_RUNTIME_DIR", "PARC_KERNEL"};
+
+bool is_passed(std::string_view name) {
+  if (std::ranges::find(own_names, name) != own_names.end()) return false;
+  return std::ranges::find(passed_names, name) != passed_names.end() ||
+         std::ranges::any_of(passed_prefixes,
+                             [name](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+Result<std::vector<std::string>> environment(const std::vector<std::string>& asked) {
+  std::vector<std::string> variables;
+  for (std::string word : asked) {
+    if (word.find('=') == word.npos) {
+      const char* value = std::getenv(word.c_str());
+      if (value == nullptr)
+        return error(EINVAL, "--env {}: that variable is not set here; write {}=VALUE", word, word);
+      word += fmt::format("={}", value);
+    }
+    if (word.starts_with('=')) return error(EINVAL, "--env {} names no variable; write NAME=VALUE", word);
+    variables.push_back(std::move(word));
+  }
+  const auto is_asked = [&variables](std::string_view name) {
+    return std::ranges::any_of(variables, [name](std::string_view variable) {
+      return variable.substr(0, variable.find('=')) == name;
+    });
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const auto name = variable.substr(0, variable.find('='));
+    if (is_passed(name) && !is_asked(name)) variables.emplace_back(variable);
+  }
+  return variables;
+}
+
+std::vector<Program::Limit> own_limits() {
+  std::vector<Program::Limit> limits;
+  for (std::uint32_t resource = 0; resource < RLIM_NLIMITS; ++resource) {
+    rlimit limit{};
+    if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) == 0)
+      limits.push_back({resource, limit.rlim_cur, limit.rlim_max});
+  }
+  return limits;
+}
+
+Result<Program> describe_program(const RunOptions& options) {
+  Program program;
+  program.arguments = options.command;
+  if (program.arguments[0].empty()) return error(EINVAL, "the name of the program to run is empty");
+  PARC_TRY(variables, environment(options.environment));
+  program.environment = std::move(variables);
+  std::error_code failure;
+  program.directory = std::filesystem::absolute(options.directory.empty() ? "." : options.directory, failure)
+                          .lexically_normal()
+                          .string();
+  if (failure)
+    return error(failure.value(), "cannot tell the working directory: {}; use --wdir", failure.message());
+  while (program.directory.size() > 1 && program.directory.back() == '/') program.directory.pop_back();
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  program.umask = mask;
+  program.limits = own_limits();
+  return program;
+}
+
+// ---- Where
+
+Result<nlohmann::json> describe_places(const RunOptions& options) {
+  std::vector<HostSlots> hosts{{"", options.ranks.value_or(1)}}; // the kernel's own host
+  if (!options.hosts.empty()) {
+    PARC_TRY(named, parse_hosts(options.hosts));
+    hosts = std::move(named);
+  }
+  std::uint64_t slots = 0;
+  for (HostSlots& host : hosts) {
+    if (options.ranks_per_host) host.slots = *options.ranks_per_host;
+    slots += host.slots;
+  }
+  const std::uint64_t size = options.ranks ? *options.ranks : slots;
+  if (size > max_ranks) return error(EINVAL, "a job has at most {} ranks, not {}", max_ranks, size);
+
+  nlohmann::json request{{"kind", "run"}};
+  auto& names = request["hosts"] = nlohmann::json::array();
+  for (const HostSlots& host : hosts) names.push_back(host.name);
+  auto& runs = request["runs"] = nlohmann::json::array();
+  for (const Run& run : place_ranks(hosts, static_cast<std::uint32_t>(size))) {
+    runs.push_back(run.host);
+    runs.push_back(run.ranks);
+  }
+  return request;
+}
+
+// ---- Signals, as a descriptor
+
+// Those that end a program and can be told to the ranks; one that whoever started us ignores stays ignored.
+Result<Fd> catch_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaddset(&signals, number);
+  }
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  Fd caught(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!caught) return system_error("cannot watch for signals");
+  return caught;
+}
+
+// ---- The terminal of the job
+
+class Terminal {
+public:
+  Terminal(KernelConnection& kernel, const RunOptions& options, Fd signals)
+      : kernel_(kernel), output_(options.tag_output), signals_(std::move(signals)) {
+    if (options.timeout_s)
+      deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                     std::chrono::duration<double>(std::min(*options.timeout_s, 1e9)));
+  }
+
+  Result<int> serve() {
+    while (!status_ || output_.pending()) {
+      std::array<pollfd, 3> events{pollfd{signals_.get(), POLLIN, 0}, pollfd{-1, POLLOUT, 0},
+                                   pollfd{kernel_.fd(), POLLIN, 0}};
+      if (output_.pending()) {
+        events[1].fd = output_.fd();
+        events[2].fd = -1; // no more until that is out
+      }
+      if (status_) events[2].fd = -1;
+      const int ready = poll(events.data(), events.size(), patience());
+      if (ready < 0 && errno != EINTR) return system_error("cannot wait for output");
+      if (ready == 0 && !output_.pending()) output_.let_go();
+      if (deadline_ && Clock::now() >= *deadline_) {
+        PARC_TRY(tell_timeout());
+      }
+      if (events[0].revents != 0) {
+        PARC_TRY(tell_signal());
+      }
+      if (events[1].revents != 0) output_.write_some();
+      if (events[2].revents != 0) {
+        PARC_TRY(listen());
+      }
+    }
+    if (!text_.empty()) std::cerr << "parc: " << text_ << '\n';
+    return *status_;
+  }
+
+private:
+  // Milliseconds until something is due without anything happening; -1: never.
+  [[nodiscard]] int patience() const {
+    std::optional<Clock::duration> due;
+    if (deadline_) due = std::max(*deadline_ - Clock::now(), Clock::duration::zero());
+    if (output_.holds_beginnings() && !output_.pending())
+      due = std::min<Clock::duration>(due.value_or(wait_for_line_end), wait_for_line_end);
+    if (!due) return -1;
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(*due).count();
+    return static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000));
+  }
+
+  Result<void> tell_timeout() {
+    deadline_.reset();
+    return kernel_.send({{"kind", "timeout"}});
+  }
+
+  // The first travels to the ranks, a second one ends them at once, and who sends a third wants no answer.
+  Result<void> tell_signal() {
+    signalfd_siginfo signal{};
+    if (read(signals_.get(), &signal, sizeof signal) != sizeof signal) return success();
+    if (++signals_seen_ > 2) std::_Exit(128 + static_cast<int>(signal.ssi_signo));
+    return kernel_.send({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", signal.ssi_signo}});
+  }
+
+  Result<void> listen() {
+    PARC_TRY(kernel_.receive());
+    for (;;) {
+      PARC_TRY(frame, kernel_.next());
+      if (!frame) return success();
+      hear(*frame);
+    }
+  }
+
+  void hear(const Frame& frame) {
+    const std::string kind = text_in(frame.message, "kind");
+    if (kind == "output") {
+      const int fd = number_in(frame.message, "stream", 2).value_or(1) == 2 ? STDERR_FILENO : STDOUT_FILENO;
+      output_.add(number_in(frame.message, "rank", max_ranks).value_or(0), fd, frame.bytes);
+    } else if (kind == "done") {
+      status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_run_failed));
+      text_ = text_in(frame.message, "text");
+      output_.finish();
+    }
+  }
+
+  KernelConnection& kernel_;
+  Output output_;
+  Fd signals_;
+  std::optional<Clock::time_point> deadline_;
+  int signals_seen_ = 0;
+  std::optional<int> status_;
+  std::string text_;
+};
+
+Result<int> run_job(const RunOptions& options) {
+  PARC_TRY(request, describe_places(options));
+  PARC_TRY(program, describe_program(options));
+  const std::string bytes = encode_program(program, request);
+  if (bytes.size() > max_program_bytes)
+    return error(E2BIG, "arguments and environment have {} bytes, and may have {}; give the ranks less",
+                 bytes.size(), max_program_bytes);
+  PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
+  PARC_TRY(signals, catch_signals());
+  PARC_TRY(kernel.send(request, bytes));
+  return Terminal(kernel, options, std::move(signals)).serve();
+}
+
+} // namespace
+
+int run(const RunOptions& options) {
+  auto status = run_job(options);
+  return status ? status.value() : fail(status.error());
+}
+
+} // namespace parc::tools

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc status: what a kernel's counters say. The kernel is not asked and may be dead.
+#include "system/counters.hpp"
+#include "system/runtime_dir.hpp"
+#include "tools/parc/commands.hpp"
+#include "tools/parc/table.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace parc::tools {
+namespace {
+
+constexpr int json_schema = 1;
+
+std::string bytes(std::uint64_t number) {
+  constexpr std::string_view units = "KMGTPE";
+  if (number < 1024) return fmt::format("{} B", number);
+  auto value = static_cast<double>(number);
+  std::size_t unit = 0;
+  for (value /= 1024; value >= 1024 && unit + 1 < units.size(); value /= 1024) ++unit;
+  return fmt::format("{:.1f} {}iB", value, units[unit]);
+}
+
+std::string duration(std::uint64_t seconds) {
+  if (seconds < 60) return fmt::format("{} s", seconds);
+  if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
+  if (seconds < 86400) return fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);
+  return fmt::format("{} days {} h", seconds / 86400, seconds / 3600 % 24);
+}
+
+std::uint64_t uptime(const CounterSnapshot& kernel) {
+  const auto now = static_cast<std::uint64_t>(std::time(nullptr));
+  return now - std::min(now, kernel.started_s);
+}
+
+std::string job_name(std::uint64_t id) {
+  return fmt::format("{:x}", id);
+}
+
+void print_kernel(const CounterSnapshot& kernel) {
+  if (kernel.alive)
+    fmt::print("kernel of host {}: process {}, port {}, up {}, {}, parcd {}\n", kernel.host, kernel.pid,
+               kernel.port, duration(uptime(kernel)), kernel.scheduling, kernel.program);
+  else
+    fmt::print("kernel of host {}: DEAD (was process {}, parcd {}); these are its last counters. "
+               "Start another with parcd --detach\n",
+               kernel.host, kernel.pid, kernel.program);
+}
+
+void print_links(const CounterSnapshot& kernel) {
+  if (kernel.links.empty()) return fmt::print("\nno links to other hosts\n");
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& link : kernel.links)
+    rows.push_back({link.peer, std::string(name(link.state)),
+                    fmt::format("{:.3f} ms", static_cast<double>(link.rtt_us) / 1e3), bytes(link.bytes_in),
+                    bytes(link.bytes_out), bytes(link.credit), fmt::to_string(link.unacknowledged)});
+  fmt::print("\n");
+  std::fflush(stdout);
+  print_table({{"LINK", false},
+               {"STATE", false},
+               {"RTT", true},
+               {"RECEIVED", true},
+               {"SENT", true},
+               {"CREDIT", true},
+               {"UNACKNOWLEDGED", true}},
+              rows);
+}
+
+void print_jobs(const CounterSnapshot& kernel) {
+  if (kernel.jobs.empty()) return fmt::print("\nno jobs\n");
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& job : kernel.jobs)
+    rows.push_back({job_name(job.id), fmt::to_string(job.ranks), std::string(name(job.state))});
+  fmt::print("\n");
+  std::fflush(stdout);
+  print_table({{"JOB", false}, {"RANKS HERE", true}, {"STATE", false}}, rows);
+}
+
+void print_sessions(const CounterSnapshot& kernel) {
+  if (kernel.sessions.empty()) return fmt::print("\nno programs attached\n");
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& session : kernel.sessions)
+    rows.push_back({fmt::to_string(session.pid), job_name(session.job), fmt::to_string(session.rank),
+                    fmt::to_string(session.reads), fmt::to_string(session.writes)});
+  fmt::print("\n");
+  std::fflush(stdout);
+  print_table({{"PROGRAM", true},
+               {"JOB", false},
+               {"RANK", true},
+               {"READS IN FLIGHT", true},
+               {"WRITES IN FLIGHT", true}},
+              rows);
+}
+
+void print_counters(const CounterSnapshot& kernel) {
+  std::vector<std::vector<std::string>> rows;
+  for (const CounterRow& row : counter_table) {
+    const std::uint64_t value = kernel[row.counter];
+    rows.push_back({std::string(row.label), row.unit == "B" ? bytes(value) : fmt::to_string(value),
+                    std::string(row.help)});
+  }
+  fmt::print("\n");
+  std::fflush(stdout);
+  print_table({{"COUNTER", false}, {"VALUE", true}, {"MEANING", false}}, rows);
+}
+
+nlohmann::json to_json(const CounterSnapshot& kernel) {
+  nlohmann::json json{{"schema", json_schema},
+                      {"kernel",
+                       {{"alive", kernel.alive},
+                        {"host", kernel.host},
+                        {"pid", kernel.pid},
+                        {"port", kernel.port},
+                        {"started", kernel.started_s},
+                        {"scheduling", kernel.scheduling},
+                        {"version", kernel.program}}},
+                      {"links", nlohmann::json::array()},
+                      {"jobs", nlohmann::json::array()},
+                      {"sessions", nlohmann::json::array()},
+                      {"counters", nlohmann::json::object()}};
+  for (const auto& link : kernel.links)
+    json["links"].push_back({{"host", link.peer},
+                             {"state", name(link.state)},
+                             {"rtt_us", link.rtt_us},
+                             {"bytes_in", link.bytes_in},
+                             {"bytes_out", link.bytes_out},
+                             {"credit", link.credit},
+                             {"unacknowledged", link.unacknowledged}});
+  for (const auto& job : kernel.jobs)
+    json["jobs"].push_back(
+        {{"job", job_name(job.id)}, {"ranks_here", job.ranks}, {"state", name(job.state)}});
+  for (const auto& session : kernel.sessions)
+    json["sessions"].push_back({{"pid", session.pid},
+                                {"job", job_name(session.job)},
+                                {"rank", session.rank},
+                                {"reads", session.reads},
+                                {"writes", session.writes}});
+  for (const CounterRow& row : counter_table) json["counters"][std::string(row.label)] = kernel[row.counter];
+  return json;
+}
+
+Result<CounterSnapshot> read_counters(const std::string& runtime_dir) {
+  PARC_TRY(dir, find_runtime_dir(runtime_dir));
+  PARC_TRY(reader, CounterReader::open(dir));
+  return reader.read();
+}
+
+} // namespace
+
+int status(const StatusOptions& options) {
+  const auto kernel = read_counters(options.runtime_dir);
+  if (!kernel) {
+    std::cerr << "parc: " << kernel.error().text << '\n';
+    return status_failure;
+  }
+  if (options.json) {
+    std::cout << to_json(kernel.value()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
+    return 0;
+  }
+  print_kernel(kernel.value());
+  print_links(kernel.value());
+  print_jobs(kernel.value());
+  print_sessions(kernel.value());
+  print_counters(kernel.value());
+  return 0;
+}
+
+} // namespace parc::tools

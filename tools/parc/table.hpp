@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table on stdout. Two files implement it, and the build takes one: with libsmartcols, which fits it to the
+// terminal, and without (PARC_EXTRAS=OFF).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace parc::tools {
+
+struct Column {
+  std::string title;
+  bool number = false; // to the right
+};
+
+// Rows have as many texts as there are columns.
+void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows);
+
+} // namespace parc::tools
