@@ -66,14 +66,27 @@ void* Arena::take(std::size_t bytes) {
 void Arena::free(void* block) {
   if (!block) return;
   const std::lock_guard hold(lock_);
-  const auto* address = static_cast<const std::byte*>(block);
-  for (auto& room : rooms_) {
-    if (!room.heap || address < room.segment.data() || address >= room.segment.data() + room.segment.size())
-      continue;
-    room.heap->deallocate(block);
-    --room.blocks;
-    return;
+  if (Room* const room = room_of(block)) {
+    room->heap->deallocate(block);
+    --room->blocks;
   }
+}
+
+void Arena::pin(const void* address) {
+  const std::lock_guard hold(lock_);
+  if (Room* const room = room_of(address)) ++room->blocks;
+}
+
+void Arena::unpin(const void* address) {
+  const std::lock_guard hold(lock_);
+  if (Room* const room = room_of(address)) --room->blocks;
+}
+
+Arena::Room* Arena::room_of(const void* address) {
+  for (auto& room : rooms_)
+    if (room.heap && address >= room.segment.data() && address < room.segment.data() + room.segment.size())
+      return &room;
+  return nullptr;
 }
 
 bool Arena::contains(const void* address, std::size_t bytes) const {

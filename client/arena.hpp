@@ -34,6 +34,11 @@ public:
   // nullptr is ignored.
   void free(void* block);
 
+  // Keeps the segment of an address of a block until unpin, even when the block is freed: the kernel may name
+  // it still.
+  void pin(const void* address);
+  void unpin(const void* address);
+
   // All of [address, address + bytes) may be named in requests.
   [[nodiscard]] bool contains(const void* address, std::size_t bytes) const;
 
@@ -44,12 +49,13 @@ private:
   struct Room {
     shm::Segment segment;
     Heap* heap = nullptr;
-    std::size_t blocks = 0; // given out
+    std::size_t blocks = 0; // given out, and pins
   };
   // Where a segment lies, in units of 4 KiB: its beginning above, its length in the low 24 bits. 0: nowhere.
   using Extent = std::atomic<std::uint64_t>;
 
   [[nodiscard]] static std::uint64_t extent_of(const shm::Segment& segment);
+  [[nodiscard]] Room* room_of(const void* address);
   [[nodiscard]] void* take(std::size_t bytes);
   [[nodiscard]] Result<void> grow(std::size_t bytes);
   [[nodiscard]] Result<shm::Segment> create_segment(std::size_t wanted, std::size_t least);

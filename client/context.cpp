@@ -19,7 +19,7 @@ Context::Context(Session session)
       rest_(control_.header, pipes_), errand_(control_, ring_, rest_), arena_(errand_),
       operations_(control_, arena_, room_, rest_, session_.size),
       starts_(arena_, room_, operations_, ring_, session_.size),
-      waits_(operations_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {}
+      waits_(operations_, arena_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {}
 
 const char* Context::host(int rank) const {
   if (rank < 0 || rank >= size()) return nullptr;

@@ -10,7 +10,9 @@ namespace {
 
 // No string: a signal handler may find it half changed, and must not meet an allocator.
 thread_local char detail[1024];
-thread_local const char* last = "";
+
+// A handler may touch this one first in its thread: it has its place from the thread's start.
+__attribute__((tls_model("initial-exec"))) thread_local const char* last = "";
 
 } // namespace
 

@@ -57,6 +57,10 @@ bool Waits::hand_over(parc_op id, Slot slot) {
   request.address = reinterpret_cast<std::uintptr_t>(bytes + (copied.begin - block_range.begin));
   request.length = copied.size();
   request.extra = entry.from_end ? copied.end : copied.begin;
+  // The old memory is the program's again, and it may free it; its segment is not given back before the
+  // kernel has forgotten it.
+  entry.pinned = true;
+  for (const iovec& piece : entry.pieces) arena_.pin(piece.iov_base);
   if (!ring_.push(request)) return false;
 
   const auto& handed = operations_.shared(slot).handed;

@@ -98,6 +98,13 @@ bool Operations::being_finished(parc_op id) const {
          entries_[slot].tag.load(std::memory_order_acquire) == tag_of(generation_of(id), Use::claimed);
 }
 
+bool Operations::is_live(parc_op id) const {
+  const Slot slot = slot_of(id);
+  if (slot >= shm::control_slot) return false;
+  const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+  return tag == tag_of(generation_of(id), Use::live) || tag == tag_of(generation_of(id), Use::loose);
+}
+
 std::optional<Slot> Operations::claim(parc_op id, Use* before) {
   const Slot slot = slot_of(id);
   if (id <= 0 || slot >= shm::control_slot) return {};
@@ -154,11 +161,12 @@ int Operations::result(Slot slot, parc_status& status) {
     note_peer(entry.address.peer, error);
     return error;
   }
+  status.length = 0;
+  if (error != PARC_OK && error != PARC_ETRUNCATE) return error; // no message came
   status.source = shared.source.load(std::memory_order_relaxed);
   status.tag = shared.tag.load(std::memory_order_relaxed);
   status.length = shared.total.load(std::memory_order_relaxed);
-  const bool has_bytes = error == PARC_OK || error == PARC_ETRUNCATE;
-  if (entry.block && has_bytes) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
+  if (entry.block) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
   return error;
 }
 

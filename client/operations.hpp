@@ -16,7 +16,7 @@
 // of lock_ empties them, whole. A write that is done while its id is still held is retired when the table is
 // full: its result moves to retired_, and its slot is free.
 //
-// Threads: any. all but begin, abandon, collect and live_reads are async-signal-safe.
+// Threads: any. All but begin, abandon, collect and live_reads are async-signal-safe.
 #pragma once
 
 #include "client/arena.hpp"
@@ -63,6 +63,7 @@ public:
     void* block = nullptr;
     void* list = nullptr;
     std::uint64_t held = 0;
+    bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
   };
 
   Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, int ranks);
@@ -80,6 +81,9 @@ public:
 
   // Somebody has claimed it and is not through with it.
   [[nodiscard]] bool being_finished(parc_op id) const;
+
+  // The program holds its id, and nobody finishes it.
+  [[nodiscard]] bool is_live(parc_op id) const;
 
   // Makes the caller the one who finishes it; none when it is no live operation (being finished by another,
   // retired, spent, never started).
@@ -113,7 +117,10 @@ private:
   class Stack {
   public:
     void push(std::vector<Entry>& entries, Slot slot);
-    [[nodiscard]] Slot take_all() { return top_.exchange(none, std::memory_order_acquire); }
+    [[nodiscard]] Slot take_all() {
+      if (top_.load(std::memory_order_relaxed) == none) return none;
+      return top_.exchange(none, std::memory_order_acquire);
+    }
     static constexpr Slot none = UINT32_MAX;
 
   private:

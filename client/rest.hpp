@@ -28,7 +28,11 @@ enum class Woken { done, gone, late };
 
 class Rest {
 public:
-  Rest(shm::ControlHeader& header, Pipes& pipes) : header_(header), pipes_(pipes) {}
+  // How long a thread polls before it sleeps.
+  static constexpr Clock::duration default_spin = std::chrono::microseconds(50);
+
+  Rest(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
+      : header_(header), pipes_(pipes), spin_time_(spin) {}
 
   // Rests until done() is true, the kernel has gone, or the limit has passed. done() is a look at what the
   // kernel stores in the control segment; it is called often, also under lock_, and must be short. No system
@@ -51,7 +55,7 @@ private:
     if (!may_spin()) return false;
     const Spinning counted(header_);
     auto now = Clock::now();
-    const auto end = limit ? std::min(now + spin_time, *limit) : now + spin_time;
+    const auto end = limit ? std::min(now + spin_time_, *limit) : now + spin_time_;
     while (now < end) {
       const bool core_is_free = yield(now);
       if (done()) return true;
@@ -83,10 +87,9 @@ private:
   void lead(std::uint64_t seen, Limit limit);
   Woken leave(Woken why);
 
-  static constexpr auto spin_time = std::chrono::microseconds(50);
-
   shm::ControlHeader& header_;
   Pipes& pipes_;
+  const Clock::duration spin_time_;
   std::atomic<int> quiet_waits_ = 0; // that go to sleep at once
   std::mutex lock_;
   std::condition_variable followers_; // sleep here

@@ -104,6 +104,8 @@ void Operations::retire_done() {
 
 void Operations::release(Slot slot) {
   Entry& entry = entries_[slot];
+  if (std::exchange(entry.pinned, false))
+    for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
   arena_.free(std::exchange(entry.list, nullptr));
   room_.release(std::exchange(entry.held, 0));

@@ -49,7 +49,9 @@ Result<parc_op> Starts::own_write(const parc_address& address) {
   return send(shm::RequestKind::write, {.address = address, .loose = operations_.peer_answers(address.peer)});
 }
 
+// One that has finished, or whose wait has let it go, is beyond recall.
 Result<void> Starts::cancel(parc_op id) {
+  if (!operations_.is_live(id)) return success();
   shm::Request request{};
   request.kind = shm::RequestKind::cancel;
   request.id = static_cast<std::uint64_t>(id);

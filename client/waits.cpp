@@ -15,7 +15,10 @@ constexpr auto between_looks = std::chrono::milliseconds(10);
 int explain(int code, parc_op id, const parc_status& status) {
   if (code == PARC_OK) return code;
   if (code == PARC_EINVAL)
-    return fail(error(code, "operation {} is none of this context's, or has been waited for already", id));
+    return fail(error(code,
+                      "operation {} is none of this context's, has been waited for already, or names memory "
+                      "that was freed",
+                      id));
   return fail(error(code, "the {} rank {} (tag {}) failed: {}",
                     Operations::is_write(id) ? "write to" : "read from", status.source, status.tag,
                     sentence(code)));

@@ -12,10 +12,10 @@ namespace parc::client {
 
 class Waits {
 public:
-  Waits(Operations& operations, Starts& starts, CopyRoom& room, Ring& ring, Rest& rest, Pipes& pipes,
-        unsigned copy_ns_per_kib)
-      : operations_(operations), starts_(starts), room_(room), ring_(ring), rest_(rest), pipes_(pipes),
-        copy_ns_per_kib_(copy_ns_per_kib) {}
+  Waits(Operations& operations, Arena& arena, Starts& starts, CopyRoom& room, Ring& ring, Rest& rest,
+        Pipes& pipes, unsigned copy_ns_per_kib)
+      : operations_(operations), arena_(arena), starts_(starts), room_(room), ring_(ring), rest_(rest),
+        pipes_(pipes), copy_ns_per_kib_(copy_ns_per_kib) {}
 
   // The calls of parc.h with the same names; they return what those return and leave the sentence.
   int wait(parc_op id, parc_status& status);
@@ -44,6 +44,7 @@ private:
   [[nodiscard]] Range copy_upwards(Slot slot, std::byte* block, Range due);
 
   Operations& operations_;
+  Arena& arena_;
   Starts& starts_;
   CopyRoom& room_;
   Ring& ring_;

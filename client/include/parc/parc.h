@@ -141,27 +141,30 @@ PARC_API parc_op parc_initwritev(parc_context* context, const parc_address* addr
  * operation failed (also in status->error).
  * A read has finished when its message is in the buffer. A write has finished when the buffer may be changed
  * and the message no longer needs it; where the network is slower than a copy, the wait copies what is left
- * into the context's own memory and returns (see parc_set_copy_room).
- * Errors of operations: PARC_ETRUNCATE, PARC_EPEER, PARC_ECANCELED. */
+ * into the context's own memory and returns (see parc_set_copy_room). A write that is let go like this has
+ * succeeded for its waiter; that its peer has gone is then reported by the next write to that peer.
+ * Errors of operations: PARC_ETRUNCATE, PARC_EPEER, PARC_ECANCELED. An operation that was never started
+ * (negative) returns its error again. */
 PARC_API int parc_wait(parc_context* context, parc_op operation, parc_status* status);
 
 /* 1 when it has finished (and is spent; status as parc_wait), 0 when not, negative when it failed (spent
- * too).
- * Never copies. Signal-safe with status NULL or not; an operation that needs memory of the library freed is
- * left to the next call outside a handler. */
+ * too). Never copies a write. Signal-safe, also for an operation that a thread is just waiting for (0 then);
+ * what the operation used is freed by the next call that starts one. */
 PARC_API int parc_test(parc_context* context, parc_op operation, parc_status* status);
 
-/* Blocks until all of them have finished. statuses is NULL or an array of count. Returns PARC_OK or the first
- * failure in the array's order; each operation is spent and set to PARC_OP_NULL. */
+/* Blocks until all of them have finished; copies writes only when everything else has. statuses is NULL or an
+ * array of count. Returns PARC_OK or the first failure in the array's order; each operation is spent and set
+ * to PARC_OP_NULL. */
 PARC_API int parc_waitall(parc_context* context, int count, parc_op* operations, parc_status* statuses);
 
 /* Blocks until one of them has finished: *index is its place (-1 when all were PARC_OP_NULL); it is set to
- * PARC_OP_NULL. Returns its result. */
+ * PARC_OP_NULL. Returns its result. Copies only when nothing but writes is there to wait for. */
 PARC_API int parc_waitany(parc_context* context, int count, parc_op* operations, int* index,
                           parc_status* status);
 
 /* Blocks until at least one has finished and reports all that have: *done of them, their places in indices,
- * their statuses in statuses (NULL or count long). *done is -1 when all were PARC_OP_NULL. */
+ * their statuses in statuses (each NULL or count long). *done is -1 when all were PARC_OP_NULL. Returns
+ * PARC_OK or the first failure among them. Copies as parc_waitany does. */
 PARC_API int parc_waitsome(parc_context* context, int count, parc_op* operations, int* done, int* indices,
                            parc_status* statuses);
 
@@ -177,12 +180,13 @@ PARC_API int parc_read(parc_context* context, int peer, int tag, void* buffer, s
 PARC_API int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes);
 
 /* Blocks until a message that a read with this address would match is there; status describes it. It stays
- * there. */
+ * there. Errors: PARC_EAGAIN (a probe takes a place in the table of reads), PARC_EPEER. */
 PARC_API int parc_probe(parc_context* context, const parc_address* address, parc_status* status);
 /* 1 and its status when there is one, 0 when there is none yet. Never blocks for a peer. */
 PARC_API int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status);
 
-/* Blocks until every rank of the job has called it. */
+/* Blocks until every rank of the job has called it. Errors: PARC_EAGAIN (a table of reads that is full),
+ * PARC_EPEER. */
 PARC_API int parc_barrier(parc_context* context);
 
 /* How many bytes waits for writes may hold as copies; the default is what the arena can grow to. 0: a wait

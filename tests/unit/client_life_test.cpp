@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining and leaving: kernels that are not there, speak another version or die; forks; exits.
+#include "fake_program.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace parc::test;
+
+namespace {
+
+int exit_status_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(client_life)
+
+BOOST_AUTO_TEST_CASE(without_a_kernel_there_is_a_sentence) {
+  Scratch scratch;
+  Environment environment;
+  environment.unset("PARC_PIPES");
+  environment.set("PARC_RUNTIME_DIR", scratch.path());
+  // In a child, as a process that has been a rank may not join by the socket.
+  const pid_t child = fork();
+  if (child == 0) {
+    environment.set("PARC_PIPES", "7");
+    parc_context* p = nullptr;
+    if (parc_open(&p) != PARC_EINVAL || getenv("PARC_PIPES")) _exit(1);
+    environment.unset("PARC_PIPES");
+    const int code = parc_open(&p);
+    const bool told = std::string(parc_error_detail()).find(scratch.path()) != std::string::npos;
+    _exit(code == PARC_ENOKERNEL || code == PARC_EINVAL ? (told || code == PARC_EINVAL ? 0 : 2) : 3);
+  }
+  BOOST_TEST(exit_status_of(child) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(another_version_is_refused_by_name) {
+  FakeKernel kernel(1, 9);
+  parc_context* p = nullptr;
+  BOOST_TEST(parc_open(&p) == PARC_EVERSION);
+  BOOST_TEST(std::string(parc_error_detail()).find("upgrade libparc") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_pipes_are_not_for_children) {
+  FakeProgram program;
+  BOOST_TEST(getenv("PARC_PIPES") == static_cast<char*>(nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(closing_tells_the_kernel_and_cancels_reads) {
+  FakeProgram program;
+  char byte = 0;
+  BOOST_TEST(parc_initread(program.p, 0, 1, &byte, 1) > 0);
+  BOOST_TEST(parc_close(program.p) == PARC_OK);
+  program.p = nullptr;
+  BOOST_TEST(program.kernel.left());
+  program.kernel.await([&] { return program.kernel.reads_posted() == 0; });
+}
+
+// Whatever it waits for, asleep or not, a program learns of its kernel's death.
+BOOST_AUTO_TEST_CASE(the_kernels_death_ends_every_call) {
+  FakeProgram program;
+  char byte = 0;
+  constexpr int threads = 4;
+  std::vector<int> codes(threads, 0);
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < threads; ++i)
+    waiters.emplace_back(
+        [&, i] { codes[static_cast<std::size_t>(i)] = parc_read(program.p, 0, i, &byte, 1, nullptr); });
+  const parc_op tested = parc_initread(program.p, 0, 99, &byte, 1);
+  program.kernel.await([&] { return program.kernel.reads_posted() == threads + 1; });
+  program.kernel.die();
+  for (auto& waiter : waiters) waiter.join();
+  for (const int code : codes) BOOST_TEST(code == PARC_EKERNEL);
+  int code = 0;
+  while ((code = parc_test(program.p, tested, nullptr)) == 0) sched_yield();
+  BOOST_TEST(code == PARC_EKERNEL);
+  BOOST_TEST(parc_initread(program.p, 0, 0, &byte, 1) == PARC_EKERNEL);
+  BOOST_TEST(parc_write(program.p, 0, 0, &byte, 1) == PARC_EKERNEL);
+  BOOST_TEST(parc_barrier(program.p) == PARC_OK); // alone, there is nobody to wait for
+  BOOST_TEST(parc_alloc(program.p, 100u << 20) == static_cast<void*>(nullptr));
+  const parc_address any{PARC_ANY_SOURCE, PARC_ANY_TAG, 0};
+  BOOST_TEST(parc_iprobe(program.p, &any, nullptr) == PARC_EKERNEL);
+}
+
+// The kernel dies with its doorbell wanted: the write to the pipe must not raise a signal.
+BOOST_AUTO_TEST_CASE(a_dead_kernels_pipe_raises_no_signal) {
+  FakeProgram program;
+  program.kernel.die();
+  program.kernel.control().header.kernel_asleep.store(1);
+  char byte = 0;
+  (void)parc_initread(program.p, 0, 0, &byte, 1);
+  BOOST_TEST(parc_initread(program.p, 0, 0, &byte, 1) == PARC_EKERNEL);
+}
+
+// More requests than the ring holds, and nobody to take them.
+BOOST_AUTO_TEST_CASE(a_full_ring_of_a_dead_kernel_ends) {
+  FakeProgram program;
+  program.kernel.die();
+  program.kernel.control().header.kernel_asleep.store(0);
+  parc_op last = 1;
+  for (int i = 0; i < 3000 && last > 0; ++i) last = parc_initwrite(program.p, 0, 0, nullptr, 0);
+  BOOST_TEST(last == PARC_EKERNEL);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_is_refused) {
+  FakeProgram program;
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte = 0;
+    parc_context* p = nullptr;
+    const bool refused = parc_initread(program.p, 0, 0, &byte, 1) == PARC_EFORK &&
+                         parc_close(program.p) == PARC_EFORK && parc_open(&p) == PARC_EFORK &&
+                         parc_alloc(program.p, 8) == nullptr && parc_clock() > 0;
+    _exit(refused ? 0 : 1);
+  }
+  BOOST_TEST(exit_status_of(child) == 0);
+  BOOST_TEST(parc_write(program.p, 0, 0, "x", 1) == PARC_OK); // the parent is as before
+}
+
+// A process of its own, which exits with a context open.
+BOOST_AUTO_TEST_CASE(exit_leaves_as_close_does) {
+  FakeKernel kernel;
+  const pid_t child = fork();
+  if (child == 0) {
+    parc_context* p = nullptr;
+    if (parc_open(&p) != PARC_OK) _exit(2);
+    std::exit(3);
+  }
+  BOOST_TEST(exit_status_of(child) == 3);
+  BOOST_TEST(kernel.left());
+}
+
+BOOST_AUTO_TEST_CASE(abort_asks_the_kernel_and_does_not_return) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto* const kernel = new FakeKernel;
+    parc_context* p = nullptr;
+    if (parc_open(&p) != PARC_OK) _exit(2);
+    std::thread([kernel] {
+      kernel->await([kernel] { return kernel->abort_status_now() == 42; });
+      kernel->die();
+    }).detach();
+    parc_abort(p, 42);
+  }
+  BOOST_TEST(exit_status_of(child) == 42);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

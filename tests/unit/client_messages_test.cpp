@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages through libparc: where their bytes lie, what the calls report.
+#include "fake_program.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+using namespace parc::test;
+
+BOOST_AUTO_TEST_SUITE(client_messages)
+
+BOOST_AUTO_TEST_CASE(a_context_knows_its_place) {
+  FakeProgram program(3);
+  BOOST_TEST(parc_rank(program.p) == 0);
+  BOOST_TEST(parc_size(program.p) == 3);
+  BOOST_TEST(parc_host(program.p, 2) == std::string("testhost"));
+  BOOST_TEST(parc_host(program.p, 3) == static_cast<const char*>(nullptr));
+  parc_context* second = nullptr;
+  BOOST_TEST(parc_open(&second) == PARC_EINVAL);
+}
+
+BOOST_AUTO_TEST_CASE(host_names_come_from_the_job) {
+  Environment environment;
+  environment.set("PARC_HOSTS", "a:2,b:1");
+  FakeProgram program(3);
+  BOOST_TEST(parc_host(program.p, 1) == std::string("a"));
+  BOOST_TEST(parc_host(program.p, 2) == std::string("b"));
+}
+
+// Direct and bounced, on either side, short and long.
+BOOST_DATA_TEST_CASE(a_message_arrives,
+                     boost::unit_test::data::make({0, 1, 200, 1024, 5000, 300'000}) * //
+                         boost::unit_test::data::make({false, true}) *
+                         boost::unit_test::data::make({false, true}),
+                     bytes, direct_write, direct_read) {
+  FakeProgram program;
+  const auto length = static_cast<std::size_t>(bytes);
+  const std::string text = pattern(length);
+  std::string from_heap = text, to_heap(length, 'x');
+  char* const from = direct_write ? program.alloc(length) : from_heap.data();
+  char* const to = direct_read ? program.alloc(length) : to_heap.data();
+  std::copy(text.begin(), text.end(), from);
+
+  const parc_op read = parc_initread(program.p, 0, 7, to, length);
+  const parc_op write = parc_initwrite(program.p, 0, 7, from, length);
+  BOOST_TEST(write > 0);
+  BOOST_TEST(parc_wait(program.p, write, nullptr) == PARC_OK);
+  parc_status status;
+  BOOST_TEST(parc_wait(program.p, read, &status) == PARC_OK);
+  BOOST_TEST(status.source == 0);
+  BOOST_TEST(status.tag == 7);
+  BOOST_TEST(status.length == length);
+  BOOST_TEST((std::string(to, length) == text));
+}
+
+BOOST_AUTO_TEST_CASE(a_short_message_leaves_the_rest_of_the_buffer_alone) {
+  FakeProgram program;
+  std::string buffer(100, 'x');
+  const parc_op read = parc_initread(program.p, PARC_ANY_SOURCE, PARC_ANY_TAG, buffer.data(), buffer.size());
+  program.kernel.send({.source = 0, .tag = 3, .bytes = "hello"});
+  parc_status status;
+  BOOST_TEST(parc_wait(program.p, read, &status) == PARC_OK);
+  BOOST_TEST(status.tag == 3);
+  BOOST_TEST(status.length == 5u);
+  BOOST_TEST(buffer == "hello" + std::string(95, 'x'));
+}
+
+BOOST_AUTO_TEST_CASE(a_long_message_is_truncated_and_reported_whole) {
+  FakeProgram program;
+  program.kernel.send({.source = 0, .tag = 3, .bytes = "hello, world"});
+  char buffer[6] = "     ";
+  parc_status status;
+  BOOST_TEST(parc_read(program.p, 0, 3, buffer, 5, &status) == PARC_ETRUNCATE);
+  BOOST_TEST(status.error == PARC_ETRUNCATE);
+  BOOST_TEST(status.length == 12u);
+  BOOST_TEST(buffer == std::string("hello"));
+  BOOST_TEST(std::string(parc_error_detail()).find("longer than the read") != std::string::npos);
+}
+
+// A list of pieces, all in the arena or some of them not, with empty ones in between.
+BOOST_DATA_TEST_CASE(lists_of_pieces_are_one_message,
+                     boost::unit_test::data::make({false, true}) *
+                         boost::unit_test::data::make({0u, PARC_FROM_END}),
+                     direct, flags) {
+  FakeProgram program;
+  const std::string text = pattern(9000);
+  std::string heap(9000, 'x');
+  char* const from = program.alloc(9000);
+  char* const to = program.alloc(9000);
+  std::copy(text.begin(), text.end(), from);
+  const iovec pieces_out[] = {{from, 10}, {nullptr, 0}, {from + 10, 4990}, {from + 5000, 4000}};
+  const iovec pieces_in[] = {{to, 6000}, {direct ? to + 6000 : heap.data(), 3000}, {to, 0}};
+  const parc_address address{0, 1, 5};
+  const parc_op read = parc_initreadv(program.p, &address, pieces_in, 3, flags);
+  const parc_op write = parc_initwritev(program.p, &address, pieces_out, 4, flags);
+  BOOST_TEST(parc_wait(program.p, write, nullptr) == PARC_OK);
+  parc_status status;
+  BOOST_TEST(parc_wait(program.p, read, &status) == PARC_OK);
+  BOOST_TEST(status.context == 5u);
+  const std::string got = std::string(to, 6000) + std::string(direct ? to + 6000 : heap.data(), 3000);
+  BOOST_TEST((got == text));
+}
+
+BOOST_AUTO_TEST_CASE(blocking_calls_and_probes) {
+  FakeProgram program;
+  const parc_address any{PARC_ANY_SOURCE, PARC_ANY_TAG, 0};
+  parc_status status;
+  BOOST_TEST(parc_iprobe(program.p, &any, &status) == 0);
+  BOOST_TEST(parc_write(program.p, 0, 9, "abc", 3) == PARC_OK);
+  BOOST_TEST(parc_probe(program.p, &any, &status) == PARC_OK);
+  BOOST_TEST(status.tag == 9);
+  BOOST_TEST(status.length == 3u);
+  BOOST_TEST(parc_iprobe(program.p, &any, &status) == 1);
+  char buffer[4] = {};
+  BOOST_TEST(parc_read(program.p, 0, 9, buffer, 3, &status) == PARC_OK);
+  BOOST_TEST(buffer == std::string("abc"));
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_read_ends) {
+  FakeProgram program;
+  std::string buffer(50, 'x');
+  const parc_op read = parc_initread(program.p, 0, 1, buffer.data(), buffer.size());
+  BOOST_TEST(parc_test(program.p, read, nullptr) == 0);
+  BOOST_TEST(parc_cancel(program.p, read) == PARC_OK);
+  BOOST_TEST(parc_wait(program.p, read, nullptr) == PARC_ECANCELED);
+  BOOST_TEST(buffer == std::string(50, 'x'));
+}
+
+BOOST_AUTO_TEST_CASE(bad_arguments_are_refused_with_a_sentence) {
+  FakeProgram program(2);
+  char buffer[8] = {};
+  BOOST_TEST(parc_initread(program.p, 2, 0, buffer, 8) == PARC_EINVAL);
+  BOOST_TEST(parc_error_detail() == std::string("there is no rank 2 in this job of 2"));
+  BOOST_TEST(parc_initwrite(program.p, PARC_ANY_SOURCE, 0, buffer, 8) == PARC_EINVAL);
+  BOOST_TEST(parc_initwrite(program.p, 1, PARC_ANY_TAG, buffer, 8) == PARC_EINVAL);
+  BOOST_TEST(parc_initread(program.p, 0, 0, nullptr, 8) == PARC_EINVAL);
+  BOOST_TEST(parc_initread(program.p, 0, 0, buffer, std::size_t{9} << 30) == PARC_EINVAL);
+  const parc_address reserved{0, 0, PARC_CONTEXT_RESERVED};
+  const iovec piece{buffer, 8};
+  BOOST_TEST(parc_initreadv(program.p, &reserved, &piece, 1, 0) == PARC_EINVAL);
+  const parc_address address{0, 0, 0};
+  BOOST_TEST(parc_initreadv(program.p, &address, &piece, 1, 8) == PARC_EINVAL);
+  const std::vector<iovec> too_many(1025, piece);
+  BOOST_TEST(parc_initreadv(program.p, &address, too_many.data(), 1025, 0) == PARC_EINVAL);
+  BOOST_TEST(parc_initread(nullptr, 0, 0, buffer, 8) == PARC_EINVAL);
+  BOOST_TEST(program.kernel.requests() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_operation_is_spent_once) {
+  FakeProgram program;
+  char byte = 'a';
+  const parc_op write = parc_initwrite(program.p, 0, 0, &byte, 1);
+  BOOST_TEST(parc_wait(program.p, write, nullptr) == PARC_OK);
+  BOOST_TEST(parc_wait(program.p, write, nullptr) == PARC_EINVAL);
+  BOOST_TEST(parc_test(program.p, write, nullptr) == PARC_EINVAL);
+  BOOST_TEST(parc_wait(program.p, PARC_OP_NULL, nullptr) == PARC_OK);
+  BOOST_TEST(parc_wait(program.p, PARC_EAGAIN, nullptr) == PARC_EAGAIN);
+  BOOST_TEST(parc_wait(program.p, parc_op{1} << 40 | 4000, nullptr) == PARC_EINVAL);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_table_of_reads_says_so_and_recovers) {
+  FakeProgram program;
+  char byte = 0;
+  std::vector<parc_op> reads(1024);
+  for (auto& read : reads) read = parc_initread(program.p, 0, 1, &byte, 1);
+  BOOST_TEST(*std::min_element(reads.begin(), reads.end()) > 0);
+  BOOST_TEST(parc_initread(program.p, 0, 1, &byte, 1) == PARC_EAGAIN);
+  for (const auto read : reads) parc_cancel(program.p, read);
+  for (const auto read : reads) BOOST_TEST(parc_wait(program.p, read, nullptr) == PARC_ECANCELED);
+  const parc_op again = parc_initread(program.p, 0, 2, &byte, 1);
+  BOOST_TEST(parc_write(program.p, 0, 2, "z", 1) == PARC_OK);
+  BOOST_TEST(parc_wait(program.p, again, nullptr) == PARC_OK);
+  BOOST_TEST(byte == 'z');
+}
+
+BOOST_AUTO_TEST_CASE(more_writes_than_the_table_holds_are_all_reported) {
+  FakeProgram program(2);
+  char* const from = program.alloc(2000);
+  std::vector<parc_op> writes(3000);
+  for (auto& write : writes) write = parc_initwrite(program.p, 1, 1, from, 2000);
+  BOOST_TEST(*std::min_element(writes.begin(), writes.end()) > 0);
+  std::vector<parc_status> statuses(writes.size());
+  BOOST_TEST(parc_waitall(program.p, 3000, writes.data(), statuses.data()) == PARC_OK);
+  for (const auto& status : statuses) BOOST_TEST((status.length == 2000 && status.source == 1));
+  BOOST_TEST(program.kernel.sent().size() == 3000u);
+}
+
+BOOST_AUTO_TEST_CASE(waits_for_several) {
+  FakeProgram program;
+  std::string a(10, 'x'), b(10, 'x');
+  parc_op ops[] = {parc_initread(program.p, 0, 1, a.data(), 10), PARC_OP_NULL,
+                   parc_initread(program.p, 0, 2, b.data(), 10)};
+  program.kernel.send({.source = 0, .tag = 2, .bytes = "two"});
+  int index = 0;
+  parc_status status;
+  BOOST_TEST(parc_waitany(program.p, 3, ops, &index, &status) == PARC_OK);
+  BOOST_TEST(index == 2);
+  BOOST_TEST(status.length == 3u);
+  BOOST_TEST(ops[2] == PARC_OP_NULL);
+  program.kernel.send({.source = 0, .tag = 1, .bytes = "one"});
+  int done = 0, indices[3] = {};
+  parc_status statuses[3];
+  BOOST_TEST(parc_waitsome(program.p, 3, ops, &done, indices, statuses) == PARC_OK);
+  BOOST_TEST(done == 1);
+  BOOST_TEST(indices[0] == 0);
+  BOOST_TEST(parc_waitsome(program.p, 3, ops, &done, indices, statuses) == PARC_OK);
+  BOOST_TEST(done == -1);
+  BOOST_TEST(parc_waitany(program.p, 3, ops, &index, nullptr) == PARC_OK);
+  BOOST_TEST(index == -1);
+  BOOST_TEST(a.substr(0, 3) == "one");
+  BOOST_TEST(b.substr(0, 3) == "two");
+}
+
+// Six ranks of which five are the test: rank 0 hears from rank -2^k and tells rank +2^k.
+BOOST_AUTO_TEST_CASE(a_barrier_waits_for_everybody) {
+  FakeProgram program(6);
+  std::atomic<bool> through = false;
+  std::thread rank([&] {
+    BOOST_TEST(parc_barrier(program.p) == PARC_OK);
+    through = true;
+  });
+  for (const int below : {5, 4, 2}) {
+    BOOST_TEST(!through);
+    program.kernel.send({.source = below, .tag = 0, .context = PARC_CONTEXT_RESERVED, .bytes = ""});
+  }
+  rank.join();
+  std::vector<int> told;
+  for (const auto& message : program.kernel.sent()) told.push_back(message.source);
+  BOOST_TEST(told == (std::vector<int>{1, 2, 4}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When a wait for a write may return, what it copies, and what the peer gets although the program goes on
+// changing its memory.
+#include "fake_program.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <thread>
+
+using namespace parc::test;
+using parc::shm::slot_of;
+
+namespace {
+
+constexpr std::size_t length = 200'000;
+
+struct HeldWrite {
+  explicit HeldWrite(unsigned flags = 0, std::uint64_t pace = 0) : program(2), text(pattern(length)) {
+    buffer = program.alloc(length);
+    std::copy(text.begin(), text.end(), buffer);
+    program.kernel.set_pace(pace);
+    const parc_address address{1, 4, 0};
+    const iovec pieces[] = {{buffer, length / 3}, {buffer + length / 3, length - length / 3}};
+    write = parc_initwritev(program.p, &address, pieces, 2, flags);
+    BOOST_REQUIRE(write > 0);
+    program.kernel.await([&] { return program.kernel.writes_in_progress() == 1 || pace != 0; });
+  }
+  void scribble() { std::fill(buffer, buffer + length, '#'); }
+  // Lets the network have the rest; true when the peer got what was written.
+  bool arrives_whole() {
+    program.kernel.set_pace(FakeKernel::all_at_once);
+    program.kernel.await([&] { return program.kernel.writes_in_progress() == 0; });
+    const auto sent = program.kernel.sent();
+    return sent.size() == 1 && sent[0].bytes == text;
+  }
+
+  FakeProgram program;
+  std::string text;
+  char* buffer = nullptr;
+  parc_op write = 0;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(client_waits)
+
+BOOST_DATA_TEST_CASE(a_wait_copies_what_the_network_has_not_taken,
+                     boost::unit_test::data::make({0u, PARC_FROM_END}) *
+                         boost::unit_test::data::make({0, 1, 50'000, 199'999}),
+                     flags, taken) {
+  HeldWrite held(flags);
+  if (taken) held.program.kernel.take_from_oldest(static_cast<std::uint64_t>(taken));
+  parc_status status;
+  BOOST_TEST(parc_wait(held.program.p, held.write, &status) == PARC_OK);
+  BOOST_TEST(status.length == length);
+  BOOST_TEST(held.program.kernel.hand_overs() == 1u);
+  held.scribble();
+  BOOST_TEST(held.arrives_whole());
+}
+
+// The network works while the wait copies towards it.
+BOOST_DATA_TEST_CASE(a_copy_meets_the_network,
+                     boost::unit_test::data::make({0u, PARC_FROM_END}) *
+                         boost::unit_test::data::make({300, 3000, 30'000}),
+                     flags, pace) {
+  HeldWrite held(flags, static_cast<std::uint64_t>(pace));
+  BOOST_TEST(parc_wait(held.program.p, held.write, nullptr) == PARC_OK);
+  held.scribble();
+  BOOST_TEST(held.arrives_whole());
+}
+
+BOOST_AUTO_TEST_CASE(handed_over_memory_may_be_freed_and_the_arena_goes_on_growing) {
+  HeldWrite held;
+  BOOST_TEST(parc_wait(held.program.p, held.write, nullptr) == PARC_OK);
+  parc_free(held.program.p, held.buffer);
+  for (int i = 0; i < 3; ++i) BOOST_TEST(held.program.alloc(std::size_t{5} << 20)[0] == 0);
+  BOOST_TEST(held.arrives_whole());
+}
+
+BOOST_AUTO_TEST_CASE(without_room_for_copies_a_wait_waits_for_the_network) {
+  HeldWrite held;
+  BOOST_TEST(parc_set_copy_room(held.program.p, length - 1) == PARC_OK);
+  std::atomic<bool> returned = false;
+  std::thread waiter([&] {
+    BOOST_TEST(parc_wait(held.program.p, held.write, nullptr) == PARC_OK);
+    returned = true;
+  });
+  held.program.kernel.take_from_oldest(length / 2);
+  BOOST_TEST(!returned);
+  BOOST_TEST(held.arrives_whole());
+  waiter.join();
+  BOOST_TEST(held.program.kernel.hand_overs() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(tests_never_copy) {
+  HeldWrite held;
+  for (int i = 0; i < 100; ++i) BOOST_TEST(parc_test(held.program.p, held.write, nullptr) == 0);
+  BOOST_TEST(held.arrives_whole());
+  parc_status status;
+  BOOST_TEST(parc_test(held.program.p, held.write, &status) == 1);
+  BOOST_TEST(status.source == 1);
+  BOOST_TEST(held.program.kernel.hand_overs() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_bounced_write_is_the_librarys_at_once) {
+  FakeProgram program(2);
+  program.kernel.set_pace(0);
+  std::string text = pattern(length), buffer = text;
+  const parc_op write = parc_initwrite(program.p, 1, 0, buffer.data(), length);
+  BOOST_TEST(parc_test(program.p, write, nullptr) == 1);
+  std::fill(buffer.begin(), buffer.end(), '#');
+  program.kernel.set_pace(FakeKernel::all_at_once);
+  program.kernel.await(
+      [&] { return program.kernel.writes_in_progress() == 0 && program.kernel.requests_now() >= 2; });
+  BOOST_TEST((program.kernel.sent().at(0).bytes == text));
+}
+
+// Copies end when nothing but writes is left; before that, waitall and waitany rest.
+BOOST_AUTO_TEST_CASE(waitall_copies_last) {
+  HeldWrite held;
+  char byte = 0;
+  parc_op both[] = {held.write, parc_initread(held.program.p, 1, 5, &byte, 1)};
+  std::thread waiter([&] { BOOST_TEST(parc_waitall(held.program.p, 2, both, nullptr) == PARC_OK); });
+  held.program.kernel.await([&] { return held.program.kernel.reads_posted() == 1; });
+  BOOST_TEST(held.program.kernel.hand_overs() == 0u);
+  held.program.kernel.send({.source = 1, .tag = 5, .bytes = "r"});
+  waiter.join();
+  BOOST_TEST(held.program.kernel.hand_overs() == 1u);
+  held.scribble();
+  BOOST_TEST(held.arrives_whole());
+}
+
+BOOST_AUTO_TEST_CASE(waitany_copies_when_only_writes_are_left) {
+  HeldWrite held;
+  parc_op one[] = {PARC_OP_NULL, held.write};
+  int index = -1;
+  BOOST_TEST(parc_waitany(held.program.p, 2, one, &index, nullptr) == PARC_OK);
+  BOOST_TEST(index == 1);
+  held.scribble();
+  BOOST_TEST(held.arrives_whole());
+}
+
+BOOST_AUTO_TEST_CASE(a_full_table_of_writes_blocks_until_one_is_done) {
+  FakeProgram program(2);
+  char* const from = program.alloc(2000);
+  program.kernel.set_pace(0);
+  std::vector<parc_op> writes(1024);
+  for (auto& write : writes) write = parc_initwrite(program.p, 1, 1, from, 2000);
+  parc_op last = 0;
+  std::thread writer([&] { last = parc_initwrite(program.p, 1, 1, from, 2000); });
+  program.kernel.await([&] { return program.kernel.writes_in_progress() == 1024; });
+  // The table has no place for it, but memory can be had all the same.
+  BOOST_TEST(program.alloc(std::size_t{20} << 20)[0] == 0);
+  program.kernel.take_from_oldest(2000);
+  writer.join();
+  BOOST_TEST(last > 0);
+  BOOST_TEST(parc_test(program.p, writes.front(), nullptr) == 1); // retired, and still known
+  BOOST_TEST(parc_test(program.p, writes.front(), nullptr) == PARC_EINVAL);
+  program.kernel.set_pace(FakeKernel::all_at_once);
+  writes.front() = last;
+  BOOST_TEST(parc_waitall(program.p, 1024, writes.data(), nullptr) == PARC_OK);
+}
+
+// The first short write to a rank that is gone may return before anybody knows; a later one reports it.
+BOOST_AUTO_TEST_CASE(a_departed_peer_is_reported) {
+  FakeProgram program(2);
+  program.kernel.set_unknown_peer(1);
+  char* const direct = program.alloc(5000);
+  program.kernel.await([&] { return program.kernel.requests_now() == 1; });
+  int code = PARC_OK;
+  for (int i = 0; i < 10'000 && code == PARC_OK; ++i) code = parc_write(program.p, 1, 0, "x", 1);
+  BOOST_TEST(code == PARC_EPEER);
+  BOOST_TEST(parc_write(program.p, 1, 0, "x", 1) == PARC_EPEER);
+  BOOST_TEST(parc_write(program.p, 1, 0, direct, 5000) == PARC_EPEER);
+  BOOST_TEST(std::string(parc_error_detail()).find("write to rank 1") != std::string::npos);
+  program.kernel.set_unknown_peer(-1);
+  BOOST_TEST(parc_write(program.p, 1, 0, "x", 1) == PARC_OK);
+}
+
+BOOST_AUTO_TEST_CASE(several_threads_wait_each_for_its_own) {
+  FakeProgram program;
+  constexpr int threads = 6, messages = 200;
+  std::vector<std::thread> readers;
+  for (int tag = 0; tag < threads; ++tag)
+    readers.emplace_back([&program, tag] {
+      for (int i = 0; i < messages; ++i) {
+        int value = -1;
+        const parc_op read = parc_initread(program.p, 0, tag, &value, sizeof value);
+        // BOOST_TEST is not for threads
+        if (parc_wait(program.p, read, nullptr) != PARC_OK || value != i) std::abort();
+      }
+    });
+  for (int i = 0; i < messages; ++i)
+    for (int tag = 0; tag < threads; ++tag)
+      program.kernel.send(
+          {.source = 0, .tag = tag, .bytes = std::string(reinterpret_cast<char*>(&i), sizeof i)});
+  for (auto& reader : readers) reader.join();
+}
+
+namespace {
+
+parc_context* handlers_context;
+parc_op handlers_operation;
+std::atomic<int> handlers_result;
+
+void test_in_handler(int) {
+  if (handlers_result == 0) handlers_result = parc_test(handlers_context, handlers_operation, nullptr);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_handler_may_test_and_a_wait_goes_on_after_it) {
+  FakeProgram program;
+  std::string bounced(3000, 'x'), other(10, 'x');
+  handlers_context = program.p;
+  handlers_operation = parc_initread(program.p, 0, 1, bounced.data(), bounced.size());
+  const parc_op waited = parc_initread(program.p, 0, 2, other.data(), other.size());
+  struct sigaction action {};
+  action.sa_handler = test_in_handler;
+  sigaction(SIGUSR1, &action, nullptr);
+  handlers_result = 0;
+  const pthread_t waiter = pthread_self();
+  std::thread sender([&] {
+    program.kernel.send({.source = 0, .tag = 1, .bytes = pattern(3000)});
+    while (handlers_result == 0) {
+      pthread_kill(waiter, SIGUSR1);
+      std::this_thread::yield();
+    }
+    program.kernel.send({.source = 0, .tag = 2, .bytes = "there"});
+  });
+  BOOST_TEST(parc_wait(program.p, waited, nullptr) == PARC_OK);
+  sender.join();
+  signal(SIGUSR1, SIG_DFL);
+  BOOST_TEST((bounced == pattern(3000)));
+  BOOST_TEST(other.substr(0, 5) == "there");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
