@@ -27,9 +27,9 @@ std::string complaint(Runner& runner, const Run& what) {
 void check_all_variants(std::size_t ranks, const std::vector<std::pair<std::size_t, std::size_t>>& shapes) {
   const Directory directory;
   const auto hosts = Hosts::on_loopback(ranks, directory.path);
-  BOOST_REQUIRE_MESSAGE(bool(hosts), hosts.error().text);
+  if (!hosts) BOOST_FAIL(hosts.error().text);
   const auto kernels = Kernels::start(hosts.value(), {});
-  BOOST_REQUIRE_MESSAGE(bool(kernels), kernels.error().text);
+  if (!kernels) BOOST_FAIL(kernels.error().text);
   Runner runner(hosts.value(), ranks, 0);
   for (const auto& [points, columns] : shapes)
     for (const char* variant : {"ping-pong", "I.1", "I.2", "I.2-nocopy", "I.3"}) {
