@@ -51,6 +51,19 @@ struct DeviceMessage {
   alignas(cmsghdr) unsigned char ancillary[CMSG_SPACE(sizeof fds)] = {};
 };
 
+// A setting of the present network namespace that not every system has, and that we can live without.
+void set_if_there(const std::string& name, std::string_view value) {
+  if (const Fd file(open(("/proc/sys/net/" + name).c_str(), O_WRONLY | O_CLOEXEC)); file)
+    (void)!write(file.get(), value.data(), value.size());
+}
+
+// TCP makes segments of about a millisecond, and all the segments of an acknowledgement small once one was
+// small; on a fast network adapter it makes them as large as they may be when the round trip is short. This
+// tells it that every round trip is (Linux 5.18), so that limit_segments() decides.
+void prefer_large_segments() {
+  set_if_there("ipv4/tcp_tso_rtt_log", "31");
+}
+
 Result<void> start(int socket, const char* name) {
   ifreq request = request_for(name);
   request.ifr_flags = IFF_UP | IFF_RUNNING;
@@ -70,15 +83,24 @@ Result<void> set_ipv4(int socket, unsigned host) {
   return success();
 }
 
+// The address is usable when the kernel has gone through duplicate address detection, which it does on its
+// own time even where it has nothing to do; a connection made before would use another address.
 Result<void> set_ipv6(int socket, int index, unsigned host) {
   in6_ifreq request{};
-  std::copy(ipv6_prefix.begin(), ipv6_prefix.end(), request.ifr6_addr.s6_addr);
+  std::ranges::copy(ipv6_prefix, request.ifr6_addr.s6_addr);
   request.ifr6_addr.s6_addr[15] = static_cast<std::uint8_t>(host);
   request.ifr6_prefixlen = ipv6_prefix_bits;
   request.ifr6_ifindex = index;
   if (ioctl(socket, SIOCSIFADDR, &request) != 0)
     return system_error("cannot set address {}", ipv6_address(host));
-  return success();
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = request.ifr6_addr;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    if (bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return success();
+    usleep(1000);
+  }
+  return system_error("cannot use address {}", ipv6_address(host));
 }
 
 } // namespace
@@ -96,11 +118,13 @@ Result<Fd> open_tun() {
 Result<Device> Device::make(unsigned host, const std::string& congestion_control) {
   Device device;
   PARC_TRY(tun, open_tun());
+  set_if_there("ipv6/conf/default/addr_gen_mode", "1"); // no link-local address: nothing would answer it
   ifreq request = request_for(device_name);
   request.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
   if (ioctl(tun.get(), TUNSETIFF, &request) != 0) return system_error("cannot make a TUN device");
   device.tun_ = std::move(tun);
   PARC_TRY(device.configure(host));
+  prefer_large_segments();
   PARC_TRY(device.set_congestion_control(congestion_control));
   PARC_TRY(device.limit_segments(largest_segment));
   return device;
@@ -143,11 +167,11 @@ Result<void> Device::configure(unsigned host) {
   if (ioctl(ipv4.get(), SIOCSIFMTU, &request) != 0)
     return system_error("cannot set the MTU of {}", device_name);
   PARC_TRY(set_ipv4(ipv4.get(), host));
+  PARC_TRY(start(ipv4.get(), "lo"));
+  PARC_TRY(start(ipv4.get(), device_name));
   // A system without IPv6 gets hosts without IPv6.
   if (const Fd ipv6(socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0)); ipv6)
     state_.has_ipv6 = set_ipv6(ipv6.get(), state_.index, host).has_value();
-  PARC_TRY(start(ipv4.get(), "lo"));
-  PARC_TRY(start(ipv4.get(), device_name));
   PARC_TRY(netlink, Netlink::open());
   netlink_ = std::move(netlink);
   return success();
@@ -156,9 +180,7 @@ Result<void> Device::configure(unsigned host) {
 Result<void> Device::set_congestion_control(const std::string& name) const {
   // The default of the namespace is for loopback. It takes only what the system does not restrict; the routes
   // of the emulated network take all.
-  if (const Fd file(open("/proc/sys/net/ipv4/tcp_congestion_control", O_WRONLY | O_CLOEXEC)); file)
-    (void)!write(file.get(), name.data(), name.size());
-
+  set_if_there("ipv4/tcp_congestion_control", name);
   std::array<std::uint8_t, 4> ipv4{};
   std::ranges::copy(ipv4_prefix, ipv4.begin());
   std::array<std::uint8_t, 16> ipv6{};

@@ -41,6 +41,7 @@ void Link::delivered(Nanoseconds now) {
   const Nanoseconds lateness = now - packet.due;
   counters_.packets += packet.wire_packets;
   counters_.bytes += packet.wire_bytes;
+  ++counters_.pieces;
   counters_.late_max = std::max(counters_.late_max, lateness);
   if (lateness > late) counters_.late_over_1ms += packet.wire_packets;
   packets_.pop_front();

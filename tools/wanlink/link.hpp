@@ -29,6 +29,7 @@ struct Packet {
 struct LinkCounters {
   std::uint64_t packets = 0; // delivered
   std::uint64_t bytes = 0;   // delivered
+  std::uint64_t pieces = 0;  // delivered, a large segment being one
   std::uint64_t dropped_queue = 0;
   std::uint64_t dropped_loss = 0;
   std::uint64_t dropped_down = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The command line of wanlink. Invariant: the words of a program to run are taken off before the parser sees
 // the rest, so none of them is ever mistaken for an option of ours, nor an option of ours for a program.
+#include "system/nearest.hpp"
 #include "tools/wanlink/address.hpp"
 #include "tools/wanlink/commands.hpp"
-#include "tools/wanlink/nearest.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -80,25 +80,32 @@ Command shell() {
   return {user_shell && *user_shell ? user_shell : "/bin/sh"};
 }
 
-// The parser's error as a sentence that names the option that was probably meant.
+// The parser's error as a sentence that names what was probably meant.
 std::string explain(const CLI::ParseError& failure, const CLI::App& app,
                     const std::vector<std::string>& words) {
-  if (!dynamic_cast<const CLI::ExtrasError*>(&failure)) return failure.what();
-  std::vector<std::string> known;
+  if (!dynamic_cast<const CLI::ExtrasError*>(&failure) && app.get_subcommands().size() == 1)
+    return failure.what();
+  std::vector<std::string> names;
   const auto add_options = [&](const CLI::App& of) {
     for (const CLI::Option* option : of.get_options())
-      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   };
-  add_options(app);
-  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-  for (const CLI::App* command : app.get_subcommands()) add_options(*command);
+  if (app.get_subcommands().empty()) {
+    add_options(app);
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  } else {
+    add_options(*app.get_subcommands().front());
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
-    if (failure.get_name().empty() || std::string(failure.what()).find(name) == std::string::npos) continue;
-    if (std::ranges::find(known, name) != known.end()) continue;
-    const std::string meant = nearest(name, known);
-    if (!meant.empty()) return fmt::format("there is no \"{}\"; did you mean {}?", name, meant);
+    if (std::string(failure.what()).find(name) != std::string::npos)
+      return fmt::format("there is no \"{}\" here{}; --help shows what there is", name,
+                         did_you_mean(name, known));
   }
+  if (!words.empty() && app.get_subcommands().empty())
+    return fmt::format("there is no command \"{}\"{}; the commands are run, exec, set, up, down, status",
+                       words.front(), did_you_mean(words.front(), known));
   return failure.what();
 }
 

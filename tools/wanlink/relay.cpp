@@ -29,7 +29,11 @@ constexpr std::uint64_t connection_event = 1ULL << 32;
 constexpr int take_budget = 32;
 // How long a large segment may occupy the wire. It is delivered when its last byte has crossed the wire, so
 // its first bytes are late by up to this.
-constexpr Nanoseconds segment_time = 1'000'000;
+constexpr Nanoseconds segment_time = 3'000'000;
+
+constexpr Nanoseconds shortest_sleep = 10'000;
+constexpr Nanoseconds wake_time_step = 500;
+constexpr Nanoseconds max_wake_time = 100'000;
 
 Nanoseconds clock_now() {
   timespec time{};
@@ -87,14 +91,7 @@ Result<int> Relay::run(const std::function<std::optional<int>()>& on_signal) {
   std::array<epoll_event, 32> events;
   for (;;) {
     deliver_due();
-    timespec timeout{};
-    const auto next = next_due();
-    if (next) {
-      const Nanoseconds left = std::max<Nanoseconds>(0, *next - clock_now());
-      timeout = {.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
-    }
-    const int ready = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                   next ? &timeout : nullptr, nullptr);
+    const int ready = rest(events);
     if (ready < 0 && errno != EINTR)
       return system_error("cannot wait for packets (epoll_pwait2, Linux 5.11)");
     for (int i = 0; i < ready; ++i) {
@@ -113,6 +110,27 @@ Result<int> Relay::run(const std::function<std::optional<int>()>& on_signal) {
   }
 }
 
+// Waits for an event or the next due time, and learns from the clock how long waking takes.
+int Relay::rest(std::span<epoll_event> events) {
+  const Nanoseconds before = clock_now();
+  timespec timeout{};
+  if (!due_.empty()) {
+    const Nanoseconds left = std::max<Nanoseconds>(0, due_.top().time - wake_time_ - before);
+    timeout = {.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+  }
+  const int ready = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                 due_.empty() ? nullptr : &timeout, nullptr);
+  const Nanoseconds after = clock_now();
+  const bool slept = after - before > shortest_sleep;
+  arrival_correction_ = slept ? wake_time_ : 0;
+  if (ready == 0 && slept) {
+    const bool late = after > due_.top().time;
+    wake_time_ =
+        std::clamp<Nanoseconds>(wake_time_ + (late ? wake_time_step : -wake_time_step), 0, max_wake_time);
+  }
+  return ready;
+}
+
 void Relay::take_from(std::size_t host) {
   for (int taken = 0; taken < take_budget; ++taken) {
     const std::span<std::byte> room = store_.room();
@@ -122,14 +140,15 @@ void Relay::take_from(std::size_t host) {
     const auto facts = inspect(data.bytes());
     if (!facts || facts->host == 0 || facts->host > hosts_.size() || facts->host == host + 1) continue;
     const std::size_t link = link_index(host, facts->host - 1);
-    if (links_[link].offer(std::move(data), *facts, clock_now(), random_))
+    if (links_[link].offer(std::move(data), *facts, clock_now() - arrival_correction_, random_))
       due_.push({links_[link].front().due, link});
   }
 }
 
 void Relay::deliver_due() {
   if (due_.empty()) return;
-  for (Nanoseconds now = clock_now(); !due_.empty() && due_.top().time <= now; now = clock_now()) {
+  for (Nanoseconds now = clock_now(); !due_.empty() && due_.top().time <= now + wake_time_;
+       now = clock_now()) {
     const std::size_t index = due_.top().link;
     due_.pop();
     Link& link = links_[index];
@@ -142,11 +161,6 @@ void Relay::deliver_due() {
 void Relay::write_to(std::size_t host, const Packet& packet) {
   const auto bytes = packet.data.bytes();
   if (write(hosts_[host].device.fd(), bytes.data(), bytes.size()) < 0) refused_ += packet.wire_packets;
-}
-
-std::optional<Nanoseconds> Relay::next_due() const {
-  if (due_.empty()) return std::nullopt;
-  return due_.top().time;
 }
 
 void Relay::schedule_all() {
@@ -231,6 +245,7 @@ nlohmann::json Relay::status(bool reset) {
            {{"cpu_s", cpu_seconds()},
             {"elapsed_s", static_cast<double>(now - started_) / 1e9},
             {"scheduling", granted_class()},
+            {"wake_us", static_cast<double>(wake_time_) / 1e3},
             {"packets", packets},
             {"late_over_1ms", late},
             {"late_max_us", static_cast<double>(late_max) / 1e3},
@@ -253,6 +268,7 @@ nlohmann::json Relay::link_status(std::size_t from, std::size_t to, Nanoseconds 
           {"loss", settings.loss},
           {"packets", counters.packets},
           {"bytes", counters.bytes},
+          {"pieces", counters.pieces},
           {"dropped_queue", counters.dropped_queue},
           {"dropped_loss", counters.dropped_loss},
           {"dropped_down", counters.dropped_down},

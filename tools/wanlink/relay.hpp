@@ -14,6 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <queue>
+#include <span>
+#include <sys/epoll.h>
 #include <vector>
 
 namespace parc::wanlink {
@@ -36,9 +38,9 @@ private:
 
   [[nodiscard]] Result<void> watch(int fd, std::uint64_t what);
   void take_from(std::size_t host);
+  [[nodiscard]] int rest(std::span<epoll_event> events);
   void deliver_due();
   void write_to(std::size_t host, const Packet& packet);
-  [[nodiscard]] std::optional<Nanoseconds> next_due() const;
   void schedule_all();
   [[nodiscard]] Result<void> limit_segments();
 
@@ -61,6 +63,10 @@ private:
   Random random_;
   std::uint64_t refused_ = 0; // packets that a host's device did not take
   Nanoseconds started_ = 0;
+  // How long this machine takes to wake the relay, in the middle: what timers showed so far. Waking that much
+  // earlier, and taking arrivals to have been that much earlier, keeps it out of the delay.
+  Nanoseconds wake_time_ = 30'000;
+  Nanoseconds arrival_correction_ = 0; // for what is read in this turn
   std::optional<SchedulingClass> scheduling_;
   Fd epoll_;
   Fd control_;

@@ -33,11 +33,11 @@ struct Preset {
 
 // Some of the settings of one direction; what is empty stays as it is.
 struct Change {
-  std::optional<std::int64_t> delay_ns;
-  std::optional<std::int64_t> jitter_ns;
-  std::optional<std::uint64_t> rate;
-  std::optional<std::uint64_t> queue;
-  std::optional<double> loss;
+  std::optional<std::int64_t> delay_ns = {};
+  std::optional<std::int64_t> jitter_ns = {};
+  std::optional<std::uint64_t> rate = {};
+  std::optional<std::uint64_t> queue = {};
+  std::optional<double> loss = {};
 
   void apply_to(Settings& settings) const;
 };
@@ -50,12 +50,12 @@ struct TwoWayChange {
 
 // The options as they were written: VALUE for both directions, or FORTH:BACK, where either may be empty.
 struct ChangeText {
-  std::string delay;
-  std::string rtt; // half of it each way
-  std::string jitter;
-  std::string rate;
-  std::string queue;
-  std::string loss;
+  std::string delay = {};
+  std::string rtt = {}; // half of it each way
+  std::string jitter = {};
+  std::string rate = {};
+  std::string queue = {};
+  std::string loss = {};
 };
 
 [[nodiscard]] Result<TwoWayChange> parse(const ChangeText& text);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench/wanlink/probe.hpp"
+
+#include "system/fd.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <thread>
+
+namespace parc::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr char port[] = "5077";
+constexpr auto patience = 10s;
+
+std::int64_t stamp() {
+  return Clock::now().time_since_epoch().count();
+}
+
+Result<Fd> accept_one() {
+  const Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port)));
+  if (!listener || setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(listener.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
+      listen(listener.get(), 1) != 0)
+    return system_error("cannot listen on port {}", port);
+  Fd connection(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!connection) return system_error("cannot accept a connection");
+  return connection;
+}
+
+// The other host may be a moment behind.
+Result<Fd> connect_to(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int code = getaddrinfo(host.c_str(), port, &hints, &found); code != 0)
+    return error(EINVAL, "cannot resolve {}: {}", host, gai_strerror(code));
+  const auto end = Clock::now() + patience;
+  for (;;) {
+    Fd connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const bool connected = connect(connection.get(), found->ai_addr, found->ai_addrlen) == 0;
+    if (!connected && errno == ECONNREFUSED && Clock::now() < end) {
+      std::this_thread::sleep_for(10ms);
+      continue;
+    }
+    freeaddrinfo(found);
+    if (!connected) return system_error("cannot connect to {}", host);
+    const int on = 1;
+    setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return connection;
+  }
+}
+
+} // namespace
+
+Result<std::vector<double>> receive_stamps() {
+  PARC_TRY(connection, accept_one());
+  std::vector<double> delays;
+  std::int64_t sent = 0;
+  while (recv(connection.get(), &sent, sizeof sent, MSG_WAITALL) == sizeof sent)
+    delays.push_back(static_cast<double>(stamp() - sent) / 1e6);
+  return delays;
+}
+
+Result<void> send_stamps(const std::string& host, int count) {
+  PARC_TRY(connection, connect_to(host));
+  for (int i = 0; i < count; ++i) {
+    // Between messages the link is idle, with gaps that are no multiple of anything.
+    std::this_thread::sleep_for(2ms + i % 7 * 313us);
+    const std::int64_t now = stamp();
+    if (send(connection.get(), &now, sizeof now, MSG_NOSIGNAL) != sizeof now)
+      return system_error("cannot send");
+  }
+  return success();
+}
+
+Result<double> flood(const Flood& what) {
+  PARC_TRY(connection, what.peer.empty() ? accept_one() : connect_to(what.peer));
+  const int fd = connection.get();
+  const int unsent = 256 * 1024;
+  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+  std::vector<char> data(256 * 1024);
+  const auto begin = Clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  std::int64_t received = 0;
+  std::int64_t before = 0;
+  double first = 0;
+  double last = 0;
+  bool sends = what.sends;
+  if (!sends) shutdown(fd, SHUT_WR);
+  // Ends when both directions have: this one by the clock, the other by end of file.
+  for (bool receives = true; sends || receives;) {
+    pollfd ready{.fd = fd,
+                 .events = static_cast<short>((receives ? POLLIN : 0) | (sends ? POLLOUT : 0)),
+                 .revents = 0};
+    if (poll(&ready, 1, -1) < 0) return system_error("cannot poll");
+    const double now = elapsed();
+    if (receives && ready.revents & (POLLIN | POLLHUP | POLLERR)) {
+      const ssize_t length = recv(fd, data.data(), data.size(), MSG_DONTWAIT);
+      if (length < 0 && errno != EAGAIN) return system_error("cannot receive");
+      receives = length != 0;
+      received += std::max<ssize_t>(length, 0);
+      if (now < what.warm_up) {
+        before = received;
+        first = now;
+      } else if (now < what.warm_up + what.seconds) {
+        last = now;
+      } else if (last > 0) {
+        received -= std::max<ssize_t>(length, 0); // past the end: not counted
+      }
+    }
+    if (sends && ready.revents & POLLOUT &&
+        send(fd, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
+      return system_error("cannot send");
+    if (sends && now > what.warm_up + what.seconds) {
+      shutdown(fd, SHUT_WR);
+      sends = false;
+    }
+  }
+  return last > first ? static_cast<double>(received - before) * 8 / 1e6 / (last - first) : 0;
+}
+
+} // namespace parc::bench
