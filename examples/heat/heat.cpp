@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <map>
 
 namespace {
 
@@ -158,9 +159,10 @@ Result<void> run_over_parc(const Options& options) {
   if (!travelling) return error(ENOMEM, "{}", parc_error_detail());
   Strip strip(shape, travelling);
 
-  const auto variant = options.variant == "I.1"   ? simultaneous
-                       : options.variant == "I.3" ? hidden
-                                                  : borders_first;
+  using Variant = Result<void> (*)(parc_context*, Strip&);
+  static const std::map<std::string, Variant> variants = {
+      {"I.1", simultaneous}, {"I.2", borders_first}, {"I.2-nocopy", borders_first_uncopied}, {"I.3", hidden}};
+  const Variant variant = variants.at(options.variant);
   PARC_TRY(barrier(parc.get()));
   PARC_TRY(timing, run(
                        strip, [&](Strip& s) { return variant(parc.get(), s); }, options.length));

@@ -12,6 +12,8 @@ namespace parc::heat {
 
 [[nodiscard]] Result<void> simultaneous(parc_context* parc, Strip& strip);  // I.1
 [[nodiscard]] Result<void> borders_first(parc_context* parc, Strip& strip); // I.2
-[[nodiscard]] Result<void> hidden(parc_context* parc, Strip& strip);        // I.3
+// I.2 for a context whose waits for writes may not copy (parc_set_copy_room).
+[[nodiscard]] Result<void> borders_first_uncopied(parc_context* parc, Strip& strip);
+[[nodiscard]] Result<void> hidden(parc_context* parc, Strip& strip); // I.3
 
 } // namespace parc::heat
