@@ -116,11 +116,7 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
   const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
                               static_cast<std::int32_t>(plan_.size)};
   const auto session_ended = [&jobs = jobs_, job = plan_.job, rank](Sessions::End) {
-    JobPart* part = jobs.part(job);
-    Rank* found = part != nullptr ? part->find(rank) : nullptr;
-    if (found == nullptr) return;
-    found->departed = true;
-    part->tell("departed", {{"rank", rank}});
+    jobs.rank_departs(job, static_cast<std::int32_t>(rank));
   };
   kernel_.sessions().add(place, std::move(spawned.from_program), std::move(spawned.to_program),
                          session_ended);
@@ -133,6 +129,14 @@ Rank* JobPart::find(std::uint64_t number) {
   const auto place = std::ranges::lower_bound(mine_, number);
   const auto index = static_cast<std::size_t>(place - mine_.begin());
   return place != mine_.end() && *place == number && index < ranks_.size() ? ranks_[index].get() : nullptr;
+}
+
+// The order in which the origin hears of departures is the order in which ranks can have known of them.
+void JobPart::departs(std::uint32_t number) {
+  Rank* rank = find(number);
+  if (rank == nullptr || rank->departed) return;
+  rank->departed = true;
+  tell("departed", {{"rank", number}});
 }
 
 void JobPart::not_started(Rank& rank, const SpawnReport& why) {

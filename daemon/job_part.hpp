@@ -30,6 +30,7 @@ public:
   void received(const std::string& kind, const nlohmann::json& message); // from its origin
   void link_lost(std::uint32_t link);
   void abort(std::int32_t rank, int status);
+  void departs(std::uint32_t rank);
   void shutting_down();
 
   [[nodiscard]] const JobPlan& plan() const { return plan_; }

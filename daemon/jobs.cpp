@@ -105,6 +105,10 @@ void Jobs::abort(std::uint64_t job, std::int32_t rank, int status) {
   if (JobPart* at = part(job)) at->abort(rank, status);
 }
 
+void Jobs::rank_departs(std::uint64_t job, std::int32_t rank) {
+  if (JobPart* at = part(job)) at->departs(static_cast<std::uint32_t>(rank));
+}
+
 void Jobs::shutting_down() {
   if (origins_.empty() && parts_.empty()) return kernel_.stop_when_said();
   farewell_ = Event::timer(kernel_.loop(), [this](short) { kernel_.stop_when_said(); });

@@ -34,6 +34,7 @@ public:
   void received(std::uint32_t link, nlohmann::json message, std::string bytes);
   void link_lost(std::uint32_t link);
   void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here
+  void rank_departs(std::uint64_t job, std::int32_t rank);      // its session has ended, or is about to
   // Tells everybody and ends the ranks here, then has the kernel stop.
   void shutting_down();
 

@@ -63,7 +63,8 @@ Kernel::Kernel(World world)
 }
 
 Kernel::~Kernel() {
-  // What is pending may refer to actors: it goes first.
+  jobs_.reset(); // while there is an engine to drop its jobs from
+  // What is pending may refer to actors: it goes before them.
   pending_.clear();
 }
 
@@ -146,6 +147,10 @@ void Kernel::link_lost(std::uint32_t link) {
 
 void Kernel::abort_job(std::uint64_t job, std::int32_t rank, int status) {
   jobs_->abort(job, rank, status);
+}
+
+void Kernel::rank_departs(std::uint64_t job, std::int32_t rank) {
+  jobs_->rank_departs(job, rank);
 }
 
 // Totals for `parc status`. Called before every sleep; a kernel that never sleeps is seen through its

@@ -64,6 +64,8 @@ public:
 
   void link_lost(std::uint32_t link); // from Peers: the engine has been told already
   void abort_job(std::uint64_t job, std::int32_t rank, int status); // a program called parc_abort
+  // A program leaves cleanly: its job hears of it before any other rank does.
+  void rank_departs(std::uint64_t job, std::int32_t rank);
 
 private:
   std::uint64_t turn();

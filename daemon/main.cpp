@@ -6,6 +6,7 @@
 #include "daemon/kernel.hpp"
 #include "daemon/logging.hpp"
 #include "shm/leftovers.hpp"
+#include "system/orphans.hpp"
 
 #include <cstdio>
 #include <spdlog/spdlog.h>
@@ -21,6 +22,8 @@ Result<void> serve(Config config, const RuntimeDir& dir, Readiness& readiness, L
                    char** argv) {
   PARC_TRY(instance, Instance::acquire(dir));
   [[maybe_unused]] const auto& held = instance; // for as long as this kernel runs
+  if (const unsigned ended = end_orphans(dir, getpid()); ended != 0)
+    spdlog::info("ended {} processes of jobs of a kernel that was killed", ended);
   PARC_TRY(removed, shm::remove_leftovers());
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
   PARC_TRY(key, read_or_make_key(config.key_file));

@@ -271,6 +271,7 @@ void Session::hand_over(const shm::Request& request) {
 void Session::leave(const shm::Request& request) {
   if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
   state_ = State::leaving;
+  kernel_.rank_departs(place_.job, place_.rank);
   kernel_.engine().leave(endpoint_);
   answer(shm::control_slot, PARC_OK);
 }

@@ -16,7 +16,11 @@
 namespace parc::test {
 namespace {
 
-// Segments with our prefix that one of these processes made.
+bool is_dead(pid_t process) {
+  return kill(process, 0) != 0;
+}
+
+// Segments with our prefix that one of these processes made, or somebody who is dead and nobody has attached.
 std::size_t segments_of(const std::set<pid_t>& processes) {
   shm_info info{};
   const int last = shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));
@@ -25,7 +29,9 @@ std::size_t segments_of(const std::set<pid_t>& processes) {
     shmid_ds segment{};
     if (shmctl(index, SHM_STAT, &segment) < 0) continue;
     const auto key = static_cast<std::uint32_t>(segment.shm_perm.__key);
-    if ((key & shm::key_mask) == shm::key_prefix && processes.contains(segment.shm_cpid)) ++count;
+    if ((key & shm::key_mask) != shm::key_prefix) continue;
+    const bool abandoned = segment.shm_nattch == 0 && is_dead(segment.shm_cpid);
+    if (abandoned || processes.contains(segment.shm_cpid)) ++count;
   }
   return count;
 }

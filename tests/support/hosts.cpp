@@ -115,6 +115,12 @@ Process Hosts::parc(const std::string& command, std::vector<std::string> words, 
                   .directory = directory_});
 }
 
+std::string Hosts::logs() const {
+  std::string all;
+  for (const auto& host : hosts_) all += "\n-- log of host " + host->name() + ":\n" + host->log();
+  return all;
+}
+
 std::vector<pid_t> Hosts::ranks() const {
   std::vector<pid_t> found;
   std::error_code failure;

@@ -49,6 +49,8 @@ public:
     return parc("run", std::move(words), on);
   }
 
+  [[nodiscard]] std::string logs() const; // of all kernels, for a test that failed
+
   // Processes of jobs that any of these kernels started, as the environment says that they were given.
   [[nodiscard]] std::vector<pid_t> ranks() const;
 

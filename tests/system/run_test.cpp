@@ -154,6 +154,30 @@ BOOST_AUTO_TEST_CASE(the_first_failure_is_the_status) {
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
 }
 
+// The others fail too, because the first one has gone; that must not count.
+BOOST_AUTO_TEST_CASE(the_cause_counts_and_not_its_consequences) {
+  const std::string ring = PARC_TEST_PROGRAMS "/ring";
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    check({"-n", "4", "--hosts", "a:2,b:2", ring, "100000", "0", "exit", "2", "9"}, 9,
+          "rank 2 on host b ended with exit status 9");
+    check({"-n", "3", ring, "1000", "0", "exit", "1", "0"}, 3, "ended with exit status 3");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(parc_abort_ends_the_job) {
+  const std::string ring = PARC_TEST_PROGRAMS "/ring";
+  check({"-n", "4", "--hosts", "a:2,b:2", ring, "100000", "0", "abort", "3", "42"}, 42,
+        "rank 3 on host b called parc_abort");
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+BOOST_AUTO_TEST_CASE(many_ranks) {
+  Process job = hosts.run({"-n", "200", "--hosts", "a:100,b:100", "sh", "-c", "echo $PARC_RANK"});
+  BOOST_TEST(job.wait() == 0);
+  BOOST_TEST(sorted_lines(job.output()).size() == 200);
+  BOOST_TEST(job.errors() == "");
+}
+
 BOOST_AUTO_TEST_CASE(time_out) {
   check({"--timeout", "0.2", "--hosts", "a,b", "sleep", "1000"}, 124,
         "the job ran longer than --timeout allows");

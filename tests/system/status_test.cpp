@@ -80,6 +80,17 @@ BOOST_AUTO_TEST_CASE(a_dead_kernel_is_seen_and_cleaned_up) {
   BOOST_TEST(again.output() == "again\n");
 }
 
+BOOST_AUTO_TEST_CASE(the_next_kernel_cleans_up_too) {
+  Hosts hosts(1);
+  Process job = hosts.run({"sh", "-c", "setsid sleep 1000 & echo ready; wait"});
+  BOOST_TEST(eventually([&] { return job.output() == "ready\n"; }));
+  hosts[0].kernel().signal(SIGKILL);
+  BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
+  BOOST_TEST(job.wait() == 125);
+  hosts[0].start();
+  BOOST_TEST(hosts.ranks().empty());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test

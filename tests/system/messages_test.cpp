@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages between programs over real kernels. The programs check what they get (tests/support/programs); a
+// job that ends with 0 and says nothing is right.
+#include "tests/support/hosts.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace parc::test {
+namespace {
+
+const std::string programs = PARC_TEST_PROGRAMS "/";
+
+void check_job(Hosts& hosts, std::vector<std::string> words) {
+  Process job = hosts.run(std::move(words));
+  const int status = job.wait();
+  BOOST_TEST((status == 0 && job.errors() == ""),
+             "status " << status << ": " << job.errors() << hosts.logs());
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(messages)
+
+BOOST_AUTO_TEST_CASE(all_pairs_at_once_through_tiny_buffers) {
+  Hosts hosts(4, {"--send-buffer", "4096", "--receive-buffer", "4096"});
+  check_job(hosts, {"--hosts", "a,b,c,d", programs + "all_pairs", "67108864"});
+}
+
+BOOST_AUTO_TEST_CASE(all_pairs_on_the_same_hosts) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a:3,b:3", programs + "all_pairs", "10000000"});
+}
+
+BOOST_AUTO_TEST_CASE(random_messages_against_a_model) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a:2,b:2", programs + "random_messages", "1", "10000"});
+}
+
+BOOST_AUTO_TEST_CASE(random_messages_with_little_pool_and_other_fragments) {
+  Hosts hosts(3, {"--pool", "1 MiB", "--fragment-size", "1024"});
+  check_job(hosts, {"--hosts", "a,b,c", programs + "random_messages", "2", "2000"});
+}
+
+BOOST_AUTO_TEST_CASE(threads_wait_each_for_its_own) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a,b", programs + "threads", "4", "500"});
+  check_job(hosts, {"--hosts", "a:2", programs + "threads", "4", "500"});
+}
+
+BOOST_AUTO_TEST_CASE(endings) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a,b", programs + "endings"});
+  check_job(hosts, {"--hosts", "a:2", programs + "endings"});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
