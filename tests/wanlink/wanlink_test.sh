@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The system test of wanlink: real hosts, real sockets, real kills. Usage: wanlink_test.sh root|rootless WANLINK TALK
 # Every wait is for a condition and gives up after a while; 77 says that this system allows no emulation.
+# Expansions in single quotes belong to the emulated host's shell; words of children and of echoed output are split on purpose.
+# shellcheck disable=SC2016,SC2046,SC2086,SC2116
 set -u
 user=$1 wanlink=$2 talk=$3
 
@@ -61,7 +63,7 @@ marked_namespaces() {
   for pid in $(marked); do readlink /proc/"$pid"/ns/* 2>/dev/null; done | sort -u | grep -vxF "$own"
 }
 namespace_lives() { readlink /proc/[0-9]*/ns/* 2>/dev/null | grep -qxF "$1"; }
-nothing_marked() { [ -z "$(marked | grep -vx "$(jobs -p | head -n 1)")" ]; }
+nothing_marked() { ! marked | grep -qvx "$(jobs -p | head -n 1)"; }
 
 echo "# exit status and errors"
 "$wanlink" run -- sh -c 'exit 7'
