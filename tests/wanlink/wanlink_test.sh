@@ -3,7 +3,7 @@
 # The system test of wanlink: real hosts, real sockets, real kills. Usage: wanlink_test.sh root|rootless WANLINK TALK
 # Every wait is for a condition and gives up after a while; 77 says that this system allows no emulation.
 # Expansions in single quotes belong to the emulated host's shell; words of children and of echoed output are split on purpose.
-# shellcheck disable=SC2016,SC2046,SC2086,SC2116
+# shellcheck disable=SC2016,SC2046,SC2086,SC2116,SC2143
 set -u
 user=$1 wanlink=$2 talk=$3
 
@@ -11,9 +11,9 @@ case $user in
 root) [ "$(id -u)" = 0 ] || { echo "skipped: not root"; exit 77; } ;;
 rootless)
   if [ "$(id -u)" = 0 ]; then
-    # As nobody, with a /dev/net/tun that nobody may open: only in here.
-    exec unshare --mount --propagation private bash -c '
-      mount -t tmpfs none /mnt && mknod -m 666 /mnt/tun c 10 200 && touch /dev/net/tun && mount --bind /mnt/tun /dev/net/tun &&
+    # As nobody, with a /dev/net/tun and a scratch directory that nobody may use: only in here.
+    exec env -u XDG_CONFIG_HOME -u XDG_RUNTIME_DIR -u XDG_STATE_HOME TMPDIR=/mnt unshare --mount --propagation private bash -c '
+      mount -t tmpfs -o mode=1777 none /mnt && mknod -m 666 /mnt/tun c 10 200 && touch /dev/net/tun && mount --bind /mnt/tun /dev/net/tun &&
       exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' bash "$0" "$@"
     exit 77
   fi ;;
@@ -63,7 +63,7 @@ marked_namespaces() {
   for pid in $(marked); do readlink /proc/"$pid"/ns/* 2>/dev/null; done | sort -u | grep -vxF "$own"
 }
 namespace_lives() { readlink /proc/[0-9]*/ns/* 2>/dev/null | grep -qxF "$1"; }
-nothing_marked() { ! marked | grep -qvx "$(jobs -p | head -n 1)"; }
+nothing_marked() { [ -z "$(marked | grep -vx "$(jobs -p | head -n 1)")" ]; }
 
 echo "# exit status and errors"
 "$wanlink" run -- sh -c 'exit 7'
