@@ -41,7 +41,8 @@ public:
   virtual void progressed(std::uint64_t cookie, const Progress& progress) = 0;
   // The operation is over; its memory is no longer named, its cookie is not used again.
   virtual void finished(std::uint64_t cookie, const Outcome& outcome) = 0;
-  // An endpoint that has left or was killed has nothing under way any more and is gone.
+  // An endpoint that has left or was killed has nothing under way any more and is gone; its operations have
+  // finished before.
   virtual void drained(std::uint64_t endpoint_cookie) = 0;
 };
 
@@ -147,7 +148,6 @@ private:
   void check_write_done(Outgoing& message);
   void finish_write(Outgoing& message, Fault fault);
   void fail_write(Outgoing& message, Fault fault);
-  void drop_outgoing(Outgoing& message);
   void check_drained(Endpoint& endpoint);
 
   // send.cpp

@@ -123,8 +123,10 @@ void Engine::finish_write(Outgoing& message, Fault fault) {
   const Outcome outcome{fault, static_cast<std::int32_t>(message.destination), message.tag, message.context,
                         message.total};
   const std::uint64_t cookie = message.cookie;
-  drop_outgoing(message);
+  Endpoint& from = *message.from;
+  outgoing_.drop(message);
   listener_.finished(cookie, outcome);
+  check_drained(from);
 }
 
 // The message will not be finished. If the other host knows of it, the record stays until an abort has been
@@ -155,12 +157,6 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   owe(*message.link, message);
   listener_.finished(message.cookie, outcome);
   check_drained(*from);
-}
-
-void Engine::drop_outgoing(Outgoing& message) {
-  Endpoint* from = message.from;
-  outgoing_.drop(message);
-  if (from != nullptr) check_drained(*from);
 }
 
 } // namespace parc::protocol

@@ -103,7 +103,7 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
     auto& message = static_cast<Outgoing&>(answer);
     descriptor.kind = message.abandoned ? Kind::abort : Kind::cancel;
     descriptor.message = message.id;
-    if (message.abandoned) drop_outgoing(message);
+    if (message.abandoned) outgoing_.drop(message);
     return true;
   }
   case Answer::Of::incoming: {
