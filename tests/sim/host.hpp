@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One simulated host: an engine, and the ears that carry its words into the world.
+#pragma once
+
+#include "tests/sim/world.hpp"
+
+namespace parc::sim {
+
+class World::Ears final : public protocol::Listener {
+public:
+  explicit Ears(World& world) : world_(world) {}
+
+private:
+  void begun(std::uint64_t cookie, const protocol::Outcome& outcome) override {
+    world_.begun(cookie, outcome);
+  }
+  void progressed(std::uint64_t cookie, const protocol::Progress& progress) override {
+    world_.progressed(cookie, progress);
+  }
+  void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override {
+    world_.finished(cookie, outcome);
+  }
+  void drained(std::uint64_t cookie) override { world_.oracle_.drained(cookie); }
+
+  World& world_;
+};
+
+struct World::Host {
+  Host(const protocol::Settings& s, std::unique_ptr<Ears> e)
+      : settings(s), ears(std::move(e)), engine(s, *ears) {}
+  protocol::Settings settings;
+  std::unique_ptr<Ears> ears;
+  protocol::Engine engine;
+  std::map<std::size_t, std::uint32_t> links; // by the other host
+  bool moved = false;
+};
+
+} // namespace parc::sim

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/sim/oracle.hpp"
+
+#include <algorithm>
+
+namespace parc::sim {
+
+using protocol::Fault;
+using protocol::Outcome;
+
+std::string Oracle::name(const Message& m) const {
+  return "message " + std::to_string(&m - messages.data()) + " (actor " + std::to_string(m.from) + " to " +
+         std::to_string(m.to) + ", tag " + std::to_string(m.tag) + ", context " + std::to_string(m.context) +
+         ", " + std::to_string(m.size) + " bytes)";
+}
+
+std::string Oracle::name(const Read& r) const {
+  return std::string(r.probe ? "probe " : "read ") + std::to_string(&r - reads.data()) + " (actor " +
+         std::to_string(r.at) + " of " + (r.source == none ? "any" : std::to_string(r.source)) + ", tag " +
+         std::to_string(r.tag) + ", context " + std::to_string(r.context) + ", room " +
+         std::to_string(r.room) + ")";
+}
+
+// Whether a message between these two may be lost on the way.
+bool Oracle::apart(std::size_t a, std::size_t b) const {
+  const std::size_t x = actors[a].host, y = actors[b].host;
+  return x != y && (lost_.contains({x, y}) || hostile.contains(x) || hostile.contains(y));
+}
+
+bool Oracle::fits(const Read& read, const Message& message) const {
+  return read.at == message.to && read.context == message.context &&
+         (read.source == none || read.source == message.from) && (read.tag < 0 || read.tag == message.tag);
+}
+
+bool Oracle::open(const Message& message) const {
+  const bool taken_back = message.over && message.fault == Fault::canceled && !actors[message.from].killed;
+  return message.read == none && !taken_back;
+}
+
+// It is at its receiver or will be there, whatever happens to its writer from here on.
+bool Oracle::certain(const Message& message) const {
+  if (!open(message) || actors[message.to].departed()) return false;
+  if (hostile.contains(actors[message.from].host)) return false;
+  if (message.over) return message.fault == Fault::none;
+  return !actors[message.from].killed && !apart(message.from, message.to) && !message.cancel_asked;
+}
+
+std::size_t Oracle::source_of(const Read& read, const Outcome& outcome) const {
+  const auto& peers = actors[read.at].peers;
+  if (outcome.source < 0 || static_cast<std::size_t>(outcome.source) >= peers.size())
+    fail(name(read) + " took a message from nobody: source " + std::to_string(outcome.source));
+  return peers[static_cast<std::size_t>(outcome.source)];
+}
+
+void Oracle::begun(std::size_t index, const Outcome& outcome) {
+  Read& read = reads[index];
+  if (read.over || read.message != none || fabricated(index) || read.probe)
+    fail(name(read) + " began twice, or after its end");
+  const std::size_t source = source_of(read, outcome);
+  for (const Read& older : reads) {
+    if (&older == &read) break;
+    if (older.at == read.at && !older.over && !older.probe && older.message == none &&
+        !fabricated(static_cast<std::size_t>(&older - reads.data())) && older.context == outcome.context &&
+        (older.source == none || older.source == source) && (older.tag < 0 || older.tag == outcome.tag))
+      fail(name(read) + " took what the older " + name(older) + " should have");
+  }
+  if (hostile.contains(actors[source].host)) {
+    fabricated_.insert(index);
+    return;
+  }
+  for (Message& message : messages) {
+    if (message.from != source || !open(message) || !fits(read, message)) continue;
+    const bool this_one = message.tag == outcome.tag && message.size == outcome.total;
+    if (!this_one && certain(message))
+      fail(name(read) + " took one of " + std::to_string(outcome.total) + " bytes, tag " +
+           std::to_string(outcome.tag) + ", before the older " + name(message));
+    if (!this_one) continue;
+    message.read = index;
+    read.message = static_cast<std::size_t>(&message - messages.data());
+    return;
+  }
+  fail(name(read) + " took a message that nobody sent: " + std::to_string(outcome.total) + " bytes, tag " +
+       std::to_string(outcome.tag));
+}
+
+bool Oracle::hopeless(const Read& read) const {
+  const auto lost = [&](std::size_t peer) { return actors[peer].departed() || apart(read.at, peer); };
+  const Actor& at = actors[read.at];
+  if (read.source != none) return lost(read.source);
+  if (at.job == 0 || at.peers.size() == 1) return false;
+  return std::all_of(at.peers.begin(), at.peers.end(),
+                     [&](std::size_t peer) { return peer == read.at || lost(peer); });
+}
+
+void Oracle::finished_probe(std::size_t index, const Outcome& outcome) {
+  const Read& read = reads[index];
+  if (read.no_wait && outcome.source < 0 && outcome.fault == Fault::none) return;
+  const std::size_t source = source_of(read, outcome);
+  if (hostile.contains(actors[source].host)) return;
+  for (const Message& message : messages) {
+    if (message.from != source || !open(message) || !fits(read, message)) continue;
+    if (message.tag == outcome.tag && message.size == outcome.total) return;
+    if (certain(message)) break;
+  }
+  fail(name(read) + " saw a message that is not the next one: " + std::to_string(outcome.total) +
+       " bytes, tag " + std::to_string(outcome.tag) + " from actor " + std::to_string(source));
+}
+
+void Oracle::finished_read(std::size_t index, const Outcome& outcome) {
+  Read& read = reads[index];
+  if (read.over) fail(name(read) + " ended twice");
+  read.over = true;
+  const bool matched = read.message != none || fabricated(index);
+  const Actor& at = actors[read.at];
+  switch (outcome.fault) {
+  case Fault::canceled:
+    if (at.departed() || (!matched && read.cancel_asked)) return;
+    fail(name(read) + " was canceled, but nobody asked, or it was matched");
+  case Fault::none:
+  case Fault::truncated: {
+    if (read.probe) return finished_probe(index, outcome);
+    if (!matched) fail(name(read) + " ended well without a message");
+    if (fabricated(index)) return;
+    const Message& message = messages[read.message];
+    if (outcome.total != message.size || (outcome.fault == Fault::truncated) != (message.size > read.room))
+      fail(name(read) + " says " + std::to_string(outcome.total) + " bytes of " + name(message));
+    return;
+  }
+  case Fault::peer:
+    if (at.departed() || fabricated(index)) return;
+    if (read.message != none) {
+      const Message& message = messages[read.message];
+      if (actors[message.from].killed || apart(message.from, message.to)) return;
+      fail(name(read) + " lost its writer, who is there: " + name(message));
+    }
+    if (!hopeless(read)) fail(name(read) + " gave up, but there is hope");
+    for (const Message& message : messages)
+      if (fits(read, message) && certain(message)) fail(name(read) + " gave up; there is " + name(message));
+    return;
+  }
+}
+
+void Oracle::finished_write(std::size_t index, const Outcome& outcome) {
+  Message& message = messages[index];
+  if (message.over) fail(name(message) + " ended twice");
+  message.over = true;
+  message.fault = outcome.fault;
+  if (outcome.total != message.size || outcome.tag != message.tag || outcome.context != message.context)
+    fail(name(message) + " ended as another message");
+  const Actor& from = actors[message.from];
+  const Actor& to = actors[message.to];
+  switch (outcome.fault) {
+  case Fault::none: return;
+  case Fault::canceled:
+    if (from.killed) return;
+    if (!message.cancel_asked || message.read != none)
+      fail(name(message) + " was canceled, but nobody asked, or it was matched");
+    return;
+  case Fault::peer:
+    if (!to.departed() && !apart(message.from, message.to))
+      fail(name(message) + " lost its reader, who is there");
+    return;
+  case Fault::truncated: fail(name(message) + " was truncated for its writer");
+  }
+}
+
+void Oracle::drained(std::size_t index) {
+  Actor& actor = actors[index];
+  if (!actor.departed() || actor.drained)
+    fail("actor " + std::to_string(index) + " drained twice or too early");
+  for (const Message& message : messages)
+    if (message.from == index && !message.over) fail("drained before the end of " + name(message));
+  actor.drained = true;
+}
+
+std::size_t Oracle::readable(std::size_t actor, std::uint32_t context, bool surely) const {
+  return static_cast<std::size_t>(
+      std::count_if(messages.begin(), messages.end(), [&](const Message& message) {
+        return message.to == actor && message.context == context &&
+               (surely ? certain(message) : open(message));
+      }));
+}
+
+void Oracle::check_rest() const {
+  for (const Message& message : messages) {
+    if (message.over) {
+      if (message.read == none || message.fault != Fault::none) continue;
+      const Read& read = reads[message.read];
+      if (!read.over) fail(name(message) + " is done for its writer, but not for " + name(read));
+      continue;
+    }
+    if (message.read != none) fail(name(message) + " is matched and never ends");
+    if (actors[message.from].killed) fail(name(message) + " of a killed writer never ends");
+    if (actors[message.to].departed() || apart(message.from, message.to))
+      fail(name(message) + " to a rank that has departed never ends");
+    if (message.cancel_asked) fail(name(message) + ": no answer to its cancel");
+  }
+  for (const Read& read : reads) {
+    if (read.over) continue;
+    if (read.message != none || fabricated(static_cast<std::size_t>(&read - reads.data())))
+      fail(name(read) + " is matched and never ends");
+    if (read.cancel_asked || actors[read.at].departed()) fail(name(read) + " given up, never ends");
+    if (hopeless(read)) fail(name(read) + " waits for nobody");
+    for (const Message& message : messages)
+      if (fits(read, message) && certain(message)) fail(name(read) + " does not take " + name(message));
+  }
+  for (std::size_t index = 0; index < actors.size(); ++index) {
+    const bool busy = std::any_of(messages.begin(), messages.end(),
+                                  [&](const Message& m) { return m.from == index && !m.over; });
+    if (actors[index].departed() && !busy && !actors[index].drained)
+      fail("actor " + std::to_string(index) + " has departed and never drains");
+  }
+}
+
+} // namespace parc::sim

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What must come of the simulated programs' operations, without knowing how an engine works: MPI's matching
+// order, one outcome per operation, the outcomes that a departure or a lost link allows, and, when everything
+// rests, no operation left that could have gone on. It is told what programs and networks do (before the
+// engines hear of it) and what the engines answer; the first answer that breaks a rule throws Violation.
+#pragma once
+
+#include "protocol/engine.hpp"
+
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace parc::sim {
+
+struct Violation : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline constexpr std::size_t none = ~std::size_t{0};
+
+// A rank, or a kernel: whoever sends and receives.
+struct Actor {
+  std::size_t host = 0;
+  std::uint64_t job = 0;          // 0: a kernel
+  std::vector<std::size_t> peers; // actors by the address that this one uses for them
+  std::uint64_t endpoint = 0;
+  bool left = false;
+  bool killed = false;
+  bool drained = false;
+
+  [[nodiscard]] bool departed() const { return left || killed; }
+};
+
+struct Message {
+  std::size_t from = none;
+  std::size_t to = none;
+  std::int32_t tag = 0;
+  std::uint32_t context = 0;
+  std::uint64_t size = 0;
+  std::size_t read = none; // that took it
+  bool cancel_asked = false;
+  bool over = false; // for the writer
+  protocol::Fault fault = protocol::Fault::none;
+};
+
+struct Read {
+  std::size_t at = none;
+  std::size_t source = none; // none: any
+  std::int32_t tag = -1;
+  std::uint32_t context = 0;
+  std::uint64_t room = 0;
+  bool probe = false;
+  bool no_wait = false;
+  bool cancel_asked = false;
+  std::size_t message = none;
+  bool over = false;
+};
+
+class Oracle {
+public:
+  std::vector<Actor> actors;
+  std::vector<Message> messages;
+  std::vector<Read> reads;
+  std::set<std::size_t> hostile; // hosts whose word counts for nothing
+
+  void lose_link(std::size_t a, std::size_t b) { lost_.insert({a, b}), lost_.insert({b, a}); }
+
+  // What the engines answer. Sources are addresses as the actor knows them.
+  void begun(std::size_t read, const protocol::Outcome& outcome);
+  void finished_read(std::size_t read, const protocol::Outcome& outcome);
+  void finished_write(std::size_t message, const protocol::Outcome& outcome);
+  void drained(std::size_t actor);
+
+  // Nothing moves any more.
+  void check_rest() const;
+  // Messages that `actor` can still read, surely or perhaps.
+  [[nodiscard]] std::size_t readable(std::size_t actor, std::uint32_t context, bool surely) const;
+  [[nodiscard]] bool fabricated(std::size_t read) const { return fabricated_.contains(read); }
+
+private:
+  [[nodiscard]] bool apart(std::size_t a, std::size_t b) const;
+  [[nodiscard]] bool fits(const Read& read, const Message& message) const;
+  [[nodiscard]] bool
+  open(const Message& message) const; // may still be read: a writer may lose it and its reader find it
+  [[nodiscard]] bool certain(const Message& message) const;
+  [[nodiscard]] bool hopeless(const Read& read) const;
+  void finished_probe(std::size_t read, const protocol::Outcome& outcome);
+  [[nodiscard]] std::size_t source_of(const Read& read, const protocol::Outcome& outcome) const;
+  [[noreturn]] void fail(const std::string& what) const { throw Violation(what); }
+  [[nodiscard]] std::string name(const Message& message) const;
+  [[nodiscard]] std::string name(const Read& read) const;
+
+  std::set<std::pair<std::size_t, std::size_t>> lost_; // links, by their hosts
+  std::set<std::size_t> fabricated_;                   // reads that took what a hostile host made up
+};
+
+} // namespace parc::sim

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the simulated programs do: anything that libparc lets a program do, at any moment, within their
+// tables.
+#include "tests/sim/host.hpp"
+#include "tests/sim/world.hpp"
+
+#include <algorithm>
+
+namespace parc::sim {
+
+using namespace protocol;
+
+namespace {
+constexpr std::size_t most_reads = 20;
+}
+
+void World::act(std::size_t index) {
+  const Actor& actor = oracle_.actors[index];
+  if (actor.departed()) {
+    if (!actor.killed && actor.job != 0 && random_.one_in(200)) kill(index);
+    return;
+  }
+  if (actor.job != 0 && trouble_ != 0 && random_.one_in(trouble_)) {
+    if (random_.one_in(2))
+      leave(index);
+    else
+      kill(index);
+    return;
+  }
+  switch (random_.below(20)) {
+  case 0: probe(index); break;
+  case 1: cancel(index); break;
+  case 2: hand_over(index); break;
+  case 3:
+  case 4:
+  case 5: break;
+  default:
+    if (random_.one_in(2))
+      read(index);
+    else
+      write(index);
+  }
+}
+
+void World::write(std::size_t index) {
+  const Actor& actor = oracle_.actors[index];
+  const auto unfinished = std::count_if(oracle_.messages.begin(), oracle_.messages.end(),
+                                        [&](const Message& m) { return m.from == index && !m.over; });
+  if (actor.peers.empty() || unfinished >= hosts_[actor.host]->settings.write_table) return;
+  const std::uint32_t address = static_cast<std::uint32_t>(random_.below(actor.peers.size()));
+  Message message;
+  message.from = index;
+  message.to = actor.peers[address];
+  message.tag = random_.one_in(5) ? ++last_tag_ : static_cast<std::int32_t>(random_.below(3));
+  message.context = static_cast<std::uint32_t>(random_.below(2));
+  message.size = random_.spread(longest_);
+  const auto same = [&](const Message& m) {
+    return m.from == message.from && m.to == message.to && m.tag == message.tag &&
+           m.context == message.context && m.size == message.size;
+  };
+  while (std::any_of(oracle_.messages.begin(), oracle_.messages.end(), same)) ++message.size;
+
+  const std::size_t id = oracle_.messages.size();
+  oracle_.messages.push_back(message);
+  Write& write = writes_.emplace_back();
+  write.memory.push_back(std::make_unique<Memory>(message.size, random_));
+  write.memory.back()->fill(id);
+  say("actor " + std::to_string(index) + " writes message " + std::to_string(id) + " to " +
+      std::to_string(message.to) + ", tag " + std::to_string(message.tag) + ", context " +
+      std::to_string(message.context) + ", " + std::to_string(message.size) + " bytes");
+  ++tally_.messages;
+  const std::uint64_t handle =
+      engine_of(index).write(actor.endpoint, {id << 1, address, message.tag, message.context,
+                                              write.memory.back()->pieces(), random_.one_in(3)});
+  writes_[id].handle = handle;
+}
+
+void World::read(std::size_t index) {
+  const auto unfinished = std::count_if(oracle_.reads.begin(), oracle_.reads.end(),
+                                        [&](const Read& r) { return r.at == index && !r.over; });
+  if (oracle_.actors[index].peers.empty() || static_cast<std::size_t>(unfinished) >= most_reads) return;
+  Read read;
+  read.at = index;
+  read.context = static_cast<std::uint32_t>(random_.below(2));
+  ReadRequest request;
+  if (!random_.one_in(3))
+    request.source = static_cast<std::int64_t>(random_.below(oracle_.actors[index].peers.size()));
+  if (!random_.one_in(3)) read.tag = static_cast<std::int32_t>(random_.below(3));
+  if (random_.one_in(8))
+    read.tag = 101 + static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(last_tag_ - 99)));
+  read.room = random_.one_in(4) ? random_.spread(longest_) : 2 * longest_;
+  request.from_end = random_.one_in(3);
+  post(request, read);
+}
+
+void World::probe(std::size_t index) {
+  if (oracle_.actors[index].peers.empty()) return;
+  Read read;
+  read.at = index;
+  read.probe = true;
+  read.no_wait = random_.one_in(2);
+  read.context = static_cast<std::uint32_t>(random_.below(2));
+  ReadRequest request;
+  if (!random_.one_in(3))
+    request.source = static_cast<std::int64_t>(random_.below(oracle_.actors[index].peers.size()));
+  if (!random_.one_in(3)) read.tag = static_cast<std::int32_t>(random_.below(3));
+  post(request, read);
+}
+
+void World::post(ReadRequest request, Read read) {
+  const std::size_t id = oracle_.reads.size();
+  if (request.source >= 0)
+    read.source = oracle_.actors[read.at].peers[static_cast<std::size_t>(request.source)];
+  oracle_.reads.push_back(read);
+  readings_.emplace_back().memory = std::make_unique<Memory>(read.room, random_);
+  request.cookie = id << 1 | 1;
+  request.tag = read.tag;
+  request.context = read.context;
+  request.memory = readings_[id].memory->pieces();
+  request.probe = read.probe;
+  request.no_wait = read.no_wait;
+  say("actor " + std::to_string(read.at) + (read.probe ? " probes " : " posts read ") + std::to_string(id) +
+      " of " + std::to_string(request.source) + ", tag " + std::to_string(read.tag) + ", context " +
+      std::to_string(read.context) + ", room " + std::to_string(read.room));
+  const std::uint64_t handle = engine_of(read.at).read(oracle_.actors[read.at].endpoint, request);
+  readings_[id].handle = handle;
+}
+
+std::size_t World::pick_unfinished(std::size_t actor, bool of_reads) {
+  std::vector<std::size_t> found;
+  if (of_reads) {
+    for (std::size_t i = 0; i < oracle_.reads.size(); ++i)
+      if (oracle_.reads[i].at == actor && !oracle_.reads[i].over) found.push_back(i);
+  } else {
+    for (std::size_t i = 0; i < oracle_.messages.size(); ++i)
+      if (oracle_.messages[i].from == actor && !oracle_.messages[i].over) found.push_back(i);
+  }
+  return found.empty() ? none : found[random_.below(found.size())];
+}
+
+void World::cancel(std::size_t actor) {
+  const bool of_reads = random_.one_in(3);
+  const std::size_t op = pick_unfinished(actor, of_reads);
+  if (op == none || (!of_reads && oracle_.messages[op].tag < 100)) return;
+  say("actor " + std::to_string(actor) + " cancels " + (of_reads ? "read " : "message ") +
+      std::to_string(op));
+  if (of_reads)
+    oracle_.reads[op].cancel_asked = oracle_.reads[op].message == none;
+  else
+    oracle_.messages[op].cancel_asked = true;
+  engine_of(actor).cancel(of_reads ? readings_[op].handle : writes_[op].handle);
+}
+
+// The end of a message, or all of it, moves to other memory; the old one is overwritten at once.
+void World::hand_over(std::size_t actor) {
+  const std::size_t op = pick_unfinished(actor, false);
+  if (op == none || writes_[op].mixed || oracle_.messages[op].size == 0) return;
+  Write& write = writes_[op];
+  const std::uint64_t size = oracle_.messages[op].size;
+  const std::uint64_t begin = random_.one_in(2) ? 0 : random_.below(size);
+  auto moved = std::make_unique<Memory>(size, random_);
+  std::byte* base = nullptr;
+  moved->pieces().each(0, 1, [&](std::byte* at, std::uint64_t) { base = at; });
+  if (moved->pieces().count() != 1) return; // a hand-over is one stretch of the arena
+  moved->fill(op);
+  say("actor " + std::to_string(actor) + " hands over message " + std::to_string(op) + " from " +
+      std::to_string(begin));
+  engine_of(actor).hand_over(write.handle, begin, base + begin, size - begin);
+  write.memory.back()->pieces().each(
+      begin, size - begin, [&](std::byte* at, std::uint64_t n) { std::fill_n(at, n, std::byte{0xee}); });
+  if (begin == 0) write.memory.clear();
+  write.mixed = begin != 0;
+  write.memory.push_back(std::move(moved));
+}
+
+void World::leave(std::size_t actor) {
+  say("actor " + std::to_string(actor) + " leaves");
+  oracle_.actors[actor].left = true;
+  engine_of(actor).leave(oracle_.actors[actor].endpoint);
+}
+
+void World::kill(std::size_t actor) {
+  const Actor& dead = oracle_.actors[actor];
+  say("actor " + std::to_string(actor) + " is killed");
+  oracle_.actors[actor].killed = true;
+  if (!dead.drained) engine_of(actor).kill(dead.endpoint);
+  check_silent(actor);
+  const auto& ranks = jobs_[dead.job];
+  const auto rank = static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), actor) - ranks.begin());
+  for (std::size_t host = 0; host < hosts_.size(); ++host)
+    if (host != dead.host && random_.one_in(4)) hosts_[host]->engine.lose_rank(dead.job, rank);
+}
+
+void World::drop_job(std::uint64_t job, std::size_t host) {
+  say("host " + std::to_string(host) + " drops job " + std::to_string(job));
+  for (const std::size_t actor : jobs_[job])
+    if (oracle_.actors[actor].host == host) oracle_.actors[actor].killed = true;
+  hosts_[host]->engine.drop_job(job);
+  for (const std::size_t actor : jobs_[job])
+    if (oracle_.actors[actor].host == host) check_silent(actor);
+}
+
+// All operations of a killed program are over; its memory is gone with them, and the sanitizer watches it.
+void World::check_silent(std::size_t actor) {
+  for (std::size_t i = 0; i < oracle_.messages.size(); ++i)
+    if (oracle_.messages[i].from == actor && !oracle_.messages[i].over)
+      throw Violation("message " + std::to_string(i) + " outlives its killed writer");
+  for (std::size_t i = 0; i < oracle_.reads.size(); ++i)
+    if (oracle_.reads[i].at == actor && !oracle_.reads[i].over)
+      throw Violation("read " + std::to_string(i) + " outlives its killed reader");
+}
+
+void World::cancel_reads() {
+  for (std::size_t i = 0; i < oracle_.reads.size(); ++i)
+    if (!oracle_.reads[i].over) {
+      oracle_.reads[i].cancel_asked = true;
+      engine_of(oracle_.reads[i].at).cancel(readings_[i].handle);
+    }
+}
+
+// No more trouble: everything comes to rest, all that can be read is read, everybody leaves, nothing is left.
+void World::finale() {
+  say("finale");
+  settle();
+  oracle_.check_rest();
+  cancel_reads();
+  for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
+    for (std::uint32_t context = 0; context < 2; ++context) {
+      if (oracle_.actors[actor].departed()) continue;
+      for (std::size_t left = oracle_.readable(actor, context, false); left != 0; --left) {
+        Read read;
+        read.at = actor;
+        read.context = context;
+        read.room = 2 * longest_;
+        post({}, read);
+      }
+    }
+  settle();
+  oracle_.check_rest();
+  cancel_reads();
+  for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor) {
+    if (oracle_.readable(actor, 0, true) + oracle_.readable(actor, 1, true) != 0)
+      throw Violation("actor " + std::to_string(actor) + " cannot read what is there");
+    if (oracle_.actors[actor].job != 0 && !oracle_.actors[actor].departed()) leave(actor);
+  }
+  settle();
+  oracle_.check_rest();
+  for (const auto& [job, actors] : jobs_)
+    for (std::size_t host = 0; host < hosts_.size(); ++host) drop_job(job, host);
+  settle();
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    const Engine& engine = hosts_[host]->engine;
+    if (!options_.hostile && engine.pool_in_use() != 0)
+      throw Violation("host " + std::to_string(host) + " still holds " +
+                      std::to_string(engine.pool_in_use()) + " bytes");
+    for (std::uint32_t index = 0; index < engine.links(); ++index) {
+      const Link& link = engine.link(index);
+      const bool clean =
+          std::all_of(link.incoming.begin(), link.incoming.end(), [](std::uint64_t id) { return id == 0; });
+      if (link.open &&
+          (link.granted_used != link.freed || !clean || !link.due.empty() || !link.answers.empty()))
+        throw Violation("link " + std::to_string(index) + " of host " + std::to_string(host) +
+                        " keeps something: " + std::to_string(link.granted_used) + " used, " +
+                        std::to_string(link.freed) + " freed");
+    }
+  }
+}
+
+} // namespace parc::sim

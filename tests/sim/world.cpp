@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/sim/world.hpp"
+#include "tests/sim/host.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace parc::sim {
+
+using namespace protocol;
+
+World::World(const Options& options) : options_(options), random_(options.seed) {
+  longest_ = random_.pick<std::uint64_t>({300, 5'000, 40'000, 200'000});
+  trouble_ = random_.pick<std::uint64_t>({0, 0, 100, 1000});
+  make_hosts();
+  make_job(1);
+  if (random_.one_in(3)) make_job(2);
+}
+
+World::~World() = default;
+
+void World::make_hosts() {
+  const std::size_t count = 2 + random_.below(3);
+  if (options_.hostile) oracle_.hostile.insert(count - 1);
+  for (std::size_t h = 0; h < count; ++h) {
+    Settings settings;
+    settings.pool = random_.pick<std::uint64_t>({0, 3000, 20'000, 200'000, 64 << 20});
+    settings.write_table = random_.pick<std::uint32_t>({1, 2, 5, 16, 64});
+    settings.link_window = random_.pick<std::uint64_t>({2000, 20'000, 262'144});
+    settings.copy_slice = random_.pick<std::uint64_t>({1000, 262'144});
+    hosts_.push_back(std::make_unique<Host>(settings, std::make_unique<Ears>(*this)));
+    Actor& kernel = oracle_.actors.emplace_back();
+    kernel.host = h;
+    kernel.endpoint = hosts_[h]->engine.kernel();
+  }
+  for (std::size_t a = 0; a < count; ++a)
+    for (std::size_t b = a + 1; b < count; ++b) {
+      const auto fragment = random_.pick<std::uint32_t>({512, 1000, 4096});
+      for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a)}) {
+        hosts_[x]->links[y] =
+            hosts_[x]->engine.add_link({fragment, static_cast<std::uint32_t>(x + 1),
+                                        static_cast<std::uint32_t>(y + 1), hosts_[y]->settings.write_table});
+        oracle_.actors[x].peers.push_back(y); // a kernel knows the others by link
+        const auto room = random_.pick<std::size_t>({100, 3000, 100'000});
+        wires_[{x, y}] = Wire(room, random_.pick<std::uint64_t>({0, 3, 50}), oracle_.hostile.contains(x));
+      }
+    }
+}
+
+void World::make_job(std::uint64_t job) {
+  const std::size_t size = 2 + random_.below(5), first = oracle_.actors.size();
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    Actor& actor = oracle_.actors.emplace_back();
+    actor.host = rank < 2 ? rank : random_.below(hosts_.size());
+    actor.job = job;
+    for (std::size_t peer = 0; peer < size; ++peer) actor.peers.push_back(first + peer);
+    jobs_[job].push_back(first + rank);
+  }
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    std::vector<std::int32_t> place;
+    for (const std::size_t actor : jobs_[job]) {
+      const std::size_t at = oracle_.actors[actor].host;
+      place.push_back(at == h ? here : static_cast<std::int32_t>(hosts_[h]->links[at]));
+    }
+    hosts_[h]->engine.add_job(job, place);
+  }
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    Actor& actor = oracle_.actors[first + rank];
+    actor.endpoint = hosts_[actor.host]->engine.open(job, rank, first + rank);
+  }
+}
+
+void World::run() {
+  for (std::uint64_t step = 0; step < options_.steps; ++step) turn(random_.below(hosts_.size()), false);
+  if (options_.hostile) // its operations end when its links do
+    for (std::size_t h = 0; h + 1 < hosts_.size(); ++h) cut(h, hosts_.size() - 1);
+  finale();
+}
+
+// ---- The network
+
+void World::turn(std::size_t host, bool calm) {
+  ++now_;
+  Host& at = *hosts_[host];
+  bool moved = read_links(host, calm);
+  if (!calm) {
+    for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
+      if (oracle_.actors[actor].host == host && random_.one_in(oracle_.actors[actor].job == 0 ? 8 : 2))
+        act(actor);
+    if (trouble_ != 0 && random_.one_in(trouble_)) {
+      const std::size_t other = random_.below(hosts_.size());
+      if (random_.one_in(3) && other != host)
+        cut(host, other);
+      else if (random_.one_in(8))
+        drop_job(1 + random_.below(jobs_.size()), host);
+    }
+  }
+  moved |= at.engine.copy() != 0;
+  moved |= write_links(host, calm);
+  if ((!moved || random_.one_in(10)) && at.engine.owes_acknowledgement()) {
+    at.engine.release_acknowledgements();
+    moved = true;
+  }
+  at.moved = moved;
+  check_bounds(host);
+}
+
+bool World::read_links(std::size_t host, bool calm) {
+  Host& at = *hosts_[host];
+  bool moved = false;
+  for (const auto& [other, link] : at.links) {
+    for (std::uint64_t tries = calm ? 4 : random_.below(4); tries != 0 && at.engine.link(link).open;
+         --tries) {
+      Wire& from = wire(other, host);
+      if (from.at_end()) {
+        close(host, other);
+        moved = true;
+        break;
+      }
+      Refusal refusal = Refusal::none;
+      const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
+      moved |= from.receive(at.engine, link, most, 1 + random_.below(64), now_, refusal) != 0;
+      if (refusal == Refusal::none) continue;
+      say("host " + std::to_string(host) + " refuses host " + std::to_string(other) + ": " +
+          describe(refusal));
+      ++tally_.refusals;
+      if (!oracle_.hostile.contains(host) && !oracle_.hostile.contains(other))
+        throw Violation(std::string("an honest link was refused: ") + describe(refusal));
+      cut(host, other);
+    }
+  }
+  return moved;
+}
+
+bool World::write_links(std::size_t host, bool calm) {
+  Host& at = *hosts_[host];
+  bool moved = false;
+  for (const auto& [other, link] : at.links)
+    for (std::uint64_t tries = calm ? 4 : random_.below(4); tries != 0 && at.engine.link(link).open;
+         --tries) {
+      if (random_.one_in(200))
+        at.engine.set_path(link, static_cast<std::uint32_t>(random_.below(200'000)),
+                           static_cast<std::uint32_t>(random_.spread(1000)));
+      const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
+      moved |= wire(host, other).send(at.engine, link, most, now_, random_) != 0;
+    }
+  return moved;
+}
+
+// The link between a and b is reset; a notices at once, b when it has read what is left.
+void World::cut(std::size_t a, std::size_t b) {
+  if (!hosts_[a]->engine.link(hosts_[a]->links.at(b)).open) return;
+  say("host " + std::to_string(a) + " loses its link to host " + std::to_string(b));
+  oracle_.lose_link(a, b);
+  wire(a, b).cut(random_.spread(100'000));
+  wire(b, a).cut(0);
+  close(a, b);
+}
+
+void World::close(std::size_t host, std::size_t other) {
+  hosts_[host]->engine.break_link(hosts_[host]->links.at(other));
+}
+
+// Until nothing moves, and nothing can.
+void World::settle() {
+  for (std::size_t round = 0;; ++round) {
+    if (round > 200'000) throw Violation("the engines never rest" + state());
+    bool moved = false;
+    for (std::size_t host = 0; host < hosts_.size(); ++host) {
+      turn(host, true);
+      moved |= hosts_[host]->moved;
+    }
+    for (const auto& [hosts, wire] : wires_)
+      moved |=
+          !wire.idle() && hosts_[hosts.second]->engine.link(hosts_[hosts.second]->links.at(hosts.first)).open;
+    if (!moved) return;
+  }
+}
+
+// Nothing grows beyond its tables.
+void World::check_bounds(std::size_t host) {
+  const Host& at = *hosts_[host];
+  std::uint64_t riding = 0;
+  for (const Actor& actor : oracle_.actors)
+    if (actor.host != host) riding += 2 * hosts_[actor.host]->settings.write_table * max_inline;
+  if (at.engine.pool_in_use() > at.settings.pool + riding)
+    throw Violation("host " + std::to_string(host) + " holds " + std::to_string(at.engine.pool_in_use()) +
+                    " bytes of messages, its pool is " + std::to_string(at.settings.pool));
+  for (std::uint32_t link = 0; link < at.engine.links(); ++link)
+    if (at.engine.link(link).unacknowledged.size() > window * max_entries ||
+        at.engine.link(link).due.size() > max_entries)
+      throw Violation("a link of host " + std::to_string(host) + " remembers too much");
+}
+
+// ---- From the engines
+
+void World::begun(std::uint64_t cookie, const Outcome& outcome) {
+  if ((cookie & 1) == 0) throw Violation("a write has begun");
+  oracle_.begun(cookie >> 1, outcome);
+  say("read " + std::to_string(cookie >> 1) + " takes message " +
+      std::to_string(oracle_.reads[cookie >> 1].message));
+  ++tally_.matched;
+}
+
+void World::progressed(std::uint64_t cookie, const Progress& progress) {
+  const std::size_t index = cookie >> 1;
+  const bool of_read = (cookie & 1) != 0;
+  Progress& before = of_read ? readings_[index].progress : writes_[index].progress;
+  if (progress.front < before.front || progress.back < before.back) throw Violation("progress went back");
+  if (of_read ? oracle_.reads[index].over : oracle_.messages[index].over)
+    throw Violation("progress after the end");
+  if (of_read && !oracle_.fabricated(index)) {
+    const std::size_t message = oracle_.reads[index].message;
+    if (message == none) throw Violation("progress before the match");
+    const std::uint64_t limit = std::min(oracle_.messages[message].size, oracle_.reads[index].room);
+    const Memory& memory = *readings_[index].memory;
+    if (progress.front + progress.back > limit || !memory.holds(message, before.front, progress.front) ||
+        !memory.holds(message, limit - progress.back, limit - before.back))
+      throw Violation("progress claims bytes that are not there");
+  }
+  before = progress;
+}
+
+void World::finished(std::uint64_t cookie, const Outcome& outcome) {
+  const std::size_t index = cookie >> 1;
+  say(((cookie & 1) != 0 ? "read " : "message ") + std::to_string(index) + " ends, fault " +
+      std::to_string(static_cast<int>(outcome.fault)));
+  tally_.canceled += outcome.fault == Fault::canceled;
+  tally_.lost += outcome.fault == Fault::peer;
+  if ((cookie & 1) == 0) {
+    oracle_.finished_write(index, outcome);
+    writes_[index].memory.clear();
+    return;
+  }
+  oracle_.finished_read(index, outcome);
+  Reading& reading = readings_[index];
+  const Read& read = oracle_.reads[index];
+  if (read.message != none && (outcome.fault == Fault::none || outcome.fault == Fault::truncated)) {
+    const std::uint64_t used = std::min(oracle_.messages[read.message].size, read.room);
+    if (reading.progress.front + reading.progress.back != used)
+      throw Violation("the end came without its progress");
+    if (!reading.memory->holds(read.message, 0, used))
+      throw Violation("read " + std::to_string(index) + " holds wrong bytes");
+    if (!reading.memory->guarded(used))
+      throw Violation("read " + std::to_string(index) + " wrote past its memory");
+    tally_.bytes += used;
+    tally_.truncated += outcome.fault == Fault::truncated;
+  }
+  reading.memory = nullptr;
+}
+
+// Of the links, for a failure's message.
+std::string World::state() const {
+  std::string text;
+  for (std::size_t host = 0; host < hosts_.size(); ++host)
+    for (const auto& [other, index] : hosts_[host]->links) {
+      const Link& link = hosts_[host]->engine.link(index);
+      if (!link.open) continue;
+      text += "\n  " + std::to_string(host) + " to " + std::to_string(other) + ": train " +
+              std::to_string(link.sequence) + " acknowledged to " + std::to_string(link.acknowledged) +
+              (link.train.active() ? ", half written" : "") + ", received " + std::to_string(link.received) +
+              " told " + std::to_string(link.received_told) + (link.due.empty() ? "" : ", payload due") +
+              (link.answers.empty() ? "" : ", answers") + (link.fresh.empty() ? "" : ", envelopes") +
+              (link.ready.empty() ? "" : ", payload") + (link.ack_urgent ? ", urgent" : "") + ", granted " +
+              std::to_string(link.granted_told) + " of " + std::to_string(link.reserved + link.freed) +
+              ", trains " + std::to_string(link.trains_out);
+    }
+  return text;
+}
+
+void World::say(const std::string& what) const {
+  if (options_.trace) std::fprintf(stderr, "%6llu %s\n", static_cast<unsigned long long>(now_), what.c_str());
+}
+
+Engine& World::engine_of(std::size_t actor) {
+  return hosts_[oracle_.actors[actor].host]->engine;
+}
+
+} // namespace parc::sim

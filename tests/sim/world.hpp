@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A world of some hosts, their engines, their programs and the network between them, all from one seed: the
+// same seed gives the same run, byte for byte.
+#pragma once
+
+#include "protocol/engine.hpp"
+#include "tests/sim/memory.hpp"
+#include "tests/sim/network.hpp"
+#include "tests/sim/oracle.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parc::sim {
+
+struct Options {
+  std::uint64_t seed = 1;
+  std::uint64_t steps = 1500;
+  bool hostile = false; // one host's headers are changed on their way
+  bool trace = false;
+};
+
+struct Tally { // what the runs have covered
+  std::uint64_t messages = 0, bytes = 0, matched = 0, truncated = 0, canceled = 0, lost = 0, refusals = 0;
+};
+
+class World {
+public:
+  explicit World(const Options& options);
+  ~World();
+  void run(); // throws Violation
+  [[nodiscard]] const Tally& tally() const { return tally_; }
+
+private:
+  struct Host;
+  class Ears;
+  struct Write {
+    std::uint64_t handle = 0;
+    std::vector<std::unique_ptr<Memory>> memory; // the last one holds all that the engine may name...
+    bool mixed = false;                          // ...unless only a part was handed over
+    protocol::Progress progress;
+  };
+  struct Reading {
+    std::uint64_t handle = 0;
+    std::unique_ptr<Memory> memory;
+    protocol::Progress progress;
+  };
+
+  void make_hosts();
+  void make_job(std::uint64_t job);
+
+  // The network.
+  void turn(std::size_t host, bool calm);
+  bool read_links(std::size_t host, bool calm);
+  bool write_links(std::size_t host, bool calm);
+  void cut(std::size_t a, std::size_t b);
+  void close(std::size_t host, std::size_t other);
+  void settle();
+  void check_bounds(std::size_t host);
+
+  // The programs (programs.cpp).
+  void act(std::size_t actor);
+  void read(std::size_t actor);
+  void probe(std::size_t actor);
+  void write(std::size_t actor);
+  void cancel(std::size_t actor);
+  void hand_over(std::size_t actor);
+  void leave(std::size_t actor);
+  void kill(std::size_t actor);
+  void drop_job(std::uint64_t job, std::size_t host);
+  void post(protocol::ReadRequest request, Read read);
+  std::size_t pick_unfinished(std::size_t actor, bool of_reads);
+  void check_silent(std::size_t actor);
+  void cancel_reads();
+  void finale();
+
+  // From the engines.
+  void begun(std::uint64_t cookie, const protocol::Outcome& outcome);
+  void progressed(std::uint64_t cookie, const protocol::Progress& progress);
+  void finished(std::uint64_t cookie, const protocol::Outcome& outcome);
+
+  void say(const std::string& what) const;
+  [[nodiscard]] std::string state() const;
+  [[nodiscard]] protocol::Engine& engine_of(std::size_t actor);
+  Wire& wire(std::size_t from, std::size_t to) { return wires_.at({from, to}); }
+
+  Options options_;
+  Random random_;
+  Tally tally_;
+  Oracle oracle_;
+  std::uint64_t now_ = 0;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::map<std::pair<std::size_t, std::size_t>, Wire> wires_;
+  std::map<std::uint64_t, std::vector<std::size_t>> jobs_; // actors by rank
+  std::vector<Write> writes_;                              // as the oracle's messages
+  std::vector<Reading> readings_;                          // as the oracle's reads
+  std::int32_t last_tag_ = 100;                            // tags of messages that may be canceled are unique
+  std::uint64_t longest_ = 0;
+  std::uint64_t trouble_ = 0; // one in so many steps brings a disaster; 0: none
+};
+
+} // namespace parc::sim
