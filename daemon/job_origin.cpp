@@ -6,6 +6,7 @@
 #include "daemon/kernel.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <spdlog/spdlog.h>
@@ -55,6 +56,8 @@ void JobOrigin::asked(Frame frame) {
 }
 
 Result<void> JobOrigin::plan(const Frame& frame) {
+  if (kernel_.stopping())
+    return error(ESHUTDOWN, "the kernel of host {} is stopping; start it again", kernel_.config().name);
   const auto malformed = [] { return error(EPROTO, "parc run sent a request that makes no sense"); };
   const auto names = frame.message.find("hosts");
   const auto runs = numbers_in(frame.message, "runs", std::size_t{2} * max_ranks);
@@ -107,6 +110,7 @@ void JobOrigin::reached(std::size_t host, Result<std::int32_t> link) {
   if (stage_ != Stage::connecting) return;
   if (!link) return decide(status_failed, link.error().text);
   hosts_[host].link = link.value();
+  if (!jobs_.reaches(link.value())) return lose(hosts_[host]);
   if (!std::ranges::all_of(hosts_, [](const Host& each) { return each.link.has_value(); })) return;
   merge_hosts();
   prepare();

@@ -73,6 +73,7 @@ void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
                                  fmt::format("host {} cannot join the job", plan_.hosts[plan_.self].name)));
   if (!good) return fail(status_failed, good.error().text);
   links_[host] = link.value();
+  if (!jobs_.reaches(link.value())) return tell("parted", {{"other", host}});
   if (--unreached_ == 0) prepared();
 }
 

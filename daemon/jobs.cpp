@@ -5,6 +5,7 @@
 #include "system/frames.hpp"
 #include "system/identity.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
@@ -64,6 +65,10 @@ void Jobs::tell(std::int32_t host, nlohmann::json message, std::string bytes) {
   });
 }
 
+bool Jobs::reaches(std::int32_t host) const {
+  return host == this_host || kernel_.engine().link(static_cast<std::uint32_t>(host)).open;
+}
+
 void Jobs::received(std::uint32_t link, nlohmann::json message, std::string bytes) {
   deliver(static_cast<std::int32_t>(link), message, std::move(bytes));
 }
@@ -81,8 +86,10 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
 }
 
 void Jobs::prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes) {
+  if (!reaches(from)) return; // nobody waits for an answer
   auto plan = decode_plan(message, bytes, from);
   if (plan && parts_.contains(plan.value().job)) plan = error(EEXIST, "that job runs already");
+  if (kernel_.stopping()) plan = error(ESHUTDOWN, "the kernel of host {} is stopping", kernel_.config().name);
   if (plan) {
     const std::uint64_t job = plan.value().job;
     auto& made = parts_[job] = std::make_unique<JobPart>(kernel_, *this, std::move(plan).value());

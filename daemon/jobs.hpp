@@ -42,6 +42,8 @@ public:
 
   // For origins and parts. `host` is a link, or this_host.
   void tell(std::int32_t host, nlohmann::json message, std::string bytes = {});
+  // Whether its link is up: it may have broken before link_lost() says so.
+  [[nodiscard]] bool reaches(std::int32_t host) const;
   [[nodiscard]] JobOrigin* origin(std::uint64_t job) const;
   [[nodiscard]] JobPart* part(std::uint64_t job) const;
   void forget_origin(std::uint64_t job);
