@@ -68,22 +68,40 @@ Result<Results> measure_emulated(const Scene& scene, const std::string& director
   return json.get<Results>();
 }
 
-// Why no emulation can be made here; empty when it can.
-Result<std::string> obstacle(const Scene& scene) {
-  Command command = emulation(scene);
-  command.push_back("true");
-  const std::vector<Command> probe = {command};
+// Why no emulation at all can be made here; empty when it can.
+Result<std::string> obstacle() {
+  const std::vector<Command> probe = {{program("wanlink"), "run", "--", "true"}};
   PARC_TRY(ended, run_together(probe, std::chrono::seconds(20)));
   return ended[0].exit_status == 0 ? "" : ended[0].errors;
 }
 
 Result<Results> measure_anyhow(const Scene& scene, const std::string& directory) {
-  PARC_TRY(why_not, obstacle(scene));
+  PARC_TRY(why_not, obstacle());
   if (why_not.empty()) return measure_emulated(scene, directory);
   std::cerr << why_not << "The demo goes on without an emulated link, on loopback.\n";
   PARC_TRY(hosts, Hosts::on_loopback(scene.ranks, fmt::format("/tmp/parc-demo-{}", getuid())));
   Progress progress;
   return measure(scene, hosts, progress);
+}
+
+void say(const Results& results) {
+  print_table(results.rows);
+  std::cout
+      << "Bytes and milliseconds. T_COM: the exchange alone over plain sockets. STEP: median. GAIN over I.1 "
+         "and "
+         "OVER-PP over ping-pong,\neach beside the paper's formula with T_COM, and with what the reference "
+         "itself took besides T_CALC.\n";
+  if (results.relay_cpu > 0)
+    std::cout << fmt::format("The relay of the emulated link used {:.1f} % of a core.\n",
+                             results.relay_cpu * 100);
+  std::cout << results.note;
+}
+
+nlohmann::json describe_settings(const Scene& scene, const Results& results) {
+  return {{"preset", scene.preset},   {"rtt", scene.rtt},
+          {"rate", scene.rate},       {"socket_buffer", scene.socket_buffer},
+          {"repeats", scene.repeats}, {"relay_cpu", results.relay_cpu},
+          {"note", results.note}};
 }
 
 Result<int> show_all(const Options& options) {
@@ -95,39 +113,28 @@ Result<int> show_all(const Options& options) {
   std::vector<Scene> scenes = make_scenes(options);
   scenes.front().field = directory + "/field.bin";
   std::vector<Row> rows;
+  std::vector<Results> all;
   nlohmann::json settings = nlohmann::json::array();
-  std::vector<std::string> pictures;
-  for (std::size_t i = 0; i < scenes.size(); ++i) {
-    const Scene& scene = scenes[i];
+  for (const Scene& scene : scenes) {
     PARC_TRY(results, measure_anyhow(scene, directory));
-    print_table(results.rows);
-    if (!results.note.empty()) std::cout << results.note << '\n';
-    std::cout << fmt::format("The relay of the emulated link used {:.1f} % of a core.\n",
-                             results.relay_cpu * 100);
-    settings.push_back({{"preset", scene.preset},
-                        {"rtt", scene.rtt},
-                        {"rate", scene.rate},
-                        {"socket_buffer", scene.socket_buffer},
-                        {"repeats", scene.repeats},
-                        {"relay_cpu", results.relay_cpu},
-                        {"note", results.note}});
-    const std::string name = scenes.size() == 1 ? "gain" : fmt::format("gain-{}", i + 1);
-    if (!results.rows.empty()) {
-      PARC_TRY(picture, draw_gain(directory, name, results.rows));
-      pictures.push_back(picture);
-    }
+    say(results);
+    settings.push_back(describe_settings(scene, results));
     rows.insert(rows.end(), results.rows.begin(), results.rows.end());
+    all.push_back(std::move(results));
   }
-  constexpr std::size_t field_points = 160;
-  const std::size_t field_columns = field_points / options.ranks * options.ranks;
-  PARC_TRY(field, draw_field(directory, "field", scenes.front().field, field_columns, field_points));
-  std::filesystem::remove(scenes.front().field);
-  pictures.push_back(field);
-  for (const std::string& picture : pictures) std::cout << "Picture: " << picture << '\n';
   if (!options.json.empty()) {
     PARC_TRY(write_json(options.json, rows, settings));
   }
   if (rows.empty()) return error(EIO, "nothing was measured");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string name = all.size() == 1 ? "gain" : fmt::format("gain-{}", i + 1);
+    PARC_TRY(picture, draw_gain(directory, name, all[i].rows));
+    std::cout << "Picture: " << picture << '\n';
+  }
+  PARC_TRY(picture,
+           draw_field(directory, "field", scenes.front().field, field_columns(options.ranks), field_points));
+  std::filesystem::remove(scenes.front().field);
+  std::cout << "Picture: " << picture << '\n';
   return std::ranges::all_of(rows, &Row::correct) ? 0 : exit_failed;
 }
 

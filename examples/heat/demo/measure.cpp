@@ -29,7 +29,7 @@ public:
     }
     results_.rows = make_rows(scene_, work_, samples_, hosts_.emulated());
     results_.relay_cpu = runner_.relay_cpu();
-    if (left_out_ > 0) results_.note += fmt::format("{} runs were left out: the time was up. ", left_out_);
+    if (left_out_ > 0) results_.note += fmt::format("{} runs were left out: the time was up.\n", left_out_);
     return std::move(results_);
   }
 
@@ -43,7 +43,7 @@ private:
       return success();
     }
     classes_ = {false};
-    results_.note = fmt::format("Kernels run without real-time priority: {} ", kernels.error().text);
+    results_.note = fmt::format("Kernels run without real-time priority: {}", kernels.error().text);
     return success();
   }
 
@@ -158,10 +158,9 @@ private:
 
   // A plate with as many points in each direction, long enough for the heat to be seen moving.
   Result<void> draw_field() {
-    constexpr std::size_t size = 160;
     auto kernels = Kernels::start(hosts_, {classes_.front(), scene_.socket_buffer});
     if (!kernels) return std::move(kernels).error();
-    Run picture{"I.3", size, std::max<std::size_t>(2, size / scene_.ranks)};
+    Run picture{"I.3", field_points, field_columns(scene_.ranks) / scene_.ranks};
     picture.steps = 200;
     picture.field = scene_.field;
     progress_.begin(0, "the temperature field");

@@ -10,6 +10,12 @@
 
 namespace parc::heat::demo {
 
+// The plate that is made for looking at.
+constexpr std::size_t field_points = 160;
+constexpr std::size_t field_columns(std::size_t ranks) {
+  return field_points / ranks * ranks;
+}
+
 [[nodiscard]] Result<Results> measure(const Scene& scene, const Hosts& hosts, Progress& progress);
 
 } // namespace parc::heat::demo
