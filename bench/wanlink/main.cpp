@@ -155,6 +155,7 @@ struct Measured {
   std::vector<double> mbit_forth;
   std::vector<double> mbit_back;
   std::vector<double> mbit_both;
+  std::vector<double> cpu_forth;
   std::vector<double> cpu;
   std::vector<double> late_share;
 
@@ -166,6 +167,7 @@ struct Measured {
     p99_error_ms.push_back(std::abs(quantile(delays, 0.99) - expected));
     mbit_forth.push_back(result["forth"]["mbit"][0].get<double>() / payload_share);
     mbit_back.push_back(result["back"]["mbit"][1].get<double>() / payload_share);
+    cpu_forth.push_back(result["forth"]["cpu"]);
     const Json& both = result["both"];
     mbit_both.push_back((both["mbit"][0].get<double>() + both["mbit"][1].get<double>()) / payload_share);
     cpu.push_back(both["cpu"]);
@@ -183,6 +185,7 @@ struct Measured {
     // With both ways full, acknowledgements wait behind data, and TCP leaves one way or the other idle at
     // times.
     add("rate both ways at once", "Mbit/s", mbit_both, 2 * which.rate_mbit, "configured", 0.9, 1.02);
+    add("relay, one way full", "cores", cpu_forth, which.cpu_allowed, "allowed", 0, 1);
     add("relay, both ways full", "cores", cpu, which.cpu_allowed, "allowed", 0, 1);
     add("packets more than 1 ms late", "share", late_share, 0.01, "allowed", 0, 1);
   }

@@ -4,9 +4,12 @@
 #include "system/fd.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
+#include <ctime>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,8 +26,8 @@ using namespace std::chrono_literals;
 constexpr char port[] = "5077";
 constexpr auto patience = 10s;
 
-std::int64_t stamp() {
-  return Clock::now().time_since_epoch().count();
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
 Result<Fd> accept_one() {
@@ -68,13 +71,31 @@ Result<Fd> connect_to(const std::string& host) {
 
 } // namespace
 
+// The time of arrival is the one that the receiving host's network gave the packet: when a process wakes for
+// it is the scheduler's doing.
 Result<std::vector<double>> receive_stamps() {
   PARC_TRY(connection, accept_one());
+  const int on = 1;
+  if (setsockopt(connection.get(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) != 0)
+    return system_error("cannot ask for the time of arrival");
   std::vector<double> delays;
-  std::int64_t sent = 0;
-  while (recv(connection.get(), &sent, sizeof sent, MSG_WAITALL) == sizeof sent)
-    delays.push_back(static_cast<double>(stamp() - sent) / 1e6);
-  return delays;
+  for (;;) {
+    std::int64_t sent = 0;
+    iovec body{&sent, sizeof sent};
+    alignas(cmsghdr) std::array<char, 256> control{};
+    msghdr message{};
+    message.msg_iov = &body;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    if (recvmsg(connection.get(), &message, MSG_WAITALL) != sizeof sent) return delays;
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+      if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_TIMESTAMPNS) continue;
+      timespec arrived{};
+      std::memcpy(&arrived, CMSG_DATA(header), sizeof arrived);
+      delays.push_back(static_cast<double>(nanoseconds(arrived) - sent) / 1e6);
+    }
+  }
 }
 
 Result<void> send_stamps(const std::string& host, int count) {
@@ -82,7 +103,9 @@ Result<void> send_stamps(const std::string& host, int count) {
   for (int i = 0; i < count; ++i) {
     // Between messages the link is idle, with gaps that are no multiple of anything.
     std::this_thread::sleep_for(2ms + i % 7 * 313us);
-    const std::int64_t now = stamp();
+    timespec time{};
+    clock_gettime(CLOCK_REALTIME, &time); // the clock of the times of arrival
+    const std::int64_t now = nanoseconds(time);
     if (send(connection.get(), &now, sizeof now, MSG_NOSIGNAL) != sizeof now)
       return system_error("cannot send");
   }

@@ -16,8 +16,9 @@ bool Link::offer(PacketBytes data, const PacketFacts& facts, Nanoseconds now, Ra
     counters_.dropped_down += facts.wire_packets;
     return false;
   }
+  const bool waits = settings_.rate > 0 && wire_free_ > now;
   if (settings_.rate > 0) {
-    if (backlog(now) + facts.wire_bytes > settings_.queue && wire_free_ > now) {
+    if (backlog(now) + facts.wire_bytes > settings_.queue && waits) {
       counters_.dropped_queue += facts.wire_packets;
       return false;
     }
@@ -32,7 +33,7 @@ bool Link::offer(PacketBytes data, const PacketFacts& facts, Nanoseconds now, Ra
     return false;
   }
   last_due_ = std::max(last_due_, wire_free_ + draw_delay(random));
-  packets_.push_back({std::move(data), facts.wire_packets, facts.wire_bytes, wire_free_, last_due_});
+  packets_.push_back({std::move(data), facts.wire_packets, facts.wire_bytes, wire_free_, last_due_, waits});
   return packets_.size() == 1;
 }
 

@@ -23,6 +23,7 @@ struct Packet {
   std::uint32_t wire_bytes;
   Nanoseconds departure; // its last byte has crossed the wire
   Nanoseconds due;
+  bool waited; // for the wire, behind others
 };
 
 // Everything counts packets on the wire, so a large segment counts as many.
