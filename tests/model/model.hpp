@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DESIGN.md's argument of deadlock freedom as a finite model: kernels that exchange one message with each
+// peer (or around a ring), over sockets that hold one or two items, with programs that start all their sends
+// before their first read. Every interleaving of kernels and programs is explored.
+//
+// What is modelled: envelope, eager fragments within the credit, want, the rest, acknowledgement; everything
+// that a kernel owes is state and needs room in the socket only when it leaves. What is not: lengths,
+// matching (one message per pair), several messages per train.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace parc::model {
+
+enum class Kernels : std::uint8_t {
+  parc,     // read whatever has come, write whenever there is room
+  blocking, // while there is something to write, write it, and wait for room
+};
+
+struct Setting {
+  Kernels kernels = Kernels::parc;
+  std::uint8_t hosts = 2;
+  bool ring = false;          // messages to the next host only
+  std::uint8_t room = 1;      // items that a socket holds
+  std::uint8_t fragments = 2; // of each message
+  std::uint8_t credit = 0;    // fragments that may come before they are asked for
+  std::uint8_t overdraft = 0; // fragments that senders send beyond it
+};
+
+struct Explored {
+  std::size_t states = 0;
+  std::size_t ends = 0;              // states in which all is done
+  std::optional<std::string> stuck;  // a state in which nothing can happen, and not all is done
+  std::optional<std::string> broken; // a state in which more is held than the credit
+};
+
+Explored explore(const Setting& setting);
+
+} // namespace parc::model
