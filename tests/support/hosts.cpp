@@ -77,7 +77,8 @@ void Host::start() {
   if (!ready || !kernel_->running()) throw std::runtime_error("parcd of host " + name_ + ": " + log());
 }
 
-Hosts::Hosts(std::size_t count, std::vector<std::string> options) : options_(std::move(options)) {
+Hosts::Hosts(std::size_t count, std::vector<std::string> options, const std::string& more_hosts)
+    : options_(std::move(options)) {
   const char* scratch = std::getenv("TMPDIR");
   directory_ = std::string(scratch != nullptr ? scratch : "/tmp") + "/parc-hosts-XXXXXX";
   if (mkdtemp(directory_.data()) == nullptr) throw std::runtime_error("cannot make " + directory_);
@@ -88,6 +89,7 @@ Hosts::Hosts(std::size_t count, std::vector<std::string> options) : options_(std
     hosts_.push_back(std::make_unique<Host>(*this, std::string(1, static_cast<char>('a' + i)), ports[i]));
     config << hosts_.back()->name() << " = \"127.0.0.1:" << ports[i] << "\"\n";
   }
+  config << more_hosts;
   config.close();
   for (const auto& host : hosts_) host->start();
 }
@@ -105,14 +107,23 @@ std::vector<std::pair<std::string, std::string>> Hosts::environment() const {
           {"TMPDIR", directory_}};
 }
 
-Process Hosts::parc(const std::string& command, std::vector<std::string> words, std::size_t on) {
-  words.insert(words.begin(), {PARC_TEST_BIN "/parc", command, "--runtime-dir", hosts_[on]->runtime_dir()});
+Process Hosts::start(std::vector<std::string> words) {
   const std::string base = directory_ + "/process" + std::to_string(++processes_);
   return Process({.command = std::move(words),
                   .output = base + ".out",
                   .errors = base + ".err",
                   .environment = environment(),
                   .directory = directory_});
+}
+
+Process Hosts::parc(const std::string& command, std::vector<std::string> words, std::size_t on) {
+  words.insert(words.begin(), {PARC_TEST_BIN "/parc", command, "--runtime-dir", hosts_[on]->runtime_dir()});
+  return start(std::move(words));
+}
+
+Process Hosts::parcd(std::vector<std::string> words) {
+  words.insert(words.begin(), PARC_TEST_BIN "/parcd");
+  return start(std::move(words));
 }
 
 std::string Hosts::logs() const {

@@ -19,6 +19,7 @@ public:
   Host(const Hosts& all, std::string name, std::uint16_t port);
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] std::string runtime_dir() const;
   [[nodiscard]] Process& kernel() { return *kernel_; }
   void start(); // waits until it answers; throws with what it said when it does not
@@ -33,8 +34,9 @@ private:
 
 class Hosts {
 public:
-  // Named a, b, c ...; their kernels run. `options` are given to each.
-  explicit Hosts(std::size_t count, std::vector<std::string> options = {});
+  // Named a, b, c ...; their kernels run. `options` are given to each; `more_hosts` are lines for [hosts].
+  explicit Hosts(std::size_t count, std::vector<std::string> options = {},
+                 const std::string& more_hosts = {});
   Hosts(const Hosts&) = delete;
   Hosts& operator=(const Hosts&) = delete;
   ~Hosts();
@@ -45,6 +47,8 @@ public:
 
   // parc COMMAND --runtime-dir (of a host, the first by default) WORDS...
   [[nodiscard]] Process parc(const std::string& command, std::vector<std::string> words, std::size_t on = 0);
+  // parcd WORDS..., beside those that run.
+  [[nodiscard]] Process parcd(std::vector<std::string> words);
   [[nodiscard]] Process run(std::vector<std::string> words, std::size_t on = 0) {
     return parc("run", std::move(words), on);
   }
@@ -58,6 +62,8 @@ public:
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment() const;
 
 private:
+  [[nodiscard]] Process start(std::vector<std::string> words);
+
   std::string directory_;
   std::vector<std::string> options_;
   std::vector<std::unique_ptr<Host>> hosts_;

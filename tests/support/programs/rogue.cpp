@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Breaks the rules of the control segment in the way that its argument names, after it has joined properly:
+//   tail       requests that do not exist
+//   kind       a request of a kind that does not exist
+//   slot       an operation in a place that is not its own
+//   memory     a write of memory that nobody shares
+//   pieces     a list of pieces that reaches outside
+//   hand-over  of a write that waits, to memory that nobody shares
+// Exit status 0 when the kernel has then done what it should: ended the session, or refused that request
+// alone.
+#include "shm/doorbell.hpp"
+#include "shm/layout.hpp"
+#include "tests/support/programs/rank.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+// Our own mapping of the segment that carries the magic.
+parc::shm::Control* find_control() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/SYSV70") == line.npos) continue;
+    auto* control = reinterpret_cast<parc::shm::Control*>(std::strtoull(line.c_str(), nullptr, 16));
+    if (control->header.magic == parc::shm::control_magic) return control;
+  }
+  return nullptr;
+}
+
+int bell() { // the second of "READ,WRITE"; libparc takes the variable away
+  const char* pipes = std::getenv(parc::shm::env_pipes);
+  const char* comma = pipes != nullptr ? std::strchr(pipes, ',') : nullptr;
+  return comma != nullptr ? std::atoi(comma + 1) : -1;
+}
+
+// A sleeping kernel sees nothing, good or bad, before it is rung.
+void publish(parc::shm::Control& control, std::uint64_t tail, int bell) {
+  control.header.request_tail.store(tail);
+  const std::uint64_t ring = 1;
+  if (parc::shm::must_ring(control.header.kernel_asleep))
+    rank::expect(write(bell, &ring, sizeof ring) == sizeof ring, "no bell");
+}
+
+void push(parc::shm::Control& control, const parc::shm::Request& request, int bell) {
+  const auto tail = control.header.request_tail.load();
+  control.requests[tail % parc::shm::request_slots] = request;
+  publish(control, tail + 1, bell);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::string how = argv[1];
+  const int bell = ::bell();
+  parc_context* parc = rank::open();
+  parc::shm::Control* control = find_control();
+  rank::expect(control != nullptr, "no control segment in /proc/self/maps");
+  parc::shm::Request request{};
+  request.id = std::uint64_t{1000} << parc::shm::slot_bits | (parc::shm::read_slots + 7);
+  request.kind = parc::shm::RequestKind::write;
+  request.length = 100;
+  if (how == "tail") publish(*control, 1 << 20, bell);
+  if (how == "kind") {
+    request.kind = static_cast<parc::shm::RequestKind>(200);
+    push(*control, request, bell);
+  }
+  if (how == "slot") {
+    request.id = 5; // of reads, and of no generation
+    push(*control, request, bell);
+  }
+  if (how == "memory") {
+    request.address = 0xdead0000;
+    push(*control, request, bell);
+  }
+  if (how == "pieces") {
+    request.pieces = 1000;
+    request.address = reinterpret_cast<std::uintptr_t>(control);
+    push(*control, request, bell);
+  }
+  if (how == "hand-over") {
+    const parc_op write = parc_initwrite(parc, 0, 1, parc_alloc(parc, 100), 100);
+    rank::expect(write > 0, "parc_initwrite gave %lld", static_cast<long long>(write));
+    request.kind = parc::shm::RequestKind::hand_over;
+    request.id = static_cast<std::uint64_t>(write);
+    request.address = 0xdead0000;
+    push(*control, request, bell);
+  }
+  // What is refused without ending the session is answered in its slot, and the session goes on.
+  char byte = 'x';
+  (void)parc_write(parc, 0, 0, &byte, 1);
+  byte = 0;
+  const int code = parc_read(parc, 0, 0, &byte, 1, nullptr);
+  const bool refused = how == "memory" || how == "pieces";
+  rank::expect_code(code, refused ? PARC_OK : PARC_EKERNEL, "what came after it");
+  rank::expect(!refused || byte == 'x', "the wrong byte");
+  std::printf("survived\n");
+  std::fflush(stdout);
+  std::_Exit(0);
+}

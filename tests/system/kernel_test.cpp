@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What bad input does to a kernel: nothing, but a sentence and the documented exit status; and what strangers
+// and rogues do to others: nothing.
+#include "system/fd.hpp"
+#include "tests/support/hosts.hpp"
+
+#include <arpa/inet.h>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <fstream>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+namespace parc::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+void check(Process process, int status, const std::string& sentence) {
+  BOOST_TEST(process.wait() == status);
+  BOOST_TEST(contains(process.errors(), sentence),
+             "\"" << process.errors() << "\" does not say \"" << sentence << "\"");
+}
+
+void check_works(Hosts& hosts) {
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
+  BOOST_TEST(job.wait() == 0);
+  BOOST_TEST(job.errors() == "");
+}
+
+Fd tcp(std::uint16_t port, bool listens, std::uint16_t* bound = nullptr) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (listens) {
+    BOOST_REQUIRE(bind(socket.get(), generic, sizeof address) == 0);
+    BOOST_REQUIRE(listen(socket.get(), 8) == 0);
+    socklen_t length = sizeof address;
+    getsockname(socket.get(), generic, &length);
+    *bound = ntohs(address.sin_port);
+  } else {
+    BOOST_REQUIRE(connect(socket.get(), generic, sizeof address) == 0);
+  }
+  return socket;
+}
+
+Fd local(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  BOOST_REQUIRE(connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return socket;
+}
+
+// Sends it, and waits until the other side has closed.
+void say_until_closed(const Fd& socket, const std::string& text) {
+  (void)send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  BOOST_TEST(eventually([&] {
+    char byte = 0;
+    const ssize_t got = recv(socket.get(), &byte, 1, MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno == ECONNRESET);
+  }));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(kernel)
+
+BOOST_AUTO_TEST_CASE(what_keeps_it_from_starting) {
+  Hosts hosts(1);
+  const std::string dir = hosts.directory();
+  check(hosts.parcd({"--runtime-dir", hosts[0].runtime_dir(), "--port", "0"}), 1, "a parcd already runs on ");
+  check(hosts.parcd({"--runtime-dir", dir + "/x", "--listen", "127.0.0.1", "--port",
+                     std::to_string(hosts[0].port())}),
+        1, "another parcd or program has that port");
+  check(hosts.parcd({"--runtime-dir", dir + "/no/such/place", "--port", "0"}), 1, "/no/such");
+  check(hosts.parcd({"--prot", "0"}), 2, "--port");
+  std::ofstream(dir + "/bad.toml") << "pool = 1\n\nport = \"many\"\n";
+  check(hosts.parcd({"--config", dir + "/bad.toml", "-t"}), 1, "bad.toml:");
+  check(hosts.parcd({"--config", dir + "/none.toml"}), 1, "none.toml");
+  std::ofstream(dir + "/open-key") << "secret";
+  chmod((dir + "/open-key").c_str(), 0644);
+  check(hosts.parcd({"--runtime-dir", dir + "/x", "--port", "0", "--key-file", dir + "/open-key"}), 1,
+        "open-key");
+  check(hosts.parcd({"--runtime-dir", dir + "/x", "--port", "0", "--listen", "0.0.0.0"}), 1, "encryption");
+}
+
+BOOST_AUTO_TEST_CASE(hosts_that_cannot_be_reached) {
+  Hosts strangers(1);
+  std::uint16_t silent_port = 0;
+  const Fd silent = tcp(0, true, &silent_port);
+  Hosts hosts(2, {"--connect-timeout-s", "1"},
+              "silent = \"127.0.0.1:" + std::to_string(silent_port) +
+                  "\"\nstranger = \"127.0.0.1:" + std::to_string(strangers[0].port()) + "\"\n");
+  check(hosts.run({"--hosts", "a,silent", "true"}), 125, "silent");
+  check(hosts.run({"--hosts", "a,stranger", "true"}), 125, "stranger");
+  hosts[1].kernel().signal(SIGTERM);
+  BOOST_TEST(hosts[1].kernel().wait() == 0);
+  check(hosts.run({"--hosts", "a,b", "true"}), 125, "cannot reach host b");
+  hosts[1].start();
+  check_works(hosts);
+}
+
+BOOST_AUTO_TEST_CASE(strangers_at_the_doors) {
+  Hosts hosts(2);
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});
+  BOOST_TEST(eventually([&] { return contains(job.output(), "ready"); }));
+  say_until_closed(tcp(hosts[0].port(), false), "GET / HTTP/1.0\r\n\r\n" + std::string(1000, 'x'));
+  say_until_closed(tcp(hosts[0].port(), false), std::string(1000, '\0'));
+  say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), "what");
+  say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), "T\xff\xff\xff\xff");
+  say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), std::string("T\2\0\0\0[]", 7));
+  {
+    const Fd half = local(hosts[0].runtime_dir() + "/kernel.sock");
+    (void)send(half.get(), "T\20", 2, MSG_NOSIGNAL); // and goes
+  }
+  BOOST_TEST(job.running());
+  job.signal(SIGTERM);
+  BOOST_TEST(job.wait() == 128 + SIGTERM);
+  check_works(hosts);
+}
+
+BOOST_AUTO_TEST_CASE(programs_that_break_the_rules) {
+  Hosts hosts(2);
+  for (const char* how : {"tail", "kind", "slot", "memory", "pieces", "hand-over"}) {
+    Process job = hosts.run({"--hosts", "a", PARC_TEST_PROGRAMS "/rogue", how});
+    BOOST_TEST(job.wait() == 0, how << ": " << job.errors());
+    BOOST_TEST(job.output() == "survived\n", how);
+  }
+  check_works(hosts);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
