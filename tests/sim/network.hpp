@@ -68,7 +68,9 @@ public:
     flight_.clear();
   }
   [[nodiscard]] bool at_end() const { return ended_ && arrived_ == 0; }
-  [[nodiscard]] bool idle() const { return flight_.empty() && arrived_ == 0; }
+  // When the next bytes that are on their way will be there; never: there are none.
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+  [[nodiscard]] std::uint64_t next_due() const { return flight_.empty() ? never : flight_.front().due; }
 
 private:
   static constexpr std::uint64_t mutate_one_in = 20; // of a hostile host's trains

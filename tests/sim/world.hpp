@@ -60,6 +60,7 @@ private:
   void cut(std::size_t a, std::size_t b);
   void close(std::size_t host, std::size_t other);
   void settle();
+  [[nodiscard]] std::uint64_t fragments_in() const;
   void check_bounds(std::size_t host);
 
   // The programs (programs.cpp).
