@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/loopback/peers.hpp"
 
+#include "bench/figures/places.hpp"
 #include "system/fd.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -63,10 +63,6 @@ void move(int fd, std::byte* data, std::size_t bytes, bool out, bool poll) {
 
 } // namespace
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 double socket_one_way(std::size_t bytes, int times, bool poll) {
   const Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -84,11 +80,11 @@ double socket_one_way(std::size_t bytes, int times, bool poll) {
     setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     double begin = 0;
     for (int i = -times / 10; i < times; ++i) { // the first tenth warms up
-      if (i == 0) begin = now();
+      if (i == 0) begin = seconds_now();
       move(connection.get(), data.data(), bytes, true, poll);
       move(connection.get(), data.data(), bytes, false, poll);
     }
-    return (now() - begin) / times / 2;
+    return (seconds_now() - begin) / times / 2;
   };
   const auto child = [&] {
     const Fd connection(socket(AF_INET, SOCK_STREAM, 0));
@@ -115,9 +111,9 @@ double pipe_one_way(int times) {
     }
   };
   const auto parent = [&] {
-    const double begin = now();
+    const double begin = seconds_now();
     bounce(back[0], there[1], true);
-    return (now() - begin) / times / 2;
+    return (seconds_now() - begin) / times / 2;
   };
   const double seconds = beside(parent, [&] { bounce(there[0], back[1], false); });
   for (const int fd : {there[0], there[1], back[0], back[1]}) close(fd);
@@ -127,12 +123,12 @@ double pipe_one_way(int times) {
 double memcpy_time(std::size_t bytes, int times) {
   std::vector<std::byte> from(bytes, std::byte{1});
   std::vector<std::byte> to(bytes, std::byte{2});
-  const double begin = now();
+  const double begin = seconds_now();
   for (int i = 0; i < times; ++i) {
     std::memcpy(to.data(), from.data(), bytes);
     asm volatile("" : : "r"(to.data()) : "memory");
   }
-  return (now() - begin) / times;
+  return (seconds_now() - begin) / times;
 }
 
 } // namespace parc::bench

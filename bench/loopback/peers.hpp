@@ -14,6 +14,4 @@ double pipe_one_way(int times);
 // Seconds of one memcpy of `bytes` between buffers that were touched before.
 double memcpy_time(std::size_t bytes, int times);
 
-double now(); // seconds
-
 } // namespace parc::bench

@@ -4,38 +4,28 @@
 //
 // One program in three roles: the bench starts `wanlink run` for every case; inside that, it is the script
 // that starts probes on the hosts; on the hosts, it is the probe.
+#include "bench/figures/figures.hpp"
+#include "bench/figures/places.hpp"
 #include "bench/wanlink/probe.hpp"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
-#include <sys/utsname.h>
+#include <sstream>
 #include <thread>
 
 namespace parc::bench {
 namespace {
 
-using Json = nlohmann::json;
-
 struct Case {
-  std::string_view name;
-  std::string_view options; // of wanlink run
-  double delay_ms;          // one way
+  std::string_view name; // of the preset
+  double delay_ms;       // one way
   double rate_mbit;
   double cpu_allowed; // share of a core with both ways full
 };
 constexpr std::array cases{
-    Case{"wan", "--preset wan", 10, 100, 0.03},
-    Case{"metro", "--preset metro", 1, 1000, 0.30},
-    Case{"gigabit", "--preset gigabit", 0, 1000, 0.30},
-    Case{"fddi-1994", "--preset fddi-1994", 0, 100, 0.03},
-    Case{"ethernet-1994", "--preset ethernet-1994", 0, 10, 0.03},
+    Case{"wan", 10, 100, 0.03},      Case{"metro", 1, 1000, 0.30},       Case{"gigabit", 0, 1000, 0.30},
+    Case{"fddi-1994", 0, 100, 0.03}, Case{"ethernet-1994", 0, 10, 0.03},
 };
 
 constexpr double allowed_median_ms = 0.2;
@@ -45,76 +35,51 @@ constexpr double payload_share = 1448.0 / 1500;
 
 constexpr double warm_up_seconds = 2; // past slow start, with the queue full
 
-std::string self_path() {
-  return std::filesystem::read_symlink("/proc/self/exe");
-}
-std::string wanlink_path() {
-  return std::filesystem::path(self_path()).parent_path() / "wanlink";
-}
-
-// The standard output of a shell command that succeeds.
-Result<std::string> output_of(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return system_error("cannot run {}", command);
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (const std::size_t length = fread(buffer.data(), 1, buffer.size(), pipe))
-    text.append(buffer.data(), length);
-  if (const int status = pclose(pipe); status != 0)
-    return error(EIO, "{} failed (wait status {})", command, status);
-  return text;
-}
-
-double quantile(std::vector<double> values, double q) {
-  if (values.empty()) return std::nan("");
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
-}
-
 Result<Json> relay_counters() {
-  PARC_TRY(text, output_of("wanlink status --json"));
+  PARC_TRY(text, output_of({program("wanlink"), "status", "--json"}));
   return Json::parse(text)["relay"];
 }
 
 // Inside `wanlink run`: measures and prints one JSON object.
 Result<void> measure(double seconds, int messages) {
-  const std::string self = self_path();
-  const auto on = [&](const char* host, const std::string& probe) {
-    return output_of(fmt::format("wanlink exec {} {} --probe {}", host, self, probe));
+  PARC_TRY(hosts, Hosts::of_emulation(2));
+  PARC_TRY(network, network_of(hosts));
+  const std::string length = std::to_string(seconds);
+  const auto probe = [&hosts = hosts](std::size_t host, const Command& words) {
+    Command command = {self_path(), "--probe"};
+    command.insert(command.end(), words.begin(), words.end());
+    return hosts.on(host, command);
   };
-  Json result;
-  {
-    Result<std::string> received = success(std::string());
-    std::thread receiver([&] { received = on("b", "receive-stamps"); });
-    auto sent = on("a", fmt::format("send-stamps --messages {}", messages));
-    receiver.join();
-    PARC_TRY(sent);
-    PARC_TRY(delays, received);
-    result["delays_ms"] = Json::parse(delays);
-  }
-  for (const auto& [direction, senders] : {std::pair{"forth", "a"}, {"back", "b"}, {"both", "ab"}}) {
-    const auto options = [seconds, sending = std::string_view(senders)](const char* host) {
-      return fmt::format("--seconds {}{}", seconds, sending.find(host) == sending.npos ? " --quiet" : "");
-    };
-    Result<std::string> at_b = success(std::string());
-    std::thread other([&] { at_b = on("b", "flood-accept " + options("b")); });
-    Result<std::string> at_a = success(std::string());
-    std::thread one([&] { at_a = on("a", "flood-connect " + options("a")); });
+  const Command stamps[] = {probe(1, {"receive-stamps"}),
+                            probe(0, {"send-stamps", "--messages", std::to_string(messages)})};
+  PARC_TRY(delays, output_of_all(stamps));
+  Json result = {{"delays_ms", Json::parse(delays)},
+                 {"congestion_control", network.congestion_control},
+                 {"slow_start_after_idle", network.slow_start_after_idle}};
+  for (const auto& [direction, a_sends, b_sends] :
+       {std::tuple{"forth", true, false}, {"back", false, true}, {"both", true, true}}) {
+    Command floods[] = {probe(1, {"flood-accept", "--seconds", length}),
+                        probe(0, {"flood-connect", "--seconds", length})};
+    if (!b_sends) floods[0].push_back("--quiet");
+    if (!a_sends) floods[1].push_back("--quiet");
+    Result<std::string> rates = success(std::string());
+    std::thread running([&] { rates = output_of_all(floods); });
     // The relay's share is taken in the middle of the flood.
     std::this_thread::sleep_for(std::chrono::duration<double>(warm_up_seconds));
     auto before = relay_counters();
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     auto after = relay_counters();
-    other.join();
-    one.join();
-    PARC_TRY(rate_at_a, at_a);
-    PARC_TRY(rate_at_b, at_b);
+    running.join();
+    PARC_TRY(both, rates);
     PARC_TRY(first, before);
     PARC_TRY(last, after);
     const auto grown = [&first = first, &last = last](const char* counter) {
       return last[counter].get<double>() - first[counter].get<double>();
     };
-    result[direction] = {{"mbit", {Json::parse(rate_at_b), Json::parse(rate_at_a)}},
+    std::istringstream lines(both);
+    double at_b = 0, at_a = 0;
+    lines >> at_b >> at_a;
+    result[direction] = {{"mbit", {at_b, at_a}},
                          {"cpu", grown("cpu_s") / grown("elapsed_s")},
                          {"late", grown("late_over_1ms") / grown("packets")}};
   }
@@ -123,30 +88,13 @@ Result<void> measure(double seconds, int messages) {
 }
 
 Result<Json> run_case(const Case& which, const std::string& extra, double seconds, int messages) {
-  PARC_TRY(text,
-           output_of(fmt::format("{} run {} {} -- {} --inside --seconds {} --messages {}", wanlink_path(),
-                                 which.options, extra, self_path(), seconds, messages)));
+  Command command = {program("wanlink"), "run", "--preset", std::string(which.name)};
+  std::istringstream more(extra);
+  for (std::string word; more >> word;) command.push_back(word);
+  command.insert(command.end(), {"--", self_path(), "--inside", "--seconds", std::to_string(seconds),
+                                 "--messages", std::to_string(messages)});
+  PARC_TRY(text, output_of(command));
   return Json::parse(text);
-}
-
-// A measured figure against what is configured or allowed, over all repeats.
-Json row(std::string_view name, std::string_view metric, std::string_view unit,
-         const std::vector<double>& measured, double against, std::string_view against_name, double low,
-         double high) {
-  const double ratio = quantile(measured, 0.5) / against;
-  const std::string goal = low > 0 ? fmt::format(">= {} and <= {}", low, high) : fmt::format("<= {}", high);
-  return {{"case", name},
-          {"metric", metric},
-          {"unit", unit},
-          {"parc", quantile(measured, 0.5)},
-          {"peer", against},
-          {"peer_name", against_name},
-          {"ratio", ratio},
-          {"min", quantile(measured, 0)},
-          {"max", quantile(measured, 1)},
-          {"repeats", measured.size()},
-          {"goal", goal},
-          {"met", ratio >= low && ratio <= high}};
 }
 
 struct Measured {
@@ -173,41 +121,26 @@ struct Measured {
     cpu.push_back(both["cpu"]);
     late_share.push_back(both["late"]);
   }
-  void append_rows(const Case& which, Json& rows) const {
-    const auto add = [&](std::string_view metric, std::string_view unit, const std::vector<double>& values,
-                         double against, std::string_view against_name, double low, double high) {
-      rows.push_back(row(which.name, metric, unit, values, against, against_name, low, high));
+  void append_rows(const Case& which, std::vector<Row>& rows) const {
+    const auto add = [&](const char* metric, const char* unit, const std::vector<double>& values,
+                         double against, const char* against_name, const char* goal) {
+      rows.push_back({std::string(which.name), metric, unit, against_name, goal, values, {against}});
     };
-    add("one-way delay, error of the median", "ms", median_error_ms, allowed_median_ms, "allowed", 0, 1);
-    add("one-way delay, error of the 99th percentile", "ms", p99_error_ms, allowed_p99_ms, "allowed", 0, 1);
-    add("rate a to b", "Mbit/s", mbit_forth, which.rate_mbit, "configured", 0.98, 1.02);
-    add("rate b to a", "Mbit/s", mbit_back, which.rate_mbit, "configured", 0.98, 1.02);
+    add("one-way delay, error of the median", "ms", median_error_ms, allowed_median_ms, "allowed", "<= 1");
+    add("one-way delay, error of the 99th percentile", "ms", p99_error_ms, allowed_p99_ms, "allowed", "<= 1");
+    add("rate a to b", "Mbit/s", mbit_forth, which.rate_mbit, "configured", ">= 0.98 and <= 1.02");
+    add("rate b to a", "Mbit/s", mbit_back, which.rate_mbit, "configured", ">= 0.98 and <= 1.02");
     // With both ways full, acknowledgements wait behind data, and TCP leaves one way or the other idle at
     // times.
-    add("rate both ways at once", "Mbit/s", mbit_both, 2 * which.rate_mbit, "configured", 0.9, 1.02);
-    add("relay, one way full", "cores", cpu_forth, which.cpu_allowed, "allowed", 0, 1);
-    add("relay, both ways full", "cores", cpu, which.cpu_allowed, "allowed", 0, 1);
-    add("packets more than 1 ms late", "share", late_share, 0.01, "allowed", 0, 1);
+    add("rate both ways at once", "Mbit/s", mbit_both, 2 * which.rate_mbit, "configured",
+        ">= 0.9 and <= 1.02");
+    add("relay, one way full", "cores", cpu_forth, which.cpu_allowed, "allowed", "<= 1");
+    add("relay, both ways full", "cores", cpu, which.cpu_allowed, "allowed", "<= 1");
+    add("packets more than 1 ms late", "share", late_share, 0.01, "allowed", "<= 1");
   }
 };
 
-std::string first_line(const char* path) {
-  std::string line;
-  std::getline(std::ifstream(path), line);
-  return line;
-}
-
-Json machine() {
-  utsname system{};
-  uname(&system);
-  return {{"cores", std::thread::hardware_concurrency()},
-          {"kernel", system.release},
-          {"congestion_control", "cubic"}, // wanlink sets it
-          {"slow_start_after_idle", first_line("/proc/sys/net/ipv4/tcp_slow_start_after_idle") == "1"}};
-}
-
-struct Options {
-  std::string json;
+struct Roles : Options {
   std::string only;
   std::string extra;
   std::string probe;
@@ -216,34 +149,25 @@ struct Options {
   bool quiet = false;
   double seconds = 4;
   int messages = 400;
-  int repeats = 3;
 };
 
-Result<void> bench(const Options& options) {
+Result<void> bench(const Roles& options) {
   std::array<Measured, cases.size()> measured;
+  Network network;
   for (int repeat = 0; repeat < options.repeats; ++repeat)
     for (std::size_t i = 0; i < cases.size(); ++i) {
       if (!options.only.empty() && options.only != cases[i].name) continue;
       PARC_TRY(result, run_case(cases[i], options.extra, options.seconds, options.messages));
       measured[i].add(cases[i], result);
+      network = {result["congestion_control"], result["slow_start_after_idle"]};
     }
-  Json rows = Json::array();
+  std::vector<Row> rows;
   for (std::size_t i = 0; i < cases.size(); ++i)
     if (!measured[i].cpu.empty()) measured[i].append_rows(cases[i], rows);
-  for (const Json& line : rows)
-    std::cout << fmt::format("{:14} {:44} {:9.4f} {:7} {:10} {:<9g} {:22} {}\n",
-                             line["case"].get<std::string>(), line["metric"].get<std::string>(),
-                             line["parc"].get<double>(), line["unit"].get<std::string>(),
-                             line["peer_name"].get<std::string>(), line["peer"].get<double>(),
-                             line["goal"].get<std::string>(), line["met"].get<bool>() ? "met" : "NOT MET");
-  if (options.json.empty()) return success();
-  std::ofstream file(options.json);
-  file << Json{{"bench", "wanlink"}, {"machine", machine()}, {"rows", rows}}.dump(2) << '\n';
-  if (!file) return error(EIO, "cannot write {}", options.json);
-  return success();
+  return show("wanlink", options, network, rows);
 }
 
-Result<void> probe(const Options& options) {
+Result<void> probe(const Roles& options) {
   if (options.probe == "send-stamps") return send_stamps(options.peer, options.messages);
   if (options.probe == "receive-stamps") {
     PARC_TRY(delays, receive_stamps());
@@ -264,21 +188,17 @@ int main(int argc, char** argv) {
   using namespace parc::bench;
   CLI::App app("Measures wanlink with plain sockets: delay, rate and the relay's share of a core.",
                "bench-wanlink");
-  Options options;
-  app.add_option("--json", options.json, "Write the figures to this file");
+  Roles options;
+  describe(app, options);
   app.add_option("--case", options.only, "Only this case");
   app.add_option("--options", options.extra, "More options for wanlink run");
   app.add_option("--seconds", options.seconds, "Length of each flood")->capture_default_str();
   app.add_option("--messages", options.messages, "Messages whose delay is taken")->capture_default_str();
-  app.add_option("--repeats", options.repeats, "Interleaved repeats")->capture_default_str();
   app.add_option("--probe", options.probe)->group("");
   app.add_flag("--quiet", options.quiet)->group("");
   app.add_flag("--inside", options.inside)->group("");
   CLI11_PARSE(app, argc, argv);
-  auto done = !options.probe.empty() ? probe(options)
-              : options.inside       ? measure(options.seconds, options.messages)
-                                     : bench(options);
-  if (done) return 0;
-  std::cerr << "bench-wanlink: " << done.error().text << '\n';
-  return 1;
+  if (!options.probe.empty()) return end("bench-wanlink", probe(options));
+  catch_interrupts();
+  return end("bench-wanlink", options.inside ? measure(options.seconds, options.messages) : bench(options));
 }

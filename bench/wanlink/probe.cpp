@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/wanlink/probe.hpp"
 
-#include "system/fd.hpp"
+#include "bench/figures/sockets.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -23,50 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr char port[] = "5077";
-constexpr auto patience = 10s;
-
 std::int64_t nanoseconds(const timespec& time) {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
-
-Result<Fd> accept_one() {
-  const Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  any.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port)));
-  if (!listener || setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      bind(listener.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
-      listen(listener.get(), 1) != 0)
-    return system_error("cannot listen on port {}", port);
-  Fd connection(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!connection) return system_error("cannot accept a connection");
-  return connection;
-}
-
-// The other host may be a moment behind.
-Result<Fd> connect_to(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int code = getaddrinfo(host.c_str(), port, &hints, &found); code != 0)
-    return error(EINVAL, "cannot resolve {}: {}", host, gai_strerror(code));
-  const auto end = Clock::now() + patience;
-  for (;;) {
-    Fd connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const bool connected = connect(connection.get(), found->ai_addr, found->ai_addrlen) == 0;
-    if (!connected && errno == ECONNREFUSED && Clock::now() < end) {
-      std::this_thread::sleep_for(10ms);
-      continue;
-    }
-    freeaddrinfo(found);
-    if (!connected) return system_error("cannot connect to {}", host);
-    const int on = 1;
-    setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return connection;
-  }
 }
 
 } // namespace
@@ -74,7 +31,7 @@ Result<Fd> connect_to(const std::string& host) {
 // The time of arrival is the one that the receiving host's network gave the packet: when a process wakes for
 // it is the scheduler's doing.
 Result<std::vector<double>> receive_stamps() {
-  PARC_TRY(connection, accept_one());
+  PARC_TRY(connection, connect({}));
   const int on = 1;
   if (setsockopt(connection.get(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) != 0)
     return system_error("cannot ask for the time of arrival");
@@ -99,7 +56,7 @@ Result<std::vector<double>> receive_stamps() {
 }
 
 Result<void> send_stamps(const std::string& host, int count) {
-  PARC_TRY(connection, connect_to(host));
+  PARC_TRY(connection, connect({.peer = host}));
   for (int i = 0; i < count; ++i) {
     // Between messages the link is idle, with gaps that are no multiple of anything.
     std::this_thread::sleep_for(2ms + i % 7 * 313us);
@@ -113,7 +70,7 @@ Result<void> send_stamps(const std::string& host, int count) {
 }
 
 Result<double> flood(const Flood& what) {
-  PARC_TRY(connection, what.peer.empty() ? accept_one() : connect_to(what.peer));
+  PARC_TRY(connection, connect({.peer = what.peer}));
   const int fd = connection.get();
   const int unsent = 256 * 1024;
   setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);

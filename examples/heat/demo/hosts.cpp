@@ -138,11 +138,13 @@ Result<std::optional<RelayCounters>> Hosts::relay() const {
 Result<Kernels> Kernels::start(const Hosts& hosts, const Settings& settings) {
   constexpr auto patience = std::chrono::seconds(10);
   const std::string buffer = std::to_string(settings.socket_buffer);
+  const char* realtime = !settings.realtime ? "auto" : *settings.realtime ? "on" : "off";
   Kernels all;
   for (std::size_t host = 0; host < hosts.count(); ++host) {
     Command command = hosts.kernel(host);
-    command.insert(command.end(), {"--realtime", settings.realtime ? "on" : "off", "--send-buffer", buffer,
-                                   "--receive-buffer", buffer});
+    command.insert(command.end(),
+                   {"--realtime", realtime, "--send-buffer", buffer, "--receive-buffer", buffer});
+    command.insert(command.end(), settings.options.begin(), settings.options.end());
     PARC_TRY(started, Child::start(hosts.on(host, command)));
     Child& kernel = all.kernels_.emplace_back(std::move(started));
     const std::vector<Command> ask = {hosts.on(host, {program("parc"), "status"})};

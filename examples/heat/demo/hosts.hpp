@@ -71,8 +71,9 @@ private:
 class Kernels {
 public:
   struct Settings {
-    bool realtime = false;
-    int socket_buffer = 0; // bytes; 0: the system's
+    std::optional<bool> realtime = {}; // empty: where it is permitted
+    int socket_buffer = 0;             // bytes; 0: the system's
+    Command options = {};              // more of parcd's
   };
   // Returns when all answer.
   [[nodiscard]] static Result<Kernels> start(const Hosts& hosts, const Settings& settings);
@@ -80,6 +81,8 @@ public:
   Kernels(Kernels&&) = default;
   Kernels& operator=(Kernels&&) = default;
   ~Kernels() { stop(); }
+
+  [[nodiscard]] pid_t process(std::size_t host) const { return kernels_[host].id(); }
 
 private:
   Kernels() = default;

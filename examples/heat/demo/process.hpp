@@ -39,6 +39,7 @@ public:
   void terminate();
 
   [[nodiscard]] bool running() const { return pid_ > 0; }
+  [[nodiscard]] pid_t id() const { return pid_; }                // while it runs
   [[nodiscard]] int exit_status() const { return exit_status_; } // 128 + signal when killed
   [[nodiscard]] std::string output() const { return contents(output_); }
   [[nodiscard]] std::string errors() const { return contents(errors_); }

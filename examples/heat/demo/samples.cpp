@@ -71,6 +71,10 @@ std::vector<Row> make_rows(const Scene& scene, const std::vector<int>& work, con
     row.gamma = reference->t_calc / reference->t_com;
     row.t_calc_beside_ms = median(runs, &Sample::calculation_ms);
     row.step_ms = median(runs, &Sample::step_ms);
+    for (const Sample& sample : runs) {
+      row.steps_ms.push_back(sample.step_ms);
+      row.calculations_ms.push_back(sample.calculation_ms);
+    }
     row.speedup = reference->t_seq / row.step_ms;
     row.gain = blocking_step / row.step_ms;
     row.gain_model = model_gain(reference->t_calc, reference->t_com);

@@ -48,6 +48,7 @@ struct Row {
   double gain = 0, gain_model = 0, gain_ideal = 0;
   double gain_pingpong = 0, gain_pingpong_model = 0, gain_pingpong_ideal = 0;
   int work = 0;
+  std::vector<double> steps_ms, calculations_ms; // of each repeat; for callers of measure(), not in JSON
   bool correct = false;
   std::optional<bool> relay_late; // empty: no link is emulated
 };

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two hosts send each other messages at the same time (figure 20 of the paper): does parc use both directions
+// of the link, as a program over plain sockets does only when it interleaves them by hand? And what do the
+// lengths of fragments and socket buffers do to it (figures 11 and 20), and a large message to a small one?
+//
+// The bench starts itself over inside an emulation; on its hosts it is the two sides of each pattern.
+#include "bench/exchange/patterns.hpp"
+#include "bench/exchange/tables.hpp"
+
+#include <iostream>
+
+namespace parc::bench {
+namespace {
+
+struct Roles : Options {
+  std::vector<std::string> parts = {"exchange", "sweep", "interference"};
+  std::string pattern;
+  Sizes sizes;
+  Times times;
+  Endpoint where;
+};
+
+Result<void> be_a_side(const Roles& roles) {
+  if (roles.pattern == "small-beside-bulk") {
+    PARC_TRY(delays, small_beside_bulk(roles.sizes.at(0)));
+    if (!delays.alone.empty())
+      std::cout << Json{{"alone", delays.alone}, {"beside", delays.beside}}.dump() << '\n';
+    return success();
+  }
+  PARC_TRY(seconds, roles.pattern == "exchange"    ? exchange(roles.sizes, roles.times)
+                    : roles.pattern == "one-way"   ? one_way(roles.sizes, roles.times)
+                    : roles.pattern == "ping-pong" ? ping_pong(roles.sizes, roles.times, roles.where)
+                                                   : full_duplex(roles.sizes, roles.times, roles.where));
+  std::cout << Json(seconds).dump() << '\n';
+  return success();
+}
+
+Result<void> bench(const Roles& options) {
+  PARC_TRY(hosts, Hosts::of_emulation(2));
+  PARC_TRY(network, network_of(hosts));
+  std::vector<Row> all;
+  for (const std::string& part : options.parts) {
+    PARC_TRY(rows, part == "exchange" ? measure_exchange(hosts, options.repeats)
+                   : part == "sweep"  ? measure_sweep(hosts, options.repeats)
+                                      : measure_interference(hosts, options.repeats));
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return show("exchange", options, network, all);
+}
+
+} // namespace
+} // namespace parc::bench
+
+int main(int argc, char** argv) {
+  using namespace parc::bench;
+  CLI::App app(
+      "Messages both ways at once on an emulated link of 1 Gbit/s, over parc and over plain sockets.",
+      "bench-exchange");
+  Roles options;
+  describe(app, options);
+  app.add_option("--part", options.parts, "Only this part: exchange, sweep or interference; may be repeated")
+      ->check(CLI::IsMember({"exchange", "sweep", "interference"}));
+  app.add_option("--pattern", options.pattern)->group("");
+  app.add_option("--sizes", options.sizes)->delimiter(',')->group("");
+  app.add_option("--volume", options.times.volume)->group("");
+  app.add_option("--buffer", options.where.buffer)->group("");
+  app.add_option("--peer", options.where.peer)->group("");
+  CLI11_PARSE(app, argc, argv);
+  if (!options.pattern.empty()) return end("bench-exchange", be_a_side(options));
+  if (const auto entered = enter_emulation("gigabit", argv); !entered) return end("bench-exchange", entered);
+  catch_interrupts();
+  return end("bench-exchange", bench(options));
+}
