@@ -12,7 +12,6 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::uint64_t write_bit = std::uint64_t{1} << 55; // in a cookie; the rest is the write's number
-constexpr std::uint32_t control_context = 0xffffffff;
 
 std::span<std::byte> bytes_of(std::string& text) {
   return std::as_writable_bytes(std::span(text));
@@ -37,7 +36,7 @@ void Control::send(std::uint32_t link, const nlohmann::json& message, const std:
   protocol::WriteRequest request;
   request.cookie = make_cookie(Owner::control, write_bit | last_write_);
   request.destination = link;
-  request.context = control_context;
+  request.context = protocol::kernel_context;
   request.memory = {bytes_of(kept).data(), kept.size()};
   kernel_.engine().write(kernel_.engine().kernel(), request);
 }
@@ -46,7 +45,7 @@ void Control::probe() {
   probing_ = true;
   protocol::ReadRequest request;
   request.cookie = make_cookie(Owner::control, 0);
-  request.context = control_context;
+  request.context = protocol::kernel_context;
   request.probe = true;
   kernel_.engine().read(kernel_.engine().kernel(), request);
 }
@@ -72,7 +71,7 @@ void Control::advance(const protocol::Outcome& outcome) {
   protocol::ReadRequest request;
   request.cookie = make_cookie(Owner::control, 0);
   request.source = outcome.source;
-  request.context = control_context;
+  request.context = protocol::kernel_context;
   request.memory = {bytes_of(incoming_).data(), incoming_.size()};
   kernel_.engine().read(kernel_.engine().kernel(), request);
 }

@@ -194,7 +194,8 @@ std::uint32_t Engine::add_link(const LinkSettings& settings) {
   link.peer = settings.peer;
   link.write_table = settings.write_table;
   link.train_bytes = max_entries * link.fragment;
-  const std::uint64_t room = (settings_.pool - pool_reserved_) / link.fragment;
+  const std::uint64_t room =
+      settings_.pool > pool_reserved_ ? (settings_.pool - pool_reserved_) / link.fragment : 0;
   link.reserved = std::min(settings_.link_window / link.fragment, room);
   pool_reserved_ += link.reserved * link.fragment;
   Job& kernels = *jobs_[0];
@@ -222,6 +223,7 @@ void Engine::break_link(std::uint32_t index) {
         message.arrived == message.promised) {
       message.link = nullptr; // it is all here and may still be read
       message.returns = nullptr;
+      for (const Incoming::Chunk& chunk : message.chunks) pool_reserved_ += chunk.length;
       return;
     }
     if (message.read != nullptr) fail_read(*message.read, Fault::peer);

@@ -145,6 +145,8 @@ private:
   [[nodiscard]] bool hopeless(const Reading& read) const;
 
   // operations.cpp
+  void announce(Outgoing& message);
+  void retire(Outgoing& message);
   void check_write_done(Outgoing& message);
   void finish_write(Outgoing& message, Fault fault);
   void fail_write(Outgoing& message, Fault fault);
@@ -205,7 +207,7 @@ private:
   Slab<Reading> readings_;
   hook::List<Incoming, hook::Queue> copies_; // local messages with a read
   std::uint64_t kernel_ = 0;
-  std::uint64_t pool_reserved_ = 0;
+  std::uint64_t pool_reserved_ = 0; // for the links, and by what is left of those that broke
   std::uint64_t pool_used_ = 0;
   std::vector<std::byte> sink_; // discarded payload goes here
 };

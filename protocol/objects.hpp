@@ -100,6 +100,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   std::uint64_t acknowledged = 0;
   Progress progress;
   bool from_end = false;
+  bool held = false; // in Stream::held
   bool envelope_sent = false;
   bool envelope_acknowledged = false;
   bool whole = false;        // everything goes unasked
@@ -162,7 +163,9 @@ struct Stream : Answer {
   Stream(Endpoint* endpoint, Link* on) : Answer(Of::stream), from(endpoint), link(on) {}
   Endpoint* from;
   Link* link;
-  std::uint64_t fresh = 0;     // writes whose envelopes have not left
+  std::uint64_t unfinished = 0; // writes; more than a table of them are held
+  std::uint64_t fresh = 0;      // writes whose envelopes have not left, held ones too
+  hook::List<Outgoing, hook::Queue> held;
   std::uint64_t envelopes = 0; // sent
   std::uint64_t whole = 0;     // messages sent whole
   std::uint64_t returned = 0;  // of those, matched over there

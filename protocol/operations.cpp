@@ -71,8 +71,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   if (place != here) {
     message.link = links_[static_cast<std::size_t>(place)].get();
     message.stream = &stream_of(*from, *message.link);
-    ++message.stream->fresh;
-    message.link->fresh.push_back(message);
+    announce(message);
     return handle;
   }
   Incoming& local = incoming_.make();
@@ -114,6 +113,33 @@ void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* 
   message->memory.replace(begin, base, length);
 }
 
+// The receiver has places for a table of unfinished writes. A program has no more than that; the kernel's own
+// messages may be more, and wait here.
+void Engine::announce(Outgoing& message) {
+  Stream& stream = *message.stream;
+  ++stream.fresh;
+  if (stream.unfinished == settings_.write_table) {
+    message.held = true;
+    stream.held.push_back(message);
+  } else {
+    ++stream.unfinished;
+    stream.link->fresh.push_back(message);
+  }
+}
+
+// Its place in the stream's table goes to the next one.
+void Engine::retire(Outgoing& message) {
+  if (message.stream == nullptr || message.held) return;
+  Stream& stream = *message.stream;
+  --stream.unfinished;
+  if (stream.held.empty() || !stream.link->open) return;
+  Outgoing& next = stream.held.front();
+  stream.held.pop_front();
+  next.held = false;
+  ++stream.unfinished;
+  stream.link->fresh.push_back(next);
+}
+
 void Engine::check_write_done(Outgoing& message) {
   if (message.abandoned || !message.envelope_acknowledged || !(message.whole || message.wanted)) return;
   if (message.acknowledged == message.promised) finish_write(message, Fault::none);
@@ -124,6 +150,7 @@ void Engine::finish_write(Outgoing& message, Fault fault) {
                         message.total};
   const std::uint64_t cookie = message.cookie;
   Endpoint& from = *message.from;
+  retire(message);
   outgoing_.drop(message);
   listener_.finished(cookie, outcome);
   check_drained(from);
@@ -148,6 +175,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   const Outcome outcome{fault, static_cast<std::int32_t>(message.destination), message.tag, message.context,
                         message.total};
   Endpoint* from = message.from;
+  retire(message);
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Owned>::unlink();
   message.abandoned = true;

@@ -126,8 +126,8 @@ void Engine::arrived(Link& link, Due& due) {
   } else if (message->whole) {
     release_name(*message);
     if (message->to == nullptr) drop_incoming(*message);
-  } else if (message->wanted && !message->want_owed) {
-    drop_incoming(*message); // its reader died after asking for the rest, which is here
+  } else if (message->to == nullptr && !message->owed()) {
+    drop_incoming(*message); // what nobody will read is here, and nothing more was asked for
   }
 }
 
@@ -190,7 +190,8 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (job != nullptr) {
     if (source >= job->place.size() || job->place[source] != static_cast<std::int32_t>(link.index))
       return Refusal::envelope;
-    if (to_kernel ? e.destination != kernel_rank : e.destination >= job->place.size())
+    if (to_kernel ? e.destination != kernel_rank || e.context != kernel_context
+                  : e.destination >= job->place.size())
       return Refusal::envelope;
     to = to_kernel ? find_endpoint(kernel_) : job->local[e.destination];
     returns = &job->returns[source];
@@ -350,9 +351,14 @@ void Engine::release_name(Incoming& message) {
 }
 
 void Engine::free_chunks(Incoming& message) {
-  for (const Incoming::Chunk& chunk : message.chunks) pool_used_ -= chunk.length;
+  std::uint64_t bytes = 0;
+  for (const Incoming::Chunk& chunk : message.chunks) bytes += chunk.length;
+  pool_used_ -= bytes;
   // What rode with an envelope used no credit.
-  if (message.link != nullptr && !message.riding) message.link->freed += message.chunks.size();
+  if (message.link == nullptr)
+    pool_reserved_ -= bytes;
+  else if (!message.riding)
+    message.link->freed += message.chunks.size();
   message.chunks.clear();
 }
 
@@ -368,14 +374,15 @@ void Engine::drop_incoming(Incoming& message) {
   incoming_.drop(message);
 }
 
-// Nobody will read it. What the sender still sends goes to the sink.
+// Nobody will read it. What the sender still sends goes to the sink; then nothing is kept of it, whether the
+// sender gives it up or not.
 void Engine::discard(Incoming& message) {
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Arrivals>::unlink();
   message.read = nullptr;
   message.to = nullptr;
   free_chunks(message);
-  if (message.link == nullptr || (message.whole && message.arrived == message.promised && !message.owed())) {
+  if (message.link == nullptr || (message.arrived == message.promised && !message.owed())) {
     drop_incoming(message);
   } else {
     count_match(message);

@@ -112,6 +112,7 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
     if (message.canceled_owed) {
       descriptor.kind = Kind::canceled;
       message.canceled_owed = false;
+      if (message.arrived == message.promised) drop_incoming(message);
       return true;
     }
     if (message.read == nullptr) { // it died meanwhile: nothing more is wanted

@@ -103,6 +103,8 @@ static_assert(offsetof(Envelope, job) == 8 && offsetof(Envelope, sequence) == 32
 
 // The rank by which kernels address each other: job 0, a message from kernel to kernel.
 inline constexpr std::uint32_t kernel_rank = 0xfffffffe;
+// Their only context: what a kernel never reads must not pile up in another.
+inline constexpr std::uint32_t kernel_context = 0xffffffff;
 
 enum class Refusal : std::uint8_t {
   none = 0,

@@ -133,16 +133,17 @@ public:
   }
   // Between kernels: the peer is a host.
   Op& kernel_read(std::uint32_t at, std::int64_t host, Bytes& memory) {
-    ReadRequest request{record(at).make(), host, -1, 0, {memory.data(), memory.size()}};
+    ReadRequest request{record(at).make(), host, -1, kernel_context, {memory.data(), memory.size()}};
     if (host >= 0) request.source = link(at, static_cast<std::uint32_t>(host));
     return named(at, request.cookie, engine(at).read(engine(at).kernel(), request));
   }
   Op& kernel_write(std::uint32_t from, std::uint32_t host, Bytes& memory) {
-    const WriteRequest request{record(from).make(), link(from, host), 1, 0, {memory.data(), memory.size()}};
+    const WriteRequest request{
+        record(from).make(), link(from, host), 1, kernel_context, {memory.data(), memory.size()}};
     return named(from, request.cookie, engine(from).write(engine(from).kernel(), request));
   }
   Op& kernel_probe(std::uint32_t at, std::uint32_t host) {
-    const ReadRequest request{record(at).make(), link(at, host), -1, 0, {}, false, true};
+    const ReadRequest request{record(at).make(), link(at, host), -1, kernel_context, {}, false, true};
     return named(at, request.cookie, engine(at).read(engine(at).kernel(), request));
   }
   void cancel(std::uint32_t rank, const Op& op) { engine(host_of(rank)).cancel(op.handle); }

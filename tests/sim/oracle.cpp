@@ -40,7 +40,8 @@ bool Oracle::open(const Message& message) const {
 // It is at its receiver or will be there, whatever happens to its writer from here on.
 bool Oracle::certain(const Message& message) const {
   if (!open(message) || actors[message.to].departed()) return false;
-  if (hostile.contains(actors[message.from].host)) return false;
+  // What a hostile host's trains say is not what it has: neither its messages nor its acknowledgements count.
+  if (hostile.contains(actors[message.from].host) || hostile.contains(actors[message.to].host)) return false;
   if (message.over) return message.fault == Fault::none;
   return !actors[message.from].killed && !apart(message.from, message.to) && !message.cancel_asked;
 }

@@ -12,7 +12,8 @@ using namespace protocol;
 
 namespace {
 constexpr std::size_t most_reads = 20;
-}
+constexpr std::uint32_t contexts[] = {0, 1, kernel_context};
+} // namespace
 
 void World::act(std::size_t index) {
   const Actor& actor = oracle_.actors[index];
@@ -42,6 +43,10 @@ void World::act(std::size_t index) {
   }
 }
 
+std::uint32_t World::context(std::size_t actor) {
+  return oracle_.actors[actor].job == 0 ? kernel_context : static_cast<std::uint32_t>(random_.below(2));
+}
+
 void World::write(std::size_t index) {
   const Actor& actor = oracle_.actors[index];
   const auto unfinished = std::count_if(oracle_.messages.begin(), oracle_.messages.end(),
@@ -52,7 +57,7 @@ void World::write(std::size_t index) {
   message.from = index;
   message.to = actor.peers[address];
   message.tag = random_.one_in(5) ? ++last_tag_ : static_cast<std::int32_t>(random_.below(3));
-  message.context = static_cast<std::uint32_t>(random_.below(2));
+  message.context = context(index);
   message.size = random_.spread(longest_);
   const auto same = [&](const Message& m) {
     return m.from == message.from && m.to == message.to && m.tag == message.tag &&
@@ -81,7 +86,7 @@ void World::read(std::size_t index) {
   if (oracle_.actors[index].peers.empty() || static_cast<std::size_t>(unfinished) >= most_reads) return;
   Read read;
   read.at = index;
-  read.context = static_cast<std::uint32_t>(random_.below(2));
+  read.context = context(index);
   ReadRequest request;
   if (!random_.one_in(3))
     request.source = static_cast<std::int64_t>(random_.below(oracle_.actors[index].peers.size()));
@@ -99,7 +104,7 @@ void World::probe(std::size_t index) {
   read.at = index;
   read.probe = true;
   read.no_wait = random_.one_in(2);
-  read.context = static_cast<std::uint32_t>(random_.below(2));
+  read.context = context(index);
   ReadRequest request;
   if (!random_.one_in(3))
     request.source = static_cast<std::int64_t>(random_.below(oracle_.actors[index].peers.size()));
@@ -225,7 +230,7 @@ void World::finale() {
   oracle_.check_rest();
   cancel_reads();
   for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
-    for (std::uint32_t context = 0; context < 2; ++context) {
+    for (const std::uint32_t context : contexts) {
       if (oracle_.actors[actor].departed()) continue;
       for (std::size_t left = oracle_.readable(actor, context, false); left != 0; --left) {
         Read read;
@@ -239,8 +244,9 @@ void World::finale() {
   oracle_.check_rest();
   cancel_reads();
   for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor) {
-    if (oracle_.readable(actor, 0, true) + oracle_.readable(actor, 1, true) != 0)
-      throw Violation("actor " + std::to_string(actor) + " cannot read what is there");
+    for (const std::uint32_t context : contexts)
+      if (oracle_.readable(actor, context, true) != 0)
+        throw Violation("actor " + std::to_string(actor) + " cannot read what is there");
     if (oracle_.actors[actor].job != 0 && !oracle_.actors[actor].departed()) leave(actor);
   }
   settle();

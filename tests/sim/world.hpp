@@ -65,6 +65,7 @@ private:
 
   // The programs (programs.cpp).
   void act(std::size_t actor);
+  [[nodiscard]] std::uint32_t context(std::size_t actor);
   void read(std::size_t actor);
   void probe(std::size_t actor);
   void write(std::size_t actor);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A peer that holds the key and breaks the rules, or means well and is broken: nothing piles up here.
+#include "tests/sim/hosts.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <initializer_list>
+
+using namespace parc::sim;
+namespace data = boost::unit_test::data;
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Refusal)
+
+BOOST_AUTO_TEST_SUITE(engine_hostile)
+
+namespace {
+
+// Puts trains of its own making on the link from host 0 to host 1.
+class Stranger {
+public:
+  explicit Stranger(Hosts& hosts) : engine_(hosts.engine(1)), link_(hosts.link(1, 0)) {}
+
+  Refusal announce(Envelope envelope) {
+    envelope.kind = Kind::envelope;
+    Prefix prefix{};
+    prefix.magic = train_magic;
+    prefix.header_length = sizeof prefix + sizeof envelope;
+    prefix.entries = 1;
+    prefix.sequence = ++sequence_;
+    prefix.source_host = 1;
+    prefix.destination_host = 2;
+    Bytes train(prefix.header_length);
+    std::memcpy(train.data(), &prefix, sizeof prefix);
+    std::memcpy(train.data() + sizeof prefix, &envelope, sizeof envelope);
+    std::array<iovec, 4> places;
+    engine_.plan_read(link_, places);
+    std::memcpy(places[0].iov_base, train.data(), train.size());
+    return engine_.took(link_, train.size());
+  }
+  [[nodiscard]] std::ptrdiff_t kept() const {
+    const auto& names = engine_.link(link_).incoming;
+    return std::count_if(names.begin(), names.end(), [](std::uint64_t id) { return id != 0; });
+  }
+
+private:
+  Engine& engine_;
+  std::uint32_t link_;
+  std::uint64_t sequence_ = 0;
+};
+
+Envelope long_message(std::uint64_t of_job, std::uint32_t to, std::uint64_t name) {
+  Envelope envelope{};
+  envelope.job = of_job;
+  envelope.destination = to;
+  envelope.sequence = name;
+  envelope.length = 1'000'000;
+  envelope.message = name;
+  return envelope;
+}
+
+} // namespace
+
+// Messages for nobody are forgotten at once: their writers hear of the departure, not of them.
+BOOST_AUTO_TEST_CASE(messages_that_nobody_will_read_are_not_kept) {
+  Settings settings;
+  settings.write_table = 4;
+  Hosts hosts({0, 1, 1}, settings);
+  hosts.engine(1).leave(hosts.endpoint(2));
+  Stranger stranger(hosts);
+  for (std::uint64_t name = 1; name <= 1000; ++name) {
+    BOOST_TEST((stranger.announce(long_message(99, 0, name)) == Refusal::none)); // a job that is over
+    BOOST_TEST((stranger.announce(long_message(job, 2, 1000 + name)) == Refusal::none));
+  }
+  BOOST_TEST(stranger.kept() == 0);
+  for (std::uint64_t name = 1; name <= 8; ++name)
+    BOOST_TEST((stranger.announce(long_message(job, 1, name)) == Refusal::none));
+  BOOST_TEST(stranger.kept() == 8);
+  BOOST_TEST((stranger.announce(long_message(job, 1, 9)) == Refusal::credit)); // more than two tables
+}
+
+BOOST_AUTO_TEST_CASE(kernels_speak_in_one_context) {
+  Hosts hosts({0, 1});
+  Stranger stranger(hosts);
+  Envelope envelope = long_message(0, kernel_rank, 1);
+  envelope.context = kernel_context;
+  BOOST_TEST((stranger.announce(envelope) == Refusal::none));
+  envelope = long_message(0, kernel_rank, 2);
+  BOOST_TEST((stranger.announce(envelope) == Refusal::envelope));
+}
+
+// A kernel has no table of writes; what is more than one waits at home, in order, and the peer keeps its
+// word.
+BOOST_DATA_TEST_CASE(more_words_between_kernels_than_a_table, data::make({8, 2000}), size) {
+  Settings settings;
+  settings.write_table = 16;
+  Hosts hosts({0, 1}, settings);
+  hosts.settle();
+  std::deque<Bytes> out, in;
+  std::vector<Op*> writes;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    out.push_back(pattern(static_cast<std::size_t>(size), i));
+    writes.push_back(&hosts.kernel_write(0, 1, out.back()));
+  }
+  hosts.settle(); // and nobody is refused
+  BOOST_TEST(std::count_if(writes.begin(), writes.end(), [](const Op* op) { return op->finished; }) == 16);
+  hosts.engine(0).cancel(writes[99]->handle); // one that waits
+  BOOST_TEST((writes[99]->outcome.fault == Fault::canceled));
+  for (std::uint32_t i = 0; i < 99; ++i) {
+    in.emplace_back(static_cast<std::size_t>(size));
+    hosts.kernel_read(1, 0, in.back());
+  }
+  hosts.settle();
+  for (std::size_t i = 0; i < 99; ++i) BOOST_TEST((writes[i]->finished && in[i] == out[i]));
+  writes.clear();
+  for (std::uint32_t i = 0; i < 50; ++i) writes.push_back(&hosts.kernel_write(0, 1, out[i]));
+  hosts.settle();
+  hosts.break_link(0, 1);
+  for (const Op* op : writes) BOOST_TEST(op->finished);
+}
+
+// Links come and go; what each left to be read still has its place in the pool, and no later link gets it.
+BOOST_AUTO_TEST_CASE(what_a_broken_link_left_keeps_its_place_in_the_pool) {
+  Settings settings;
+  settings.pool = 64 * 1024;
+  settings.link_window = 64 * 1024;
+  Hosts hosts({0, 1}, settings);
+  hosts.settle();
+  Bytes out = pattern(40'000, 1), in(40'000);
+  hosts.write(0, 1, 5, out);
+  hosts.settle();
+  hosts.break_link(0, 1);
+  Engine& engine = hosts.engine(1);
+  BOOST_TEST(engine.pool_in_use() == 40'000u);
+  const std::uint32_t second = engine.add_link({4096, 2, 1, 16});
+  BOOST_TEST(engine.link(second).reserved == (64 * 1024 - 40'000) / 4096u);
+  engine.break_link(second);
+  BOOST_TEST(hosts.read(1, 0, 5, in).finished);
+  BOOST_TEST((in == out));
+  BOOST_TEST(engine.pool_in_use() == 0u);
+  BOOST_TEST(engine.link(engine.add_link({4096, 2, 1, 16})).reserved == 16u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages of the largest length: offsets beyond 4 GiB, from both ends. Their memory is one buffer named over
+// and over, and of what travels only so much moves as a test needs.
+#include "tests/sim/hosts.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+using namespace parc::sim;
+namespace data = boost::unit_test::data;
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+
+BOOST_AUTO_TEST_SUITE(engine_sizes)
+
+namespace {
+
+constexpr std::size_t block = std::size_t{1} << 20;
+
+Pieces again_and_again(Bytes& buffer, std::uint64_t total) {
+  Pieces pieces;
+  for (; total > buffer.size(); total -= buffer.size()) pieces.append({buffer.data(), buffer.size()});
+  pieces.append({buffer.data(), total});
+  return pieces;
+}
+
+} // namespace
+
+BOOST_DATA_TEST_CASE(the_largest_message_for_a_small_read, data::make({0, 1, 2, 3}) * data::make({0, 1}),
+                     ends, late) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out = pattern(block, 1), in(10'000);
+  ReadRequest read{0, 0, 5, 0, {in.data(), in.size()}, (ends & 1) != 0};
+  const WriteRequest write{0, 1, 5, 0, again_and_again(out, max_message), (ends & 2) != 0};
+  Op& written = hosts.post(0, write);
+  if (late != 0) hosts.settle();
+  Op& taken = hosts.post(1, read);
+  hosts.settle();
+  BOOST_TEST((taken.finished && written.finished));
+  BOOST_TEST((taken.outcome.fault == Fault::truncated));
+  BOOST_TEST(taken.outcome.total == max_message);
+  BOOST_TEST((written.outcome.fault == Fault::none));
+  BOOST_TEST(std::equal(in.begin(), in.end(), out.begin()));
+  BOOST_TEST(hosts.engine(1).pool_in_use() == 0u);
+}
+
+// Downwards from its end: the places of the first fragments lie beyond 4 GiB on both sides.
+BOOST_AUTO_TEST_CASE(the_end_of_the_largest_message_comes_first) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out = pattern(block, 1), in(block);
+  Op& taken = hosts.post(1, ReadRequest{0, 0, 5, 0, again_and_again(in, max_message), true});
+  Op& written = hosts.post(0, WriteRequest{0, 1, 5, 0, again_and_again(out, max_message), true});
+  while (taken.progress.back < 2 * block) BOOST_REQUIRE(hosts.step());
+  BOOST_TEST(taken.progress.front == 0u);
+  BOOST_TEST((in == out));
+  BOOST_TEST(written.progress.back > 0u);
+  hosts.break_link(0, 1);
+  BOOST_TEST((taken.outcome.fault == Fault::peer && written.outcome.fault == Fault::peer));
+}
+
+BOOST_AUTO_TEST_CASE(the_largest_message_between_neighbours) {
+  Hosts hosts({0, 0});
+  Bytes out = pattern(block, 1), in(block);
+  Op& taken = hosts.post(1, ReadRequest{0, 0, 5, 0, again_and_again(in, max_message), true});
+  Op& written = hosts.post(0, WriteRequest{0, 1, 5, 0, again_and_again(out, max_message), false});
+  for (std::uint64_t copied = 0; copied < 2 * block;) copied += hosts.engine(0).copy();
+  BOOST_TEST(taken.progress.back >= 2 * block);
+  BOOST_TEST((in == out));
+  hosts.engine(0).kill(hosts.endpoint(0));
+  BOOST_TEST((taken.outcome.fault == Fault::peer && written.outcome.fault == Fault::canceled));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
