@@ -9,7 +9,7 @@
 namespace parc::client {
 namespace {
 
-constexpr auto slow_yield = std::chrono::microseconds(100); // somebody else computes on this core
+constexpr auto slow_yield = std::chrono::microseconds(400); // somebody computes on this core: slices are longer
 constexpr int quiet_waits_after = 64;
 
 } // namespace

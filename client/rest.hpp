@@ -28,8 +28,9 @@ enum class Woken { done, gone, late };
 
 class Rest {
 public:
-  // How long a thread polls before it sleeps.
-  static constexpr Clock::duration default_spin = std::chrono::microseconds(50);
+  // How long a thread polls before it sleeps: longer than two processes and their kernels take to wake each
+  // other, or none of them would ever be found awake.
+  static constexpr Clock::duration default_spin = std::chrono::microseconds(200);
 
   Rest(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
       : header_(header), pipes_(pipes), spin_time_(spin) {}

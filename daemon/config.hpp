@@ -48,7 +48,7 @@ struct Config {
   std::uint32_t send_buffer = 0; // of sockets, in bytes; 0: the system's
   std::uint32_t receive_buffer = 0;
   std::uint64_t pool = 64 << 20; // bytes for messages that nobody has posted a read for
-  std::uint32_t spin_us = 50;
+  std::uint32_t spin_us = 200;
   std::uint32_t connect_timeout_s = 5;
   std::string log_level = "info";
   std::map<std::string, HostAddress> hosts; // [hosts]; other names are resolved

@@ -114,7 +114,7 @@ std::uint64_t Kernel::settle(std::uint64_t work) {
     for (const auto& action : actions) action();
     work += actions.size();
   }
-  if (work != 0) sessions_->ring();
+  if (work != 0 && sessions_->ring()) rest_->told();
   return work;
 }
 

@@ -2,14 +2,19 @@
 #include "daemon/rest.hpp"
 
 #include <sched.h>
+#include <utility>
 
 namespace parc::daemon {
 namespace {
 
 using namespace std::chrono_literals;
 constexpr auto uninterrupted = 4ms; // of real-time work, before it gives way once
-constexpr auto slow_yield = 100us;  // a sched_yield that takes longer means that the core computes
+constexpr auto slow_yield = 400us;  // a sched_yield that takes longer means that the core computes: slices are longer
 constexpr std::uint32_t no_polling_rests = 64;
+// Looks between two yields to a program that polls. It waits for what these looks may find, and a yield takes
+// as long as several of them.
+constexpr std::uint32_t looks_a_yield = 8;
+constexpr auto between_calls = 10us; // of a program that polled and will again
 
 } // namespace
 
@@ -22,40 +27,48 @@ void Rest::after(std::uint64_t work) {
     idle_ = false;
     give_way();
     look();
-    return;
+  } else if (no_polling_ == 0 && poll()) {
+    look();
+  } else {
+    sleep();
   }
-  if (no_polling_ == 0 && hooks_.spinning()) {
-    const auto now = Clock::now();
-    if (!idle_) idle_since_ = now;
-    idle_ = true;
-    if (now - idle_since_ < spin_) {
-      poll(now);
-      return;
-    }
-  }
-  sleep();
 }
 
-void Rest::poll(Clock::time_point now) {
+// False when it is time to sleep.
+bool Rest::poll() {
+  const auto now = Clock::now();
+  if (!std::exchange(idle_, true)) idle_since_ = now;
+  if (now - idle_since_ >= spin_) return false;
   ++counters_.polls;
-  scheduling_.leave_realtime();
+  if (hooks_.spinning()) {
+    spun_ = now;
+    scheduling_.enter_polling();
+    if (std::exchange(told_, false) || ++looks_ % looks_a_yield == 0) yield(now);
+    return true;
+  }
+  // It was told something and runs on another core, or is not run: the core is not given up to whoever
+  // calculates.
+  return now - spun_ < spin_ && now - idle_since_ < between_calls;
+}
+
+void Rest::yield(Clock::time_point now) {
   sched_yield();
   if (Clock::now() - now > slow_yield) no_polling_ = no_polling_rests;
-  look();
 }
 
 // Somebody else on this core has waited for some milliseconds: let it run once.
 void Rest::give_way() {
   if (!scheduling_.in_realtime() || Clock::now() - realtime_since_ < uninterrupted) return;
   ++counters_.gave_way;
-  scheduling_.leave_realtime();
+  scheduling_.enter_polling();
   sched_yield();
-  scheduling_.enter_realtime();
+  scheduling_.enter_reacting();
   realtime_since_ = Clock::now();
 }
 
 void Rest::look() {
-  event_base_loop(base_, EVLOOP_NONBLOCK);
+  // Without ONCE libevent asks epoll again after every event.
+  event_base_loop(base_, EVLOOP_NONBLOCK | EVLOOP_ONCE);
 }
 
 void Rest::sleep() {
@@ -68,7 +81,7 @@ void Rest::sleep() {
   }
   ++counters_.sleeps;
   if (no_polling_ != 0) --no_polling_;
-  scheduling_.enter_realtime();
+  scheduling_.enter_reacting();
   event_base_loop(base_, EVLOOP_ONCE);
   realtime_since_ = Clock::now();
   hooks_.announce_awake();

@@ -2,8 +2,8 @@
 // What the kernel does when a turn found nothing: polls for a bounded time while a program of its host spins,
 // then sleeps until something comes. Policy is here and nowhere else.
 //
-// Rules (measured, DESIGN.md "Resting"): it polls in the normal scheduling class and works in that class what
-// polling found; it goes back to real time only before it blocks; after some milliseconds of uninterrupted
+// Rules (measured, DESIGN.md "Resting"): it polls in the normal scheduling class, with yields, while a program
+// polls, and a few microseconds without yields after one did; what polling found it works in that class; it goes back to real time only before it blocks; after some milliseconds of uninterrupted
 // real-time work it gives way once; a sched_yield that takes long means that the core computes, and polling
 // is left out for a while.
 #pragma once
@@ -33,11 +33,14 @@ public:
 
   // Called after every turn with the work it did: looks at the descriptors, and blocks when nothing moves.
   void after(std::uint64_t work);
+  // A program learned of something: while it polls it gets the core before the kernel looks again.
+  void told() { told_ = true; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
 private:
   using Clock = std::chrono::steady_clock;
-  void poll(Clock::time_point now);
+  [[nodiscard]] bool poll();
+  void yield(Clock::time_point now);
   void give_way();
   void look();  // runs the callbacks of ready descriptors, without waiting
   void sleep(); // blocks until one is ready
@@ -48,7 +51,10 @@ private:
   Hooks hooks_;
   Clock::time_point idle_since_{};
   Clock::time_point realtime_since_{};
+  Clock::time_point spun_{}; // when a program was last seen polling
   bool idle_ = false;
+  bool told_ = false;
+  std::uint32_t looks_ = 0;
   std::uint32_t no_polling_ = 0; // rests for which polling is left out
   Counters counters_;
 };

@@ -332,13 +332,14 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
   completed_ = true;
 }
 
-void Session::ring() {
-  if (!completed_ || state_ == State::over) return;
+bool Session::ring() {
+  if (!completed_ || state_ == State::over) return false;
   completed_ = false;
-  if (!shm::must_ring(control_->header.program_asleep)) return;
+  if (!shm::must_ring(control_->header.program_asleep)) return true;
   const std::uint64_t bell = 1;
   // A full pipe has woken it already; a closed one is seen by hear().
   [[maybe_unused]] const ssize_t written = write(to_program_.get(), &bell, sizeof bell);
+  return true;
 }
 
 void Session::process_died() {

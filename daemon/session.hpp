@@ -23,7 +23,7 @@ public:
           Fd from_program, Fd to_program, Sessions::Ended ended);
 
   std::uint64_t take_requests();
-  void ring(); // wakes the program if something was completed and it sleeps
+  bool ring(); // wakes the program if something was completed and it sleeps
   void process_died();
   bool drained(); // the engine is done with its memory; true: the session is over too
 

@@ -37,9 +37,11 @@ std::uint64_t Sessions::take_requests() {
   return taken;
 }
 
-void Sessions::ring() {
+bool Sessions::ring() {
+  bool told = false;
   for (const auto& session : sessions_)
-    if (session != nullptr) session->ring();
+    if (session != nullptr && session->ring()) told = true;
+  return told;
 }
 
 bool Sessions::any_spinning() const {

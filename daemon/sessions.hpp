@@ -44,7 +44,7 @@ public:
   void process_died(std::uint64_t job, std::int32_t rank);
 
   std::uint64_t take_requests(); // the turn's second step
-  void ring();                   // after each step: wakes programs for whom something was completed
+  bool ring();                   // after each step: wakes programs for whom something was completed; any?
   [[nodiscard]] bool any_spinning() const;
   [[nodiscard]] bool any_requests() const;
   void announce_sleep();

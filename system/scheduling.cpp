@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Invariant: outside a real-time stretch the thread is in SCHED_OTHER with its own nice value and the short
-// slice. Switching uses sched_setscheduler, which keeps nice value and slice over a real-time stretch by
-// itself.
+// Invariant: outside a real-time stretch the thread is in SCHED_OTHER with its own nice value. Entering real
+// time uses sched_setscheduler, which keeps the nice value by itself.
 #include "system/scheduling.hpp"
 
 #include <cerrno>
@@ -28,6 +27,7 @@ struct SchedulingAttributes {
 static_assert(sizeof(SchedulingAttributes) == 48);
 
 constexpr std::uint64_t slice_ns = 100'000;
+constexpr std::uint64_t default_slice = 0; // whatever the system gives
 constexpr std::uint64_t flag_reset_on_fork = 1;
 constexpr int realtime_priority = 1; // any real-time priority is above every normal one
 
@@ -36,6 +36,17 @@ Result<SchedulingAttributes> read_attributes() {
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0)
     return system_error("cannot read the scheduling class");
   return attributes;
+}
+
+bool set_normal(std::uint64_t slice) {
+  SchedulingAttributes wanted{.flags = flag_reset_on_fork, .runtime_ns = slice};
+  wanted.nice = getpriority(PRIO_PROCESS, 0);
+  return syscall(SYS_sched_setattr, 0, &wanted, 0) == 0;
+}
+
+bool set_realtime() {
+  const sched_param parameter{.sched_priority = realtime_priority};
+  return sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameter) == 0;
 }
 
 std::string_view slice_words(bool short_slice) {
@@ -62,42 +73,33 @@ std::string_view name(RealtimePolicy policy) {
 Result<SchedulingClass> SchedulingClass::acquire(RealtimePolicy policy) {
   SchedulingClass scheduling;
   // A thread started at real-time priority (chrt) begins in the normal class like any other.
-  SchedulingAttributes wanted{.flags = flag_reset_on_fork, .runtime_ns = slice_ns};
-  wanted.nice = getpriority(PRIO_PROCESS, 0);
-  if (syscall(SYS_sched_setattr, 0, &wanted, 0) != 0)
-    return system_error("cannot ask for a scheduling slice of 0.1 ms");
+  if (!set_normal(slice_ns)) return system_error("cannot ask for a scheduling slice of 0.1 ms");
   PARC_TRY(got, read_attributes());
   scheduling.short_slice_ = got.runtime_ns == slice_ns;
-  if (policy == RealtimePolicy::Off) return scheduling;
-
-  scheduling.permitted_ = scheduling.change(true);
-  if (scheduling.permitted_) {
-    scheduling.leave_realtime();
-  } else if (policy == RealtimePolicy::On) {
-    return system_error("cannot run at real-time priority, which realtime = \"on\" demands (it needs root, "
-                        "CAP_SYS_NICE or an rtprio limit of at least {}, outside a user namespace; "
-                        "realtime = \"auto\" goes on without)",
-                        realtime_priority);
+  if (policy != RealtimePolicy::Off) {
+    scheduling.permitted_ = set_realtime();
+    if (!scheduling.permitted_ && policy == RealtimePolicy::On)
+      return system_error("cannot run at real-time priority, which realtime = \"on\" demands (it needs root, "
+                          "CAP_SYS_NICE or an rtprio limit of at least {}, outside a user namespace; "
+                          "realtime = \"auto\" goes on without)",
+                          realtime_priority);
   }
+  scheduling.reacting_ = true;
   return scheduling;
 }
 
-bool SchedulingClass::change(bool realtime) {
-  const sched_param parameter{.sched_priority = realtime ? realtime_priority : 0};
-  const int policy = (realtime ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK;
-  if (sched_setscheduler(0, policy, &parameter) != 0) return false;
-  realtime_ = realtime;
-  return true;
+void SchedulingClass::enter_reacting() {
+  if (reacting_) return;
+  reacting_ = true;
+  // Permission may end while we run (prlimit, a change of cgroup): then the short slice is what remains.
+  if (permitted_) permitted_ = set_realtime();
+  if (!permitted_) (void)set_normal(slice_ns);
 }
 
-void SchedulingClass::enter_realtime() {
-  if (!permitted_ || realtime_) return;
-  // Permission may end while we run (prlimit, a change of cgroup): then the normal class is what remains.
-  if (!change(true)) permitted_ = false;
-}
-
-void SchedulingClass::leave_realtime() {
-  if (realtime_) (void)change(false); // lowering needs no privilege
+void SchedulingClass::enter_polling() {
+  if (!reacting_) return;
+  reacting_ = false;
+  (void)set_normal(default_slice); // lowering needs no privilege
 }
 
 std::string SchedulingClass::describe() const {

@@ -36,7 +36,6 @@ BOOST_AUTO_TEST_CASE(off_never_leaves_the_normal_class) {
   in_a_thread([] {
     auto scheduling = SchedulingClass::acquire(RealtimePolicy::Off);
     BOOST_REQUIRE(scheduling.has_value());
-    scheduling.value().enter_realtime();
     BOOST_TEST(!scheduling.value().in_realtime());
     BOOST_TEST(policy_of_this_thread() == SCHED_OTHER);
     BOOST_TEST(scheduling.value().describe().starts_with("normal, "));
@@ -44,21 +43,21 @@ BOOST_AUTO_TEST_CASE(off_never_leaves_the_normal_class) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(realtime_and_back_keeps_slice_and_nice_value) {
+BOOST_AUTO_TEST_CASE(polling_and_back_keeps_the_nice_value) {
   in_a_thread([] {
     BOOST_REQUIRE(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1) == 0);
     const int nice_value = getpriority(PRIO_PROCESS, 0);
     auto acquired = SchedulingClass::acquire(RealtimePolicy::Auto);
     BOOST_REQUIRE(acquired.has_value());
     auto& scheduling = acquired.value();
-    const std::string at_rest = parc::granted_class();
     for (int turn = 0; turn < 3; ++turn) {
-      scheduling.enter_realtime();
       BOOST_TEST(scheduling.in_realtime() == scheduling.realtime_permitted());
       BOOST_TEST(policy_of_this_thread() == (scheduling.realtime_permitted() ? SCHED_RR : SCHED_OTHER));
-      scheduling.leave_realtime();
-      BOOST_TEST(policy_of_this_thread() == SCHED_OTHER);
-      BOOST_TEST(parc::granted_class() == at_rest);
+      scheduling.enter_polling();
+      BOOST_TEST(!scheduling.in_realtime());
+      BOOST_TEST(parc::granted_class() == "normal, default slice");
+      BOOST_TEST(getpriority(PRIO_PROCESS, 0) == nice_value);
+      scheduling.enter_reacting();
       BOOST_TEST(getpriority(PRIO_PROCESS, 0) == nice_value);
     }
   });
@@ -68,7 +67,6 @@ BOOST_AUTO_TEST_CASE(a_child_starts_in_the_normal_class) {
   in_a_thread([] {
     auto scheduling = SchedulingClass::acquire(RealtimePolicy::Auto);
     BOOST_REQUIRE(scheduling.has_value());
-    scheduling.value().enter_realtime();
     const pid_t child = fork();
     if (child == 0)
       _exit(policy_of_this_thread() == SCHED_OTHER && parc::granted_class() == "normal, default slice" ? 0

@@ -77,7 +77,6 @@ Result<void> Relay::prepare(const Paths& paths, int signals, RealtimePolicy real
   prctl(PR_SET_TIMERSLACK, 1UL);
   PARC_TRY(scheduling, SchedulingClass::acquire(realtime));
   scheduling_ = scheduling;
-  scheduling_->enter_realtime();
   return success();
 }
 
