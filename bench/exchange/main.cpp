@@ -21,10 +21,11 @@ struct Roles : Options {
 };
 
 Result<void> be_a_side(const Roles& roles) {
-  if (roles.pattern == "small-beside-bulk") {
-    PARC_TRY(delays, small_beside_bulk(roles.sizes.at(0)));
-    if (!delays.alone.empty())
-      std::cout << Json{{"alone", delays.alone}, {"beside", delays.beside}}.dump() << '\n';
+  if (roles.pattern.starts_with("small-beside-bulk")) {
+    const std::size_t bulk = roles.sizes.at(0);
+    PARC_TRY(delays, roles.pattern.ends_with("-plain") ? small_beside_bulk(bulk, roles.where)
+                                                       : small_beside_bulk(bulk));
+    if (!delays.alone.empty()) std::cout << Json(delays).dump() << '\n';
     return success();
   }
   PARC_TRY(seconds, roles.pattern == "exchange"    ? exchange(roles.sizes, roles.times)

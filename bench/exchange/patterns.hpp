@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace parc::bench {
@@ -30,11 +31,14 @@ struct Times {
 // Over parc, as a rank: one way of a ping-pong.
 [[nodiscard]] Result<Seconds> one_way(const Sizes& sizes, Times times);
 // Over parc, as a rank: messages of 8 bytes from rank 0 to rank 1, each with the time when it was written, on
-// an idle link and then beside one message of `bulk` bytes. What rank 1 saw, in ms.
+// an idle link and then beside one message of `bulk` bytes. What the receiving side saw, in ms.
 struct Delays {
   std::vector<double> alone, beside;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Delays, alone, beside)
 [[nodiscard]] Result<Delays> small_beside_bulk(std::size_t bulk);
+// The same over plain sockets, a connection for each; the accepting side sends.
+[[nodiscard]] Result<Delays> small_beside_bulk(std::size_t bulk, const Endpoint& where);
 
 // Over plain sockets. The accepting side sends first and then receives, the other receives first: what a
 // program without a kernel does so that neither blocks the other.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/exchange/patterns.hpp"
-#include "bench/figures/places.hpp"
+#include "bench/exchange/stamps.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <poll.h>
 #include <sys/socket.h>
@@ -51,6 +52,47 @@ Result<void> both_ways(int fd, const Bytes& out, Bytes& in) {
   return success();
 }
 
+Result<Delays> send_both(int small, int large, std::size_t bulk) {
+  const auto write = [small](double stamp) {
+    return send_all(small, reinterpret_cast<const std::byte*>(&stamp), sizeof stamp);
+  };
+  PARC_TRY(write_stamps(write, Countdown()));
+  Result<void> moved = success();
+  std::atomic<bool> moving = true;
+  std::thread mover([&] {
+    const Bytes data(bulk, std::byte{1});
+    moved = send_all(large, data.data(), data.size());
+    moving = false;
+  });
+  const auto written = write_stamps(write, [&moving]() -> Result<bool> { return moving.load(); });
+  mover.join();
+  PARC_TRY(moved);
+  PARC_TRY(written);
+  return Delays{};
+}
+
+Result<Delays> receive_both(int small, int large, std::size_t bulk) {
+  Result<void> moved = success();
+  std::thread mover([&] {
+    Bytes data(bulk, std::byte{2});
+    moved = receive_all(large, data.data(), data.size());
+  });
+  const auto read = [small]() -> Result<double> {
+    double stamp = 0;
+    PARC_TRY(receive_all(small, reinterpret_cast<std::byte*>(&stamp), sizeof stamp));
+    return stamp;
+  };
+  const auto receive = [&read]() -> Result<Delays> {
+    PARC_TRY(alone, read_stamps(read));
+    PARC_TRY(beside, read_stamps(read));
+    return Delays{std::move(alone), std::move(beside)};
+  };
+  auto delays = receive();
+  mover.join();
+  PARC_TRY(moved);
+  return delays;
+}
+
 } // namespace
 
 Result<Seconds> ping_pong(const Sizes& sizes, Times times, const Endpoint& where) {
@@ -70,6 +112,15 @@ Result<Seconds> full_duplex(const Sizes& sizes, Times times, const Endpoint& whe
   PARC_TRY(connection, connect(where));
   const int fd = connection.get();
   return measure(sizes, times, [&](const Bytes& out, Bytes& in) { return both_ways(fd, out, in); });
+}
+
+Result<Delays> small_beside_bulk(std::size_t bulk, const Endpoint& where) {
+  PARC_TRY(small, connect(where));
+  Endpoint beside = where;
+  ++beside.port;
+  PARC_TRY(large, connect(beside));
+  return where.peer.empty() ? send_both(small.get(), large.get(), bulk)
+                            : receive_both(small.get(), large.get(), bulk);
 }
 
 } // namespace parc::bench

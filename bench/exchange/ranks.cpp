@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/exchange/patterns.hpp"
-#include "bench/figures/places.hpp"
+#include "bench/exchange/stamps.hpp"
 #include "bench/figures/rank.hpp"
 
 #include <cstring>
-#include <thread>
 
 namespace parc::bench {
 
@@ -36,48 +35,38 @@ Result<Seconds> measure(const Rank& rank, const Sizes& sizes, Times times, const
   return seconds;
 }
 
-Result<void> write_stamp(const Rank& rank, double stamp) {
-  return checked(parc_write(rank.get(), rank.other(), tag_small, &stamp, sizeof stamp));
-}
-
-// At times that are no multiple of anything that the kernels or the link do.
-void pause(int count) {
-  using namespace std::chrono_literals;
-  std::this_thread::sleep_for(4ms + count % 7 * 313us);
-}
-
-constexpr int stamps_alone = 400;
-constexpr double last_stamp = 0;
-
-Result<void> write_stamps(const Rank& rank, std::size_t bulk) {
+Result<void> send_both(const Rank& rank, std::size_t bulk) {
   PARC_TRY(data, Shared::make(rank, bulk));
   std::memset(data.get(), 1, bulk);
-  for (int i = 0; i < stamps_alone; ++i) {
-    PARC_TRY(write_stamp(rank, seconds_now()));
-    pause(i);
-  }
-  PARC_TRY(write_stamp(rank, last_stamp));
+  const auto write = [&rank](double stamp) {
+    return checked(parc_write(rank.get(), rank.other(), tag_small, &stamp, sizeof stamp));
+  };
+  PARC_TRY(write_stamps(write, Countdown()));
   PARC_TRY(checked(parc_barrier(rank.get())));
-  parc_op moving = parc_initwrite(rank.get(), rank.other(), tag_bulk, data.get(), bulk);
+  const parc_op moving = parc_initwrite(rank.get(), rank.other(), tag_bulk, data.get(), bulk);
   PARC_TRY(checked(moving));
-  for (int i = 0, finished = 0; finished == 0; ++i) {
-    pause(i); // before the first one too: the link is filled by then
-    finished = parc_test(rank.get(), moving, nullptr);
+  return write_stamps(write, [&rank, moving]() -> Result<bool> {
+    const int finished = parc_test(rank.get(), moving, nullptr);
     PARC_TRY(checked(finished));
-    if (finished == 0) {
-      PARC_TRY(write_stamp(rank, seconds_now()));
-    }
-  }
-  return write_stamp(rank, last_stamp);
+    return finished == 0;
+  });
 }
 
-Result<std::vector<double>> read_stamps(const Rank& rank) {
-  std::vector<double> delays;
-  for (double stamp = 0;;) {
+Result<Delays> receive_both(const Rank& rank, std::size_t bulk) {
+  PARC_TRY(data, Shared::make(rank, bulk));
+  std::memset(data.get(), 2, bulk);
+  const auto read = [&rank]() -> Result<double> {
+    double stamp = 0;
     PARC_TRY(checked(parc_read(rank.get(), rank.other(), tag_small, &stamp, sizeof stamp, nullptr)));
-    if (stamp == last_stamp) return delays;
-    delays.push_back((seconds_now() - stamp) * 1e3);
-  }
+    return stamp;
+  };
+  const parc_op moving = parc_initread(rank.get(), rank.other(), tag_bulk, data.get(), bulk);
+  PARC_TRY(checked(moving));
+  PARC_TRY(alone, read_stamps(read));
+  PARC_TRY(checked(parc_barrier(rank.get())));
+  PARC_TRY(beside, read_stamps(read));
+  PARC_TRY(checked(parc_wait(rank.get(), moving, nullptr)));
+  return Delays{std::move(alone), std::move(beside)};
 }
 
 } // namespace
@@ -117,17 +106,10 @@ Result<Delays> small_beside_bulk(std::size_t bulk) {
   PARC_TRY(rank, Rank::join());
   Delays delays;
   if (rank.number() == 0) {
-    PARC_TRY(write_stamps(rank, bulk));
+    PARC_TRY(send_both(rank, bulk));
   } else {
-    PARC_TRY(data, Shared::make(rank, bulk));
-    std::memset(data.get(), 2, bulk);
-    parc_op moving = parc_initread(rank.get(), rank.other(), tag_bulk, data.get(), bulk);
-    PARC_TRY(checked(moving));
-    PARC_TRY(alone, read_stamps(rank));
-    PARC_TRY(checked(parc_barrier(rank.get())));
-    PARC_TRY(beside, read_stamps(rank));
-    PARC_TRY(checked(parc_wait(rank.get(), moving, nullptr)));
-    delays = {std::move(alone), std::move(beside)};
+    PARC_TRY(received, receive_both(rank, bulk));
+    delays = std::move(received);
   }
   PARC_TRY(rank.leave());
   return delays;

@@ -32,19 +32,19 @@ Result<Json> first_line(const Result<std::string>& printed) {
   return line;
 }
 
-Result<Seconds> over_parc(const Hosts& hosts, const Run& run) {
+template <class Figures> Result<Figures> over_parc(const Hosts& hosts, const Run& run) {
   PARC_TRY(line, first_line(output_of(job(hosts, 2, "a:1,b:1", words(run)))));
-  return line.get<Seconds>();
+  return line.get<Figures>();
 }
 
-Result<Seconds> over_sockets(const Hosts& hosts, const Run& run) {
+template <class Figures> Result<Figures> over_sockets(const Hosts& hosts, const Run& run) {
   Command one = {self_path()};
   for (const std::string& word : words(run)) one.push_back(word);
   Command other = one;
   other.insert(other.end(), {"--peer", "a"});
   const Command both[] = {hosts.on(0, one), hosts.on(1, other)};
   PARC_TRY(line, first_line(output_of_all(both)));
-  return line.get<Seconds>();
+  return line.get<Figures>();
 }
 
 // Bytes of both directions.
@@ -73,9 +73,9 @@ Result<std::vector<Row>> measure_exchange(const Hosts& hosts, int repeats) {
   if (!kernels) return std::move(kernels).error();
   for (int repeat = 0; repeat < repeats; ++repeat) {
     say(fmt::format("exchange, repeat {} of {}", repeat + 1, repeats));
-    PARC_TRY(turns, over_sockets(hosts, {"ping-pong", sizes, volume}));
-    PARC_TRY(ours, over_parc(hosts, {"exchange", sizes, volume}));
-    PARC_TRY(duplex, over_sockets(hosts, {"full-duplex", sizes, volume}));
+    PARC_TRY(turns, over_sockets<Seconds>(hosts, {"ping-pong", sizes, volume}));
+    PARC_TRY(ours, over_parc<Seconds>(hosts, {"exchange", sizes, volume}));
+    PARC_TRY(duplex, over_sockets<Seconds>(hosts, {"full-duplex", sizes, volume}));
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const auto speed = [bytes = sizes[i]](const Seconds& seconds) {
         return megabytes_per_second(bytes, seconds.at(bytes));
@@ -109,20 +109,20 @@ Result<std::vector<Row>> measure_sweep(const Hosts& hosts, int repeats) {
     for (const int buffer : buffers) {
       say(fmt::format("sweep, socket buffers of {} bytes (0: the system's), repeat {} of {}", buffer,
                       repeat + 1, repeats));
-      PARC_TRY(turns,
-               over_sockets(hosts, {"ping-pong", {16 << 10, 64 << 10, 256 << 10, 1 << 20}, volume, buffer}));
+      PARC_TRY(turns, over_sockets<Seconds>(
+                          hosts, {"ping-pong", {16 << 10, 64 << 10, 256 << 10, 1 << 20}, volume, buffer}));
       for (const int fragment : buffer ? few_fragments : fragments) {
         auto kernels = Kernels::start(
             hosts, {.socket_buffer = buffer, .options = {"--fragment-size", std::to_string(fragment)}});
         if (!kernels) return std::move(kernels).error();
         if (!buffer) {
-          PARC_TRY(ours, over_parc(hosts, {"one-way", one_way_sizes, volume}));
+          PARC_TRY(ours, over_parc<Seconds>(hosts, {"one-way", one_way_sizes, volume}));
           for (const std::size_t bytes : one_way_sizes)
             add("one way, " + size_text(bytes), "ms", buffer, fragment, ours.at(bytes) * 1e3,
                 turns.at(bytes) / 2 * 1e3);
         }
         if (std::ranges::find(few_fragments, fragment) == few_fragments.end()) continue;
-        PARC_TRY(ours, over_parc(hosts, {"exchange", exchange_sizes, volume}));
+        PARC_TRY(ours, over_parc<Seconds>(hosts, {"exchange", exchange_sizes, volume}));
         for (const std::size_t bytes : exchange_sizes)
           add("both ways at once, " + size_text(bytes), "MB/s", buffer, fragment,
               megabytes_per_second(bytes, ours.at(bytes)), megabytes_per_second(bytes, turns.at(bytes)));
@@ -136,18 +136,23 @@ Result<std::vector<Row>> measure_interference(const Hosts& hosts, int repeats) {
   const std::string name = fmt::format("gigabit, 8 bytes beside {}", size_text(bulk));
   std::vector<Row> rows = {{name, "one way, median: more than alone", "ms", "allowed", "<= 1"},
                            {name, "one way, median", "ms", "alone"},
-                           {name, "one way, 99th percentile", "ms", "alone"}};
+                           {name, "one way, 99th percentile", "ms", "alone"},
+                           {name, "one way, median", "ms", "two plain connections"},
+                           {name, "one way, 99th percentile", "ms", "two plain connections"}};
   auto kernels = Kernels::start(hosts, {});
   if (!kernels) return std::move(kernels).error();
   for (int repeat = 0; repeat < repeats; ++repeat) {
     say(fmt::format("interference, repeat {} of {}", repeat + 1, repeats));
-    PARC_TRY(line, first_line(output_of(job(hosts, 2, "a:1,b:1", words({"small-beside-bulk", {bulk}, 0})))));
-    const auto alone = line.at("alone").get<std::vector<double>>();
-    const auto beside = line.at("beside").get<std::vector<double>>();
-    if (alone.empty() || beside.empty()) return error(EIO, "no small message was measured beside the large");
-    rows[0].add(median(beside) - median(alone), 3);
-    rows[1].add(median(beside), median(alone));
-    rows[2].add(quantile(beside, 0.99), quantile(alone, 0.99));
+    PARC_TRY(ours, over_parc<Delays>(hosts, {"small-beside-bulk", {bulk}, 0}));
+    PARC_TRY(plain, over_sockets<Delays>(hosts, {"small-beside-bulk-plain", {bulk}, 0}));
+    for (const Delays& each : {ours, plain})
+      if (each.alone.empty() || each.beside.empty())
+        return error(EIO, "no small message was measured beside the large one");
+    rows[0].add(median(ours.beside) - median(ours.alone), 3);
+    rows[1].add(median(ours.beside), median(ours.alone));
+    rows[2].add(quantile(ours.beside, 0.99), quantile(ours.alone, 0.99));
+    rows[3].add(median(ours.beside), median(plain.beside));
+    rows[4].add(quantile(ours.beside, 0.99), quantile(plain.beside, 0.99));
   }
   return rows;
 }

@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr double allowed_mib = 64 + 64; // and the pool, of its usual size
+constexpr std::size_t both_hosts[] = {0, 1};
 constexpr auto look_again = 5ms;
 constexpr auto settle = 2s; // until what the last message left to be done is done
 constexpr auto idle = 10s;
@@ -31,7 +32,7 @@ double number_in(const std::string& path, std::string_view field) {
 
 double memory_mib(const Kernels& kernels) { // of the larger kernel
   double most = 0;
-  for (const std::size_t host : {0, 1})
+  for (const std::size_t host : both_hosts)
     most =
         std::max(most, number_in(fmt::format("/proc/{}/status", kernels.process(host)), "RssAnon:") / 1024);
   return most;
@@ -39,7 +40,7 @@ double memory_mib(const Kernels& kernels) { // of the larger kernel
 
 double switches(const Kernels& kernels) { // of both, all threads
   double sum = 0;
-  for (const std::size_t host : {0, 1})
+  for (const std::size_t host : both_hosts)
     for (const auto& thread :
          std::filesystem::directory_iterator(fmt::format("/proc/{}/task", kernels.process(host)))) {
       const std::string status = thread.path() / "status";
