@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace parc::protocol {
@@ -258,16 +259,16 @@ struct Link {
   std::array<std::byte, max_header> header{};
   std::uint32_t header_filled = 0;
   std::deque<Due> due;
-  std::vector<std::uint64_t> incoming; // by the sender's place: our Incoming's id
-  std::uint64_t reading = 0;           // sequence of the last train whose header is here
-  std::uint64_t received = 0;          // of the last one that is here whole
-  std::uint64_t received_told = 0;     // as last acknowledged
-  std::uint64_t reserved = 0;          // fragments of pool set aside for this link
-  std::uint64_t granted_used = 0;      // eager fragments announced
-  std::uint64_t freed = 0;             // of those, no longer in the pool
-  std::uint64_t granted_told = 0;      // as last sent
-  bool ack_urgent = false;             // the peer can finish something with it
-  bool ack_now = false;                // the kernel is about to sleep
+  std::unordered_map<std::uint64_t, std::uint64_t> incoming; // by the sender's name for it: our Incoming's id
+  std::uint64_t reading = 0;       // sequence of the last train whose header is here
+  std::uint64_t received = 0;      // of the last one that is here whole
+  std::uint64_t received_told = 0; // as last acknowledged
+  std::uint64_t reserved = 0;      // fragments of pool set aside for this link
+  std::uint64_t granted_used = 0;  // eager fragments announced
+  std::uint64_t freed = 0;         // of those, no longer in the pool
+  std::uint64_t granted_told = 0;  // as last sent
+  bool ack_urgent = false;         // the peer can finish something with it
+  bool ack_now = false;            // the kernel is about to sleep
   // Counters
   std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, bytes_in = 0,
                 bytes_out = 0;

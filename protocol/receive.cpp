@@ -11,7 +11,6 @@ namespace parc::protocol {
 namespace {
 
 constexpr std::size_t sink_bytes = 65536;
-constexpr std::uint32_t max_places = 1u << 20; // messages a peer may have open at once on one link
 
 std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
   return (bytes + fragment - 1) / fragment;
@@ -221,11 +220,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (e.inline_length == 0)
     message.eager = from_end ? Grant{e.length - e.eager, e.length, true} : Grant{0, e.eager, false};
   if (!message.whole || message.eager.left() != 0) {
-    const auto place = static_cast<std::uint32_t>(e.message);
-    if (place >= max_places) return Refusal::envelope;
-    if (place >= link.incoming.size()) link.incoming.resize(place + 1);
-    if (link.incoming[place] != 0) return Refusal::order;
-    link.incoming[place] = message.id;
+    if (!link.incoming.emplace(e.message, message.id).second) return Refusal::order;
   } else {
     link.ack_urgent = true;
   }
@@ -336,18 +331,16 @@ Refusal Engine::take_departure(Link& link, const Descriptor& d) {
 }
 
 Incoming* Engine::find_incoming(Link& link, std::uint64_t message) {
-  const auto place = static_cast<std::uint32_t>(message);
-  if (place >= link.incoming.size() || link.incoming[place] == 0) return nullptr;
-  Incoming* found = incoming_.find(link.incoming[place]);
-  return found != nullptr && found->message == message ? found : nullptr;
+  const auto found = link.incoming.find(message);
+  return found == link.incoming.end() ? nullptr : incoming_.find(found->second);
 }
 
 // The sender may use the name for another message from here on.
 void Engine::release_name(Incoming& message) {
   if (message.link == nullptr) return;
-  std::vector<std::uint64_t>& places = message.link->incoming;
-  const auto place = static_cast<std::uint32_t>(message.message);
-  if (place < places.size() && places[place] == message.id) places[place] = 0;
+  const auto found = message.link->incoming.find(message.message);
+  if (found != message.link->incoming.end() && found->second == message.id)
+    message.link->incoming.erase(found);
 }
 
 void Engine::free_chunks(Incoming& message) {
