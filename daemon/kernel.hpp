@@ -44,6 +44,7 @@ public:
 
   Result<void> start();  // listens on its ports and its Unix socket
   void run();            // until SIGTERM, SIGINT or stop()
+  std::uint64_t turn();  // once round, as run() does; returns how much it did
   void stop();           // lets running jobs know, then ends run()
   void stop_when_said(); // from Jobs: everybody has been told
 
@@ -68,7 +69,6 @@ public:
   void rank_departs(std::uint64_t job, std::int32_t rank);
 
 private:
-  std::uint64_t turn();
   std::uint64_t settle(std::uint64_t work);
   bool prepare_to_sleep();
   void publish();

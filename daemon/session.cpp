@@ -368,13 +368,14 @@ void Session::end(Sessions::End how) {
     else if (!had_left)
       kernel_.engine().leave(endpoint_);
     ended(how);
+    acted_on_ = true;
     if (drained_) kernel_.sessions().over(number_);
   });
 }
 
 bool Session::drained() {
   drained_ = true;
-  return state_ == State::over;
+  return acted_on_;
 }
 
 void Session::publish(Counters& counters) {

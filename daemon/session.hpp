@@ -25,7 +25,7 @@ public:
   std::uint64_t take_requests();
   bool ring(); // wakes the program if something was completed and it sleeps
   void process_died();
-  bool drained(); // the engine is done with its memory; true: the session is over too
+  bool drained(); // the engine is done with its memory; true: the session's end has been acted on too
 
   // From the engine, by the low part of the cookie.
   void begun(std::uint64_t operation, const protocol::Outcome& outcome);
@@ -90,6 +90,7 @@ private:
   std::uint64_t unmap_address_ = 0;
   std::optional<SessionCounters> row_;
   bool drained_ = false;
+  bool acted_on_ = false; // its end: nothing that is pending refers to it any more
   bool completed_ = false; // something the program may sleep for
 };
 
