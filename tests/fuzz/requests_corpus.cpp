@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// make_requests_corpus DIR: writes what programs ask for to the fuzz target, one file per scene.
+#include "tests/fuzz/requests_target.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+
+namespace {
+
+using namespace parc::fuzz;
+using namespace parc::shm;
+
+class Scene {
+public:
+  template <class... Values> void record(Record kind, const Values&... values) {
+    record_.push_back(static_cast<std::uint8_t>(static_cast<std::uint8_t>(kind) | whose_));
+    (append(values), ...);
+  }
+  void second() { whose_ = second_program; }
+  void first() { whose_ = 0; }
+  void turn() { record(Record::turn); }
+
+  std::uint64_t read(std::int32_t from, std::int32_t tag, std::uint64_t address, std::uint64_t length,
+                     std::uint8_t flags = 0) {
+    Request request = message(RequestKind::read, next(0, ++reads_), from, tag, address, length);
+    request.flags = flags;
+    return ask(request);
+  }
+  std::uint64_t probe(std::int32_t from, std::int32_t tag, std::uint8_t flags = 0) {
+    Request request = message(RequestKind::probe, next(0, ++reads_), from, tag, 0, 0);
+    request.flags = flags;
+    return ask(request);
+  }
+  std::uint64_t write(std::int32_t to, std::int32_t tag, std::uint64_t address, std::uint64_t length,
+                      std::uint16_t pieces = 0) {
+    Request request = message(RequestKind::write, next(read_slots, ++writes_), to, tag, address, length);
+    request.pieces = pieces;
+    return ask(request);
+  }
+  void map(std::uint64_t address, std::uint64_t length, std::uint64_t segment) {
+    Request request = message(RequestKind::map, next(control_slot, 0), 0, 0, address, length);
+    request.extra = segment;
+    ask(request);
+  }
+  void unmap(std::uint64_t address) {
+    ask(message(RequestKind::unmap, next(control_slot, 0), 0, 0, address, 0));
+  }
+  void cancel(std::uint64_t id) { ask(message(RequestKind::cancel, id, 0, 0, 0, 0)); }
+  void hand_over(std::uint64_t id, std::uint64_t address, std::uint64_t length, std::uint64_t begin,
+                 std::uint8_t flags = 0) {
+    Request request = message(RequestKind::hand_over, id, 0, 0, address, length);
+    request.flags = flags;
+    request.extra = begin;
+    ask(request);
+  }
+  void leave() { ask(message(RequestKind::leave, next(control_slot, 0), 0, 0, 0, 0)); }
+  void abort() {
+    Request request = message(RequestKind::abort, 0, 0, 0, 0, 0);
+    request.extra = 3;
+    ask(request);
+  }
+  void peer(std::uint8_t tag, std::uint8_t length) { record(Record::peer, tag, length); }
+  void share() { map(data_address, data_bytes, 0), map(more_address, more_bytes, 1); }
+
+  [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return record_; }
+
+private:
+  static Request message(RequestKind kind, std::uint64_t id, std::int32_t peer, std::int32_t tag,
+                         std::uint64_t address, std::uint64_t length) {
+    Request request{};
+    request.kind = kind;
+    request.id = id;
+    request.peer = peer;
+    request.tag = tag;
+    request.address = address;
+    request.length = length;
+    return request;
+  }
+  template <class T> void append(const T& value) {
+    const auto* from = reinterpret_cast<const std::uint8_t*>(&value);
+    record_.insert(record_.end(), from, from + sizeof value);
+  }
+  std::uint64_t next(std::uint32_t first_slot, std::uint32_t place) {
+    return ++generation_ << slot_bits | (first_slot + place);
+  }
+  std::uint64_t ask(const Request& request) {
+    record(Record::request, request);
+    return request.id;
+  }
+
+  std::vector<std::uint8_t> record_;
+  std::uint8_t whose_ = 0;
+  std::uint64_t generation_ = 0;
+  std::uint32_t reads_ = 0, writes_ = 0;
+};
+
+struct Named {
+  const char* name;
+  std::function<void(Scene&)> play;
+};
+
+const Named scenes[] = {
+    {"to_itself",
+     [](Scene& s) {
+       s.share();
+       s.read(0, 1, data_address, 100);
+       s.write(0, 1, data_address + 200, 100);
+       s.write(0, 2, data_address + data_bytes - 50, 100); // over two segments
+       s.read(-1, -1, more_address, 4096);
+     }},
+    {"to_a_neighbour",
+     [](Scene& s) {
+       s.share();
+       s.write(1, 3, data_address, 20'000);
+       s.second();
+       s.share();
+       s.read(0, 3, data_address + 30'000, 30'000);
+       s.turn();
+       s.probe(-1, -1);
+       s.probe(0, 5, flag_no_wait);
+     }},
+    {"to_the_other_host",
+     [](Scene& s) {
+       s.share();
+       s.write(2, 3, data_address, 300);
+       s.write(2, 3, data_address, 30'000);
+       s.peer(0, 10);
+       s.peer(4, 255);
+       s.peer(4, 255);
+       s.read(2, -1, data_address + 1000, 500);
+       s.peer(6 * 3 + 1, 20);
+       s.peer(2 * 7 + 3, 200);
+       s.read(-1, -1, data_address, 65'536, flag_from_end);
+     }},
+    {"pieces",
+     [](Scene& s) {
+       s.share();
+       const Piece list[] = {{data_address + 1000, 100}, {more_address, 50}, {data_address + 3000, 0}};
+       s.record(Record::data, std::uint16_t{0}, static_cast<std::uint8_t>(sizeof list), list);
+       s.write(0, 1, data_address, 150, 3);
+       s.write(2, 1, data_address, 150, 3);
+       s.write(0, 1, data_address, 151, 3);
+       s.read(0, 1, data_address + 5000, 1000);
+     }},
+    {"second_thoughts",
+     [](Scene& s) {
+       s.share();
+       s.cancel(s.read(0, 1, data_address, 100));
+       s.cancel(s.write(2, 1, data_address, 60'000));
+       s.cancel(s.write(1, 1, data_address, 60'000));
+       s.turn();
+       const std::uint64_t write = s.write(2, 2, data_address, 10'000);
+       s.hand_over(write, data_address + 20'000, 6000, 4000);
+       s.hand_over(write, data_address + 40'000, 5000, 5000, flag_from_end);
+       s.peer(4, 200);
+     }},
+    {"unmapped_under_way",
+     [](Scene& s) {
+       s.share();
+       s.write(2, 1, data_address, 50'000);
+       s.write(1, 1, data_address, 50'000);
+       s.unmap(data_address);
+       s.unmap(more_address);
+       s.turn();
+       s.map(data_address, data_bytes, 0);
+     }},
+    {"strange_segments",
+     [](Scene& s) {
+       s.map(data_address, sizeof(Control), 2); // its own control segment
+       s.write(1, 1, data_address, sizeof(Control));
+       s.read(0, 1, data_address, 4096);
+       s.write(0, 1, data_address + 100'000, 4096);
+       s.map(0, data_bytes, 0);
+       s.map(~std::uint64_t{0} - 100, data_bytes, 0);
+       s.map(more_address * 2, more_bytes, 7);
+     }},
+    {"departures",
+     [](Scene& s) {
+       s.share();
+       s.write(1, 1, data_address, 100);
+       s.write(2, 1, data_address, 20'000);
+       s.leave();
+       s.second();
+       s.read(0, 1, data_address, 100);
+       s.read(0, 1, data_address, 100);
+       s.abort();
+       s.record(Record::end);
+     }},
+    {"broken_ring",
+     [](Scene& s) {
+       s.second();
+       s.record(Record::tail, std::uint64_t{5000});
+     }},
+    {"scribbles",
+     [](Scene& s) {
+       s.share();
+       s.read(0, 1, data_address, 100);
+       s.record(Record::control, std::uint32_t{64}, std::uint8_t{8}, std::uint64_t{40});
+       s.record(Record::control, std::uint32_t{128}, std::uint8_t{16}, ~std::uint64_t{0}, ~std::uint64_t{0});
+       s.record(Record::pipe, std::uint8_t{8}, std::uint64_t{1});
+     }},
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_requests_corpus DIR\n");
+    return 2;
+  }
+  Host host;
+  for (const Named& named : scenes) {
+    Scene scene;
+    named.play(scene);
+    {
+      Programs programs(host);
+      std::span<const std::uint8_t> input(scene.bytes());
+      while (!input.empty()) programs.play(input);
+    }
+    std::ofstream(std::string(argv[1]) + "/" + named.name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(scene.bytes().data()),
+               static_cast<std::streamsize>(scene.bytes().size()));
+  }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// make_train_corpus DIR: writes the trains that a real engine sends to the fuzz target, one file per scene.
+#include "tests/fuzz/train_target.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+
+namespace {
+
+using namespace parc::fuzz;
+
+class Peer : Listener {
+public:
+  Peer() : engine_(settings(), *this) {
+    link_ = engine_.add_link({fragment, peer_host, self_host, settings().write_table});
+    const auto there = static_cast<std::int32_t>(link_);
+    const std::array<std::int32_t, 4> place{there, here, there, here};
+    engine_.add_job(job, place);
+    first = engine_.open(job, 1, 1);
+    second = engine_.open(job, 3, 3);
+  }
+
+  std::uint64_t write(std::uint64_t endpoint, std::uint32_t to, std::int32_t tag, std::uint64_t length) {
+    return engine_.write(endpoint, {0, to, tag, context(engine_, endpoint), memory(length)});
+  }
+  void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room) {
+    engine_.read(endpoint, {0, source, tag, context(engine_, endpoint), memory(room)});
+  }
+
+  // Lets both talk until nothing moves, and records what the target hears.
+  void talk() {
+    for (bool moved = true; moved;) {
+      moved = hear(target_.say());
+      target_.rest();
+      moved |= hear(target_.say());
+      moved |= speak();
+      engine_.release_acknowledgements();
+      moved |= speak();
+    }
+  }
+  void save(const std::string& path) const {
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(record_.data()), static_cast<std::streamsize>(record_.size()));
+  }
+  Engine& engine() { return engine_; }
+  [[nodiscard]] std::uint32_t link() const { return link_; }
+  std::uint64_t first = 0, second = 0;
+
+private:
+  Pieces memory(std::uint64_t length) {
+    memory_.push_back(std::make_unique<std::byte[]>(length));
+    return {memory_.back().get(), length};
+  }
+  bool hear(std::vector<std::uint8_t> bytes) {
+    const bool any = !bytes.empty();
+    for (std::size_t taken = 0; taken < bytes.size();) {
+      std::array<iovec, 8> places;
+      const std::size_t count = engine_.plan_read(link_, places);
+      std::size_t now = 0;
+      for (std::size_t i = 0; i < count && taken + now < bytes.size(); ++i) {
+        const std::size_t n = std::min(bytes.size() - taken - now, places[i].iov_len);
+        std::memcpy(places[i].iov_base, bytes.data() + taken + now, n);
+        now += n;
+      }
+      if (engine_.took(link_, now) != Refusal::none) std::abort();
+      taken += now;
+    }
+    return any;
+  }
+  bool speak() {
+    std::vector<std::uint8_t> train;
+    for (const iovec& part : engine_.plan_write(link_)) {
+      const auto* base = static_cast<const std::uint8_t*>(part.iov_base);
+      train.insert(train.end(), base, base + part.iov_len);
+    }
+    if (train.empty()) return false;
+    engine_.wrote(link_, train.size());
+    record_.push_back(static_cast<std::uint8_t>(train.size()));
+    record_.push_back(static_cast<std::uint8_t>(train.size() >> 8));
+    record_.insert(record_.end(), train.begin(), train.end());
+    if (!target_.take(train)) std::abort();
+    return true;
+  }
+
+  void begun(std::uint64_t, const Outcome&) override {}
+  void progressed(std::uint64_t, const Progress&) override {}
+  void finished(std::uint64_t, const Outcome&) override {}
+  void drained(std::uint64_t) override {}
+
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  Engine engine_;
+  std::uint32_t link_ = 0;
+  Target target_;
+  std::vector<std::uint8_t> record_;
+};
+
+struct Scene {
+  const char* name;
+  std::function<void(Peer&)> play;
+};
+
+const Scene scenes[] = {
+    {"riding",
+     [](Peer& p) {
+       for (std::int32_t tag = 0; tag < 4; ++tag) p.write(p.first, 0, tag, 8), p.write(p.second, 2, tag, 0);
+     }},
+    {"whole",
+     [](Peer& p) {
+       p.write(p.first, 0, 1, 1500), p.write(p.second, 2, 2, 1030), p.write(p.first, 2, 5, 600);
+     }},
+    {"asked_for", [](Peer& p) { p.write(p.first, 0, 1, 5000), p.write(p.second, 2, 2, 6500); }},
+    {"answers",
+     [](Peer& p) {
+       p.read(p.first, 0, 1, 50);
+       p.read(p.second, 0, 2, 4000);
+       p.read(p.first, 2, 3, 9000);
+       p.read(p.engine().kernel(), 0, -1, 1000);
+     }},
+    {"late_answers",
+     [](Peer& p) {
+       p.talk();
+       p.read(p.first, 2, 3, 7000);
+       p.talk();
+       p.read(p.second, 0, -1, 3000);
+     }},
+    {"cancel",
+     [](Peer& p) {
+       const std::uint64_t write = p.write(p.first, 2, 6, 9000);
+       p.talk();
+       p.engine().cancel(write);
+     }},
+    {"killed",
+     [](Peer& p) {
+       p.write(p.first, 2, 6, 9000);
+       p.write(p.first, 0, 1, 3000);
+       p.talk();
+       p.engine().kill(p.first);
+     }},
+    {"left",
+     [](Peer& p) {
+       p.write(p.second, 0, 6, 400);
+       p.engine().leave(p.second);
+       p.engine().leave(p.first);
+     }},
+    {"kernels",
+     [](Peer& p) {
+       p.write(p.engine().kernel(), p.link(), 3, 900), p.write(p.engine().kernel(), p.link(), 3, 80);
+     }},
+    {"many",
+     [](Peer& p) {
+       for (int i = 0; i < 6; ++i) {
+         for (std::uint32_t to : {0u, 2u}) p.write(p.first, to, 20, 20), p.write(p.second, to, 21, 250);
+         p.talk();
+       }
+     }},
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_train_corpus DIR\n");
+    return 2;
+  }
+  for (const Scene& scene : scenes) {
+    Peer peer;
+    scene.play(peer);
+    peer.talk();
+    peer.save(std::string(argv[1]) + "/" + scene.name);
+  }
+}

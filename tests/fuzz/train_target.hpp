@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine as a peer's bytes meet it: one link, a job with two ranks here (0 and 2) and two over there
+// (1 and 3), reads posted, writes under way. Used by the fuzz target and by the program that makes its
+// corpus, so that the trains of the corpus fit.
+//
+// An input is a sequence of records, each what one readv takes: a 16-bit length and so many bytes.
+#pragma once
+
+#include "protocol/engine.hpp"
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace parc::fuzz {
+
+using namespace protocol;
+
+inline constexpr std::uint64_t job = 7;
+inline constexpr std::uint32_t fragment = 512;
+inline constexpr std::uint32_t self_host = 1, peer_host = 2;
+
+inline Settings settings() {
+  Settings settings;
+  settings.pool = 65'536;
+  settings.link_window = 4096;
+  settings.write_table = 8;
+  return settings;
+}
+
+inline std::uint32_t context(const Engine& engine, std::uint64_t endpoint) {
+  return endpoint == engine.kernel() ? kernel_context : 0;
+}
+
+class Target : Listener {
+public:
+  Target() : engine_(settings(), *this) {
+    link_ = engine_.add_link({fragment, self_host, peer_host, settings().write_table});
+    const auto there = static_cast<std::int32_t>(link_);
+    const std::array<std::int32_t, 4> place{here, there, here, there};
+    engine_.add_job(job, place);
+    first_ = engine_.open(job, 0, 0);
+    second_ = engine_.open(job, 2, 2);
+    write(first_, 1, 1, 100);
+    write(first_, 3, 2, 3000);
+    write(second_, 1, 3, 9000);
+    write(engine_.kernel(), link_, 4, 700);
+    read(first_, 1, 1, 4096);
+    read(first_, -1, -1, 100);
+    read(second_, 3, 2, 6000, true);
+    read(engine_.kernel(), -1, -1, 1000);
+    read(second_, 1, 9, 0);
+  }
+  ~Target() {
+    engine_.break_link(link_);
+    engine_.drop_job(job);
+    while (ended_[kernel_read_]) read(engine_.kernel(), -1, -1, 1000); // what came whole is still to be read
+    if (engine_.pool_in_use() != 0) std::abort();
+    for (std::size_t i = 0; i < ended_.size(); ++i)
+      if (!ended_[i] && i != kernel_read_) std::abort(); // that one waits for any kernel
+  }
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  // The bytes of one record, in as many steps as the engine's plans make of them; false: refused.
+  bool take(std::span<const std::uint8_t> bytes) {
+    while (!bytes.empty()) {
+      std::array<iovec, 8> places;
+      const std::size_t count = engine_.plan_read(link_, places);
+      std::size_t taken = 0;
+      for (std::size_t i = 0; i < count && taken < bytes.size(); ++i) {
+        const std::size_t n = std::min(bytes.size() - taken, places[i].iov_len);
+        std::memcpy(places[i].iov_base, bytes.data() + taken, n);
+        taken += n;
+      }
+      if (taken == 0) std::abort(); // there is always a place
+      bytes = bytes.subspan(taken);
+      if (engine_.took(link_, taken) != Refusal::none) return false;
+    }
+    if (++records_ % 3 == 0 && records_ < 200)
+      read(records_ % 2 == 0 ? first_ : second_, -1, -1, 64 * records_);
+    if (records_ == 5) engine_.cancel(cancelable_);
+    if (records_ == 40) engine_.leave(second_), second_ = first_;
+    std::uint64_t riding = 3u * 2 * settings().write_table * max_inline;
+    if (engine_.pool_in_use() > settings().pool + riding) std::abort();
+    return true;
+  }
+
+  // What the engine says next, one train.
+  std::vector<std::uint8_t> say() {
+    std::vector<std::uint8_t> bytes;
+    for (const iovec& part : engine_.plan_write(link_)) {
+      const auto* base = static_cast<const std::uint8_t*>(part.iov_base);
+      bytes.insert(bytes.end(), base, base + part.iov_len);
+    }
+    if (!bytes.empty()) engine_.wrote(link_, bytes.size());
+    return bytes;
+  }
+  void rest() { engine_.release_acknowledgements(); }
+
+private:
+  Pieces memory(std::uint64_t length) {
+    memory_.push_back(std::make_unique<std::byte[]>(length));
+    return {memory_.back().get(), length};
+  }
+  void write(std::uint64_t endpoint, std::uint32_t to, std::int32_t tag, std::uint64_t length) {
+    cancelable_ = engine_.write(
+        endpoint, {next(), to, tag, context(engine_, endpoint), memory(length), length % 9 == 0});
+  }
+  void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room,
+            bool from_end = false) {
+    if (endpoint == engine_.kernel()) kernel_read_ = ended_.size();
+    engine_.read(endpoint, {next(), source, tag, context(engine_, endpoint), memory(room), from_end});
+  }
+  std::uint64_t next() {
+    ended_.push_back(false);
+    return ended_.size() - 1;
+  }
+
+  void begun(std::uint64_t cookie, const Outcome&) override {
+    if (ended_.at(cookie)) std::abort();
+  }
+  void progressed(std::uint64_t cookie, const Progress&) override {
+    if (ended_.at(cookie)) std::abort();
+  }
+  void finished(std::uint64_t cookie, const Outcome&) override {
+    if (ended_.at(cookie)) std::abort();
+    ended_[cookie] = true;
+  }
+  void drained(std::uint64_t) override {}
+
+  std::deque<bool> ended_;
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  Engine engine_;
+  std::uint32_t link_ = 0;
+  std::uint64_t first_ = 0, second_ = 0, cancelable_ = 0;
+  std::size_t kernel_read_ = 0;
+  std::uint64_t records_ = 0;
+};
+
+} // namespace parc::fuzz
