@@ -9,7 +9,8 @@
 namespace parc::client {
 namespace {
 
-constexpr auto slow_yield = std::chrono::microseconds(400); // somebody computes on this core: slices are longer
+constexpr auto slow_yield =
+    std::chrono::microseconds(400); // somebody computes on this core: slices are longer
 constexpr int quiet_waits_after = 64;
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/rest.hpp"
 
+#include <algorithm>
 #include <sched.h>
 #include <utility>
 
@@ -9,12 +10,16 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto uninterrupted = 4ms; // of real-time work, before it gives way once
-constexpr auto slow_yield = 400us;  // a sched_yield that takes longer means that the core computes: slices are longer
-constexpr std::uint32_t no_polling_rests = 64;
+constexpr auto slow_yield =
+    400us; // a sched_yield that takes longer means that the core computes: slices are longer
+constexpr std::uint32_t rests_without_polling = 64;
 // Looks between two yields to a program that polls. It waits for what these looks may find, and a yield takes
 // as long as several of them.
 constexpr std::uint32_t looks_a_yield = 8;
-constexpr auto between_calls = 10us; // of a program that polled and will again
+// Shorter than a sleep and a wake. It pays on a link that brings the next bytes by then, and while a program
+// goes from one call to the next; where it does not, it is left out for up to so many rests.
+constexpr auto linger_time = 20us;
+constexpr std::uint32_t least_missed = 4, most_missed = 64;
 
 } // namespace
 
@@ -24,10 +29,11 @@ Rest::Rest(event_base* base, SchedulingClass& scheduling, std::chrono::microseco
 void Rest::after(std::uint64_t work) {
   ++counters_.turns;
   if (work != 0) {
-    idle_ = false;
+    if (lingers_) missed_ = least_missed;
+    idle_ = lingers_ = false;
     give_way();
     look();
-  } else if (no_polling_ == 0 && poll()) {
+  } else if (poll()) {
     look();
   } else {
     sleep();
@@ -38,22 +44,24 @@ void Rest::after(std::uint64_t work) {
 bool Rest::poll() {
   const auto now = Clock::now();
   if (!std::exchange(idle_, true)) idle_since_ = now;
-  if (now - idle_since_ >= spin_) return false;
-  ++counters_.polls;
-  if (hooks_.spinning()) {
-    spun_ = now;
+  if (without_polling_ == 0 && now - idle_since_ < spin_ && hooks_.spinning()) {
+    ++counters_.polls;
     scheduling_.enter_polling();
     if (std::exchange(told_, false) || ++looks_ % looks_a_yield == 0) yield(now);
     return true;
   }
-  // It was told something and runs on another core, or is not run: the core is not given up to whoever
-  // calculates.
-  return now - spun_ < spin_ && now - idle_since_ < between_calls;
+  if (without_lingering_ != 0) return false;
+  if (now - idle_since_ < linger_time) return lingers_ = true;
+  if (std::exchange(lingers_, false)) {
+    missed_ = std::min(missed_ * 2, most_missed);
+    without_lingering_ = missed_;
+  }
+  return false;
 }
 
 void Rest::yield(Clock::time_point now) {
   sched_yield();
-  if (Clock::now() - now > slow_yield) no_polling_ = no_polling_rests;
+  if (Clock::now() - now > slow_yield) without_polling_ = rests_without_polling;
 }
 
 // Somebody else on this core has waited for some milliseconds: let it run once.
@@ -72,7 +80,7 @@ void Rest::look() {
 }
 
 void Rest::sleep() {
-  idle_ = false;
+  idle_ = lingers_ = false;
   hooks_.announce_sleep();
   if (hooks_.ready()) {
     hooks_.announce_awake();
@@ -80,7 +88,8 @@ void Rest::sleep() {
     return;
   }
   ++counters_.sleeps;
-  if (no_polling_ != 0) --no_polling_;
+  if (without_polling_ != 0) --without_polling_;
+  if (without_lingering_ != 0) --without_lingering_;
   scheduling_.enter_reacting();
   event_base_loop(base_, EVLOOP_ONCE);
   realtime_since_ = Clock::now();

@@ -2,10 +2,11 @@
 // What the kernel does when a turn found nothing: polls for a bounded time while a program of its host spins,
 // then sleeps until something comes. Policy is here and nowhere else.
 //
-// Rules (measured, DESIGN.md "Resting"): it polls in the normal scheduling class, with yields, while a program
-// polls, and a few microseconds without yields after one did; what polling found it works in that class; it goes back to real time only before it blocks; after some milliseconds of uninterrupted
-// real-time work it gives way once; a sched_yield that takes long means that the core computes, and polling
-// is left out for a while.
+// Rules (measured, DESIGN.md "Resting"): while a program polls, the kernel polls in the normal scheduling
+// class, with yields, and works in that class what polling found; otherwise it lingers for a few microseconds
+// without giving up the core, where that has paid lately; it goes back to real time only before it blocks;
+// after some milliseconds of uninterrupted real-time work it gives way once; a sched_yield that takes long
+// means that the core computes, and polling is left out for a while.
 #pragma once
 
 #include "daemon/event.hpp"
@@ -51,11 +52,13 @@ private:
   Hooks hooks_;
   Clock::time_point idle_since_{};
   Clock::time_point realtime_since_{};
-  Clock::time_point spun_{}; // when a program was last seen polling
   bool idle_ = false;
   bool told_ = false;
+  bool lingers_ = false;
   std::uint32_t looks_ = 0;
-  std::uint32_t no_polling_ = 0; // rests for which polling is left out
+  std::uint32_t without_polling_ = 0; // rests for which polling is left out
+  std::uint32_t without_lingering_ = 0;
+  std::uint32_t missed_ = 4; // rests without lingering after it found nothing; doubles
   Counters counters_;
 };
 
