@@ -45,9 +45,10 @@ public:
     }
   }
 
+  // A program may read into the memory that it writes from.
   void copy_in(std::uint64_t offset, const std::byte* from, std::uint64_t length) const {
     each(offset, length, [&](std::byte* base, std::uint64_t n) {
-      std::memcpy(base, from, n);
+      std::memmove(base, from, n);
       from += n;
     });
   }

@@ -19,7 +19,7 @@ public:
     (append(values), ...);
   }
   void second() { whose_ = second_program; }
-  void first() { whose_ = 0; }
+  void at_once() { whose_ |= more_at_once; }
   void turn() { record(Record::turn); }
 
   std::uint64_t read(std::int32_t from, std::int32_t tag, std::uint64_t address, std::uint64_t length,
@@ -186,6 +186,23 @@ const Named scenes[] = {
        s.read(0, 1, data_address, 100);
        s.read(0, 1, data_address, 100);
        s.abort();
+       s.record(Record::end);
+     }},
+    {"over_itself",
+     [](Scene& s) {
+       s.share();
+       s.read(0, 1, data_address, 100);
+       s.write(0, 1, data_address + 30, 100);
+       s.read(0, 2, data_address + 30, 30'000);
+       s.write(0, 2, data_address, 30'000);
+     }},
+    {"left_and_gone",
+     [](Scene& s) {
+       s.at_once();
+       s.share();
+       s.read(0, 1, data_address, 100);
+       s.write(0, 1, data_address + 200, 100);
+       s.leave();
        s.record(Record::end);
      }},
     {"broken_ring",

@@ -219,6 +219,7 @@ void Programs::play(std::span<const std::uint8_t>& input) {
     break;
   }
   }
+  if ((first & more_at_once) != 0) return;
   host_.go_round();
   for (Program& each : programs_) {
     std::array<char, 4096> bells;

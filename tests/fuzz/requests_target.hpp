@@ -2,7 +2,8 @@
 // A real kernel and two of its programs, whose rings, segments and pipes hold what an input says; a third
 // rank of their job lives on another host. Used by the fuzz target and by the program that makes its corpus.
 //
-// An input is a sequence of records. The first byte of each says what it is (low bits) and whose (top bit):
+// An input is a sequence of records. The first byte of each says what it is (low bits) and whose (top bit);
+// the kernel goes round after it, unless the record says that more comes at once (second bit):
 //   request   64 bytes: the next one of the ring; the segment that a map names is an index of segment_id()
 //   tail      8 bytes: the ring's tail
 //   data      offset (2), length (1) and bytes for the first data segment
@@ -31,7 +32,7 @@
 namespace parc::fuzz {
 
 enum class Record : std::uint8_t { request, tail, data, control, pipe, turn, end, peer };
-inline constexpr std::uint8_t second_program = 0x80;
+inline constexpr std::uint8_t second_program = 0x80, more_at_once = 0x40;
 
 // Where the programs have their data segments: one behind the other.
 inline constexpr std::uint64_t data_address = 0x1000'0000;
