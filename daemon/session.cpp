@@ -9,6 +9,7 @@
 #include <cstring>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
+#include <utility>
 
 namespace parc::daemon {
 namespace {
@@ -59,10 +60,7 @@ void Session::hear() {
       take_requests(); // what it asked for before it went
       return end(state_ == State::leaving ? Sessions::End::left : Sessions::End::broken);
     }
-    if (!greeting) {
-      if (static_cast<std::size_t>(got) < bells.size()) return;
-      continue;
-    }
+    if (!greeting) return; // more bells ring the loop again: a program that never stops holds up nobody
     hello_length_ += static_cast<std::size_t>(got);
     if (hello_length_ < hello_.size()) continue;
     shm::Attach hello;
@@ -219,7 +217,12 @@ Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t fir
     return nullptr;
   }
   Slot& slot = slots_[number];
-  slot = {.generation = shm::generation_of(request.id), .handle = 0, .total = 0, .used = {}, .busy = true};
+  slot = {.generation = shm::generation_of(request.id),
+          .handle = 0,
+          .total = 0,
+          .used = {},
+          .busy = true,
+          .handed_over = false};
   return &slot;
 }
 
@@ -248,6 +251,7 @@ void Session::hand_over(const shm::Request& request) {
   Slot* slot = find_slot(request.id);
   if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
   const bool low_part = (request.flags & shm::flag_from_end) != 0;
+  if (std::exchange(slot->handed_over, true)) return broke("it handed over a write twice");
   if (request.extra > slot->total ||
       request.length != (low_part ? request.extra : slot->total - request.extra))
     return broke("it handed over another range than it said");

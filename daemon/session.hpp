@@ -49,6 +49,7 @@ private:
     std::uint64_t total = 0;
     Extents::Used used;
     bool busy = false;
+    bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
   };
 
   void hear();
@@ -90,7 +91,7 @@ private:
   std::uint64_t unmap_address_ = 0;
   std::optional<SessionCounters> row_;
   bool drained_ = false;
-  bool acted_on_ = false; // its end: nothing that is pending refers to it any more
+  bool acted_on_ = false;  // its end: nothing that is pending refers to it any more
   bool completed_ = false; // something the program may sleep for
 };
 

@@ -151,9 +151,10 @@ const Named scenes[] = {
        s.cancel(s.write(2, 1, data_address, 60'000));
        s.cancel(s.write(1, 1, data_address, 60'000));
        s.turn();
-       const std::uint64_t write = s.write(2, 2, data_address, 10'000);
-       s.hand_over(write, data_address + 20'000, 6000, 4000);
-       s.hand_over(write, data_address + 40'000, 5000, 5000, flag_from_end);
+       s.hand_over(s.write(2, 2, data_address, 10'000), data_address + 20'000, 6000, 4000);
+       const std::uint64_t twice = s.write(2, 3, data_address, 10'000);
+       s.hand_over(twice, data_address + 40'000, 5000, 5000, flag_from_end);
+       s.hand_over(twice, data_address + 20'000, 6000, 4000);
        s.peer(4, 200);
      }},
     {"unmapped_under_way",
