@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <utility>
 
 namespace parc::daemon {
 namespace {
@@ -18,6 +19,9 @@ constexpr std::uint64_t turn_bytes = 256 << 10;    // that a link may move in on
 constexpr std::uint64_t measure_every = 128 << 10; // bytes
 constexpr std::uint32_t least_low_water = 64 << 10;
 constexpr std::uint32_t most_low_water = 4 << 20;
+constexpr std::uint64_t least_flight = 128 << 10, most_flight = 1 << 30,
+                        no_limit = std::uint64_t{1} << 40; // bytes not acknowledged
+constexpr std::uint32_t measures_both_ways = 16;           // since bytes came as well as went
 constexpr std::size_t iovecs_at_once = 64;
 
 Nonce fresh_nonce() {
@@ -32,6 +36,11 @@ std::string peer_address(int fd) {
   if (getpeername(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0)
     return "an unknown address";
   return address.text();
+}
+
+// By so much that it is worth a system call.
+bool differs(std::uint64_t wanted, std::uint64_t set) {
+  return wanted > set + set / 4 || wanted < set - set / 4;
 }
 
 template <class T> bool set(int fd, int level, int option, const T& value) {
@@ -236,7 +245,12 @@ void PeerLink::measure_path() {
   socklen_t size = sizeof info;
   if (getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
   rtt_us_ = info.tcpi_rtt;
-  if (info.tcpi_delivery_rate_app_limited == 0) delivery_rate_ = info.tcpi_delivery_rate;
+  // What we had to send limits most samples: those show how fast the path is only when they are faster.
+  const std::uint64_t sample = info.tcpi_delivery_rate;
+  if (info.tcpi_delivery_rate_app_limited == 0 || sample > delivery_rate_)
+    delivery_rate_ = sample;
+  else
+    delivery_rate_ -= (delivery_rate_ - sample) / 64;
   if (delivery_rate_ == 0) return;
   const std::uint64_t millisecond = delivery_rate_ / 1000;
   const std::uint64_t product = delivery_rate_ * info.tcpi_min_rtt / 1'000'000;
@@ -245,10 +259,37 @@ void PeerLink::measure_path() {
                             static_cast<std::uint32_t>(std::min<std::uint64_t>(product / 1024, 1u << 20)));
   const auto low_water =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(millisecond, least_low_water, most_low_water));
-  if (low_water > low_water_ + low_water_ / 4 || low_water < low_water_ - low_water_ / 4) {
+  if (differs(low_water, low_water_)) {
     low_water_ = low_water;
     set(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, low_water);
   }
+  const std::uint64_t varies = delivery_rate_ * std::min(info.tcpi_rttvar, info.tcpi_min_rtt) / 1'000'000;
+  const std::uint64_t taken = kernel_.engine().link(index_).bytes_in;
+  if (taken - std::exchange(taken_, taken) > measure_every / 2)
+    both_ways_ = measures_both_ways;
+  else if (both_ways_ != 0)
+    --both_ways_;
+  limit_flight(both_ways_ != 0 ? no_limit
+                               : product + product / 2 + 2 * varies + millisecond + millisecond / 2);
+}
+
+// What is under way beyond what the path holds waits in the network's queues, and small messages wait behind
+// it. So the send buffer, which bounds what is not acknowledged, follows the path. It does not where the way
+// back is full too: acknowledgements then wait there and come in clumps, and a limit costs throughput.
+void PeerLink::limit_flight(std::uint64_t bytes) {
+  if (kernel_.config().send_buffer != 0) return;
+  const std::uint64_t wanted = std::max(bytes, least_flight);
+  if (!differs(wanted, flight_)) return;
+  flight_ = wanted;
+  // The system doubles what it is told, and counts what segments cost besides their bytes. Where it does not
+  // allow so much, the buffer is the system's again.
+  const std::uint64_t value = wanted / 2 + wanted / 16;
+  int got = 0;
+  socklen_t size = sizeof got;
+  if (value > most_flight || !set(socket_.get(), SOL_SOCKET, SO_SNDBUF, static_cast<int>(value)) ||
+      getsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &got, &size) != 0 ||
+      static_cast<std::uint64_t>(got) / 2 < value)
+    set(socket_.get(), SOL_SOCKET, SO_BUF_LOCK, 0);
 }
 
 void PeerLink::close(Error why) {

@@ -54,6 +54,7 @@ private:
   bool send_handshake();
   void go_up();
   void measure_path();
+  void limit_flight(std::uint64_t bytes);
 
   Kernel& kernel_;
   Role role_;
@@ -70,8 +71,11 @@ private:
   std::uint32_t index_ = 0;
   std::uint32_t rtt_us_ = 0;
   std::uint64_t bytes_to_measure_ = 0;
-  std::uint64_t delivery_rate_ = 0; // bytes per second, the best sample that the program did not limit
-  std::uint32_t low_water_ = 0;
+  std::uint64_t taken_ = 0;         // of the link's incoming bytes when the path was measured last
+  std::uint32_t both_ways_ = 0;     // measures for which the way back counts as full
+  std::uint64_t delivery_rate_ = 0; // bytes per second
+  std::uint32_t low_water_ = 0;     // TCP_NOTSENT_LOWAT
+  std::uint64_t flight_ = 0;        // how much may be unacknowledged
 };
 
 // What every socket between kernels is set to.

@@ -18,8 +18,8 @@ constexpr std::uint32_t rests_without_polling = 64;
 constexpr std::uint32_t looks_a_yield = 8;
 // Shorter than a sleep and a wake. It pays on a link that brings the next bytes by then, and while a program
 // goes from one call to the next; where it does not, it is left out for up to so many rests.
-constexpr auto linger_time = 20us;
-constexpr std::uint32_t least_missed = 4, most_missed = 64;
+constexpr auto linger_time = 50us;
+constexpr std::uint32_t most_missed = 64;
 
 } // namespace
 
@@ -29,7 +29,7 @@ Rest::Rest(event_base* base, SchedulingClass& scheduling, std::chrono::microseco
 void Rest::after(std::uint64_t work) {
   ++counters_.turns;
   if (work != 0) {
-    if (lingers_) missed_ = least_missed;
+    if (lingers_) missed_ = 1;
     idle_ = lingers_ = false;
     give_way();
     look();
@@ -53,8 +53,8 @@ bool Rest::poll() {
   if (without_lingering_ != 0) return false;
   if (now - idle_since_ < linger_time) return lingers_ = true;
   if (std::exchange(lingers_, false)) {
-    missed_ = std::min(missed_ * 2, most_missed);
     without_lingering_ = missed_;
+    missed_ = std::min(missed_ * 2, most_missed);
   }
   return false;
 }

@@ -58,7 +58,7 @@ private:
   std::uint32_t looks_ = 0;
   std::uint32_t without_polling_ = 0; // rests for which polling is left out
   std::uint32_t without_lingering_ = 0;
-  std::uint32_t missed_ = 4; // rests without lingering after it found nothing; doubles
+  std::uint32_t missed_ = 1; // rests without lingering after it found nothing; doubles
   Counters counters_;
 };
 

@@ -7,6 +7,12 @@
 #include <cassert>
 
 namespace parc::protocol {
+namespace {
+
+constexpr std::uint64_t least_window = 16;    // fragments that a link gets while the pool has them
+constexpr std::uint64_t share_of_window = 32; // of what no link has yet
+
+} // namespace
 
 Engine::Engine(const Settings& settings, Listener& listener) : settings_(settings), listener_(listener) {
   auto& job = jobs_[0] = std::make_unique<Job>();
@@ -196,7 +202,8 @@ std::uint32_t Engine::add_link(const LinkSettings& settings) {
   link.train_bytes = max_entries * link.fragment;
   const std::uint64_t room =
       settings_.pool > pool_reserved_ ? (settings_.pool - pool_reserved_) / link.fragment : 0;
-  link.reserved = std::min(settings_.link_window / link.fragment, room);
+  link.reserved =
+      std::min({settings_.link_window / link.fragment, std::max(room / share_of_window, least_window), room});
   pool_reserved_ += link.reserved * link.fragment;
   Job& kernels = *jobs_[0];
   kernels.place.push_back(static_cast<std::int32_t>(index));

@@ -69,7 +69,10 @@ inline constexpr std::uint64_t job = 7;
 class Hosts {
 public:
   // One rank on each of `place`'s hosts: place[rank] is its host.
-  explicit Hosts(std::vector<std::uint32_t> place, Settings settings = {}, std::uint32_t fragment = 4096) {
+  // With a small window, so that messages of some 100 kB are more than it lets go at once.
+  static Settings small_window() { return {.link_window = 262'144}; }
+  explicit Hosts(std::vector<std::uint32_t> place, Settings settings = small_window(),
+                 std::uint32_t fragment = 4096) {
     const std::uint32_t count = *std::max_element(place.begin(), place.end()) + 1;
     for (std::uint32_t h = 0; h < count; ++h) {
       records_.push_back(std::make_unique<Recorder>());
