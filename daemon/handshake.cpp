@@ -3,6 +3,7 @@
 // bytes are there, then exactly the body that a frame of that kind has.
 #include "daemon/handshake.hpp"
 
+#include "shm/layout.hpp"
 #include "system/identity.hpp"
 
 #include <algorithm>
@@ -19,6 +20,9 @@ using namespace handshake;
 namespace {
 
 constexpr std::uint32_t smallest_fragment = 1024;
+// As many as operations can be told apart by their ids. Envelopes that nobody has read for are kept, and this
+// is what bounds them.
+constexpr std::uint32_t largest_write_table = 1U << shm::slot_bits;
 
 template <class T> std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
@@ -48,7 +52,7 @@ std::string_view fault_of(const Hello& hello, Role wanted) {
       hello.fragment_size % 8 != 0)
     return "fragment size";
   if (hello.window == 0) return "window";
-  if (hello.write_table == 0) return "write table";
+  if (hello.write_table == 0 || hello.write_table > largest_write_table) return "write table";
   return {};
 }
 

@@ -301,6 +301,10 @@ BOOST_AUTO_TEST_CASE(lengths_are_checked_before_anything_is_read) {
   for (const std::uint32_t fragment : {0U, 1016U, 4097U, 65544U})
     BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, fragment_size), fragment)) == EPROTO);
   BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, window), 0U)) == EPROTO);
+  for (const std::uint32_t table : {0U, 4097U, UINT32_MAX})
+    BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, write_table), table)) == EPROTO);
+  for (const std::uint32_t table : {1U, 4096U})
+    BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, write_table), table)) == 0);
   BOOST_TEST(failure_after(hello) == 0);
 }
 
