@@ -57,7 +57,7 @@ void Session::hear() {
         read(from_program_.get(), to, greeting ? hello_.size() - hello_length_ : bells.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) {
-      take_requests(); // what it asked for before it went
+      take_last_requests();
       return end(state_ == State::leaving ? Sessions::End::left : Sessions::End::broken);
     }
     if (!greeting) return; // more bells ring the loop again: a program that never stops holds up nobody
@@ -123,6 +123,16 @@ void Session::announce_awake() {
 }
 
 std::uint64_t Session::take_requests() {
+  return take_requests(requests_a_turn);
+}
+
+// What the program asked for before it went: an abort may stand behind a full ring. Nobody takes another turn
+// for it, and it is never more than the ring holds.
+void Session::take_last_requests() {
+  take_requests(shm::request_slots);
+}
+
+std::uint64_t Session::take_requests(std::uint64_t most) {
   if (control_ == nullptr || state_ == State::over) return 0;
   shm::ControlHeader& header = control_->header;
   const std::uint64_t tail = header.request_tail.load(std::memory_order_acquire);
@@ -132,7 +142,7 @@ std::uint64_t Session::take_requests() {
     return 1;
   }
   std::uint64_t taken = 0;
-  while (taken < waiting && taken < requests_a_turn && open()) {
+  while (taken < waiting && taken < most && open()) {
     shm::Request request;
     std::memcpy(&request, &control_->requests[head_ % shm::request_slots], sizeof request);
     header.request_head.store(++head_, std::memory_order_release);
@@ -348,7 +358,7 @@ bool Session::ring() {
 
 void Session::process_died() {
   if (state_ == State::over) return;
-  take_requests();
+  take_last_requests();
   if (state_ != State::over) end(state_ == State::running ? Sessions::End::broken : Sessions::End::left);
 }
 

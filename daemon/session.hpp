@@ -22,8 +22,8 @@ public:
   Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, std::uint64_t endpoint,
           Fd from_program, Fd to_program, Sessions::Ended ended);
 
-  std::uint64_t take_requests();
-  bool ring(); // wakes the program if something was completed and it sleeps
+  std::uint64_t take_requests(); // so many as it may have in a turn
+  bool ring();                   // wakes the program if something was completed and it sleeps
   void process_died();
   bool drained(); // the engine is done with its memory; true: the session's end has been acted on too
 
@@ -55,6 +55,8 @@ private:
   void hear();
   void attach(const shm::Attach& attach);
   void welcome(std::int32_t error);
+  std::uint64_t take_requests(std::uint64_t most);
+  void take_last_requests();
   void handle(const shm::Request& request);
   void start(const shm::Request& request);
   void map(const shm::Request& request);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What bad input does to a kernel: nothing, but a sentence and the documented exit status; and what strangers
 // and rogues do to others: nothing.
+#include "daemon/handshake.hpp"
 #include "system/fd.hpp"
 #include "tests/support/hosts.hpp"
 
 #include <arpa/inet.h>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -59,14 +61,26 @@ Fd local(const std::string& path) {
   return socket;
 }
 
-// Sends it, and waits until the other side has closed.
-void say_until_closed(const Fd& socket, const std::string& text) {
+// Sends it, and waits until the other side has closed; what that said meanwhile.
+std::string say_until_closed(const Fd& socket, const std::string& text) {
   (void)send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  std::string answer;
   BOOST_TEST(eventually([&] {
     char byte = 0;
     const ssize_t got = recv(socket.get(), &byte, 1, MSG_DONTWAIT);
+    if (got == 1) answer += byte;
     return got == 0 || (got < 0 && errno == ECONNRESET);
   }));
+  return answer;
+}
+
+// A hello of another version of the wire, as far as every version can read it.
+std::string hello_of_version(std::uint16_t version) {
+  const daemon::handshake::Prefix prefix{daemon::handshake::magic, version, daemon::handshake::Kind::Hello, 0,
+                                         sizeof(daemon::handshake::Hello)};
+  std::string frame(sizeof prefix + sizeof(daemon::handshake::Hello), '\0');
+  std::memcpy(frame.data(), &prefix, sizeof prefix);
+  return frame;
 }
 
 } // namespace
@@ -112,11 +126,11 @@ BOOST_AUTO_TEST_CASE(strangers_at_the_doors) {
   Hosts hosts(2);
   Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});
   BOOST_TEST(eventually([&] { return contains(job.output(), "ready"); }));
-  say_until_closed(tcp(hosts[0].port(), false), "GET / HTTP/1.0\r\n\r\n" + std::string(1000, 'x'));
-  say_until_closed(tcp(hosts[0].port(), false), std::string(1000, '\0'));
-  say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), "what");
-  say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), "T\xff\xff\xff\xff");
-  say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), std::string("T\2\0\0\0[]", 7));
+  (void)say_until_closed(tcp(hosts[0].port(), false), "GET / HTTP/1.0\r\n\r\n" + std::string(1000, 'x'));
+  (void)say_until_closed(tcp(hosts[0].port(), false), std::string(1000, '\0'));
+  (void)say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), "what");
+  (void)say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), "T\xff\xff\xff\xff");
+  (void)say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), std::string("T\2\0\0\0[]", 7));
   {
     const Fd half = local(hosts[0].runtime_dir() + "/kernel.sock");
     (void)send(half.get(), "T\20", 2, MSG_NOSIGNAL); // and goes
@@ -127,6 +141,36 @@ BOOST_AUTO_TEST_CASE(strangers_at_the_doors) {
   check_works(hosts);
 }
 
+BOOST_AUTO_TEST_CASE(kernels_of_another_version) {
+  constexpr std::uint16_t theirs = protocol::wire_version + 7;
+  const std::string versions = "speaks wire version " + std::to_string(protocol::wire_version) +
+                               ", the other side " + std::to_string(theirs) + "; upgrade the former";
+  std::uint16_t port = 0;
+  const Fd listener = tcp(0, true, &port);
+  Hosts hosts(2, {}, "newer = \"127.0.0.1:" + std::to_string(port) + "\"\n");
+
+  // It calls: the refusal is a frame that its version can read, then the connection ends.
+  const std::string refusal = say_until_closed(tcp(hosts[0].port(), false), hello_of_version(theirs));
+  daemon::handshake::Prefix prefix{};
+  BOOST_REQUIRE(refusal.size() > sizeof prefix);
+  std::memcpy(&prefix, refusal.data(), sizeof prefix);
+  BOOST_TEST((prefix.magic == daemon::handshake::magic));
+  BOOST_TEST((prefix.kind == daemon::handshake::Kind::Refusal));
+  BOOST_TEST(prefix.version == protocol::wire_version);
+  BOOST_TEST(refusal.size() == sizeof prefix + prefix.length);
+  BOOST_TEST(contains(refusal, "host a (parcd "), refusal);
+  BOOST_TEST(contains(refusal, versions), refusal);
+
+  // It is called: the job says so.
+  Process job = hosts.run({"--hosts", "a,newer", "true"});
+  const Fd called(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  BOOST_REQUIRE(called.get() >= 0);
+  (void)say_until_closed(called, hello_of_version(theirs));
+  check(std::move(job), 125, versions);
+  BOOST_TEST(hosts[0].kernel().running());
+  check_works(hosts);
+}
+
 BOOST_AUTO_TEST_CASE(programs_that_break_the_rules) {
   Hosts hosts(2);
   for (const char* how : {"tail", "kind", "slot", "memory", "pieces", "hand-over"}) {
@@ -134,6 +178,13 @@ BOOST_AUTO_TEST_CASE(programs_that_break_the_rules) {
     BOOST_TEST(job.wait() == 0, how << ": " << job.errors());
     BOOST_TEST(job.output() == "survived\n", how);
   }
+  check_works(hosts);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_program_asked_for_before_it_went) {
+  Hosts hosts(2);
+  check(hosts.run({"--hosts", "a:2", PARC_TEST_PROGRAMS "/rogue", "last-words"}), 42,
+        "rank 0 on host a called parc_abort");
   check_works(hosts);
 }
 

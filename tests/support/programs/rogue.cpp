@@ -6,6 +6,10 @@
 //   memory     a write of memory that nobody shares
 //   pieces     a list of pieces that reaches outside
 //   hand-over  of a write that waits, to memory that nobody shares
+// One way breaks no rule, but libparc would never do it:
+//   last-words rank 0 ends at once, without a bell, when it has filled the ring and put an abort (status 42)
+//   at
+//              its end; the others stay
 // Exit status 0 when the kernel has then done what it should: ended the session, or refused that request
 // alone.
 #include "shm/doorbell.hpp"
@@ -15,6 +19,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
 namespace {
@@ -50,6 +55,23 @@ void push(parc::shm::Control& control, const parc::shm::Request& request, int be
   publish(control, tail + 1, bell);
 }
 
+// Only the end of the pipe tells a kernel that sleeps of these.
+[[noreturn]] void say_last_words(parc::shm::Control& control) {
+  constexpr std::uint64_t all = parc::shm::request_slots;
+  const auto& header = control.header;
+  while (header.kernel_asleep.load() == 0 || header.request_head.load() != header.request_tail.load())
+    std::this_thread::yield();
+  const auto tail = header.request_tail.load();
+  parc::shm::Request request{};
+  request.kind = parc::shm::RequestKind::cancel; // of nothing
+  for (std::uint64_t i = 0; i + 1 < all; ++i) control.requests[(tail + i) % all] = request;
+  request.kind = parc::shm::RequestKind::abort;
+  request.extra = 42;
+  control.requests[(tail + all - 1) % all] = request;
+  control.header.request_tail.store(tail + all);
+  std::_Exit(0);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -59,6 +81,8 @@ int main(int argc, char** argv) {
   parc_context* parc = rank::open();
   parc::shm::Control* control = find_control();
   rank::expect(control != nullptr, "no control segment in /proc/self/maps");
+  if (how == "last-words" && rank::number == 0) say_last_words(*control);
+  while (how == "last-words") pause();
   parc::shm::Request request{};
   request.id = std::uint64_t{1000} << parc::shm::slot_bits | (parc::shm::read_slots + 7);
   request.kind = parc::shm::RequestKind::write;
