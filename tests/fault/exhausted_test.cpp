@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All shared-memory segments of the system are taken: programs cannot join and say why, the kernel lives on.
+// Runs in an IPC namespace of its own, which has its own limit and takes everything along when it ends.
+#define BOOST_TEST_MODULE exhausted
+#define BOOST_TEST_NO_MAIN
+#include "tests/support/hosts.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sched.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+namespace parc::test {
+namespace {
+
+constexpr int status_skipped = 77; // CMakeLists.txt tells ctest
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+bool write_file(const char* path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  return file.good();
+}
+
+// As root, or in a user namespace in which our own user keeps its number.
+bool enter_namespace() {
+  if (unshare(CLONE_NEWIPC) == 0) return true;
+  const auto mapping = [](unsigned id) { return std::to_string(id) + " " + std::to_string(id) + " 1"; };
+  const std::string user = mapping(getuid()), group = mapping(getgid());
+  return unshare(CLONE_NEWUSER | CLONE_NEWIPC) == 0 && write_file("/proc/self/uid_map", user) &&
+         write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/gid_map", group);
+}
+
+// Takes all segments but `spare`.
+class Hoard {
+public:
+  explicit Hoard(std::size_t spare) {
+    for (int id = take(); id >= 0; id = take()) ids_.push_back(id);
+    BOOST_REQUIRE(errno == ENOSPC);
+    BOOST_REQUIRE(ids_.size() > spare);
+    for (; spare > 0; --spare) release();
+  }
+  Hoard(const Hoard&) = delete;
+  Hoard& operator=(const Hoard&) = delete;
+  ~Hoard() {
+    while (!ids_.empty()) release();
+  }
+
+private:
+  static int take() { return shmget(IPC_PRIVATE, 1, IPC_CREAT | 0600); } // memory only when it is touched
+  void release() {
+    shmctl(ids_.back(), IPC_RMID, nullptr);
+    ids_.pop_back();
+  }
+  std::vector<int> ids_;
+};
+
+int segments() {
+  shm_info info{};
+  shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));
+  return info.used_ids;
+}
+
+void check_works(Hosts& hosts) {
+  Process job = hosts.run({"--hosts", "a:2,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
+  BOOST_TEST(job.wait() == 0);
+  BOOST_TEST(job.errors() == "");
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(no_segment_is_left) {
+  Hosts hosts(2);
+  check_works(hosts);
+  BOOST_TEST(eventually([] { return segments() == 0; }));
+  // None at all; enough for some ranks' control segments; enough for those but not for their memory.
+  for (const std::size_t spare : {0u, 2u, 3u}) {
+    {
+      const Hoard hoard(spare);
+      const int held = segments();
+      Process job = hosts.run({"--hosts", "a:2,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
+      BOOST_TEST(job.wait() == 3); // what the rank that noticed exits with
+      BOOST_TEST(contains(job.errors(), "segments of this system are taken (/proc/sys/kernel/shmmni); run "
+                                        "parc clean"),
+                 job.errors());
+      BOOST_TEST(contains(job.errors(), "sysctl kernel.shmmni="), job.errors());
+      BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+      BOOST_TEST(eventually([&] { return segments() == held; }), segments() << " instead of " << held);
+      BOOST_TEST(hosts[0].kernel().running());
+      BOOST_TEST(hosts[1].kernel().running());
+    }
+    BOOST_TEST(segments() == 0);
+    check_works(hosts);
+    BOOST_TEST(eventually([] { return segments() == 0; }));
+  }
+}
+
+} // namespace parc::test
+
+int main(int argc, char** argv) {
+  if (!parc::test::enter_namespace()) {
+    std::printf("skipped: no IPC namespace of its own, as neither root nor user namespaces are here (%s)\n",
+                std::strerror(errno));
+    return parc::test::status_skipped;
+  }
+  return boost::unit_test::unit_test_main(init_unit_test, argc, argv);
+}
