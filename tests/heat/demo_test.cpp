@@ -186,4 +186,22 @@ BOOST_AUTO_TEST_CASE(programs_are_heard_and_none_is_left) {
   BOOST_TEST(late.error().code == ETIMEDOUT);
 }
 
+BOOST_AUTO_TEST_CASE(pictures_are_drawn_wherever_they_go) {
+  const std::string directory =
+      std::filesystem::temp_directory_path() / ("parc demo's pictures " + std::to_string(getpid()));
+  std::filesystem::create_directory(directory);
+  const std::string field = directory + "/field.bin";
+  const std::vector<double> points(6, 0.5);
+  std::ofstream(field, std::ios::binary)
+      .write(reinterpret_cast<const char*>(points.data()), static_cast<std::streamsize>(6 * sizeof(double)));
+  const auto rows = make_rows(scene_of_one_halo(), {1, 1}, samples(), false);
+  const auto gain = draw_gain(directory, "gain", rows);
+  BOOST_REQUIRE(bool(gain));
+  BOOST_TEST(std::filesystem::file_size(gain.value()) > 1000u);
+  const auto temperature = draw_field(directory, "field", field, 2, 3);
+  BOOST_REQUIRE(bool(temperature));
+  BOOST_TEST(std::filesystem::file_size(temperature.value()) > 1000u);
+  std::filesystem::remove_all(directory);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

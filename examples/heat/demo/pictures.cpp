@@ -107,8 +107,8 @@ Result<std::string> draw_field(const std::string& directory, const std::string& 
       "set palette defined (0 '#06123a', 0.25 '#5b1a7a', 0.5 '#c4374f', 0.75 '#f98e09', 1 '#fcffa4')\n"
       "set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n"
       "plot {} binary array=({},{}) transpose format='%double' with image notitle\n",
-      picture, static_cast<double>(columns) - 0.5, static_cast<double>(points) - 0.5, quoted(field), points,
-      columns);
+      quoted(picture), static_cast<double>(columns) - 0.5, static_cast<double>(points) - 0.5, quoted(field),
+      points, columns);
   PARC_TRY(draw(fmt::format("{}/{}.gnuplot", directory, name), script));
   return picture;
 }
