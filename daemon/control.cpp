@@ -11,7 +11,8 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::uint64_t write_bit = std::uint64_t{1} << 55; // in a cookie; the rest is the write's number
+// In a cookie: the rest is the write's number; without it, the link that is read from.
+constexpr std::uint64_t write_bit = std::uint64_t{1} << 55;
 
 std::span<std::byte> bytes_of(std::string& text) {
   return std::as_writable_bytes(std::span(text));
@@ -19,8 +20,11 @@ std::span<std::byte> bytes_of(std::string& text) {
 
 } // namespace
 
-Control::Control(Kernel& kernel, Receive receive) : kernel_(kernel), receive_(std::move(receive)) {
-  probe();
+Control::Control(Kernel& kernel, Receive receive) : kernel_(kernel), receive_(std::move(receive)) {}
+
+void Control::listen(std::uint32_t link) {
+  inboxes_.try_emplace(link);
+  probe(link);
 }
 
 // On the wire: u32 length of the JSON text, the text, the raw bytes.
@@ -41,10 +45,11 @@ void Control::send(std::uint32_t link, const nlohmann::json& message, const std:
   kernel_.engine().write(kernel_.engine().kernel(), request);
 }
 
-void Control::probe() {
-  probing_ = true;
+void Control::probe(std::uint32_t link) {
+  inboxes_[link] = {};
   protocol::ReadRequest request;
-  request.cookie = make_cookie(Owner::control, 0);
+  request.cookie = make_cookie(Owner::control, link);
+  request.source = static_cast<std::int32_t>(link);
   request.context = protocol::kernel_context;
   request.probe = true;
   kernel_.engine().read(kernel_.engine().kernel(), request);
@@ -56,41 +61,48 @@ void Control::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
   if ((rest & write_bit) != 0)
     kernel_.after_step([this, number = rest & ~write_bit] { writes_.erase(number); });
   else
-    kernel_.after_step([this, outcome] { advance(outcome); });
+    kernel_.after_step([this, rest, outcome] { advance(static_cast<std::uint32_t>(rest), outcome); });
 }
 
-void Control::advance(const protocol::Outcome& outcome) {
-  if (!probing_) {
-    if (outcome.fault == protocol::Fault::none) deliver(static_cast<std::uint32_t>(outcome.source));
-    probe();
-    return;
+void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
+  Inbox& inbox = inboxes_[link];
+  if (outcome.fault == protocol::Fault::truncated) {
+    spdlog::warn("ignored a message of {} bytes from the kernel of host {}", outcome.total,
+                 kernel_.peers().name_of(link));
+    probe(link);
+  } else if (outcome.fault != protocol::Fault::none) {
+    inboxes_.erase(link); // the link broke, or the kernel is shutting down
+  } else if (inbox.probing) {
+    inbox.probing = false;
+    inbox.room.resize(std::min<std::uint64_t>(outcome.total, max_message));
+    protocol::ReadRequest request;
+    request.cookie = make_cookie(Owner::control, link);
+    request.source = static_cast<std::int32_t>(link);
+    request.context = protocol::kernel_context;
+    request.memory = {bytes_of(inbox.room).data(), inbox.room.size()};
+    kernel_.engine().read(kernel_.engine().kernel(), request);
+  } else {
+    const std::string message = std::move(inbox.room);
+    probe(link);
+    deliver(link, message);
   }
-  if (outcome.fault != protocol::Fault::none) return; // the kernel is shutting down
-  probing_ = false;
-  incoming_.resize(std::min<std::uint64_t>(outcome.total, max_message));
-  protocol::ReadRequest request;
-  request.cookie = make_cookie(Owner::control, 0);
-  request.source = outcome.source;
-  request.context = protocol::kernel_context;
-  request.memory = {bytes_of(incoming_).data(), incoming_.size()};
-  kernel_.engine().read(kernel_.engine().kernel(), request);
 }
 
-void Control::deliver(std::uint32_t link) {
+void Control::deliver(std::uint32_t link, std::string_view incoming) {
   std::uint32_t length = 0;
-  if (incoming_.size() >= sizeof length) std::memcpy(&length, incoming_.data(), sizeof length);
-  if (incoming_.size() < sizeof length || length > incoming_.size() - sizeof length) {
+  if (incoming.size() >= sizeof length) std::memcpy(&length, incoming.data(), sizeof length);
+  if (incoming.size() < sizeof length || length > incoming.size() - sizeof length) {
     spdlog::warn("ignored a malformed message from the kernel of host {}", kernel_.peers().name_of(link));
     return;
   }
-  const char* text = incoming_.data() + sizeof length;
+  const char* text = incoming.data() + sizeof length;
   nlohmann::json message = nlohmann::json::parse(text, text + length, nullptr, false);
   if (!message.is_object()) {
     spdlog::warn("ignored a message that is not JSON from the kernel of host {}",
                  kernel_.peers().name_of(link));
     return;
   }
-  receive_(link, std::move(message), incoming_.substr(sizeof length + length));
+  receive_(link, std::move(message), std::string(incoming.substr(sizeof length + length)));
 }
 
 } // namespace parc::daemon

@@ -2,9 +2,10 @@
 // Messages between kernels: spawning, output, exit status, departures. They travel as ordinary messages of a
 // reserved context of job 0, each a JSON object, optionally followed by raw bytes (program output).
 //
-// A probe is always posted; when it has found a message, a read with room for exactly that message follows.
-// What a peer sends is parsed as untrusted input. Senders bound what they queue: output by credit of its own,
-// the rest by being answers.
+// Every link has a probe posted; when it has found a message, a read with room for exactly that message
+// follows. So a peer takes room for one message, and one that stalls in the middle of it holds up nobody
+// else. What a peer sends is parsed as untrusted input. Senders bound what they queue: output by credit of
+// its own, the rest by being answers.
 #pragma once
 
 #include "protocol/engine.hpp"
@@ -14,6 +15,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 namespace parc::daemon {
 
@@ -26,6 +28,8 @@ public:
 
   Control(Kernel& kernel, Receive receive);
 
+  // Once for every link that comes up.
+  void listen(std::uint32_t link);
   // Queues a message for the kernel at the other end. In order per link; lost when the link breaks (Jobs
   // hears of that).
   void send(std::uint32_t link, const nlohmann::json& message, const std::string& bytes = {});
@@ -34,14 +38,17 @@ public:
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome);
 
 private:
-  void probe();
-  void advance(const protocol::Outcome& outcome);
-  void deliver(std::uint32_t link);
+  struct Inbox {
+    bool probing = true;
+    std::string room; // for the message that the probe found
+  };
+  void probe(std::uint32_t link);
+  void advance(std::uint32_t link, const protocol::Outcome& outcome);
+  void deliver(std::uint32_t link, std::string_view incoming);
 
   Kernel& kernel_;
   Receive receive_;
-  bool probing_ = false;
-  std::string incoming_;                        // room for the message that the probe found
+  std::map<std::uint32_t, Inbox> inboxes_;      // by link
   std::map<std::uint64_t, std::string> writes_; // by number, until the engine is done with them
   std::uint64_t last_write_ = 0;
 };

@@ -175,6 +175,7 @@ Verdict Peers::judge(const PeerLink& link) {
 
 void Peers::established(PeerLink& link) {
   names_[link.index()] = link.handshake().peer().name;
+  kernel_.control().listen(link.index());
   spdlog::info("link to host {} ({}) is up", link.handshake().peer().name, link.address());
   const auto index = static_cast<std::int32_t>(link.index());
   if (!link.host().empty()) {
