@@ -23,7 +23,6 @@ std::span<std::byte> bytes_of(std::string& text) {
 Control::Control(Kernel& kernel, Receive receive) : kernel_(kernel), receive_(std::move(receive)) {}
 
 void Control::listen(std::uint32_t link) {
-  inboxes_.try_emplace(link);
   probe(link);
 }
 

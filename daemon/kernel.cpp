@@ -15,7 +15,8 @@
 namespace parc::daemon {
 namespace {
 
-constexpr double longest_farewell = 2; // seconds that a shutdown waits for what is still to be said
+constexpr std::uint64_t turns_unseen = 4096; // between two publications while nothing sleeps
+constexpr double longest_farewell = 2;       // seconds that a shutdown waits for what is still to be said
 
 EventBase make_loop() {
   // One thread, and timers that need no better than epoll's millisecond: no locks, no timerfd.
@@ -94,7 +95,10 @@ void Kernel::watch_signal(int signal, std::function<void()> action) {
 }
 
 void Kernel::run() {
-  while (!stopped_) rest_->after(turn());
+  while (!stopped_) {
+    rest_->after(turn());
+    if (rest_->counters().turns % turns_unseen == 0) publish();
+  }
 }
 
 // Read before write: what has arrived always has a place, so no exchange can deadlock.
@@ -153,12 +157,22 @@ void Kernel::rank_departs(std::uint64_t job, std::int32_t rank) {
   jobs_->rank_departs(job, rank);
 }
 
-// Totals for `parc status`. Called before every sleep; a kernel that never sleeps is seen through its
-// programs.
+// Totals for `parc status`. Called before every sleep, and now and then by a kernel that never sleeps.
 void Kernel::publish() {
   const Rest::Counters& rest = rest_->counters();
   counters_->set(Counter::Turns, rest.turns);
+  counters_->set(Counter::Polls, rest.polls);
   counters_->set(Counter::Sleeps, rest.sleeps);
+  counters_->set(Counter::GaveWay, rest.gave_way);
+  counters_->set(Counter::LogLinesDropped, world_.log_lines_dropped());
+  const protocol::Engine::Totals& totals = engine_.totals();
+  counters_->set(Counter::LinksRefused, peers_->links_refused());
+  counters_->set(Counter::MessagesIn, totals.messages_in);
+  counters_->set(Counter::MessagesOut, totals.messages_out);
+  counters_->set(Counter::MessagesLocal, totals.messages_local);
+  counters_->set(Counter::Unexpected, totals.unexpected);
+  counters_->set(Counter::UnexpectedBytes, totals.unexpected_bytes);
+  counters_->set(Counter::CopyBytes, totals.copied);
   counters_->set(Counter::PoolBytes, engine_.pool_in_use());
   counters_->raise(Counter::PoolPeak, engine_.pool_in_use());
   std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, in = 0, out = 0;

@@ -38,6 +38,7 @@ public:
     Key key;
     SchedulingClass scheduling;
     std::function<void()> reload; // SIGHUP
+    std::function<std::uint64_t()> log_lines_dropped;
   };
   explicit Kernel(World world);
   ~Kernel() override;

@@ -34,7 +34,8 @@ Result<void> serve(Config config, const RuntimeDir& dir, Readiness& readiness, L
     logging.set_level(fresh.value().config.log_level);
     spdlog::info("read the configuration again; log_level is in force, the rest needs a restart");
   };
-  Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload});
+  const auto dropped = [&logging] { return logging.lines_dropped(); };
+  Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload, dropped});
   PARC_TRY(kernel.start());
   readiness.ready();
   kernel.run();

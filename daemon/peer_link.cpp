@@ -39,8 +39,8 @@ std::string peer_address(int fd) {
 }
 
 // By so much that it is worth a system call.
-bool differs(std::uint64_t wanted, std::uint64_t set) {
-  return wanted > set + set / 4 || wanted < set - set / 4;
+bool differs(std::uint64_t wanted, std::uint64_t current) {
+  return wanted > current + current / 4 || wanted < current - current / 4;
 }
 
 template <class T> bool set(int fd, int level, int option, const T& value) {
@@ -191,6 +191,7 @@ std::uint64_t PeerLink::read() {
     moved += static_cast<std::uint64_t>(got);
     const protocol::Refusal refusal = kernel_.engine().took(index_, static_cast<std::size_t>(got));
     if (refusal != protocol::Refusal::none) {
+      kernel_.peers().count_refused();
       close(error(EPROTO, "closed the link to host {}: {}", handshake_.peer().name,
                   protocol::describe(refusal)));
       return moved;

@@ -194,8 +194,10 @@ void Peers::established(PeerLink& link) {
 void Peers::refused(PeerLink& link) {
   const Verdict verdict = link.handshake().verdict();
   if (link.host().empty()) {
-    if (verdict == Verdict::Accepted)
+    if (verdict == Verdict::Accepted) {
+      count_refused();
       spdlog::warn("refused a connection from {}: {}", link.address(), link.handshake().failure().text);
+    }
     return;
   }
   const auto found = attempts_.find(link.host());

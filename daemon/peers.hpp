@@ -47,6 +47,9 @@ public:
   std::uint64_t write(); // the turn's third step
 
   [[nodiscard]] const std::vector<std::unique_ptr<PeerLink>>& connections() const { return connections_; }
+  [[nodiscard]] std::uint64_t links_refused() const {
+    return links_refused_;
+  } // or closed for a malformed frame
 
 private:
   friend class PeerLink;
@@ -68,6 +71,7 @@ private:
   Verdict judge(const PeerLink& link); // its peer has proved the key
   void established(PeerLink& link);
   void refused(PeerLink& link); // its handshake failed, or ended by a verdict
+  void count_refused() { ++links_refused_; }
   void closed(PeerLink& link, PeerLink::State was, Error why);
 
   Kernel& kernel_;
@@ -79,7 +83,8 @@ private:
   std::map<std::string, Attempt> attempts_;         // by host
   std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used
   std::map<std::uint32_t, std::string> names_;      // of links, past ones too
-  bool swept_ = true;                               // no closed connection is left
+  std::uint64_t links_refused_ = 0;
+  bool swept_ = true; // no closed connection is left
 };
 
 } // namespace parc::daemon

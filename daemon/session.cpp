@@ -86,6 +86,7 @@ void Session::attach(const shm::Attach& hello) {
       header.read_slots != shm::read_slots || header.write_slots != shm::write_slots)
     return broke("its control segment has another layout");
   control_ = control;
+  ++kernel_.sessions().totals_.attached;
   welcome(PARC_OK);
 }
 
@@ -94,6 +95,7 @@ void Session::welcome(std::int32_t error) {
   welcome.magic = shm::attach_magic;
   welcome.version = shm::layout_version;
   welcome.error = error;
+  if (error != PARC_OK) ++kernel_.sessions().totals_.refused;
   welcome.job = place_.job;
   welcome.rank = place_.rank;
   welcome.size = place_.size;
@@ -350,6 +352,7 @@ bool Session::ring() {
   if (!completed_ || state_ == State::over) return false;
   completed_ = false;
   if (!shm::must_ring(control_->header.program_asleep)) return true;
+  ++kernel_.sessions().totals_.wakes;
   const std::uint64_t bell = 1;
   // A full pipe has woken it already; a closed one is seen by hear().
   [[maybe_unused]] const ssize_t written = write(to_program_.get(), &bell, sizeof bell);
@@ -364,6 +367,7 @@ void Session::process_died() {
 
 void Session::broke(const char* rule) {
   spdlog::warn("ended the session of rank {} of job {:x} (pid {}): {}", place_.rank, place_.job, pid_, rule);
+  ++kernel_.sessions().totals_.refused;
   end(Sessions::End::broken);
 }
 

@@ -105,6 +105,9 @@ void Sessions::publish(Counters& counters) {
     session->publish(counters);
   }
   counters.set(Counter::Sessions, attached);
+  counters.set(Counter::SessionsTotal, totals_.attached);
+  counters.set(Counter::SessionsRefused, totals_.refused);
+  counters.set(Counter::Wakes, totals_.wakes);
 }
 
 } // namespace parc::daemon

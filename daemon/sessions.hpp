@@ -63,7 +63,12 @@ private:
   Session* find(std::uint64_t cookie_rest);
   void over(std::uint32_t number); // a drained session has ended
 
+  struct Totals { // since the start
+    std::uint64_t attached = 0, refused = 0, wakes = 0;
+  };
+
   Kernel& kernel_;
+  Totals totals_;
   std::vector<std::unique_ptr<Session>>
       sessions_; // by the number in their cookies; empty places are used again
 };

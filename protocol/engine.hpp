@@ -126,6 +126,14 @@ public:
 
   [[nodiscard]] std::uint64_t pool_in_use() const { return pool_used_; }
 
+  // Since the start; those between kernels are not among the messages.
+  struct Totals {
+    std::uint64_t messages_in = 0, messages_out = 0, messages_local = 0; // local ones when they are written
+    std::uint64_t unexpected = 0, unexpected_bytes = 0; // kept for a read to come, and copied to it then
+    std::uint64_t copied = 0;                           // bytes between local programs
+  };
+  [[nodiscard]] const Totals& totals() const { return totals_; }
+
 private:
   // A local message up to this size is copied at the match, and takes no turn.
   static constexpr std::uint64_t small_copy = 8192;
@@ -209,6 +217,7 @@ private:
   std::uint64_t kernel_ = 0;
   std::uint64_t pool_reserved_ = 0; // for the links, and by what is left of those that broke
   std::uint64_t pool_used_ = 0;
+  Totals totals_;
   std::vector<std::byte> sink_; // discarded payload goes here
 };
 

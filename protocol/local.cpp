@@ -26,6 +26,7 @@ void Engine::copy_part(Incoming& message, std::uint64_t most) {
     const std::uint64_t offset = message.rest.take(n);
     protocol::copy(read.memory, write.memory, offset, n);
     message.arrived += n;
+    totals_.copied += n;
     read.progress.add(offset, n, message.limit);
     write.progress.add(offset, n, message.total);
     listener_.progressed(read.cookie, read.progress);

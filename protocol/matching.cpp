@@ -33,6 +33,7 @@ void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
     message.chunks.push_back({0, static_cast<std::uint32_t>(riding.size()), std::move(bytes)});
     pool_used_ += riding.size();
   }
+  if (message.link != nullptr && at.id != kernel_) ++totals_.unexpected;
   at.pairs[message.source].unexpected.push_back(message);
   at.arrivals.push_back(message);
   satisfy_probes(at, message);
@@ -85,8 +86,10 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   }
   if (message.link != nullptr) count_match(message);
   if (!riding.empty()) place(message, 0, riding);
-  for (const Incoming::Chunk& chunk : message.chunks)
+  for (const Incoming::Chunk& chunk : message.chunks) {
     place(message, chunk.offset, {chunk.bytes.get(), chunk.length});
+    if (read.at->id != kernel_) totals_.unexpected_bytes += chunk.length;
+  }
   free_chunks(message);
   if (!message.whole) {
     const std::uint64_t eager = message.promised;

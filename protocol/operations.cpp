@@ -83,6 +83,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   local.total = message.total;
   message.local = &local;
   ++from->pairs[request.destination].sent;
+  ++totals_.messages_local;
   arrive(local);
   return handle;
 }

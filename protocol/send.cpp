@@ -174,6 +174,7 @@ void Engine::add_envelopes(Link& link) {
     link.train.add(envelope, message.memory);
     remember(link, {Kind::envelope, 0, 0, envelope.inline_length, message.id, 0, 0});
     message.envelope_sent = true;
+    if (envelope.job != 0) ++totals_.messages_out;
 
     Stream& stream = *message.stream;
     ++stream.envelopes;

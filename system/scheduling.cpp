@@ -103,7 +103,7 @@ void SchedulingClass::enter_polling() {
 }
 
 std::string SchedulingClass::describe() const {
-  return fmt::format("{}, {}", permitted_ ? "real-time" : "normal", slice_words(short_slice_));
+  return permitted_ ? "real-time" : fmt::format("normal, {}", slice_words(short_slice_));
 }
 
 std::string granted_class() {

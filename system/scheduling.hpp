@@ -32,7 +32,7 @@ public:
   [[nodiscard]] bool realtime_permitted() const { return permitted_; }
   [[nodiscard]] bool in_realtime() const { return permitted_ && reacting_; }
 
-  // For people: "real-time, slice 0.1 ms", "normal, slice 0.1 ms", "normal, default slice".
+  // For people: "real-time", "normal, slice 0.1 ms", "normal, default slice".
   [[nodiscard]] std::string describe() const;
 
 private:

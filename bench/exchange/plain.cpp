@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/exchange/patterns.hpp"
 #include "bench/exchange/stamps.hpp"
+#include "system/stream.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -53,9 +54,7 @@ Result<void> both_ways(int fd, const Bytes& out, Bytes& in) {
 }
 
 Result<Delays> send_both(int small, int large, std::size_t bulk) {
-  const auto write = [small](double stamp) {
-    return send_all(small, reinterpret_cast<const std::byte*>(&stamp), sizeof stamp);
-  };
+  const auto write = [small](double stamp) { return send_all(small, &stamp, sizeof stamp); };
   PARC_TRY(write_stamps(write, Countdown()));
   Result<void> moved = success();
   std::atomic<bool> moving = true;
@@ -79,7 +78,7 @@ Result<Delays> receive_both(int small, int large, std::size_t bulk) {
   });
   const auto read = [small]() -> Result<double> {
     double stamp = 0;
-    PARC_TRY(receive_all(small, reinterpret_cast<std::byte*>(&stamp), sizeof stamp));
+    PARC_TRY(receive_all(small, &stamp, sizeof stamp));
     return stamp;
   };
   const auto receive = [&read]() -> Result<Delays> {

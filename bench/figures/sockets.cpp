@@ -73,27 +73,4 @@ Result<Fd> connect(const Endpoint& where) {
   return std::move(connection);
 }
 
-Result<void> send_all(int fd, const std::byte* data, std::size_t bytes) {
-  while (bytes != 0) {
-    const ssize_t length = send(fd, data, bytes, MSG_NOSIGNAL);
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return system_error("cannot send");
-    data += length;
-    bytes -= static_cast<std::size_t>(length);
-  }
-  return success();
-}
-
-Result<void> receive_all(int fd, std::byte* data, std::size_t bytes) {
-  while (bytes != 0) {
-    const ssize_t length = recv(fd, data, bytes, 0);
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return system_error("cannot receive");
-    if (length == 0) return error(EPIPE, "cannot receive: the other side has gone");
-    data += length;
-    bytes -= static_cast<std::size_t>(length);
-  }
-  return success();
-}
-
 } // namespace parc::bench

@@ -20,8 +20,4 @@ struct Endpoint {
 // One connection with TCP_NODELAY. The accepting side may come a moment later.
 [[nodiscard]] Result<Fd> connect(const Endpoint& where);
 
-// Moves all of it; blocks.
-[[nodiscard]] Result<void> send_all(int fd, const std::byte* data, std::size_t bytes);
-[[nodiscard]] Result<void> receive_all(int fd, std::byte* data, std::size_t bytes);
-
 } // namespace parc::bench

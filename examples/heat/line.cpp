@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "examples/heat/line.hpp"
 
+#include "system/stream.hpp"
+
 #include <chrono>
 #include <memory>
 #include <netdb.h>
@@ -122,29 +124,6 @@ Result<void> Line::barrier() const {
     PARC_TRY(receive_all(socket(Side::Right), &token, 1));
   }
   return has(Side::Left) ? send_all(socket(Side::Left), &token, 1) : success();
-}
-
-Result<void> send_all(int socket, const void* data, std::size_t bytes) {
-  for (const char* at = static_cast<const char*>(data); bytes > 0;) {
-    const ssize_t sent = ::send(socket, at, bytes, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return system_error("cannot send to the neighbour");
-    at += sent;
-    bytes -= static_cast<std::size_t>(sent);
-  }
-  return success();
-}
-
-Result<void> receive_all(int socket, void* data, std::size_t bytes) {
-  for (char* at = static_cast<char*>(data); bytes > 0;) {
-    const ssize_t received = ::recv(socket, at, bytes, MSG_WAITALL);
-    if (received < 0 && errno == EINTR) continue;
-    if (received < 0) return system_error("cannot receive from the neighbour");
-    if (received == 0) return error(EPIPE, "the neighbour has ended before its border came");
-    at += received;
-    bytes -= static_cast<std::size_t>(received);
-  }
-  return success();
 }
 
 } // namespace parc::heat

@@ -36,7 +36,4 @@ private:
   Fd left_, right_;
 };
 
-[[nodiscard]] Result<void> send_all(int socket, const void* data, std::size_t bytes);
-[[nodiscard]] Result<void> receive_all(int socket, void* data, std::size_t bytes);
-
 } // namespace parc::heat

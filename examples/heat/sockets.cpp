@@ -5,6 +5,8 @@
 // buffers.
 #include "examples/heat/sockets.hpp"
 
+#include "system/stream.hpp"
+
 #include <poll.h>
 #include <sys/socket.h>
 

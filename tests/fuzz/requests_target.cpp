@@ -32,8 +32,13 @@ std::unique_ptr<daemon::Kernel> make_kernel() {
   daemon::Config config;
   config.name = "fuzzed";
   config.pool = 65'536;
-  return std::make_unique<daemon::Kernel>(daemon::Kernel::World{
-      config, std::move(checked), {}, value_of(SchedulingClass::acquire(RealtimePolicy::Off)), [] {}});
+  return std::make_unique<daemon::Kernel>(
+      daemon::Kernel::World{config,
+                            std::move(checked),
+                            {},
+                            value_of(SchedulingClass::acquire(RealtimePolicy::Off)),
+                            [] {},
+                            [] { return 0; }});
 }
 
 // The next bytes of an input as a T; what is missing is zero.

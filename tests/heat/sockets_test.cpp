@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_neighbour_that_ends_is_an_error) {
   };
   const auto complaints = run_ranks(shape_of(2, 3, 100000), 4096, 2, leave, false);
   BOOST_TEST(complaints[1] == "left");
-  BOOST_TEST(complaints[0].find("neighbour") != std::string::npos);
+  BOOST_TEST(complaints[0].find("other side") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(places_are_parsed_or_named) {

@@ -45,6 +45,29 @@ BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
       eventually([&] { return status_of(hosts, 0)["jobs"].empty() && status_of(hosts, 1)["jobs"].empty(); }));
 }
 
+BOOST_AUTO_TEST_CASE(what_a_kernel_did_is_counted) {
+  Hosts hosts(2);
+  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/random_messages", "1", "500"});
+  BOOST_TEST(job.wait() == 0);
+  Process rogue = hosts.run({PARC_TEST_PROGRAMS "/rogue", "tail"});
+  BOOST_TEST(rogue.wait() == 0);
+  BOOST_TEST(eventually([&] { // counters are written before a sleep
+    return status_of(hosts, 0)["counters"]["sessions_refused"] == 1 &&
+           status_of(hosts, 1)["counters"]["sessions"] == 0;
+  }));
+  const auto a = status_of(hosts, 0)["counters"], b = status_of(hosts, 1)["counters"];
+  for (const char* moved :
+       {"turns", "sleeps", "wakes", "trains_out", "fragments_in", "bytes_in", "messages_in", "messages_out",
+        "messages_local", "unexpected", "unexpected_bytes", "pool_peak", "copy_bytes"})
+    BOOST_TEST(a[moved] > 0, moved);
+  BOOST_TEST(a["messages_out"] == b["messages_in"]);
+  BOOST_TEST(b["messages_out"] == a["messages_in"]);
+  BOOST_TEST(a["bytes_out"] == b["bytes_in"]);
+  BOOST_TEST(a["sessions_total"] == 3);
+  BOOST_TEST(b["sessions_total"] == 2);
+  BOOST_TEST(b["sessions_refused"] == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_dead_kernel_is_seen_and_cleaned_up) {
   Hosts hosts(1);
   // One that is in a process group of its own: it does not die with its rank.

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   counters.subtract(Counter::PoolBytes, 100);
   counters.raise(Counter::PoolPeak, 500);
   counters.raise(Counter::PoolPeak, 400);
-  counters.set_scheduling("real-time, slice 0.1 ms");
+  counters.set_scheduling("normal, slice 0.1 ms");
   const auto snapshot = read();
   BOOST_TEST(snapshot.alive);
   BOOST_TEST(snapshot.pid == static_cast<std::uint64_t>(getpid()));
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   BOOST_TEST(snapshot.identity == 42U);
   BOOST_TEST(snapshot.port == 7272U);
   BOOST_TEST(snapshot.program == PARC_VERSION);
-  BOOST_TEST(snapshot.scheduling == "real-time, slice 0.1 ms");
+  BOOST_TEST(snapshot.scheduling == "normal, slice 0.1 ms");
   BOOST_TEST(snapshot[Counter::Turns] == 10U);
   BOOST_TEST(snapshot[Counter::PoolBytes] == 400U);
   BOOST_TEST(snapshot[Counter::PoolPeak] == 500U);

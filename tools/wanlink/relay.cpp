@@ -75,8 +75,7 @@ Result<void> Relay::prepare(const Paths& paths, int signals, RealtimePolicy real
   PARC_TRY(watch(signals_, signal_event));
   PARC_TRY(limit_segments());
   prctl(PR_SET_TIMERSLACK, 1UL);
-  PARC_TRY(scheduling, SchedulingClass::acquire(realtime));
-  scheduling_ = scheduling;
+  PARC_TRY(SchedulingClass::acquire(realtime));
   return success();
 }
 

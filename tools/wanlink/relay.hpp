@@ -67,7 +67,6 @@ private:
   // earlier, and taking arrivals to have been that much earlier, keeps it out of the delay.
   Nanoseconds wake_time_ = 30'000;
   Nanoseconds arrival_correction_ = 0; // for what is read in this turn
-  std::optional<SchedulingClass> scheduling_;
   Fd epoll_;
   Fd control_;
   int signals_ = -1;
