@@ -72,6 +72,12 @@ void Arena::free(void* block) {
   }
 }
 
+std::size_t Arena::size_of(void* block) {
+  const std::lock_guard hold(lock_);
+  Room* const room = room_of(block);
+  return room ? room->heap->size(block) : 0;
+}
+
 void Arena::pin(const void* address) {
   const std::lock_guard hold(lock_);
   if (Room* const room = room_of(address)) ++room->blocks;

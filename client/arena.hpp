@@ -34,6 +34,9 @@ public:
   // nullptr is ignored.
   void free(void* block);
 
+  // Of a block that was given out; 0 for anything else.
+  [[nodiscard]] std::size_t size_of(void* block);
+
   // Keeps the segment of an address of a block until unpin, even when the block is freed: the kernel may name
   // it still.
   void pin(const void* address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/context.hpp"
 
+#include "client/early/fault.hpp"
 #include "client/failure.hpp"
 
 #include <unistd.h>
@@ -18,15 +19,16 @@ Context::Context(Session session)
       pipes_(std::move(session_.from_kernel), std::move(session_.to_kernel)), ring_(control_, pipes_),
       rest_(control_.header, pipes_), errand_(control_, ring_, rest_), arena_(errand_),
       operations_(control_, arena_, room_, rest_, session_.size),
-      starts_(arena_, room_, operations_, ring_, session_.size),
-      waits_(operations_, arena_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {}
+      guards_(control_, operations_, ring_, rest_, pipes_, session_.rank),
+      starts_(arena_, room_, operations_, guards_, ring_, session_.size),
+      waits_(operations_, guards_, arena_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {}
 
 const char* Context::host(int rank) const {
   if (rank < 0 || rank >= size()) return nullptr;
   return session_.hosts[static_cast<std::size_t>(rank)].c_str();
 }
 
-int Context::read(const parc_address& address, const iovec& buffer, parc_status& status) {
+int Context::read(const parc_address& address, const iovec& buffer, parc_status* status) {
   auto id = starts_.read(address, {&buffer, 1}, 0);
   if (!id) return fail(id.error());
   return waits_.wait(id.value(), status);
@@ -35,14 +37,13 @@ int Context::read(const parc_address& address, const iovec& buffer, parc_status&
 int Context::write(const parc_address& address, const iovec& buffer) {
   auto id = starts_.write(address, {&buffer, 1}, 0);
   if (!id) return fail(id.error());
-  parc_status status;
-  return waits_.wait(id.value(), status);
+  return waits_.wait(id.value(), nullptr);
 }
 
 int Context::probe(const parc_address& address, bool wait, parc_status& status) {
   auto id = starts_.probe(address, wait);
   if (!id) return fail(id.error());
-  const int code = waits_.wait(id.value(), status);
+  const int code = waits_.wait(id.value(), &status);
   if (code != PARC_OK || wait) return code;
   return status.source == PARC_ANY_SOURCE ? 0 : 1;
 }
@@ -77,8 +78,15 @@ void Context::abort(int status) {
   _exit(status);
 }
 
+void Context::free(void* block) {
+  if (guards_.any()) guards_.settle(block, arena_.size_of(block));
+  arena_.free(block);
+}
+
 void Context::leave() {
   if (left_.exchange(true)) return;
+  guards_.settle_all();
+  forget_faults();
   for (const parc_op id : operations_.live_reads())
     if (!starts_.cancel(id)) return;
   shm::Request request{};

@@ -22,8 +22,9 @@ public:
   [[nodiscard]] Waits& waits() { return waits_; }
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] CopyRoom& copy_room() { return room_; }
+  [[nodiscard]] Guards& guards() { return guards_; }
 
-  [[nodiscard]] int read(const parc_address& address, const iovec& buffer, parc_status& status);
+  [[nodiscard]] int read(const parc_address& address, const iovec& buffer, parc_status* status);
   [[nodiscard]] int write(const parc_address& address, const iovec& buffer);
   [[nodiscard]] int probe(const parc_address& address, bool wait, parc_status& status);
   [[nodiscard]] int barrier();
@@ -32,6 +33,9 @@ public:
   // Gives up the reads, and tells the kernel that this program goes; from its answer on it needs nothing of
   // this process. Once; later calls do nothing.
   void leave();
+
+  // Memory of the program goes: nothing of it may be guarded any more.
+  void free(void* block);
 
   void close_pipes_in_child() { pipes_.close_in_child(); }
 
@@ -47,6 +51,7 @@ private:
   Arena arena_;
   CopyRoom room_;
   Operations operations_;
+  Guards guards_;
   Starts starts_;
   Waits waits_;
 

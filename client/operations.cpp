@@ -51,6 +51,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.length = message.length;
   entry.pieces.assign(message.pieces.begin(), message.pieces.end());
   entry.from_end = message.from_end;
+  entry.early = message.early;
   entry.block = message.block;
   entry.list = message.list;
   entry.held = message.held;
@@ -90,6 +91,11 @@ bool Operations::finished(parc_op id) const {
   const auto state = control_.operations[slot].state.load(std::memory_order_acquire);
   return state != shm::state_word(generation_of(id), shm::Phase::pending) &&
          state != shm::state_word(generation_of(id), shm::Phase::begun);
+}
+
+bool Operations::begun(parc_op id) const {
+  return finished(id) || control_.operations[slot_of(id)].state.load(std::memory_order_acquire) !=
+                             shm::state_word(generation_of(id), shm::Phase::pending);
 }
 
 bool Operations::being_finished(parc_op id) const {
@@ -151,6 +157,21 @@ int Operations::lost(Slot slot, int error, parc_status& status) {
   return error;
 }
 
+void Operations::spend_released(Slot slot) {
+  set_use(slot, Use::spent);
+  spent_.push(entries_, slot);
+}
+
+void Operations::describe(Slot slot, parc_status& status) const {
+  const Entry& entry = entries_[slot];
+  const shm::Operation& shared = control_.operations[slot];
+  status = {entry.address.peer, entry.address.tag, entry.address.context, PARC_OK, entry.length};
+  if (shm::phase_of(shared.state.load(std::memory_order_acquire)) == shm::Phase::pending) return;
+  status.source = shared.source.load(std::memory_order_relaxed);
+  status.tag = shared.tag.load(std::memory_order_relaxed);
+  status.length = shared.total.load(std::memory_order_relaxed);
+}
+
 // The result of a done operation, with a bounced read's bytes brought to where they were wanted.
 int Operations::result(Slot slot, parc_status& status) {
   const Entry& entry = entries_[slot];
@@ -203,7 +224,7 @@ void Operations::set_use(Slot slot, Use use) {
   tag.store(tag_of(generation_of_tag(tag.load(std::memory_order_relaxed)), use), std::memory_order_release);
 }
 
-void Operations::Stack::push(std::vector<Entry>& entries, Slot slot) {
+void Operations::Stack::push(Entries& entries, Slot slot) {
   Slot top = top_.load(std::memory_order_relaxed);
   do entries[slot].next = top;
   while (!top_.compare_exchange_weak(top, slot, std::memory_order_release, std::memory_order_relaxed));

@@ -9,7 +9,8 @@
 //        -> loose  the same for a write whose bytes all lie in the arena: it can be let go at any moment
 //   live, loose -> claimed    one thread or signal handler finishes it: everything else is that one's alone
 //   claimed -> spent          finished and reported
-//           -> detached       a write that was let go; the kernel is still at work on it
+//           -> detached       a write that was let go, or a read that was released early: the kernel is still
+//                             at work on it. The read is spent by its guard (early/guards.hpp).
 //   spent -> free, detached -> free (when the kernel is done)   under lock_, which frees its memory
 //
 // spent_ and detached_ are lock-free stacks, because a signal handler (parc_test) may spend; only the holder
@@ -21,6 +22,7 @@
 
 #include "client/arena.hpp"
 #include "client/copy_room.hpp"
+#include "client/own_memory.hpp"
 #include "client/rest.hpp"
 #include "parc/parc.h"
 
@@ -48,6 +50,7 @@ struct Message {
   void* list = nullptr;     // arena: the pieces, as the kernel reads them
   std::uint64_t held = 0;   // reserved in the copy room
   bool loose = false;
+  bool early = false; // PARC_EARLY
 };
 
 class Operations {
@@ -63,6 +66,7 @@ public:
     void* block = nullptr;
     void* list = nullptr;
     std::uint64_t held = 0;
+    bool early = false;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
   };
 
@@ -82,6 +86,9 @@ public:
   // Somebody has claimed it and is not through with it.
   [[nodiscard]] bool being_finished(parc_op id) const;
 
+  // Its envelope is there, or it is over.
+  [[nodiscard]] bool begun(parc_op id) const;
+
   // The program holds its id, and nobody finishes it.
   [[nodiscard]] bool is_live(parc_op id) const;
 
@@ -96,6 +103,10 @@ public:
   int finish(Slot slot, parc_status& status);          // done: copies out, spends, returns its result
   int detach(Slot slot, parc_status& status);          // a write that needs the program's memory no more
   int lost(Slot slot, int error, parc_status& status); // the kernel will not answer
+  // A read whose wait was released: its slot is in use until it is spent. What is known of it goes to status.
+  void set_released(Slot slot) { set_use(slot, Use::detached); }
+  void spend_released(Slot slot);
+  void describe(Slot slot, parc_status& status) const;
 
   // Of an id that cannot be claimed: its result, PARC_EINVAL when there is none, nothing when lock_ is taken.
   std::optional<int> finish_retired(parc_op id, parc_status& status);
@@ -114,9 +125,11 @@ public:
   [[nodiscard]] std::vector<parc_op> live_reads() const;
 
 private:
+  // A page fault's handler spends.
+  using Entries = std::vector<Entry, OwnMemory<Entry>>;
   class Stack {
   public:
-    void push(std::vector<Entry>& entries, Slot slot);
+    void push(Entries& entries, Slot slot);
     [[nodiscard]] Slot take_all() {
       if (top_.load(std::memory_order_relaxed) == none) return none;
       return top_.exchange(none, std::memory_order_acquire);
@@ -148,7 +161,7 @@ private:
   Arena& arena_;
   CopyRoom& room_;
   Rest& rest_;
-  std::vector<Entry> entries_;
+  Entries entries_;
   std::unique_ptr<std::atomic<bool>[]> failed_peers_;
   Stack spent_, detached_;
 

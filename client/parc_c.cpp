@@ -8,12 +8,16 @@
 #include <cstdlib>
 #include <new>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace parc; // NOLINT: the calls themselves are outside
 
 struct parc_context : client::Context {
   using Context::Context;
+  // A page fault's handler looks into it.
+  static void* operator new(std::size_t bytes) { return client::map_own(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) { munmap(memory, bytes); }
 };
 
 namespace {
@@ -27,6 +31,12 @@ void leave_at_exit() {
   if (auto* const context = open_context.load()) context->leave();
 }
 
+// A child would inherit the guards, and nobody would open them for it.
+void before_fork() {
+  if (forked.load()) return;
+  if (auto* const context = open_context.load()) context->guards().settle_all();
+}
+
 void in_child() {
   auto* const context = open_context.load();
   if (!context) return;
@@ -37,7 +47,7 @@ void in_child() {
 void watch_process() {
   static const bool watched = [] {
     (void)std::atexit(leave_at_exit);
-    (void)pthread_atfork(nullptr, nullptr, in_child);
+    (void)pthread_atfork(before_fork, nullptr, in_child);
     return true;
   }();
   (void)watched;
@@ -49,9 +59,16 @@ int check(const parc_context* context) {
   return context ? PARC_OK : client::fail(error(PARC_EINVAL, "the context is a null pointer"));
 }
 
+// Every call lets the program at what has arrived behind its back.
+void open_arrived(const parc_context*) {}
+void open_arrived(parc_context* context) {
+  context->guards().open_arrived();
+}
+
 // Runs a call that returns an int; there is no memory for exceptions to cross C.
-template <class Call> int guarded(const parc_context* context, const Call& call) {
+template <class Handle, class Call> int guarded(Handle* context, const Call& call) {
   if (const int code = check(context); code != PARC_OK) return code;
+  open_arrived(context);
   try {
     return call();
   } catch (const std::bad_alloc&) {
@@ -59,8 +76,9 @@ template <class Call> int guarded(const parc_context* context, const Call& call)
   }
 }
 
-template <class Start> parc_op started(const parc_context* context, const Start& start) {
+template <class Start> parc_op started(parc_context* context, const Start& start) {
   if (const int code = check(context); code != PARC_OK) return code;
+  open_arrived(context);
   try {
     const Result<parc_op> id = start();
     return id ? id.value() : client::fail(id.error());
@@ -103,8 +121,11 @@ int parc_open(parc_context** context) {
       return client::fail(error(PARC_EINVAL, "this process has a context open already"));
     auto session = client::join();
     if (!session) return client::fail(session.error());
+    const auto level = client::level_from_environment();
+    if (!level) return client::fail(level.error());
     watch_process();
     *context = new parc_context(std::move(session.value()));
+    (*context)->guards().set_level(level.value());
     open_context.store(*context);
     return PARC_OK;
   } catch (const std::bad_alloc&) {
@@ -156,7 +177,7 @@ void* parc_alloc(parc_context* context, size_t bytes) {
 }
 
 void parc_free(parc_context* context, void* memory) {
-  if (check(context) == PARC_OK) context->arena().free(memory);
+  if (check(context) == PARC_OK) context->free(memory);
 }
 
 parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
@@ -182,7 +203,7 @@ parc_op parc_initwritev(parc_context* context, const parc_address* address, cons
 }
 
 int parc_wait(parc_context* context, parc_op operation, parc_status* status) {
-  return guarded(context, [&] { return context->waits().wait(operation, StatusFor(status)); });
+  return guarded(context, [&] { return context->waits().wait(operation, status); });
 }
 
 int parc_test(parc_context* context, parc_op operation, parc_status* status) {
@@ -217,9 +238,7 @@ int parc_cancel(parc_context* context, parc_op operation) {
 }
 
 int parc_read(parc_context* context, int peer, int tag, void* buffer, size_t bytes, parc_status* status) {
-  return guarded(context, [&] {
-    return context->read({peer, tag, 0}, piece(buffer, bytes), StatusFor(status));
-  });
+  return guarded(context, [&] { return context->read({peer, tag, 0}, piece(buffer, bytes), status); });
 }
 
 int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
@@ -243,6 +262,40 @@ int parc_barrier(parc_context* context) {
 int parc_set_copy_room(parc_context* context, size_t bytes) {
   return guarded(context, [&] {
     context->copy_room().set(bytes);
+    return static_cast<int>(PARC_OK);
+  });
+}
+
+int parc_set_release(parc_context* context, int level) {
+  if (level < PARC_RELEASE_OFF || level > PARC_RELEASE_FULL)
+    return client::fail(error(PARC_EINVAL, "there is no release level {}", level));
+  return guarded(context, [&] {
+    context->guards().set_level(static_cast<client::Level>(level));
+    return static_cast<int>(PARC_OK);
+  });
+}
+
+int parc_settle(parc_context* context, const void* memory, size_t bytes) {
+  return guarded(context, [&] {
+    if (memory)
+      context->guards().settle(memory, bytes);
+    else
+      context->guards().settle_all();
+    return static_cast<int>(PARC_OK);
+  });
+}
+
+int parc_on_lost(parc_context* context, parc_lost_handler* handler, void* argument) {
+  return guarded(context, [&] {
+    context->guards().on_lost(handler, argument);
+    return static_cast<int>(PARC_OK);
+  });
+}
+
+int parc_get_release_counts(parc_context* context, parc_release_counts* counts) {
+  if (!counts) return bad_list(0);
+  return guarded(context, [&] {
+    *counts = context->guards().counts();
     return static_cast<int>(PARC_OK);
   });
 }

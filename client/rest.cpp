@@ -15,6 +15,8 @@ constexpr int quiet_waits_after = 64;
 
 } // namespace
 
+thread_local bool Rest::resting_ = false;
+
 bool Rest::may_spin() {
   if (quiet_waits_.load(std::memory_order_relaxed) <= 0) return true;
   quiet_waits_.fetch_sub(1, std::memory_order_relaxed);

@@ -38,9 +38,13 @@ public:
   // Rests until done() is true, the kernel has gone, or the limit has passed. done() is a look at what the
   // kernel stores in the control segment; it is called often, also under lock_, and must be short. No system
   // call when it is true at once.
+  // This thread is in until(): a signal handler that interrupted it must not rest here. Async-signal-safe.
+  [[nodiscard]] static bool resting() { return resting_; }
+
   template <class Done> [[nodiscard]] Woken until(const Done& done, Limit limit = {}) {
     if (done()) return Woken::done;
     if (spin(done, limit)) return Woken::done;
+    const Resting here;
     std::unique_lock hold(lock_);
     for (;;) {
       const auto seen = completions(); // before the look: see above
@@ -65,6 +69,13 @@ private:
     return false;
   }
 
+  struct Resting {
+    Resting() { resting_ = true; }
+    Resting(const Resting&) = delete;
+    Resting& operator=(const Resting&) = delete;
+    ~Resting() { resting_ = false; }
+  };
+
   // While one of these lives the kernel sees that somebody polls, and polls too.
   class Spinning {
   public:
@@ -87,6 +98,9 @@ private:
   void sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit);
   void lead(std::uint64_t seen, Limit limit);
   Woken leave(Woken why);
+
+  // Its place is there from the thread's start: a handler may be the first to ask.
+  __attribute__((tls_model("initial-exec"))) static thread_local bool resting_;
 
   shm::ControlHeader& header_;
   Pipes& pipes_;

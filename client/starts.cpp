@@ -26,12 +26,14 @@ bool has_bytes(const iovec& piece) {
 
 Result<parc_op> Starts::read(const parc_address& address, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(message, check(address, pieces, flags, true));
+  settle(pieces);
   PARC_TRY(place_read(message));
   return send(shm::RequestKind::read, message);
 }
 
 Result<parc_op> Starts::write(const parc_address& address, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(message, check(address, pieces, flags, false));
+  settle(pieces);
   PARC_TRY(place_write(message));
   return send(shm::RequestKind::write, message);
 }
@@ -74,7 +76,8 @@ Result<void> Starts::check_address(const parc_address& address, bool any) const 
 Result<Message> Starts::check(const parc_address& address, std::span<const iovec> pieces, unsigned flags,
                               bool any) const {
   PARC_TRY(check_address(address, any));
-  if (flags & ~PARC_FROM_END) return error(PARC_EINVAL, "flags {:#x} are unknown", flags & ~PARC_FROM_END);
+  const unsigned known = any ? PARC_FROM_END | PARC_EARLY : PARC_FROM_END;
+  if (flags & ~known) return error(PARC_EINVAL, "flags {:#x} are unknown here", flags & ~known);
   if (pieces.size() > shm::max_pieces)
     return error(PARC_EINVAL, "a message of {} pieces is too much: it may have {}", pieces.size(),
                  shm::max_pieces);
@@ -86,8 +89,16 @@ Result<Message> Starts::check(const parc_address& address, std::span<const iovec
       return error(PARC_EINVAL, "the message is too long: one may have {} bytes", shm::max_message);
     length += piece.iov_len;
   }
-  return Message{
-      .address = address, .length = length, .pieces = pieces, .from_end = (flags & PARC_FROM_END) != 0};
+  return Message{.address = address,
+                 .length = length,
+                 .pieces = pieces,
+                 .from_end = (flags & PARC_FROM_END) != 0,
+                 .early = (flags & PARC_EARLY) != 0};
+}
+
+void Starts::settle(std::span<const iovec> pieces) {
+  if (!guards_.any()) return;
+  for (const auto& piece : pieces) guards_.settle(piece.iov_base, piece.iov_len);
 }
 
 bool Starts::is_direct(std::span<const iovec> pieces) const {

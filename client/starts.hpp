@@ -3,17 +3,19 @@
 // and sends the request. A buffer inside the arena is named as it is (direct); any other is bounced: a
 // write's bytes are copied into the arena here, a read gets a landing place there, copied out when it is
 // finished. A short write is copied although it could be direct: its wait then returns at once, which is
-// worth more than the copy. Threads: any.
+// worth more than the copy. What an earlier read that was released still misses of the memory is waited for
+// first: a write would send old bytes, and a second read's bytes could be followed by the first's. Threads:
+// any.
 #pragma once
 
-#include "client/operations.hpp"
+#include "client/early/guards.hpp"
 
 namespace parc::client {
 
 class Starts {
 public:
-  Starts(Arena& arena, CopyRoom& room, Operations& operations, Ring& ring, int ranks)
-      : arena_(arena), room_(room), operations_(operations), ring_(ring), ranks_(ranks) {}
+  Starts(Arena& arena, CopyRoom& room, Operations& operations, Guards& guards, Ring& ring, int ranks)
+      : arena_(arena), room_(room), operations_(operations), guards_(guards), ring_(ring), ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
   [[nodiscard]] Result<parc_op> read(const parc_address& address, std::span<const iovec> pieces,
@@ -35,6 +37,7 @@ private:
   [[nodiscard]] Result<void> check_address(const parc_address& address, bool any) const;
   [[nodiscard]] Result<Message> check(const parc_address& address, std::span<const iovec> pieces,
                                       unsigned flags, bool any) const;
+  void settle(std::span<const iovec> pieces);
   [[nodiscard]] bool is_direct(std::span<const iovec> pieces) const;
   [[nodiscard]] Result<void> place_read(Message& message);
   [[nodiscard]] Result<void> place_write(Message& message);
@@ -46,6 +49,7 @@ private:
   Arena& arena_;
   CopyRoom& room_;
   Operations& operations_;
+  Guards& guards_;
   Ring& ring_;
   const int ranks_;
 };

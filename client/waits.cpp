@@ -26,7 +26,12 @@ int explain(int code, parc_op id, const parc_status& status) {
 
 } // namespace
 
-int Waits::wait(parc_op id, parc_status& status) {
+int Waits::wait(parc_op id, parc_status* status) {
+  parc_status own;
+  return finish(id, status ? *status : own, status ? Release::when_begun : Release::at_once);
+}
+
+int Waits::finish(parc_op id, parc_status& status, Release release) {
   status = nothing;
   if (id == PARC_OP_NULL) return PARC_OK;
   if (id < 0) return status.error = fail(static_cast<int>(id)); // it was never started
@@ -40,7 +45,7 @@ int Waits::wait(parc_op id, parc_status& status) {
   else if (Operations::is_write(id))
     code = finish_write(id, *slot, status);
   else
-    code = finish_read(*slot, status);
+    code = finish_read(id, *slot, status, release);
   return explain(code, id, status);
 }
 
@@ -70,10 +75,12 @@ int Waits::test(parc_op id, parc_status& status) {
 
 int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
   // Everything but writes first: meanwhile the network may take the writes, and nothing is copied.
+  const Release release = statuses ? Release::when_begun : Release::at_once;
   std::size_t finished = 0;
   const auto reads_finished = [&] {
     while (finished < ids.size() &&
-           (Operations::is_write(ids[finished]) || operations_.finished(ids[finished])))
+           (Operations::is_write(ids[finished]) || operations_.finished(ids[finished]) ||
+            would_release(ids[finished], release)))
       ++finished;
     return finished == ids.size();
   };
@@ -81,7 +88,7 @@ int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
   int first = PARC_OK;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     parc_status status;
-    const int code = wait(std::exchange(ids[i], PARC_OP_NULL), status);
+    const int code = finish(std::exchange(ids[i], PARC_OP_NULL), status, release);
     if (statuses) statuses[i] = status;
     if (first == PARC_OK) first = code;
   }
@@ -92,7 +99,7 @@ int Waits::any(std::span<parc_op> ids, int& index, parc_status& status) {
   status = nothing;
   index = pick(ids);
   if (index < 0) return PARC_OK;
-  return wait(std::exchange(ids[static_cast<std::size_t>(index)], PARC_OP_NULL), status);
+  return finish(std::exchange(ids[static_cast<std::size_t>(index)], PARC_OP_NULL), status, Release::never);
 }
 
 int Waits::some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses) {
@@ -105,7 +112,7 @@ int Waits::some(std::span<parc_op> ids, int& done, int* indices, parc_status* st
     const int index = static_cast<int>(i);
     if (ids[i] == PARC_OP_NULL || (index != picked && !operations_.finished(ids[i]))) continue;
     parc_status status;
-    const int code = wait(std::exchange(ids[i], PARC_OP_NULL), status);
+    const int code = finish(std::exchange(ids[i], PARC_OP_NULL), status, Release::never);
     if (indices) indices[done] = index;
     if (statuses) statuses[done] = status;
     ++done;
@@ -135,8 +142,32 @@ int Waits::pick(std::span<const parc_op> ids) {
   return ready < 0 ? first : ready; // where the kernel has gone, the wait says so
 }
 
-int Waits::finish_read(Slot slot, parc_status& status) {
+int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most) {
+  const Release release = release_of(slot, most);
+  if (release == Release::when_begun) guards_.await_begun(id);
+  if (release != Release::never && guards_.release(id, slot)) {
+    operations_.describe(slot, status);
+    return PARC_OK;
+  }
   return ended(until_done(slot), slot, status);
+}
+
+Waits::Release Waits::release_of(Slot slot, Release most) const {
+  switch (guards_.level_for(operations_.entry(slot))) {
+  case Level::off: return Release::never;
+  case Level::envelope: return std::min(most, Release::when_begun);
+  case Level::full: break;
+  }
+  return most;
+}
+
+// Of an operation that the caller holds and nobody has claimed.
+bool Waits::would_release(parc_op id, Release most) {
+  if (id <= 0 || !operations_.is_live(id)) return false;
+  const auto slot = static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
+  const Release release = release_of(slot, most);
+  if (release == Release::never || !guards_.can_guard(slot)) return false;
+  return release == Release::at_once || operations_.begun(id);
 }
 
 int Waits::finish_retired(parc_op id, parc_status& status) {

@@ -2,8 +2,9 @@
 // Finishing operations. A wait for a write whose bytes are still the program's rests as long as a copy of
 // what is not acknowledged would take; then it copies that into the arena, from the end that the network
 // reaches last, until it meets the acknowledgement, and asks the kernel to go on from the copy (a hand-over).
-// When the kernel confirms, nothing names the program's memory any more and the wait returns. Threads: any,
-// one for each operation. test is async-signal-safe.
+// When the kernel confirms, nothing names the program's memory any more and the wait returns. Waits for reads
+// may be released early (early/guards.hpp); any and some, which report what has arrived, never are. Threads:
+// any, one for each operation. test is async-signal-safe.
 #pragma once
 
 #include "client/starts.hpp"
@@ -12,13 +13,14 @@ namespace parc::client {
 
 class Waits {
 public:
-  Waits(Operations& operations, Arena& arena, Starts& starts, CopyRoom& room, Ring& ring, Rest& rest,
-        Pipes& pipes, unsigned copy_ns_per_kib)
-      : operations_(operations), arena_(arena), starts_(starts), room_(room), ring_(ring), rest_(rest),
-        pipes_(pipes), copy_ns_per_kib_(copy_ns_per_kib) {}
+  Waits(Operations& operations, Guards& guards, Arena& arena, Starts& starts, CopyRoom& room, Ring& ring,
+        Rest& rest, Pipes& pipes, unsigned copy_ns_per_kib)
+      : operations_(operations), guards_(guards), arena_(arena), starts_(starts), room_(room), ring_(ring),
+        rest_(rest), pipes_(pipes), copy_ns_per_kib_(copy_ns_per_kib) {}
 
   // The calls of parc.h with the same names; they return what those return and leave the sentence.
-  int wait(parc_op id, parc_status& status);
+  // A status that is no null pointer holds an early release back until the envelope is there.
+  int wait(parc_op id, parc_status* status);
   int test(parc_op id, parc_status& status);
   int all(std::span<parc_op> ids, parc_status* statuses);
   int any(std::span<parc_op> ids, int& index, parc_status& status);
@@ -30,7 +32,13 @@ private:
     [[nodiscard]] std::uint64_t size() const { return end - begin; }
   };
 
-  int finish_read(Slot slot, parc_status& status);
+  // How far a wait for a read may be released early.
+  enum class Release : std::uint8_t { never, when_begun, at_once };
+
+  int finish(parc_op id, parc_status& status, Release release);
+  int finish_read(parc_op id, Slot slot, parc_status& status, Release release);
+  [[nodiscard]] Release release_of(Slot slot, Release most) const;
+  [[nodiscard]] bool would_release(parc_op id, Release most);
   int finish_write(parc_op id, Slot slot, parc_status& status);
   int finish_retired(parc_op id, parc_status& status);
   [[nodiscard]] Woken until_done(Slot slot, Limit limit = {});
@@ -44,6 +52,7 @@ private:
   [[nodiscard]] Range copy_upwards(Slot slot, std::byte* block, Range due);
 
   Operations& operations_;
+  Guards& guards_;
   Arena& arena_;
   Starts& starts_;
   CopyRoom& room_;

@@ -167,6 +167,7 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::map: return map(request);
   case shm::RequestKind::unmap: return unmap(request);
   case shm::RequestKind::leave: return leave(request);
+  case shm::RequestKind::release: return release(request);
   case shm::RequestKind::abort:
     kernel_.after_step([&kernel = kernel_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
       kernel.abort_job(place.job, place.rank, status);
@@ -202,12 +203,15 @@ void Session::start(const shm::Request& request) {
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
   if (writes) {
     ++writes_;
+    const bool gated = !not_begun_.empty() && request.peer != place_.rank;
     slot->handle = kernel_.engine().write(endpoint_, {.cookie = cookie,
                                                       .destination = static_cast<std::uint32_t>(request.peer),
                                                       .tag = request.tag,
                                                       .context = request.context,
                                                       .memory = std::move(memory),
-                                                      .from_end = from_end});
+                                                      .from_end = from_end,
+                                                      .gated = gated});
+    if (gated) gated_.push_back({releases_, slot->handle});
     return;
   }
   ++reads_;
@@ -233,7 +237,9 @@ Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t fir
           .handle = 0,
           .total = 0,
           .used = {},
+          .release = 0,
           .busy = true,
+          .begun = false,
           .handed_over = false};
   return &slot;
 }
@@ -292,6 +298,28 @@ void Session::leave(const shm::Request& request) {
   answer(shm::control_slot, PARC_OK);
 }
 
+// A read that has begun, or is over, holds nothing back; neither does one that the kernel does not know.
+void Session::release(const shm::Request& request) {
+  Slot* slot = find_slot(request.id);
+  if (slot == nullptr || slot->begun || slot->release != 0 || shm::slot_of(request.id) >= shm::read_slots)
+    return;
+  slot->release = ++releases_;
+  not_begun_.insert(not_begun_.end(), slot->release);
+}
+
+void Session::settle_release(Slot& slot) {
+  if (slot.release == 0) return;
+  not_begun_.erase(std::exchange(slot.release, 0));
+  if (!gated_.empty()) kernel_.after_step([this] { pass_gated(); });
+}
+
+void Session::pass_gated() {
+  while (!gated_.empty() && (not_begun_.empty() || gated_.front().gate < *not_begun_.begin())) {
+    kernel_.engine().pass(gated_.front().handle);
+    gated_.pop_front();
+  }
+}
+
 void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
   const std::uint64_t slot = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
   if (state_ == State::over || !slots_[slot].busy) return;
@@ -301,6 +329,8 @@ void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
   op.context.store(outcome.context, std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
+  slots_[slot].begun = progressed_ = true;
+  settle_release(slots_[slot]);
 }
 
 void Session::progressed(std::uint64_t rest, const protocol::Progress& progress) {
@@ -309,6 +339,7 @@ void Session::progressed(std::uint64_t rest, const protocol::Progress& progress)
   shm::Operation& op = operation(slot);
   op.front.store(progress.front, std::memory_order_release);
   op.back.store(progress.back, std::memory_order_release);
+  progressed_ = true;
 }
 
 void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
@@ -318,6 +349,7 @@ void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
   --(number < shm::read_slots ? reads_ : writes_);
   extents_.release(slot.used);
   slot.used.reset();
+  settle_release(slot);
   if (state_ == State::over) {
     slot.busy = false;
     return;
@@ -349,14 +381,25 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
 }
 
 bool Session::ring() {
-  if (!completed_ || state_ == State::over) return false;
-  completed_ = false;
+  if (state_ == State::over) return false;
+  if (std::exchange(progressed_, false) && !completed_ && watched()) {
+    control_->header.completions.fetch_add(1, std::memory_order_release);
+    completed_ = true;
+  }
+  if (!std::exchange(completed_, false)) return false;
   if (!shm::must_ring(control_->header.program_asleep)) return true;
   ++kernel_.sessions().totals_.wakes;
   const std::uint64_t bell = 1;
   // A full pipe has woken it already; a closed one is seen by hear().
   [[maybe_unused]] const ssize_t written = write(to_program_.get(), &bell, sizeof bell);
   return true;
+}
+
+// The watcher says so and then looks how far the operation is; what was stored before this fence it sees, or
+// this sees the watcher.
+bool Session::watched() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return control_->header.program_watching.load(std::memory_order_relaxed) != 0;
 }
 
 void Session::process_died() {

@@ -10,7 +10,9 @@
 #include "shm/layout.hpp"
 
 #include <array>
+#include <boost/container/flat_set.hpp>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,7 +50,9 @@ private:
     std::uint64_t handle = 0; // in the engine
     std::uint64_t total = 0;
     Extents::Used used;
+    std::uint64_t release = 0; // its number while it is released and has not begun
     bool busy = false;
+    bool begun = false;
     bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
   };
 
@@ -63,6 +67,10 @@ private:
   void unmap(const shm::Request& request);
   void hand_over(const shm::Request& request);
   void leave(const shm::Request& request);
+  void release(const shm::Request& request);
+  void settle_release(Slot& slot);
+  void pass_gated();
+  [[nodiscard]] bool watched() const;
   Slot* take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last);
   Slot* find_slot(std::uint64_t id);
   void answer(std::uint64_t slot, std::int32_t error);
@@ -89,12 +97,22 @@ private:
   std::array<Slot, shm::operation_slots> slots_{};
   pid_t pid_ = 0;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
-  std::uint64_t unmap_answer_ = 0;       // slot and generation of an unmap that waits for its last use
+  // Causality (early release, section 2.5 of its paper): a released program may not reach anybody before what
+  // it was released from has begun.
+  struct Gated {
+    std::uint64_t gate;   // the last release before it
+    std::uint64_t handle; // in the engine
+  };
+  std::uint64_t releases_ = 0;                          // numbers given
+  boost::container::flat_set<std::uint64_t> not_begun_; // releases
+  std::deque<Gated> gated_;                             // writes, in their order
+  std::uint64_t unmap_answer_ = 0; // slot and generation of an unmap that waits for its last use
   std::uint64_t unmap_address_ = 0;
   std::optional<SessionCounters> row_;
   bool drained_ = false;
-  bool acted_on_ = false;  // its end: nothing that is pending refers to it any more
-  bool completed_ = false; // something the program may sleep for
+  bool acted_on_ = false;   // its end: nothing that is pending refers to it any more
+  bool completed_ = false;  // something the program may sleep for
+  bool progressed_ = false; // something it sleeps for only if it watches
 };
 
 } // namespace parc::daemon

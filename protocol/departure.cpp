@@ -90,7 +90,13 @@ void Engine::forget_if_over(Job& job) {
 }
 
 void Engine::leave(std::uint64_t id) {
-  if (Endpoint* endpoint = find_endpoint(id); endpoint != nullptr && !endpoint->departed) depart(*endpoint);
+  Endpoint* endpoint = find_endpoint(id);
+  if (endpoint == nullptr || endpoint->departed) return;
+  std::vector<std::uint64_t> gated; // nothing can hold them back any more
+  for (const Outgoing& write : endpoint->writes)
+    if (write.gated) gated.push_back(write.id);
+  for (const std::uint64_t write : gated) pass(write);
+  depart(*endpoint);
 }
 
 void Engine::kill(std::uint64_t id) {

@@ -78,6 +78,7 @@ struct WriteRequest {
   std::uint32_t context = 0;
   Pieces memory;
   bool from_end = false;
+  bool gated = false; // nobody hears of it before pass()
 };
 
 class Engine {
@@ -102,6 +103,7 @@ public:
   std::uint64_t read(std::uint64_t endpoint, const ReadRequest& request);
   std::uint64_t write(std::uint64_t endpoint, const WriteRequest& request);
   void cancel(std::uint64_t operation);
+  void pass(std::uint64_t operation); // a gated write is as if it were made now
   // Bytes [begin, begin + length) of a write lie at `base` from here on; the old memory is no longer named.
   void hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* base, std::uint64_t length);
 
@@ -153,6 +155,7 @@ private:
   [[nodiscard]] bool hopeless(const Reading& read) const;
 
   // operations.cpp
+  void launch(Outgoing& message);
   void announce(Outgoing& message);
   void retire(Outgoing& message);
   void check_write_done(Outgoing& message);

@@ -101,7 +101,8 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   std::uint64_t acknowledged = 0;
   Progress progress;
   bool from_end = false;
-  bool held = false; // in Stream::held
+  bool gated = false; // until pass(): no link, stream or local yet
+  bool held = false;  // in Stream::held
   bool envelope_sent = false;
   bool envelope_acknowledged = false;
   bool whole = false;        // everything goes unasked

@@ -64,28 +64,40 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.memory = request.memory;
   message.total = request.memory.size();
   message.from_end = request.from_end;
+  message.gated = request.gated;
   from->writes.push_back(message);
   const std::uint64_t handle = message.id;
+  if (!message.gated) launch(message);
+  return handle;
+}
 
-  const std::int32_t place = job.place[request.destination];
+// A rank that has departed meanwhile has failed what was gated too (settle_departed).
+void Engine::pass(std::uint64_t operation) {
+  Outgoing* message = outgoing_.find(operation);
+  if (message == nullptr || !message->gated) return;
+  message->gated = false;
+  launch(*message);
+}
+
+void Engine::launch(Outgoing& message) {
+  Endpoint& from = *message.from;
+  const std::int32_t place = from.job->place[message.destination];
   if (place != here) {
     message.link = links_[static_cast<std::size_t>(place)].get();
-    message.stream = &stream_of(*from, *message.link);
-    announce(message);
-    return handle;
+    message.stream = &stream_of(from, *message.link);
+    return announce(message);
   }
   Incoming& local = incoming_.make();
   local.local = &message;
-  local.to = job.local[request.destination];
-  local.source = from->rank;
+  local.to = from.job->local[message.destination];
+  local.source = from.rank;
   local.tag = message.tag;
   local.context = message.context;
   local.total = message.total;
   message.local = &local;
-  ++from->pairs[request.destination].sent;
+  ++from.pairs[message.destination].sent;
   ++totals_.messages_local;
   arrive(local);
-  return handle;
 }
 
 void Engine::cancel(std::uint64_t operation) {
@@ -98,7 +110,7 @@ void Engine::cancel(std::uint64_t operation) {
   if (message == nullptr || message->abandoned) return;
   if (message->local != nullptr) {
     if (message->local->read == nullptr) fail_write(*message, Fault::canceled);
-  } else if (!message->envelope_sent) {
+  } else if (message->gated || !message->envelope_sent) {
     fail_write(*message, Fault::canceled);
   } else if (!message->cancel_asked && !message->wanted && !message->whole) {
     message->cancel_asked = true;
@@ -166,6 +178,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
     finish_write(message, fault);
     return;
   }
+  if (message.gated) return finish_write(message, fault);
   message.link->train.unname(message.id);
   if (!message.envelope_sent) {
     Stream& stream = *message.stream;

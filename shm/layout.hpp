@@ -16,7 +16,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -51,6 +51,9 @@ enum class RequestKind : std::uint8_t {
   unmap, // address: the program has no operation there; answered in slot `id` when the kernel has detached
   abort, // extra = exit status for the whole job
   leave, // a clean departure: what was accepted is delivered
+  // A wait for read `id` has returned although its message has not arrived (early release). Writes to others
+  // that are asked for behind this leave when that read has begun, or has failed.
+  release,
 };
 
 inline constexpr std::uint8_t flag_from_end = 1; // read, write: as PARC_FROM_END
@@ -128,10 +131,14 @@ struct ControlHeader {
   std::atomic<std::uint32_t> program_asleep; // seq_cst: somebody sleeps on the kernel's pipe
   std::atomic<std::uint32_t>
       program_spinning; // relaxed: threads that poll; the kernel polls only while this is not 0
+  // seq_cst: threads that wait for a part of a message, or for its beginning. While there are any, what
+  // begins and what progresses counts as a completion.
+  std::atomic<std::uint32_t> program_watching;
 
   // K's line.
   alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out
-  std::atomic<std::uint64_t> completions;   // release; +1 per operation that finished or was handed over
+  std::atomic<std::uint64_t> completions;   // release; +1 per operation that finished or was handed over,
+                                            // and for what a watching program waits for
   std::atomic<std::uint32_t> kernel_asleep; // seq_cst: ring its pipe after publishing
 };
 static_assert(offsetof(ControlHeader, request_tail) == 64);

@@ -24,6 +24,7 @@ struct RunOptions {
   std::vector<std::string> environment; // NAME or NAME=VALUE
   std::optional<double> timeout_s;
   bool tag_output = false;
+  std::string early_release; // a level of parc_set_release; empty: as the environment says
   std::string runtime_dir;
   std::vector<std::string> command;
 };

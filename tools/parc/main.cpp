@@ -47,6 +47,10 @@ public:
     run_->add_option("--timeout", run_options_.timeout_s,
                      "End the job after this many seconds, with status 124")
         ->check(CLI::PositiveNumber);
+    run_->add_flag(
+            "--early-release{full}", run_options_.early_release,
+            "Let waits for reads return at once, and touches wait: =envelope when the message has begun")
+        ->check(CLI::IsMember({"off", "envelope", "full"}));
     run_->add_flag("--tag-output", run_options_.tag_output, "Put [RANK] before every line of output");
     run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
     status_->add_flag("--json", status_options_.json, "Print JSON");

@@ -87,7 +87,9 @@ Result<Program> describe_program(const RunOptions& options) {
   Program program;
   program.arguments = options.command;
   if (program.arguments[0].empty()) return error(EINVAL, "the name of the program to run is empty");
-  PARC_TRY(variables, environment(options.environment));
+  std::vector<std::string> asked = options.environment;
+  if (!options.early_release.empty()) asked.push_back("PARC_EARLY_RELEASE=" + options.early_release);
+  PARC_TRY(variables, environment(asked));
   program.environment = std::move(variables);
   std::error_code failure;
   program.directory = std::filesystem::absolute(options.directory.empty() ? "." : options.directory, failure)

@@ -81,6 +81,7 @@ typedef struct parc_address {
 
 /* Flags of parc_initreadv and parc_initwritev. */
 #define PARC_FROM_END 1u /* the program walks downwards: move the message from its last byte to its first */
+#define PARC_EARLY 2u    /* reads: waits for this one are released early, as at PARC_RELEASE_FULL */
 
 /* ---- Context ------------------------------------------------------------------------------------------- */
 
@@ -192,6 +193,57 @@ PARC_API int parc_barrier(parc_context* context);
 /* How many bytes waits for writes may hold as copies; the default is what the arena can grow to. 0: a wait
  * for a write waits for the network, as in the paper's figure 21(b). */
 PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
+
+/* ---- Early release (erMPI 2005) ------------------------------------------------------------------------ */
+
+/* A wait for a read that is released early returns before the message is there. The pages of the buffer that
+ * have not arrived are guarded: the first touch of one waits until that page is there. Programs need not be
+ * changed. Released are parc_wait, parc_waitall and parc_read, of reads of at least a page into parc_alloc
+ * memory; never what reports completion (test, waitany, waitsome), probes and barriers. A wait that is given
+ * a status returns when the message has begun, since it must say who it is from and how long. What such a
+ * program then writes to others leaves when all it was released from before has begun (section 2.5: no
+ * message may overtake its own cause). A system call on a guarded page fails with EFAULT: parc_settle first.
+ *
+ * SIGSEGV belongs to libparc from the first release on, and must not be blocked; faults of other addresses go
+ * to the handler that the program had before, or crash the program as usual. */
+enum parc_release {
+  PARC_RELEASE_OFF = 0,
+  PARC_RELEASE_ENVELOPE = 1, /* when the message has begun to arrive */
+  PARC_RELEASE_FULL = 2      /* at once; in a program with several threads it is PARC_RELEASE_ENVELOPE */
+};
+
+/* For all waits from here on. PARC_EARLY_RELEASE=off, envelope or full in the environment is what a program
+ * starts with. Errors: PARC_EINVAL. */
+PARC_API int parc_set_release(parc_context* context, int level);
+
+/* Blocks until nothing of memory[0..bytes) is guarded; with NULL, until nothing is at all. parc_close, exit
+ * and fork do that by themselves, and so do reads and writes with their buffers. */
+PARC_API int parc_settle(parc_context* context, const void* memory, size_t bytes);
+
+/* A message that will not come although its wait has returned. */
+typedef struct parc_lost {
+  void* buffer;    /* the read's, its first piece */
+  uint64_t length; /* of the buffer */
+  uint64_t front;  /* bytes from its beginning that did come */
+  int source;      /* as the read named it */
+  int tag;
+  int error; /* PARC_EPEER, PARC_EKERNEL, PARC_ETRUNCATE */
+} parc_lost;
+typedef void parc_lost_handler(void* argument, const parc_lost* lost);
+
+/* Without a handler such a program ends with a sentence on stderr and SIGABRT: it has gone on as if the
+ * message were there. A handler is called on the thread that found out, in a parc call or at a touch (then in
+ * a signal handler: only what is async-signal-safe). When it returns, the buffer's pages are accessible with
+ * whatever is in them, and the program goes on. NULL takes the handler away. */
+PARC_API int parc_on_lost(parc_context* context, parc_lost_handler* handler, void* argument);
+
+typedef struct parc_release_counts {
+  uint64_t released;    /* waits that returned early */
+  uint64_t faults;      /* touches of guarded pages */
+  uint64_t late_faults; /* of these: the page had arrived and was only to be opened */
+  uint64_t openings;    /* calls of mprotect that opened pages */
+} parc_release_counts;
+PARC_API int parc_get_release_counts(parc_context* context, parc_release_counts* counts);
 
 /* ---- Errors -------------------------------------------------------------------------------------------- */
 

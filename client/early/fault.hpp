@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SIGSEGV: faults on guarded pages are ours; all others go to the program's own handler, or crash as they
+// would without us. Installed with the first early release, never before.
+#pragma once
+
+namespace parc::client {
+
+class Guards;
+
+// From here on faults are looked up in these guards; one per process. Nothing when it is done already.
+void catch_faults(Guards& guards);
+
+// Before the guards go: there are none left. The handler stays, and passes everything on.
+void forget_faults();
+
+} // namespace parc::client

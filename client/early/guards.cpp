@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/early/guards.hpp"
+
+#include "client/early/fault.hpp"
+#include "client/failure.hpp"
+#include "client/ring.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
+namespace parc::client {
+namespace {
+
+std::uintptr_t page_size() {
+  static const auto size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+std::uintptr_t page_of(std::uintptr_t address) {
+  return address & ~(page_size() - 1);
+}
+std::uintptr_t page_end(std::uintptr_t address) {
+  return page_of(address + page_size() - 1);
+}
+std::uintptr_t address_of(const void* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory);
+}
+bool set_access(std::uintptr_t begin, std::uintptr_t end, int access) {
+  return mprotect(reinterpret_cast<void*>(begin), end - begin, access) == 0;
+}
+
+// The last fault of this thread that no guard explained: where, and how often pages had been opened by then.
+// In the handler thread-local storage must have its place from the thread's start.
+struct Unexplained {
+  std::uintptr_t page;
+  std::uint64_t changes;
+};
+__attribute__((tls_model("initial-exec"))) thread_local Unexplained unexplained{0, 0};
+
+} // namespace
+
+Result<Level> level_from_environment() {
+  const char* const value = getenv("PARC_EARLY_RELEASE");
+  const std::string_view text = value ? value : "off";
+  if (text == "off") return Level::off;
+  if (text == "envelope") return Level::envelope;
+  if (text == "full") return Level::full;
+  return error(PARC_EINVAL, "PARC_EARLY_RELEASE={} in the environment is none of off, envelope and full",
+               text);
+}
+
+Guards::Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes, int rank)
+    : control_(control), operations_(operations), ring_(ring), rest_(rest), pipes_(pipes), rank_(rank) {
+  guards_.reserve(shm::read_slots);
+  (void)page_size(); // before a handler asks
+}
+
+Level Guards::level_for(const Operations::Entry& entry) const {
+  const Level level = entry.early ? Level::full : level_.load(std::memory_order_relaxed);
+  return level == Level::full && !__libc_single_threaded ? Level::envelope : level;
+}
+
+bool Guards::can_guard(Slot slot) const {
+  const Operations::Entry& entry = operations_.entry(slot);
+  return entry.block == nullptr && entry.length >= page_size() && entry.pieces.size() <= most_pieces;
+}
+
+bool Guards::release(parc_op id, Slot slot) {
+  if (!can_guard(slot) || operations_.done(slot)) return false;
+  const Operations::Entry& entry = operations_.entry(slot);
+  Guard guard{.id = id,
+              .slot = slot,
+              .address = entry.address,
+              .length = entry.length,
+              .guarded = {0, 0},
+              .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
+              .reporting = false,
+              .piece = {}};
+  std::copy(entry.pieces.begin(), entry.pieces.end(), guard.piece.begin());
+  if (gate_ && !has_begun(id)) {
+    shm::Request request{};
+    request.kind = shm::RequestKind::release;
+    request.id = static_cast<std::uint64_t>(id);
+    if (!ring_.push(request)) return false;
+  }
+  catch_faults(*this);
+
+  const Locked hold(lock_);
+  guard.guarded = missing_of(guard);
+  if (guard.guarded.empty() || guards_.size() == guards_.capacity()) return false;
+  guards_.push_back(guard);
+  if (!protect(guard)) { // too many mappings, say
+    guards_.back().guarded = {0, 0};
+    for (std::size_t i = 0; i < guard.pieces; ++i) unguard(pages_of(guard, i, guard.guarded));
+    guards_.pop_back();
+    return false;
+  }
+  count_.store(guards_.size(), std::memory_order_relaxed);
+  operations_.set_released(slot);
+  released_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// What has arrived is opened, with one call for each stretch, and what is over goes.
+void Guards::look() {
+  bool lost = false;
+  {
+    const Locked hold(lock_);
+    for (std::size_t i = 0; i < guards_.size();) {
+      if (loss_of(guards_[i]) != PARC_OK) {
+        lost = true;
+        ++i;
+        continue;
+      }
+      const bool done = is_done(guards_[i].id); // before its pages: a done one has nothing missing
+      open(i);
+      if (done)
+        drop(i);
+      else
+        ++i;
+    }
+  }
+  if (lost) report_losses();
+}
+
+void Guards::open(std::size_t index) {
+  Guard& guard = guards_[index];
+  const Stretch before = guard.guarded;
+  const Stretch missing = missing_of(guard);
+  guard.guarded = {std::max(before.low, missing.low), std::min(before.high, missing.high)};
+  if (guard.guarded.low == before.low && guard.guarded.high == before.high) return;
+  for (std::size_t i = 0; i < guard.pieces; ++i) {
+    const Pages old = pages_of(guard, i, before);
+    const Pages left = pages_of(guard, i, guard.guarded);
+    if (left.begin == left.end) {
+      unguard(old);
+    } else {
+      unguard({old.begin, left.begin});
+      unguard({left.end, old.end});
+    }
+  }
+}
+
+void Guards::drop(std::size_t index) {
+  operations_.spend_released(guards_[index].slot);
+  guards_[index] = guards_.back();
+  guards_.pop_back();
+  count_.store(guards_.size(), std::memory_order_relaxed);
+}
+
+// Gives the pages back but for those that other guards need.
+void Guards::unguard(Pages pages) {
+  while (pages.begin < pages.end) {
+    const Pages still = next_guarded(pages.begin, pages.end);
+    if (still.begin > pages.begin) {
+      if (!set_access(pages.begin, still.begin, PROT_READ | PROT_WRITE)) std::abort();
+      ++changes_;
+      openings_.fetch_add(1, std::memory_order_relaxed);
+    }
+    pages.begin = still.end;
+  }
+}
+
+// The lowest guarded pages in [from, end); {end, end} where there are none.
+Guards::Pages Guards::next_guarded(std::uintptr_t from, std::uintptr_t end) const {
+  Pages lowest{end, end};
+  for (const Guard& guard : guards_)
+    for (std::size_t i = 0; i < guard.pieces; ++i) {
+      const Pages pages = pages_of(guard, i, guard.guarded);
+      if (pages.end <= from || pages.begin >= end) continue;
+      const std::uintptr_t begin = std::max(pages.begin, from);
+      if (begin < lowest.begin) lowest = {begin, std::min(pages.end, end)};
+    }
+  return lowest;
+}
+
+bool Guards::protect(const Guard& guard) {
+  for (std::size_t i = 0; i < guard.pieces; ++i) {
+    const Pages pages = pages_of(guard, i, guard.guarded);
+    if (pages.begin != pages.end && !set_access(pages.begin, pages.end, PROT_NONE)) return false;
+  }
+  return true;
+}
+
+// Where those bytes of the message lie in a piece; {0, 0} where it has none of them.
+Guards::Pages Guards::place_of(const Guard& guard, std::size_t piece, const Stretch& bytes) {
+  std::uint64_t base = 0;
+  for (std::size_t i = 0; i < piece; ++i) base += guard.piece[i].iov_len;
+  const std::uint64_t low = std::max(bytes.low, base);
+  const std::uint64_t high = std::min<std::uint64_t>(bytes.high, base + guard.piece[piece].iov_len);
+  if (low >= high) return {0, 0};
+  const std::uintptr_t address = address_of(guard.piece[piece].iov_base);
+  return {address + (low - base), address + (high - base)};
+}
+
+Guards::Pages Guards::pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes) {
+  const Pages place = place_of(guard, piece, bytes);
+  return {page_of(place.begin), page_end(place.end)};
+}
+
+// The guarded bytes of the message that lie in there, those of one piece.
+std::optional<Guards::Stretch> Guards::guarded_in(const Guard& guard, const Pages& there) {
+  std::uint64_t base = 0;
+  for (std::size_t i = 0; i < guard.pieces; base += guard.piece[i++].iov_len) {
+    const Pages place = place_of(guard, i, guard.guarded);
+    const std::uintptr_t low = std::max(place.begin, there.begin), high = std::min(place.end, there.end);
+    const std::uint64_t to_message = base - address_of(guard.piece[i].iov_base); // modulo 2^64
+    if (low < high) return Stretch{low + to_message, high + to_message};
+  }
+  return {};
+}
+
+const shm::Operation& Guards::shared(parc_op id) const {
+  return control_.operations[shm::slot_of(static_cast<std::uint64_t>(id))];
+}
+
+bool Guards::is_done(parc_op id) const {
+  return shared(id).state.load(std::memory_order_acquire) ==
+         shm::state_word(shm::generation_of(static_cast<std::uint64_t>(id)), shm::Phase::done);
+}
+
+bool Guards::has_begun(parc_op id) const {
+  return shared(id).state.load(std::memory_order_acquire) !=
+         shm::state_word(shm::generation_of(static_cast<std::uint64_t>(id)), shm::Phase::pending);
+}
+
+// A message that is shorter than the buffer leaves its end alone.
+Guards::Stretch Guards::missing_of(const Guard& guard) const {
+  const shm::Operation& operation = shared(guard.id);
+  if (is_done(guard.id)) return {0, 0};
+  std::uint64_t end = guard.length;
+  if (has_begun(guard.id)) end = std::min(end, operation.total.load(std::memory_order_relaxed));
+  const std::uint64_t front = operation.front.load(std::memory_order_acquire);
+  const std::uint64_t back = std::min(operation.back.load(std::memory_order_acquire), end);
+  return {front, end - back};
+}
+
+bool Guards::arrived(const Missing& missing) const {
+  if (is_done(missing.id)) return true;
+  const shm::Operation& operation = shared(missing.id);
+  const bool begun = has_begun(missing.id);
+  if (missing.bytes.empty()) return begun;
+  if (!begun) return false;
+  const std::uint64_t total = operation.total.load(std::memory_order_relaxed);
+  return operation.front.load(std::memory_order_acquire) >= std::min(missing.bytes.high, total) ||
+         operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total;
+}
+
+template <class Wanted> std::optional<Guards::Missing> Guards::find(const Wanted& wanted) const {
+  for (const Guard& guard : guards_)
+    if (const std::optional<Stretch> bytes = wanted(guard)) return Missing{guard.id, *bytes};
+  return {};
+}
+
+template <class Wanted> void Guards::settle_what(const Wanted& wanted) {
+  while (count_.load(std::memory_order_relaxed) != 0) {
+    look();
+    std::optional<Missing> missing;
+    {
+      const Locked hold(lock_);
+      missing = find(wanted);
+    }
+    if (!missing) return;
+    await(*missing);
+  }
+}
+
+void Guards::settle(const void* memory, std::size_t bytes) {
+  const Pages there{address_of(memory), address_of(memory) + bytes};
+  settle_what([&](const Guard& guard) { return guarded_in(guard, there); });
+}
+
+void Guards::settle_all() {
+  settle_what([](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.guarded.empty()) return {};
+    return guard.guarded;
+  });
+}
+
+void Guards::settle_begun() {
+  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
+    if (has_begun(guard.id)) return {};
+    return Stretch{0, 0};
+  });
+}
+
+bool Guards::resolve(const void* address) {
+  const std::uintptr_t page = page_of(address_of(address));
+  bool ours = false, waited = false;
+  for (;;) {
+    look();
+    std::optional<Missing> missing;
+    Unexplained now{page, 0};
+    {
+      const Locked hold(lock_);
+      missing = find([&](const Guard& guard) { return guarded_in(guard, {page, page + page_size()}); });
+      now.changes = changes_;
+    }
+    if (!missing) {
+      // Opened since the fault: just now, or by another thread. A fault that comes again although nothing was
+      // opened in between is none of ours.
+      ours = waited || unexplained.page != now.page || unexplained.changes != now.changes;
+      unexplained = now;
+      break;
+    }
+    waited = true;
+    await(*missing);
+  }
+  if (ours) faults_.fetch_add(1, std::memory_order_relaxed);
+  if (ours && !waited) late_faults_.fetch_add(1, std::memory_order_relaxed);
+  return ours;
+}
+
+// Ends early when the kernel goes: then the next look() finds a loss.
+void Guards::await(const Missing& missing) {
+  auto& watching = control_.header.program_watching;
+  watching.fetch_add(1, std::memory_order_seq_cst);
+  const auto there = [&] { return arrived(missing); };
+  if (there()) {
+    sched_yield();              // its loss is being reported by another thread, or it is about to be done
+  } else if (Rest::resting()) { // a signal handler has interrupted a wait of this thread, and touches a page
+    while (!there() && !pipes_.gone()) pipes_.pause();
+  } else {
+    (void)rest_.until(there);
+  }
+  watching.fetch_sub(1, std::memory_order_relaxed);
+}
+
+int Guards::loss_of(const Guard& guard) const {
+  if (is_done(guard.id)) return shared(guard.id).error.load(std::memory_order_relaxed);
+  return pipes_.gone() ? PARC_EKERNEL : PARC_OK;
+}
+
+} // namespace parc::client

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Early release (erMPI 2005, sections 2.2 to 2.5). A released wait for a read returns at once and leaves the
+// pages whose bytes have not arrived without access. The kernel is another process, so its mapping is the
+// paper's alias: protection here never stops it. A touch faults; the handler (fault.hpp) waits for that page,
+// opens everything that has arrived, and returns. Every call of libparc opens what has arrived, too.
+//
+// The table holds, for each released read, the stretch of the message whose pages are guarded. A page that
+// several reads share stays guarded until all of them have let it go: what opens looks at the others'
+// stretches first, which is the paper's count per page.
+//
+// Invariants. "Decide and mprotect" is one step under lock_, taken with all signals but SIGSEGV blocked and
+// held over nothing that touches the program's memory; waiting happens outside of it, and everything is
+// looked at again afterwards. What the handler touches lies in OwnMemory. A page is opened only when every
+// byte that belongs on it has arrived: nobody sees stale bytes. An operation's slot is spent only after its
+// guards are gone. Threads: any; resolve() is async-signal-safe for the faults it is made for.
+#pragma once
+
+#include "client/operations.hpp"
+#include "client/own_memory.hpp"
+
+#include <array>
+#include <csignal>
+
+namespace parc::client {
+
+class Ring;
+
+enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOPE, full = PARC_RELEASE_FULL };
+
+// PARC_EARLY_RELEASE; off where it is not set.
+[[nodiscard]] Result<Level> level_from_environment();
+
+class Guards {
+public:
+  Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes, int rank);
+
+  void set_level(Level level) { level_.store(level, std::memory_order_relaxed); }
+  // At which a wait for a read may be released now. With several threads `envelope` at most: a released
+  // thread may fault while it holds a lock that another needs in order to send.
+  [[nodiscard]] Level level_for(const Operations::Entry& entry) const;
+
+  // Its buffer is one that can be guarded: whole pages of it, and memory that the kernel has mapped.
+  [[nodiscard]] bool can_guard(Slot slot) const;
+  // Blocks until the envelope of a read is there, or it has failed; it may still be there to be released.
+  void await_begun(parc_op id) {
+    if (!has_begun(id)) await({id, {0, 0}});
+  }
+
+  // Releases the wait for a claimed read, which goes with its guards. False: it must be waited for (it is
+  // done, bounced, shorter than a page, or there is no room for its guards).
+  [[nodiscard]] bool release(parc_op id, Slot slot);
+
+  [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
+  void open_arrived() {
+    if (any()) look();
+  }
+  // Blocks until nothing is missing of [memory, memory + bytes), or of anything.
+  void settle(const void* memory, std::size_t bytes);
+  void settle_all();
+  // The same until every released read has begun.
+  void settle_begun();
+
+  // A page fault of the program. True: try again.
+  [[nodiscard]] bool resolve(const void* address);
+
+  void on_lost(parc_lost_handler* handler, void* argument);
+  [[nodiscard]] parc_release_counts counts() const;
+
+  // For the test that shows the loop which the gate prevents.
+  void remove_gate() { gate_ = false; }
+
+private:
+  static constexpr std::size_t most_pieces = 16;
+  struct Stretch {
+    std::uint64_t low, high;
+    [[nodiscard]] bool empty() const { return low >= high; }
+  };
+  struct Pages { // of addresses, whole or not
+    std::uintptr_t begin, end;
+  };
+  struct Guard {
+    parc_op id;
+    Slot slot;
+    parc_address address;
+    std::uint64_t length;
+    Stretch guarded; // of the message; its pages have no access
+    std::uint32_t pieces;
+    bool reporting; // its loss; whoever faults on it meanwhile waits
+    std::array<iovec, most_pieces> piece;
+  };
+  struct Missing { // of an operation: what somebody waits for
+    parc_op id;
+    Stretch bytes;
+  };
+  // The lock, with signals held back: a handler of the program that interrupted its holder might touch a
+  // guarded page, and wait for the lock forever.
+  class Locked {
+  public:
+    explicit Locked(std::mutex& lock) : lock_(lock) {
+      sigset_t all;
+      sigfillset(&all);
+      sigdelset(&all, SIGSEGV);
+      pthread_sigmask(SIG_SETMASK, &all, &before_);
+      lock_.lock();
+    }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+    ~Locked() {
+      lock_.unlock();
+      pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+
+  private:
+    std::mutex& lock_;
+    sigset_t before_;
+  };
+
+  void look();
+  void report_losses();
+  void open(std::size_t index);
+  void drop(std::size_t index);
+  void unguard(Pages pages);
+  [[nodiscard]] bool protect(const Guard& guard);
+  [[nodiscard]] Pages next_guarded(std::uintptr_t from, std::uintptr_t end) const;
+  [[nodiscard]] static Pages place_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
+  [[nodiscard]] static std::optional<Stretch> guarded_in(const Guard& guard, const Pages& there);
+  [[nodiscard]] static Pages pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
+  [[nodiscard]] Stretch missing_of(const Guard& guard) const;
+  template <class Wanted> [[nodiscard]] std::optional<Missing> find(const Wanted& wanted) const;
+  template <class Wanted> void settle_what(const Wanted& wanted);
+  void await(const Missing& missing);
+  [[nodiscard]] bool arrived(const Missing& missing) const;
+  [[nodiscard]] bool is_done(parc_op id) const;
+  [[nodiscard]] bool has_begun(parc_op id) const;
+  [[nodiscard]] const shm::Operation& shared(parc_op id) const;
+  [[nodiscard]] int loss_of(const Guard& guard) const;
+  void report(const Guard& guard, int error);
+
+  shm::Control& control_;
+  Operations& operations_;
+  Ring& ring_;
+  Rest& rest_;
+  Pipes& pipes_;
+  const int rank_;
+  std::atomic<Level> level_ = Level::off;
+  bool gate_ = true;
+
+  std::mutex lock_;
+  std::vector<Guard, OwnMemory<Guard>> guards_; // under lock_; never grows past its first capacity
+  std::atomic<std::size_t> count_ = 0;          // of guards_
+  std::uint64_t changes_ = 0;                   // under lock_: pages opened so far
+  parc_lost_handler* handler_ = nullptr;        // under lock_
+  void* handler_argument_ = nullptr;            // under lock_
+  std::atomic<std::uint64_t> released_ = 0, faults_ = 0, late_faults_ = 0, openings_ = 0;
+};
+
+} // namespace parc::client

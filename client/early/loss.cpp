@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A message that will never be whole although its wait has returned: the program has gone on as if it were
+// there. It ends here (erMPI 2005, section 2.4), unless it has said that it can deal with that.
+#include "client/early/guards.hpp"
+#include "client/failure.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace parc::client {
+
+void Guards::on_lost(parc_lost_handler* handler, void* argument) {
+  const Locked hold(lock_);
+  handler_ = handler;
+  handler_argument_ = argument;
+}
+
+parc_release_counts Guards::counts() const {
+  return {released_.load(std::memory_order_relaxed), faults_.load(std::memory_order_relaxed),
+          late_faults_.load(std::memory_order_relaxed), openings_.load(std::memory_order_relaxed)};
+}
+
+// One after the other, each by the thread that found it. Its pages stay guarded until it has been reported.
+void Guards::report_losses() {
+  for (;;) {
+    Guard guard;
+    {
+      const Locked hold(lock_);
+      const auto found = std::find_if(guards_.begin(), guards_.end(), [this](const Guard& each) {
+        return !each.reporting && loss_of(each) != PARC_OK;
+      });
+      if (found == guards_.end()) return;
+      found->reporting = true;
+      guard = *found;
+    }
+    report(guard, loss_of(guard));
+    const Locked hold(lock_);
+    const auto found =
+        std::find_if(guards_.begin(), guards_.end(), [&](const Guard& each) { return each.id == guard.id; });
+    const Stretch guarded = std::exchange(found->guarded, {0, 0});
+    for (std::size_t i = 0; i < guard.pieces; ++i) unguard(pages_of(guard, i, guarded));
+    drop(static_cast<std::size_t>(found - guards_.begin()));
+  }
+}
+
+void Guards::report(const Guard& guard, int error) {
+  const shm::Operation& operation = shared(guard.id);
+  const parc_lost lost{.buffer = guard.piece[0].iov_base,
+                       .length = guard.length,
+                       .front = operation.front.load(std::memory_order_acquire),
+                       .source = guard.address.peer,
+                       .tag = guard.address.tag,
+                       .error = error};
+  parc_lost_handler* handler = nullptr;
+  void* argument = nullptr;
+  {
+    const Locked hold(lock_);
+    handler = handler_;
+    argument = handler_argument_;
+  }
+  if (handler != nullptr) return handler(argument, &lost);
+  std::array<char, 512> text;
+  const auto end = fmt::format_to_n(
+      text.data(), text.size(),
+      "parc: rank {}: lost a message from rank {} (tag {}) after its read was released early; {} of up to {} "
+      "bytes had come: {}. The program has gone on as if it were there, so it ends here; parc_on_lost would "
+      "let it decide\n",
+      rank_, lost.source, lost.tag, lost.front, lost.length, sentence(error));
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), std::min(end.size, text.size()));
+  std::abort();
+}
+
+} // namespace parc::client

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Early release between real kernels, on two hosts and on one. The programs check what they read
+// (tests/support/programs); here is checked how they end.
+#include "tests/support/hosts.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <fstream>
+
+namespace parc::test {
+namespace {
+
+const std::string programs = PARC_TEST_PROGRAMS "/";
+const std::vector<std::string> placements{"a,b", "a:2"};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Lets rank 0 send once rank 1's wait has returned.
+Process run_case(Hosts& hosts, const std::string& placement, const std::string& how) {
+  static int runs = 0;
+  const std::string file = hosts.directory() + "/go" + std::to_string(++runs);
+  Process job = hosts.run({"--hosts", placement, programs + "early", how, file});
+  BOOST_TEST(eventually([&] { return contains(job.output(), "released") || !job.running(); }), how);
+  std::ofstream{file};
+  return job;
+}
+
+void check_case(Hosts& hosts, const std::string& how) {
+  for (const std::string& placement : placements) {
+    Process job = run_case(hosts, placement, how);
+    const int status = job.wait();
+    BOOST_TEST((status == 0 && job.errors() == ""),
+               how << " on " << placement << ": status " << status << ": " << job.errors() << hosts.logs());
+  }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(early)
+
+BOOST_AUTO_TEST_CASE(a_released_read_is_waited_for_by_touch) {
+  Hosts hosts(2);
+  for (const char* how : {"touch", "store", "shared", "repost", "forward", "short", "fork", "status"})
+    check_case(hosts, how);
+}
+
+BOOST_AUTO_TEST_CASE(faults_of_the_program_are_its_own) {
+  Hosts hosts(2);
+  check_case(hosts, "own-faults");
+  Process job = run_case(hosts, "a,b", "wild");
+  BOOST_TEST(job.wait() == 128 + SIGSEGV);
+  BOOST_TEST(contains(job.output(), "wild"));
+}
+
+BOOST_AUTO_TEST_CASE(a_message_that_never_comes_ends_the_program) {
+  Hosts hosts(2);
+  for (const std::string& placement : placements) {
+    Process job = run_case(hosts, placement, "lost");
+    BOOST_TEST(job.wait() == 128 + SIGABRT, placement);
+    BOOST_TEST(contains(job.errors(), "parc: rank 1: lost a message from rank 0 (tag 0)"), job.errors());
+    Process handled = run_case(hosts, placement, "handled");
+    BOOST_TEST(handled.wait() == 0, placement << ": " << handled.errors());
+    BOOST_TEST(contains(handled.output(), "went on"));
+  }
+  Process truncated = run_case(hosts, "a,b", "truncated");
+  BOOST_TEST(truncated.wait() == 128 + SIGABRT);
+  BOOST_TEST(contains(truncated.errors(), "the message was longer than the read"), truncated.errors());
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_that_dies_ends_the_program) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/never";
+  Process job = hosts.run({"--hosts", "a,b", programs + "early", "touch", file});
+  BOOST_TEST(eventually([&] { return contains(job.output(), "released"); }));
+  hosts[1].kernel().signal(SIGKILL);
+  BOOST_TEST(job.wait() != 0);
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+BOOST_AUTO_TEST_CASE(causality) {
+  Hosts hosts(3);
+  for (const char* placement : {"a,b,c", "a:3"}) {
+    Process loop = hosts.run({"--hosts", placement, programs + "causality", "no-gate"});
+    BOOST_TEST(loop.wait() == 0, loop.errors());
+    BOOST_TEST(loop.output() == "from 1\n", placement); // what must not be
+    Process gated = hosts.run({"--hosts", placement, programs + "causality", "gate"});
+    BOOST_TEST(gated.wait() == 0, gated.errors());
+    BOOST_TEST(gated.output() == "from 2\n", placement);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(random_buffers_and_touches) {
+  Hosts hosts(2);
+  for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
+    for (const char* seed : {"1", "2"}) {
+      Process job = hosts.run({"--hosts", placement, programs + "early_random", seed, "60"});
+      const int status = job.wait();
+      BOOST_TEST((status == 0 && job.errors() == ""), "seed " << seed << " on " << placement << ": status "
+                                                              << status << ": " << job.errors()
+                                                              << hosts.logs());
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
