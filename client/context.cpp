@@ -14,14 +14,17 @@ constexpr int kill_patience = 10'000; // ms, or rather pauses of one
 
 } // namespace
 
-Context::Context(Session session)
-    : session_(std::move(session)), control_(*reinterpret_cast<shm::Control*>(session_.control.data())),
+Context::Context(Session session, Adoption& adoption)
+    : session_(std::move(session)), adoption_(adoption),
+      control_(*reinterpret_cast<shm::Control*>(session_.control.data())),
       pipes_(std::move(session_.from_kernel), std::move(session_.to_kernel)), ring_(control_, pipes_),
       rest_(control_.header, pipes_), errand_(control_, ring_, rest_), arena_(errand_),
       operations_(control_, arena_, room_, rest_, session_.size),
       guards_(control_, operations_, ring_, rest_, pipes_, session_.rank),
-      starts_(arena_, room_, operations_, guards_, ring_, session_.size),
-      waits_(operations_, guards_, arena_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {}
+      starts_(arena_, adoption_, room_, operations_, guards_, ring_, session_.size),
+      waits_(operations_, guards_, arena_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {
+  adoption_.serve(&errand_, &guards_, &session_.control);
+}
 
 const char* Context::host(int rank) const {
   if (rank < 0 || rank >= size()) return nullptr;
@@ -86,6 +89,7 @@ void Context::free(void* block) {
 void Context::leave() {
   if (left_.exchange(true)) return;
   guards_.settle_all();
+  adoption_.serve(nullptr, nullptr, nullptr);
   forget_faults();
   for (const parc_op id : operations_.live_reads())
     if (!starts_.cancel(id)) return;

@@ -11,7 +11,7 @@ namespace parc::client {
 
 class Context {
 public:
-  explicit Context(Session session);
+  Context(Session session, Adoption& adoption);
 
   [[nodiscard]] int rank() const { return session_.rank; }
   [[nodiscard]] int size() const { return session_.size; }
@@ -43,6 +43,7 @@ private:
   [[nodiscard]] int barrier_round(int distance, int tag);
 
   Session session_;
+  Adoption& adoption_; // of the process
   shm::Control& control_;
   Pipes pipes_;
   Ring ring_;

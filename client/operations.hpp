@@ -50,7 +50,8 @@ struct Message {
   void* list = nullptr;     // arena: the pieces, as the kernel reads them
   std::uint64_t held = 0;   // reserved in the copy room
   bool loose = false;
-  bool early = false; // PARC_EARLY
+  bool early = false;   // PARC_EARLY
+  bool adopted = false; // some of the pieces lie in adopted memory
 };
 
 class Operations {
@@ -67,6 +68,7 @@ public:
     void* list = nullptr;
     std::uint64_t held = 0;
     bool early = false;
+    bool adopted = false;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
   };
 

@@ -31,13 +31,27 @@ void leave_at_exit() {
   if (auto* const context = open_context.load()) context->leave();
 }
 
-// A child would inherit the guards, and nobody would open them for it.
+// It knows the process's memory, which contexts come and go over; a page fault's handler must not find it
+// guarded. Lives as long as the process.
+client::Adoption& adoption() {
+  static auto* const the_one = new (client::map_own(sizeof(client::Adoption))) client::Adoption;
+  return *the_one;
+}
+
+// A child would inherit the guards, and nobody would open them for it; and adopted memory would be its
+// parent's.
 void before_fork() {
   if (forked.load()) return;
   if (auto* const context = open_context.load()) context->guards().settle_all();
+  adoption().before_fork();
+}
+
+void in_parent() {
+  if (!forked.load()) adoption().after_fork_in_parent();
 }
 
 void in_child() {
+  if (!forked.load()) adoption().after_fork_in_child();
   auto* const context = open_context.load();
   if (!context) return;
   forked.store(true);
@@ -47,7 +61,7 @@ void in_child() {
 void watch_process() {
   static const bool watched = [] {
     (void)std::atexit(leave_at_exit);
-    (void)pthread_atfork(before_fork, nullptr, in_child);
+    (void)pthread_atfork(before_fork, in_parent, in_child);
     return true;
   }();
   (void)watched;
@@ -124,7 +138,7 @@ int parc_open(parc_context** context) {
     const auto level = client::level_from_environment();
     if (!level) return client::fail(level.error());
     watch_process();
-    *context = new parc_context(std::move(session.value()));
+    *context = new parc_context(std::move(session.value()), adoption());
     (*context)->guards().set_level(level.value());
     open_context.store(*context);
     return PARC_OK;

@@ -9,6 +9,7 @@ namespace parc::client {
 namespace {
 
 constexpr std::uint64_t short_write = 1024;
+constexpr std::uint64_t least_adopted = 4096; // a shorter read is never released early
 
 Error kernel_gone() {
   return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
@@ -101,15 +102,29 @@ void Starts::settle(std::span<const iovec> pieces) {
   for (const auto& piece : pieces) guards_.settle(piece.iov_base, piece.iov_len);
 }
 
-bool Starts::is_direct(std::span<const iovec> pieces) const {
-  return std::all_of(pieces.begin(), pieces.end(), [this](const iovec& piece) {
-    return piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len);
+bool Starts::is_direct(Message& message) {
+  return std::ranges::all_of(message.pieces, [&](const iovec& piece) {
+    if (piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len)) return true;
+    message.adopted = adoption_.contains(piece.iov_base, piece.iov_len);
+    return message.adopted;
+  });
+}
+
+// Whatever cannot be adopted is bounced.
+bool Starts::adopt(Message& message) {
+  message.adopted = true;
+  return std::ranges::all_of(message.pieces, [this](const iovec& piece) {
+    return piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len) ||
+           adoption_.adopt(piece.iov_base, piece.iov_len);
   });
 }
 
 Result<void> Starts::place_read(Message& message) {
   if (message.length == 0) return success();
-  if (is_direct(message.pieces)) return name_directly(message);
+  if (is_direct(message)) return name_directly(message);
+  const bool released = (guards_.wanted() || message.early) && message.length >= least_adopted;
+  if (released && adopt(message)) return name_directly(message);
+  message.adopted = false;
   PARC_TRY(block, allocate(message.length));
   name_block(message, block);
   return success();
@@ -118,7 +133,7 @@ Result<void> Starts::place_read(Message& message) {
 Result<void> Starts::place_write(Message& message) {
   message.loose = operations_.peer_answers(message.address.peer);
   if (message.length == 0 || (message.length <= short_write && place_short_write(message))) return success();
-  if (is_direct(message.pieces)) {
+  if (is_direct(message)) {
     message.loose = false;
     return name_directly(message);
   }

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting operations: checks what the program asked for, finds or makes memory that the kernel has mapped,
-// and sends the request. A buffer inside the arena is named as it is (direct); any other is bounced: a
-// write's bytes are copied into the arena here, a read gets a landing place there, copied out when it is
-// finished. A short write is copied although it could be direct: its wait then returns at once, which is
-// worth more than the copy. What an earlier read that was released still misses of the memory is waited for
-// first: a write would send old bytes, and a second read's bytes could be followed by the first's. Threads:
-// any.
+// and sends the request. A buffer inside the arena, or in memory that was adopted (early/adoption.hpp: what
+// reads that may be released early need), is named as it is (direct); any other is bounced: a write's bytes
+// are copied into the arena here, a read gets a landing place there, copied out when it is finished. A short
+// write is copied although it could be direct: its wait then returns at once, which is worth more than the
+// copy. What an earlier read that was released still misses of the memory is waited for first: a write would
+// send old bytes, and a second read's bytes could be followed by the first's. Threads: any.
 #pragma once
 
+#include "client/early/adoption.hpp"
 #include "client/early/guards.hpp"
 
 namespace parc::client {
 
 class Starts {
 public:
-  Starts(Arena& arena, CopyRoom& room, Operations& operations, Guards& guards, Ring& ring, int ranks)
-      : arena_(arena), room_(room), operations_(operations), guards_(guards), ring_(ring), ranks_(ranks) {}
+  Starts(Arena& arena, Adoption& adoption, CopyRoom& room, Operations& operations, Guards& guards, Ring& ring,
+         int ranks)
+      : arena_(arena), adoption_(adoption), room_(room), operations_(operations), guards_(guards),
+        ring_(ring), ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
   [[nodiscard]] Result<parc_op> read(const parc_address& address, std::span<const iovec> pieces,
@@ -38,7 +41,8 @@ private:
   [[nodiscard]] Result<Message> check(const parc_address& address, std::span<const iovec> pieces,
                                       unsigned flags, bool any) const;
   void settle(std::span<const iovec> pieces);
-  [[nodiscard]] bool is_direct(std::span<const iovec> pieces) const;
+  [[nodiscard]] bool is_direct(Message& message);
+  [[nodiscard]] bool adopt(Message& message);
   [[nodiscard]] Result<void> place_read(Message& message);
   [[nodiscard]] Result<void> place_write(Message& message);
   [[nodiscard]] bool place_short_write(Message& message);
@@ -47,6 +51,7 @@ private:
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, std::uint8_t flags = 0);
 
   Arena& arena_;
+  Adoption& adoption_;
   CopyRoom& room_;
   Operations& operations_;
   Guards& guards_;

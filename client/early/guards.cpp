@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/early/guards.hpp"
 
-#include "client/early/fault.hpp"
 #include "client/failure.hpp"
 #include "client/ring.hpp"
 
@@ -56,6 +55,7 @@ Guards::Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& 
     : control_(control), operations_(operations), ring_(ring), rest_(rest), pipes_(pipes), rank_(rank) {
   guards_.reserve(shm::read_slots);
   (void)page_size(); // before a handler asks
+  if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
 }
 
 Level Guards::level_for(const Operations::Entry& entry) const {
@@ -77,6 +77,7 @@ bool Guards::release(parc_op id, Slot slot) {
               .length = entry.length,
               .guarded = {0, 0},
               .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
+              .adopted = entry.adopted,
               .reporting = false,
               .piece = {}};
   std::copy(entry.pieces.begin(), entry.pieces.end(), guard.piece.begin());
@@ -94,7 +95,8 @@ bool Guards::release(parc_op id, Slot slot) {
   guards_.push_back(guard);
   if (!protect(guard)) { // too many mappings, say
     guards_.back().guarded = {0, 0};
-    for (std::size_t i = 0; i < guard.pieces; ++i) unguard(pages_of(guard, i, guard.guarded));
+    for (std::size_t i = 0; i < guard.pieces; ++i)
+      if (!unguard(guard, pages_of(guard, i, guard.guarded))) std::abort(); // these merge mappings
     guards_.pop_back();
     return false;
   }
@@ -116,8 +118,7 @@ void Guards::look() {
         continue;
       }
       const bool done = is_done(guards_[i].id); // before its pages: a done one has nothing missing
-      open(i);
-      if (done)
+      if (open(i) && done)
         drop(i);
       else
         ++i;
@@ -126,22 +127,23 @@ void Guards::look() {
   if (lost) report_losses();
 }
 
-void Guards::open(std::size_t index) {
+// False where the system has no room for more mappings: then more of it has to arrive first, and in the end
+// all of it is one.
+bool Guards::open(std::size_t index) {
   Guard& guard = guards_[index];
   const Stretch before = guard.guarded;
   const Stretch missing = missing_of(guard);
   guard.guarded = {std::max(before.low, missing.low), std::min(before.high, missing.high)};
-  if (guard.guarded.low == before.low && guard.guarded.high == before.high) return;
+  if (guard.guarded.low == before.low && guard.guarded.high == before.high) return true;
   for (std::size_t i = 0; i < guard.pieces; ++i) {
     const Pages old = pages_of(guard, i, before);
-    const Pages left = pages_of(guard, i, guard.guarded);
-    if (left.begin == left.end) {
-      unguard(old);
-    } else {
-      unguard({old.begin, left.begin});
-      unguard({left.end, old.end});
-    }
+    Pages left = pages_of(guard, i, guard.guarded);
+    if (left.begin == left.end) left = {old.end, old.end};
+    if (unguard(guard, {old.begin, left.begin}) && unguard(guard, {left.end, old.end})) continue;
+    guard.guarded = before;
+    return false;
   }
+  return true;
 }
 
 void Guards::drop(std::size_t index) {
@@ -152,16 +154,28 @@ void Guards::drop(std::size_t index) {
 }
 
 // Gives the pages back but for those that other guards need.
-void Guards::unguard(Pages pages) {
+bool Guards::unguard(const Guard& guard, Pages pages) {
   while (pages.begin < pages.end) {
     const Pages still = next_guarded(pages.begin, pages.end);
-    if (still.begin > pages.begin) {
-      if (!set_access(pages.begin, still.begin, PROT_READ | PROT_WRITE)) std::abort();
-      ++changes_;
-      openings_.fetch_add(1, std::memory_order_relaxed);
-    }
+    if (still.begin > pages.begin && !give_back(guard, {pages.begin, still.begin})) return false;
     pages.begin = still.end;
   }
+  return true;
+}
+
+// Adopted memory may have been unmapped since, and something else may lie there, which is none of ours.
+bool Guards::give_back(const Guard& guard, Pages pages) {
+  ++changes_;
+  openings_.fetch_add(1, std::memory_order_relaxed);
+  if (!guard.adopted) return set_access(pages.begin, pages.end, PROT_READ | PROT_WRITE);
+  while (pages.begin < pages.end) {
+    const auto mapping = mappings_.find(pages.begin);
+    const std::uintptr_t end = mapping ? std::min(mapping->end, pages.end) : pages.begin + page_size();
+    const bool ours = mapping && mapping->shared && mapping->device == segments_device_;
+    if (ours && !set_access(pages.begin, end, PROT_READ | PROT_WRITE)) return false;
+    pages.begin = end;
+  }
+  return true;
 }
 
 // The lowest guarded pages in [from, end); {end, end} where there are none.

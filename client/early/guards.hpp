@@ -15,6 +15,8 @@
 // guards are gone. Threads: any; resolve() is async-signal-safe for the faults it is made for.
 #pragma once
 
+#include "client/early/fault.hpp"
+#include "client/early/mappings.hpp"
 #include "client/operations.hpp"
 #include "client/own_memory.hpp"
 
@@ -50,6 +52,8 @@ public:
   // done, bounced, shorter than a page, or there is no room for its guards).
   [[nodiscard]] bool release(parc_op id, Slot slot);
 
+  // Buffers are to be made such that their reads can be released.
+  [[nodiscard]] bool wanted() const { return level_.load(std::memory_order_relaxed) != Level::off; }
   [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
   void open_arrived() {
     if (any()) look();
@@ -59,6 +63,15 @@ public:
   void settle_all();
   // The same until every released read has begun.
   void settle_begun();
+
+  // Runs `exchange`, which takes a stretch of pages away and brings other memory there, while nobody's guard
+  // changes; a touch of them meanwhile waits. It must not touch anything that is guarded.
+  template <class Exchange> bool exchange_pages(const Exchange& exchange) {
+    catch_faults(*this);
+    const Locked hold(lock_);
+    ++changes_;
+    return exchange();
+  }
 
   // A page fault of the program. True: try again.
   [[nodiscard]] bool resolve(const void* address);
@@ -85,6 +98,7 @@ private:
     std::uint64_t length;
     Stretch guarded; // of the message; its pages have no access
     std::uint32_t pieces;
+    bool adopted;   // some of its memory can go, and be something else
     bool reporting; // its loss; whoever faults on it meanwhile waits
     std::array<iovec, most_pieces> piece;
   };
@@ -117,9 +131,10 @@ private:
 
   void look();
   void report_losses();
-  void open(std::size_t index);
+  [[nodiscard]] bool open(std::size_t index);
   void drop(std::size_t index);
-  void unguard(Pages pages);
+  [[nodiscard]] bool unguard(const Guard& guard, Pages pages);
+  [[nodiscard]] bool give_back(const Guard& guard, Pages pages);
   [[nodiscard]] bool protect(const Guard& guard);
   [[nodiscard]] Pages next_guarded(std::uintptr_t from, std::uintptr_t end) const;
   [[nodiscard]] static Pages place_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
@@ -143,12 +158,14 @@ private:
   Pipes& pipes_;
   const int rank_;
   std::atomic<Level> level_ = Level::off;
+  std::uint64_t segments_device_ = 0; // that System V segments are on
   bool gate_ = true;
 
   std::mutex lock_;
   std::vector<Guard, OwnMemory<Guard>> guards_; // under lock_; never grows past its first capacity
   std::atomic<std::size_t> count_ = 0;          // of guards_
-  std::uint64_t changes_ = 0;                   // under lock_: pages opened so far
+  Mappings mappings_;                           // under lock_
+  std::uint64_t changes_ = 0;                   // under lock_: pages opened or exchanged so far
   parc_lost_handler* handler_ = nullptr;        // under lock_
   void* handler_argument_ = nullptr;            // under lock_
   std::atomic<std::uint64_t> released_ = 0, faults_ = 0, late_faults_ = 0, openings_ = 0;

@@ -40,7 +40,8 @@ void Guards::report_losses() {
     const auto found =
         std::find_if(guards_.begin(), guards_.end(), [&](const Guard& each) { return each.id == guard.id; });
     const Stretch guarded = std::exchange(found->guarded, {0, 0});
-    for (std::size_t i = 0; i < guard.pieces; ++i) unguard(pages_of(guard, i, guarded));
+    for (std::size_t i = 0; i < guard.pieces; ++i)
+      if (!unguard(guard, pages_of(guard, i, guarded))) std::abort(); // these merge mappings
     drop(static_cast<std::size_t>(found - guards_.begin()));
   }
 }

@@ -79,7 +79,9 @@ void Strip::calculate_all() {
 
 void Strip::calculate(std::size_t first, std::size_t last) {
   const auto start = std::chrono::steady_clock::now();
-  for (std::size_t x = first; x <= last; ++x) {
+  const bool downwards = shape_.towards && shape_.rank % 2 != 0;
+  for (std::size_t i = first; i <= last; ++i) {
+    const std::size_t x = downwards ? first + last - i : i;
     for (int k = 0; k < shape_.work; ++k) {
       calculate_column(target_[x], source_[x - 1], source_[x], source_[x + 1], shape_.points);
       asm volatile("" ::: "memory");

@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <fstream>
+#include <random>
 
 namespace parc::test {
 namespace {
@@ -18,21 +19,23 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 // Lets rank 0 send once rank 1's wait has returned.
-Process run_case(Hosts& hosts, const std::string& placement, const std::string& how) {
+Process run_case(Hosts& hosts, const std::string& placement, const std::string& how,
+                 const std::string& kind = "arena") {
   static int runs = 0;
   const std::string file = hosts.directory() + "/go" + std::to_string(++runs);
-  Process job = hosts.run({"--hosts", placement, programs + "early", how, file});
+  Process job = hosts.run({"--hosts", placement, programs + "early", how, file, kind});
   BOOST_TEST(eventually([&] { return contains(job.output(), "released") || !job.running(); }), how);
   std::ofstream{file};
   return job;
 }
 
-void check_case(Hosts& hosts, const std::string& how) {
+void check_case(Hosts& hosts, const std::string& how, const std::string& kind = "arena") {
   for (const std::string& placement : placements) {
-    Process job = run_case(hosts, placement, how);
+    Process job = run_case(hosts, placement, how, kind);
     const int status = job.wait();
-    BOOST_TEST((status == 0 && job.errors() == ""),
-               how << " on " << placement << ": status " << status << ": " << job.errors() << hosts.logs());
+    BOOST_TEST((status == 0 && job.errors() == ""), how << " into " << kind << " on " << placement
+                                                        << ": status " << status << ": " << job.errors()
+                                                        << hosts.logs());
   }
 }
 
@@ -44,6 +47,23 @@ BOOST_AUTO_TEST_CASE(a_released_read_is_waited_for_by_touch) {
   Hosts hosts(2);
   for (const char* how : {"touch", "store", "shared", "repost", "forward", "short", "fork", "status"})
     check_case(hosts, how);
+}
+
+BOOST_AUTO_TEST_CASE(any_memory_is_adopted) {
+  Hosts hosts(2);
+  for (const char* kind : {"heap", "chunk", "bss", "data"})
+    for (const char* how : {"touch", "store", "shared", "forward", "short", "fork", "own-faults"})
+      check_case(hosts, how, kind);
+}
+
+BOOST_AUTO_TEST_CASE(adopted_memory_that_goes_is_not_trusted) {
+  Hosts hosts(2);
+  for (const std::string& placement : placements) {
+    Process job = hosts.run({"--hosts", placement, programs + "adopted"});
+    const int status = job.wait();
+    BOOST_TEST((status == 0 && job.errors() == ""),
+               placement << ": status " << status << ": " << job.errors() << hosts.logs());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(faults_of_the_program_are_its_own) {
@@ -94,12 +114,13 @@ BOOST_AUTO_TEST_CASE(causality) {
 BOOST_AUTO_TEST_CASE(random_buffers_and_touches) {
   Hosts hosts(2);
   for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
-    for (const char* seed : {"1", "2"}) {
-      Process job = hosts.run({"--hosts", placement, programs + "early_random", seed, "60"});
+    for (const char* kind : {"arena", "chunk", "bss"}) {
+      const std::string seed = std::to_string(std::random_device()());
+      Process job = hosts.run({"--hosts", placement, programs + "early_random", seed, "60", kind});
       const int status = job.wait();
-      BOOST_TEST((status == 0 && job.errors() == ""), "seed " << seed << " on " << placement << ": status "
-                                                              << status << ": " << job.errors()
-                                                              << hosts.logs());
+      BOOST_TEST((status == 0 && job.errors() == ""), kind << ", seed " << seed << " on " << placement
+                                                           << ": status " << status << ": " << job.errors()
+                                                           << hosts.logs());
     }
 }
 

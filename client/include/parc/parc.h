@@ -198,11 +198,17 @@ PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 
 /* A wait for a read that is released early returns before the message is there. The pages of the buffer that
  * have not arrived are guarded: the first touch of one waits until that page is there. Programs need not be
- * changed. Released are parc_wait, parc_waitall and parc_read, of reads of at least a page into parc_alloc
- * memory; never what reports completion (test, waitany, waitsome), probes and barriers. A wait that is given
- * a status returns when the message has begun, since it must say who it is from and how long. What such a
- * program then writes to others leaves when all it was released from before has begun (section 2.5: no
- * message may overtake its own cause). A system call on a guarded page fails with EFAULT: parc_settle first.
+ * changed. Released are parc_wait, parc_waitall and parc_read, of reads of at least a page; never what
+ * reports completion (test, waitany, waitsome), probes and barriers. A wait that is given a status returns
+ * when the message has begun, since it must say who it is from and how long. What such a program then writes
+ * to others leaves when all it was released from before has begun (section 2.5: no message may overtake its
+ * own cause).
+ *
+ * The buffer may be parc_alloc memory, malloc's (of glibc), or data and bss of the executable: reads that may
+ * be released adopt it in place, which copies it once into memory that the kernel shares. Others (stacks,
+ * files, other allocators) are bounced, and their waits wait. What lies on the first and the last page of a
+ * buffer beside it is guarded with it. A system call on a guarded page fails with EFAULT: parc_settle first.
+ * With adopted memory, fork copies it for the child, and stores of other threads meanwhile may be seen there.
  *
  * SIGSEGV belongs to libparc from the first release on, and must not be blocked; faults of other addresses go
  * to the handler that the program had before, or crash the program as usual. */

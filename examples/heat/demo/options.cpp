@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t usual_columns = 64; // a border is a small part of the calculation
 constexpr double quick_seconds = 45;      // leaves a few for the pictures
 
-const std::vector<std::string> all_variants = {"I.1", "I.2", "I.2-nocopy", "I.3"};
+const std::vector<std::string> all_variants = {"I.1", "I.2", "I.2-nocopy", "I.1-early", "I.1-early-towards",
+                                               "I.3"};
 
 Scene scene_of(const Options& options, std::string preset, std::vector<std::string> variants) {
   Scene scene;

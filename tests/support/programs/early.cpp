@@ -2,13 +2,14 @@
 // Waits that are released early, one case at a time, between ranks 0 (sends) and 1 (reads). Rank 0 sends when
 // FILE is there, and rank 1 says "released" when its wait has returned: so the test knows that the wait did
 // not wait for the message.
-// Usage: early touch|store|shared|repost|forward|short|fork|status|lost|handled|truncated|wild|own-faults
-// FILE
+// Usage: early CASE FILE [KIND]: CASE is a function below, KIND says where the reader's buffers lie: arena,
+// heap, chunk (that malloc mapped), bss, data.
 #include "tests/support/programs/rank.hpp"
 
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <malloc.h>
 #include <string>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -20,8 +21,22 @@ constexpr std::size_t page = 4096, bytes = 100 * page;
 parc_context* parc = nullptr;
 const char* file = nullptr;
 
+std::string kind = "arena"; // of the reader's buffers
+unsigned char in_bss[3 * bytes];
+unsigned char in_data[3 * bytes] = {1};
+
+unsigned char* any_memory(std::size_t size) {
+  if (kind == "bss") return in_bss + page;
+  if (kind == "data") return in_data + page;
+  if (kind == "arena") return static_cast<unsigned char*>(parc_alloc(parc, size));
+  if (kind == "heap") mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  // No page shared with others: what is said before rank 0 sends would wait for them.
+  auto* const block = static_cast<unsigned char*>(std::malloc(size + 2 * page));
+  return block == nullptr ? nullptr : block + page;
+}
+
 unsigned char* memory(std::size_t size) {
-  auto* const block = static_cast<unsigned char*>(parc_alloc(parc, size));
+  auto* const block = any_memory(size);
   rank::expect(block != nullptr, "no memory");
   std::memset(block, 0, size);
   return block;
@@ -110,7 +125,11 @@ void shorter() {
 void with_fork() {
   unsigned char* const in = released(bytes);
   const pid_t child = fork();
-  if (child == 0) _exit(rank::filled(in, bytes, 7) ? 0 : 1);
+  if (child == 0) {
+    const bool right = rank::filled(in, bytes, 7);
+    if (kind != "arena") std::memset(in, 99, bytes); // the child's own; parc_alloc's is shared
+    _exit(right ? 0 : 1);
+  }
   int status = -1;
   rank::expect(waitpid(child, &status, 0) == child && status == 0, "the child saw other bytes");
   rank::expect(rank::filled(in, bytes, 7), "wrong bytes");
@@ -203,13 +222,15 @@ void send_as(const std::string& how) {
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   file = argv[2];
+  if (argc == 4) kind = argv[3];
   parc = rank::open();
   if (rank::number == 1) {
     rank::expect_code(parc_set_release(parc, PARC_RELEASE_FULL), PARC_OK, "set_release");
     read_as(argv[1]);
   } else {
+    kind = "arena";
     send_as(argv[1]);
   }
   rank::expect_code(parc_close(parc), PARC_OK, "close");

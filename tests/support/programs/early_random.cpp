@@ -2,16 +2,18 @@
 // Random reads and writes over sub-ranges of one block, all released early, with random touches in between;
 // every byte is compared. All ranks draw the same plan from SEED: in each round every rank sends MESSAGES to
 // the next one, whose buffers lie side by side with gaps of a few bytes, so that neighbours share pages.
-// Usage: early_random SEED ROUNDS
+// Usage: early_random SEED ROUNDS [arena|chunk|bss]
 #include "tests/support/programs/rank.hpp"
 
 #include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace {
 
 constexpr std::size_t area = 2 << 20;
+unsigned char in_bss[area + 16];
 
 struct Piece {
   std::size_t at, length;
@@ -48,14 +50,17 @@ void check(const unsigned char* block, const Piece& piece, std::size_t from, std
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   const std::uint64_t seed = std::strtoull(argv[1], nullptr, 10),
                       rounds = std::strtoull(argv[2], nullptr, 10);
   parc_context* const parc = rank::open();
   rank::expect_code(parc_set_release(parc, PARC_RELEASE_FULL), PARC_OK, "set_release");
   const int size = parc_size(parc);
   const int next = (rank::number + 1) % size, before = (rank::number + size - 1) % size;
-  auto* const in = static_cast<unsigned char*>(parc_alloc(parc, area));
+  const std::string kind = argc == 4 ? argv[3] : "arena";
+  auto* const in = kind == "bss"     ? in_bss + 16
+                   : kind == "chunk" ? static_cast<unsigned char*>(std::malloc(area))
+                                     : static_cast<unsigned char*>(parc_alloc(parc, area));
   auto* const out = static_cast<unsigned char*>(parc_alloc(parc, area));
   rank::expect(in != nullptr && out != nullptr, "no memory");
   std::memset(in, 1, area);

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/early/adoption.hpp"
+
+#include "client/early/guards.hpp"
+#include "parc/parc.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+namespace parc::client {
+namespace {
+
+constexpr std::uintptr_t grain = 1 << 20; // of what is adopted of the heap at once
+
+std::uintptr_t page_size() {
+  static const auto size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+std::uintptr_t down(std::uintptr_t address, std::uintptr_t unit) {
+  return address & ~(unit - 1);
+}
+std::uintptr_t up(std::uintptr_t address, std::uintptr_t unit) {
+  return down(address + unit - 1, unit);
+}
+std::uintptr_t address_of(const void* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory);
+}
+void* pointer(std::uintptr_t address) {
+  return reinterpret_cast<void*>(address);
+}
+
+// malloc is the one of the C library: what the program calls by that name lies beside another of its
+// functions.
+bool malloc_is_glibcs() {
+  static const bool is = [] {
+    Dl_info allocator{}, library{};
+    return dladdr(reinterpret_cast<void*>(&std::malloc), &allocator) != 0 &&
+           dladdr(reinterpret_cast<void*>(&gnu_get_libc_version), &library) != 0 &&
+           allocator.dli_fbase == library.dli_fbase;
+  }();
+  return is;
+}
+
+struct DataRange {
+  std::uintptr_t begin = 0, end = 0;
+};
+
+// The writable part of the executable, without what the loader has made read-only: whole pages.
+DataRange data_of_executable() {
+  static const DataRange range = [] {
+    DataRange found;
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void* result) {
+          DataRange& data = *static_cast<DataRange*>(result);
+          std::uintptr_t relro_end = 0;
+          for (int i = 0; i < object->dlpi_phnum; ++i) {
+            const auto& header = object->dlpi_phdr[i];
+            const std::uintptr_t begin = object->dlpi_addr + header.p_vaddr;
+            if (header.p_type == PT_GNU_RELRO) relro_end = begin + header.p_memsz;
+            if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0)
+              data = {begin, begin + header.p_memsz};
+          }
+          data.begin = down(std::max(data.begin, relro_end), page_size());
+          if (relro_end > data.begin) data.begin += page_size();
+          data.end = up(data.end, page_size());
+          return 1; // the first object is the executable
+        },
+        &found);
+    return found;
+  }();
+  return range;
+}
+
+} // namespace
+
+void Adoption::serve(Errand* errand, Guards* guards, const shm::Segment* control) {
+  const std::lock_guard hold(lock_);
+  errand_ = errand;
+  guards_ = guards;
+  for (Extent& extent : extents_) extent.known = false;
+  if (control == nullptr) return;
+  if (const auto mapping = mappings_.find(address_of(control->data()))) device_ = mapping->device;
+}
+
+bool Adoption::contains(const void* memory, std::size_t bytes) {
+  const std::lock_guard hold(lock_);
+  return contains_locked(address_of(memory), address_of(memory) + bytes);
+}
+
+bool Adoption::contains_locked(std::uintptr_t begin, std::uintptr_t end) {
+  while (begin < end) {
+    const Extent* const extent = find(begin);
+    if (extent == nullptr || !extent->known) return false;
+    const auto mapping = mappings_.find(begin);
+    if (!mapping || !is_ours(*mapping, *extent)) return false;
+    begin = std::min(mapping->end, extent->end);
+  }
+  return true;
+}
+
+Adoption::Extent* Adoption::find(std::uintptr_t address) {
+  const auto found = std::ranges::find_if(
+      extents_, [&](const Extent& each) { return address >= each.begin && address < each.end; });
+  return found == extents_.end() ? nullptr : &*found;
+}
+
+bool Adoption::is_ours(const Mapping& mapping, const Extent& extent) const {
+  return mapping.shared && device_ && mapping.device == *device_ &&
+         mapping.inode == static_cast<std::uint64_t>(extent.id) &&
+         mapping.begin - mapping.offset == extent.begin;
+}
+
+bool Adoption::adopt(const void* memory, std::size_t bytes) {
+  const std::lock_guard hold(lock_);
+  if (errand_ == nullptr || !device_) return false;
+  drop_stale();
+  const std::uintptr_t begin = down(address_of(memory), page_size());
+  const std::uintptr_t end = up(address_of(memory) + bytes, page_size());
+  for (std::uintptr_t at = begin; at < end;) {
+    if (Extent* const extent = find(at)) {
+      if (!extent->known && !tell_kernel(*extent)) return false;
+      at = extent->end;
+      continue;
+    }
+    const auto range = adoptable(at, end);
+    if (!range) return false;
+    // Two for a chunk that malloc mapped.
+    const std::uintptr_t middle = range->chunk && range->end - range->begin > page_size()
+                                      ? range->begin + down((range->end - range->begin) / 2, page_size())
+                                      : range->end;
+    if (range->chunk && middle == range->end) return false;
+    if (!make_extent(range->begin, middle) || (middle != range->end && !make_extent(middle, range->end)))
+      return false;
+    at = range->end;
+  }
+  return contains_locked(begin, end);
+}
+
+// What may be adopted around an address, of which something up to `end` is wanted.
+std::optional<Adoption::Range> Adoption::adoptable(std::uintptr_t address, std::uintptr_t end) {
+  const auto mapping = mappings_.find(address);
+  if (!mapping || !mapping->read || !mapping->write || mapping->shared) return {};
+  if (const DataRange data = data_of_executable(); address >= data.begin && address < data.end)
+    return without_extents({std::max(data.begin, mapping->begin), std::min(data.end, mapping->end), false},
+                           address);
+  if (mapping->inode != 0 || !malloc_is_glibcs()) return {};
+  if (mapping->heap)
+    return without_extents({std::max(mapping->begin, down(address, grain)),
+                            std::min(mapping->end, up(std::max(end, address + 1), grain)), false},
+                           address);
+  return mapped_chunk(*mapping, address, end);
+}
+
+Adoption::Range Adoption::without_extents(Range range, std::uintptr_t address) const {
+  for (const Extent& extent : extents_) {
+    if (extent.begin == extent.end) continue;
+    if (extent.end <= address) range.begin = std::max(range.begin, extent.end);
+    if (extent.begin > address) range.end = std::min(range.end, extent.begin);
+  }
+  return range;
+}
+
+// malloc keeps the size of a chunk that it mapped, and the mark that it did, in front of what it gives out:
+// in the first page of the mapping, which may lie beside others in one of the system's.
+std::optional<Adoption::Range> Adoption::mapped_chunk(const Mapping& mapping, std::uintptr_t address,
+                                                      std::uintptr_t end) const {
+  constexpr std::uint64_t is_mapped = 2, flags = 7;
+  for (std::uintptr_t page = down(address, page_size());; page -= page_size()) {
+    std::uint64_t words[2]; // what is before the chunk, for alignment, and its size
+    std::memcpy(words, pointer(page), sizeof words);
+    const std::uint64_t size = words[1] & ~flags;
+    if ((words[1] & flags) == is_mapped && words[0] == 0 && size % page_size() == 0 && size != 0 &&
+        size <= mapping.end - page && page + size >= end)
+      return Range{page, page + size, true};
+    if (page == mapping.begin) return {};
+  }
+}
+
+// The kernel attaches first: what it refuses has not been touched.
+bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end) {
+  const auto place =
+      std::ranges::find_if(extents_, [](const Extent& each) { return each.begin == each.end; });
+  if (place == extents_.end()) return false;
+  const auto segment = shm::Segment::create(end - begin);
+  if (!segment) return false;
+  Extent made{begin, end, segment.value().id(), false};
+  if (!tell_kernel(made)) return false;
+  const bool attached = guards_->exchange_pages([&] {
+    if (mprotect(pointer(begin), end - begin, PROT_READ) != 0) return false;
+    std::memcpy(segment.value().data(), pointer(begin), end - begin);
+    if (shmat(made.id, pointer(begin), SHM_REMAP) == pointer(begin)) return true;
+    (void)mprotect(pointer(begin), end - begin, PROT_READ | PROT_WRITE);
+    return false;
+  });
+  if (!attached) {
+    take_back(made);
+    return false;
+  }
+  *place = made;
+  return true;
+}
+
+bool Adoption::tell_kernel(Extent& extent) {
+  shm::Request request{};
+  request.kind = shm::RequestKind::map;
+  request.address = extent.begin;
+  request.length = extent.end - extent.begin;
+  request.extra = static_cast<std::uint64_t>(extent.id);
+  extent.known = errand_->run(request) == PARC_OK;
+  return extent.known;
+}
+
+void Adoption::take_back(Extent& extent) {
+  shm::Request request{};
+  request.kind = shm::RequestKind::unmap;
+  request.address = extent.begin;
+  request.length = extent.end - extent.begin;
+  if (std::exchange(extent.known, false)) (void)errand_->run(request);
+}
+
+// Extents of which nothing is attached any more: the kernel has the last mapping, and gives it up.
+void Adoption::drop_stale() {
+  for (Extent& extent : extents_) {
+    bool used = extent.begin == extent.end;
+    for (std::uintptr_t at = extent.begin; at < extent.end && !used;) {
+      const auto mapping = mappings_.find(at);
+      used = mapping && is_ours(*mapping, extent);
+      at = mapping ? mapping->end : at + page_size();
+    }
+    if (used) continue;
+    take_back(extent);
+    extent = {};
+  }
+}
+
+// The parent waits: what it stores before the child has its copies would be seen there.
+void Adoption::before_fork() {
+  lock_.lock();
+  if (pipe(fork_pipe_.data()) != 0) fork_pipe_ = {-1, -1};
+}
+
+void Adoption::after_fork_in_parent() {
+  close(fork_pipe_[1]);
+  char none;
+  while (read(fork_pipe_[0], &none, 1) < 0 && errno == EINTR) continue;
+  close(fork_pipe_[0]);
+  lock_.unlock();
+}
+
+void Adoption::after_fork_in_child() {
+  mappings_.forget();
+  for (Extent& extent : extents_) {
+    for (std::uintptr_t at = extent.begin; at < extent.end;) {
+      const auto mapping = mappings_.find(at);
+      const std::uintptr_t end = mapping ? std::min(mapping->end, extent.end) : at + page_size();
+      if (mapping && is_ours(*mapping, extent)) {
+        void* const copy =
+            mmap(nullptr, end - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (copy == MAP_FAILED) _exit(127); // it must not write into its parent's memory
+        std::memcpy(copy, pointer(at), end - at);
+        if (mremap(copy, end - at, end - at, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(at)) == MAP_FAILED)
+          _exit(127);
+      }
+      at = end;
+    }
+    extent = {};
+  }
+  errand_ = nullptr;
+  close(fork_pipe_[0]);
+  close(fork_pipe_[1]);
+  lock_.unlock();
+}
+
+} // namespace parc::client

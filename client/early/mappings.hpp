@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the system has mapped where, in this process: asked with PROCMAP_QUERY (Linux 6.11), or read from
+// /proc/self/maps. Nothing is remembered between two questions but an open file. Threads: one at a time.
+#pragma once
+
+#include "system/fd.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace parc::client {
+
+struct Mapping {
+  std::uintptr_t begin, end;
+  std::uint64_t offset; // in its file or segment
+  std::uint64_t inode;  // of a System V segment: its id; 0: no file
+  std::uint64_t device;
+  bool read, write, shared;
+  bool heap; // what brk() gives
+};
+
+class Mappings {
+public:
+  // The mapping that an address lies in.
+  [[nodiscard]] std::optional<Mapping> find(std::uintptr_t address);
+  // The same from the text alone.
+  [[nodiscard]] std::optional<Mapping> find_in_text(std::uintptr_t address) const;
+
+  // In a forked child: the open file is about its parent.
+  void forget() { maps_.reset(); }
+
+private:
+  Fd maps_;
+  bool answers_ = true; // the query; older systems do not know it
+};
+
+} // namespace parc::client
