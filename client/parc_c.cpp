@@ -2,6 +2,7 @@
 // The C interface: each call checks that it may be made, hands itself to the context, and turns the result
 // into a code and a sentence. Nothing is thrown past here.
 #include "client/context.hpp"
+#include "client/early/hooks.hpp"
 #include "client/failure.hpp"
 #include "parc/parc.h"
 
@@ -28,6 +29,7 @@ std::atomic<bool> forked;                // this process is a forked child of on
 
 void leave_at_exit() {
   if (forked.load()) return;
+  const client::InLibrary here;
   if (auto* const context = open_context.load()) context->leave();
 }
 
@@ -42,6 +44,7 @@ client::Adoption& adoption() {
 // parent's.
 void before_fork() {
   if (forked.load()) return;
+  const client::InLibrary here;
   if (auto* const context = open_context.load()) context->guards().settle_all();
   adoption().before_fork();
 }
@@ -82,6 +85,7 @@ void open_arrived(parc_context* context) {
 // Runs a call that returns an int; there is no memory for exceptions to cross C.
 template <class Handle, class Call> int guarded(Handle* context, const Call& call) {
   if (const int code = check(context); code != PARC_OK) return code;
+  const client::InLibrary here;
   open_arrived(context);
   try {
     return call();
@@ -92,6 +96,7 @@ template <class Handle, class Call> int guarded(Handle* context, const Call& cal
 
 template <class Start> parc_op started(parc_context* context, const Start& start) {
   if (const int code = check(context); code != PARC_OK) return code;
+  const client::InLibrary here;
   open_arrived(context);
   try {
     const Result<parc_op> id = start();
@@ -191,6 +196,7 @@ void* parc_alloc(parc_context* context, size_t bytes) {
 }
 
 void parc_free(parc_context* context, void* memory) {
+  const client::InLibrary here;
   if (check(context) == PARC_OK) context->free(memory);
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -120,6 +121,33 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return list;
 }
 
+// The library that makes system calls wait for guarded pages, on this host; empty: it is not installed.
+std::string early_library() {
+  std::error_code failure;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
+  for (const char* directory : {PARC_LIB_FROM_BIN, "../lib"}) {
+    const auto file = (self / directory / "libparc-early.so.0").lexically_normal();
+    if (!failure && std::filesystem::exists(file, failure)) return file.string();
+  }
+  return {};
+}
+
+// A program whose waits are released early gets it in front of its other libraries.
+void preload_for_early_release(std::vector<std::string>& environment) {
+  constexpr std::string_view asks = "PARC_EARLY_RELEASE=", preload = "LD_PRELOAD=";
+  const auto asked =
+      std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(asks); });
+  if (asked == environment.end() || *asked == "PARC_EARLY_RELEASE=off") return;
+  const std::string library = early_library();
+  if (library.empty()) return;
+  const auto other =
+      std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(preload); });
+  if (other == environment.end())
+    environment.push_back(fmt::format("{}{}", preload, library));
+  else
+    *other = fmt::format("{}{}:{}", preload, library, other->substr(preload.size()));
+}
+
 Plan make_plan(const Program& program, const std::vector<std::string>& variables) {
   Plan plan;
   for (const std::string& variable : program.environment) {
@@ -128,6 +156,7 @@ Plan make_plan(const Program& program, const std::vector<std::string>& variables
     if (!replaced) plan.environment.push_back(variable);
   }
   plan.environment.insert(plan.environment.end(), variables.begin(), variables.end());
+  preload_for_early_release(plan.environment);
   plan.files = files_to_try(program);
   plan.argv = pointers(program.arguments);
   plan.envp = pointers(plan.environment);

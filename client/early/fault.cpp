@@ -9,6 +9,7 @@
 #include "client/early/fault.hpp"
 
 #include "client/early/guards.hpp"
+#include "client/early/hooks.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -19,37 +20,46 @@ namespace parc::client {
 namespace {
 
 std::atomic<Guards*> guards;
-struct sigaction before; // written once, before `guards` is set for the first time
+
+// The program's action. The handler reads the one that `action` names; a change fills the other. Two changes
+// while one handler copies would be the program's own race.
+struct sigaction actions[2];
+std::atomic<const struct sigaction*> action; // nullptr: SIGSEGV is not ours yet
+std::mutex change;
 
 void crash_as_before(int signal) {
-  struct sigaction action {};
-  action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);
+  const InLibrary here;
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  sigaction(signal, &usual, nullptr);
 }
 
 // The instruction is executed again afterwards: without a handler it crashes, with the usual core.
 void pass_on(int signal, siginfo_t* info, void* context) {
-  if ((before.sa_flags & SA_SIGINFO) == 0 && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))
+  const struct sigaction program = *action.load(std::memory_order_acquire);
+  if ((program.sa_flags & SA_SIGINFO) == 0 &&
+      (program.sa_handler == SIG_DFL || program.sa_handler == SIG_IGN))
     return crash_as_before(signal);
   sigset_t kept;
-  pthread_sigmask(SIG_BLOCK, &before.sa_mask, &kept);
-  if ((before.sa_flags & SA_NODEFER) == 0) {
-    sigset_t this_one;
-    sigemptyset(&this_one);
-    sigaddset(&this_one, signal);
-    pthread_sigmask(SIG_BLOCK, &this_one, nullptr);
-  }
-  if ((before.sa_flags & SA_SIGINFO) != 0)
-    before.sa_sigaction(signal, info, context);
+  sigset_t blocked = program.sa_mask;
+  if ((program.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, signal);
+  pthread_sigmask(SIG_BLOCK, &blocked, &kept);
+  if ((program.sa_flags & SA_SIGINFO) != 0)
+    program.sa_sigaction(signal, info, context);
   else
-    before.sa_handler(signal);
+    program.sa_handler(signal);
   pthread_sigmask(SIG_SETMASK, &kept, nullptr);
+}
+
+bool resolve(const void* address) {
+  const InLibrary here;
+  Guards* const ours = guards.load(std::memory_order_acquire);
+  return ours != nullptr && ours->resolve(address);
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
-  Guards* const ours = guards.load(std::memory_order_acquire);
-  const bool again = ours != nullptr && info->si_code == SEGV_ACCERR && ours->resolve(info->si_addr);
+  const bool again = info->si_code == SEGV_ACCERR && resolve(info->si_addr);
   errno = saved;
   if (!again) pass_on(signal, info, context);
 }
@@ -57,17 +67,36 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 } // namespace
 
 void catch_faults(Guards& of) {
-  static std::once_flag once;
   if (guards.load(std::memory_order_acquire) == &of) return;
-  std::call_once(once, [] {
-    struct sigaction action {};
-    action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGSEGV, nullptr, &before);
-    sigaction(SIGSEGV, &action, nullptr);
-  });
+  {
+    const std::lock_guard hold(change);
+    if (action.load(std::memory_order_relaxed) == nullptr) {
+      sigaction(SIGSEGV, nullptr, &actions[0]);
+      action.store(&actions[0], std::memory_order_release);
+      struct sigaction ours {};
+      ours.sa_sigaction = on_fault;
+      ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
+      sigemptyset(&ours.sa_mask);
+      sigaction(SIGSEGV, &ours, nullptr);
+    }
+  }
   guards.store(&of, std::memory_order_release);
+}
+
+Guards* caught_guards() {
+  return guards.load(std::memory_order_acquire);
+}
+
+bool set_program_action(const struct sigaction* wanted, struct sigaction* before) {
+  const std::lock_guard hold(change);
+  const struct sigaction* const current = action.load(std::memory_order_relaxed);
+  if (current == nullptr) return false;
+  if (before != nullptr) *before = *current;
+  if (wanted == nullptr) return true;
+  struct sigaction* const other = current == &actions[0] ? &actions[1] : &actions[0];
+  *other = *wanted;
+  action.store(other, std::memory_order_release);
+  return true;
 }
 
 void forget_faults() {

@@ -91,7 +91,8 @@ bool Guards::release(parc_op id, Slot slot) {
 
   const Locked hold(lock_);
   guard.guarded = missing_of(guard);
-  if (guard.guarded.empty() || guards_.size() == guards_.capacity()) return false;
+  if (guard.guarded.empty() || loss_of(guard) != PARC_OK || guards_.size() == guards_.capacity())
+    return false;
   guards_.push_back(guard);
   if (!protect(guard)) { // too many mappings, say
     guards_.back().guarded = {0, 0};
@@ -344,7 +345,10 @@ void Guards::await(const Missing& missing) {
 }
 
 int Guards::loss_of(const Guard& guard) const {
-  if (is_done(guard.id)) return shared(guard.id).error.load(std::memory_order_relaxed);
+  const shm::Operation& operation = shared(guard.id);
+  if (is_done(guard.id)) return operation.error.load(std::memory_order_relaxed);
+  if (has_begun(guard.id) && operation.total.load(std::memory_order_relaxed) > guard.length)
+    return PARC_ETRUNCATE; // as it will end
   return pipes_.gone() ? PARC_EKERNEL : PARC_OK;
 }
 

@@ -36,6 +36,8 @@ void Guards::report_losses() {
       guard = *found;
     }
     report(guard, loss_of(guard));
+    // A truncation is known before it is over; until then the kernel has the slot.
+    while (!is_done(guard.id) && !pipes_.gone()) await({guard.id, {0, UINT64_MAX}});
     const Locked hold(lock_);
     const auto found =
         std::find_if(guards_.begin(), guards_.end(), [&](const Guard& each) { return each.id == guard.id; });

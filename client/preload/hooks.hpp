@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// libparc-early.so: the C library's calls, as a program with guarded pages needs them. The system answers
+// EFAULT, or a short count, where it should read or write a guarded page: so what is given to it is waited
+// for first. And what leaves the process by another way than libparc (files, sockets, signals, new processes)
+// waits until every released read has begun: causality goes that way, too. SIGSEGV stays libparc's.
+//
+// A call costs one look at a counter where nothing is guarded. Without libparc in the program it costs a null
+// pointer's test. errno is that of the call itself.
+#pragma once
+
+#include "client/early/hooks.hpp"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace parc::preload {
+
+// nullptr: this program has no libparc (yet: dlopen may bring it).
+[[nodiscard]] const client::EarlyHooks* hooks();
+
+// The hooks where something is guarded, else nullptr.
+[[nodiscard]] inline const client::EarlyHooks* guarding() {
+  const client::EarlyHooks* const ours = hooks();
+  return ours != nullptr && ours->any() ? ours : nullptr;
+}
+
+// The system will read or write this memory.
+inline void settle(const void* memory, std::size_t bytes) {
+  if (const auto* const ours = guarding()) ours->settle(memory, bytes);
+}
+
+// Others will see what this call does.
+inline void leave() {
+  if (const auto* const ours = guarding()) ours->settle_begun();
+}
+
+// The C library's own function of that name.
+template <class Function> Function* next(const char* name) {
+  void* const found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) std::abort();
+  return reinterpret_cast<Function*>(found);
+}
+
+} // namespace parc::preload
+
+// Declares a wrapper for NAME, and `real`, which it stands for.
+// (What attributes the C library's headers give a function is no part of its type.)
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#define PARC_REAL(NAME) static auto* const real = parc::preload::next<decltype(NAME)>(#NAME)

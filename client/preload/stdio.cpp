@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams. Their calls in the C library make system calls that nobody can stand before, on the stream's
+// buffer and, for large pieces, on the program's memory. So every stream gets a buffer of ours, on pages that
+// are never guarded; and what goes straight to memory of the program is waited for.
+#include "client/preload/hooks.hpp"
+
+#include <cstdio>
+#include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <unordered_map>
+
+namespace {
+
+using parc::preload::leave;
+using parc::preload::settle;
+
+constexpr std::size_t buffer_bytes = 16384;
+
+void* map_buffer() {
+  void* const memory =
+      mmap(nullptr, buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+// The buffers of streams that the program opened and may close. Never destroyed: streams are closed at exit.
+struct Buffers {
+  std::mutex lock;
+  std::unordered_map<FILE*, void*> of;
+};
+Buffers& buffers() {
+  static auto* const all = new Buffers;
+  return *all;
+}
+
+FILE* with_buffer(FILE* stream) {
+  if (stream == nullptr) return stream;
+  void* const memory = map_buffer();
+  if (memory == nullptr) return stream;
+  if (setvbuf(stream, static_cast<char*>(memory), _IOFBF, buffer_bytes) != 0) {
+    munmap(memory, buffer_bytes);
+    return stream;
+  }
+  const std::lock_guard hold(buffers().lock);
+  buffers().of[stream] = memory;
+  return stream;
+}
+
+void* take_buffer(FILE* stream) {
+  const std::lock_guard hold(buffers().lock);
+  const auto found = buffers().of.find(stream);
+  if (found == buffers().of.end()) return nullptr;
+  void* const memory = found->second;
+  buffers().of.erase(found);
+  return memory;
+}
+
+// Before the program's own code: nothing has been said yet. Terminals stay line-buffered.
+__attribute__((constructor)) void give_standard_streams_buffers() {
+  for (FILE* const stream : {stdin, stdout})
+    if (void* const memory = map_buffer())
+      (void)setvbuf(stream, static_cast<char*>(memory), isatty(fileno(stream)) ? _IOLBF : _IOFBF,
+                    buffer_bytes);
+}
+
+} // namespace
+
+extern "C" {
+
+#pragma GCC visibility push(default)
+
+FILE* fopen(const char* path, const char* mode) {
+  PARC_REAL(fopen);
+  return with_buffer(real(path, mode));
+}
+
+FILE* fopen64(const char* path, const char* mode) {
+  PARC_REAL(fopen64);
+  return with_buffer(real(path, mode));
+}
+
+FILE* fdopen(int file, const char* mode) noexcept {
+  PARC_REAL(fdopen);
+  return with_buffer(real(file, mode));
+}
+
+FILE* tmpfile() {
+  PARC_REAL(tmpfile);
+  return with_buffer(real());
+}
+
+FILE* popen(const char* command, const char* mode) {
+  PARC_REAL(popen);
+  leave();
+  return with_buffer(real(command, mode));
+}
+
+int fclose(FILE* stream) {
+  PARC_REAL(fclose);
+  leave();
+  void* const memory = take_buffer(stream);
+  const int result = real(stream);
+  if (memory != nullptr) munmap(memory, buffer_bytes);
+  return result;
+}
+
+int pclose(FILE* stream) {
+  PARC_REAL(pclose);
+  leave();
+  void* const memory = take_buffer(stream);
+  const int result = real(stream);
+  if (memory != nullptr) munmap(memory, buffer_bytes);
+  return result;
+}
+
+int fflush(FILE* stream) {
+  PARC_REAL(fflush);
+  leave();
+  return real(stream);
+}
+
+size_t fread(void* memory, size_t size, size_t count, FILE* stream) {
+  PARC_REAL(fread);
+  settle(memory, size * count);
+  return real(memory, size, count, stream);
+}
+
+size_t __fread_chk(void* memory, size_t room, size_t size, size_t count, FILE* stream);
+size_t __fread_chk(void* memory, size_t room, size_t size, size_t count, FILE* stream) {
+  PARC_REAL(__fread_chk);
+  settle(memory, size * count);
+  return real(memory, room, size, count, stream);
+}
+
+size_t fwrite(const void* memory, size_t size, size_t count, FILE* stream) {
+  PARC_REAL(fwrite);
+  leave();
+  settle(memory, size * count);
+  return real(memory, size, count, stream);
+}
+
+#pragma GCC visibility pop
+}

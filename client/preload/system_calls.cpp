@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Data to and from descriptors.
+#include "client/preload/hooks.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace {
+
+using parc::preload::leave;
+using parc::preload::settle;
+
+void settle_list(const iovec* pieces, int count) {
+  if (parc::preload::guarding() == nullptr) return;
+  settle(pieces, static_cast<std::size_t>(count) * sizeof(iovec));
+  for (int i = 0; i < count; ++i) settle(pieces[i].iov_base, pieces[i].iov_len);
+}
+
+void settle_message(const msghdr* message) {
+  if (parc::preload::guarding() == nullptr) return;
+  settle(message, sizeof *message);
+  settle(message->msg_name, message->msg_namelen);
+  settle(message->msg_control, message->msg_controllen);
+  settle_list(message->msg_iov, static_cast<int>(message->msg_iovlen));
+}
+
+} // namespace
+
+extern "C" {
+
+#pragma GCC visibility push(default)
+
+// What programs call that were compiled with _FORTIFY_SOURCE; no header declares them.
+ssize_t __read_chk(int file, void* memory, size_t bytes, size_t room);
+ssize_t __pread_chk(int file, void* memory, size_t bytes, off_t offset, size_t room);
+ssize_t __pread64_chk(int file, void* memory, size_t bytes, off64_t offset, size_t room);
+ssize_t __recv_chk(int socket, void* memory, size_t bytes, size_t room, int flags);
+ssize_t __recvfrom_chk(int socket, void* memory, size_t bytes, size_t room, int flags, sockaddr* from,
+                       socklen_t* length);
+
+ssize_t __read_chk(int file, void* memory, size_t bytes, size_t room) {
+  PARC_REAL(__read_chk);
+  settle(memory, bytes);
+  return real(file, memory, bytes, room);
+}
+
+ssize_t __pread_chk(int file, void* memory, size_t bytes, off_t offset, size_t room) {
+  PARC_REAL(__pread_chk);
+  settle(memory, bytes);
+  return real(file, memory, bytes, offset, room);
+}
+
+ssize_t __pread64_chk(int file, void* memory, size_t bytes, off64_t offset, size_t room) {
+  PARC_REAL(__pread64_chk);
+  settle(memory, bytes);
+  return real(file, memory, bytes, offset, room);
+}
+
+ssize_t __recv_chk(int socket, void* memory, size_t bytes, size_t room, int flags) {
+  PARC_REAL(__recv_chk);
+  settle(memory, bytes);
+  return real(socket, memory, bytes, room, flags);
+}
+
+ssize_t __recvfrom_chk(int socket, void* memory, size_t bytes, size_t room, int flags, sockaddr* from,
+                       socklen_t* length) {
+  PARC_REAL(__recvfrom_chk);
+  settle(memory, bytes);
+  return real(socket, memory, bytes, room, flags, from, length);
+}
+
+ssize_t read(int file, void* memory, size_t bytes) {
+  PARC_REAL(read);
+  settle(memory, bytes);
+  return real(file, memory, bytes);
+}
+
+ssize_t pread(int file, void* memory, size_t bytes, off_t offset) {
+  PARC_REAL(pread);
+  settle(memory, bytes);
+  return real(file, memory, bytes, offset);
+}
+
+ssize_t pread64(int file, void* memory, size_t bytes, off64_t offset) {
+  PARC_REAL(pread64);
+  settle(memory, bytes);
+  return real(file, memory, bytes, offset);
+}
+
+ssize_t readv(int file, const iovec* pieces, int count) {
+  PARC_REAL(readv);
+  settle_list(pieces, count);
+  return real(file, pieces, count);
+}
+
+ssize_t preadv(int file, const iovec* pieces, int count, off_t offset) {
+  PARC_REAL(preadv);
+  settle_list(pieces, count);
+  return real(file, pieces, count, offset);
+}
+
+ssize_t preadv64(int file, const iovec* pieces, int count, off64_t offset) {
+  PARC_REAL(preadv64);
+  settle_list(pieces, count);
+  return real(file, pieces, count, offset);
+}
+
+ssize_t recv(int socket, void* memory, size_t bytes, int flags) {
+  PARC_REAL(recv);
+  settle(memory, bytes);
+  return real(socket, memory, bytes, flags);
+}
+
+ssize_t recvfrom(int socket, void* memory, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
+  PARC_REAL(recvfrom);
+  settle(memory, bytes);
+  return real(socket, memory, bytes, flags, from, length);
+}
+
+ssize_t recvmsg(int socket, msghdr* message, int flags) {
+  PARC_REAL(recvmsg);
+  settle_message(message);
+  return real(socket, message, flags);
+}
+
+ssize_t write(int file, const void* memory, size_t bytes) {
+  PARC_REAL(write);
+  leave();
+  settle(memory, bytes);
+  return real(file, memory, bytes);
+}
+
+ssize_t pwrite(int file, const void* memory, size_t bytes, off_t offset) {
+  PARC_REAL(pwrite);
+  leave();
+  settle(memory, bytes);
+  return real(file, memory, bytes, offset);
+}
+
+ssize_t pwrite64(int file, const void* memory, size_t bytes, off64_t offset) {
+  PARC_REAL(pwrite64);
+  leave();
+  settle(memory, bytes);
+  return real(file, memory, bytes, offset);
+}
+
+ssize_t writev(int file, const iovec* pieces, int count) {
+  PARC_REAL(writev);
+  leave();
+  settle_list(pieces, count);
+  return real(file, pieces, count);
+}
+
+ssize_t pwritev(int file, const iovec* pieces, int count, off_t offset) {
+  PARC_REAL(pwritev);
+  leave();
+  settle_list(pieces, count);
+  return real(file, pieces, count, offset);
+}
+
+ssize_t pwritev64(int file, const iovec* pieces, int count, off64_t offset) {
+  PARC_REAL(pwritev64);
+  leave();
+  settle_list(pieces, count);
+  return real(file, pieces, count, offset);
+}
+
+ssize_t send(int socket, const void* memory, size_t bytes, int flags) {
+  PARC_REAL(send);
+  leave();
+  settle(memory, bytes);
+  return real(socket, memory, bytes, flags);
+}
+
+ssize_t sendto(int socket, const void* memory, size_t bytes, int flags, const sockaddr* to,
+               socklen_t length) {
+  PARC_REAL(sendto);
+  leave();
+  settle(memory, bytes);
+  return real(socket, memory, bytes, flags, to, length);
+}
+
+ssize_t sendmsg(int socket, const msghdr* message, int flags) {
+  PARC_REAL(sendmsg);
+  leave();
+  settle_message(message);
+  return real(socket, message, flags);
+}
+
+#pragma GCC visibility pop
+}
