@@ -225,6 +225,12 @@ public:
   }
 
   void barrier() { detail::checked(parc_barrier(get())); }
+  // Early release. A wait that returns a Status is released when the message has begun; wait_all at once.
+  void set_release(parc_release level) { detail::checked(parc_set_release(get(), level)); }
+  void settle() { detail::checked(parc_settle(get(), nullptr, 0)); }
+  template <detail::message T> void settle(std::span<T> memory) {
+    detail::checked(parc_settle(get(), memory.data(), memory.size_bytes()));
+  }
   void set_copy_room(std::size_t bytes) { detail::checked(parc_set_copy_room(get(), bytes)); }
 
   // For calls of the C interface.

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// m3 (M3 of erMPI 2005): a stream of matrices. In every iteration the master (rank 0) makes a matrix A, sends
+// each slave a slice of its rows, and gathers C = A * B in slices; B is known to all from the start.
+//   parc run -n 3 --hosts a:2,b --early-release m3 --size 512
+#include "examples/steps/steps.hpp"
+
+#include <map>
+#include <vector>
+
+namespace {
+
+using parc::Context;
+using parc::examples::Options;
+
+using Matrix = std::vector<double>; // rows one after the other
+
+double element_of_a(std::size_t size, int iteration, std::size_t row, std::size_t column) {
+  return static_cast<double>((row * 31 + column * 17 + static_cast<std::size_t>(iteration) * 7) % size) /
+         static_cast<double>(size);
+}
+
+// The transform matrix, transposed.
+Matrix make_b(std::size_t size) {
+  Matrix b(size * size);
+  for (std::size_t i = 0; i < size; ++i)
+    for (std::size_t j = 0; j < size; ++j)
+      b[i * size + j] = static_cast<double>((i * 13 + j * 29) % size) / static_cast<double>(size) - 0.5;
+  return b;
+}
+
+// Row by row, as they arrive.
+void multiply(const Matrix& a, const Matrix& b, Matrix& c, std::size_t size) {
+  for (std::size_t row = 0; row < a.size() / size; ++row)
+    for (std::size_t column = 0; column < size; ++column) {
+      double sum = 0;
+      for (std::size_t k = 0; k < size; ++k) sum += a[row * size + k] * b[column * size + k];
+      c[row * size + column] = sum;
+    }
+}
+
+void make_a(Matrix& a, std::size_t size, std::size_t first, int iteration) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = element_of_a(size, iteration, first + i / size, i % size);
+}
+
+struct Slice {
+  std::size_t first, rows;
+};
+
+Slice slice_of(std::size_t size, int slave, int slaves) {
+  const auto s = static_cast<std::size_t>(slave), n = static_cast<std::size_t>(slaves);
+  return {size * s / n, size * (s + 1) / n - size * s / n};
+}
+
+// Results of two iterations have places, so that the next ones can be asked for while the last arrive.
+class Master {
+public:
+  Master(Context& parc, std::size_t size) : parc_(parc), size_(size), a_(size * size) {
+    for (Matrix& c : c_) c.resize(size * size);
+  }
+
+  void iterate(bool alone) {
+    Matrix& c = c_[static_cast<std::size_t>(++iteration_ % 2)];
+    make_a(a_, size_, 0, iteration_);
+    if (alone) return;
+    std::vector<parc::Operation> results;
+    for (int slave = 0; slave < slaves(); ++slave)
+      results.push_back(parc_.initread(slave + 1, 0, part(c, slave)));
+    for (int slave = 0; slave < slaves(); ++slave) parc_.write(slave + 1, 0, part(a_, slave));
+    parc_.wait_all(results);
+  }
+
+  [[nodiscard]] bool last_is_right() const {
+    Matrix a(size_ * size_), c(size_ * size_);
+    make_a(a, size_, 0, iteration_);
+    multiply(a, make_b(size_), c, size_);
+    return c == c_[static_cast<std::size_t>(iteration_ % 2)];
+  }
+
+private:
+  [[nodiscard]] int slaves() const { return parc_.size() - 1; }
+  [[nodiscard]] std::span<double> part(Matrix& matrix, int slave) const {
+    const Slice slice = slice_of(size_, slave, slaves());
+    return std::span(matrix).subspan(slice.first * size_, slice.rows * size_);
+  }
+
+  Context& parc_;
+  std::size_t size_;
+  Matrix a_, c_[2];
+  int iteration_ = 0;
+};
+
+int run(std::size_t size, const Options& options) {
+  Context parc;
+  if (parc.rank() == 0) {
+    Master master(parc, size);
+    const auto timing = time_steps(parc, options, [&] { master.iterate(options.alone); });
+    return say("m3", parc, options, timing, !options.check || master.last_is_right());
+  }
+  const Slice slice = slice_of(size, parc.rank() - 1, parc.size() - 1);
+  const Matrix b = make_b(size);
+  Matrix a(slice.rows * size), c(slice.rows * size);
+  const auto timing = time_steps(parc, options, [&] {
+    if (!options.alone) {
+      auto slice_of_a = parc.initread(0, 0, std::span(a));
+      parc.wait_all({slice_of_a});
+    }
+    multiply(a, b, c, size);
+    if (!options.alone) parc.write(0, 0, std::span(c));
+  });
+  return say("m3", parc, options, timing, true);
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+  CLI::App app("A stream of matrix products: a master, and slaves that multiply", "m3");
+  std::size_t size = 256;
+  Options options;
+  std::string preset;
+  const std::map<std::string, std::pair<std::size_t, int>> presets{// table 1 of the paper: size, iterations
+                                                                   {"A", {1024, 400}},
+                                                                   {"B", {2048, 40}},
+                                                                   {"C", {4096, 20}},
+                                                                   {"small", {256, 50}}};
+  app.add_option("--size", size, "Rows and columns of the matrices")
+      ->check(CLI::Range(2, 1 << 15))
+      ->capture_default_str();
+  app.add_option("--preset", preset, "Size and iterations: A, B, C (the paper's), small")
+      ->check(CLI::IsMember({"A", "B", "C", "small"}));
+  describe(app, options);
+  return parc::examples::run_program(app, count, arguments, [&] {
+    if (!preset.empty()) std::tie(size, options.steps) = presets.at(preset);
+    return run(size, options);
+  });
+}

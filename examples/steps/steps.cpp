@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "examples/steps/steps.hpp"
+
+#include <fmt/format.h>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+namespace parc::examples {
+namespace {
+
+double processor_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+} // namespace
+
+void describe(CLI::App& app, Options& options) {
+  app.add_option("--steps", options.steps, "Timed steps")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--warm-up", options.warm_up, "Steps before them")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  app.add_flag("--alone", options.alone, "Only calculate: what a step takes without its messages");
+  app.add_flag("--check", options.check, "Compare with a sequential run, bit for bit")
+      ->excludes(app.get_option("--alone"));
+  app.add_flag("--json", options.json, "Say it as one line of JSON");
+}
+
+Timing time_steps(Context& parc, const Options& options, const std::function<void()>& step) {
+  parc.barrier();
+  for (int i = 0; i < options.warm_up; ++i) step();
+  const double begin = parc_clock(), processor = processor_seconds();
+  for (int i = 0; i < options.steps; ++i) step();
+  parc.settle();
+  const double steps = options.steps;
+  return {(parc_clock() - begin) * 1e3 / steps, (processor_seconds() - processor) * 1e3 / steps};
+}
+
+int run_program(CLI::App& app, int count, char** arguments, const std::function<int()>& run) {
+  try {
+    app.parse(count, arguments);
+    return run();
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 2;
+  } catch (const Failure& failure) {
+    std::cerr << fmt::format("{}: {}\n", app.get_name(), failure.what());
+    return 1;
+  }
+}
+
+int say(const std::string& program, Context& parc, const Options& options, const Timing& timing,
+        bool correct) {
+  if (options.json) {
+    nlohmann::json line{{"schema", 1},           {"program", program},        {"rank", parc.rank()},
+                        {"ranks", parc.size()},  {"step_ms", timing.step_ms}, {"cpu_ms", timing.cpu_ms},
+                        {"steps", options.steps}};
+    if (options.check) line["correct"] = correct;
+    std::cout << line.dump() + "\n" << std::flush;
+  } else {
+    std::cout << fmt::format("rank {} of {}: {:.3f} ms per step{}\n", parc.rank(), parc.size(),
+                             timing.step_ms,
+                             !options.check ? ""
+                             : correct      ? "; equal to the sequential run bit for bit"
+                                            : "; WRONG")
+              << std::flush;
+  }
+  return options.check && !correct ? 1 : 0;
+}
+
+} // namespace parc::examples

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the programs of erMPI 2005 (section 3.2) have in common: options, timed steps, and one line about them
+// from every rank. Each program is one source for all modes; `parc run --early-release` makes the difference.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <parc/parc.hpp>
+#include <string>
+
+namespace parc::examples {
+
+struct Options {
+  int steps = 20;
+  int warm_up = 2; // steps before the clock starts
+  bool alone = false;
+  bool check = false;
+  bool json = false;
+};
+
+void describe(CLI::App& app, Options& options);
+
+struct Timing {
+  double step_ms = 0; // of all timed steps: a wait that is released moves time from one to the next
+  double cpu_ms = 0;  // of this process
+};
+
+// Begins when all ranks are there, and ends when what they wrote and read has arrived.
+[[nodiscard]] Timing time_steps(Context& parc, const Options& options, const std::function<void()>& step);
+
+// Parses, runs, and turns what fails into a sentence and an exit status. `run` returns 0, or 1 when it has
+// said that its results are wrong.
+int run_program(CLI::App& app, int count, char** arguments, const std::function<int()>& run);
+
+// The line; `correct` counts when options.check is set. Returns the exit status.
+int say(const std::string& program, Context& parc, const Options& options, const Timing& timing,
+        bool correct);
+
+} // namespace parc::examples
