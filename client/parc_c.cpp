@@ -2,6 +2,7 @@
 // The C interface: each call checks that it may be made, hands itself to the context, and turns the result
 // into a code and a sentence. Nothing is thrown past here.
 #include "client/context.hpp"
+#include "client/early/fault.hpp"
 #include "client/early/hooks.hpp"
 #include "client/failure.hpp"
 #include "parc/parc.h"
@@ -55,6 +56,7 @@ void in_parent() {
 
 void in_child() {
   if (!forked.load()) adoption().after_fork_in_child();
+  client::forget_faults(); // what another thread has guarded meanwhile is lost to the child
   auto* const context = open_context.load();
   if (!context) return;
   forked.store(true);
@@ -176,6 +178,7 @@ const char* parc_host(const parc_context* context, int rank) {
 }
 
 void parc_abort(parc_context* context, int status) {
+  const client::InLibrary here; // also its end: nothing is waited for
   if (check(context) != PARC_OK) _exit(status);
   context->abort(status);
 }
@@ -298,7 +301,7 @@ int parc_set_release(parc_context* context, int level) {
 int parc_settle(parc_context* context, const void* memory, size_t bytes) {
   return guarded(context, [&] {
     if (memory)
-      context->guards().settle(memory, bytes);
+      context->guards().settle_pages(memory, bytes);
     else
       context->guards().settle_all();
     return static_cast<int>(PARC_OK);

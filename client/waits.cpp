@@ -84,7 +84,8 @@ int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
       ++finished;
     return finished == ids.size();
   };
-  (void)rest_.until(reads_finished); // where the kernel has gone, each wait says so
+  const auto watching = guards_.watch(); // for what begins
+  (void)rest_.until(reads_finished);     // where the kernel has gone, each wait says so
   int first = PARC_OK;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     parc_status status;
@@ -145,10 +146,7 @@ int Waits::pick(std::span<const parc_op> ids) {
 int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most) {
   const Release release = release_of(slot, most);
   if (release == Release::when_begun) guards_.await_begun(id);
-  if (release != Release::never && guards_.release(id, slot)) {
-    operations_.describe(slot, status);
-    return PARC_OK;
-  }
+  if (release != Release::never && guards_.release(id, slot, status)) return PARC_OK;
   return ended(until_done(slot), slot, status);
 }
 

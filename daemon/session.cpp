@@ -203,7 +203,8 @@ void Session::start(const shm::Request& request) {
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
   if (writes) {
     ++writes_;
-    const bool gated = !not_begun_.empty() && request.peer != place_.rank;
+    // Behind others that are about to pass, too: writes to one peer keep their order.
+    const bool gated = (!not_begun_.empty() || !gated_.empty()) && request.peer != place_.rank;
     slot->handle = kernel_.engine().write(endpoint_, {.cookie = cookie,
                                                       .destination = static_cast<std::uint32_t>(request.peer),
                                                       .tag = request.tag,
@@ -211,7 +212,7 @@ void Session::start(const shm::Request& request) {
                                                       .memory = std::move(memory),
                                                       .from_end = from_end,
                                                       .gated = gated});
-    if (gated) gated_.push_back({releases_, slot->handle});
+    if (gated && slot->busy) gated_.push_back({releases_, slot->handle});
     return;
   }
   ++reads_;
@@ -261,7 +262,8 @@ void Session::map(const shm::Request& request) {
 void Session::unmap(const shm::Request& request) {
   if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
   if (!extents_.unmap(request.address)) return answer(shm::control_slot, PARC_EINVAL);
-  if (!extents_.mapped(request.address)) return answer(shm::control_slot, PARC_OK);
+  if (!extents_.mapped(request.address) || (request.flags & shm::flag_no_wait) != 0)
+    return answer(shm::control_slot, PARC_OK);
   unmap_address_ = request.address; // answered when its last use ends
 }
 
@@ -315,8 +317,9 @@ void Session::settle_release(Slot& slot) {
 
 void Session::pass_gated() {
   while (!gated_.empty() && (not_begun_.empty() || gated_.front().gate < *not_begun_.begin())) {
-    kernel_.engine().pass(gated_.front().handle);
-    gated_.pop_front();
+    const std::uint64_t handle = gated_.front().handle;
+    gated_.pop_front(); // it may finish at once
+    kernel_.engine().pass(handle);
   }
 }
 
@@ -347,6 +350,8 @@ void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
   Slot& slot = slots_[number];
   if (!slot.busy || (slot.generation & generation_mask) != (rest & generation_mask)) return;
   --(number < shm::read_slots ? reads_ : writes_);
+  if (number >= shm::read_slots && !gated_.empty())
+    std::erase_if(gated_, [&](const Gated& each) { return each.handle == slot.handle; });
   extents_.release(slot.used);
   slot.used.reset();
   settle_release(slot);
@@ -382,7 +387,7 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
 
 bool Session::ring() {
   if (state_ == State::over) return false;
-  if (std::exchange(progressed_, false) && !completed_ && watched()) {
+  if (std::exchange(progressed_, false) && watched()) {
     control_->header.completions.fetch_add(1, std::memory_order_release);
     completed_ = true;
   }

@@ -48,16 +48,18 @@ enum class RequestKind : std::uint8_t {
   cancel,    // id of the operation to give up
   hand_over, // id of a write; memory is where its bytes from `extra` to its end lie from here on
   map,       // address, length, extra = shmid: the kernel attaches the segment and answers in slot `id`
-  unmap, // address: the program has no operation there; answered in slot `id` when the kernel has detached
-  abort, // extra = exit status for the whole job
-  leave, // a clean departure: what was accepted is delivered
+  unmap,     // address: the program starts nothing there any more; answered in slot `id` when the kernel has
+             // detached, or at once (flags)
+  abort,     // extra = exit status for the whole job
+  leave,     // a clean departure: what was accepted is delivered
   // A wait for read `id` has returned although its message has not arrived (early release). Writes to others
   // that are asked for behind this leave when that read has begun, or has failed.
   release,
 };
 
 inline constexpr std::uint8_t flag_from_end = 1; // read, write: as PARC_FROM_END
-inline constexpr std::uint8_t flag_no_wait = 2;  // probe: answer at once, source -1 when nothing matches
+inline constexpr std::uint8_t flag_no_wait = 2;  // probe: answer at once, source -1 when nothing matches;
+                                                 // unmap: answer before its last use has ended
 
 // Memory of a request: `pieces` == 0 means [address, address + length) in the program's addresses; otherwise
 // address names an array of `pieces` Piece in shared memory, whose lengths add up to `length`.

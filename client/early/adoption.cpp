@@ -5,9 +5,11 @@
 #include "parc/parc.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -46,6 +48,15 @@ bool malloc_is_glibcs() {
            allocator.dli_fbase == library.dli_fbase;
   }();
   return is;
+}
+
+// Pages that are all zero need no memory in a segment, which is zeros to begin with.
+void copy_pages(std::byte* to, const void* from, std::size_t bytes) {
+  static constexpr std::array<std::byte, 4096> zeros{};
+  const auto* const source = static_cast<const std::byte*>(from);
+  for (std::size_t at = 0; at < bytes; at += zeros.size())
+    if (std::memcmp(source + at, zeros.data(), zeros.size()) != 0)
+      std::memcpy(to + at, source + at, zeros.size());
 }
 
 struct DataRange {
@@ -130,11 +141,9 @@ bool Adoption::adopt(const void* memory, std::size_t bytes) {
       continue;
     }
     const auto range = adoptable(at, end);
-    if (!range) return false;
-    // Two for a chunk that malloc mapped.
-    const std::uintptr_t middle = range->chunk && range->end - range->begin > page_size()
-                                      ? range->begin + down((range->end - range->begin) / 2, page_size())
-                                      : range->end;
+    if (!range || holds_a_stack(*range)) return false;
+    // Two for a chunk that malloc mapped: where it is cut short, it still is two, down to its first page.
+    const std::uintptr_t middle = range->chunk ? range->begin + page_size() : range->end;
     if (range->chunk && middle == range->end) return false;
     if (!make_extent(range->begin, middle) || (middle != range->end && !make_extent(middle, range->end)))
       return false;
@@ -143,10 +152,20 @@ bool Adoption::adopt(const void* memory, std::size_t bytes) {
   return contains_locked(begin, end);
 }
 
+// Of this thread, for a while that its pages are read-only: where it is now (a coroutine's stack may come
+// from malloc), and where its signals go.
+bool Adoption::holds_a_stack(const Range& range) {
+  const auto here = address_of(__builtin_frame_address(0));
+  stack_t signals{};
+  const bool alternate = sigaltstack(nullptr, &signals) == 0 && (signals.ss_flags & SS_DISABLE) == 0;
+  const std::uintptr_t begin = address_of(signals.ss_sp), end = begin + signals.ss_size;
+  return (here >= range.begin && here < range.end) || (alternate && begin < range.end && range.begin < end);
+}
+
 // What may be adopted around an address, of which something up to `end` is wanted.
 std::optional<Adoption::Range> Adoption::adoptable(std::uintptr_t address, std::uintptr_t end) {
   const auto mapping = mappings_.find(address);
-  if (!mapping || !mapping->read || !mapping->write || mapping->shared) return {};
+  if (!mapping || !mapping->read || !mapping->write || mapping->shared || mapping->stack) return {};
   if (const DataRange data = data_of_executable(); address >= data.begin && address < data.end)
     return without_extents({std::max(data.begin, mapping->begin), std::min(data.end, mapping->end), false},
                            address);
@@ -194,7 +213,7 @@ bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end) {
   if (!tell_kernel(made)) return false;
   const bool attached = guards_->exchange_pages([&] {
     if (mprotect(pointer(begin), end - begin, PROT_READ) != 0) return false;
-    std::memcpy(segment.value().data(), pointer(begin), end - begin);
+    copy_pages(segment.value().data(), pointer(begin), end - begin);
     if (shmat(made.id, pointer(begin), SHM_REMAP) == pointer(begin)) return true;
     (void)mprotect(pointer(begin), end - begin, PROT_READ | PROT_WRITE);
     return false;
@@ -222,6 +241,7 @@ void Adoption::take_back(Extent& extent) {
   request.kind = shm::RequestKind::unmap;
   request.address = extent.begin;
   request.length = extent.end - extent.begin;
+  request.flags = shm::flag_no_wait; // a write that was handed over may still be under way
   if (std::exchange(extent.known, false)) (void)errand_->run(request);
 }
 
@@ -243,7 +263,7 @@ void Adoption::drop_stale() {
 // The parent waits: what it stores before the child has its copies would be seen there.
 void Adoption::before_fork() {
   lock_.lock();
-  if (pipe(fork_pipe_.data()) != 0) fork_pipe_ = {-1, -1};
+  if (pipe2(fork_pipe_.data(), O_CLOEXEC) != 0) fork_pipe_ = {-1, -1};
 }
 
 void Adoption::after_fork_in_parent() {

@@ -59,6 +59,7 @@ private:
   [[nodiscard]] std::optional<Range> adoptable(std::uintptr_t address, std::uintptr_t end);
   [[nodiscard]] std::optional<Range> mapped_chunk(const Mapping& mapping, std::uintptr_t address,
                                                   std::uintptr_t end) const;
+  [[nodiscard]] static bool holds_a_stack(const Range& range);
   [[nodiscard]] Range without_extents(Range range, std::uintptr_t address) const;
   [[nodiscard]] bool make_extent(std::uintptr_t begin, std::uintptr_t end);
   [[nodiscard]] bool tell_kernel(Extent& extent);

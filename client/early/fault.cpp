@@ -34,12 +34,17 @@ void crash_as_before(int signal) {
   sigaction(signal, &usual, nullptr);
 }
 
-// The instruction is executed again afterwards: without a handler it crashes, with the usual core.
+// The instruction is executed again afterwards: without a handler it crashes, with the usual core. A signal
+// that somebody sent is not sent again by that.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction program = *action.load(std::memory_order_acquire);
-  if ((program.sa_flags & SA_SIGINFO) == 0 &&
-      (program.sa_handler == SIG_DFL || program.sa_handler == SIG_IGN))
-    return crash_as_before(signal);
+  const bool sent = info->si_code <= 0, plain = (program.sa_flags & SA_SIGINFO) == 0;
+  if (plain && program.sa_handler == SIG_IGN && sent) return;
+  if (plain && (program.sa_handler == SIG_DFL || program.sa_handler == SIG_IGN)) {
+    crash_as_before(signal);
+    if (sent) raise(signal);
+    return;
+  }
   sigset_t kept;
   sigset_t blocked = program.sa_mask;
   if ((program.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, signal);

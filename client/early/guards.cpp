@@ -51,6 +51,8 @@ Result<Level> level_from_environment() {
                text);
 }
 
+thread_local bool Guards::reporting_here = false;
+
 Guards::Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes, int rank)
     : control_(control), operations_(operations), ring_(ring), rest_(rest), pipes_(pipes), rank_(rank) {
   guards_.reserve(shm::read_slots);
@@ -68,7 +70,19 @@ bool Guards::can_guard(Slot slot) const {
   return entry.block == nullptr && entry.length >= page_size() && entry.pieces.size() <= most_pieces;
 }
 
-bool Guards::release(parc_op id, Slot slot) {
+// A signal that comes on the alternate stack must find it there.
+bool Guards::holds_signal_stack(const Guard& guard) {
+  stack_t stack{};
+  if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0) return false;
+  const std::uintptr_t begin = address_of(stack.ss_sp), end = begin + stack.ss_size;
+  for (std::size_t i = 0; i < guard.pieces; ++i) {
+    const Pages pages = pages_of(guard, i, guard.guarded);
+    if (pages.begin < end && begin < pages.end) return true;
+  }
+  return false;
+}
+
+bool Guards::release(parc_op id, Slot slot, parc_status& status) {
   if (!can_guard(slot) || operations_.done(slot)) return false;
   const Operations::Entry& entry = operations_.entry(slot);
   Guard guard{.id = id,
@@ -90,8 +104,9 @@ bool Guards::release(parc_op id, Slot slot) {
   catch_faults(*this);
 
   const Locked hold(lock_);
-  guard.guarded = missing_of(guard);
-  if (guard.guarded.empty() || loss_of(guard) != PARC_OK || guards_.size() == guards_.capacity())
+  guard.guarded = missing_of(guard); // before its loss is asked for, as in look()
+  if (guard.guarded.empty() || loss_of(guard) != PARC_OK || guards_.size() == guards_.capacity() ||
+      holds_signal_stack(guard))
     return false;
   guards_.push_back(guard);
   if (!protect(guard)) { // too many mappings, say
@@ -102,6 +117,7 @@ bool Guards::release(parc_op id, Slot slot) {
     return false;
   }
   count_.store(guards_.size(), std::memory_order_relaxed);
+  operations_.describe(slot, status); // under lock_: from here on others may end it
   operations_.set_released(slot);
   released_.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -113,13 +129,16 @@ void Guards::look() {
   {
     const Locked hold(lock_);
     for (std::size_t i = 0; i < guards_.size();) {
-      if (loss_of(guards_[i]) != PARC_OK) {
-        lost = true;
+      // What is missing first, then whether it is lost: what seems whole because it has failed is not opened.
+      // Once lost is always lost.
+      const bool done = is_done(guards_[i].id);
+      const Stretch missing = missing_of(guards_[i]);
+      if (guards_[i].reporting || loss_of(guards_[i]) != PARC_OK) {
+        lost = lost || !guards_[i].reporting;
         ++i;
         continue;
       }
-      const bool done = is_done(guards_[i].id); // before its pages: a done one has nothing missing
-      if (open(i) && done)
+      if (open(i, missing) && done)
         drop(i);
       else
         ++i;
@@ -130,10 +149,9 @@ void Guards::look() {
 
 // False where the system has no room for more mappings: then more of it has to arrive first, and in the end
 // all of it is one.
-bool Guards::open(std::size_t index) {
+bool Guards::open(std::size_t index, const Stretch& missing) {
   Guard& guard = guards_[index];
   const Stretch before = guard.guarded;
-  const Stretch missing = missing_of(guard);
   guard.guarded = {std::max(before.low, missing.low), std::min(before.high, missing.high)};
   if (guard.guarded.low == before.low && guard.guarded.high == before.high) return true;
   for (std::size_t i = 0; i < guard.pieces; ++i) {
@@ -265,8 +283,10 @@ bool Guards::arrived(const Missing& missing) const {
 }
 
 template <class Wanted> std::optional<Guards::Missing> Guards::find(const Wanted& wanted) const {
-  for (const Guard& guard : guards_)
+  for (const Guard& guard : guards_) {
+    if (guard.reporting && reporting_here) continue; // its handler must not wait for itself
     if (const std::optional<Stretch> bytes = wanted(guard)) return Missing{guard.id, *bytes};
+  }
   return {};
 }
 
@@ -285,6 +305,12 @@ template <class Wanted> void Guards::settle_what(const Wanted& wanted) {
 
 void Guards::settle(const void* memory, std::size_t bytes) {
   const Pages there{address_of(memory), address_of(memory) + bytes};
+  settle_what([&](const Guard& guard) { return guarded_in(guard, there); });
+}
+
+void Guards::settle_pages(const void* memory, std::size_t bytes) {
+  if (bytes == 0) return;
+  const Pages there{page_of(address_of(memory)), page_end(address_of(memory) + bytes)};
   settle_what([&](const Guard& guard) { return guarded_in(guard, there); });
 }
 
@@ -331,8 +357,7 @@ bool Guards::resolve(const void* address) {
 
 // Ends early when the kernel goes: then the next look() finds a loss.
 void Guards::await(const Missing& missing) {
-  auto& watching = control_.header.program_watching;
-  watching.fetch_add(1, std::memory_order_seq_cst);
+  const Watching watching(control_.header);
   const auto there = [&] { return arrived(missing); };
   if (there()) {
     sched_yield();              // its loss is being reported by another thread, or it is about to be done
@@ -341,15 +366,15 @@ void Guards::await(const Missing& missing) {
   } else {
     (void)rest_.until(there);
   }
-  watching.fetch_sub(1, std::memory_order_relaxed);
 }
 
 int Guards::loss_of(const Guard& guard) const {
   const shm::Operation& operation = shared(guard.id);
+  const bool gone = pipes_.gone(); // before the kernel's last word
   if (is_done(guard.id)) return operation.error.load(std::memory_order_relaxed);
   if (has_begun(guard.id) && operation.total.load(std::memory_order_relaxed) > guard.length)
     return PARC_ETRUNCATE; // as it will end
-  return pipes_.gone() ? PARC_EKERNEL : PARC_OK;
+  return gone ? PARC_EKERNEL : PARC_OK;
 }
 
 } // namespace parc::client

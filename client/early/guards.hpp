@@ -50,7 +50,7 @@ public:
 
   // Releases the wait for a claimed read, which goes with its guards. False: it must be waited for (it is
   // done, bounced, shorter than a page, or there is no room for its guards).
-  [[nodiscard]] bool release(parc_op id, Slot slot);
+  [[nodiscard]] bool release(parc_op id, Slot slot, parc_status& status);
 
   // Buffers are to be made such that their reads can be released.
   [[nodiscard]] bool wanted() const { return level_.load(std::memory_order_relaxed) != Level::off; }
@@ -58,8 +58,9 @@ public:
   void open_arrived() {
     if (any()) look();
   }
-  // Blocks until nothing is missing of [memory, memory + bytes), or of anything.
+  // Blocks until nothing is missing of [memory, memory + bytes); of the pages that it lies on; of anything.
   void settle(const void* memory, std::size_t bytes);
+  void settle_pages(const void* memory, std::size_t bytes);
   void settle_all();
   // The same until every released read has begun.
   void settle_begun();
@@ -81,6 +82,22 @@ public:
 
   // For the test that shows the loop which the gate prevents.
   void remove_gate() { gate_ = false; }
+
+  // While one of these lives the kernel counts what begins and what progresses as completions.
+  class Watching {
+  public:
+    explicit Watching(shm::ControlHeader& header) : watching_(header.program_watching) {
+      watching_.fetch_add(1, std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst); // before the look at how far things are
+    }
+    Watching(const Watching&) = delete;
+    Watching& operator=(const Watching&) = delete;
+    ~Watching() { watching_.fetch_sub(1, std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::uint32_t>& watching_;
+  };
+  [[nodiscard]] Watching watch() { return Watching(control_.header); }
 
 private:
   static constexpr std::size_t most_pieces = 16;
@@ -131,11 +148,12 @@ private:
 
   void look();
   void report_losses();
-  [[nodiscard]] bool open(std::size_t index);
+  [[nodiscard]] bool open(std::size_t index, const Stretch& missing);
   void drop(std::size_t index);
   [[nodiscard]] bool unguard(const Guard& guard, Pages pages);
   [[nodiscard]] bool give_back(const Guard& guard, Pages pages);
   [[nodiscard]] bool protect(const Guard& guard);
+  [[nodiscard]] static bool holds_signal_stack(const Guard& guard);
   [[nodiscard]] Pages next_guarded(std::uintptr_t from, std::uintptr_t end) const;
   [[nodiscard]] static Pages place_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
   [[nodiscard]] static std::optional<Stretch> guarded_in(const Guard& guard, const Pages& there);
@@ -150,6 +168,9 @@ private:
   [[nodiscard]] const shm::Operation& shared(parc_op id) const;
   [[nodiscard]] int loss_of(const Guard& guard) const;
   void report(const Guard& guard, int error);
+
+  // This thread is in a handler of parc_on_lost.
+  __attribute__((tls_model("initial-exec"))) static thread_local bool reporting_here;
 
   shm::Control& control_;
   Operations& operations_;

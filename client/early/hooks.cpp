@@ -18,7 +18,7 @@ bool any() {
 // Between any() and here the last guard may have gone, and the context may not.
 void settle(const void* memory, std::size_t bytes) {
   const InLibrary here;
-  if (Guards* const guards = caught_guards()) guards->settle(memory, bytes);
+  if (Guards* const guards = caught_guards()) guards->settle_pages(memory, bytes);
 }
 
 void settle_begun() {

@@ -35,12 +35,15 @@ void Guards::report_losses() {
       found->reporting = true;
       guard = *found;
     }
+    reporting_here = true;
     report(guard, loss_of(guard));
+    reporting_here = false;
     // A truncation is known before it is over; until then the kernel has the slot.
     while (!is_done(guard.id) && !pipes_.gone()) await({guard.id, {0, UINT64_MAX}});
     const Locked hold(lock_);
     const auto found =
         std::find_if(guards_.begin(), guards_.end(), [&](const Guard& each) { return each.id == guard.id; });
+    if (found == guards_.end()) continue;
     const Stretch guarded = std::exchange(found->guarded, {0, 0});
     for (std::size_t i = 0; i < guard.pieces; ++i)
       if (!unguard(guard, pages_of(guard, i, guarded))) std::abort(); // these merge mappings

@@ -17,7 +17,7 @@ namespace parc::client {
 namespace {
 
 constexpr const char* maps_file = "/proc/self/maps";
-constexpr std::string_view heap_name = "[heap]";
+constexpr std::string_view heap_name = "[heap]", stack_name = "[stack]";
 
 // struct procmap_query of linux/fs.h, which older headers lack.
 struct Query {
@@ -58,6 +58,7 @@ public:
       return {};
     mapping.device = makedev(static_cast<unsigned>(major), static_cast<unsigned>(minor));
     mapping.heap = rest_.ends_with(heap_name);
+    mapping.stack = rest_.ends_with(stack_name);
     return mapping;
   }
 
@@ -105,27 +106,27 @@ std::optional<Mapping> Mappings::find(std::uintptr_t address) {
                  .read = (query.access & readable) != 0,
                  .write = (query.access & writable) != 0,
                  .shared = (query.access & is_shared) != 0,
-                 .heap = heap_name == name.data()};
+                 .heap = heap_name == name.data(),
+                 .stack = stack_name == name.data()};
 }
 
-std::optional<Mapping> Mappings::find_in_text(std::uintptr_t address) const {
+std::optional<Mapping> Mappings::find_in_text(std::uintptr_t address) {
   const Fd maps(open(maps_file, O_RDONLY | O_CLOEXEC));
-  std::array<char, 8192> buffer; // longer than any line
   std::size_t filled = 0;
   for (;;) {
-    const ssize_t got = read(maps.get(), buffer.data() + filled, buffer.size() - filled);
+    const ssize_t got = read(maps.get(), text_.data() + filled, text_.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return {};
     filled += static_cast<std::size_t>(got);
     std::size_t at = 0;
-    while (const void* const newline = std::memchr(buffer.data() + at, '\n', filled - at)) {
-      const auto end = static_cast<std::size_t>(static_cast<const char*>(newline) - buffer.data());
-      const auto mapping = Line({buffer.data() + at, end - at}).parse();
+    while (const void* const newline = std::memchr(text_.data() + at, '\n', filled - at)) {
+      const auto end = static_cast<std::size_t>(static_cast<const char*>(newline) - text_.data());
+      const auto mapping = Line({text_.data() + at, end - at}).parse();
       if (mapping && address < mapping->begin) return {};
       if (mapping && address < mapping->end) return mapping;
       at = end + 1;
     }
-    std::memmove(buffer.data(), buffer.data() + at, filled - at);
+    std::memmove(text_.data(), text_.data() + at, filled - at);
     filled -= at;
   }
 }

@@ -5,6 +5,7 @@
 
 #include "system/fd.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -16,7 +17,8 @@ struct Mapping {
   std::uint64_t inode;  // of a System V segment: its id; 0: no file
   std::uint64_t device;
   bool read, write, shared;
-  bool heap; // what brk() gives
+  bool heap;  // what brk() gives
+  bool stack; // of the process
 };
 
 class Mappings {
@@ -24,14 +26,15 @@ public:
   // The mapping that an address lies in.
   [[nodiscard]] std::optional<Mapping> find(std::uintptr_t address);
   // The same from the text alone.
-  [[nodiscard]] std::optional<Mapping> find_in_text(std::uintptr_t address) const;
+  [[nodiscard]] std::optional<Mapping> find_in_text(std::uintptr_t address);
 
   // In a forked child: the open file is about its parent.
   void forget() { maps_.reset(); }
 
 private:
   Fd maps_;
-  bool answers_ = true; // the query; older systems do not know it
+  bool answers_ = true;         // the query; older systems do not know it
+  std::array<char, 8192> text_; // longer than any line; a signal stack may have no room for it
 };
 
 } // namespace parc::client

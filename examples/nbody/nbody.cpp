@@ -116,7 +116,8 @@ int simulate(std::size_t particles, const Options& options) {
   std::vector<Block> others;
   for (std::size_t i = 0; i < ranks; ++i) others.push_back(Cloud(i, ranks, particles).own());
   const auto timing = time_steps(parc, options, [&] {
-    cloud.calculate([&](std::size_t i) -> const Block& { return i == rank ? cloud.own() : others[i]; });
+    if (!options.only_messages)
+      cloud.calculate([&](std::size_t i) -> const Block& { return i == rank ? cloud.own() : others[i]; });
     cloud.move();
     if (!options.alone) exchange(parc, cloud, others);
   });

@@ -14,7 +14,8 @@ using parc::Context;
 using parc::examples::Options;
 
 struct Shape {
-  std::size_t size = 512; // of the square
+  std::size_t size = 512; // columns, and rows of a square
+  std::size_t rows = 0;   // of all ranks; 0: as many as columns
   int work = 1;           // how often each row is calculated: the same result, later
 };
 
@@ -23,11 +24,11 @@ struct Shape {
 class Slab {
 public:
   Slab(const Shape& shape, std::size_t first, std::size_t rows)
-      : size_(shape.size), work_(shape.work), first_(first), rows_(rows), now_((rows + 2) * size_),
-        next_((rows + 2) * size_) {
+      : size_(shape.size), all_rows_(shape.rows), work_(shape.work), first_(first), rows_(rows),
+        now_((rows + 2) * size_), next_((rows + 2) * size_) {
     for (auto* field : {&now_, &next_}) {
       if (first == 0) row_of(*field, 1)[0] = 1;
-      if (first + rows == size_) row_of(*field, rows)[size_ - 1] = 1;
+      if (first + rows == all_rows_) row_of(*field, rows)[size_ - 1] = 1;
     }
   }
 
@@ -53,7 +54,7 @@ private:
     const std::size_t y = first_ + i - 1, last = size_ - 1;
     const double* const here = row_of(now_, i);
     const double* const above = y == 0 ? nullptr : here - size_;
-    const double* const below = y == last ? nullptr : here + size_;
+    const double* const below = y + 1 == all_rows_ ? nullptr : here + size_;
     double* const to = row_of(next_, i);
     if (above == nullptr || below == nullptr) {
       const double* const beside = above != nullptr ? above : below;
@@ -65,7 +66,7 @@ private:
     to[last] = (above[last] + below[last] + here[last - 1]) / 3;
   }
 
-  std::size_t size_;
+  std::size_t size_, all_rows_;
   int work_;
   std::size_t first_, rows_;
   std::vector<double> now_, next_;
@@ -85,7 +86,7 @@ void exchange(Context& parc, Slab& slab) {
 bool is_right(const Shape& shape, const Slab& slab, std::size_t first, int iterations) {
   Shape once = shape;
   once.work = 1;
-  Slab whole(once, 0, shape.size);
+  Slab whole(once, 0, shape.rows);
   for (int i = 0; i < iterations; ++i) {
     whole.calculate();
     whole.advance();
@@ -98,10 +99,10 @@ bool is_right(const Shape& shape, const Slab& slab, std::size_t first, int itera
 int solve(const Shape& shape, const Options& options) {
   Context parc;
   const auto size = static_cast<std::size_t>(parc.size()), rank = static_cast<std::size_t>(parc.rank());
-  const std::size_t first = shape.size * rank / size, rows = shape.size * (rank + 1) / size - first;
+  const std::size_t first = shape.rows * rank / size, rows = shape.rows * (rank + 1) / size - first;
   Slab slab(shape, first, rows);
   const auto timing = time_steps(parc, options, [&] {
-    slab.calculate();
+    if (!options.only_messages) slab.calculate();
     if (!options.alone) exchange(parc, slab);
     slab.advance();
   });
@@ -124,12 +125,14 @@ int main(int count, char** arguments) {
   app.add_option("--size", shape.size, "Rows and columns of the square")
       ->check(CLI::Range(8, 1 << 20))
       ->capture_default_str();
+  app.add_option("--rows", shape.rows, "Rows, where it is no square")->check(CLI::Range(2, 1 << 20));
   app.add_option("--work", shape.work, "Calculate each row so many times")->check(CLI::Range(1, 1 << 30));
   app.add_option("--preset", preset, "Size and iterations: A, B, C (the paper's), small")
       ->check(CLI::IsMember({"A", "B", "C", "small"}));
   describe(app, options);
   return parc::examples::run_program(app, count, arguments, [&] {
     if (!preset.empty()) std::tie(shape.size, options.steps) = presets.at(preset);
+    if (shape.rows == 0) shape.rows = shape.size;
     return solve(shape, options);
   });
 }

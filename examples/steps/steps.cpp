@@ -28,8 +28,11 @@ void describe(CLI::App& app, Options& options) {
       ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
   app.add_flag("--alone", options.alone, "Only calculate: what a step takes without its messages");
-  app.add_flag("--check", options.check, "Compare with a sequential run, bit for bit")
+  app.add_flag("--only-messages", options.only_messages, "Do not calculate: what the messages take")
       ->excludes(app.get_option("--alone"));
+  app.add_flag("--check", options.check, "Compare with a sequential run, bit for bit")
+      ->excludes(app.get_option("--alone"))
+      ->excludes(app.get_option("--only-messages"));
   app.add_flag("--json", options.json, "Say it as one line of JSON");
 }
 

@@ -12,8 +12,9 @@ namespace parc::examples {
 
 struct Options {
   int steps = 20;
-  int warm_up = 2; // steps before the clock starts
-  bool alone = false;
+  int warm_up = 2;    // steps before the clock starts
+  bool alone = false; // without messages
+  bool only_messages = false;
   bool check = false;
   bool json = false;
 };

@@ -68,6 +68,11 @@ void moved_by_realloc() {
   memory = static_cast<unsigned char*>(std::realloc(memory, bytes / 2));
   if (rank::number == 1) rank::expect(rank::filled(memory, bytes / 2, messages), "realloc lost bytes");
   pass(memory, bytes / 2);
+  // Grown from what was cut short: no page of it may lie past the end of a segment.
+  memory = static_cast<unsigned char*>(std::realloc(memory, 6 * bytes));
+  if (rank::number == 1) rank::expect(rank::filled(memory, bytes / 2, messages), "realloc lost bytes");
+  std::memset(memory + bytes / 2, 5, 6 * bytes - bytes / 2);
+  pass(memory, 6 * bytes);
   std::free(memory);
 }
 

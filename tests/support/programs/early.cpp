@@ -114,6 +114,28 @@ void repost() {
   rank::expect(rank::filled(in, bytes, 8), "not the second message");
 }
 
+// Writes to one rank keep their order, although the first waits behind the gate and the second is asked for
+// when that has just opened: by a message to oneself, which is never gated.
+void in_order() {
+  unsigned char* const block = memory(3 * page);
+  std::memset(block, 1, page);
+  std::memset(block + page, 2, page);
+  for (int round = 0; round < 100; ++round) {
+    rank::expect_code(parc_read(parc, 1, 9, block + 2 * page, page, nullptr), PARC_OK, "read");
+    parc_op writes[] = {parc_initwrite(parc, 0, 5, block, page), parc_initwrite(parc, 1, 9, block, page),
+                        parc_initwrite(parc, 0, 5, block + page, page)};
+    rank::expect_code(parc_waitall(parc, 3, writes, nullptr), PARC_OK, "waitall");
+  }
+}
+
+void read_in_order() {
+  unsigned char* const in = memory(page);
+  for (int i = 0; i < 200; ++i) {
+    rank::expect_code(parc_read(parc, 1, 5, in, page, nullptr), PARC_OK, "read");
+    rank::expect(in[0] == i % 2 + 1, "message %d overtook another", i);
+  }
+}
+
 // What is sent from a buffer that has yet to arrive is what arrives.
 void forward() {
   unsigned char* const in = released(bytes);
@@ -231,7 +253,19 @@ void written(const std::function<ssize_t(int, const unsigned char*)>& write_some
   rank::expect(rank::filled(out.data(), out.size(), 7, 10 * page), "wrong bytes in the pipe");
 }
 
+// What lies beside a buffer on its first page is guarded with it.
+void neighbour_written() {
+  int ends[2];
+  rank::expect(pipe(ends) == 0, "no pipe");
+  unsigned char* const block = memory(bytes + 2 * page);
+  std::memset(block, 42, 1000);
+  const unsigned char* const in = released(bytes, block + 1000);
+  rank::expect(write(ends[1], block + 900, 50) == 50, "a neighbour was not written");
+  rank::expect(rank::filled(in, bytes, 7), "wrong bytes");
+}
+
 void system_calls(const std::string& how) {
+  if (how == "call-neighbour") return neighbour_written();
   if (how == "call-write")
     return written([](int to, const unsigned char* from) { return write(to, from, 2 * page); });
   if (how == "call-writev")
@@ -313,6 +347,7 @@ void with_thread() {
 void read_as(const std::string& how) {
   if (how.starts_with("call-")) system_calls(how);
   if (how == "blocked") blocked();
+  if (how == "order") in_order();
   if (how == "handler-after") handler_after_release();
   if (how == "by-file") says_by_file();
   if (how == "thread") with_thread();
@@ -332,6 +367,7 @@ void read_as(const std::string& how) {
 }
 
 void send_as(const std::string& how) {
+  if (how == "order") return read_in_order();
   if (how == "lost" || how == "handled") {
     while (access(file, F_OK) != 0) usleep(1000);
     return;
