@@ -23,10 +23,11 @@ double seconds_now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-Result<void> enter_emulation(std::string_view preset, char** arguments) {
+Result<void> enter_emulation(std::string_view preset, char** arguments, std::size_t hosts) {
   if (const char* where = std::getenv(inside); where != nullptr && where == preset) return success();
   setenv(inside, std::string(preset).c_str(), 1);
-  Command command = {program("wanlink"), "run", "--preset", std::string(preset), "--", self_path()};
+  Command command = {program("wanlink"),    "run", "--preset", std::string(preset), "--hosts",
+                     std::to_string(hosts), "--",  self_path()};
   for (char** argument = arguments + 1; *argument != nullptr; ++argument) command.push_back(*argument);
   std::vector<char*> words;
   for (std::string& word : command) words.push_back(word.data());

@@ -27,7 +27,7 @@ using heat::demo::run_together;
 
 // Inside `wanlink run --preset PRESET` it returns at once; outside, this process becomes that, with the same
 // program and arguments in it.
-[[nodiscard]] Result<void> enter_emulation(std::string_view preset, char** arguments);
+[[nodiscard]] Result<void> enter_emulation(std::string_view preset, char** arguments, std::size_t hosts = 2);
 
 // Two hosts on loopback. Only one bench at a time may be on it; what a killed one left there the next
 // removes.

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The programs of erMPI on the hosts of an emulation, one rank a host: blocking and released early, beside
+// the best that the model allows.
+#pragma once
+
+#include "bench/early_release/model.hpp"
+#include "bench/figures/places.hpp"
+
+namespace parc::bench {
+
+// Each program at several ratios of calculation to communication.
+[[nodiscard]] Result<std::vector<Row>> measure_programs(const Hosts& hosts, std::string_view preset,
+                                                        int repeats);
+
+// Table 2: giving pages no access and giving it back, beside their transfer at 1 Gbit/s.
+[[nodiscard]] Result<std::vector<Row>> measure_guards(int repeats);
+
+} // namespace parc::bench
