@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Other ways out of the process: signals, new programs, threads, the end.
+// Other ways out of the process: signals, locks, names of files, new programs, threads, the end.
 #include "client/preload/hooks.hpp"
 
 #include <csignal>
+#include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <pthread.h>
+#include <semaphore.h>
 #include <spawn.h>
+#include <sys/file.h>
+#include <sys/sem.h>
 #include <unistd.h>
 
 using parc::preload::leave;
+using parc::preload::settle;
+
+namespace {
+
+// The arguments of execl and its like: how many they are with the null pointer that ends them, and all of
+// them. They go on the caller's stack, for these may be called where nothing can be allocated.
+std::size_t count_list(const char* first, va_list rest) {
+  std::size_t count = 1;
+  for (const char* each = first; each != nullptr; each = va_arg(rest, const char*)) ++count;
+  return count;
+}
+
+void take_list(char** to, const char* first, va_list rest) {
+  for (*to = const_cast<char*>(first); *to != nullptr;) *++to = va_arg(rest, char*);
+}
+
+} // namespace
 
 extern "C" {
 
@@ -36,6 +58,104 @@ int execvp(const char* file, char* const arguments[]) noexcept {
   PARC_REAL(execvp);
   leave();
   return real(file, arguments);
+}
+
+int execvpe(const char* file, char* const arguments[], char* const environment[]) noexcept {
+  PARC_REAL(execvpe);
+  leave();
+  return real(file, arguments, environment);
+}
+
+int fexecve(int file, char* const arguments[], char* const environment[]) noexcept {
+  PARC_REAL(fexecve);
+  leave();
+  return real(file, arguments, environment);
+}
+
+int execl(const char* path, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const std::size_t count = count_list(first, rest);
+  va_end(rest);
+  auto** const arguments = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
+  va_start(rest, first);
+  take_list(arguments, first, rest);
+  va_end(rest);
+  return execv(path, arguments);
+}
+
+int execlp(const char* file, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const std::size_t count = count_list(first, rest);
+  va_end(rest);
+  auto** const arguments = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
+  va_start(rest, first);
+  take_list(arguments, first, rest);
+  va_end(rest);
+  return execvp(file, arguments);
+}
+
+int execle(const char* path, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const std::size_t count = count_list(first, rest);
+  va_end(rest);
+  auto** const arguments = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
+  va_start(rest, first);
+  take_list(arguments, first, rest);
+  char* const* const environment = va_arg(rest, char* const*);
+  va_end(rest);
+  return execve(path, arguments, environment);
+}
+
+int killpg(pid_t group, int signal) noexcept {
+  PARC_REAL(killpg);
+  leave();
+  return real(group, signal);
+}
+
+int sigqueue(pid_t process, int signal, const sigval value) noexcept {
+  PARC_REAL(sigqueue);
+  leave();
+  return real(process, signal, value);
+}
+
+int flock(int file, int operation) noexcept {
+  PARC_REAL(flock);
+  leave();
+  return real(file, operation);
+}
+
+int lockf(int file, int command, off_t length) {
+  PARC_REAL(lockf);
+  leave();
+  return real(file, command, length);
+}
+
+int semop(int semaphores, sembuf* operations, size_t count) noexcept {
+  PARC_REAL(semop);
+  leave();
+  settle(operations, count * sizeof(sembuf));
+  return real(semaphores, operations, count);
+}
+
+int sem_post(sem_t* semaphore) noexcept {
+  PARC_REAL(sem_post);
+  leave();
+  return real(semaphore);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  PARC_REAL(rename);
+  leave();
+  return real(from, to);
+}
+
+int unlink(const char* path) noexcept {
+  PARC_REAL(unlink);
+  leave();
+  return real(path);
 }
 
 int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,

@@ -4,6 +4,7 @@
 // are never guarded; and what goes straight to memory of the program is waited for.
 #include "client/preload/hooks.hpp"
 
+#include <cstdarg>
 #include <cstdio>
 #include <mutex>
 #include <sys/mman.h>
@@ -117,6 +118,77 @@ int fflush(FILE* stream) {
   PARC_REAL(fflush);
   leave();
   return real(stream);
+}
+
+int fputs(const char* text, FILE* stream) {
+  PARC_REAL(fputs);
+  leave();
+  return real(text, stream);
+}
+
+int puts(const char* text) {
+  PARC_REAL(puts);
+  leave();
+  return real(text);
+}
+
+int fputc(int character, FILE* stream) {
+  PARC_REAL(fputc);
+  leave();
+  return real(character, stream);
+}
+
+int vfprintf(FILE* stream, const char* format, va_list values) {
+  PARC_REAL(vfprintf);
+  leave();
+  return real(stream, format, values);
+}
+
+int vprintf(const char* format, va_list values) {
+  return vfprintf(stdout, format, values);
+}
+
+int fprintf(FILE* stream, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const int count = vfprintf(stream, format, values);
+  va_end(values);
+  return count;
+}
+
+int printf(const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const int count = vfprintf(stdout, format, values);
+  va_end(values);
+  return count;
+}
+
+// As programs call them that were compiled with _FORTIFY_SOURCE; no header declares them.
+int __vfprintf_chk(FILE* stream, int flag, const char* format, va_list values);
+int __fprintf_chk(FILE* stream, int flag, const char* format, ...);
+int __printf_chk(int flag, const char* format, ...);
+
+int __vfprintf_chk(FILE* stream, int flag, const char* format, va_list values) {
+  PARC_REAL(__vfprintf_chk);
+  leave();
+  return real(stream, flag, format, values);
+}
+
+int __fprintf_chk(FILE* stream, int flag, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const int count = __vfprintf_chk(stream, flag, format, values);
+  va_end(values);
+  return count;
+}
+
+int __printf_chk(int flag, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const int count = __vfprintf_chk(stdout, flag, format, values);
+  va_end(values);
+  return count;
 }
 
 size_t fread(void* memory, size_t size, size_t count, FILE* stream) {

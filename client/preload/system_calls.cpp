@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Data to and from descriptors.
+// Data to and from descriptors, and what else others see of these.
 #include "client/preload/hooks.hpp"
 
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -122,6 +125,46 @@ ssize_t recvmsg(int socket, msghdr* message, int flags) {
   PARC_REAL(recvmsg);
   settle_message(message);
   return real(socket, message, flags);
+}
+
+int poll(pollfd* files, nfds_t count, int patience) {
+  PARC_REAL(poll);
+  settle(files, count * sizeof(pollfd));
+  return real(files, count, patience);
+}
+
+int epoll_wait(int set, epoll_event* events, int most, int patience) {
+  PARC_REAL(epoll_wait);
+  settle(events, static_cast<std::size_t>(most) * sizeof(epoll_event));
+  return real(set, events, most, patience);
+}
+
+int select(int files, fd_set* read_from, fd_set* write_to, fd_set* errors, timeval* patience) {
+  PARC_REAL(select);
+  settle(read_from, read_from != nullptr ? sizeof(fd_set) : 0);
+  settle(write_to, write_to != nullptr ? sizeof(fd_set) : 0);
+  settle(errors, errors != nullptr ? sizeof(fd_set) : 0);
+  settle(patience, patience != nullptr ? sizeof(timeval) : 0);
+  return real(files, read_from, write_to, errors, patience);
+}
+
+int connect(int socket, const sockaddr* to, socklen_t length) {
+  PARC_REAL(connect);
+  leave();
+  settle(to, length);
+  return real(socket, to, length);
+}
+
+int shutdown(int socket, int how) noexcept {
+  PARC_REAL(shutdown);
+  leave();
+  return real(socket, how);
+}
+
+int close(int file) {
+  PARC_REAL(close);
+  leave();
+  return real(file);
 }
 
 ssize_t write(int file, const void* memory, size_t bytes) {

@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(system_calls_wait_for_guarded_pages, *boost::unit_test::pre
   Hosts hosts(2);
   for (const char* kind : {"arena", "chunk"})
     for (const char* how : {"call-write", "call-writev", "call-fwrite", "call-neighbour", "call-read",
-                            "call-fread", "blocked", "handler-after", "thread", "touch", "fork"})
+                            "call-fread", "blocked", "handler-after", "thread", "program", "touch", "fork"})
       check_case(hosts, how, kind, true);
 }
 

@@ -330,6 +330,14 @@ void says_by_file() {
   std::fclose(said);
 }
 
+// A new program is one, too: it finds what rank 0 waits for.
+void starts_program() {
+  unsigned char* const in = released(bytes);
+  const std::string question = std::string("test -e ") + file;
+  rank::expect(std::system(question.c_str()) == 0, "a program began before the message");
+  rank::expect(rank::filled(in, bytes, 7), "wrong bytes");
+}
+
 void* nothing(void*) {
   return nullptr;
 }
@@ -351,6 +359,7 @@ void read_as(const std::string& how) {
   if (how == "handler-after") handler_after_release();
   if (how == "by-file") says_by_file();
   if (how == "thread") with_thread();
+  if (how == "program") starts_program();
   if (how == "touch") touch();
   if (how == "store") store();
   if (how == "shared") shared();
