@@ -276,6 +276,9 @@ void Adoption::after_fork_in_parent() {
 
 void Adoption::after_fork_in_child() {
   mappings_.forget();
+  const bool adopted =
+      std::ranges::any_of(extents_, [](const Extent& each) { return each.begin != each.end; });
+  if (adopted && !mappings_.ready()) _exit(127); // it must not write into its parent's memory
   for (Extent& extent : extents_) {
     for (std::uintptr_t at = extent.begin; at < extent.end;) {
       const auto mapping = mappings_.find(at);
@@ -283,7 +286,7 @@ void Adoption::after_fork_in_child() {
       if (mapping && is_ours(*mapping, extent)) {
         void* const copy =
             mmap(nullptr, end - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (copy == MAP_FAILED) _exit(127); // it must not write into its parent's memory
+        if (copy == MAP_FAILED) _exit(127);
         std::memcpy(copy, pointer(at), end - at);
         if (mremap(copy, end - at, end - at, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(at)) == MAP_FAILED)
           _exit(127);

@@ -78,9 +78,14 @@ private:
 
 } // namespace
 
+bool Mappings::ready() {
+  if (!maps_) maps_.reset(open(maps_file, O_RDONLY | O_CLOEXEC));
+  return static_cast<bool>(maps_);
+}
+
 std::optional<Mapping> Mappings::find(std::uintptr_t address) {
   if (!answers_) return find_in_text(address);
-  if (!maps_) maps_.reset(open(maps_file, O_RDONLY | O_CLOEXEC));
+  if (!ready()) return {};
   std::array<char, 64> name{};
   Query query;
   query.address = address;
@@ -111,13 +116,15 @@ std::optional<Mapping> Mappings::find(std::uintptr_t address) {
 }
 
 std::optional<Mapping> Mappings::find_in_text(std::uintptr_t address) {
-  const Fd maps(open(maps_file, O_RDONLY | O_CLOEXEC));
+  if (!ready()) return {};
+  off_t place = 0;
   std::size_t filled = 0;
   for (;;) {
-    const ssize_t got = read(maps.get(), text_.data() + filled, text_.size() - filled);
+    const ssize_t got = pread(maps_.get(), text_.data() + filled, text_.size() - filled, place);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return {};
     filled += static_cast<std::size_t>(got);
+    place += got;
     std::size_t at = 0;
     while (const void* const newline = std::memchr(text_.data() + at, '\n', filled - at)) {
       const auto end = static_cast<std::size_t>(static_cast<const char*>(newline) - text_.data());

@@ -28,6 +28,8 @@ public:
   // The same from the text alone.
   [[nodiscard]] std::optional<Mapping> find_in_text(std::uintptr_t address);
 
+  // The system can be asked: before it has been, that takes a file descriptor.
+  [[nodiscard]] bool ready();
   // In a forked child: the open file is about its parent.
   void forget() { maps_.reset(); }
 
