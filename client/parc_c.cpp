@@ -19,7 +19,7 @@ struct parc_context : client::Context {
   using Context::Context;
   // A page fault's handler looks into it.
   static void* operator new(std::size_t bytes) { return client::map_own(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) { munmap(memory, bytes); }
+  static void operator delete(void* memory, std::size_t bytes) { client::unmap_own(memory, bytes); }
 };
 
 namespace {

@@ -13,7 +13,14 @@
 namespace {
 
 constexpr std::size_t area = 2 << 20;
-unsigned char in_bss[area + 16];
+// Other variables share its first and last page. Those of a sanitizer would be touched in the fault's
+// handler.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t margin = 4096;
+#else
+constexpr std::size_t margin = 16;
+#endif
+unsigned char in_bss[area + 2 * margin];
 
 struct Piece {
   std::size_t at, length;
@@ -58,7 +65,7 @@ int main(int argc, char** argv) {
   const int size = parc_size(parc);
   const int next = (rank::number + 1) % size, before = (rank::number + size - 1) % size;
   const std::string kind = argc == 4 ? argv[3] : "arena";
-  auto* const in = kind == "bss"     ? in_bss + 16
+  auto* const in = kind == "bss"     ? in_bss + margin
                    : kind == "chunk" ? static_cast<unsigned char*>(std::malloc(area))
                                      : static_cast<unsigned char*>(parc_alloc(parc, area));
   auto* const out = static_cast<unsigned char*>(parc_alloc(parc, area));
