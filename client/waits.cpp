@@ -84,8 +84,14 @@ int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
       ++finished;
     return finished == ids.size();
   };
-  const auto watching = guards_.watch(); // for what begins
-  (void)rest_.until(reads_finished);     // where the kernel has gone, each wait says so
+  // Where the kernel has gone, each wait says so. A kernel that is watched rings with every part of a
+  // message: that is for those who wait for a beginning.
+  if (std::ranges::any_of(ids, [&](parc_op id) { return release_of(id, release) == Release::when_begun; })) {
+    const auto watching = guards_.watch();
+    (void)rest_.until(reads_finished);
+  } else {
+    (void)rest_.until(reads_finished);
+  }
   int first = PARC_OK;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     parc_status status;
@@ -160,12 +166,15 @@ Waits::Release Waits::release_of(Slot slot, Release most) const {
 }
 
 // Of an operation that the caller holds and nobody has claimed.
-bool Waits::would_release(parc_op id, Release most) {
-  if (id <= 0 || !operations_.is_live(id)) return false;
+Waits::Release Waits::release_of(parc_op id, Release most) const {
+  if (id <= 0 || Operations::is_write(id) || !operations_.is_live(id)) return Release::never;
   const auto slot = static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
-  const Release release = release_of(slot, most);
-  if (release == Release::never || !guards_.can_guard(slot)) return false;
-  return release == Release::at_once || operations_.begun(id);
+  return guards_.can_guard(slot) ? release_of(slot, most) : Release::never;
+}
+
+bool Waits::would_release(parc_op id, Release most) const {
+  const Release release = release_of(id, most);
+  return release == Release::at_once || (release == Release::when_begun && operations_.begun(id));
 }
 
 int Waits::finish_retired(parc_op id, parc_status& status) {

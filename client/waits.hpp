@@ -38,7 +38,8 @@ private:
   int finish(parc_op id, parc_status& status, Release release);
   int finish_read(parc_op id, Slot slot, parc_status& status, Release release);
   [[nodiscard]] Release release_of(Slot slot, Release most) const;
-  [[nodiscard]] bool would_release(parc_op id, Release most);
+  [[nodiscard]] Release release_of(parc_op id, Release most) const;
+  [[nodiscard]] bool would_release(parc_op id, Release most) const;
   int finish_write(parc_op id, Slot slot, parc_status& status);
   int finish_retired(parc_op id, parc_status& status);
   [[nodiscard]] Woken until_done(Slot slot, Limit limit = {});

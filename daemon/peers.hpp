@@ -47,9 +47,8 @@ public:
   std::uint64_t write(); // the turn's third step
 
   [[nodiscard]] const std::vector<std::unique_ptr<PeerLink>>& connections() const { return connections_; }
-  [[nodiscard]] std::uint64_t links_refused() const {
-    return links_refused_;
-  } // or closed for a malformed frame
+  // Refused, or closed for a malformed frame.
+  [[nodiscard]] std::uint64_t links_refused() const { return links_refused_; }
 
 private:
   friend class PeerLink;

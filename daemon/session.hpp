@@ -106,8 +106,7 @@ private:
   std::uint64_t releases_ = 0;                          // numbers given
   boost::container::flat_set<std::uint64_t> not_begun_; // releases
   std::deque<Gated> gated_;                             // writes, in their order
-  std::uint64_t unmap_answer_ = 0; // slot and generation of an unmap that waits for its last use
-  std::uint64_t unmap_address_ = 0;
+  std::uint64_t unmap_address_ = 0;                     // of an unmap that is answered when its last use ends
   std::optional<SessionCounters> row_;
   bool drained_ = false;
   bool acted_on_ = false;   // its end: nothing that is pending refers to it any more

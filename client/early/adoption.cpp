@@ -268,22 +268,27 @@ void Adoption::drop_stale() {
 // The parent waits: what it stores before the child has its copies would be seen there.
 void Adoption::before_fork() {
   lock_.lock();
-  if (pipe2(fork_pipe_.data(), O_CLOEXEC) != 0) fork_pipe_ = {-1, -1};
+  fork_pipe_ = {-1, -1};
+  if (has_extents()) (void)pipe2(fork_pipe_.data(), O_CLOEXEC);
 }
 
 void Adoption::after_fork_in_parent() {
-  close(fork_pipe_[1]);
-  char none;
-  while (read(fork_pipe_[0], &none, 1) < 0 && errno == EINTR) continue;
-  close(fork_pipe_[0]);
+  if (fork_pipe_[0] >= 0) {
+    close(fork_pipe_[1]);
+    char none;
+    while (read(fork_pipe_[0], &none, 1) < 0 && errno == EINTR) continue;
+    close(fork_pipe_[0]);
+  }
   lock_.unlock();
+}
+
+bool Adoption::has_extents() const {
+  return std::ranges::any_of(extents_, [](const Extent& each) { return each.begin != each.end; });
 }
 
 void Adoption::after_fork_in_child() {
   mappings_.forget();
-  const bool adopted =
-      std::ranges::any_of(extents_, [](const Extent& each) { return each.begin != each.end; });
-  if (adopted && !mappings_.ready()) _exit(127); // it must not write into its parent's memory
+  if (has_extents() && !mappings_.ready()) _exit(127); // it must not write into its parent's memory
   for (Extent& extent : extents_) {
     for (std::uintptr_t at = extent.begin; at < extent.end;) {
       const auto mapping = mappings_.find(at);
@@ -301,8 +306,8 @@ void Adoption::after_fork_in_child() {
     extent = {};
   }
   errand_ = nullptr;
-  close(fork_pipe_[0]);
-  close(fork_pipe_[1]);
+  for (const int end : fork_pipe_)
+    if (end >= 0) close(end);
   lock_.unlock();
 }
 

@@ -62,6 +62,7 @@ private:
   [[nodiscard]] static bool holds_a_stack(const Range& range);
   [[nodiscard]] Range without_extents(Range range, std::uintptr_t address) const;
   [[nodiscard]] bool make_extent(std::uintptr_t begin, std::uintptr_t end);
+  [[nodiscard]] bool has_extents() const;
   [[nodiscard]] bool tell_kernel(Extent& extent);
   void take_back(Extent& extent);
   void drop_stale();

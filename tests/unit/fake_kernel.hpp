@@ -99,10 +99,6 @@ public:
     const std::lock_guard hold(lock_);
     return head_;
   }
-  unsigned releases() {
-    const std::lock_guard hold(lock_);
-    return releases_;
-  }
   bool left() {
     const std::lock_guard hold(lock_);
     return left_;
@@ -231,7 +227,7 @@ private:
     case shm::RequestKind::unmap:
       check(segments_.erase(request.address) == 1);
       return finish(request.id, PARC_OK);
-    case shm::RequestKind::release: ++releases_; return;
+    case shm::RequestKind::release: return; // nothing leaves this kernel
     case shm::RequestKind::leave: left_ = true; return finish(request.id, PARC_OK);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.extra); return;
     case shm::RequestKind::none: break;
@@ -437,7 +433,7 @@ private:
   std::condition_variable changed_;
   bool stopped_ = false, left_ = false, completed_ = false;
   int abort_status_ = -1, departed_ = -1;
-  unsigned violations_ = 0, hand_overs_ = 0, releases_ = 0;
+  unsigned violations_ = 0, hand_overs_ = 0;
   std::uint64_t pace_ = all_at_once, head_ = 0;
   shm::Segment control_segment_;
   shm::Control* control_ = nullptr;
