@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/arena.hpp"
 
+#include "client/pages.hpp"
 #include "parc/parc.h"
 
 #include <algorithm>
@@ -16,22 +17,13 @@ constexpr std::size_t largest_segment = std::size_t{32} << 30;
 constexpr unsigned unit_bits = 12, length_bits = 24; // of an extent
 static_assert((largest_segment + shm::max_message) >> unit_bits < std::uint64_t{1} << length_bits);
 
-std::size_t page() {
-  static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return size;
-}
-
 std::size_t alignment_of(std::size_t bytes) {
-  return bytes < page() ? line : page();
-}
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
+  return bytes < page_size() ? line : page_size();
 }
 
 // A segment in which a block of that many bytes has room beside the heap's own bookkeeping.
 std::size_t segment_for(std::size_t bytes) {
-  return round_up(bytes, page()) + 4 * page();
+  return round_up(bytes, page_size()) + 4 * page_size();
 }
 
 } // namespace
@@ -96,7 +88,7 @@ Arena::Room* Arena::room_of(const void* address) {
 }
 
 bool Arena::contains(const void* address, std::size_t bytes) const {
-  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  const auto wanted = address_of(address);
   for (const auto& extent : extents_) {
     const auto word = extent.load(std::memory_order_acquire);
     const auto begin = word >> length_bits << unit_bits;

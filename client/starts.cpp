@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/starts.hpp"
 
+#include "client/pages.hpp"
 #include "client/pieces.hpp"
 
 #include <algorithm>
@@ -13,10 +14,6 @@ constexpr std::uint64_t least_adopted = 4096; // a shorter read is never release
 
 Error kernel_gone() {
   return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
-}
-
-std::uint64_t address_of(const void* memory) {
-  return reinterpret_cast<std::uintptr_t>(memory);
 }
 
 bool has_bytes(const iovec& piece) {

@@ -2,6 +2,7 @@
 #include "client/early/adoption.hpp"
 
 #include "client/early/guards.hpp"
+#include "client/pages.hpp"
 #include "parc/parc.h"
 
 #include <algorithm>
@@ -21,19 +22,6 @@ namespace {
 
 constexpr std::uintptr_t grain = 1 << 20; // of what is adopted of the heap at once
 
-std::uintptr_t page_size() {
-  static const auto size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  return size;
-}
-std::uintptr_t down(std::uintptr_t address, std::uintptr_t unit) {
-  return address & ~(unit - 1);
-}
-std::uintptr_t up(std::uintptr_t address, std::uintptr_t unit) {
-  return down(address + unit - 1, unit);
-}
-std::uintptr_t address_of(const void* memory) {
-  return reinterpret_cast<std::uintptr_t>(memory);
-}
 void* pointer(std::uintptr_t address) {
   return reinterpret_cast<void*>(address);
 }
@@ -83,9 +71,9 @@ DataRange data_of_executable() {
             if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0)
               data = {begin, begin + header.p_memsz};
           }
-          data.begin = down(std::max(data.begin, relro_end), page_size());
+          data.begin = round_down(std::max(data.begin, relro_end), page_size());
           if (relro_end > data.begin) data.begin += page_size();
-          data.end = up(data.end, page_size());
+          data.end = round_up(data.end, page_size());
           return 1; // the first object is the executable
         },
         &found);
@@ -137,8 +125,8 @@ bool Adoption::adopt(const void* memory, std::size_t bytes) {
   const std::lock_guard hold(lock_);
   if (errand_ == nullptr || !device_) return false;
   drop_stale();
-  const std::uintptr_t begin = down(address_of(memory), page_size());
-  const std::uintptr_t end = up(address_of(memory) + bytes, page_size());
+  const std::uintptr_t begin = round_down(address_of(memory), page_size());
+  const std::uintptr_t end = round_up(address_of(memory) + bytes, page_size());
   for (std::uintptr_t at = begin; at < end;) {
     if (Extent* const extent = find(at)) {
       if (!extent->known && !tell_kernel(*extent)) return false;
@@ -176,8 +164,8 @@ std::optional<Adoption::Range> Adoption::adoptable(std::uintptr_t address, std::
                            address);
   if (mapping->inode != 0 || !malloc_is_glibcs()) return {};
   if (mapping->heap)
-    return without_extents({std::max(mapping->begin, down(address, grain)),
-                            std::min(mapping->end, up(std::max(end, address + 1), grain)), false},
+    return without_extents({std::max(mapping->begin, round_down(address, grain)),
+                            std::min(mapping->end, round_up(std::max(end, address + 1), grain)), false},
                            address);
   return mapped_chunk(*mapping, address, end);
 }
@@ -196,7 +184,7 @@ Adoption::Range Adoption::without_extents(Range range, std::uintptr_t address) c
 std::optional<Adoption::Range> Adoption::mapped_chunk(const Mapping& mapping, std::uintptr_t address,
                                                       std::uintptr_t end) const {
   constexpr std::uint64_t is_mapped = 2, flags = 7;
-  for (std::uintptr_t page = down(address, page_size());; page -= page_size()) {
+  for (std::uintptr_t page = round_down(address, page_size());; page -= page_size()) {
     std::uint64_t words[2]; // what is before the chunk, for alignment, and its size
     std::memcpy(words, pointer(page), sizeof words);
     const std::uint64_t size = words[1] & ~flags;

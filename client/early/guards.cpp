@@ -2,6 +2,7 @@
 #include "client/early/guards.hpp"
 
 #include "client/failure.hpp"
+#include "client/pages.hpp"
 #include "client/ring.hpp"
 
 #include <algorithm>
@@ -9,23 +10,15 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
-#include <unistd.h>
 
 namespace parc::client {
 namespace {
 
-std::uintptr_t page_size() {
-  static const auto size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  return size;
-}
 std::uintptr_t page_of(std::uintptr_t address) {
-  return address & ~(page_size() - 1);
+  return round_down(address, page_size());
 }
 std::uintptr_t page_end(std::uintptr_t address) {
-  return page_of(address + page_size() - 1);
-}
-std::uintptr_t address_of(const void* memory) {
-  return reinterpret_cast<std::uintptr_t>(memory);
+  return round_up(address, page_size());
 }
 bool set_access(std::uintptr_t begin, std::uintptr_t end, int access) {
   return mprotect(reinterpret_cast<void*>(begin), end - begin, access) == 0;

@@ -18,16 +18,18 @@ using parc::preload::settle;
 
 namespace {
 
-// The arguments of execl and its like: how many they are with the null pointer that ends them, and all of
-// them. They go on the caller's stack, for these may be called where nothing can be allocated.
-std::size_t count_list(const char* first, va_list rest) {
+// Runs `execute` with the arguments of execl and its like as a list, and with what follows the null pointer
+// that ends them. The list lies on the stack: these may be called where nothing can be allocated.
+template <class Execute> int with_list(const char* first, va_list& rest, const Execute& execute) {
+  va_list counted;
+  va_copy(counted, rest);
   std::size_t count = 1;
-  for (const char* each = first; each != nullptr; each = va_arg(rest, const char*)) ++count;
-  return count;
-}
-
-void take_list(char** to, const char* first, va_list rest) {
+  for (const char* each = first; each != nullptr; each = va_arg(counted, const char*)) ++count;
+  va_end(counted);
+  auto** const list = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
+  char** to = list;
   for (*to = const_cast<char*>(first); *to != nullptr;) *++to = va_arg(rest, char*);
+  return execute(list, rest);
 }
 
 } // namespace
@@ -75,38 +77,27 @@ int fexecve(int file, char* const arguments[], char* const environment[]) noexce
 int execl(const char* path, const char* first, ...) noexcept {
   va_list rest;
   va_start(rest, first);
-  const std::size_t count = count_list(first, rest);
+  const int result = with_list(first, rest, [&](char** list, va_list&) { return execv(path, list); });
   va_end(rest);
-  auto** const arguments = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
-  va_start(rest, first);
-  take_list(arguments, first, rest);
-  va_end(rest);
-  return execv(path, arguments);
+  return result;
 }
 
 int execlp(const char* file, const char* first, ...) noexcept {
   va_list rest;
   va_start(rest, first);
-  const std::size_t count = count_list(first, rest);
+  const int result = with_list(first, rest, [&](char** list, va_list&) { return execvp(file, list); });
   va_end(rest);
-  auto** const arguments = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
-  va_start(rest, first);
-  take_list(arguments, first, rest);
-  va_end(rest);
-  return execvp(file, arguments);
+  return result;
 }
 
 int execle(const char* path, const char* first, ...) noexcept {
   va_list rest;
   va_start(rest, first);
-  const std::size_t count = count_list(first, rest);
+  const int result = with_list(first, rest, [&](char** list, va_list& after) {
+    return execve(path, list, va_arg(after, char* const*));
+  });
   va_end(rest);
-  auto** const arguments = static_cast<char**>(__builtin_alloca(count * sizeof(char*)));
-  va_start(rest, first);
-  take_list(arguments, first, rest);
-  char* const* const environment = va_arg(rest, char* const*);
-  va_end(rest);
-  return execve(path, arguments, environment);
+  return result;
 }
 
 int killpg(pid_t group, int signal) noexcept {

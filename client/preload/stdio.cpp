@@ -56,6 +56,14 @@ void* take_buffer(FILE* stream) {
   return memory;
 }
 
+int close_with(int (*close)(FILE*), FILE* stream) {
+  leave();
+  void* const memory = take_buffer(stream);
+  const int result = close(stream);
+  if (memory != nullptr) munmap(memory, buffer_bytes);
+  return result;
+}
+
 // Before the program's own code: nothing has been said yet. Terminals stay line-buffered.
 __attribute__((constructor)) void give_standard_streams_buffers() {
   for (FILE* const stream : {stdin, stdout})
@@ -98,20 +106,12 @@ FILE* popen(const char* command, const char* mode) {
 
 int fclose(FILE* stream) {
   PARC_REAL(fclose);
-  leave();
-  void* const memory = take_buffer(stream);
-  const int result = real(stream);
-  if (memory != nullptr) munmap(memory, buffer_bytes);
-  return result;
+  return close_with(real, stream);
 }
 
 int pclose(FILE* stream) {
   PARC_REAL(pclose);
-  leave();
-  void* const memory = take_buffer(stream);
-  const int result = real(stream);
-  if (memory != nullptr) munmap(memory, buffer_bytes);
-  return result;
+  return close_with(real, stream);
 }
 
 int fflush(FILE* stream) {

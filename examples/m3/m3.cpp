@@ -4,7 +4,6 @@
 //   parc run -n 3 --hosts a:2,b --early-release m3 --size 512
 #include "examples/steps/steps.hpp"
 
-#include <map>
 #include <vector>
 
 namespace {
@@ -116,20 +115,9 @@ int main(int count, char** arguments) {
   CLI::App app("A stream of matrix products: a master, and slaves that multiply", "m3");
   std::size_t size = 256;
   Options options;
-  std::string preset;
-  const std::map<std::string, std::pair<std::size_t, int>> presets{// table 1 of the paper: size, iterations
-                                                                   {"A", {1024, 400}},
-                                                                   {"B", {2048, 40}},
-                                                                   {"C", {4096, 20}},
-                                                                   {"small", {256, 50}}};
   app.add_option("--size", size, "Rows and columns of the matrices")
       ->check(CLI::Range(2, 1 << 15))
       ->capture_default_str();
-  app.add_option("--preset", preset, "Size and iterations: A, B, C (the paper's), small")
-      ->check(CLI::IsMember({"A", "B", "C", "small"}));
-  describe(app, options);
-  return parc::examples::run_program(app, count, arguments, [&] {
-    if (!preset.empty()) std::tie(size, options.steps) = presets.at(preset);
-    return run(size, options);
-  });
+  describe(app, options, size, {{"A", 1024, 400}, {"B", 2048, 40}, {"C", 4096, 20}, {"small", 256, 50}});
+  return parc::examples::run_program(app, count, arguments, [&] { return run(size, options); });
 }

@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <vector>
 
 namespace {
@@ -132,20 +131,10 @@ int main(int count, char** arguments) {
   CLI::App app("Particles under pairwise forces, a block of them on each rank", "nbody");
   std::size_t particles = 1024;
   Options options;
-  std::string preset;
-  const std::map<std::string, std::pair<std::size_t, int>> presets{// table 1 of the paper: particles, steps
-                                                                   {"A", {10240, 200}},
-                                                                   {"B", {20480, 100}},
-                                                                   {"C", {40960, 50}},
-                                                                   {"small", {1024, 50}}};
   app.add_option("--particles", particles, "Of all ranks together")
       ->check(CLI::Range(2, 1 << 24))
       ->capture_default_str();
-  app.add_option("--preset", preset, "Particles and steps: A, B, C (the paper's), small")
-      ->check(CLI::IsMember({"A", "B", "C", "small"}));
-  describe(app, options);
-  return parc::examples::run_program(app, count, arguments, [&] {
-    if (!preset.empty()) std::tie(particles, options.steps) = presets.at(preset);
-    return simulate(particles, options);
-  });
+  describe(app, options, particles,
+           {{"A", 10240, 200}, {"B", 20480, 100}, {"C", 40960, 50}, {"small", 1024, 50}});
+  return parc::examples::run_program(app, count, arguments, [&] { return simulate(particles, options); });
 }

@@ -5,7 +5,6 @@
 //   parc run -n 4 --hosts a:2,b:2 --early-release poisson --size 1024
 #include "examples/steps/steps.hpp"
 
-#include <map>
 #include <vector>
 
 namespace {
@@ -116,22 +115,14 @@ int main(int count, char** arguments) {
   CLI::App app("An iterative two-dimensional Poisson solver, rows on each rank", "poisson");
   Shape shape;
   Options options;
-  std::string preset;
-  const std::map<std::string, std::pair<std::size_t, int>> presets{// table 1 of the paper: size, iterations
-                                                                   {"A", {5120, 2000}},
-                                                                   {"B", {10240, 1000}},
-                                                                   {"C", {20480, 500}},
-                                                                   {"small", {512, 50}}};
   app.add_option("--size", shape.size, "Rows and columns of the square")
       ->check(CLI::Range(8, 1 << 20))
       ->capture_default_str();
   app.add_option("--rows", shape.rows, "Rows, where it is no square")->check(CLI::Range(2, 1 << 20));
   app.add_option("--work", shape.work, "Calculate each row so many times")->check(CLI::Range(1, 1 << 30));
-  app.add_option("--preset", preset, "Size and iterations: A, B, C (the paper's), small")
-      ->check(CLI::IsMember({"A", "B", "C", "small"}));
-  describe(app, options);
+  describe(app, options, shape.size,
+           {{"A", 5120, 2000}, {"B", 10240, 1000}, {"C", 20480, 500}, {"small", 512, 50}});
   return parc::examples::run_program(app, count, arguments, [&] {
-    if (!preset.empty()) std::tie(shape.size, options.steps) = presets.at(preset);
     if (shape.rows == 0) shape.rows = shape.size;
     return solve(shape, options);
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "examples/steps/steps.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,18 @@ double processor_seconds() {
 
 } // namespace
 
-void describe(CLI::App& app, Options& options) {
+void describe(CLI::App& app, Options& options, std::size_t& size, const std::vector<Preset>& presets) {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets) names.push_back(preset.name);
+  app.add_option_function<std::string>(
+         "--preset",
+         [&options, &size, presets](const std::string& name) {
+           const auto wanted = std::ranges::find(presets, name, &Preset::name);
+           size = wanted->size;
+           options.steps = wanted->steps;
+         },
+         "Size and steps of table 1 of the paper: A, B, C; or small")
+      ->check(CLI::IsMember(names));
   app.add_option("--steps", options.steps, "Timed steps")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();

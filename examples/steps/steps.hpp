@@ -7,6 +7,7 @@
 #include <functional>
 #include <parc/parc.hpp>
 #include <string>
+#include <vector>
 
 namespace parc::examples {
 
@@ -19,7 +20,15 @@ struct Options {
   bool json = false;
 };
 
-void describe(CLI::App& app, Options& options);
+// A size of table 1 of the paper, or a small one, and its steps.
+struct Preset {
+  std::string name;
+  std::size_t size;
+  int steps;
+};
+
+// `presets` set `size`; --steps goes over theirs.
+void describe(CLI::App& app, Options& options, std::size_t& size, const std::vector<Preset>& presets);
 
 struct Timing {
   double step_ms = 0; // of all timed steps: a wait that is released moves time from one to the next
