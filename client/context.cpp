@@ -14,15 +14,18 @@ constexpr int kill_patience = 10'000; // ms, or rather pauses of one
 
 } // namespace
 
-Context::Context(Session session, Adoption& adoption)
+Context::Context(Session session, Adoption& adoption, Fd trace)
     : session_(std::move(session)), adoption_(adoption),
       control_(*reinterpret_cast<shm::Control*>(session_.control.data())),
       pipes_(std::move(session_.from_kernel), std::move(session_.to_kernel)), ring_(control_, pipes_),
-      rest_(control_.header, pipes_), errand_(control_, ring_, rest_), arena_(errand_),
-      operations_(control_, arena_, room_, rest_, session_.size),
-      guards_(control_, operations_, ring_, rest_, pipes_, session_.rank),
+      rest_(control_.header, pipes_),
+      trace_(std::move(trace), session_.hosts[static_cast<std::size_t>(session_.rank)]),
+      errand_(control_, ring_, rest_), arena_(errand_),
+      operations_(control_, arena_, room_, rest_, trace_, session_.size),
+      guards_(control_, operations_, ring_, rest_, pipes_, trace_, session_.rank),
       starts_(arena_, adoption_, room_, operations_, guards_, ring_, session_.size),
       waits_(operations_, guards_, arena_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {
+  if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
   adoption_.serve(&errand_, &guards_, &session_.control);
 }
 
@@ -96,6 +99,9 @@ void Context::leave() {
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
   (void)errand_.run(request); // the kernel may go meanwhile: then there is nothing to leave
+  if (!trace_.on()) return;
+  operations_.trace_rest();
+  trace_.close();
 }
 
 } // namespace parc::client

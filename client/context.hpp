@@ -11,7 +11,7 @@ namespace parc::client {
 
 class Context {
 public:
-  Context(Session session, Adoption& adoption);
+  Context(Session session, Adoption& adoption, Fd trace);
 
   [[nodiscard]] int rank() const { return session_.rank; }
   [[nodiscard]] int size() const { return session_.size; }
@@ -23,6 +23,7 @@ public:
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] CopyRoom& copy_room() { return room_; }
   [[nodiscard]] Guards& guards() { return guards_; }
+  [[nodiscard]] Trace& trace() { return trace_; }
 
   [[nodiscard]] int read(const parc_address& address, const iovec& buffer, parc_status* status);
   [[nodiscard]] int write(const parc_address& address, const iovec& buffer);
@@ -37,7 +38,10 @@ public:
   // Memory of the program goes: nothing of it may be guarded any more.
   void free(void* block);
 
-  void close_pipes_in_child() { pipes_.close_in_child(); }
+  void close_pipes_in_child() {
+    pipes_.close_in_child();
+    trace_.close_in_child();
+  }
 
 private:
   [[nodiscard]] int barrier_round(int distance, int tag);
@@ -48,6 +52,7 @@ private:
   Pipes pipes_;
   Ring ring_;
   Rest rest_;
+  Trace trace_;
   Errand errand_;
   Arena arena_;
   CopyRoom room_;

@@ -33,8 +33,9 @@ bool is_write_slot(Slot slot) {
 
 } // namespace
 
-Operations::Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, int ranks)
-    : control_(control), arena_(arena), room_(room), rest_(rest), entries_(shm::control_slot),
+Operations::Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, Trace& trace,
+                       int ranks)
+    : control_(control), arena_(arena), room_(room), rest_(rest), trace_(trace), entries_(shm::control_slot),
       failed_peers_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(ranks))) {
   for (Slot slot = shm::control_slot; slot-- > 0;)
     (is_write_slot(slot) ? free_writes_ : free_reads_).push_back(slot);
@@ -57,6 +58,14 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.list = message.list;
   entry.held = message.held;
   const auto generation = generation_of_tag(entry.tag.load(std::memory_order_relaxed)) + 1;
+
+  if (trace_.on()) {
+    entry.posted = trace::now();
+    entry.released = 0;
+    entry.site = Trace::site();
+    control_.times[slot.value()].begun.store(0, std::memory_order_relaxed);
+    control_.times[slot.value()].done.store(0, std::memory_order_relaxed);
+  }
 
   // All of it before the request, which publishes it to the kernel.
   shm::Operation& shared = control_.operations[slot.value()];
@@ -156,6 +165,11 @@ int Operations::lost(Slot slot, int error, parc_status& status) {
   set_use(slot, Use::spent);
   spent_.push(entries_, slot);
   return error;
+}
+
+void Operations::set_released(Slot slot) {
+  if (trace_.on()) entries_[slot].released = trace::now();
+  set_use(slot, Use::detached);
 }
 
 void Operations::spend_released(Slot slot) {

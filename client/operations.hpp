@@ -24,6 +24,7 @@
 #include "client/copy_room.hpp"
 #include "client/own_memory.hpp"
 #include "client/rest.hpp"
+#include "client/trace.hpp"
 #include "parc/parc.h"
 
 #include <memory>
@@ -70,9 +71,10 @@ public:
     bool early = false;
     bool adopted = false;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
+    std::uint64_t posted = 0, released = 0, site = 0; // where there is a trace: when, and from where
   };
 
-  Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, int ranks);
+  Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, Trace& trace, int ranks);
 
   // Takes a slot for the message and prepares both halves; the request is still to be sent. Owns the
   // message's arena memory and copy room from here on, also when it fails: PARC_EAGAIN (reads), PARC_EKERNEL.
@@ -106,7 +108,7 @@ public:
   int detach(Slot slot, parc_status& status);          // a write that needs the program's memory no more
   int lost(Slot slot, int error, parc_status& status); // the kernel will not answer
   // A read whose wait was released: its slot is in use until it is spent. What is known of it goes to status.
-  void set_released(Slot slot) { set_use(slot, Use::detached); }
+  void set_released(Slot slot);
   void spend_released(Slot slot);
   void describe(Slot slot, parc_status& status) const;
 
@@ -122,6 +124,9 @@ public:
   [[nodiscard]] static bool is_write(parc_op id) {
     return shm::slot_of(static_cast<std::uint64_t>(id)) >= shm::read_slots;
   }
+
+  // What has not been freed yet goes into the trace, as far as it is known.
+  void trace_rest();
 
   // Ids of the reads that nobody has finished.
   [[nodiscard]] std::vector<parc_op> live_reads() const;
@@ -153,6 +158,7 @@ private:
   void reap(std::size_t at_most);
   void retire_done();
   void release(Slot slot);
+  void trace_message(Slot slot) const;
   [[nodiscard]] bool any_write_done() const;
   [[nodiscard]] bool done_as(Slot slot, std::uint64_t generation) const;
   [[nodiscard]] int result(Slot slot, parc_status& status);
@@ -163,6 +169,7 @@ private:
   Arena& arena_;
   CopyRoom& room_;
   Rest& rest_;
+  Trace& trace_;
   Entries entries_;
   std::unique_ptr<std::atomic<bool>[]> failed_peers_;
   Stack spent_, detached_;

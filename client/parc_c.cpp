@@ -78,6 +78,23 @@ int check(const parc_context* context) {
   return context ? PARC_OK : client::fail(error(PARC_EINVAL, "the context is a null pointer"));
 }
 
+// Where in the program a call of this interface came from: of the function that this is inlined into.
+[[gnu::always_inline]] inline const void* caller() {
+  return __builtin_return_address(0);
+}
+
+// What a trace says of a call.
+struct Called {
+  client::Trace* trace = nullptr;
+  trace::Call call = trace::Call::other;
+  parc_op operation = PARC_OP_NULL;
+  const void* site = nullptr;
+};
+[[gnu::always_inline]] inline Called called(parc_context* context, trace::Call call,
+                                            parc_op operation = PARC_OP_NULL) {
+  return {context ? &context->trace() : nullptr, call, operation, caller()};
+}
+
 // Every call lets the program at what has arrived behind its back.
 void open_arrived(const parc_context*) {}
 void open_arrived(parc_context* context) {
@@ -85,9 +102,11 @@ void open_arrived(parc_context* context) {
 }
 
 // Runs a call that returns an int; there is no memory for exceptions to cross C.
-template <class Handle, class Call> int guarded(Handle* context, const Call& call) {
+template <class Handle, class Call> int guarded(Handle* context, const Call& call, const Called& how = {}) {
   if (const int code = check(context); code != PARC_OK) return code;
   const client::InLibrary here;
+  const client::Trace::InCall traced(how.trace, how.call, static_cast<std::uint64_t>(how.operation),
+                                     how.site);
   open_arrived(context);
   try {
     return call();
@@ -96,9 +115,10 @@ template <class Handle, class Call> int guarded(Handle* context, const Call& cal
   }
 }
 
-template <class Start> parc_op started(parc_context* context, const Start& start) {
+template <class Start> parc_op started(parc_context* context, const void* site, const Start& start) {
   if (const int code = check(context); code != PARC_OK) return code;
   const client::InLibrary here;
+  const client::Trace::InCall traced(&context->trace(), trace::Call::other, 0, site);
   open_arrived(context);
   try {
     const Result<parc_op> id = start();
@@ -144,8 +164,10 @@ int parc_open(parc_context** context) {
     if (!session) return client::fail(session.error());
     const auto level = client::level_from_environment();
     if (!level) return client::fail(level.error());
+    auto trace = client::Trace::pipe_from_environment();
+    if (!trace) return client::fail(trace.error());
     watch_process();
-    *context = new parc_context(std::move(session.value()), adoption());
+    *context = new parc_context(std::move(session.value()), adoption(), std::move(trace.value()));
     (*context)->guards().set_level(level.value());
     open_context.store(*context);
     return PARC_OK;
@@ -205,28 +227,32 @@ void parc_free(parc_context* context, void* memory) {
 
 parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
   const iovec whole = piece(buffer, bytes);
-  return started(context, [&] { return context->starts().read({peer, tag, 0}, {&whole, 1}, 0); });
+  return started(context, caller(), [&] { return context->starts().read({peer, tag, 0}, {&whole, 1}, 0); });
 }
 
 parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
   const iovec whole = piece(buffer, bytes);
-  return started(context, [&] { return context->starts().write({peer, tag, 0}, {&whole, 1}, 0); });
+  return started(context, caller(), [&] { return context->starts().write({peer, tag, 0}, {&whole, 1}, 0); });
 }
 
 parc_op parc_initreadv(parc_context* context, const parc_address* address, const struct iovec* pieces,
                        int count, unsigned flags) {
   if (!address || count < 0 || (count > 0 && !pieces)) return bad_list(count);
-  return started(context, [&] { return context->starts().read(*address, list(pieces, count), flags); });
+  return started(context, caller(),
+                 [&] { return context->starts().read(*address, list(pieces, count), flags); });
 }
 
 parc_op parc_initwritev(parc_context* context, const parc_address* address, const struct iovec* pieces,
                         int count, unsigned flags) {
   if (!address || count < 0 || (count > 0 && !pieces)) return bad_list(count);
-  return started(context, [&] { return context->starts().write(*address, list(pieces, count), flags); });
+  return started(context, caller(),
+                 [&] { return context->starts().write(*address, list(pieces, count), flags); });
 }
 
 int parc_wait(parc_context* context, parc_op operation, parc_status* status) {
-  return guarded(context, [&] { return context->waits().wait(operation, status); });
+  return guarded(
+      context, [&] { return context->waits().wait(operation, status); },
+      called(context, trace::Call::wait, operation));
 }
 
 int parc_test(parc_context* context, parc_op operation, parc_status* status) {
@@ -235,20 +261,24 @@ int parc_test(parc_context* context, parc_op operation, parc_status* status) {
 
 int parc_waitall(parc_context* context, int count, parc_op* operations, parc_status* statuses) {
   if (count < 0 || (count > 0 && !operations)) return bad_list(count);
-  return guarded(context, [&] { return context->waits().all(list(operations, count), statuses); });
+  return guarded(
+      context, [&] { return context->waits().all(list(operations, count), statuses); },
+      called(context, trace::Call::waitall));
 }
 
 int parc_waitany(parc_context* context, int count, parc_op* operations, int* index, parc_status* status) {
   if (count < 0 || (count > 0 && !operations) || !index) return bad_list(count);
-  return guarded(context,
-                 [&] { return context->waits().any(list(operations, count), *index, StatusFor(status)); });
+  return guarded(
+      context, [&] { return context->waits().any(list(operations, count), *index, StatusFor(status)); },
+      called(context, trace::Call::waitany));
 }
 
 int parc_waitsome(parc_context* context, int count, parc_op* operations, int* done, int* indices,
                   parc_status* statuses) {
   if (count < 0 || (count > 0 && !operations) || !done) return bad_list(count);
-  return guarded(context,
-                 [&] { return context->waits().some(list(operations, count), *done, indices, statuses); });
+  return guarded(
+      context, [&] { return context->waits().some(list(operations, count), *done, indices, statuses); },
+      called(context, trace::Call::waitsome));
 }
 
 int parc_cancel(parc_context* context, parc_op operation) {
@@ -261,16 +291,28 @@ int parc_cancel(parc_context* context, parc_op operation) {
 }
 
 int parc_read(parc_context* context, int peer, int tag, void* buffer, size_t bytes, parc_status* status) {
-  return guarded(context, [&] { return context->read({peer, tag, 0}, piece(buffer, bytes), status); });
+  return guarded(
+      context,
+      [&] {
+        return context->read({peer, tag, 0}, piece(buffer, bytes), status);
+      },
+      called(context, trace::Call::read));
 }
 
 int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
-  return guarded(context, [&] { return context->write({peer, tag, 0}, piece(buffer, bytes)); });
+  return guarded(
+      context,
+      [&] {
+        return context->write({peer, tag, 0}, piece(buffer, bytes));
+      },
+      called(context, trace::Call::write));
 }
 
 int parc_probe(parc_context* context, const parc_address* address, parc_status* status) {
   if (!address) return bad_list(0);
-  return guarded(context, [&] { return context->probe(*address, true, StatusFor(status)); });
+  return guarded(
+      context, [&] { return context->probe(*address, true, StatusFor(status)); },
+      called(context, trace::Call::probe));
 }
 
 int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status) {
@@ -279,7 +321,8 @@ int parc_iprobe(parc_context* context, const parc_address* address, parc_status*
 }
 
 int parc_barrier(parc_context* context) {
-  return guarded(context, [&] { return context->barrier(); });
+  return guarded(
+      context, [&] { return context->barrier(); }, called(context, trace::Call::barrier));
 }
 
 int parc_set_copy_room(parc_context* context, size_t bytes) {
@@ -299,13 +342,16 @@ int parc_set_release(parc_context* context, int level) {
 }
 
 int parc_settle(parc_context* context, const void* memory, size_t bytes) {
-  return guarded(context, [&] {
-    if (memory)
-      context->guards().settle_pages(memory, bytes);
-    else
-      context->guards().settle_all();
-    return static_cast<int>(PARC_OK);
-  });
+  return guarded(
+      context,
+      [&] {
+        if (memory)
+          context->guards().settle_pages(memory, bytes);
+        else
+          context->guards().settle_all();
+        return static_cast<int>(PARC_OK);
+      },
+      called(context, trace::Call::settle));
 }
 
 int parc_on_lost(parc_context* context, parc_lost_handler* handler, void* argument) {

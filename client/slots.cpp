@@ -104,6 +104,7 @@ void Operations::retire_done() {
 
 void Operations::release(Slot slot) {
   Entry& entry = entries_[slot];
+  if (trace_.on()) trace_message(slot);
   if (std::exchange(entry.pinned, false))
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
@@ -111,6 +112,42 @@ void Operations::release(Slot slot) {
   room_.release(std::exchange(entry.held, 0));
   set_use(slot, Use::free);
   (slot >= shm::read_slots ? free_writes_ : free_reads_).push_back(slot);
+}
+
+void Operations::trace_message(Slot slot) const {
+  const Entry& entry = entries_[slot];
+  const shm::Operation& shared = control_.operations[slot];
+  const shm::Times& times = control_.times[slot];
+  const bool writes = slot >= shm::read_slots, over = done(slot);
+  trace::Record message{};
+  message.kind = trace::Kind::message;
+  message.flags =
+      static_cast<std::uint16_t>((writes ? trace::flag_write : 0) | (entry.block ? trace::flag_bounced : 0) |
+                                 (entry.adopted ? trace::flag_adopted : 0));
+  message.begin = entry.posted;
+  message.first = times.begun.load(std::memory_order_relaxed);
+  message.end = over ? times.done.load(std::memory_order_relaxed) : 0;
+  message.released = entry.released;
+  message.id = (entry.tag.load(std::memory_order_relaxed) >> 8) << shm::slot_bits | slot;
+  message.site = entry.site;
+  message.address = entry.pieces.empty() ? 0 : reinterpret_cast<std::uintptr_t>(entry.pieces[0].iov_base);
+  // What a read was given, where it was given something.
+  const bool known = !writes && over && shared.error.load(std::memory_order_relaxed) != PARC_ECANCELED;
+  message.bytes = known ? shared.total.load(std::memory_order_relaxed) : entry.length;
+  message.peer = known ? shared.source.load(std::memory_order_relaxed) : entry.address.peer;
+  message.tag = known ? shared.tag.load(std::memory_order_relaxed) : entry.address.tag;
+  message.context = entry.address.context;
+  message.error = over ? shared.error.load(std::memory_order_relaxed) : PARC_OK;
+  trace_.add(message);
+}
+
+void Operations::trace_rest() {
+  const std::lock_guard hold(lock_);
+  collect_locked();
+  reap(to_reap_.size());
+  for (Slot slot = 0; slot < shm::control_slot; ++slot)
+    if ((entries_[slot].tag.load(std::memory_order_acquire) & 0xff) != static_cast<std::uint64_t>(Use::free))
+      trace_message(slot);
 }
 
 } // namespace parc::client

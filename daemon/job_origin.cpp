@@ -188,7 +188,7 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
   RankState& rank = ranks_[*number];
   if (kind == "output") {
     if (door_.open())
-      door_.send_output(static_cast<std::uint32_t>(*number), number_in(message, "stream", 2).value_or(1),
+      door_.send_output(static_cast<std::uint32_t>(*number), number_in(message, "stream", 3).value_or(1),
                         bytes);
     else
       credit(static_cast<std::uint32_t>(*number), bytes.size());

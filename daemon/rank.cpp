@@ -23,7 +23,9 @@ Rank::Rank(JobPart& part, event_base* loop, std::uint32_t number, Spawned& proce
       reported_(loop, report_.get(), EV_READ, [this](short) { read_start_report(); }) {
   streams_[0].pipe = std::move(process.output);
   streams_[1].pipe = std::move(process.errors);
+  streams_[2].pipe = std::move(process.trace);
   for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (!streams_[i].pipe) continue;
     streams_[i].readable =
         Event(loop, streams_[i].pipe.get(), EV_READ | EV_PERSIST, [this, i](short) { read_output(i); });
     streams_[i].readable.add();

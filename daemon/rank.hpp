@@ -11,6 +11,7 @@
 #include "daemon/event.hpp"
 #include "daemon/spawn.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -33,7 +34,9 @@ public:
 
   [[nodiscard]] std::uint32_t number() const { return number_; }
   [[nodiscard]] bool alive() const { return static_cast<bool>(process_); }
-  [[nodiscard]] bool ended() const { return !alive() && !streams_[0].pipe && !streams_[1].pipe; }
+  [[nodiscard]] bool ended() const {
+    return !alive() && std::ranges::none_of(streams_, [](const Stream& each) { return bool(each.pipe); });
+  }
 
   void signal(int number);              // the whole process group
   void add_credit(std::uint64_t bytes); // its output was taken
@@ -64,7 +67,7 @@ private:
   Fd report_;
   Event ended_;
   Event reported_;
-  std::array<Stream, 2> streams_; // stdout, stderr
+  std::array<Stream, 3> streams_; // stdout, stderr, trace
 };
 
 } // namespace parc::daemon

@@ -5,6 +5,7 @@
 #include "daemon/cookie.hpp"
 #include "daemon/kernel.hpp"
 #include "shm/doorbell.hpp"
+#include "system/trace.hpp"
 
 #include <cstring>
 #include <spdlog/spdlog.h>
@@ -331,6 +332,7 @@ void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
   op.tag.store(outcome.tag, std::memory_order_relaxed);
   op.context.store(outcome.context, std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
+  if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
   slots_[slot].begun = progressed_ = true;
   settle_release(slots_[slot]);
@@ -380,6 +382,7 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
   op.total.store(outcome.total, std::memory_order_relaxed);
   op.error.store(error, std::memory_order_relaxed);
   slot.busy = false;
+  if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slot.generation, shm::Phase::done), std::memory_order_release);
   control_->header.completions.fetch_add(1, std::memory_order_release);
   completed_ = true;
@@ -405,6 +408,10 @@ bool Session::ring() {
 bool Session::watched() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return control_->header.program_watching.load(std::memory_order_relaxed) != 0;
+}
+
+bool Session::traced() const {
+  return control_->header.program_tracing.load(std::memory_order_relaxed) != 0;
 }
 
 void Session::process_died() {

@@ -71,6 +71,7 @@ private:
   void settle_release(Slot& slot);
   void pass_gated();
   [[nodiscard]] bool watched() const;
+  [[nodiscard]] bool traced() const;
   Slot* take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last);
   Slot* find_slot(std::uint64_t id);
   void answer(std::uint64_t slot, std::int32_t error);

@@ -2,6 +2,7 @@
 #include "daemon/spawn.hpp"
 
 #include "shm/layout.hpp"
+#include "system/trace.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,6 +24,7 @@ namespace {
 // Where the child finds the pipes of its session: out of the way of a script's redirections.
 constexpr int session_in = 20;
 constexpr int session_out = 21;
+constexpr int trace_out = 22;
 constexpr int first_free = 32; // the child's ends wait from here on for their places
 
 constexpr int status_failed = 125; // parc itself
@@ -52,17 +54,18 @@ void unblock(const Fd& fd) {
 }
 
 struct ChildEnds {
-  Fd null, output, errors, report, session_in, session_out;
+  Fd null, output, errors, report, session_in, session_out, trace; // trace: perhaps none
 };
 
 template <class... Fds> Result<ChildEnds> child_ends(Fds... fds) {
   std::array<Fd, sizeof...(Fds)> given{std::move(fds)...};
   for (Fd& fd : given) {
+    if (!fd) continue;
     PARC_TRY(moved, move_up(std::move(fd)));
     fd = std::move(moved);
   }
-  return ChildEnds{std::move(given[0]), std::move(given[1]), std::move(given[2]),
-                   std::move(given[3]), std::move(given[4]), std::move(given[5])};
+  return ChildEnds{std::move(given[0]), std::move(given[1]), std::move(given[2]), std::move(given[3]),
+                   std::move(given[4]), std::move(given[5]), std::move(given[6])};
 }
 
 // Everything the child needs, made before the fork: it must not allocate.
@@ -148,6 +151,12 @@ void preload_for_early_release(std::vector<std::string>& environment) {
     *other = fmt::format("{}{}:{}", preload, library, other->substr(preload.size()));
 }
 
+bool asks_for_trace(const Program& program) {
+  return std::ranges::any_of(program.environment, [](const std::string& variable) {
+    return name_of(variable) == trace::environment;
+  });
+}
+
 Plan make_plan(const Program& program, const std::vector<std::string>& variables) {
   Plan plan;
   for (const std::string& variable : program.environment) {
@@ -181,13 +190,14 @@ void reset_signals() {
 }
 
 bool take_places(const ChildEnds& ends) {
-  const std::array<std::pair<int, int>, 5> places{{{ends.null.get(), STDIN_FILENO},
+  const std::array<std::pair<int, int>, 6> places{{{ends.null.get(), STDIN_FILENO},
                                                    {ends.output.get(), STDOUT_FILENO},
                                                    {ends.errors.get(), STDERR_FILENO},
                                                    {ends.session_in.get(), session_in},
-                                                   {ends.session_out.get(), session_out}}};
+                                                   {ends.session_out.get(), session_out},
+                                                   {ends.trace.get(), trace_out}}};
   for (const auto& [from, to] : places)
-    if (dup2(from, to) < 0) return false;
+    if (from >= 0 && dup2(from, to) < 0) return false;
   return true;
 }
 
@@ -252,13 +262,20 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   PARC_TRY(report, make_pipe());
   PARC_TRY(to_kernel, make_pipe());
   PARC_TRY(to_program, make_pipe());
+  Pipe traces;
+  if (asks_for_trace(program)) {
+    PARC_TRY(made, make_pipe());
+    traces = std::move(made);
+  }
   Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null) return system_error("cannot open /dev/null");
   PARC_TRY(ends, child_ends(std::move(null), std::move(output.write), std::move(errors.write),
-                            std::move(report.write), std::move(to_program.read), std::move(to_kernel.write)));
+                            std::move(report.write), std::move(to_program.read), std::move(to_kernel.write),
+                            std::move(traces.write)));
 
   std::vector<std::string> all = variables;
   all.push_back(fmt::format("{}={},{}", shm::env_pipes, session_in, session_out));
+  if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, trace_out));
   const Plan plan = make_plan(program, all);
   const pid_t kernel = getpid();
   const pid_t child = fork_without_signals();
@@ -278,12 +295,13 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   }
   spawned.output = std::move(output.read);
   spawned.errors = std::move(errors.read);
+  spawned.trace = std::move(traces.read);
   spawned.report = std::move(report.read);
   spawned.from_program = std::move(to_kernel.read);
   spawned.to_program = std::move(to_program.write);
-  for (const Fd* end :
-       {&spawned.output, &spawned.errors, &spawned.report, &spawned.from_program, &spawned.to_program})
-    unblock(*end);
+  for (const Fd* end : {&spawned.output, &spawned.errors, &spawned.trace, &spawned.report,
+                        &spawned.from_program, &spawned.to_program})
+    if (*end) unblock(*end);
   return spawned;
 }
 

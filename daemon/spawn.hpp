@@ -24,6 +24,7 @@ struct Spawned {
   Fd process; // pidfd
   Fd output;
   Fd errors;
+  Fd trace;  // of a program that is traced
   Fd report; // ends empty when the program runs, else with a SpawnReport
   Fd from_program;
   Fd to_program;

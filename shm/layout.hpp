@@ -4,6 +4,7 @@
 // which trusts nothing, is daemon/session*.
 //
 //   control segment:  ControlHeader | Request ring[request_slots] | Operation table[operation_slots]
+//                     | Times[operation_slots]
 //
 // Beside each field: who writes it (P the program, K the kernel), and the memory order that makes it safe. No
 // lock lives here; a side that dies in the middle of anything leaves nothing held.
@@ -16,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version = 3;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -112,6 +113,13 @@ struct alignas(64) Operation {
 static_assert(sizeof(Operation) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
+// Of a traced program's operation: when K stored Phase::begun and Phase::done, in nanoseconds of
+// CLOCK_MONOTONIC; 0: it has not. P stores 0 before the request. Relaxed; the state's order is theirs.
+struct Times {
+  std::atomic<std::uint64_t> begun;
+  std::atomic<std::uint64_t> done;
+};
+
 inline constexpr std::uint64_t state_word(std::uint64_t generation, Phase phase) {
   return generation << 8 | static_cast<std::uint64_t>(phase);
 }
@@ -136,6 +144,7 @@ struct ControlHeader {
   // seq_cst: threads that wait for a part of a message, or for its beginning. While there are any, what
   // begins and what progresses counts as a completion.
   std::atomic<std::uint32_t> program_watching;
+  std::atomic<std::uint32_t> program_tracing; // relaxed, before the first request: K keeps Times
 
   // K's line.
   alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out
@@ -150,6 +159,7 @@ struct Control {
   ControlHeader header;
   alignas(64) Request requests[request_slots];
   Operation operations[operation_slots];
+  Times times[operation_slots];
 };
 static_assert(offsetof(Control, requests) == 192);
 

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <mutex>
+#include <ucontext.h>
 
 namespace parc::client {
 namespace {
@@ -56,15 +57,25 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   pthread_sigmask(SIG_SETMASK, &kept, nullptr);
 }
 
-bool resolve(const void* address) {
+// The instruction that touched the page.
+std::uintptr_t instruction_of(const void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return static_cast<std::uintptr_t>(registers.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return registers.pc;
+#endif
+}
+
+bool resolve(const void* address, const void* context) {
   const InLibrary here;
   Guards* const ours = guards.load(std::memory_order_acquire);
-  return ours != nullptr && ours->resolve(address);
+  return ours != nullptr && ours->resolve(address, instruction_of(context));
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
-  const bool again = info->si_code == SEGV_ACCERR && resolve(info->si_addr);
+  const bool again = info->si_code == SEGV_ACCERR && resolve(info->si_addr, context);
   errno = saved;
   if (!again) pass_on(signal, info, context);
 }

@@ -46,8 +46,10 @@ Result<Level> level_from_environment() {
 
 thread_local bool Guards::reporting_here = false;
 
-Guards::Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes, int rank)
-    : control_(control), operations_(operations), ring_(ring), rest_(rest), pipes_(pipes), rank_(rank) {
+Guards::Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes,
+               Trace& trace, int rank)
+    : control_(control), operations_(operations), ring_(ring), rest_(rest), pipes_(pipes), trace_(trace),
+      rank_(rank) {
   guards_.reserve(shm::read_slots);
   (void)page_size(); // before a handler asks
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
@@ -292,8 +294,25 @@ template <class Wanted> void Guards::settle_what(const Wanted& wanted) {
       missing = find(wanted);
     }
     if (!missing) return;
+    const std::uint64_t begin = trace_.on() ? trace::now() : 0;
     await(*missing);
+    trace_wait(trace::Kind::call, begin, *missing, 0, Trace::site());
   }
+}
+
+void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,
+                        std::uint64_t site) {
+  if (!trace_.on()) return;
+  trace::Record record{};
+  record.kind = kind;
+  record.call = trace::Call::settle;
+  record.begin = begin;
+  record.end = trace::now();
+  record.id = static_cast<std::uint64_t>(missing.id);
+  record.address = address;
+  record.bytes = missing.bytes.low;
+  record.site = site;
+  trace_.add(record);
 }
 
 void Guards::settle(const void* memory, std::size_t bytes) {
@@ -321,7 +340,7 @@ void Guards::settle_begun() {
   });
 }
 
-bool Guards::resolve(const void* address) {
+bool Guards::resolve(const void* address, std::uintptr_t instruction) {
   const std::uintptr_t page = page_of(address_of(address));
   bool ours = false, waited = false;
   for (;;) {
@@ -341,7 +360,9 @@ bool Guards::resolve(const void* address) {
       break;
     }
     waited = true;
+    const std::uint64_t begin = trace_.on() ? trace::now() : 0;
     await(*missing);
+    trace_wait(trace::Kind::fault, begin, *missing, address_of(address), instruction + 1);
   }
   if (ours) faults_.fetch_add(1, std::memory_order_relaxed);
   if (ours && !waited) late_faults_.fetch_add(1, std::memory_order_relaxed);

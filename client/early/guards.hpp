@@ -34,7 +34,8 @@ enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOP
 
 class Guards {
 public:
-  Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes, int rank);
+  Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes, Trace& trace,
+         int rank);
 
   void set_level(Level level) { level_.store(level, std::memory_order_relaxed); }
   // At which a wait for a read may be released now. With several threads `envelope` at most: a released
@@ -74,8 +75,8 @@ public:
     return exchange();
   }
 
-  // A page fault of the program. True: try again.
-  [[nodiscard]] bool resolve(const void* address);
+  // A page fault of the program, at that instruction. True: try again.
+  [[nodiscard]] bool resolve(const void* address, std::uintptr_t instruction);
 
   void on_lost(parc_lost_handler* handler, void* argument);
   [[nodiscard]] parc_release_counts counts() const;
@@ -162,6 +163,8 @@ private:
   template <class Wanted> [[nodiscard]] std::optional<Missing> find(const Wanted& wanted) const;
   template <class Wanted> void settle_what(const Wanted& wanted);
   void await(const Missing& missing);
+  void trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,
+                  std::uint64_t site);
   [[nodiscard]] bool arrived(const Missing& missing) const;
   [[nodiscard]] bool is_done(parc_op id) const;
   [[nodiscard]] bool has_begun(parc_op id) const;
@@ -177,6 +180,7 @@ private:
   Ring& ring_;
   Rest& rest_;
   Pipes& pipes_;
+  Trace& trace_;
   const int rank_;
   std::atomic<Level> level_ = Level::off;
   std::uint64_t segments_device_ = 0; // that System V segments are on

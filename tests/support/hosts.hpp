@@ -45,6 +45,8 @@ public:
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] const std::vector<std::string>& options() const { return options_; }
 
+  // WORDS, with this environment().
+  [[nodiscard]] Process start(std::vector<std::string> words);
   // parc COMMAND --runtime-dir (of a host, the first by default) WORDS...
   [[nodiscard]] Process parc(const std::string& command, std::vector<std::string> words, std::size_t on = 0);
   // parcd WORDS..., beside those that run.
@@ -62,8 +64,6 @@ public:
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment() const;
 
 private:
-  [[nodiscard]] Process start(std::vector<std::string> words);
-
   std::string directory_;
   std::vector<std::string> options_;
   std::vector<std::unique_ptr<Host>> hosts_;

@@ -24,6 +24,7 @@ struct RunOptions {
   std::vector<std::string> environment; // NAME or NAME=VALUE
   std::optional<double> timeout_s;
   bool tag_output = false;
+  std::string trace;         // file; empty: none
   std::string early_release; // a level of parc_set_release; empty: as the environment says
   std::string runtime_dir;
   std::vector<std::string> command;
@@ -35,6 +36,9 @@ struct StatusOptions {
   std::string runtime_dir;
 };
 [[nodiscard]] int status(const StatusOptions& options);
+
+// Prints what the waits of a traced job cost.
+[[nodiscard]] int show_trace(const std::string& file);
 
 [[nodiscard]] int clean(const std::string& runtime_dir);
 

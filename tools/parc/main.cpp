@@ -51,12 +51,16 @@ public:
             "--early-release{full}", run_options_.early_release,
             "Let waits for reads return at once, and touches wait: =envelope when the message has begun")
         ->check(CLI::IsMember({"off", "envelope", "full"}));
+    run_->add_option(
+        "--trace", run_options_.trace,
+        "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
     run_->add_flag("--tag-output", run_options_.tag_output, "Put [RANK] before every line of output");
     run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
     status_->add_flag("--json", status_options_.json, "Print JSON");
     status_->add_option("--runtime-dir", status_options_.runtime_dir,
                         "Where the kernel of this host is found");
     clean_->add_option("--runtime-dir", clean_dir_, "The runtime directory to clean");
+    trace_->add_option("FILE", trace_file_, "What parc run --trace has written")->required();
   }
 
   int main(std::vector<std::string> words) {
@@ -64,7 +68,7 @@ public:
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
-      constexpr std::array<std::string_view, 3> commands{"run", "status", "clean"};
+      constexpr std::array<std::string_view, 4> commands{"run", "status", "trace", "clean"};
       if (std::ranges::find(commands, words.front()) == commands.end())
         return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
                     status_usage);
@@ -83,6 +87,7 @@ public:
       return run(run_options_);
     }
     if (status_->parsed()) return status(status_options_);
+    if (trace_->parsed()) return show_trace(trace_file_);
     if (clean_->parsed()) return clean(clean_dir_);
     std::cerr << app_.help();
     return status_usage;
@@ -136,9 +141,11 @@ private:
   CLI::App app_{"Run parallel programs over parc, and look at its kernels", "parc"};
   CLI::App* run_ = app_.add_subcommand("run", "Start a program on the hosts of a job");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
+  CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
   CLI::App* clean_ = app_.add_subcommand("clean", "Remove what killed kernels and programs left");
   RunOptions run_options_;
   StatusOptions status_options_;
+  std::string trace_file_;
   std::string clean_dir_;
 };
 

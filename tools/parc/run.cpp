@@ -6,6 +6,7 @@
 #include "tools/parc/commands.hpp"
 #include "tools/parc/kernel_connection.hpp"
 #include "tools/parc/output.hpp"
+#include "tools/parc/trace.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,9 +38,9 @@ constexpr std::array<std::string_view, 10> passed_names{"PATH", "HOME",    "LANG
                                                         "USER", "LOGNAME", "SHELL", "TMPDIR",          "TZ"};
 constexpr std::array<std::string_view, 3> passed_prefixes{"LC_", "OMP_", "PARC_"};
 // Every rank has its own; those of a rank that calls parc run are not handed down.
-constexpr std::array<std::string_view, 8> own_names{"PARC_RANK",        "PARC_SIZE",  "PARC_LOCAL_RANK",
-                                                    "PARC_JOB",         "PARC_PIPES", "PARC_HOSTS",
-                                                    "PARC_RUNTIME_DIR", "PARC_KERNEL"};
+constexpr std::array<std::string_view, 9> own_names{"PARC_RANK",        "PARC_SIZE",   "PARC_LOCAL_RANK",
+                                                    "PARC_JOB",         "PARC_PIPES",  "PARC_HOSTS",
+                                                    "PARC_RUNTIME_DIR", "PARC_KERNEL", trace::environment};
 
 bool is_passed(std::string_view name) {
   if (std::ranges::find(own_names, name) != own_names.end()) return false;
@@ -89,6 +90,7 @@ Result<Program> describe_program(const RunOptions& options) {
   if (program.arguments[0].empty()) return error(EINVAL, "the name of the program to run is empty");
   std::vector<std::string> asked = options.environment;
   if (!options.early_release.empty()) asked.push_back("PARC_EARLY_RELEASE=" + options.early_release);
+  if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", trace::environment));
   PARC_TRY(variables, environment(asked));
   program.environment = std::move(variables);
   std::error_code failure;
@@ -160,6 +162,8 @@ public:
                                      std::chrono::duration<double>(std::min(*options.timeout_s, 1e9)));
   }
 
+  [[nodiscard]] const TraceCollector& trace() const { return trace_; }
+
   Result<int> serve() {
     while (!status_ || output_.pending()) {
       std::array<pollfd, 3> events{pollfd{signals_.get(), POLLIN, 0}, pollfd{-1, POLLOUT, 0},
@@ -224,8 +228,12 @@ private:
   void hear(const Frame& frame) {
     const std::string kind = text_in(frame.message, "kind");
     if (kind == "output") {
-      const int fd = number_in(frame.message, "stream", 2).value_or(1) == 2 ? STDERR_FILENO : STDOUT_FILENO;
-      output_.add(number_in(frame.message, "rank", max_ranks).value_or(0), fd, frame.bytes);
+      const auto rank = number_in(frame.message, "rank", max_ranks).value_or(0);
+      const auto stream = number_in(frame.message, "stream", 3).value_or(1);
+      if (stream == 3)
+        trace_.add(rank, frame.bytes);
+      else
+        output_.add(rank, stream == 2 ? STDERR_FILENO : STDOUT_FILENO, frame.bytes);
     } else if (kind == "done") {
       status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_run_failed));
       text_ = text_in(frame.message, "text");
@@ -235,6 +243,7 @@ private:
 
   KernelConnection& kernel_;
   Output output_;
+  TraceCollector trace_;
   Fd signals_;
   std::optional<Clock::time_point> deadline_;
   int signals_seen_ = 0;
@@ -249,10 +258,17 @@ Result<int> run_job(const RunOptions& options) {
   if (bytes.size() > max_program_bytes)
     return error(E2BIG, "arguments and environment have {} bytes, and may have {}; give the ranks less",
                  bytes.size(), max_program_bytes);
+  if (!options.trace.empty()) { // what cannot be written is known before anything runs
+    PARC_TRY(write_trace({}, options.command, options.trace));
+  }
   PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
   PARC_TRY(signals, catch_signals());
   PARC_TRY(kernel.send(request, bytes));
-  return Terminal(kernel, options, std::move(signals)).serve();
+  Terminal terminal(kernel, options, std::move(signals));
+  auto status = terminal.serve();
+  if (options.trace.empty()) return status;
+  PARC_TRY(write_trace(terminal.trace().ranks(), options.command, options.trace));
+  return status;
 }
 
 } // namespace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The records of a traced program (system/trace.hpp) on their way to its kernel: kept in memory by whoever
+// has something to say, a page fault's handler too, and written to the pipe at the end of libparc's calls. A
+// full pipe holds nobody up: what finds no place any more is counted and left out.
+//
+// Without a trace on() is false and nothing here is touched. Threads: any. add is async-signal-safe.
+#pragma once
+
+#include "system/error.hpp"
+#include "system/fd.hpp"
+#include "system/trace.hpp"
+
+#include <array>
+#include <atomic>
+#include <boost/lockfree/queue.hpp>
+#include <optional>
+#include <string>
+
+namespace parc::client {
+
+class Trace {
+public:
+  // Of the pipe that the environment names; off where it names none.
+  [[nodiscard]] static Result<Fd> pipe_from_environment();
+  Trace(Fd pipe, const std::string& host);
+
+  [[nodiscard]] bool on() const { return records_.has_value(); }
+
+  void add(trace::Record record);
+  void write_some(); // when it is worth a system call
+  void close();      // everything; blocks until the kernel has taken it or has gone
+  void close_in_child() { pipe_.reset(); }
+
+  // While one of these lives this thread is in a call of the program's, from `site`.
+  class InCall {
+  public:
+    InCall(Trace* trace, trace::Call call, std::uint64_t id, const void* site);
+    InCall(const InCall&) = delete;
+    InCall& operator=(const InCall&) = delete;
+    ~InCall();
+
+  private:
+    Trace* const trace_; // nullptr: nothing is traced
+    trace::Record record_{};
+    std::uint64_t site_before_ = 0;
+  };
+  // Of the innermost InCall of this thread.
+  [[nodiscard]] static std::uint64_t site() { return site_; }
+
+private:
+  static constexpr std::size_t capacity = 8192;
+  static constexpr std::size_t most_sites = 512;
+  using Records = boost::lockfree::queue<trace::Record, boost::lockfree::capacity<capacity>>;
+
+  bool write_batch();
+  void note_site(std::uint64_t site);
+
+  __attribute__((tls_model("initial-exec"))) static thread_local std::uint64_t site_;
+
+  Fd pipe_;
+  const std::string& host_;        // of this rank; said once
+  std::optional<Records> records_; // large: touched only where it is used
+  std::atomic<std::size_t> waiting_ = 0, lost_ = 0;
+  std::atomic_flag writing_;
+  std::array<std::atomic<std::uint64_t>, most_sites> sites_{}; // in the order in which they were seen
+  std::size_t sites_written_ = 0;                              // under writing_
+  bool host_written_ = false;                                  // under writing_
+};
+
+} // namespace parc::client

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc run --trace and parc trace: a file in the Trace Event format that says what happened, and its summary.
+#include "tests/support/hosts.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace parc::test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string programs = PARC_TEST_PROGRAMS "/";
+
+// What the Trace Event format asks of an event of each phase that parc writes. Empty: it has it.
+std::string wrong_with(const Json& event) {
+  static const std::map<std::string, std::vector<std::string>> wanted{{"M", {"args"}},
+                                                                      {"X", {"ts", "dur", "cat"}},
+                                                                      {"b", {"ts", "cat", "id"}},
+                                                                      {"n", {"ts", "cat", "id"}},
+                                                                      {"e", {"ts", "cat", "id"}},
+                                                                      {"s", {"ts", "cat", "id"}},
+                                                                      {"f", {"ts", "cat", "id", "bp"}}};
+  for (const char* name : {"name", "ph", "pid", "tid"})
+    if (!event.contains(name)) return std::string("no ") + name;
+  if (!event["name"].is_string() || !event["pid"].is_number() || !event["tid"].is_number())
+    return "name, pid or tid of another type";
+  const auto phase = wanted.find(event["ph"].get<std::string>());
+  if (phase == wanted.end()) return "an unknown phase";
+  for (const std::string& name : phase->second) {
+    if (!event.contains(name)) return "no " + name;
+    const bool time = name == "ts" || name == "dur";
+    if (time && (!event[name].is_number() || event[name].get<double>() < 0)) return "a strange " + name;
+  }
+  return {};
+}
+
+Json read_trace(const std::string& file) {
+  std::ifstream in(file);
+  Json trace = Json::parse(in, nullptr, false);
+  BOOST_REQUIRE(trace.is_object());
+  BOOST_TEST(trace.at("otherData").at("lost_records") == 0);
+  for (const Json& event : trace.at("traceEvents")) {
+    const std::string wrong = wrong_with(event);
+    BOOST_TEST(wrong == "", wrong << ": " << event.dump());
+  }
+  return trace.at("traceEvents");
+}
+
+// Slices of one thread lie in each other, or beside each other.
+void check_slices(const Json& events) {
+  std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> threads;
+  for (const Json& event : events)
+    if (event["ph"] == "X")
+      threads[{event["pid"], event["tid"]}].emplace_back(event["ts"], event["dur"].get<double>() +
+                                                                          event["ts"].get<double>());
+  constexpr double rounding = 0.002; // us
+  for (auto& [thread, slices] : threads)
+    for (std::size_t i = 0; i < slices.size(); ++i)
+      for (std::size_t j = 0; j < slices.size(); ++j) {
+        const auto &a = slices[i], &b = slices[j];
+        const bool crossing =
+            a.first + rounding < b.first && b.first + rounding < a.second && a.second + rounding < b.second;
+        BOOST_TEST(!crossing, a.first << " to " << a.second << " and " << b.first << " to " << b.second);
+      }
+}
+
+std::vector<Json> all(const Json& events, const std::string& phase, const std::string& name = {}) {
+  std::vector<Json> found;
+  for (const Json& event : events)
+    if (event["ph"] == phase && (name.empty() || event["name"] == name)) found.push_back(event);
+  return found;
+}
+
+Process show(Hosts& hosts, const std::string& file) {
+  return hosts.start({PARC_TEST_BIN "/parc", "trace", file});
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(trace)
+
+BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
+  Hosts hosts(2);
+  for (const char* placement : {"a,b", "a:2"}) {
+    const std::string file = hosts.directory() + "/trace.json";
+    const std::string go = hosts.directory() + "/go-" + std::string(placement).substr(0, 3);
+    Process job =
+        hosts.run({"--trace", file, "--hosts", placement, programs + "early", "touch", go, "arena"});
+    BOOST_TEST(
+        eventually([&] { return job.output().find("released") != std::string::npos || !job.running(); }));
+    std::ofstream{go};
+    BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
+
+    const Json events = read_trace(file);
+    check_slices(events);
+    for (const int rank : {0, 1}) {
+      const auto of_rank = [&](const Json& event) { return event["pid"] == rank; };
+      BOOST_TEST(std::ranges::any_of(all(events, "X", "calculation"), of_rank));
+      BOOST_TEST(std::ranges::any_of(all(events, "M", "process_name"), of_rank));
+    }
+    const auto faults = all(events, "X", "fault");
+    BOOST_REQUIRE(!faults.empty());
+    for (const Json& fault : faults) {
+      BOOST_TEST(fault["pid"] == 1);
+      BOOST_TEST(fault["args"]["message"].get<std::string>().starts_with("read from 0"));
+      BOOST_TEST(fault["args"]["after_release_us"].get<double>() >= 0);
+    }
+    // Its wait returned before its first byte, and the touch's wait ended when its bytes were there.
+    bool released = false;
+    for (const Json& read : all(events, "b")) {
+      const Json& args = read["args"];
+      if (read["cat"] != "read" || !args.contains("released_us")) continue;
+      released = true;
+      BOOST_TEST(args["released_us"].get<double>() >= read["ts"].get<double>());
+      BOOST_TEST(args["first_byte_us"].get<double>() >= args["released_us"].get<double>());
+      BOOST_TEST(args["last_byte_us"].get<double>() >= args["first_byte_us"].get<double>());
+      BOOST_TEST(args["bytes"].get<int>() > 0);
+      BOOST_TEST(args["site"].get<std::string>().starts_with("early+"));
+    }
+    BOOST_TEST(released);
+    const auto starts = all(events, "s"), ends = all(events, "f");
+    BOOST_TEST(!starts.empty());
+    BOOST_TEST(starts.size() == ends.size());
+    for (std::size_t i = 0; i < std::min(starts.size(), ends.size()); ++i) {
+      BOOST_TEST(starts[i]["id"] == ends[i]["id"]);
+      BOOST_TEST(starts[i]["pid"] != ends[i]["pid"]);
+      BOOST_TEST(starts[i]["ts"].get<double>() <= ends[i]["ts"].get<double>());
+    }
+
+    Process summary = show(hosts, file);
+    BOOST_TEST(summary.wait() == 0, summary.errors());
+    for (const char* heading : {"IN FAULTS", "WAITS RELEASED EARLY", "SAVED", "AFTER ITS WAIT"})
+      BOOST_TEST(summary.output().find(heading) != std::string::npos, heading << ": " << summary.output());
+  }
+}
+
+// More records than the pipe, the memory for them and the credit of the output hold at once.
+BOOST_AUTO_TEST_CASE(a_long_trace_is_whole) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/trace.json";
+  Process job = hosts.run({"--trace", file, "--hosts", "a,b", programs + "ring", "64", "5000"});
+  BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
+  const Json events = read_trace(file);
+  BOOST_TEST(all(events, "s").size() >= 10000);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_traces_are_explained) {
+  Hosts hosts(1);
+  Process missing = show(hosts, "/nonexistent");
+  BOOST_TEST(missing.wait() == 1);
+  BOOST_TEST(missing.errors().find("cannot read the trace /nonexistent") != std::string::npos,
+             missing.errors());
+  const std::string file = hosts.directory() + "/not-a-trace";
+  for (const char* content : {"", "{}", R"({"otherData":{"schema":1},"traceEvents":[{"ph":"X"}]})"}) {
+    std::ofstream(file) << content;
+    Process strange = show(hosts, file);
+    BOOST_TEST(strange.wait() == 1, content);
+    BOOST_TEST(strange.errors().starts_with("parc: "), strange.errors());
+  }
+  Process unwritable = hosts.run({"--trace", "/nonexistent/trace", "true"});
+  BOOST_TEST(unwritable.wait() == 125);
+  BOOST_TEST(unwritable.errors().find("cannot write the trace") != std::string::npos, unwritable.errors());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The traces of a job's ranks on their way into one file (parc run --trace) in the Trace Event format: what a
+// rank calculated and what it waited for as slices of its threads, messages as spans of their own with an
+// arrow from the write to its read. Times of ranks on different hosts are brought together by the hosts'
+// CLOCK_REALTIME.
+#pragma once
+
+#include "system/error.hpp"
+#include "system/trace.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parc::tools {
+
+inline constexpr int trace_schema = 1; // of our own words in the file
+
+// What one rank said.
+struct RankTrace {
+  std::vector<trace::Record> records; // all but sites
+  std::map<std::uint64_t, std::string> sites;
+  std::string host;
+  std::uint64_t lost = 0;
+  std::string rest; // the beginning of a record
+};
+
+class TraceCollector {
+public:
+  // A rank's pipe, in pieces as they come.
+  void add(std::uint64_t rank, std::string_view bytes);
+  [[nodiscard]] const std::map<std::uint64_t, RankTrace>& ranks() const { return ranks_; }
+
+private:
+  std::map<std::uint64_t, RankTrace> ranks_;
+};
+
+[[nodiscard]] Result<void> write_trace(const std::map<std::uint64_t, RankTrace>& ranks,
+                                       const std::vector<std::string>& command, const std::string& file);
+
+} // namespace parc::tools

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc trace: which waits cost what, what early release saved, and whose first touch came too early. All of
+// it from the events of the file, so that it also says what a file has lost.
+#include "tools/parc/commands.hpp"
+#include "tools/parc/table.hpp"
+#include "tools/parc/trace.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace parc::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t most_rows = 20; // of what costs most
+
+struct Span {
+  double begin, end; // us
+};
+
+// Of spans that may overlap: the time in which there is any.
+class Cover {
+public:
+  explicit Cover(std::vector<Span> spans) {
+    std::ranges::sort(spans, {}, &Span::begin);
+    for (const Span& each : spans) {
+      if (!merged_.empty() && each.begin <= merged_.back().end)
+        merged_.back().end = std::max(merged_.back().end, each.end);
+      else if (each.end > each.begin)
+        merged_.push_back(each);
+    }
+  }
+  [[nodiscard]] double length() const {
+    double sum = 0;
+    for (const Span& each : merged_) sum += each.end - each.begin;
+    return sum;
+  }
+  [[nodiscard]] double common_with(const Cover& other) const {
+    double sum = 0;
+    for (std::size_t i = 0, j = 0; i < merged_.size() && j < other.merged_.size();) {
+      const Span &a = merged_[i], &b = other.merged_[j];
+      sum += std::max(0.0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+      ++(a.end < b.end ? i : j);
+    }
+    return sum;
+  }
+
+private:
+  std::vector<Span> merged_;
+};
+
+struct Rank {
+  std::string name;
+  double first = 1e300, last = 0;
+  double calculation = 0, waits = 0, faults = 0;
+  std::uint64_t messages = 0, released = 0;
+  std::vector<Span> under_way; // released reads, from their wait's return to their last byte
+  std::vector<Span> blocked;   // in faults and calls
+};
+
+struct Wait { // of one kind, from one place
+  std::uint64_t count = 0;
+  double sum = 0, longest = 0;
+};
+
+struct Touch { // of the buffers that one place reads into, from one place
+  std::uint64_t count = 0;
+  double sum = 0, longest = 0, after_release = 0;
+  bool upward = true, downward = true;
+  std::map<std::uint64_t, double> last_offset; // of each read
+};
+
+std::string milliseconds(double us) {
+  return fmt::format("{:.3f}", us / 1e3);
+}
+
+class Summary {
+public:
+  void take(const Json& event) {
+    const auto phase = event.at("ph").get<std::string_view>();
+    Rank& rank = ranks_[event.at("pid").get<std::uint64_t>()];
+    const auto name = event.at("name").get<std::string>();
+    if (phase == "M" && name == "process_name") rank.name = event.at("args").at("name");
+    if (phase == "X") take_slice(rank, event, name);
+    if (phase == "b") take_message(rank, event);
+  }
+
+  void print() const {
+    print_ranks();
+    print_waits();
+    print_release();
+    print_touches();
+  }
+
+private:
+  void take_slice(Rank& rank, const Json& event, const std::string& name) {
+    const double begin = event.at("ts"), length = event.at("dur"), end = begin + length;
+    rank.first = std::min(rank.first, begin);
+    rank.last = std::max(rank.last, end);
+    if (name == "calculation") {
+      rank.calculation += length;
+      return;
+    }
+    rank.blocked.push_back({begin, end});
+    const Json& args = event.contains("args") ? event.at("args") : Json::object();
+    const std::string site = args.value("site", "?");
+    if (name == "fault") {
+      rank.faults += length;
+      take_touch(args, site, length);
+      return;
+    }
+    if (name != "settle") rank.waits += length; // those lie in others, or in the program's system calls
+    Wait& wait = waits_[{name, site}];
+    ++wait.count;
+    wait.sum += length;
+    wait.longest = std::max(wait.longest, length);
+  }
+
+  void take_touch(const Json& args, const std::string& site, double length) {
+    Touch& touch = touches_[{args.value("posted_at", "?"), site}];
+    ++touch.count;
+    touch.sum += length;
+    touch.longest = std::max(touch.longest, length);
+    touch.after_release += args.value("after_release_us", 0.0);
+    const double offset = args.value("offset", 0.0);
+    const auto [last, first] = touch.last_offset.emplace(args.value("operation", std::uint64_t{0}), offset);
+    if (first) return;
+    if (offset > last->second) touch.downward = false;
+    if (offset < last->second) touch.upward = false;
+    last->second = offset;
+  }
+
+  static void take_message(Rank& rank, const Json& event) {
+    const Json& args = event.at("args");
+    ++rank.messages;
+    if (!args.contains("released_us")) return;
+    ++rank.released;
+    if (args.contains("last_byte_us"))
+      rank.under_way.push_back({args.at("released_us"), args.at("last_byte_us")});
+  }
+
+  void print_ranks() const {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [number, rank] : ranks_)
+      rows.push_back({rank.name, milliseconds(std::max(0.0, rank.last - rank.first)),
+                      milliseconds(rank.calculation), milliseconds(rank.waits), milliseconds(rank.faults),
+                      fmt::to_string(rank.messages)});
+    print_table({{"RANK", false},
+                 {"TIME ms", true},
+                 {"CALCULATION ms", true},
+                 {"IN CALLS ms", true},
+                 {"IN FAULTS ms", true},
+                 {"MESSAGES", true}},
+                rows);
+  }
+
+  template <class Map> static auto costliest(const Map& map) {
+    std::vector<typename Map::const_iterator> order;
+    for (auto each = map.begin(); each != map.end(); ++each) order.push_back(each);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [](const auto& each) { return each->second.sum; });
+    if (order.size() > most_rows) order.resize(most_rows);
+    return order;
+  }
+
+  void print_waits() const {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& each : costliest(waits_)) {
+      const auto& [what, wait] = *each;
+      rows.push_back({what.first, fmt::to_string(wait.count), milliseconds(wait.sum),
+                      milliseconds(wait.sum / static_cast<double>(wait.count)), milliseconds(wait.longest),
+                      what.second});
+    }
+    if (rows.empty()) return;
+    std::cout << '\n';
+    print_table({{"CALL", false},
+                 {"NUMBER", true},
+                 {"ALL ms", true},
+                 {"MEAN ms", true},
+                 {"LONGEST ms", true},
+                 {"FROM", false}},
+                rows);
+  }
+
+  // What the waits would have waited for, but for what was waited for in the end all the same.
+  void print_release() const {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [number, rank] : ranks_) {
+      if (rank.released == 0) continue;
+      const Cover under_way(rank.under_way);
+      const double waited = under_way.common_with(Cover(rank.blocked));
+      rows.push_back({rank.name, fmt::to_string(rank.released), milliseconds(under_way.length()),
+                      milliseconds(waited), milliseconds(under_way.length() - waited)});
+    }
+    if (rows.empty()) return;
+    std::cout << '\n';
+    print_table({{"RANK", false},
+                 {"WAITS RELEASED EARLY", true},
+                 {"THEIR MESSAGES TOOK ms", true},
+                 {"WAITED ALL THE SAME ms", true},
+                 {"SAVED ms", true}},
+                rows);
+  }
+
+  void print_touches() const {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& each : costliest(touches_)) {
+      const auto& [where, touch] = *each;
+      const auto count = static_cast<double>(touch.count);
+      rows.push_back({where.first, where.second, fmt::to_string(touch.count), milliseconds(touch.sum),
+                      milliseconds(touch.longest), milliseconds(touch.after_release / count),
+                      order_of(touch)});
+    }
+    if (rows.empty()) return;
+    std::cout << "\ntouches that came before their page (the later after the wait, the better):\n";
+    print_table({{"BUFFER OF THE READ AT", false},
+                 {"TOUCHED AT", false},
+                 {"NUMBER", true},
+                 {"WAITED ms", true},
+                 {"LONGEST ms", true},
+                 {"AFTER ITS WAIT ms", true},
+                 {"ORDER", false}},
+                rows);
+  }
+
+  // As parc_set_order wants it.
+  static std::string order_of(const Touch& touch) {
+    if (touch.count <= touch.last_offset.size()) return "-"; // one page of each
+    return touch.upward ? "up" : touch.downward ? "down" : "any";
+  }
+
+  std::map<std::uint64_t, Rank> ranks_;
+  std::map<std::pair<std::string, std::string>, Wait> waits_;
+  std::map<std::pair<std::string, std::string>, Touch> touches_;
+};
+
+Result<Json> read_trace(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) return system_error("cannot read the trace {}", file);
+  Json trace = Json::parse(in, nullptr, false);
+  const Json::json_pointer schema("/otherData/schema");
+  if (trace.is_discarded() || !trace.contains(schema) || !trace.contains("traceEvents"))
+    return error(EINVAL, "{} is no trace that parc run --trace has written", file);
+  if (trace.at(schema) != trace_schema)
+    return error(EINVAL,
+                 "{} was written by another version of parc (schema {}, not {}); use that one's parc trace",
+                 file, trace.at(schema).dump(), trace_schema);
+  return trace;
+}
+
+Result<void> summarize(const std::string& file) {
+  PARC_TRY(trace, read_trace(file));
+  Summary summary;
+  try {
+    for (const Json& event : trace.at("traceEvents")) summary.take(event);
+  } catch (const Json::exception& problem) {
+    return error(EINVAL, "an event in {} makes no sense: {}", file, problem.what());
+  }
+  summary.print();
+  const auto lost = trace.at("otherData").value("lost_records", std::uint64_t{0});
+  if (lost != 0)
+    std::cout << fmt::format("\n{} records had no room and are missing: the sums above are too small\n",
+                             lost);
+  return success();
+}
+
+} // namespace
+
+int show_trace(const std::string& file) {
+  const auto shown = summarize(file);
+  if (shown) return 0;
+  std::cerr << "parc: " << shown.error().text << '\n';
+  return status_failure;
+}
+
+} // namespace parc::tools
