@@ -34,7 +34,7 @@ bool Oracle::fits(const Read& read, const Message& message) const {
 
 bool Oracle::open(const Message& message) const {
   const bool taken_back = message.over && message.fault == Fault::canceled && !actors[message.from].killed;
-  return message.read == none && !taken_back;
+  return message.read == none && !taken_back && !message.unheard;
 }
 
 // It is at its receiver or will be there, whatever happens to its writer from here on.
@@ -44,6 +44,22 @@ bool Oracle::certain(const Message& message) const {
   if (hostile.contains(actors[message.from].host) || hostile.contains(actors[message.to].host)) return false;
   if (message.over) return message.fault == Fault::none;
   return !actors[message.from].killed && !apart(message.from, message.to) && !message.cancel_asked;
+}
+
+// Leaving opens the gate: it cancels the reads.
+const Read* Oracle::holder(const Message& message) const {
+  if (message.gate == 0 || actors[message.from].left) return nullptr;
+  const auto found = std::find_if(reads.begin(), reads.end(), [&](const Read& read) {
+    return read.at == message.from && read.release != 0 && read.release <= message.gate && !read.over &&
+           !begun(read);
+  });
+  return found == reads.end() ? nullptr : &*found;
+}
+
+void Oracle::check_gate(const Message& message) const {
+  if (const Read* cause = holder(message))
+    fail(name(message) + " is heard of before the beginning of " + name(*cause) +
+         ", from which its writer was released");
 }
 
 std::size_t Oracle::source_of(const Read& read, const Outcome& outcome) const {
@@ -76,6 +92,7 @@ void Oracle::begun(std::size_t index, const Outcome& outcome) {
       fail(name(read) + " took one of " + std::to_string(outcome.total) + " bytes, tag " +
            std::to_string(outcome.tag) + ", before the older " + name(message));
     if (!this_one) continue;
+    check_gate(message);
     message.read = index;
     read.message = static_cast<std::size_t>(&message - messages.data());
     return;
@@ -100,7 +117,7 @@ void Oracle::finished_probe(std::size_t index, const Outcome& outcome) {
   if (hostile.contains(actors[source].host)) return;
   for (const Message& message : messages) {
     if (message.from != source || !open(message) || !fits(read, message)) continue;
-    if (message.tag == outcome.tag && message.size == outcome.total) return;
+    if (message.tag == outcome.tag && message.size == outcome.total) return check_gate(message);
     if (certain(message)) break;
   }
   fail(name(read) + " saw a message that is not the next one: " + std::to_string(outcome.total) +
@@ -150,8 +167,9 @@ void Oracle::finished_write(std::size_t index, const Outcome& outcome) {
     fail(name(message) + " ended as another message");
   const Actor& from = actors[message.from];
   const Actor& to = actors[message.to];
+  message.unheard = holder(message) != nullptr;
   switch (outcome.fault) {
-  case Fault::none: return;
+  case Fault::none: return check_gate(message);
   case Fault::canceled:
     if (from.killed) return;
     if (!message.cancel_asked || message.read != none)
@@ -203,7 +221,8 @@ void Oracle::check_rest() const {
     if (read.cancel_asked || actors[read.at].departed()) fail(name(read) + " given up, never ends");
     if (hopeless(read)) fail(name(read) + " waits for nobody");
     for (const Message& message : messages)
-      if (fits(read, message) && certain(message)) fail(name(read) + " does not take " + name(message));
+      if (fits(read, message) && certain(message) && holder(message) == nullptr)
+        fail(name(read) + " does not take " + name(message));
   }
   for (std::size_t index = 0; index < actors.size(); ++index) {
     const bool busy = std::any_of(messages.begin(), messages.end(),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What must come of the simulated programs' operations, without knowing how an engine works: MPI's matching
-// order, one outcome per operation, the outcomes that a departure or a lost link allows, and, when everything
-// rests, no operation left that could have gone on. It is told what programs and networks do (before the
-// engines hear of it) and what the engines answer; the first answer that breaks a rule throws Violation.
+// order, no message heard of before what its writer was released from, one outcome per operation, the
+// outcomes that a departure or a lost link allows, and, when everything rests, no operation left that could
+// have gone on. It is told what programs and networks do (before the engines hear of it) and what the engines
+// answer; the first answer that breaks a rule throws Violation.
 #pragma once
 
 #include "protocol/engine.hpp"
@@ -31,6 +32,7 @@ struct Actor {
   bool left = false;
   bool killed = false;
   bool drained = false;
+  std::uint64_t releases = 0; // waits that have returned before their reads had begun
 
   [[nodiscard]] bool departed() const { return left || killed; }
 };
@@ -41,9 +43,11 @@ struct Message {
   std::int32_t tag = 0;
   std::uint32_t context = 0;
   std::uint64_t size = 0;
+  std::uint64_t gate = 0;  // its writer's releases before it, which have to begin before anybody hears of it
   std::size_t read = none; // that took it
   bool cancel_asked = false;
-  bool over = false; // for the writer
+  bool over = false;    // for the writer
+  bool unheard = false; // it was over before its gate opened
   protocol::Fault fault = protocol::Fault::none;
 };
 
@@ -56,6 +60,7 @@ struct Read {
   bool probe = false;
   bool no_wait = false;
   bool cancel_asked = false;
+  std::uint64_t release = 0; // the number of its release; 0: none
   std::size_t message = none;
   bool over = false;
 };
@@ -80,6 +85,9 @@ public:
   // Messages that `actor` can still read, surely or perhaps.
   [[nodiscard]] std::size_t readable(std::size_t actor, std::uint32_t context, bool surely) const;
   [[nodiscard]] bool fabricated(std::size_t read) const { return fabricated_.contains(read); }
+  [[nodiscard]] bool begun(const Read& read) const { // a probe never does
+    return read.message != none || fabricated(static_cast<std::size_t>(&read - reads.data()));
+  }
 
 private:
   [[nodiscard]] bool apart(std::size_t a, std::size_t b) const;
@@ -87,6 +95,8 @@ private:
   [[nodiscard]] bool
   open(const Message& message) const; // may still be read: a writer may lose it and its reader find it
   [[nodiscard]] bool certain(const Message& message) const;
+  [[nodiscard]] const Read* holder(const Message& message) const; // that keeps it behind the gate
+  void check_gate(const Message& message) const;
   [[nodiscard]] bool hopeless(const Read& read) const;
   void finished_probe(std::size_t read, const protocol::Outcome& outcome);
   [[nodiscard]] std::size_t source_of(const Read& read, const protocol::Outcome& outcome) const;

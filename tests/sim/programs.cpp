@@ -28,6 +28,10 @@ void World::act(std::size_t index) {
       kill(index);
     return;
   }
+  if (early_ != 0 && actor.job != 0) {
+    if (gates_[index].released() && random_.one_in(16)) return give_up(index);
+    if (random_.one_in(early_)) return release(index);
+  }
   switch (random_.below(20)) {
   case 0: probe(index); break;
   case 1: cancel(index); break;
@@ -65,25 +69,36 @@ void World::write(std::size_t index) {
   };
   while (std::any_of(oracle_.messages.begin(), oracle_.messages.end(), same)) ++message.size;
 
+  // To itself a program may say anything at any time; nobody else hears of it.
+  const bool gated = message.to != index && gates_[index].shut();
+  if (message.to != index) message.gate = actor.releases;
+
   const std::size_t id = oracle_.messages.size();
   oracle_.messages.push_back(message);
   Write& write = writes_.emplace_back();
+  write.gated = gated;
   write.memory.push_back(std::make_unique<Memory>(message.size, random_));
   write.memory.back()->fill(id);
   say("actor " + std::to_string(index) + " writes message " + std::to_string(id) + " to " +
       std::to_string(message.to) + ", tag " + std::to_string(message.tag) + ", context " +
-      std::to_string(message.context) + ", " + std::to_string(message.size) + " bytes");
+      std::to_string(message.context) + ", " + std::to_string(message.size) + " bytes" +
+      (gated ? ", gated" : ""));
   ++tally_.messages;
   const std::uint64_t handle =
       engine_of(index).write(actor.endpoint, {id << 1, address, message.tag, message.context,
-                                              write.memory.back()->pieces(), random_.one_in(3)});
+                                              write.memory.back()->pieces(), random_.one_in(3), gated});
   writes_[id].handle = handle;
+  if (gated && !oracle_.messages[id].over) gates_[index].keep(handle);
+}
+
+bool World::may_read(std::size_t actor) const {
+  const auto unfinished = std::count_if(oracle_.reads.begin(), oracle_.reads.end(),
+                                        [&](const Read& r) { return r.at == actor && !r.over; });
+  return static_cast<std::size_t>(unfinished) < most_reads;
 }
 
 void World::read(std::size_t index) {
-  const auto unfinished = std::count_if(oracle_.reads.begin(), oracle_.reads.end(),
-                                        [&](const Read& r) { return r.at == index && !r.over; });
-  if (oracle_.actors[index].peers.empty() || static_cast<std::size_t>(unfinished) >= most_reads) return;
+  if (oracle_.actors[index].peers.empty() || !may_read(index)) return;
   Read read;
   read.at = index;
   read.context = context(index);
@@ -176,6 +191,44 @@ void World::hand_over(std::size_t actor) {
   if (begin == 0) write.memory.clear();
   write.mixed = begin != 0;
   write.memory.push_back(std::move(moved));
+}
+
+// The program goes on before one of its reads has begun: mostly one that any message fits, or its gate would
+// hardly ever open.
+void World::release(std::size_t actor) {
+  std::size_t op = pick_unfinished(actor, true);
+  if (may_read(actor) && !random_.one_in(4)) {
+    op = oracle_.reads.size();
+    Read read;
+    read.at = actor;
+    read.context = context(actor);
+    read.room = 2 * longest_;
+    post({}, read);
+  }
+  if (op == none) return;
+  Read& read = oracle_.reads[op];
+  if (read.over || read.probe || read.release != 0 || oracle_.begun(read)) return;
+  say("actor " + std::to_string(actor) + " is released from read " + std::to_string(op));
+  read.release = ++oracle_.actors[actor].releases;
+  gates_[actor].release(op);
+}
+
+// Two programs that wait for each other behind their gates stay there, as they would in the blocking order:
+// one of the reads fails, or nothing more would be said.
+void World::give_up(std::size_t actor) {
+  const std::size_t op = *gates_[actor].released();
+  say("actor " + std::to_string(actor) + " gives up read " + std::to_string(op));
+  oracle_.reads[op].cancel_asked = true;
+  engine_of(actor).cancel(readings_[op].handle);
+}
+
+// What may pass now, and often a little later: new writes meet gates that have just opened.
+bool World::pass_gates(std::size_t host, bool calm) {
+  bool passed = false;
+  for (std::size_t actor = 0; actor < gates_.size(); ++actor)
+    if (oracle_.actors[actor].host == host && (calm || random_.one_in(2)))
+      passed |= gates_[actor].pass(hosts_[host]->engine);
+  return passed;
 }
 
 void World::leave(std::size_t actor) {

@@ -16,9 +16,11 @@ constexpr std::size_t most_idle_rounds = 50'000; // in which bytes move, but no 
 World::World(const Options& options) : options_(options), random_(options.seed) {
   longest_ = random_.pick<std::uint64_t>({300, 5'000, 40'000, 200'000});
   trouble_ = random_.pick<std::uint64_t>({0, 0, 100, 1000});
+  early_ = random_.pick<std::uint64_t>({0, 10, 30, 100});
   make_hosts();
   make_job(1);
   if (random_.one_in(3)) make_job(2);
+  gates_.resize(oracle_.actors.size());
 }
 
 World::~World() = default;
@@ -87,6 +89,7 @@ void World::turn(std::size_t host, bool calm) {
   ++now_;
   Host& at = *hosts_[host];
   bool moved = read_links(host, calm);
+  moved |= pass_gates(host, calm);
   if (!calm) {
     for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
       if (oracle_.actors[actor].host == host && random_.one_in(oracle_.actors[actor].job == 0 ? 8 : 2))
@@ -100,6 +103,7 @@ void World::turn(std::size_t host, bool calm) {
     }
   }
   moved |= at.engine.copy() != 0;
+  moved |= pass_gates(host, calm);
   moved |= write_links(host, calm);
   if ((!moved || random_.one_in(10)) && at.engine.owes_acknowledgement()) {
     at.engine.release_acknowledgements();
@@ -218,9 +222,12 @@ void World::check_bounds(std::size_t host) {
 void World::begun(std::uint64_t cookie, const Outcome& outcome) {
   if ((cookie & 1) == 0) throw Violation("a write has begun");
   oracle_.begun(cookie >> 1, outcome);
+  gates_[oracle_.reads[cookie >> 1].at].settle(cookie >> 1);
   say("read " + std::to_string(cookie >> 1) + " takes message " +
       std::to_string(oracle_.reads[cookie >> 1].message));
   ++tally_.matched;
+  const std::size_t message = oracle_.reads[cookie >> 1].message;
+  tally_.gated += message != none && writes_[message].gated;
 }
 
 void World::progressed(std::uint64_t cookie, const Progress& progress) {
@@ -250,10 +257,12 @@ void World::finished(std::uint64_t cookie, const Outcome& outcome) {
   tally_.lost += outcome.fault == Fault::peer;
   if ((cookie & 1) == 0) {
     oracle_.finished_write(index, outcome);
+    gates_[oracle_.messages[index].from].drop(writes_[index].handle);
     writes_[index].memory.clear();
     return;
   }
   oracle_.finished_read(index, outcome);
+  gates_[oracle_.reads[index].at].settle(index);
   Reading& reading = readings_[index];
   const Read& read = oracle_.reads[index];
   if (read.message != none && (outcome.fault == Fault::none || outcome.fault == Fault::truncated)) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "protocol/engine.hpp"
+#include "tests/sim/gate.hpp"
 #include "tests/sim/memory.hpp"
 #include "tests/sim/network.hpp"
 #include "tests/sim/oracle.hpp"
@@ -26,6 +27,7 @@ struct Options {
 
 struct Tally { // what the runs have covered
   std::uint64_t messages = 0, bytes = 0, matched = 0, truncated = 0, canceled = 0, lost = 0, refusals = 0;
+  std::uint64_t gated = 0; // of the matched ones: written behind a gate
 };
 
 class World {
@@ -42,6 +44,7 @@ private:
     std::uint64_t handle = 0;
     std::vector<std::unique_ptr<Memory>> memory; // the last one holds all that the engine may name...
     bool mixed = false;                          // ...unless only a part was handed over
+    bool gated = false;
     protocol::Progress progress;
   };
   struct Reading {
@@ -66,11 +69,15 @@ private:
   // The programs (programs.cpp).
   void act(std::size_t actor);
   [[nodiscard]] std::uint32_t context(std::size_t actor);
+  [[nodiscard]] bool may_read(std::size_t actor) const;
   void read(std::size_t actor);
   void probe(std::size_t actor);
   void write(std::size_t actor);
   void cancel(std::size_t actor);
   void hand_over(std::size_t actor);
+  void release(std::size_t actor);
+  void give_up(std::size_t actor);
+  bool pass_gates(std::size_t host, bool calm);
   void leave(std::size_t actor);
   void kill(std::size_t actor);
   void drop_job(std::uint64_t job, std::size_t host);
@@ -98,10 +105,12 @@ private:
   std::vector<std::unique_ptr<Host>> hosts_;
   std::map<std::pair<std::size_t, std::size_t>, Wire> wires_;
   std::map<std::uint64_t, std::vector<std::size_t>> jobs_; // actors by rank
+  std::vector<Gate> gates_;                                // by actor
   std::vector<Write> writes_;                              // as the oracle's messages
   std::vector<Reading> readings_;                          // as the oracle's reads
   std::int32_t last_tag_ = 100;                            // tags of messages that may be canceled are unique
   std::uint64_t longest_ = 0;
+  std::uint64_t early_ = 0;   // one in so many acts of a program is to be released from a read; 0: none
   std::uint64_t trouble_ = 0; // one in so many steps brings a disaster; 0: none
 };
 
