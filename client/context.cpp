@@ -22,9 +22,10 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       trace_(std::move(trace), session_.hosts[static_cast<std::size_t>(session_.rank)]),
       errand_(control_, ring_, rest_), arena_(errand_),
       operations_(control_, arena_, room_, rest_, trace_, session_.size),
-      guards_(control_, operations_, ring_, rest_, pipes_, trace_, session_.rank),
+      hand_over_(operations_, arena_, room_, ring_, rest_, session_.copy_ns_per_kib),
+      guards_(control_, operations_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
       starts_(arena_, adoption_, room_, operations_, guards_, ring_, session_.size),
-      waits_(operations_, guards_, arena_, starts_, room_, ring_, rest_, pipes_, session_.copy_ns_per_kib) {
+      waits_(operations_, hand_over_, guards_, rest_, pipes_) {
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
   adoption_.serve(&errand_, &guards_, &session_.control);
 }
@@ -85,7 +86,7 @@ void Context::abort(int status) {
 }
 
 void Context::free(void* block) {
-  if (guards_.any()) guards_.settle(block, arena_.size_of(block));
+  if (guards_.any()) guards_.settle(block, arena_.size_of(block), Guards::Use::stores);
   arena_.free(block);
 }
 

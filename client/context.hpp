@@ -5,6 +5,7 @@
 #pragma once
 
 #include "client/join.hpp"
+#include "client/starts.hpp"
 #include "client/waits.hpp"
 
 namespace parc::client {
@@ -18,6 +19,7 @@ public:
   [[nodiscard]] const char* host(int rank) const;
   [[nodiscard]] bool kernel_gone() const { return pipes_.gone(); }
 
+  [[nodiscard]] Operations& operations() { return operations_; }
   [[nodiscard]] Starts& starts() { return starts_; }
   [[nodiscard]] Waits& waits() { return waits_; }
   [[nodiscard]] Arena& arena() { return arena_; }
@@ -57,6 +59,7 @@ private:
   Arena arena_;
   CopyRoom room_;
   Operations operations_;
+  HandOver hand_over_;
   Guards guards_;
   Starts starts_;
   Waits waits_;

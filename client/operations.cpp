@@ -53,6 +53,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.pieces.assign(message.pieces.begin(), message.pieces.end());
   entry.from_end = message.from_end;
   entry.early = message.early;
+  entry.order = message.order;
   entry.adopted = message.adopted;
   entry.block = message.block;
   entry.list = message.list;

@@ -9,8 +9,8 @@
 //        -> loose  the same for a write whose bytes all lie in the arena: it can be let go at any moment
 //   live, loose -> claimed    one thread or signal handler finishes it: everything else is that one's alone
 //   claimed -> spent          finished and reported
-//           -> detached       a write that was let go, or a read that was released early: the kernel is still
-//                             at work on it. The read is spent by its guard (early/guards.hpp).
+//           -> detached       a write that was let go, or what was released early: the kernel is still
+//                             at work on it. What is guarded is spent by its guard (early/guards.hpp).
 //   spent -> free, detached -> free (when the kernel is done)   under lock_, which frees its memory
 //
 // spent_ and detached_ are lock-free stacks, because a signal handler (parc_test) may spend; only the holder
@@ -37,6 +37,9 @@ namespace parc::client {
 
 using Slot = std::uint32_t;
 
+// In which a program touches what it has read: parc_set_order.
+enum class Order : std::uint8_t { any = PARC_ORDER_ANY, up = PARC_ORDER_UP, down = PARC_ORDER_DOWN };
+
 enum class Use : std::uint8_t { free, live, loose, claimed, detached, spent };
 
 // What a program asked for, and the memory of the arena that goes with it.
@@ -51,7 +54,8 @@ struct Message {
   void* list = nullptr;     // arena: the pieces, as the kernel reads them
   std::uint64_t held = 0;   // reserved in the copy room
   bool loose = false;
-  bool early = false;   // PARC_EARLY
+  bool early = false; // PARC_EARLY
+  Order order = Order::any;
   bool adopted = false; // some of the pieces lie in adopted memory
 };
 
@@ -69,6 +73,7 @@ public:
     void* list = nullptr;
     std::uint64_t held = 0;
     bool early = false;
+    Order order = Order::any;
     bool adopted = false;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
     std::uint64_t posted = 0, released = 0, site = 0; // where there is a trace: when, and from where
@@ -110,6 +115,8 @@ public:
   // A read whose wait was released: its slot is in use until it is spent. What is known of it goes to status.
   void set_released(Slot slot);
   void spend_released(Slot slot);
+  // The same for a write, whether the kernel is done with it or not.
+  void let_go_released(Slot slot) { detached_.push(entries_, slot); }
   void describe(Slot slot, parc_status& status) const;
 
   // Of an id that cannot be claimed: its result, PARC_EINVAL when there is none, nothing when lock_ is taken.
@@ -120,6 +127,8 @@ public:
 
   // Frees what finished operations had, as far as it can be known without waiting.
   void collect();
+  // A block of the arena, from what finished operations had if need be.
+  [[nodiscard]] Result<void*> allocate(std::size_t bytes);
 
   [[nodiscard]] static bool is_write(parc_op id) {
     return shm::slot_of(static_cast<std::uint64_t>(id)) >= shm::read_slots;

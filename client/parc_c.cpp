@@ -212,7 +212,7 @@ double parc_clock(void) {
 void* parc_alloc(parc_context* context, size_t bytes) {
   void* block = nullptr;
   (void)guarded(context, [&] {
-    const auto got = context->starts().allocate(bytes);
+    const auto got = context->operations().allocate(bytes);
     if (!got) return client::fail(got.error());
     block = got.value();
     return static_cast<int>(PARC_OK);
@@ -337,6 +337,15 @@ int parc_set_release(parc_context* context, int level) {
     return client::fail(error(PARC_EINVAL, "there is no release level {}", level));
   return guarded(context, [&] {
     context->guards().set_level(static_cast<client::Level>(level));
+    return static_cast<int>(PARC_OK);
+  });
+}
+
+int parc_set_order(parc_context* context, int order) {
+  if (order < PARC_ORDER_ANY || order > PARC_ORDER_DOWN)
+    return client::fail(error(PARC_EINVAL, "there is no order {}", order));
+  return guarded(context, [&] {
+    context->starts().set_order(static_cast<client::Order>(order));
     return static_cast<int>(PARC_OK);
   });
 }

@@ -37,10 +37,7 @@ public:
 
   // Rests until done() is true, the kernel has gone, or the limit has passed. done() is a look at what the
   // kernel stores in the control segment; it is called often, also under lock_, and must be short. No system
-  // call when it is true at once.
-  // This thread is in until(): a signal handler that interrupted it must not rest here. Async-signal-safe.
-  [[nodiscard]] static bool resting() { return resting_; }
-
+  // call when it is true at once. Not in a signal handler that interrupted it.
   template <class Done> [[nodiscard]] Woken until(const Done& done, Limit limit = {}) {
     if (done()) return Woken::done;
     if (spin(done, limit)) return Woken::done;
@@ -53,6 +50,20 @@ public:
       if (limit && Clock::now() >= *limit) return leave(Woken::late);
       sleep(hold, seen, limit);
     }
+  }
+
+  // The same without an end but the kernel's, also in a signal handler that interrupted until().
+  template <class Done> void anywhere(const Done& done) {
+    if (!resting_) {
+      (void)until(done);
+      return;
+    }
+    while (!done() && !pipes_.gone()) pipes_.pause();
+  }
+
+  // Polls, and never sleeps: for what is about to be done.
+  template <class Done> [[nodiscard]] bool poll(const Done& done, Clock::duration time) {
+    return done() || spin(done, Clock::now() + time);
   }
 
 private:

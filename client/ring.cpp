@@ -12,7 +12,16 @@ constexpr int yields_before_pause = 100;
 
 }
 
+thread_local bool Ring::pushing_ = false;
+
 bool Ring::push(const shm::Request& request) {
+  pushing_ = true;
+  const bool pushed = push_in_turn(request);
+  pushing_ = false;
+  return pushed;
+}
+
+bool Ring::push_in_turn(const shm::Request& request) {
   const std::lock_guard hold(lock_);
   auto& header = control_.header;
   const auto tail = header.request_tail.load(std::memory_order_relaxed);

@@ -24,8 +24,14 @@ public:
   // kernel is awake then and takes requests in every turn. False: the kernel has gone.
   [[nodiscard]] bool push(const shm::Request& request);
 
+  // This thread is in push(): a signal handler that interrupted it must not push.
+  [[nodiscard]] static bool pushing() { return pushing_; }
+
 private:
+  [[nodiscard]] bool push_in_turn(const shm::Request& request);
   [[nodiscard]] bool wait_for_room(std::uint64_t tail);
+
+  __attribute__((tls_model("initial-exec"))) static thread_local bool pushing_;
 
   shm::Control& control_;
   Pipes& pipes_;

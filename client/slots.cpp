@@ -57,6 +57,12 @@ void Operations::collect() {
   reap(to_reap_.size());
 }
 
+Result<void*> Operations::allocate(std::size_t bytes) {
+  if (void* block = arena_.allocate_from_what_is_there(bytes)) return block;
+  collect();
+  return arena_.allocate(bytes);
+}
+
 void Operations::collect_locked() {
   for (Slot slot = spent_.take_all(); slot != Stack::none;) {
     const Slot next = entries_[slot].next;

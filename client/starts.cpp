@@ -10,7 +10,7 @@ namespace parc::client {
 namespace {
 
 constexpr std::uint64_t short_write = 1024;
-constexpr std::uint64_t least_adopted = 4096; // a shorter read is never released early
+constexpr std::uint64_t least_adopted = 4096; // what is shorter is never released early
 
 Error kernel_gone() {
   return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
@@ -24,14 +24,16 @@ bool has_bytes(const iovec& piece) {
 
 Result<parc_op> Starts::read(const parc_address& address, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(message, check(address, pieces, flags, true));
-  settle(pieces);
+  settle(pieces, Guards::Use::stores);
+  message.order = order_.load(std::memory_order_relaxed);
+  if (message.order == Order::down) message.from_end = true;
   PARC_TRY(place_read(message));
   return send(shm::RequestKind::read, message);
 }
 
 Result<parc_op> Starts::write(const parc_address& address, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(message, check(address, pieces, flags, false));
-  settle(pieces);
+  settle(pieces, Guards::Use::loads);
   PARC_TRY(place_write(message));
   return send(shm::RequestKind::write, message);
 }
@@ -94,9 +96,9 @@ Result<Message> Starts::check(const parc_address& address, std::span<const iovec
                  .early = (flags & PARC_EARLY) != 0};
 }
 
-void Starts::settle(std::span<const iovec> pieces) {
+void Starts::settle(std::span<const iovec> pieces, Guards::Use use) {
   if (!guards_.any()) return;
-  for (const auto& piece : pieces) guards_.settle(piece.iov_base, piece.iov_len);
+  for (const auto& piece : pieces) guards_.settle(piece.iov_base, piece.iov_len, use);
 }
 
 bool Starts::is_direct(Message& message) {
@@ -122,7 +124,7 @@ Result<void> Starts::place_read(Message& message) {
   const bool released = (guards_.wanted() || message.early) && message.length >= least_adopted;
   if (released && adopt(message)) return name_directly(message);
   message.adopted = false;
-  PARC_TRY(block, allocate(message.length));
+  PARC_TRY(block, operations_.allocate(message.length));
   name_block(message, block);
   return success();
 }
@@ -130,11 +132,13 @@ Result<void> Starts::place_read(Message& message) {
 Result<void> Starts::place_write(Message& message) {
   message.loose = operations_.peer_answers(message.address.peer);
   if (message.length == 0 || (message.length <= short_write && place_short_write(message))) return success();
-  if (is_direct(message)) {
+  const bool released = guards_.wanted() && message.length >= least_adopted;
+  if (is_direct(message) || (released && adopt(message))) {
     message.loose = false;
     return name_directly(message);
   }
-  PARC_TRY(block, allocate(message.length));
+  message.adopted = false;
+  PARC_TRY(block, operations_.allocate(message.length));
   name_block(message, block);
   gather(static_cast<std::byte*>(block), message.pieces, 0, message.length);
   message.loose = message.loose && room_.reserve(message.length);
@@ -169,7 +173,7 @@ Result<void> Starts::name_directly(Message& message) {
         address_of(std::find_if(message.pieces.begin(), message.pieces.end(), has_bytes)->iov_base);
     return success();
   }
-  PARC_TRY(memory, allocate(static_cast<std::size_t>(count) * sizeof(shm::Piece)));
+  PARC_TRY(memory, operations_.allocate(static_cast<std::size_t>(count) * sizeof(shm::Piece)));
   message.list = memory;
   message.place = address_of(memory);
   message.listed = static_cast<std::uint16_t>(count);
@@ -177,13 +181,6 @@ Result<void> Starts::name_directly(Message& message) {
   for (const auto& piece : message.pieces)
     if (has_bytes(piece)) *next++ = {address_of(piece.iov_base), piece.iov_len};
   return success();
-}
-
-// Finished operations may hold what is missing.
-Result<void*> Starts::allocate(std::size_t bytes) {
-  if (void* block = arena_.allocate_from_what_is_there(bytes)) return block;
-  operations_.collect();
-  return arena_.allocate(bytes);
 }
 
 Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std::uint8_t flags) {

@@ -33,14 +33,14 @@ public:
 
   [[nodiscard]] Result<void> cancel(parc_op id);
 
-  // A block of the arena, from what finished operations had if need be.
-  [[nodiscard]] Result<void*> allocate(std::size_t bytes);
+  // Of the reads that are started from here on.
+  void set_order(Order order) { order_.store(order, std::memory_order_relaxed); }
 
 private:
   [[nodiscard]] Result<void> check_address(const parc_address& address, bool any) const;
   [[nodiscard]] Result<Message> check(const parc_address& address, std::span<const iovec> pieces,
                                       unsigned flags, bool any) const;
-  void settle(std::span<const iovec> pieces);
+  void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool is_direct(Message& message);
   [[nodiscard]] bool adopt(Message& message);
   [[nodiscard]] Result<void> place_read(Message& message);
@@ -57,6 +57,7 @@ private:
   Guards& guards_;
   Ring& ring_;
   const int ranks_;
+  std::atomic<Order> order_ = Order::any;
 };
 
 } // namespace parc::client

@@ -152,8 +152,21 @@ int Waits::pick(std::span<const parc_op> ids) {
 int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most) {
   const Release release = release_of(slot, most);
   if (release == Release::when_begun) guards_.await_begun(id);
-  if (release != Release::never && guards_.release(id, slot, status)) return PARC_OK;
+  if (release != Release::never && guards_.release_read(id, slot, status)) return PARC_OK;
   return ended(until_done(slot), slot, status);
+}
+
+int Waits::finish_write(parc_op id, Slot slot, parc_status& status) {
+  Woken how = until_done(slot, Clock::now() + hand_over_.copy_time(slot));
+  if (how == Woken::late) {
+    if (hand_over_.prepare(slot)) {
+      if (guards_.release_write(id, slot, status)) return PARC_OK;
+      if (hand_over_.perform(id, slot, operations_.entry(slot).pieces))
+        return operations_.detach(slot, status);
+    }
+    how = until_done(slot);
+  }
+  return ended(how, slot, status);
 }
 
 Waits::Release Waits::release_of(Slot slot, Release most) const {

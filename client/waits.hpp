@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finishing operations. A wait for a write whose bytes are still the program's rests as long as a copy of
-// what is not acknowledged would take; then it copies that into the arena, from the end that the network
-// reaches last, until it meets the acknowledgement, and asks the kernel to go on from the copy (a hand-over).
-// When the kernel confirms, nothing names the program's memory any more and the wait returns. Waits for reads
-// may be released early (early/guards.hpp); any and some, which report what has arrived, never are. Threads:
-// any, one for each operation. test is async-signal-safe.
+// what is not acknowledged would take; then it copies that (hand_over.hpp) and returns. Waits may be released
+// early (early/guards.hpp); any and some, which report what has finished, never are. Threads: any, one for
+// each operation. test is async-signal-safe.
 #pragma once
 
-#include "client/starts.hpp"
+#include "client/early/guards.hpp"
 
 namespace parc::client {
 
 class Waits {
 public:
-  Waits(Operations& operations, Guards& guards, Arena& arena, Starts& starts, CopyRoom& room, Ring& ring,
-        Rest& rest, Pipes& pipes, unsigned copy_ns_per_kib)
-      : operations_(operations), guards_(guards), arena_(arena), starts_(starts), room_(room), ring_(ring),
-        rest_(rest), pipes_(pipes), copy_ns_per_kib_(copy_ns_per_kib) {}
+  Waits(Operations& operations, HandOver& hand_over, Guards& guards, Rest& rest, Pipes& pipes)
+      : operations_(operations), hand_over_(hand_over), guards_(guards), rest_(rest), pipes_(pipes) {}
 
   // The calls of parc.h with the same names; they return what those return and leave the sentence.
   // A status that is no null pointer holds an early release back until the envelope is there.
@@ -27,11 +23,6 @@ public:
   int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);
 
 private:
-  struct Range {
-    std::uint64_t begin, end; // of the message
-    [[nodiscard]] std::uint64_t size() const { return end - begin; }
-  };
-
   // How far a wait for a read may be released early.
   enum class Release : std::uint8_t { never, when_begun, at_once };
 
@@ -47,20 +38,11 @@ private:
   [[nodiscard]] int pick(std::span<const parc_op> ids);
   [[nodiscard]] bool kernel_went();
 
-  [[nodiscard]] Range unacknowledged(Slot slot);
-  [[nodiscard]] bool hand_over(parc_op id, Slot slot);
-  [[nodiscard]] Range copy_downwards(Slot slot, std::byte* block, Range due);
-  [[nodiscard]] Range copy_upwards(Slot slot, std::byte* block, Range due);
-
   Operations& operations_;
+  HandOver& hand_over_;
   Guards& guards_;
-  Arena& arena_;
-  Starts& starts_;
-  CopyRoom& room_;
-  Ring& ring_;
   Rest& rest_;
   Pipes& pipes_;
-  const unsigned copy_ns_per_kib_;
   std::atomic<Clock::rep> next_look_ = 0; // of tests that find nothing, for the kernel's end
 };
 

@@ -10,17 +10,20 @@
 
 #include "client/early/guards.hpp"
 #include "client/early/hooks.hpp"
+#include "client/pages.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <mutex>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 namespace parc::client {
 namespace {
 
 std::atomic<Guards*> guards;
+std::atomic<void*> measured; // a page, while the cost of a fault is measured
 
 // The program's action. The handler reads the one that `action` names; a change fills the other. Two changes
 // while one handler copies would be the program's own race.
@@ -69,6 +72,10 @@ std::uintptr_t instruction_of(const void* context) {
 
 bool resolve(const void* address, const void* context) {
   const InLibrary here;
+  if (void* const page = measured.load(std::memory_order_relaxed); page != nullptr && page == address) {
+    measured.store(nullptr, std::memory_order_relaxed);
+    return mprotect(page, page_size(), PROT_READ | PROT_WRITE) == 0;
+  }
   Guards* const ours = guards.load(std::memory_order_acquire);
   return ours != nullptr && ours->resolve(address, instruction_of(context));
 }
@@ -97,6 +104,10 @@ void catch_faults(Guards& of) {
     }
   }
   guards.store(&of, std::memory_order_release);
+}
+
+void open_when_touched(void* page) {
+  measured.store(page, std::memory_order_relaxed);
 }
 
 Guards* caught_guards() {

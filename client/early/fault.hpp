@@ -19,6 +19,9 @@ void catch_faults(Guards& guards);
 // not ours yet.
 [[nodiscard]] bool set_program_action(const struct sigaction* action, struct sigaction* before);
 
+// The next fault on that page makes it accessible: what the cost of a fault is measured with.
+void open_when_touched(void* page);
+
 // Before the guards go: there are none left. The handler stays, and passes everything on.
 void forget_faults();
 

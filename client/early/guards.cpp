@@ -3,26 +3,14 @@
 
 #include "client/failure.hpp"
 #include "client/pages.hpp"
-#include "client/ring.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/single_threaded.h>
 
 namespace parc::client {
 namespace {
-
-std::uintptr_t page_of(std::uintptr_t address) {
-  return round_down(address, page_size());
-}
-std::uintptr_t page_end(std::uintptr_t address) {
-  return round_up(address, page_size());
-}
-bool set_access(std::uintptr_t begin, std::uintptr_t end, int access) {
-  return mprotect(reinterpret_cast<void*>(begin), end - begin, access) == 0;
-}
 
 // The last fault of this thread that no guard explained: where, and how often pages had been opened by then.
 // In the handler thread-local storage must have its place from the thread's start.
@@ -46,11 +34,11 @@ Result<Level> level_from_environment() {
 
 thread_local bool Guards::reporting_here = false;
 
-Guards::Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes,
-               Trace& trace, int rank)
-    : control_(control), operations_(operations), ring_(ring), rest_(rest), pipes_(pipes), trace_(trace),
-      rank_(rank) {
-  guards_.reserve(shm::read_slots);
+Guards::Guards(shm::Control& control, Operations& operations, HandOver& hand_over, Ring& ring, Rest& rest,
+               Pipes& pipes, Trace& trace, int rank)
+    : control_(control), operations_(operations), hand_over_(hand_over), ring_(ring), rest_(rest),
+      pipes_(pipes), trace_(trace), rank_(rank) {
+  guards_.reserve(shm::control_slot);
   (void)page_size(); // before a handler asks
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
 }
@@ -65,55 +53,70 @@ bool Guards::can_guard(Slot slot) const {
   return entry.block == nullptr && entry.length >= page_size() && entry.pieces.size() <= most_pieces;
 }
 
-// A signal that comes on the alternate stack must find it there.
-bool Guards::holds_signal_stack(const Guard& guard) {
-  stack_t stack{};
-  if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0) return false;
-  const std::uintptr_t begin = address_of(stack.ss_sp), end = begin + stack.ss_size;
-  for (std::size_t i = 0; i < guard.pieces; ++i) {
-    const Pages pages = pages_of(guard, i, guard.guarded);
-    if (pages.begin < end && begin < pages.end) return true;
-  }
-  return false;
-}
-
-bool Guards::release(parc_op id, Slot slot, parc_status& status) {
-  if (!can_guard(slot) || operations_.done(slot)) return false;
+Guards::Guard Guards::make_guard(parc_op id, Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
   Guard guard{.id = id,
               .slot = slot,
               .address = entry.address,
               .length = entry.length,
-              .guarded = {0, 0},
+              .missing = {0, 0},
+              .order = entry.order,
               .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
+              .writes = Operations::is_write(id),
               .adopted = entry.adopted,
               .reporting = false,
+              .handing = false,
               .piece = {}};
   std::copy(entry.pieces.begin(), entry.pieces.end(), guard.piece.begin());
+  return guard;
+}
+
+// False: what is missing has come while guarding it would have been done.
+bool Guards::is_worth_guarding(const Guard& guard) {
+  catch_faults(*this);
+  std::call_once(cost_measured_, [this] { cost_ = measure_guard_cost(); });
+  return !rest_.poll([&] { return is_done(guard.id); }, cost_.of(guard.length / page_size() + 1));
+}
+
+bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
+  if (!can_guard(slot) || operations_.done(slot)) return false;
+  const Guard guard = make_guard(id, slot);
+  if (!is_worth_guarding(guard)) return false;
   if (gate_ && !has_begun(id)) {
     shm::Request request{};
     request.kind = shm::RequestKind::release;
     request.id = static_cast<std::uint64_t>(id);
     if (!ring_.push(request)) return false;
   }
-  catch_faults(*this);
+  return add(guard, status);
+}
 
+// Its bytes are in the program's memory although a copy has its place: that is what prepare made.
+bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
+  const Operations::Entry& entry = operations_.entry(slot);
+  if (!wanted() || entry.length < page_size() || entry.pieces.size() > most_pieces) return false;
+  const Guard guard = make_guard(id, slot);
+  return is_worth_guarding(guard) && hand_over_.copy_time(slot) > cost_.of(entry.length / page_size() + 1) &&
+         add(guard, status);
+}
+
+bool Guards::add(const Guard& guard, parc_status& status) {
   const Locked hold(lock_);
-  guard.guarded = missing_of(guard); // before its loss is asked for, as in look()
-  if (guard.guarded.empty() || loss_of(guard) != PARC_OK || guards_.size() == guards_.capacity() ||
-      holds_signal_stack(guard))
-    return false;
+  const Stretch missing = missing_of(guard); // before its loss is asked for, as in look()
+  if (missing.empty() || loss_of(guard) != PARC_OK || guards_.size() == guards_.capacity()) return false;
   guards_.push_back(guard);
-  if (!protect(guard)) { // too many mappings, say
-    guards_.back().guarded = {0, 0};
-    for (std::size_t i = 0; i < guard.pieces; ++i)
-      if (!unguard(guard, pages_of(guard, i, guard.guarded))) std::abort(); // these merge mappings
+  guards_.back().missing = missing;
+  bool guarded = !holds_signal_stack(guards_.back());
+  for (std::size_t i = 0; i < guard.pieces && guarded; ++i)
+    guarded = set_access(guard, pages_of(guard, i, guarded_of(guard, missing)));
+  if (!guarded) { // too many mappings, say
+    open_all(guards_.back());
     guards_.pop_back();
     return false;
   }
   count_.store(guards_.size(), std::memory_order_relaxed);
-  operations_.describe(slot, status); // under lock_: from here on others may end it
-  operations_.set_released(slot);
+  operations_.describe(guard.slot, status); // under lock_: from here on others may end it
+  operations_.set_released(guard.slot);
   released_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -126,14 +129,15 @@ void Guards::look() {
     for (std::size_t i = 0; i < guards_.size();) {
       // What is missing first, then whether it is lost: what seems whole because it has failed is not opened.
       // Once lost is always lost.
-      const bool done = is_done(guards_[i].id);
-      const Stretch missing = missing_of(guards_[i]);
-      if (guards_[i].reporting || loss_of(guards_[i]) != PARC_OK) {
-        lost = lost || !guards_[i].reporting;
+      Guard& guard = guards_[i];
+      const bool done = is_done(guard.id) || (guard.writes && pipes_.gone());
+      const Stretch missing = done ? Stretch{0, 0} : missing_of(guard);
+      if (guard.handing || guard.reporting || loss_of(guard) != PARC_OK) {
+        lost = lost || (!guard.reporting && !guard.handing);
         ++i;
         continue;
       }
-      if (open(i, missing) && done)
+      if (shrink(guard, missing) && done)
         drop(i);
       else
         ++i;
@@ -142,112 +146,31 @@ void Guards::look() {
   if (lost) report_losses();
 }
 
-// False where the system has no room for more mappings: then more of it has to arrive first, and in the end
-// all of it is one.
-bool Guards::open(std::size_t index, const Stretch& missing) {
-  Guard& guard = guards_[index];
-  const Stretch before = guard.guarded;
-  guard.guarded = {std::max(before.low, missing.low), std::min(before.high, missing.high)};
-  if (guard.guarded.low == before.low && guard.guarded.high == before.high) return true;
-  for (std::size_t i = 0; i < guard.pieces; ++i) {
-    const Pages old = pages_of(guard, i, before);
-    Pages left = pages_of(guard, i, guard.guarded);
-    if (left.begin == left.end) left = {old.end, old.end};
-    if (unguard(guard, {old.begin, left.begin}) && unguard(guard, {left.end, old.end})) continue;
-    guard.guarded = before;
-    return false;
-  }
-  return true;
-}
-
 void Guards::drop(std::size_t index) {
-  operations_.spend_released(guards_[index].slot);
+  if (guards_[index].writes)
+    operations_.let_go_released(guards_[index].slot);
+  else
+    operations_.spend_released(guards_[index].slot);
   guards_[index] = guards_.back();
   guards_.pop_back();
   count_.store(guards_.size(), std::memory_order_relaxed);
 }
 
-// Gives the pages back but for those that other guards need.
-bool Guards::unguard(const Guard& guard, Pages pages) {
-  while (pages.begin < pages.end) {
-    const Pages still = next_guarded(pages.begin, pages.end);
-    if (still.begin > pages.begin && !give_back(guard, {pages.begin, still.begin})) return false;
-    pages.begin = still.end;
-  }
-  return true;
-}
-
-// Adopted memory may have been unmapped since, and something else may lie there, which is none of ours.
-bool Guards::give_back(const Guard& guard, Pages pages) {
-  ++changes_;
-  openings_.fetch_add(1, std::memory_order_relaxed);
-  if (!guard.adopted) return set_access(pages.begin, pages.end, PROT_READ | PROT_WRITE);
-  while (pages.begin < pages.end) {
-    const auto mapping = mappings_.find(pages.begin);
-    const std::uintptr_t end = mapping ? std::min(mapping->end, pages.end) : pages.begin + page_size();
-    const bool ours = mapping && mapping->shared && mapping->device == segments_device_;
-    if (ours && !set_access(pages.begin, end, PROT_READ | PROT_WRITE)) return false;
-    pages.begin = end;
-  }
-  return true;
-}
-
-// The lowest guarded pages in [from, end); {end, end} where there are none.
-Guards::Pages Guards::next_guarded(std::uintptr_t from, std::uintptr_t end) const {
-  Pages lowest{end, end};
-  for (const Guard& guard : guards_)
-    for (std::size_t i = 0; i < guard.pieces; ++i) {
-      const Pages pages = pages_of(guard, i, guard.guarded);
-      if (pages.end <= from || pages.begin >= end) continue;
-      const std::uintptr_t begin = std::max(pages.begin, from);
-      if (begin < lowest.begin) lowest = {begin, std::min(pages.end, end)};
-    }
-  return lowest;
-}
-
-bool Guards::protect(const Guard& guard) {
-  for (std::size_t i = 0; i < guard.pieces; ++i) {
-    const Pages pages = pages_of(guard, i, guard.guarded);
-    if (pages.begin != pages.end && !set_access(pages.begin, pages.end, PROT_NONE)) return false;
-  }
-  return true;
-}
-
-// Where those bytes of the message lie in a piece; {0, 0} where it has none of them.
-Guards::Pages Guards::place_of(const Guard& guard, std::size_t piece, const Stretch& bytes) {
-  std::uint64_t base = 0;
-  for (std::size_t i = 0; i < piece; ++i) base += guard.piece[i].iov_len;
-  const std::uint64_t low = std::max(bytes.low, base);
-  const std::uint64_t high = std::min<std::uint64_t>(bytes.high, base + guard.piece[piece].iov_len);
-  if (low >= high) return {0, 0};
-  const std::uintptr_t address = address_of(guard.piece[piece].iov_base);
-  return {address + (low - base), address + (high - base)};
-}
-
-Guards::Pages Guards::pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes) {
-  const Pages place = place_of(guard, piece, bytes);
-  return {page_of(place.begin), page_end(place.end)};
-}
-
-// The guarded bytes of the message that lie in there, those of one piece.
-std::optional<Guards::Stretch> Guards::guarded_in(const Guard& guard, const Pages& there) {
-  std::uint64_t base = 0;
-  for (std::size_t i = 0; i < guard.pieces; base += guard.piece[i++].iov_len) {
-    const Pages place = place_of(guard, i, guard.guarded);
-    const std::uintptr_t low = std::max(place.begin, there.begin), high = std::min(place.end, there.end);
-    const std::uint64_t to_message = base - address_of(guard.piece[i].iov_base); // modulo 2^64
-    if (low < high) return Stretch{low + to_message, high + to_message};
-  }
-  return {};
+Guards::Guard* Guards::find(parc_op id) {
+  const auto found = std::ranges::find(guards_, id, &Guard::id);
+  return found == guards_.end() ? nullptr : &*found;
 }
 
 const shm::Operation& Guards::shared(parc_op id) const {
   return control_.operations[shm::slot_of(static_cast<std::uint64_t>(id))];
 }
 
+// Also when its slot has another operation by now: somebody else has dropped its guard meanwhile.
 bool Guards::is_done(parc_op id) const {
-  return shared(id).state.load(std::memory_order_acquire) ==
-         shm::state_word(shm::generation_of(static_cast<std::uint64_t>(id)), shm::Phase::done);
+  const std::uint64_t state = shared(id).state.load(std::memory_order_acquire);
+  const std::uint64_t generation = shm::generation_of(static_cast<std::uint64_t>(id));
+  return state != shm::state_word(generation, shm::Phase::pending) &&
+         state != shm::state_word(generation, shm::Phase::begun);
 }
 
 bool Guards::has_begun(parc_op id) const {
@@ -255,12 +178,14 @@ bool Guards::has_begun(parc_op id) const {
          shm::state_word(shm::generation_of(static_cast<std::uint64_t>(id)), shm::Phase::pending);
 }
 
-// A message that is shorter than the buffer leaves its end alone.
+// Of a read, what has not arrived; a message that is shorter than the buffer leaves its end alone. Of a
+// write, what is not acknowledged.
 Guards::Stretch Guards::missing_of(const Guard& guard) const {
   const shm::Operation& operation = shared(guard.id);
   if (is_done(guard.id)) return {0, 0};
   std::uint64_t end = guard.length;
-  if (has_begun(guard.id)) end = std::min(end, operation.total.load(std::memory_order_relaxed));
+  if (!guard.writes && has_begun(guard.id))
+    end = std::min(end, operation.total.load(std::memory_order_relaxed));
   const std::uint64_t front = operation.front.load(std::memory_order_acquire);
   const std::uint64_t back = std::min(operation.back.load(std::memory_order_acquire), end);
   return {front, end - back};
@@ -277,10 +202,10 @@ bool Guards::arrived(const Missing& missing) const {
          operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total;
 }
 
-template <class Wanted> std::optional<Guards::Missing> Guards::find(const Wanted& wanted) const {
+template <class Wanted> std::optional<Guards::Missing> Guards::find_missing(const Wanted& wanted) const {
   for (const Guard& guard : guards_) {
     if (guard.reporting && reporting_here) continue; // its handler must not wait for itself
-    if (const std::optional<Stretch> bytes = wanted(guard)) return Missing{guard.id, *bytes};
+    if (const std::optional<Stretch> bytes = wanted(guard)) return Missing{guard.id, *bytes, guard.writes};
   }
   return {};
 }
@@ -291,13 +216,42 @@ template <class Wanted> void Guards::settle_what(const Wanted& wanted) {
     std::optional<Missing> missing;
     {
       const Locked hold(lock_);
-      missing = find(wanted);
+      missing = find_missing(wanted);
     }
     if (!missing) return;
     const std::uint64_t begin = trace_.on() ? trace::now() : 0;
     await(*missing);
     trace_wait(trace::Kind::call, begin, *missing, 0, Trace::site());
   }
+}
+
+void Guards::settle(const void* memory, std::size_t bytes, Use use) {
+  const Pages there{address_of(memory), address_of(memory) + bytes};
+  settle_what([&](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.writes && use == Use::loads) return {};
+    return missing_in(guard, there);
+  });
+}
+
+void Guards::settle_pages(const void* memory, std::size_t bytes) {
+  if (bytes == 0) return;
+  const Pages there{round_down(address_of(memory), page_size()),
+                    round_up(address_of(memory) + bytes, page_size())};
+  settle_what([&](const Guard& guard) { return missing_in(guard, there); });
+}
+
+void Guards::settle_all() {
+  settle_what([](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.missing.empty()) return {};
+    return guard.missing;
+  });
+}
+
+void Guards::settle_begun() {
+  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.writes || has_begun(guard.id)) return {};
+    return Stretch{0, 0};
+  });
 }
 
 void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,
@@ -315,41 +269,23 @@ void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& mi
   trace_.add(record);
 }
 
-void Guards::settle(const void* memory, std::size_t bytes) {
-  const Pages there{address_of(memory), address_of(memory) + bytes};
-  settle_what([&](const Guard& guard) { return guarded_in(guard, there); });
-}
-
-void Guards::settle_pages(const void* memory, std::size_t bytes) {
-  if (bytes == 0) return;
-  const Pages there{page_of(address_of(memory)), page_end(address_of(memory) + bytes)};
-  settle_what([&](const Guard& guard) { return guarded_in(guard, there); });
-}
-
-void Guards::settle_all() {
-  settle_what([](const Guard& guard) -> std::optional<Stretch> {
-    if (guard.guarded.empty()) return {};
-    return guard.guarded;
-  });
-}
-
-void Guards::settle_begun() {
-  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
-    if (has_begun(guard.id)) return {};
-    return Stretch{0, 0};
-  });
-}
-
+// Reads first: where only they were in the way, the instruction is done when it is executed again; a store
+// that comes back has a write to wait for.
 bool Guards::resolve(const void* address, std::uintptr_t instruction) {
-  const std::uintptr_t page = page_of(address_of(address));
+  const std::uintptr_t begin = round_down(address_of(address), page_size());
+  const Pages page{begin, begin + page_size()};
   bool ours = false, waited = false;
   for (;;) {
     look();
     std::optional<Missing> missing;
-    Unexplained now{page, 0};
+    Unexplained now{begin, 0};
     {
       const Locked hold(lock_);
-      missing = find([&](const Guard& guard) { return guarded_in(guard, {page, page + page_size()}); });
+      for (const bool writes : {false, true})
+        if (!missing && !(writes && waited))
+          missing = find_missing([&](const Guard& guard) {
+            return guard.writes == writes ? missing_in(guard, page) : std::optional<Stretch>();
+          });
       now.changes = changes_;
     }
     if (!missing) {
@@ -360,9 +296,9 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
       break;
     }
     waited = true;
-    const std::uint64_t begin = trace_.on() ? trace::now() : 0;
+    const std::uint64_t started = trace_.on() ? trace::now() : 0;
     await(*missing);
-    trace_wait(trace::Kind::fault, begin, *missing, address_of(address), instruction + 1);
+    trace_wait(trace::Kind::fault, started, *missing, address_of(address), instruction + 1);
   }
   if (ours) faults_.fetch_add(1, std::memory_order_relaxed);
   if (ours && !waited) late_faults_.fetch_add(1, std::memory_order_relaxed);
@@ -371,18 +307,45 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
 
 // Ends early when the kernel goes: then the next look() finds a loss.
 void Guards::await(const Missing& missing) {
+  if (missing.writes) return let_go(missing.id);
   const Watching watching(control_.header);
   const auto there = [&] { return arrived(missing); };
-  if (there()) {
-    sched_yield();              // its loss is being reported by another thread, or it is about to be done
-  } else if (Rest::resting()) { // a signal handler has interrupted a wait of this thread, and touches a page
-    while (!there() && !pipes_.gone()) pipes_.pause();
-  } else {
-    (void)rest_.until(there);
+  if (there())
+    sched_yield(); // its loss is being reported by another thread, or it is about to be done
+  else
+    rest_.anywhere(there);
+}
+
+// Somebody wants to store where a write's bytes are. One thread hands it over, others wait for that.
+void Guards::let_go(parc_op write) {
+  Guard guard;
+  bool mine = false;
+  {
+    const Locked hold(lock_);
+    Guard* const found = find(write);
+    if (found == nullptr) return;
+    mine = !std::exchange(found->handing, true);
+    guard = *found;
   }
+  if (!mine) {
+    const auto& handed = shared(write).handed;
+    const auto generation = shm::generation_of(static_cast<std::uint64_t>(write));
+    rest_.anywhere([&] { return is_done(write) || handed.load(std::memory_order_acquire) == generation; });
+    sched_yield(); // it is about to open its pages
+    return;
+  }
+  const bool gone = rest_.poll([&] { return is_done(write); }, hand_over_.copy_time(guard.slot));
+  const bool handed =
+      !gone && !Ring::pushing() && hand_over_.perform(write, guard.slot, {guard.piece.data(), guard.pieces});
+  if (!handed) rest_.anywhere([&] { return is_done(write); });
+  const Locked hold(lock_);
+  Guard* const found = find(write);
+  open_all(*found);
+  drop(static_cast<std::size_t>(found - guards_.data()));
 }
 
 int Guards::loss_of(const Guard& guard) const {
+  if (guard.writes) return PARC_OK; // as for one that was let go: the next write to that peer says it
   const shm::Operation& operation = shared(guard.id);
   const bool gone = pipes_.gone(); // before the kernel's last word
   if (is_done(guard.id)) return operation.error.load(std::memory_order_relaxed);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Early release (erMPI 2005, sections 2.2 to 2.5). A released wait for a read returns at once and leaves the
-// pages whose bytes have not arrived without access. The kernel is another process, so its mapping is the
-// paper's alias: protection here never stops it. A touch faults; the handler (fault.hpp) waits for that page,
-// opens everything that has arrived, and returns. Every call of libparc opens what has arrived, too.
+// pages whose bytes have not arrived without access; one for a write leaves those that are not acknowledged
+// read-only. The kernel is another process, so its mapping is the paper's alias: protection here never stops
+// it. A touch faults; the handler (fault.hpp) waits for that page, opens everything that has arrived, and
+// returns; a store to a write's page waits as long as a copy takes, and then copies (hand_over.hpp). Every
+// call of libparc opens what has arrived, too.
 //
-// The table holds, for each released read, the stretch of the message whose pages are guarded. A page that
-// several reads share stays guarded until all of them have let it go: what opens looks at the others'
-// stretches first, which is the paper's count per page.
+// The table holds, for each released operation, the stretch of the message that is missing. The access of a
+// page is the strictest that any of them leaves it, which is what the paper has counts per page for. Under a
+// declared order (parc_set_order) only the page that is touched next is guarded: HUNT 2005, section 5.2.
 //
 // Invariants. "Decide and mprotect" is one step under lock_, taken with all signals but SIGSEGV blocked and
 // held over nothing that touches the program's memory; waiting happens outside of it, and everything is
@@ -15,17 +17,16 @@
 // guards are gone. Threads: any; resolve() is async-signal-safe for the faults it is made for.
 #pragma once
 
+#include "client/early/cost.hpp"
 #include "client/early/fault.hpp"
 #include "client/early/mappings.hpp"
-#include "client/operations.hpp"
+#include "client/hand_over.hpp"
 #include "client/own_memory.hpp"
 
 #include <array>
 #include <csignal>
 
 namespace parc::client {
-
-class Ring;
 
 enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOPE, full = PARC_RELEASE_FULL };
 
@@ -34,8 +35,8 @@ enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOP
 
 class Guards {
 public:
-  Guards(shm::Control& control, Operations& operations, Ring& ring, Rest& rest, Pipes& pipes, Trace& trace,
-         int rank);
+  Guards(shm::Control& control, Operations& operations, HandOver& hand_over, Ring& ring, Rest& rest,
+         Pipes& pipes, Trace& trace, int rank);
 
   void set_level(Level level) { level_.store(level, std::memory_order_relaxed); }
   // At which a wait for a read may be released now. With several threads `envelope` at most: a released
@@ -51,7 +52,9 @@ public:
 
   // Releases the wait for a claimed read, which goes with its guards. False: it must be waited for (it is
   // done, bounced, shorter than a page, or there is no room for its guards).
-  [[nodiscard]] bool release(parc_op id, Slot slot, parc_status& status);
+  [[nodiscard]] bool release_read(parc_op id, Slot slot, parc_status& status);
+  // The same for a write that a hand-over is prepared for. False also where copying costs less.
+  [[nodiscard]] bool release_write(parc_op id, Slot slot, parc_status& status);
 
   // Buffers are to be made such that their reads can be released.
   [[nodiscard]] bool wanted() const { return level_.load(std::memory_order_relaxed) != Level::off; }
@@ -59,8 +62,10 @@ public:
   void open_arrived() {
     if (any()) look();
   }
+  // What somebody is going to do with memory. Stores have writes to wait for as well.
+  enum class Use : std::uint8_t { loads, stores };
   // Blocks until nothing is missing of [memory, memory + bytes); of the pages that it lies on; of anything.
-  void settle(const void* memory, std::size_t bytes);
+  void settle(const void* memory, std::size_t bytes, Use use);
   void settle_pages(const void* memory, std::size_t bytes);
   void settle_all();
   // The same until every released read has begun.
@@ -114,15 +119,23 @@ private:
     Slot slot;
     parc_address address;
     std::uint64_t length;
-    Stretch guarded; // of the message; its pages have no access
+    Stretch missing; // of the message, as far as its pages are guarded: it only shrinks
+    Order order;
     std::uint32_t pieces;
+    bool writes;
     bool adopted;   // some of its memory can go, and be something else
     bool reporting; // its loss; whoever faults on it meanwhile waits
+    bool handing;   // a write over; the same
     std::array<iovec, most_pieces> piece;
   };
   struct Missing { // of an operation: what somebody waits for
     parc_op id;
     Stretch bytes;
+    bool writes = false;
+  };
+  struct Run { // pages of one access
+    std::uintptr_t begin, end;
+    int access;
   };
   // The lock, with signals held back: a handler of the program that interrupted its holder might touch a
   // guarded page, and wait for the lock forever.
@@ -147,36 +160,47 @@ private:
     sigset_t before_;
   };
 
+  [[nodiscard]] Guard make_guard(parc_op id, Slot slot) const;
+  [[nodiscard]] bool is_worth_guarding(const Guard& guard);
+  [[nodiscard]] bool add(const Guard& guard, parc_status& status);
   void look();
-  void report_losses();
-  [[nodiscard]] bool open(std::size_t index, const Stretch& missing);
   void drop(std::size_t index);
-  [[nodiscard]] bool unguard(const Guard& guard, Pages pages);
-  [[nodiscard]] bool give_back(const Guard& guard, Pages pages);
-  [[nodiscard]] bool protect(const Guard& guard);
-  [[nodiscard]] static bool holds_signal_stack(const Guard& guard);
-  [[nodiscard]] Pages next_guarded(std::uintptr_t from, std::uintptr_t end) const;
-  [[nodiscard]] static Pages place_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
-  [[nodiscard]] static std::optional<Stretch> guarded_in(const Guard& guard, const Pages& there);
-  [[nodiscard]] static Pages pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
+  [[nodiscard]] Guard* find(parc_op id);
+  void report_losses();
+  void report(const Guard& guard, int error);
+  [[nodiscard]] int loss_of(const Guard& guard) const;
+
+  // What is missing, and waiting for it.
   [[nodiscard]] Stretch missing_of(const Guard& guard) const;
-  template <class Wanted> [[nodiscard]] std::optional<Missing> find(const Wanted& wanted) const;
+  template <class Wanted> [[nodiscard]] std::optional<Missing> find_missing(const Wanted& wanted) const;
   template <class Wanted> void settle_what(const Wanted& wanted);
   void await(const Missing& missing);
-  void trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,
-                  std::uint64_t site);
+  void let_go(parc_op write);
   [[nodiscard]] bool arrived(const Missing& missing) const;
   [[nodiscard]] bool is_done(parc_op id) const;
   [[nodiscard]] bool has_begun(parc_op id) const;
   [[nodiscard]] const shm::Operation& shared(parc_op id) const;
-  [[nodiscard]] int loss_of(const Guard& guard) const;
-  void report(const Guard& guard, int error);
+  void trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,
+                  std::uint64_t site);
+
+  // Pages, under lock_: guarded_pages.cpp.
+  [[nodiscard]] bool shrink(Guard& guard, const Stretch& missing);
+  void open_all(Guard& guard);
+  [[nodiscard]] bool set_access(const Guard& guard, Pages pages);
+  [[nodiscard]] bool set_access(const Guard& guard, const Run& run);
+  [[nodiscard]] Run run_from(std::uintptr_t from, std::uintptr_t end) const;
+  [[nodiscard]] static bool holds_signal_stack(const Guard& guard);
+  [[nodiscard]] static Stretch guarded_of(const Guard& guard, const Stretch& missing);
+  [[nodiscard]] static Pages place_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
+  [[nodiscard]] static Pages pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
+  [[nodiscard]] static std::optional<Stretch> missing_in(const Guard& guard, const Pages& there);
 
   // This thread is in a handler of parc_on_lost.
   __attribute__((tls_model("initial-exec"))) static thread_local bool reporting_here;
 
   shm::Control& control_;
   Operations& operations_;
+  HandOver& hand_over_;
   Ring& ring_;
   Rest& rest_;
   Pipes& pipes_;
@@ -185,6 +209,8 @@ private:
   std::atomic<Level> level_ = Level::off;
   std::uint64_t segments_device_ = 0; // that System V segments are on
   bool gate_ = true;
+  std::once_flag cost_measured_;
+  GuardCost cost_{};
 
   std::mutex lock_;
   std::vector<Guard, OwnMemory<Guard>> guards_; // under lock_; never grows past its first capacity

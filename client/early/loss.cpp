@@ -41,13 +41,10 @@ void Guards::report_losses() {
     // A truncation is known before it is over; until then the kernel has the slot.
     while (!is_done(guard.id) && !pipes_.gone()) await({guard.id, {0, UINT64_MAX}});
     const Locked hold(lock_);
-    const auto found =
-        std::find_if(guards_.begin(), guards_.end(), [&](const Guard& each) { return each.id == guard.id; });
-    if (found == guards_.end()) continue;
-    const Stretch guarded = std::exchange(found->guarded, {0, 0});
-    for (std::size_t i = 0; i < guard.pieces; ++i)
-      if (!unguard(guard, pages_of(guard, i, guarded))) std::abort(); // these merge mappings
-    drop(static_cast<std::size_t>(found - guards_.begin()));
+    Guard* const found = find(guard.id);
+    if (found == nullptr) continue;
+    open_all(*found);
+    drop(static_cast<std::size_t>(found - guards_.data()));
   }
 }
 

@@ -218,9 +218,20 @@ enum parc_release {
   PARC_RELEASE_FULL = 2      /* at once; in a program with several threads it is PARC_RELEASE_ENVELOPE */
 };
 
+/* A wait for a write that is released early leaves the pages of its buffer read-only until the network has
+ * taken them; a store before that waits as long as copying the rest takes, and then copies it. */
+
 /* For all waits from here on. PARC_EARLY_RELEASE=off, envelope or full in the environment is what a program
  * starts with. Errors: PARC_EINVAL. */
 PARC_API int parc_set_release(parc_context* context, int level);
+
+/* In which the program touches what it reads, for all reads that it starts from here on (HUNT 2005, section
+ * 5.2). With an order only the page that is touched next is guarded, which is cheaper than guarding all that
+ * is missing; downwards, messages also travel from their last byte to their first. A promise: who touches the
+ * buffer in another order before all of it has arrived sees old bytes. `parc trace` tells a program's order.
+ * Errors: PARC_EINVAL. */
+enum parc_order { PARC_ORDER_ANY = 0, PARC_ORDER_UP = 1, PARC_ORDER_DOWN = 2 };
+PARC_API int parc_set_order(parc_context* context, int order);
 
 /* Blocks until nothing of memory[0..bytes) is guarded; with NULL, until nothing is at all. parc_close, exit
  * and fork do that by themselves, and so do reads and writes with their buffers. */
