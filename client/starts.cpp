@@ -76,7 +76,7 @@ Result<void> Starts::check_address(const parc_address& address, bool any) const 
 Result<Message> Starts::check(const parc_address& address, std::span<const iovec> pieces, unsigned flags,
                               bool any) const {
   PARC_TRY(check_address(address, any));
-  const unsigned known = any ? PARC_FROM_END | PARC_EARLY : PARC_FROM_END;
+  const unsigned known = PARC_FROM_END | PARC_EARLY;
   if (flags & ~known) return error(PARC_EINVAL, "flags {:#x} are unknown here", flags & ~known);
   if (pieces.size() > shm::max_pieces)
     return error(PARC_EINVAL, "a message of {} pieces is too much: it may have {}", pieces.size(),
@@ -132,7 +132,7 @@ Result<void> Starts::place_read(Message& message) {
 Result<void> Starts::place_write(Message& message) {
   message.loose = operations_.peer_answers(message.address.peer);
   if (message.length == 0 || (message.length <= short_write && place_short_write(message))) return success();
-  const bool released = guards_.wanted() && message.length >= least_adopted;
+  const bool released = (guards_.wanted() || message.early) && message.length >= least_adopted;
   if (is_direct(message) || (released && adopt(message))) {
     message.loose = false;
     return name_directly(message);

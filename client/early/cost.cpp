@@ -2,10 +2,10 @@
 #include "client/early/cost.hpp"
 
 #include "client/early/fault.hpp"
-#include "client/own_memory.hpp"
 #include "client/pages.hpp"
 
 #include <algorithm>
+#include <sys/mman.h>
 
 namespace parc::client {
 namespace {
@@ -29,8 +29,10 @@ template <class Work> std::chrono::nanoseconds shortest(const Work& work) {
 
 GuardCost measure_guard_cost() {
   const std::size_t bytes = many * page_size();
-  auto* const memory = static_cast<volatile char*>(map_own(bytes));
-  void* const base = const_cast<char*>(memory);
+  // As segments are.
+  void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return {};
+  auto* const memory = static_cast<volatile char*>(base);
   for (std::size_t page = 0; page < many; ++page) memory[page * page_size()] = 1;
   const auto guard_all = shortest([&] {
     (void)mprotect(base, bytes, PROT_NONE);
@@ -41,7 +43,7 @@ GuardCost measure_guard_cost() {
     open_when_touched(base); // as a guard does
     memory[0] = 2;
   });
-  unmap_own(base, bytes);
+  munmap(base, bytes);
   return {.fixed = guard_one_and_touch, .per_page = guard_all / many};
 }
 

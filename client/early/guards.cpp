@@ -94,10 +94,12 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
 // Its bytes are in the program's memory although a copy has its place: that is what prepare made.
 bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
-  if (!wanted() || entry.length < page_size() || entry.pieces.size() > most_pieces) return false;
+  const bool may = entry.early || wanted();
+  if (!may || entry.length < page_size() || entry.pieces.size() > most_pieces) return false;
   const Guard guard = make_guard(id, slot);
-  return is_worth_guarding(guard) && hand_over_.copy_time(slot) > cost_.of(entry.length / page_size() + 1) &&
-         add(guard, status);
+  if (!is_worth_guarding(guard)) return false;
+  const bool cheaper = cost_.of(entry.length / page_size() + 1) < hand_over_.copy_time(slot);
+  return (entry.early || cheaper) && add(guard, status);
 }
 
 bool Guards::add(const Guard& guard, parc_status& status) {

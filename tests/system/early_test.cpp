@@ -17,6 +17,15 @@ namespace {
 const std::string programs = PARC_TEST_PROGRAMS "/";
 const std::vector<std::string> placements{"a,b", "a:2"};
 
+// A sanitizer's malloc is not glibc's: its memory is bounced.
+#ifdef __SANITIZE_ADDRESS__
+const std::vector<const char*> adoptable{"bss", "data"}, random_kinds{"arena", "bss"},
+    written_kinds{"arena", "bss"};
+#else
+const std::vector<const char*> adoptable{"heap", "chunk", "bss", "data"},
+    random_kinds{"arena", "chunk", "bss"}, written_kinds{"arena", "chunk", "bss"};
+#endif
+
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -69,6 +78,28 @@ BOOST_AUTO_TEST_CASE(a_released_read_is_waited_for_by_touch) {
     check_case(hosts, how);
 }
 
+BOOST_AUTO_TEST_CASE(an_order_is_declared) {
+  Hosts hosts(2);
+  for (const char* how : {"up", "down"})
+    for (const char* kind : {"arena", "bss"}) check_case(hosts, how, kind);
+}
+
+BOOST_AUTO_TEST_CASE(a_released_write_sends_what_was_there) {
+  Hosts hosts(2);
+  int runs = 0;
+  for (const char* how :
+       {"store", "store-downwards", "load", "again", "threads", "fork", "handler", "closed", "no-room"})
+    for (const char* kind : written_kinds)
+      for (const std::string& placement : placements) {
+        const std::string file = hosts.directory() + "/stored" + std::to_string(++runs);
+        Process job = hosts.run({"--hosts", placement, programs + "early_writes", how, file, kind});
+        const int status = job.wait();
+        BOOST_TEST((status == 0 && job.errors() == ""), how << " from " << kind << " on " << placement
+                                                            << ": status " << status << ": " << job.errors()
+                                                            << hosts.logs());
+      }
+}
+
 BOOST_AUTO_TEST_CASE(the_gate_keeps_the_order_of_writes) {
   Hosts hosts(2);
   for (const std::string& placement : placements) {
@@ -77,14 +108,6 @@ BOOST_AUTO_TEST_CASE(the_gate_keeps_the_order_of_writes) {
     BOOST_TEST((status == 0 && job.errors() == ""), placement << ": " << job.errors() << hosts.logs());
   }
 }
-
-// A sanitizer's malloc is not glibc's: its memory is bounced.
-#ifdef __SANITIZE_ADDRESS__
-const std::vector<const char*> adoptable{"bss", "data"}, random_kinds{"arena", "bss"};
-#else
-const std::vector<const char*> adoptable{"heap", "chunk", "bss", "data"},
-    random_kinds{"arena", "chunk", "bss"};
-#endif
 
 BOOST_AUTO_TEST_CASE(any_memory_is_adopted) {
   Hosts hosts(2);

@@ -81,7 +81,7 @@ typedef struct parc_address {
 
 /* Flags of parc_initreadv and parc_initwritev. */
 #define PARC_FROM_END 1u /* the program walks downwards: move the message from its last byte to its first */
-#define PARC_EARLY 2u    /* reads: waits for this one are released early, as at PARC_RELEASE_FULL */
+#define PARC_EARLY 2u    /* waits for this one are released early, as at PARC_RELEASE_FULL */
 
 /* ---- Context ------------------------------------------------------------------------------------------- */
 
@@ -219,7 +219,8 @@ enum parc_release {
 };
 
 /* A wait for a write that is released early leaves the pages of its buffer read-only until the network has
- * taken them; a store before that waits as long as copying the rest takes, and then copies it. */
+ * taken them; a store before that waits as long as copying the rest takes, and then copies it. Without
+ * PARC_EARLY that is done only where protecting those pages costs less than copying them at once. */
 
 /* For all waits from here on. PARC_EARLY_RELEASE=off, envelope or full in the environment is what a program
  * starts with. Errors: PARC_EINVAL. */

@@ -107,6 +107,29 @@ void shared() {
   rank::expect(block[999] == 43 && block[bytes + 1000] == 44, "a neighbour was overwritten");
 }
 
+int guarded_pages(const unsigned char* in) {
+  std::FILE* const maps = std::fopen("/proc/self/maps", "r");
+  unsigned long low = 0, high = 0, guarded = 0;
+  char access[5];
+  const auto begin = reinterpret_cast<std::uintptr_t>(in), end = begin + bytes;
+  while (std::fscanf(maps, "%lx-%lx %4s%*[^\n]", &low, &high, access) == 3)
+    if (std::strcmp(access, "---s") == 0 && high > begin && low < end) guarded += (high - low) / page;
+  std::fclose(maps);
+  return static_cast<int>(guarded);
+}
+
+// Under a declared order only the page that is touched next is guarded; each touch waits all the same.
+void in_declared_order(bool up) {
+  rank::expect_code(parc_set_order(parc, up ? PARC_ORDER_UP : PARC_ORDER_DOWN), PARC_OK, "set_order");
+  const unsigned char* const in = released(bytes);
+  rank::expect(guarded_pages(in) == 1, "%d pages are guarded", guarded_pages(in));
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const std::size_t at = up ? i : bytes - 1 - i;
+    rank::expect(rank::filled(in + at, 1, 7, at), "wrong bytes at %zu", at);
+  }
+  rank::expect(faults() > 0, "nothing was guarded");
+}
+
 // A second read into the buffer of the first: in the end the second's bytes are there.
 void repost() {
   unsigned char* const in = released(bytes);
@@ -361,6 +384,7 @@ void read_as(const std::string& how) {
   if (how == "thread") with_thread();
   if (how == "program") starts_program();
   if (how == "touch") touch();
+  if (how == "up" || how == "down") in_declared_order(how == "up");
   if (how == "store") store();
   if (how == "shared") shared();
   if (how == "repost") repost();
