@@ -17,18 +17,6 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-Result<void> draw(const std::string& script_path, const std::string& script) {
-  std::ofstream file(script_path);
-  file << script;
-  file.close();
-  if (!file) return system_error("cannot write {}", script_path);
-  const std::vector<Command> gnuplot = {{"gnuplot", script_path}};
-  PARC_TRY(ended, run_together(gnuplot, std::chrono::seconds(60)));
-  if (ended[0].exit_status != 0)
-    return error(EIO, "gnuplot cannot draw {}: {}", script_path, ended[0].errors);
-  return success();
-}
-
 // The rows of one curve by granularity. Of kernels in both classes the one with real-time priority is drawn.
 std::vector<Row> curve(const std::vector<Row>& rows, std::size_t halo, const std::string& variant) {
   const bool realtime = std::ranges::any_of(rows, [](const Row& row) { return row.realtime == true; });
@@ -68,6 +56,18 @@ std::string panel(const std::vector<Row>& rows, std::size_t halo, bool gain) {
 }
 
 } // namespace
+
+Result<void> draw(const std::string& script_path, const std::string& script) {
+  std::ofstream file(script_path);
+  file << script;
+  file.close();
+  if (!file) return system_error("cannot write {}", script_path);
+  const std::vector<Command> gnuplot = {{"gnuplot", script_path}};
+  PARC_TRY(ended, run_together(gnuplot, std::chrono::seconds(60)));
+  if (ended[0].exit_status != 0)
+    return error(EIO, "gnuplot cannot draw {}: {}", script_path, ended[0].errors);
+  return success();
+}
 
 Result<std::string> draw_gain(const std::string& directory, const std::string& name,
                               const std::vector<Row>& rows) {

@@ -12,6 +12,9 @@ void print_table(const std::vector<Row>& rows);
 [[nodiscard]] Result<void> write_json(const std::string& path, const std::vector<Row>& rows,
                                       const nlohmann::json& settings);
 
+// Writes a gnuplot script and runs it.
+[[nodiscard]] Result<void> draw(const std::string& script_path, const std::string& script);
+
 // Gain and speedup over granularity for each halo, as in figures 21 to 23: name.svg, beside the gnuplot
 // script that draws it.
 [[nodiscard]] Result<std::string> draw_gain(const std::string& directory, const std::string& name,
