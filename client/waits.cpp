@@ -27,8 +27,11 @@ int explain(int code, parc_op id, const parc_status& status) {
 } // namespace
 
 int Waits::wait(parc_op id, parc_status* status) {
+  // Not the program's, which may lie on a page of the buffer: that is written when no lock is held.
   parc_status own;
-  return finish(id, status ? *status : own, status ? Release::when_begun : Release::at_once);
+  const int code = finish(id, own, status ? Release::when_begun : Release::at_once);
+  if (status) *status = own;
+  return code;
 }
 
 int Waits::finish(parc_op id, parc_status& status, Release release) {
