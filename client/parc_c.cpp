@@ -41,22 +41,27 @@ client::Adoption& adoption() {
   return *the_one;
 }
 
-// A child would inherit the guards, and nobody would open them for it; and adopted memory would be its
-// parent's.
+// A child would inherit the guards, and nobody would open them for it: none may be there, nor come, until the
+// child has its own copies. And adopted memory would be its parent's.
 void before_fork() {
   if (forked.load()) return;
   const client::InLibrary here;
-  if (auto* const context = open_context.load()) context->guards().settle_all();
+  if (auto* const context = open_context.load()) {
+    context->guards().hold_back();
+    context->guards().settle_all();
+  }
   adoption().before_fork();
 }
 
 void in_parent() {
-  if (!forked.load()) adoption().after_fork_in_parent();
+  if (forked.load()) return;
+  adoption().after_fork_in_parent();
+  if (auto* const context = open_context.load()) context->guards().hold_back_no_more();
 }
 
 void in_child() {
+  client::forget_faults();
   if (!forked.load()) adoption().after_fork_in_child();
-  client::forget_faults(); // what another thread has guarded meanwhile is lost to the child
   auto* const context = open_context.load();
   if (!context) return;
   forked.store(true);

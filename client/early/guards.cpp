@@ -105,7 +105,8 @@ bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
 bool Guards::add(const Guard& guard, parc_status& status) {
   const Locked hold(lock_);
   const Stretch missing = missing_of(guard); // before its loss is asked for, as in look()
-  if (missing.empty() || loss_of(guard) != PARC_OK || guards_.size() == guards_.capacity()) return false;
+  if (missing.empty() || loss_of(guard) != PARC_OK || guards_.size() == guards_.capacity() || held_back_ != 0)
+    return false;
   guards_.push_back(guard);
   guards_.back().missing = missing;
   bool guarded = !holds_signal_stack(guards_.back());

@@ -70,6 +70,15 @@ public:
   void settle_all();
   // The same until every released read has begun.
   void settle_begun();
+  // Between these two no wait is released, so that nothing is guarded any more once all has been settled.
+  void hold_back() {
+    const Locked hold(lock_);
+    ++held_back_;
+  }
+  void hold_back_no_more() {
+    const Locked hold(lock_);
+    --held_back_;
+  }
 
   // Runs `exchange`, which takes a stretch of pages away and brings other memory there, while nobody's guard
   // changes; a touch of them meanwhile waits. It must not touch anything that is guarded.
@@ -217,6 +226,7 @@ private:
   std::atomic<std::size_t> count_ = 0;          // of guards_
   Mappings mappings_;                           // under lock_
   std::uint64_t changes_ = 0;                   // under lock_: pages opened or exchanged so far
+  unsigned held_back_ = 0;                      // under lock_
   parc_lost_handler* handler_ = nullptr;        // under lock_
   void* handler_argument_ = nullptr;            // under lock_
   std::atomic<std::uint64_t> released_ = 0, faults_ = 0, late_faults_ = 0, openings_ = 0;
