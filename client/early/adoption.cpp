@@ -15,6 +15,7 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 namespace parc::client {
@@ -163,9 +164,11 @@ std::optional<Adoption::Range> Adoption::adoptable(std::uintptr_t address, std::
     return without_extents({std::max(data.begin, mapping->begin), std::min(data.end, mapping->end), false},
                            address);
   if (mapping->inode != 0 || !malloc_is_glibcs()) return {};
+  // What lies behind the buffer may be the heap's top, which another thread's free() cuts off meanwhile.
+  const std::uintptr_t upwards = __libc_single_threaded ? grain : page_size();
   if (mapping->heap)
     return without_extents({std::max(mapping->begin, round_down(address, grain)),
-                            std::min(mapping->end, round_up(std::max(end, address + 1), grain)), false},
+                            std::min(mapping->end, round_up(std::max(end, address + 1), upwards)), false},
                            address);
   return mapped_chunk(*mapping, address, end);
 }
