@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/single_threaded.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace parc::client {
@@ -183,19 +184,33 @@ Adoption::Range Adoption::without_extents(Range range, std::uintptr_t address) c
 }
 
 // malloc keeps the size of a chunk that it mapped, and the mark that it did, in front of what it gives out:
-// in the first page of the mapping, which may lie beside others in one of the system's.
+// in the first page of the mapping, which may lie beside others in one of the system's. Looked for through
+// the system: where this is no chunk, what lies below may be another's, which its thread is just giving back.
 std::optional<Adoption::Range> Adoption::mapped_chunk(const Mapping& mapping, std::uintptr_t address,
-                                                      std::uintptr_t end) const {
+                                                      std::uintptr_t end) {
   constexpr std::uint64_t is_mapped = 2, flags = 7;
-  for (std::uintptr_t page = round_down(address, page_size());; page -= page_size()) {
-    std::uint64_t words[2]; // what is before the chunk, for alignment, and its size
-    std::memcpy(words, pointer(page), sizeof words);
-    const std::uint64_t size = words[1] & ~flags;
-    if ((words[1] & flags) == is_mapped && words[0] == 0 && size % page_size() == 0 && size != 0 &&
-        size <= mapping.end - page && page + size >= end)
-      return Range{page, page + size, true};
-    if (page == mapping.begin) return {};
+  struct Front {
+    std::uint64_t skipped, size; // what is before the chunk, for alignment; with flags
+  };
+  constexpr std::size_t at_once = 64;
+  std::array<Front, at_once> fronts;
+  std::array<iovec, at_once> there;
+  std::uintptr_t next = round_down(address, page_size()) + page_size();
+  while (next > mapping.begin) {
+    const std::size_t count = std::min(at_once, (next - mapping.begin) / page_size());
+    for (std::size_t i = 0; i < count; ++i) there[i] = {pointer(next - (i + 1) * page_size()), sizeof(Front)};
+    const iovec here{fronts.data(), count * sizeof(Front)};
+    const ssize_t got = process_vm_readv(getpid(), &here, 1, there.data(), count, 0);
+    for (std::size_t i = 0; got > 0 && i < static_cast<std::size_t>(got) / sizeof(Front); ++i) {
+      next -= page_size();
+      const std::uint64_t size = fronts[i].size & ~flags;
+      if ((fronts[i].size & flags) == is_mapped && fronts[i].skipped == 0 && size % page_size() == 0 &&
+          size != 0 && size <= mapping.end - next && next + size >= end)
+        return Range{next, next + size, true};
+    }
+    if (got != static_cast<ssize_t>(here.iov_len)) return {};
   }
+  return {};
 }
 
 // The kernel attaches first: what it refuses has not been touched.

@@ -57,8 +57,8 @@ private:
   [[nodiscard]] Extent* find(std::uintptr_t address);
   [[nodiscard]] bool is_ours(const Mapping& mapping, const Extent& extent) const;
   [[nodiscard]] std::optional<Range> adoptable(std::uintptr_t address, std::uintptr_t end);
-  [[nodiscard]] std::optional<Range> mapped_chunk(const Mapping& mapping, std::uintptr_t address,
-                                                  std::uintptr_t end) const;
+  [[nodiscard]] static std::optional<Range> mapped_chunk(const Mapping& mapping, std::uintptr_t address,
+                                                         std::uintptr_t end);
   [[nodiscard]] static bool holds_a_stack(const Range& range);
   [[nodiscard]] Range without_extents(Range range, std::uintptr_t address) const;
   [[nodiscard]] bool make_extent(std::uintptr_t begin, std::uintptr_t end);
