@@ -38,20 +38,20 @@ inline parc_context* open() {
   return parc;
 }
 
-// Bytes that tell where they belong: of message `message`, from its byte `offset` on.
+// Bytes that tell where they belong: byte `offset` of message `message`.
+inline unsigned char byte_of(std::uint64_t message, std::size_t offset) {
+  return static_cast<unsigned char>((message * 0x9e3779b97f4a7c15 + offset * 0x2545f4914f6cdd1d) >> 32);
+}
+
 inline void fill(void* memory, std::size_t bytes, std::uint64_t message, std::size_t offset = 0) {
   auto* to = static_cast<unsigned char*>(memory);
-  for (std::size_t i = 0; i < bytes; ++i)
-    to[i] =
-        static_cast<unsigned char>((message * 0x9e3779b97f4a7c15 + (offset + i) * 0x2545f4914f6cdd1d) >> 32);
+  for (std::size_t i = 0; i < bytes; ++i) to[i] = byte_of(message, offset + i);
 }
 
 inline bool filled(const void* memory, std::size_t bytes, std::uint64_t message, std::size_t offset = 0) {
   const auto* from = static_cast<const unsigned char*>(memory);
   for (std::size_t i = 0; i < bytes; ++i)
-    if (from[i] !=
-        static_cast<unsigned char>((message * 0x9e3779b97f4a7c15 + (offset + i) * 0x2545f4914f6cdd1d) >> 32))
-      return false;
+    if (from[i] != byte_of(message, offset + i)) return false;
   return true;
 }
 
