@@ -132,8 +132,7 @@ Result<void> Starts::place_read(Message& message) {
 Result<void> Starts::place_write(Message& message) {
   message.loose = operations_.peer_answers(message.address.peer);
   if (message.length == 0 || (message.length <= short_write && place_short_write(message))) return success();
-  const bool released = (guards_.wanted() || message.early) && message.length >= least_adopted;
-  if (is_direct(message) || (released && adopt(message))) {
+  if (is_direct(message)) {
     message.loose = false;
     return name_directly(message);
   }

@@ -91,10 +91,12 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
   return add(guard, status);
 }
 
-// Its bytes are in the program's memory although a copy has its place: that is what prepare made.
+// Its bytes are in the program's memory although a copy has its place: that is what prepare made. Of
+// parc_alloc only: adopted memory may be freed behind our back, and could not be copied then. Other writes
+// were copied when they began, and their waits return at once.
 bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
-  const bool may = entry.early || wanted();
+  const bool may = !entry.adopted && (entry.early || wanted());
   if (!may || entry.length < page_size() || entry.pieces.size() > most_pieces) return false;
   const Guard guard = make_guard(id, slot);
   if (!is_worth_guarding(guard)) return false;

@@ -218,9 +218,10 @@ enum parc_release {
   PARC_RELEASE_FULL = 2      /* at once; in a program with several threads it is PARC_RELEASE_ENVELOPE */
 };
 
-/* A wait for a write that is released early leaves the pages of its buffer read-only until the network has
- * taken them; a store before that waits as long as copying the rest takes, and then copies it. Without
- * PARC_EARLY that is done only where protecting those pages costs less than copying them at once. */
+/* A wait for a write from parc_alloc memory that is released early leaves the buffer's pages read-only until
+ * the network has taken them; a store before that waits as long as copying the rest takes, and then copies
+ * it. Without PARC_EARLY that is done only where protecting those pages costs less than copying them at once.
+ * Writes from other memory are copied when they begin, and their waits return at once anyway. */
 
 /* For all waits from here on. PARC_EARLY_RELEASE=off, envelope or full in the environment is what a program
  * starts with. Errors: PARC_EINVAL. */

@@ -156,7 +156,7 @@ private:
       pieces = place.pieces;
     }
     const parc_address address{message.to, message.number, 0};
-    const unsigned flags = random_.chance(30) ? PARC_FROM_END : 0;
+    const unsigned flags = (random_.chance(30) ? PARC_FROM_END : 0) | (random_.chance(40) ? PARC_EARLY : 0);
     const parc_op id = parc_initwritev(parc, &address, pieces.data(), static_cast<int>(pieces.size()), flags);
     written_.push_back({started(id, "initwrite"), std::move(place)});
   }

@@ -64,6 +64,7 @@ void write_released(unsigned flags = 0) {
   const parc_address to{0, message_tag, 0};
   rank::expect_code(parc_wait(parc, parc_initwritev(parc, &to, &whole, 1, flags | PARC_EARLY), nullptr),
                     PARC_OK, "write");
+  if (kind != "arena") return; // copied when it began
   rank::expect(counts().released == 1, "the wait for the write was not released");
   rank::expect(access_at(buffer + bytes / 2) == "r--s", "the middle of its buffer is %s",
                access_at(buffer + bytes / 2).c_str());
@@ -72,7 +73,7 @@ void write_released(unsigned flags = 0) {
 void store() {
   write_released();
   std::memset(buffer, 0, bytes);
-  rank::expect(access_at(buffer + bytes / 2) == "rw-s", "it was not opened by a store");
+  if (kind == "arena") rank::expect(access_at(buffer + bytes / 2) == "rw-s", "it was not opened by a store");
   tell_reader();
 }
 
@@ -89,7 +90,7 @@ void load() {
   rank::expect(counts().faults == 0, "a load waited");
   tell_reader();
   rank::expect_code(parc_settle(parc, nullptr, 0), PARC_OK, "settle");
-  rank::expect(access_at(buffer + bytes / 2) == "rw-s", "settling did not open it");
+  if (kind == "arena") rank::expect(access_at(buffer + bytes / 2) == "rw-s", "settling did not open it");
 }
 
 // It may be written again, and what is read over it comes after it has been sent.
