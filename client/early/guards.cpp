@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <sched.h>
 #include <sys/single_threaded.h>
+#include <unistd.h>
 
 namespace parc::client {
 namespace {
@@ -19,6 +21,12 @@ struct Unexplained {
   std::uint64_t changes;
 };
 __attribute__((tls_model("initial-exec"))) thread_local Unexplained unexplained{0, 0};
+
+// Its client is a program like any other, but for what valgrind preloads.
+bool under_valgrind() {
+  const char* const preload = getenv("LD_PRELOAD");
+  return preload != nullptr && std::strstr(preload, "/vgpreload_") != nullptr;
+}
 
 } // namespace
 
@@ -37,13 +45,22 @@ thread_local bool Guards::reporting_here = false;
 Guards::Guards(shm::Control& control, Operations& operations, HandOver& hand_over, Ring& ring, Rest& rest,
                Pipes& pipes, Trace& trace, int rank)
     : control_(control), operations_(operations), hand_over_(hand_over), ring_(ring), rest_(rest),
-      pipes_(pipes), trace_(trace), rank_(rank) {
+      pipes_(pipes), trace_(trace), rank_(rank), possible_(!under_valgrind()) {
   guards_.reserve(shm::control_slot);
   (void)page_size(); // before a handler asks
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
 }
 
+void Guards::set_level(Level level) {
+  level_.store(level, std::memory_order_relaxed);
+  static std::atomic_flag said;
+  constexpr std::string_view text = "parc: early release is off: valgrind does not say what a fault is\n";
+  if (level != Level::off && !possible_ && !said.test_and_set())
+    (void)!write(STDERR_FILENO, text.data(), text.size());
+}
+
 Level Guards::level_for(const Operations::Entry& entry) const {
+  if (!possible_) return Level::off;
   const Level level = entry.early ? Level::full : level_.load(std::memory_order_relaxed);
   return level == Level::full && !__libc_single_threaded ? Level::envelope : level;
 }
@@ -96,7 +113,7 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
 // were copied when they began, and their waits return at once.
 bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
-  const bool may = !entry.adopted && (entry.early || wanted());
+  const bool may = possible_ && !entry.adopted && (entry.early || wanted());
   if (!may || entry.length < page_size() || entry.pieces.size() > most_pieces) return false;
   const Guard guard = make_guard(id, slot);
   if (!is_worth_guarding(guard)) return false;

@@ -38,7 +38,7 @@ public:
   Guards(shm::Control& control, Operations& operations, HandOver& hand_over, Ring& ring, Rest& rest,
          Pipes& pipes, Trace& trace, int rank);
 
-  void set_level(Level level) { level_.store(level, std::memory_order_relaxed); }
+  void set_level(Level level);
   // At which a wait for a read may be released now. With several threads `envelope` at most: a released
   // thread may fault while it holds a lock that another needs in order to send.
   [[nodiscard]] Level level_for(const Operations::Entry& entry) const;
@@ -57,7 +57,9 @@ public:
   [[nodiscard]] bool release_write(parc_op id, Slot slot, parc_status& status);
 
   // Buffers are to be made such that their reads can be released.
-  [[nodiscard]] bool wanted() const { return level_.load(std::memory_order_relaxed) != Level::off; }
+  [[nodiscard]] bool wanted() const {
+    return possible_ && level_.load(std::memory_order_relaxed) != Level::off;
+  }
   [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
   void open_arrived() {
     if (any()) look();
@@ -215,6 +217,7 @@ private:
   Pipes& pipes_;
   Trace& trace_;
   const int rank_;
+  const bool possible_; // faults can be caught here
   std::atomic<Level> level_ = Level::off;
   std::uint64_t segments_device_ = 0; // that System V segments are on
   bool gate_ = true;
