@@ -136,8 +136,8 @@ private:
                    const std::string& release = {}) {
     Command command{program("parc"), "run", "--hosts", hosts_.slots()};
     if (!release.empty()) command.push_back(release);
-    command.insert(command.end(),
-                   {program(name), "--json", "--steps", mode == Command{"--alone"} ? "5" : "15"});
+    command.insert(command.end(), {program(name), "--json", "--warm-up", "5", "--steps",
+                                   mode == Command{"--alone"} ? "5" : "20"});
     command.insert(command.end(), size.begin(), size.end());
     command.insert(command.end(), mode.begin(), mode.end());
     PARC_TRY(printed, output_of(hosts_.on(0, command)));
