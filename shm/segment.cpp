@@ -61,10 +61,10 @@ Error creation_error(int code, std::size_t bytes) {
   return system_error("{}", tried);
 }
 
-Result<int> create_unattached(std::size_t bytes) {
+Result<int> create_unattached(std::size_t bytes, int flags) {
   for (int attempt = 0; attempt < key_attempts; ++attempt) {
     PARC_TRY(key, draw_key());
-    const int id = shmget(key, bytes, IPC_CREAT | IPC_EXCL | owner_only);
+    const int id = shmget(key, bytes, IPC_CREAT | IPC_EXCL | owner_only | flags);
     if (id >= 0) return id;
     if (errno != EEXIST) return creation_error(errno, bytes);
   }
@@ -74,12 +74,12 @@ Result<int> create_unattached(std::size_t bytes) {
 
 } // namespace
 
-Result<Segment> Segment::attach_checked(int id, std::size_t bytes) {
+Result<Segment> Segment::attach_checked(int id) {
   namespace ipc = boost::interprocess;
   try {
     Segment segment;
     const ipc::xsi_shared_memory memory(ipc::open_only, id);
-    segment.region_ = ipc::mapped_region(memory, ipc::read_write, 0, bytes);
+    segment.region_ = ipc::mapped_region(memory, ipc::read_write);
     segment.id_ = id;
     return segment;
   } catch (const ipc::interprocess_exception& failure) {
@@ -89,8 +89,16 @@ Result<Segment> Segment::attach_checked(int id, std::size_t bytes) {
 }
 
 Result<Segment> Segment::create(std::size_t bytes) {
-  PARC_TRY(id, create_unattached(bytes));
-  auto segment = attach_checked(id, bytes);
+  return create(bytes, 0);
+}
+
+Result<Segment> Segment::create_sparse(std::size_t bytes) {
+  return create(bytes, SHM_NORESERVE);
+}
+
+Result<Segment> Segment::create(std::size_t bytes, int flags) {
+  PARC_TRY(id, create_unattached(bytes, flags));
+  auto segment = attach_checked(id);
   shmctl(id, IPC_RMID, nullptr); // our own: cannot fail
   return segment;
 }
@@ -105,9 +113,9 @@ Result<Segment> Segment::attach(int id, std::size_t bytes) {
   if ((owner.mode & 0777) != owner_only)
     return error(EACCES, "shared-memory segment {} has mode {:04o} and must have 0600", id,
                  owner.mode & 0777);
-  if (status.shm_segsz != bytes)
+  if (status.shm_segsz < bytes)
     return error(EINVAL, "shared-memory segment {} has {} bytes, not {}", id, status.shm_segsz, bytes);
-  return attach_checked(id, bytes);
+  return attach_checked(id);
 }
 
 } // namespace parc::shm

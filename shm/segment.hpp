@@ -19,8 +19,10 @@ public:
 
   // Zeroed memory. Errors name the system's limit that was met and how to raise it.
   [[nodiscard]] static Result<Segment> create(std::size_t bytes);
+  // The same without memory set aside for it: most of it will never be touched.
+  [[nodiscard]] static Result<Segment> create_sparse(std::size_t bytes);
 
-  // The other side's segment. What is not ours, has another size or is open to others is refused.
+  // The other side's segment, all of it. What is not ours, has fewer bytes or is open to others is refused.
   [[nodiscard]] static Result<Segment> attach(int id, std::size_t bytes);
 
   [[nodiscard]] int id() const { return id_; }
@@ -29,7 +31,8 @@ public:
   explicit operator bool() const { return size() != 0; }
 
 private:
-  [[nodiscard]] static Result<Segment> attach_checked(int id, std::size_t bytes);
+  [[nodiscard]] static Result<Segment> create(std::size_t bytes, int flags);
+  [[nodiscard]] static Result<Segment> attach_checked(int id);
 
   int id_ = -1;
   boost::interprocess::mapped_region region_; // attaches, detaches, moves

@@ -5,6 +5,8 @@
 // as there are ranks.
 #include "bench/early_release/programs.hpp"
 
+#include <filesystem>
+
 int main(int argc, char** argv) {
   using namespace parc::bench;
   CLI::App app("Early release: the cost of guards, and the gain of erMPI's programs on an emulated link.",
@@ -19,6 +21,8 @@ int main(int argc, char** argv) {
   app.add_option("--ranks", ranks, "Ranks, each on a host of its own")
       ->check(CLI::Range(2, 8))
       ->capture_default_str();
+  std::string picture;
+  app.add_option("--picture", picture, "Draw the programs' rows to this SVG file");
   CLI11_PARSE(app, argc, argv);
   constexpr auto bench = "bench-early-release";
   if (const auto entered = enter_emulation(preset, argv, ranks); !entered) return end(bench, entered);
@@ -30,6 +34,9 @@ int main(int argc, char** argv) {
     [[maybe_unused]] const auto& running = kernels;
     PARC_TRY(rows, measure_guards(options.repeats));
     PARC_TRY(programs, measure_programs(hosts, preset, options.repeats));
+    if (!picture.empty()) {
+      PARC_TRY(draw_programs(programs, std::filesystem::absolute(picture).string()));
+    }
     rows.insert(rows.end(), programs.begin(), programs.end());
     return show("early release", options, network, rows);
   };

@@ -15,4 +15,7 @@ namespace parc::bench {
 // Table 2: giving pages no access and giving it back, beside their transfer at 1 Gbit/s.
 [[nodiscard]] Result<std::vector<Row>> measure_guards(int repeats);
 
+// Figure 4: each case's step beside the best possible one, in per cent of the blocking one: an SVG file.
+[[nodiscard]] Result<void> draw_programs(const std::vector<Row>& rows, const std::string& file);
+
 } // namespace parc::bench

@@ -22,7 +22,8 @@
 namespace parc::client {
 namespace {
 
-constexpr std::uintptr_t grain = 1 << 20; // of what is adopted of the heap at once
+constexpr std::uintptr_t grain = 1 << 20;                  // of what is adopted of the heap at once
+constexpr std::size_t room_to_grow = std::size_t{1} << 30; // for the front of a chunk
 
 void* pointer(std::uintptr_t address) {
   return reinterpret_cast<void*>(address);
@@ -140,7 +141,8 @@ bool Adoption::adopt(const void* memory, std::size_t bytes) {
     // Two for a chunk that malloc mapped: where it is cut short, it still is two, down to its first page.
     const std::uintptr_t middle = range->chunk ? range->begin + page_size() : range->end;
     if (range->chunk && middle == range->end) return false;
-    if (!make_extent(range->begin, middle) || (middle != range->end && !make_extent(middle, range->end)))
+    if (!make_extent(range->begin, middle, range->chunk ? Kind::front : Kind::whole) ||
+        (middle != range->end && !make_extent(middle, range->end)))
       return false;
     at = range->end;
   }
@@ -214,18 +216,23 @@ std::optional<Adoption::Range> Adoption::mapped_chunk(const Mapping& mapping, st
 }
 
 // The kernel attaches first: what it refuses has not been touched.
-bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end) {
+bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind) {
   const auto place =
       std::ranges::find_if(extents_, [](const Extent& each) { return each.begin == each.end; });
   if (place == extents_.end()) return false;
-  const auto segment = shm::Segment::create(end - begin);
+  const auto segment =
+      kind == Kind::front ? shm::Segment::create_sparse(room_to_grow) : shm::Segment::create(end - begin);
   if (!segment) return false;
   Extent made{begin, end, segment.value().id(), false};
   if (!tell_kernel(made)) return false;
   const bool attached = guards_->exchange_pages([&] {
     if (mprotect(pointer(begin), end - begin, PROT_READ) != 0) return false;
     copy_pages(segment.value().data(), pointer(begin), end - begin);
-    if (shmat(made.id, pointer(begin), SHM_REMAP) == pointer(begin)) return true;
+    // shmat knows whole segments only.
+    void* const there = kind == Kind::front ? mremap(segment.value().data(), end - begin, end - begin,
+                                                     MREMAP_MAYMOVE | MREMAP_FIXED, pointer(begin))
+                                            : shmat(made.id, pointer(begin), SHM_REMAP);
+    if (there == pointer(begin)) return true;
     (void)mprotect(pointer(begin), end - begin, PROT_READ | PROT_WRITE);
     return false;
   });
@@ -298,8 +305,11 @@ void Adoption::after_fork_in_child() {
   for (Extent& extent : extents_) {
     for (std::uintptr_t at = extent.begin; at < extent.end;) {
       const auto mapping = mappings_.find(at);
-      const std::uintptr_t end = mapping ? std::min(mapping->end, extent.end) : at + page_size();
-      if (mapping && is_ours(*mapping, extent)) {
+      const bool ours = mapping && is_ours(*mapping, extent); // it may have grown
+      const std::uintptr_t end = ours      ? mapping->end
+                                 : mapping ? std::min(mapping->end, extent.end)
+                                           : at + page_size();
+      if (ours) {
         void* const copy =
             mmap(nullptr, end - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (copy == MAP_FAILED) _exit(127);

@@ -9,7 +9,8 @@
 // Invariants. An extent is never trusted from memory: before every use the system is asked whether the
 // segment is still attached there, page range by page range (free, munmap, realloc and brk can take it away
 // at any time). A chunk that malloc mapped has two segments, so that mremap, which would extend one past its
-// end, refuses and realloc copies. Nobody's store is lost: the pages are read-only while they are copied, and
+// end, refuses and realloc copies; where realloc has cut it down to the first one alone, there is more of
+// that segment than was attached. Nobody's store is lost: the pages are read-only while they are copied, and
 // a store waits in the fault's handler. A forked child gets private copies before its parent goes on.
 //
 // One for the process, as its memory is; it outlives contexts. Threads: any.
@@ -61,7 +62,8 @@ private:
                                                          std::uintptr_t end);
   [[nodiscard]] static bool holds_a_stack(const Range& range);
   [[nodiscard]] Range without_extents(Range range, std::uintptr_t address) const;
-  [[nodiscard]] bool make_extent(std::uintptr_t begin, std::uintptr_t end);
+  enum class Kind : std::uint8_t { whole, front }; // front: of a chunk
+  [[nodiscard]] bool make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind = Kind::whole);
   [[nodiscard]] bool has_extents() const;
   [[nodiscard]] bool tell_kernel(Extent& extent);
   void take_back(Extent& extent);

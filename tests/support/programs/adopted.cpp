@@ -76,6 +76,22 @@ void moved_by_realloc() {
   std::free(memory);
 }
 
+// Down to less than a page, and up again.
+void grown_from_a_page() {
+  constexpr std::size_t little = 1000;
+  unsigned char* memory = take(bytes);
+  for (const std::size_t length : {4 * bytes, bytes / 4}) {
+    pass(memory, length / 4);
+    memory = static_cast<unsigned char*>(std::realloc(memory, little));
+    memory = static_cast<unsigned char*>(std::realloc(memory, length));
+    rank::expect(memory != nullptr, "no memory");
+    if (rank::number == 1) rank::expect(rank::filled(memory, little, messages), "realloc lost bytes");
+    std::memset(memory + little, 5, length - little);
+    pass(memory, length);
+  }
+  std::free(memory);
+}
+
 void cut_off_the_heap() {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 0);
@@ -115,6 +131,7 @@ int main() {
   rank::expect_code(parc_set_release(parc, PARC_RELEASE_FULL), PARC_OK, "set_release");
   freed_and_taken_again();
   moved_by_realloc();
+  grown_from_a_page();
   cut_off_the_heap();
   replaced();
   on_the_stack();
