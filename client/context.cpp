@@ -26,6 +26,7 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       guards_(control_, operations_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
       starts_(arena_, adoption_, room_, operations_, guards_, ring_, session_.size),
       waits_(operations_, hand_over_, guards_, rest_, pipes_) {
+  operations_.set_opener([this] { guards_.open_arrived(); });
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
   adoption_.serve(&errand_, &guards_, &session_.control);
 }
@@ -77,6 +78,7 @@ int Context::barrier_round(int distance, int tag) {
 }
 
 void Context::abort(int status) {
+  trace_.flush();
   shm::Request request{};
   request.kind = shm::RequestKind::abort;
   request.extra = static_cast<std::uint64_t>(status);
@@ -92,6 +94,7 @@ void Context::free(void* block) {
 
 void Context::leave() {
   if (left_.exchange(true)) return;
+  guards_.hold_back(); // for good: other threads may still be in a wait
   guards_.settle_all();
   adoption_.serve(nullptr, nullptr, nullptr);
   forget_faults();

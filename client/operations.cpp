@@ -60,8 +60,10 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.held = message.held;
   const auto generation = generation_of_tag(entry.tag.load(std::memory_order_relaxed)) + 1;
 
+  entry.probe = kind == shm::RequestKind::probe;
   if (trace_.on()) {
     entry.posted = trace::now();
+    entry.thread = Trace::thread();
     entry.released = 0;
     entry.site = Trace::site();
     control_.times[slot.value()].begun.store(0, std::memory_order_relaxed);

@@ -27,6 +27,7 @@
 #include "client/trace.hpp"
 #include "parc/parc.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -76,7 +77,10 @@ public:
     Order order = Order::any;
     bool adopted = false;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
-    std::uint64_t posted = 0, released = 0, site = 0; // where there is a trace: when, and from where
+    bool probe = false;
+    // Where there is a trace: when, from where, by whom.
+    std::uint64_t posted = 0, released = 0, site = 0;
+    std::uint32_t thread = 0;
   };
 
   Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, Trace& trace, int ranks);
@@ -85,6 +89,10 @@ public:
   // message's arena memory and copy room from here on, also when it fails: PARC_EAGAIN (reads), PARC_EKERNEL.
   // Blocks only for a write, while the table of writes is full of unfinished ones.
   [[nodiscard]] Result<parc_op> begin(shm::RequestKind kind, const Message& message);
+
+  // Called without lock_ when the table of writes is full and one of them is done: it may be released early,
+  // and whoever guards it has to let it go first.
+  void set_opener(std::function<void()> open) { open_ = std::move(open); }
 
   // The request could not be sent: as if it had never begun.
   void abandon(parc_op id);
@@ -182,6 +190,7 @@ private:
   Entries entries_;
   std::unique_ptr<std::atomic<bool>[]> failed_peers_;
   Stack spent_, detached_;
+  std::function<void()> open_;
 
   std::mutex lock_; // taken before the arena's
   std::vector<Slot> free_reads_, free_writes_;

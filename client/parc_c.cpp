@@ -24,7 +24,7 @@ struct parc_context : client::Context {
 
 namespace {
 
-std::mutex one_context;                  // held by open and close
+std::mutex one_context;                  // held by open and close, and over a fork
 std::atomic<parc_context*> open_context; // of this process
 std::atomic<bool> forked;                // this process is a forked child of one that had a context
 
@@ -46,6 +46,7 @@ client::Adoption& adoption() {
 void before_fork() {
   if (forked.load()) return;
   const client::InLibrary here;
+  one_context.lock();
   if (auto* const context = open_context.load()) {
     context->guards().hold_back();
     context->guards().settle_all();
@@ -57,11 +58,15 @@ void in_parent() {
   if (forked.load()) return;
   adoption().after_fork_in_parent();
   if (auto* const context = open_context.load()) context->guards().hold_back_no_more();
+  one_context.unlock();
 }
 
 void in_child() {
   client::forget_faults();
-  if (!forked.load()) adoption().after_fork_in_child();
+  if (!forked.load()) {
+    adoption().after_fork_in_child();
+    one_context.unlock();
+  }
   auto* const context = open_context.load();
   if (!context) return;
   forked.store(true);

@@ -11,7 +11,6 @@ namespace {
 
 constexpr auto slow_yield =
     std::chrono::microseconds(400); // somebody computes on this core: slices are longer
-constexpr int quiet_waits_after = 64;
 
 } // namespace
 
@@ -28,8 +27,14 @@ bool Rest::yield(Clock::time_point& now) {
   sched_yield();
   const auto before = std::exchange(now, Clock::now());
   if (now - before <= slow_yield) return true;
-  quiet_waits_.store(quiet_waits_after, std::memory_order_relaxed);
+  const int quiet = next_quiet_.load(std::memory_order_relaxed);
+  quiet_waits_.store(quiet, std::memory_order_relaxed);
+  next_quiet_.store(std::min(2 * quiet, most_quiet), std::memory_order_relaxed);
   return false;
+}
+
+void Rest::polled_well() {
+  next_quiet_.store(first_quiet, std::memory_order_relaxed);
 }
 
 void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit) {

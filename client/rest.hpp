@@ -31,6 +31,9 @@ public:
   // How long a thread polls before it sleeps: longer than two processes and their kernels take to wake each
   // other, or none of them would ever be found awake.
   static constexpr Clock::duration default_spin = std::chrono::microseconds(200);
+  // Waits that do not poll after polling met somebody who computes on this core: it may cost a whole slice of
+  // the scheduler's. Doubled each time that it meets somebody again.
+  static constexpr int first_quiet = 64, most_quiet = 8192;
 
   Rest(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
       : header_(header), pipes_(pipes), spin_time_(spin) {}
@@ -74,7 +77,10 @@ private:
     const auto end = limit ? std::min(now + spin_time_, *limit) : now + spin_time_;
     while (now < end) {
       const bool core_is_free = yield(now);
-      if (done()) return true;
+      if (done()) {
+        if (core_is_free) polled_well();
+        return true;
+      }
       if (!core_is_free) return false;
     }
     return false;
@@ -106,6 +112,7 @@ private:
   }
   bool may_spin();
   bool yield(Clock::time_point& now);
+  void polled_well();
   void sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit);
   void lead(std::uint64_t seen, Limit limit);
   Woken leave(Woken why);
@@ -116,7 +123,8 @@ private:
   shm::ControlHeader& header_;
   Pipes& pipes_;
   const Clock::duration spin_time_;
-  std::atomic<int> quiet_waits_ = 0; // that go to sleep at once
+  std::atomic<int> quiet_waits_ = 0;          // that go to sleep at once
+  std::atomic<int> next_quiet_ = first_quiet; // so many, the next time that the core is found busy
   std::mutex lock_;
   std::condition_variable followers_; // sleep here
   unsigned following_ = 0;            // under lock_

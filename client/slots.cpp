@@ -28,6 +28,7 @@ Result<Slot> Operations::take_slot(shm::RequestKind kind) {
     }
     if (rest_.until([this] { return any_write_done(); }) != Woken::done)
       return error(PARC_EKERNEL, "cannot start a write: the kernel of this host has gone");
+    if (open_) open_();
     sched_yield(); // whoever finishes the one that is done may be between claiming and spending it
   }
 }
@@ -110,7 +111,7 @@ void Operations::retire_done() {
 
 void Operations::release(Slot slot) {
   Entry& entry = entries_[slot];
-  if (trace_.on()) trace_message(slot);
+  if (trace_.on() && !entry.probe) trace_message(slot);
   if (std::exchange(entry.pinned, false))
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
@@ -127,9 +128,10 @@ void Operations::trace_message(Slot slot) const {
   const bool writes = slot >= shm::read_slots, over = done(slot);
   trace::Record message{};
   message.kind = trace::Kind::message;
-  message.flags =
-      static_cast<std::uint16_t>((writes ? trace::flag_write : 0) | (entry.block ? trace::flag_bounced : 0) |
-                                 (entry.adopted ? trace::flag_adopted : 0));
+  message.flags = static_cast<std::uint16_t>((writes ? trace::flag_write : 0) |
+                                             (entry.block && !entry.pinned ? trace::flag_bounced : 0) |
+                                             (entry.adopted ? trace::flag_adopted : 0));
+  message.thread = entry.thread;
   message.begin = entry.posted;
   message.first = times.begun.load(std::memory_order_relaxed);
   message.end = over ? times.done.load(std::memory_order_relaxed) : 0;
@@ -151,9 +153,11 @@ void Operations::trace_rest() {
   const std::lock_guard hold(lock_);
   collect_locked();
   reap(to_reap_.size());
-  for (Slot slot = 0; slot < shm::control_slot; ++slot)
-    if ((entries_[slot].tag.load(std::memory_order_acquire) & 0xff) != static_cast<std::uint64_t>(Use::free))
-      trace_message(slot);
+  for (Slot slot = 0; slot < shm::control_slot; ++slot) {
+    const bool used =
+        (entries_[slot].tag.load(std::memory_order_acquire) & 0xff) != static_cast<std::uint64_t>(Use::free);
+    if (used && !entries_[slot].probe) trace_message(slot);
+  }
 }
 
 } // namespace parc::client

@@ -121,8 +121,8 @@ bool Starts::adopt(Message& message) {
 Result<void> Starts::place_read(Message& message) {
   if (message.length == 0) return success();
   if (is_direct(message)) return name_directly(message);
-  const bool released = (guards_.wanted() || message.early) && message.length >= least_adopted;
-  if (released && adopt(message)) return name_directly(message);
+  const bool asked = guards_.possible() && (guards_.wanted() || message.early);
+  if (asked && message.length >= least_adopted && adopt(message)) return name_directly(message);
   message.adopted = false;
   PARC_TRY(block, operations_.allocate(message.length));
   name_block(message, block);

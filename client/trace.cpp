@@ -21,12 +21,6 @@ namespace {
 // A pipe takes so many in one piece, or none.
 constexpr std::size_t batch = PIPE_BUF / sizeof(trace::Record);
 
-std::uint32_t thread_number() {
-  __attribute__((tls_model("initial-exec"))) static thread_local std::uint32_t number = 0;
-  if (number == 0) number = static_cast<std::uint32_t>(gettid());
-  return number;
-}
-
 std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1); // npos + 1 is 0
 }
@@ -55,6 +49,12 @@ trace::Record describe(std::uint64_t address) {
 } // namespace
 
 thread_local std::uint64_t Trace::site_ = 0;
+
+std::uint32_t Trace::thread() {
+  __attribute__((tls_model("initial-exec"))) static thread_local std::uint32_t number = 0;
+  if (number == 0) number = static_cast<std::uint32_t>(gettid());
+  return number;
+}
 
 Result<Fd> Trace::pipe_from_environment() {
   const char* const value = getenv(trace::environment);
@@ -87,7 +87,7 @@ Trace::Trace(Fd pipe, const std::string& host) : pipe_(std::move(pipe)), host_(h
 
 void Trace::add(trace::Record record) {
   if (!on()) return;
-  record.thread = thread_number();
+  if (record.thread == 0) record.thread = thread();
   if (record.site != 0) note_site(record.site);
   if (records_->bounded_push(record))
     waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -109,13 +109,20 @@ void Trace::write_some() {
   writing_.clear(std::memory_order_release);
 }
 
+void Trace::flush() {
+  if (!on() || writing_.test_and_set(std::memory_order_acquire)) return;
+  while (write_batch()) continue;
+  writing_.clear(std::memory_order_release);
+}
+
 // False: the pipe is full, or nobody reads it.
 bool Trace::write_batch() {
   pollfd room{.fd = pipe_.get(), .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, 0) <= 0 || (room.revents & POLLOUT) == 0) return false; // else PIPE_BUF has a place
   std::array<trace::Record, batch> records;
   std::size_t count = 0;
-  if (const std::size_t lost = lost_.exchange(0, std::memory_order_relaxed)) {
+  const std::size_t lost = lost_.exchange(0, std::memory_order_relaxed);
+  if (lost != 0) {
     records[count] = {};
     records[count].kind = trace::Kind::lost;
     records[count++].bytes = lost;
@@ -137,6 +144,7 @@ bool Trace::write_batch() {
   while (write(pipe_.get(), records.data(), count * sizeof records[0]) < 0) {
     if (errno == EINTR) continue;
     if (errno == EPIPE) held.take_signal();
+    lost_.fetch_add(lost + taken, std::memory_order_relaxed);
     return false;
   }
   return true;

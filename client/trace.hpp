@@ -28,6 +28,7 @@ public:
 
   void add(trace::Record record);
   void write_some(); // when it is worth a system call
+  void flush();      // as much as the pipe takes
   void close();      // everything; blocks until the kernel has taken it or has gone
   void close_in_child() { pipe_.reset(); }
 
@@ -44,6 +45,7 @@ public:
     trace::Record record_{};
     std::uint64_t site_before_ = 0;
   };
+  [[nodiscard]] static std::uint32_t thread();
   // Of the innermost InCall of this thread.
   [[nodiscard]] static std::uint64_t site() { return site_; }
 

@@ -26,8 +26,9 @@ int explain(int code, parc_op id, const parc_status& status) {
 
 } // namespace
 
+// What is found out goes to a status of our own first, here and in any: the program's may lie on a page of
+// the buffer, and is written when no lock is held.
 int Waits::wait(parc_op id, parc_status* status) {
-  // Not the program's, which may lie on a page of the buffer: that is written when no lock is held.
   parc_status own;
   const int code = finish(id, own, status ? Release::when_begun : Release::at_once);
   if (status) *status = own;
@@ -46,7 +47,7 @@ int Waits::finish(parc_op id, parc_status& status, Release release) {
   else if (use == Use::loose && !operations_.done(*slot))
     code = operations_.detach(*slot, status);
   else if (Operations::is_write(id))
-    code = finish_write(id, *slot, status);
+    code = finish_write(id, *slot, status, release);
   else
     code = finish_read(id, *slot, status, release);
   return explain(code, id, status);
@@ -106,10 +107,13 @@ int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
 }
 
 int Waits::any(std::span<parc_op> ids, int& index, parc_status& status) {
-  status = nothing;
+  parc_status own = nothing;
   index = pick(ids);
-  if (index < 0) return PARC_OK;
-  return finish(std::exchange(ids[static_cast<std::size_t>(index)], PARC_OP_NULL), status, Release::never);
+  const int code = index < 0 ? static_cast<int>(PARC_OK)
+                             : finish(std::exchange(ids[static_cast<std::size_t>(index)], PARC_OP_NULL), own,
+                                      Release::never);
+  status = own;
+  return code;
 }
 
 int Waits::some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses) {
@@ -159,11 +163,11 @@ int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most)
   return ended(until_done(slot), slot, status);
 }
 
-int Waits::finish_write(parc_op id, Slot slot, parc_status& status) {
+int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release release) {
   Woken how = until_done(slot, Clock::now() + hand_over_.copy_time(slot));
   if (how == Woken::late) {
     if (hand_over_.prepare(slot)) {
-      if (guards_.release_write(id, slot, status)) return PARC_OK;
+      if (release != Release::never && guards_.release_write(id, slot, status)) return PARC_OK;
       if (hand_over_.perform(id, slot, operations_.entry(slot).pieces))
         return operations_.detach(slot, status);
     }

@@ -23,7 +23,7 @@ public:
   int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);
 
 private:
-  // How far a wait for a read may be released early.
+  // How far a wait may be released early.
   enum class Release : std::uint8_t { never, when_begun, at_once };
 
   int finish(parc_op id, parc_status& status, Release release);
@@ -31,7 +31,7 @@ private:
   [[nodiscard]] Release release_of(Slot slot, Release most) const;
   [[nodiscard]] Release release_of(parc_op id, Release most) const;
   [[nodiscard]] bool would_release(parc_op id, Release most) const;
-  int finish_write(parc_op id, Slot slot, parc_status& status);
+  int finish_write(parc_op id, Slot slot, parc_status& status, Release release);
   int finish_retired(parc_op id, parc_status& status);
   [[nodiscard]] Woken until_done(Slot slot, Limit limit = {});
   [[nodiscard]] int ended(Woken how, Slot slot, parc_status& status);

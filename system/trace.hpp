@@ -32,18 +32,16 @@ enum class Call : std::uint8_t {
   probe,
   barrier,
   settle,
-  close,
   system_call, // of the program, on guarded memory, or one that leaves the process
 };
-inline constexpr std::array call_names{"call",  "wait",  "waitall", "waitany", "waitsome", "read",
-                                       "write", "probe", "barrier", "settle",  "close",    "system call"};
+inline constexpr std::array call_names{"call",  "wait",  "waitall", "waitany", "waitsome",   "read",
+                                       "write", "probe", "barrier", "settle",  "system call"};
 
 // Of a message.
 inline constexpr std::uint16_t flag_write = 1; // else a read
 inline constexpr std::uint16_t flag_bounced =
     2; // through memory of libparc's: it could not be named directly
 inline constexpr std::uint16_t flag_adopted = 4;
-inline constexpr std::uint16_t flag_unadoptable = 8; // a read that could not be released early for that
 
 struct Record {
   Kind kind;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace parc::client {
 
@@ -31,11 +33,18 @@ bool Guards::shrink(Guard& guard, const Stretch& missing) {
   return true;
 }
 
-// Merges mappings, and needs none.
+// Writes that overlap may need more mappings for that than the system has room for, and nothing else can give
+// the pages back.
 void Guards::open_all(Guard& guard) {
   const Stretch was = guarded_of(guard, std::exchange(guard.missing, {0, 0}));
   for (std::size_t i = 0; i < guard.pieces; ++i)
-    if (!set_access(guard, pages_of(guard, i, was))) std::abort();
+    if (!set_access(guard, pages_of(guard, i, was))) {
+      constexpr std::string_view text =
+          "parc: cannot give guarded pages back: this process is at the system's limit of mappings "
+          "(sysctl vm.max_map_count)\n";
+      (void)!write(STDERR_FILENO, text.data(), text.size());
+      std::abort();
+    }
 }
 
 // Gives pages, those of that guard among others', the access that all guards leave them.

@@ -281,7 +281,7 @@ void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& mi
   if (!trace_.on()) return;
   trace::Record record{};
   record.kind = kind;
-  record.call = trace::Call::settle;
+  record.call = site == 0 ? trace::Call::system_call : trace::Call::settle;
   record.begin = begin;
   record.end = trace::now();
   record.id = static_cast<std::uint64_t>(missing.id);
@@ -342,6 +342,7 @@ void Guards::await(const Missing& missing) {
 void Guards::let_go(parc_op write) {
   Guard guard;
   bool mine = false;
+  std::optional<WithoutHandlers> alone(std::in_place);
   {
     const Locked hold(lock_);
     Guard* const found = find(write);
@@ -350,6 +351,7 @@ void Guards::let_go(parc_op write) {
     guard = *found;
   }
   if (!mine) {
+    alone.reset();
     const auto& handed = shared(write).handed;
     const auto generation = shm::generation_of(static_cast<std::uint64_t>(write));
     rest_.anywhere([&] { return is_done(write) || handed.load(std::memory_order_acquire) == generation; });
@@ -359,6 +361,7 @@ void Guards::let_go(parc_op write) {
   const bool gone = rest_.poll([&] { return is_done(write); }, hand_over_.copy_time(guard.slot));
   const bool handed =
       !gone && !Ring::pushing() && hand_over_.perform(write, guard.slot, {guard.piece.data(), guard.pieces});
+  alone.reset();
   if (!handed) rest_.anywhere([&] { return is_done(write); });
   const Locked hold(lock_);
   Guard* const found = find(write);

@@ -56,6 +56,8 @@ public:
   // The same for a write that a hand-over is prepared for. False also where copying costs less.
   [[nodiscard]] bool release_write(parc_op id, Slot slot, parc_status& status);
 
+  // Faults can be caught here.
+  [[nodiscard]] bool possible() const { return possible_; }
   // Buffers are to be made such that their reads can be released.
   [[nodiscard]] bool wanted() const {
     return possible_ && level_.load(std::memory_order_relaxed) != Level::off;
@@ -148,27 +150,30 @@ private:
     std::uintptr_t begin, end;
     int access;
   };
-  // The lock, with signals held back: a handler of the program that interrupted its holder might touch a
-  // guarded page, and wait for the lock forever.
-  class Locked {
+  // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
+  // and wait for what this thread is about to do.
+  class WithoutHandlers {
   public:
-    explicit Locked(std::mutex& lock) : lock_(lock) {
+    WithoutHandlers() {
       sigset_t all;
       sigfillset(&all);
       sigdelset(&all, SIGSEGV);
       pthread_sigmask(SIG_SETMASK, &all, &before_);
-      lock_.lock();
     }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-    ~Locked() {
-      lock_.unlock();
-      pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
+    WithoutHandlers(const WithoutHandlers&) = delete;
+    WithoutHandlers& operator=(const WithoutHandlers&) = delete;
+    ~WithoutHandlers() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
   private:
-    std::mutex& lock_;
     sigset_t before_;
+  };
+  class Locked {
+  public:
+    explicit Locked(std::mutex& lock) : hold_(lock) {}
+
+  private:
+    WithoutHandlers alone_;
+    std::lock_guard<std::mutex> hold_;
   };
 
   [[nodiscard]] Guard make_guard(parc_op id, Slot slot) const;

@@ -87,8 +87,8 @@ BOOST_AUTO_TEST_CASE(an_order_is_declared) {
 BOOST_AUTO_TEST_CASE(a_released_write_sends_what_was_there) {
   Hosts hosts(2);
   int runs = 0;
-  for (const char* how :
-       {"store", "store-downwards", "load", "again", "threads", "fork", "handler", "closed", "no-room"})
+  for (const char* how : {"store", "store-downwards", "load", "again", "threads", "fork", "handler", "closed",
+                          "no-room", "table", "any"})
     for (const char* kind : written_kinds)
       for (const std::string& placement : placements) {
         const std::string file = hosts.directory() + "/stored" + std::to_string(++runs);

@@ -154,7 +154,9 @@ BOOST_AUTO_TEST_CASE(wrong_traces_are_explained) {
   BOOST_TEST(missing.errors().find("cannot read the trace /nonexistent") != std::string::npos,
              missing.errors());
   const std::string file = hosts.directory() + "/not-a-trace";
-  for (const char* content : {"", "{}", R"({"otherData":{"schema":1},"traceEvents":[{"ph":"X"}]})"}) {
+  for (const char* content : {"", "{}", R"({"otherData":{"schema":1},"traceEvents":[{"ph":"X"}]})",
+                              R"({"otherData":{"schema":[[[1]]]},"traceEvents":[]})",
+                              R"({"otherData":{"schema":1,"lost_records":"x"},"traceEvents":[]})"}) {
     std::ofstream(file) << content;
     Process strange = show(hosts, file);
     BOOST_TEST(strange.wait() == 1, content);

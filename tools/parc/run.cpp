@@ -267,8 +267,12 @@ Result<int> run_job(const RunOptions& options) {
   Terminal terminal(kernel, options, std::move(signals));
   auto status = terminal.serve();
   if (options.trace.empty()) return status;
-  PARC_TRY(write_trace(terminal.trace().ranks(), options.command, options.trace));
-  return status;
+  const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace);
+  if (written) return status;
+  // What the job itself ended with counts, unless that was well.
+  std::cerr << "parc: " << written.error().text << '\n';
+  if (!status || status.value() != 0) return status;
+  return status_run_failed;
 }
 
 } // namespace

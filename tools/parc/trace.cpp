@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 using trace::Kind;
 using trace::Record;
 
+constexpr std::size_t most_records = 4'000'000; // of a rank: 350 MB here
+
 bool is_write(const Record& message) {
   return (message.flags & trace::flag_write) != 0;
 }
@@ -50,7 +52,8 @@ public:
     other["ranks"] = ranks_.size();
     other["lost_records"] = lost;
     file_ << "{\"displayTimeUnit\":\"ms\",\"otherData\":" << text(other) << ",\"traceEvents\":[";
-    for (const auto& [rank, said] : ranks_) write_rank(rank, said);
+    for (const auto& [rank, said] : ranks_)
+      if (times_.contains(rank)) write_rank(rank, said);
     write_arrows();
     file_ << "\n]}\n";
   }
@@ -128,7 +131,8 @@ private:
         args["buffer"] = fmt::format("{:#x}", message->second->address);
         args["offset"] = record.bytes;
         args["posted_at"] = site_of(said, *message->second);
-        args["after_release_us"] = static_cast<double>(record.begin - message->second->released) / 1e3;
+        if (const auto released = message->second->released; released != 0 && released <= record.begin)
+          args["after_release_us"] = static_cast<double>(record.begin - released) / 1e3;
       }
     }
     const std::string_view name =
@@ -199,7 +203,8 @@ private:
     std::map<Key, std::pair<std::vector<End>, std::vector<End>>> pairs;
     for (const auto& [rank, said] : ranks_)
       for (const Record& record : said.records) {
-        if (record.kind != Kind::message || record.error != 0 || record.peer < 0) continue;
+        if (!times_.contains(rank) || record.kind != Kind::message || record.error != 0 || record.peer < 0)
+          continue;
         const auto peer = static_cast<std::uint64_t>(record.peer);
         if (is_write(record))
           pairs[{rank, peer, record.context, record.tag}].first.push_back({rank, &record});
@@ -233,10 +238,18 @@ private:
   bool first_ = true;
 };
 
+// A program that does not know of the pipe may write to it, too.
+bool makes_sense(const Record& record) {
+  const bool timed = record.kind == Kind::call || record.kind == Kind::fault;
+  return record.kind >= Kind::opened && record.kind <= Kind::lost && (!timed || record.begin <= record.end);
+}
+
 void take(RankTrace& said, const char* bytes) {
   Record record;
   std::memcpy(&record, bytes, sizeof record);
-  if (record.kind == Kind::lost) {
+  if (!makes_sense(record) || said.records.size() == most_records) {
+    ++said.lost;
+  } else if (record.kind == Kind::lost) {
     said.lost += record.bytes;
   } else if (record.kind == Kind::site) {
     trace::Site site;

@@ -242,7 +242,8 @@ Result<Json> read_trace(const std::string& file) {
   if (!in) return system_error("cannot read the trace {}", file);
   Json trace = Json::parse(in, nullptr, false);
   const Json::json_pointer schema("/otherData/schema");
-  if (trace.is_discarded() || !trace.contains(schema) || !trace.contains("traceEvents"))
+  if (trace.is_discarded() || !trace.contains(schema) || !trace.at(schema).is_number_integer() ||
+      !trace.contains("traceEvents"))
     return error(EINVAL, "{} is no trace that parc run --trace has written", file);
   if (trace.at(schema) != trace_schema)
     return error(EINVAL,
@@ -253,17 +254,17 @@ Result<Json> read_trace(const std::string& file) {
 
 Result<void> summarize(const std::string& file) {
   PARC_TRY(trace, read_trace(file));
-  Summary summary;
   try {
+    Summary summary;
     for (const Json& event : trace.at("traceEvents")) summary.take(event);
+    const auto lost = trace.at("otherData").value("lost_records", std::uint64_t{0});
+    summary.print();
+    if (lost != 0)
+      std::cout << fmt::format("\n{} records had no room and are missing: the sums above are too small\n",
+                               lost);
   } catch (const Json::exception& problem) {
     return error(EINVAL, "an event in {} makes no sense: {}", file, problem.what());
   }
-  summary.print();
-  const auto lost = trace.at("otherData").value("lost_records", std::uint64_t{0});
-  if (lost != 0)
-    std::cout << fmt::format("\n{} records had no room and are missing: the sums above are too small\n",
-                             lost);
   return success();
 }
 

@@ -152,6 +152,33 @@ void closed() {
   std::exit(0);
 }
 
+// More of them than the table of writes has places: who starts the next one lets the done ones go first.
+constexpr int many = 1100;
+constexpr std::size_t part = 16 * page;
+
+void full_table() {
+  rank::fill(buffer, part, 7);
+  tell_reader();
+  const iovec piece{buffer, part};
+  const parc_address to{0, message_tag, 0};
+  for (int i = 0; i < many; ++i)
+    rank::expect_code(parc_wait(parc, parc_initwritev(parc, &to, &piece, 1, PARC_EARLY), nullptr), PARC_OK,
+                      "write");
+}
+
+// A status beside the buffer, on a page that the same wait might guard.
+void status_on_page() {
+  rank::fill(buffer, bytes, 7);
+  const iovec piece{buffer, bytes};
+  auto* const status = reinterpret_cast<parc_status*>(buffer + bytes);
+  const parc_address to{0, message_tag, 0};
+  parc_op write = parc_initwritev(parc, &to, &piece, 1, PARC_EARLY);
+  tell_reader();
+  int index = -1;
+  rank::expect_code(parc_waitany(parc, 1, &write, &index, status), PARC_OK, "waitany");
+  rank::expect(index == 0 && status->error == PARC_OK, "a strange status");
+}
+
 // Without room for a copy a store could have to wait for rank 0's program: then the wait does.
 void without_room() {
   rank::expect_code(parc_set_copy_room(parc, 0), PARC_OK, "set_copy_room");
@@ -171,15 +198,18 @@ void write_as(const std::string& how) {
   if (how == "handler") from_handler();
   if (how == "closed") closed();
   if (how == "no-room") without_room();
+  if (how == "table") full_table();
+  if (how == "any") status_on_page();
 }
 
 void read_as(const std::string& how) {
   rank::expect_code(parc_read(parc, 1, go_tag, nullptr, 0, nullptr), PARC_OK, "go");
   while (how == "handler" && access(file, F_OK) != 0) usleep(1000);
-  for (int i = 0; i < (how == "again" ? 2 : 1); ++i) {
-    std::memset(buffer, 1, bytes);
-    rank::expect_code(parc_read(parc, 1, message_tag, buffer, bytes, nullptr), PARC_OK, "read");
-    rank::expect(rank::filled(buffer, bytes, 7), "the message has bytes of a later store");
+  const std::size_t length = how == "table" ? part : bytes;
+  for (int i = 0; i < (how == "again" ? 2 : how == "table" ? many : 1); ++i) {
+    std::memset(buffer, 1, length);
+    rank::expect_code(parc_read(parc, 1, message_tag, buffer, length, nullptr), PARC_OK, "read");
+    rank::expect(rank::filled(buffer, length, 7), "the message has bytes of a later store");
   }
   rank::fill(buffer, bytes, 8);
   if (how == "again") rank::expect_code(parc_write(parc, 1, back_tag, buffer, bytes), PARC_OK, "back");
