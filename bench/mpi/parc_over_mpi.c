@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of libparc that erMPI's programs (examples/poisson, nbody, m3) make, over MPI: in place of libparc.so.0 it
- * lets the same binaries run under mpirun, so that a comparison with Open MPI and MPICH measures the same program.
- * Compiled with each MPI's own mpicc by bench/mpi/compare; no part of what is installed.
+ * The calls of libparc that erMPI's programs (examples/poisson, nbody, m3) make, over MPI: in place of
+ * libparc.so.0 it lets the same binaries run under mpirun, so that a comparison with Open MPI and MPICH
+ * measures the same program. Compiled with each MPI's own mpicc by bench/mpi/compare; no part of what is
+ * installed.
  */
 #include <mpi.h>
 #include <parc/parc.h>
@@ -12,7 +13,9 @@ enum { most_operations = 4096 };
 static MPI_Request requests[most_operations];
 static int next_operation = 1;
 
-static int sized(size_t bytes) { return bytes <= 0x7fffffff ? (int)bytes : MPI_Abort(MPI_COMM_WORLD, 1); }
+static int sized(size_t bytes) {
+  return bytes <= 0x7fffffff ? (int)bytes : MPI_Abort(MPI_COMM_WORLD, 1);
+}
 
 PARC_API int parc_open(parc_context** context) {
   *context = (parc_context*)requests;
@@ -34,8 +37,12 @@ PARC_API int parc_size(const parc_context* context) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   return size;
 }
-PARC_API double parc_clock(void) { return MPI_Wtime(); }
-PARC_API const char* parc_error_detail(void) { return "an MPI call failed"; }
+PARC_API double parc_clock(void) {
+  return MPI_Wtime();
+}
+PARC_API const char* parc_error_detail(void) {
+  return "an MPI call failed";
+}
 
 PARC_API parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
   (void)context;
@@ -46,12 +53,14 @@ PARC_API parc_op parc_initread(parc_context* context, int peer, int tag, void* b
 }
 PARC_API int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
   (void)context;
-  return MPI_Send(buffer, sized(bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD) == MPI_SUCCESS ? PARC_OK : PARC_EPEER;
+  return MPI_Send(buffer, sized(bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD) == MPI_SUCCESS ? PARC_OK
+                                                                                            : PARC_EPEER;
 }
 PARC_API int parc_wait(parc_context* context, parc_op operation, parc_status* status) {
   (void)context, (void)status;
-  return operation == PARC_OP_NULL || MPI_Wait(&requests[operation], MPI_STATUS_IGNORE) == MPI_SUCCESS ? PARC_OK
-                                                                                                       : PARC_EPEER;
+  return operation == PARC_OP_NULL || MPI_Wait(&requests[operation], MPI_STATUS_IGNORE) == MPI_SUCCESS
+             ? PARC_OK
+             : PARC_EPEER;
 }
 PARC_API int parc_waitall(parc_context* context, int count, parc_op* operations, parc_status* statuses) {
   (void)statuses;
