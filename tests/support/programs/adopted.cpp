@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+RANK_WITHOUT_LEAK_CHECK
+
 namespace {
 
 constexpr std::size_t bytes = 1 << 20;

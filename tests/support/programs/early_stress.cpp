@@ -17,6 +17,8 @@
 #include <thread>
 #include <utility>
 
+RANK_WITHOUT_LEAK_CHECK
+
 namespace {
 
 using namespace stress;
