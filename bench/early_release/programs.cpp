@@ -184,7 +184,7 @@ Result<void> draw_programs(const std::vector<Row>& rows, const std::string& file
       "set style data histograms\nset style histogram clustered gap 1\nset style fill solid 0.8 noborder\n"
       "set yrange [0:110]\nset ylabel 'per cent of the blocking step'\nset grid y\nset key top left "
       "horizontal\n"
-      "set xtics rotate by -30 noenhanced scale 0\nset bmargin 8\n$steps << END\n{}END\n"
+      "set xtics rotate by -30 noenhanced scale 0\nset bmargin 12\n$steps << END\n{}END\n"
       "plot $steps using 2:xtic(1) title 'released early' lc rgb '#6aa84f', "
       "$steps using 3 title 'the best possible' lc rgb '#9fc5e8', 100 title 'blocking' lc rgb '#cc0000'\n",
       file, data);
