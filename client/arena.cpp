@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <new>
-#include <unistd.h>
 
 namespace parc::client {
 namespace {

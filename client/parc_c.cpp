@@ -370,7 +370,7 @@ int parc_settle(parc_context* context, const void* memory, size_t bytes) {
           context->guards().settle_all();
         return static_cast<int>(PARC_OK);
       },
-      called(context, trace::Call::settle));
+      called(context, trace::Call::other));
 }
 
 int parc_on_lost(parc_context* context, parc_lost_handler* handler, void* argument) {

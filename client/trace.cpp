@@ -169,20 +169,24 @@ void Trace::close() {
 Trace::InCall::InCall(Trace* trace, trace::Call call, std::uint64_t id, const void* site)
     : trace_(trace != nullptr && trace->on() ? trace : nullptr) {
   if (trace_ == nullptr) return;
-  record_.kind = trace::Kind::call;
-  record_.call = call;
-  record_.id = id;
-  record_.site = reinterpret_cast<std::uint64_t>(site);
-  site_before_ = std::exchange(site_, record_.site);
-  record_.begin = trace::now();
+  call_ = call;
+  id_ = id;
+  site_before_ = std::exchange(site_, reinterpret_cast<std::uint64_t>(site));
+  begin_ = trace::now();
 }
 
 Trace::InCall::~InCall() {
   if (trace_ == nullptr) return;
-  site_ = site_before_;
-  if (record_.call != trace::Call::other) {
-    record_.end = trace::now();
-    trace_->add(record_);
+  const std::uint64_t site = std::exchange(site_, site_before_);
+  if (call_ != trace::Call::other) {
+    trace::Record record{};
+    record.kind = trace::Kind::call;
+    record.call = call_;
+    record.begin = begin_;
+    record.end = trace::now();
+    record.id = id_;
+    record.site = site;
+    trace_->add(record);
   }
   trace_->write_some();
 }

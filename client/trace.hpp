@@ -41,9 +41,9 @@ public:
     ~InCall();
 
   private:
-    Trace* const trace_; // nullptr: nothing is traced
-    trace::Record record_{};
-    std::uint64_t site_before_ = 0;
+    Trace* const trace_; // nullptr: nothing is traced, and nothing below is there
+    trace::Call call_;
+    std::uint64_t id_, begin_, site_before_;
   };
   [[nodiscard]] static std::uint32_t thread();
   // Of the innermost InCall of this thread.

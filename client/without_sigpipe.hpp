@@ -3,22 +3,14 @@
 // program's handler for it, and a pipe has no MSG_NOSIGNAL: the signal is held back, and taken out again.
 #pragma once
 
+#include "client/signal_mask.hpp"
+
 #include <cerrno>
-#include <csignal>
 
 namespace parc::client {
 
 class WithoutSigpipe {
 public:
-  WithoutSigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  WithoutSigpipe(const WithoutSigpipe&) = delete;
-  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
-  ~WithoutSigpipe() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
   // After EPIPE.
   void take_signal() {
     const timespec at_once{};
@@ -26,7 +18,15 @@ public:
   }
 
 private:
-  sigset_t pipe_, before_;
+  static sigset_t only_pipe() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPIPE);
+    return signals;
+  }
+
+  const sigset_t pipe_ = only_pipe();
+  const SignalMask blocked_{SIG_BLOCK, pipe_};
 };
 
 } // namespace parc::client

@@ -52,6 +52,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   sigset_t kept;
   sigset_t blocked = program.sa_mask;
   if ((program.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, signal);
+  // By hand: the handler may jump out of here, over an object's destructor.
   pthread_sigmask(SIG_BLOCK, &blocked, &kept);
   if ((program.sa_flags & SA_SIGINFO) != 0)
     program.sa_sigaction(signal, info, context);

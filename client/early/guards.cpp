@@ -88,17 +88,17 @@ Guards::Guard Guards::make_guard(parc_op id, Slot slot) const {
   return guard;
 }
 
-// False: what is missing has come while guarding it would have been done.
-bool Guards::is_worth_guarding(const Guard& guard) {
+// Faults are caught from here on: one is measured, too.
+std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes) {
   catch_faults(*this);
   std::call_once(cost_measured_, [this] { cost_ = measure_guard_cost(); });
-  return !rest_.poll([&] { return is_done(guard.id); }, cost_.of(guard.length / page_size() + 1));
+  return cost_.of(bytes / page_size() + 1);
 }
 
 bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
   if (!can_guard(slot) || operations_.done(slot)) return false;
   const Guard guard = make_guard(id, slot);
-  if (!is_worth_guarding(guard)) return false;
+  if (rest_.poll([&] { return operations_.done(slot); }, cost_of_guarding(guard.length))) return false;
   if (gate_ && !has_begun(id)) {
     shm::Request request{};
     request.kind = shm::RequestKind::release;
@@ -115,10 +115,8 @@ bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
   const bool may = possible_ && !entry.adopted && (entry.early || wanted());
   if (!may || entry.length < page_size() || entry.pieces.size() > most_pieces) return false;
-  const Guard guard = make_guard(id, slot);
-  if (!is_worth_guarding(guard)) return false;
-  const bool cheaper = cost_.of(entry.length / page_size() + 1) < hand_over_.copy_time(slot);
-  return (entry.early || cheaper) && add(guard, status);
+  const bool cheaper = cost_of_guarding(entry.length) < hand_over_.copy_time(slot);
+  return (entry.early || cheaper) && add(make_guard(id, slot), status);
 }
 
 bool Guards::add(const Guard& guard, parc_status& status) {

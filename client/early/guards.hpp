@@ -22,6 +22,7 @@
 #include "client/early/mappings.hpp"
 #include "client/hand_over.hpp"
 #include "client/own_memory.hpp"
+#include "client/signal_mask.hpp"
 
 #include <array>
 #include <csignal>
@@ -152,20 +153,17 @@ private:
   };
   // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
   // and wait for what this thread is about to do.
-  class WithoutHandlers {
+  class WithoutHandlers : SignalMask {
   public:
-    WithoutHandlers() {
+    WithoutHandlers() : SignalMask(SIG_SETMASK, all_but_faults()) {}
+
+  private:
+    static sigset_t all_but_faults() {
       sigset_t all;
       sigfillset(&all);
       sigdelset(&all, SIGSEGV);
-      pthread_sigmask(SIG_SETMASK, &all, &before_);
+      return all;
     }
-    WithoutHandlers(const WithoutHandlers&) = delete;
-    WithoutHandlers& operator=(const WithoutHandlers&) = delete;
-    ~WithoutHandlers() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  private:
-    sigset_t before_;
   };
   class Locked {
   public:
@@ -177,7 +175,7 @@ private:
   };
 
   [[nodiscard]] Guard make_guard(parc_op id, Slot slot) const;
-  [[nodiscard]] bool is_worth_guarding(const Guard& guard);
+  [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes);
   [[nodiscard]] bool add(const Guard& guard, parc_status& status);
   void look();
   void drop(std::size_t index);

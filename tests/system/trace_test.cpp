@@ -3,9 +3,11 @@
 #include "tests/support/hosts.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace parc::test {
 namespace {
@@ -74,6 +76,21 @@ std::vector<Json> all(const Json& events, const std::string& phase, const std::s
   return found;
 }
 
+// What a rank of one thread calculates, and waits in calls and faults, is all of its time, once.
+void check_times(const std::string& summary) {
+  std::istringstream lines(summary);
+  std::string line;
+  int ranks = 0;
+  for (std::getline(lines, line); std::getline(lines, line) && !line.empty(); ++ranks) {
+    std::istringstream words(line);
+    std::string rank, number, on, host;
+    double time = 0, calculation = 0, calls = 0, faults = 0;
+    words >> rank >> number >> on >> host >> time >> calculation >> calls >> faults;
+    BOOST_TEST(std::abs(time - calculation - calls - faults) < 0.01, line);
+  }
+  BOOST_TEST(ranks == 2, summary);
+}
+
 Process show(Hosts& hosts, const std::string& file) {
   return hosts.start({PARC_TEST_BIN "/parc", "trace", file});
 }
@@ -134,6 +151,7 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
     BOOST_TEST(summary.wait() == 0, summary.errors());
     for (const char* heading : {"IN FAULTS", "WAITS RELEASED EARLY", "SAVED", "AFTER ITS WAIT"})
       BOOST_TEST(summary.output().find(heading) != std::string::npos, heading << ": " << summary.output());
+    check_times(summary.output());
   }
 }
 

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Giving up: a cancel wins or loses, but never both, and never loses a message that its writer believes
 // delivered.
-#include "tests/sim/hosts.hpp"
-
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
-
-using namespace parc::sim;
-namespace data = boost::unit_test::data;
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+#include "tests/unit/engine_test.hpp"
 
 BOOST_AUTO_TEST_SUITE(engine_cancel)
 

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks leave, are killed, lose their hosts: operations end, and only those that must.
-#include "tests/sim/hosts.hpp"
-
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
-
-using namespace parc::sim;
-namespace data = boost::unit_test::data;
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+#include "tests/unit/engine_test.hpp"
 
 BOOST_AUTO_TEST_SUITE(engine_departure)
 
 namespace {
-const auto distances = data::make({0u, 1u});
-
 void leave(Hosts& hosts, std::uint32_t rank) {
   hosts.engine(hosts.host_of(rank)).leave(hosts.endpoint(rank));
 }

@@ -2,20 +2,11 @@
 // Writes behind the gate of early release: until pass() they are the writer's alone, from then on they are as
 // if they were made at that moment, and whatever ends their writer, their reader or the way between ends
 // them.
-#include "tests/sim/hosts.hpp"
-
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
-
-using namespace parc::sim;
-namespace data = boost::unit_test::data;
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+#include "tests/unit/engine_test.hpp"
 
 BOOST_AUTO_TEST_SUITE(engine_gate)
 
 namespace {
-const auto distances = data::make({0u, 1u});
 const auto sizes = data::make({0, 8, 5000, 400'000});
 
 Op& gated(Hosts& hosts, std::uint32_t from, std::uint32_t to, std::int32_t tag, Bytes& memory,

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A peer that holds the key and breaks the rules, or means well and is broken: nothing piles up here.
-#include "tests/sim/hosts.hpp"
+#include "tests/unit/engine_test.hpp"
 
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
 #include <initializer_list>
 
-using namespace parc::sim;
-namespace data = boost::unit_test::data;
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
 BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Refusal)
 
 BOOST_AUTO_TEST_SUITE(engine_hostile)
 
 namespace {
-
 // Puts trains of its own making on the link from host 0 to host 1.
 class Stranger {
 public:

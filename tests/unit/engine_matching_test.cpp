@@ -1,21 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI's order: which message goes to which read, and what a probe sees.
-#include "tests/sim/hosts.hpp"
-
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
-
-using namespace parc::sim;
-namespace data = boost::unit_test::data;
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+#include "tests/unit/engine_test.hpp"
 
 BOOST_AUTO_TEST_SUITE(engine_matching)
-
-namespace {
-// Both ranks on one host, or on two.
-const auto distances = data::make({0u, 1u});
-} // namespace
 
 BOOST_DATA_TEST_CASE(messages_of_a_pair_keep_their_order, distances, far) {
   Hosts hosts({0, far});

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of every size and shape between two engines arrive whole, whichever came first, read or write.
-#include "tests/sim/hosts.hpp"
-
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
-
-using namespace parc::sim;
-namespace data = boost::unit_test::data;
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+#include "tests/unit/engine_test.hpp"
 
 BOOST_AUTO_TEST_SUITE(engine_messages)
 

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of the largest length: offsets beyond 4 GiB, from both ends. Their memory is one buffer named over
 // and over, and of what travels only so much moves as a test needs.
-#include "tests/sim/hosts.hpp"
-
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
-
-using namespace parc::sim;
-namespace data = boost::unit_test::data;
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+#include "tests/unit/engine_test.hpp"
 
 BOOST_AUTO_TEST_SUITE(engine_sizes)
 
 namespace {
-
 constexpr std::size_t block = std::size_t{1} << 20;
 
 Pieces again_and_again(Bytes& buffer, std::uint64_t total) {

@@ -55,10 +55,11 @@ private:
 struct Rank {
   std::string name;
   double first = 1e300, last = 0;
-  double calculation = 0, waits = 0, faults = 0;
+  double calculation = 0, faults = 0;
   std::uint64_t messages = 0, released = 0;
   std::vector<Span> under_way; // released reads, from their wait's return to their last byte
   std::vector<Span> blocked;   // in faults and calls
+  std::map<std::uint64_t, std::vector<Span>> calls; // of each thread; one may lie in another
 };
 
 struct Wait { // of one kind, from one place
@@ -112,7 +113,7 @@ private:
       take_touch(args, site, length);
       return;
     }
-    if (name != "settle") rank.waits += length; // those lie in others, or in the program's system calls
+    rank.calls[event.at("tid").get<std::uint64_t>()].push_back({begin, end});
     Wait& wait = waits_[{name, site}];
     ++wait.count;
     wait.sum += length;
@@ -142,11 +143,17 @@ private:
       rank.under_way.push_back({args.at("released_us"), args.at("last_byte_us")});
   }
 
+  static double in_calls(const Rank& rank) {
+    double sum = 0;
+    for (const auto& [thread, spans] : rank.calls) sum += Cover(spans).length();
+    return sum;
+  }
+
   void print_ranks() const {
     std::vector<std::vector<std::string>> rows;
     for (const auto& [number, rank] : ranks_)
       rows.push_back({rank.name, milliseconds(std::max(0.0, rank.last - rank.first)),
-                      milliseconds(rank.calculation), milliseconds(rank.waits), milliseconds(rank.faults),
+                      milliseconds(rank.calculation), milliseconds(in_calls(rank)), milliseconds(rank.faults),
                       fmt::to_string(rank.messages)});
     print_table({{"RANK", false},
                  {"TIME ms", true},
@@ -166,6 +173,13 @@ private:
     return order;
   }
 
+  static void print_section(std::string_view heading, const std::vector<Column>& columns,
+                            const std::vector<std::vector<std::string>>& rows) {
+    if (rows.empty()) return;
+    std::cout << '\n' << heading;
+    print_table(columns, rows);
+  }
+
   void print_waits() const {
     std::vector<std::vector<std::string>> rows;
     for (const auto& each : costliest(waits_)) {
@@ -174,15 +188,14 @@ private:
                       milliseconds(wait.sum / static_cast<double>(wait.count)), milliseconds(wait.longest),
                       what.second});
     }
-    if (rows.empty()) return;
-    std::cout << '\n';
-    print_table({{"CALL", false},
-                 {"NUMBER", true},
-                 {"ALL ms", true},
-                 {"MEAN ms", true},
-                 {"LONGEST ms", true},
-                 {"FROM", false}},
-                rows);
+    print_section("",
+                  {{"CALL", false},
+                   {"NUMBER", true},
+                   {"ALL ms", true},
+                   {"MEAN ms", true},
+                   {"LONGEST ms", true},
+                   {"FROM", false}},
+                  rows);
   }
 
   // What the waits would have waited for, but for what was waited for in the end all the same.
@@ -195,14 +208,13 @@ private:
       rows.push_back({rank.name, fmt::to_string(rank.released), milliseconds(under_way.length()),
                       milliseconds(waited), milliseconds(under_way.length() - waited)});
     }
-    if (rows.empty()) return;
-    std::cout << '\n';
-    print_table({{"RANK", false},
-                 {"WAITS RELEASED EARLY", true},
-                 {"THEIR MESSAGES TOOK ms", true},
-                 {"WAITED ALL THE SAME ms", true},
-                 {"SAVED ms", true}},
-                rows);
+    print_section("",
+                  {{"RANK", false},
+                   {"WAITS RELEASED EARLY", true},
+                   {"THEIR MESSAGES TOOK ms", true},
+                   {"WAITED ALL THE SAME ms", true},
+                   {"SAVED ms", true}},
+                  rows);
   }
 
   void print_touches() const {
@@ -214,16 +226,15 @@ private:
                       milliseconds(touch.longest), milliseconds(touch.after_release / count),
                       order_of(touch)});
     }
-    if (rows.empty()) return;
-    std::cout << "\ntouches that came before their page (the later after the wait, the better):\n";
-    print_table({{"BUFFER OF THE READ AT", false},
-                 {"TOUCHED AT", false},
-                 {"NUMBER", true},
-                 {"WAITED ms", true},
-                 {"LONGEST ms", true},
-                 {"AFTER ITS WAIT ms", true},
-                 {"ORDER", false}},
-                rows);
+    print_section("touches that came before their page (the later after the wait, the better):\n",
+                  {{"BUFFER OF THE READ AT", false},
+                   {"TOUCHED AT", false},
+                   {"NUMBER", true},
+                   {"WAITED ms", true},
+                   {"LONGEST ms", true},
+                   {"AFTER ITS WAIT ms", true},
+                   {"ORDER", false}},
+                  rows);
   }
 
   // As parc_set_order wants it.

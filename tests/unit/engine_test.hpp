@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all tests of the engine begin with.
+#pragma once
+
+#include "tests/sim/hosts.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+using namespace parc::sim; // NOLINT: a header of tests only
+namespace data = boost::unit_test::data;
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+
+// Both ranks on one host, or on two.
+inline const auto distances = data::make({0u, 1u});
