@@ -2,8 +2,10 @@
 #include "tests/support/hosts.hpp"
 
 #include "system/fd.hpp"
+#include "system/runtime_dir.hpp"
 
 #include <arpa/inet.h>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -46,6 +48,22 @@ bool answers(const std::string& socket_path) {
 Host::Host(const Hosts& all, std::string name, std::uint16_t port)
     : all_(all), name_(std::move(name)), port_(port) {}
 
+Host::~Host() {
+  kill_strangers_kernel();
+}
+
+void Host::kill_strangers_kernel() {
+  const auto dir = find_runtime_dir(runtime_dir());
+  if (!dir) return; // no kernel ever ran
+  const auto gone = [&] {
+    const auto running = running_kernel(dir.value());
+    if (!running || !running.value() || (kernel_ && *running.value() == kernel_->id())) return true;
+    kill(*running.value(), SIGKILL);
+    return false;
+  };
+  (void)eventually(gone);
+}
+
 std::string Host::runtime_dir() const {
   return all_.directory() + "/" + name_;
 }
@@ -55,6 +73,8 @@ std::string Host::log() const {
 }
 
 void Host::start() {
+  kernel_.reset();
+  kill_strangers_kernel();
   std::vector<std::string> command{PARC_TEST_BIN "/parcd",
                                    "--name",
                                    name_,

@@ -17,6 +17,9 @@ class Hosts;
 class Host {
 public:
   Host(const Hosts& all, std::string name, std::uint16_t port);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  ~Host();
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint16_t port() const { return port_; }
@@ -26,6 +29,10 @@ public:
   [[nodiscard]] std::string log() const;
 
 private:
+  // parc run starts a kernel where none runs: also where a test has just killed ours, and that one would not
+  // die with the test.
+  void kill_strangers_kernel();
+
   const Hosts& all_;
   std::string name_;
   std::uint16_t port_;

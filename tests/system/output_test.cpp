@@ -15,11 +15,13 @@ namespace parc::test {
 
 BOOST_AUTO_TEST_SUITE(output)
 
+// With tags, which are given to whole lines. Without, the beginning of a line is let go when all have been
+// silent for a while, and a machine with much to do may be silent in the middle of any line.
 BOOST_AUTO_TEST_CASE(no_line_is_lost_or_torn) {
   Hosts hosts(2);
   const int lines = 30000;
   Process job = hosts.run(
-      {"-n", "4", "--hosts", "a:2,b:2", "sh", "-c",
+      {"-n", "4", "--hosts", "a:2,b:2", "--tag-output", "sh", "-c",
        "seq -f \"$PARC_RANK %.0f the quick brown fox jumps over the lazy dog\" " + std::to_string(lines)});
   BOOST_TEST(job.wait() == 0);
   std::map<int, int> last;
@@ -28,10 +30,12 @@ BOOST_AUTO_TEST_CASE(no_line_is_lost_or_torn) {
   for (std::string line; std::getline(text, line);) {
     std::istringstream words(line);
     int rank = -1, number = -1;
-    std::string rest;
-    words >> rank >> number;
+    std::string tag, rest;
+    words >> tag >> rank >> number;
     std::getline(words, rest);
-    if (rest != " the quick brown fox jumps over the lazy dog" || number != last[rank] + 1) ++torn;
+    if (tag != "[" + std::to_string(rank) + "]" || rest != " the quick brown fox jumps over the lazy dog" ||
+        number != last[rank] + 1)
+      ++torn;
     last[rank] = number;
   }
   BOOST_TEST(torn == 0);
