@@ -16,6 +16,12 @@ constexpr auto slow_yield =
 
 thread_local bool Rest::resting_ = false;
 
+void Rest::tell_kernel() {
+  const auto head = header_.request_head.load(std::memory_order_relaxed);
+  if (head == header_.request_tail.load(std::memory_order_relaxed)) return;
+  if (shm::must_ring(header_.kernel_asleep)) pipes_.ring();
+}
+
 bool Rest::may_spin() {
   if (quiet_waits_.load(std::memory_order_relaxed) <= 0) return true;
   quiet_waits_.fetch_sub(1, std::memory_order_relaxed);

@@ -43,6 +43,7 @@ public:
   // call when it is true at once. Not in a signal handler that interrupted it.
   template <class Done> [[nodiscard]] Woken until(const Done& done, Limit limit = {}) {
     if (done()) return Woken::done;
+    tell_kernel();
     if (spin(done, limit)) return Woken::done;
     const Resting here;
     std::unique_lock hold(lock_);
@@ -61,8 +62,12 @@ public:
       (void)until(done);
       return;
     }
+    tell_kernel();
     while (!done() && !pipes_.gone()) pipes_.pause();
   }
+
+  // Rings for requests that were pushed without a bell, where the kernel has not taken them.
+  void tell_kernel();
 
   // Polls, and never sleeps: for what is about to be done.
   template <class Done> [[nodiscard]] bool poll(const Done& done, Clock::duration time) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "client/pipes.hpp"
+#include "shm/doorbell.hpp"
 #include "shm/layout.hpp"
 
 #include <mutex>
@@ -20,15 +21,17 @@ class Ring {
 public:
   Ring(shm::Control& control, Pipes& pipes) : control_(control), pipes_(pipes) {}
 
-  // Hands a request to the kernel; what it refers to must be written. Waits while the ring is full: the
-  // kernel is awake then and takes requests in every turn. False: the kernel has gone.
-  [[nodiscard]] bool push(const shm::Request& request);
+  // Hands a request to the kernel; what it refers to must be written. `least` is the sleep that it may not let
+  // be: a read has nothing to move while no message waits, and whatever brings one wakes the kernel, which
+  // takes requests first. Whoever waits rings for what it has not taken (Rest). Waits while the ring is full.
+  // False: the kernel has gone.
+  [[nodiscard]] bool push(const shm::Request& request, shm::Sleep least = shm::Sleep::deep);
 
   // This thread is in push(): a signal handler that interrupted it must not push.
   [[nodiscard]] static bool pushing() { return pushing_; }
 
 private:
-  [[nodiscard]] bool push_in_turn(const shm::Request& request);
+  [[nodiscard]] bool push_in_turn(const shm::Request& request, shm::Sleep least);
   [[nodiscard]] bool wait_for_room(std::uint64_t tail);
 
   __attribute__((tls_model("initial-exec"))) static thread_local bool pushing_;

@@ -101,28 +101,25 @@ void Starts::settle(std::span<const iovec> pieces, Guards::Use use) {
   for (const auto& piece : pieces) guards_.settle(piece.iov_base, piece.iov_len, use);
 }
 
-bool Starts::is_direct(Message& message) {
-  return std::ranges::all_of(message.pieces, [&](const iovec& piece) {
-    if (piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len)) return true;
-    message.adopted = adoption_.contains(piece.iov_base, piece.iov_len);
-    return message.adopted;
-  });
+bool Starts::in_arena(const iovec& piece) const {
+  return piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len);
 }
 
-// Whatever cannot be adopted is bounced.
-bool Starts::adopt(Message& message) {
-  message.adopted = true;
-  return std::ranges::all_of(message.pieces, [this](const iovec& piece) {
-    return piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len) ||
-           adoption_.adopt(piece.iov_base, piece.iov_len);
+// Memory that the kernel has mapped, adopted now where that is asked for.
+bool Starts::is_direct(Message& message, bool may_adopt) {
+  return std::ranges::all_of(message.pieces, [&](const iovec& piece) {
+    if (in_arena(piece)) return true;
+    message.adopted = true;
+    return adoption_.contains(piece.iov_base, piece.iov_len) ||
+           (may_adopt && adoption_.adopt(piece.iov_base, piece.iov_len));
   });
 }
 
 Result<void> Starts::place_read(Message& message) {
   if (message.length == 0) return success();
-  if (is_direct(message)) return name_directly(message);
   const bool asked = guards_.possible() && (guards_.wanted() || message.early);
-  if (asked && message.length >= least_adopted && adopt(message)) return name_directly(message);
+  const bool may_adopt = asked && message.length >= least_adopted;
+  if (is_direct(message, may_adopt)) return name_directly(message);
   message.adopted = false;
   PARC_TRY(block, operations_.allocate(message.length));
   name_block(message, block);
@@ -132,11 +129,10 @@ Result<void> Starts::place_read(Message& message) {
 Result<void> Starts::place_write(Message& message) {
   message.loose = operations_.peer_answers(message.address.peer);
   if (message.length == 0 || (message.length <= short_write && place_short_write(message))) return success();
-  if (is_direct(message)) {
+  if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
     message.loose = false;
     return name_directly(message);
   }
-  message.adopted = false;
   PARC_TRY(block, operations_.allocate(message.length));
   name_block(message, block);
   gather(static_cast<std::byte*>(block), message.pieces, 0, message.length);
@@ -194,7 +190,8 @@ Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std:
   request.length = message.length;
   PARC_TRY(id, operations_.begin(kind, message));
   request.id = static_cast<std::uint64_t>(id);
-  if (ring_.push(request)) return id;
+  const bool moves = kind != shm::RequestKind::read;
+  if (ring_.push(request, moves ? shm::Sleep::deep : shm::Sleep::light)) return id;
   operations_.abandon(id);
   return kernel_gone();
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting operations: checks what the program asked for, finds or makes memory that the kernel has mapped,
-// and sends the request. A buffer inside the arena, or in memory that was adopted (early/adoption.hpp: what
-// reads that may be released early need), is named as it is (direct); any other is bounced: a write's bytes
-// are copied into the arena here, a read gets a landing place there, copied out when it is finished. A short
-// write is copied although it could be direct: its wait then returns at once, which is worth more than the
-// copy. What an earlier read that was released still misses of the memory is waited for first: a write would
-// send old bytes, and a second read's bytes could be followed by the first's. Threads: any.
+// and sends the request. A buffer inside the arena is named as it is (direct), and so is that of a read in
+// memory that was adopted (early/adoption.hpp: what reads that may be released early need). Any other is
+// bounced: a write's bytes are copied into the arena here, a read gets a landing place there, copied out when
+// it is finished. A short write is copied although it could be direct: its wait then returns at once, which
+// is worth more than the copy. So is a write of adopted memory, as if it had not been: handing over a copy
+// later costs a round trip to the kernel, and free() would leave nothing to copy. What an earlier read that
+// was released still misses of the memory is waited for first: a write would send old bytes, and a second
+// read's bytes could be followed by the first's. Threads: any.
 #pragma once
 
 #include "client/early/adoption.hpp"
@@ -41,8 +43,8 @@ private:
   [[nodiscard]] Result<Message> check(const parc_address& address, std::span<const iovec> pieces,
                                       unsigned flags, bool any) const;
   void settle(std::span<const iovec> pieces, Guards::Use use);
-  [[nodiscard]] bool is_direct(Message& message);
-  [[nodiscard]] bool adopt(Message& message);
+  [[nodiscard]] bool in_arena(const iovec& piece) const;
+  [[nodiscard]] bool is_direct(Message& message, bool may_adopt);
   [[nodiscard]] Result<void> place_read(Message& message);
   [[nodiscard]] Result<void> place_write(Message& message);
   [[nodiscard]] bool place_short_write(Message& message);

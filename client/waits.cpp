@@ -58,6 +58,7 @@ int Waits::test(parc_op id, parc_status& status) {
   if (id == PARC_OP_NULL) return 1;
   if (id < 0) return status.error = fail(static_cast<int>(id));
   const bool finished = operations_.finished(id);
+  if (!finished) rest_.tell_kernel();
   if (!finished && !kernel_went()) return 0;
   Use use{};
   const auto slot = operations_.claim(id, &use);

@@ -101,10 +101,11 @@ void Kernel::run() {
   }
 }
 
-// Read before write: what has arrived always has a place, so no exchange can deadlock.
+// Read before write: what has arrived always has a place, so no exchange can deadlock. Requests first: a read
+// that was made without a bell is there before the message that wakes this kernel.
 std::uint64_t Kernel::turn() {
-  std::uint64_t work = settle(peers_->read());
-  work += settle(sessions_->take_requests());
+  std::uint64_t work = settle(sessions_->take_requests());
+  work += settle(peers_->read());
   work += settle(engine_.copy());
   work += settle(peers_->write());
   return work;

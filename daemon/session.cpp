@@ -118,7 +118,9 @@ bool Session::has_requests() const {
 }
 
 void Session::announce_sleep() {
-  if (control_ != nullptr) shm::announce_sleep(control_->header.kernel_asleep);
+  if (control_ == nullptr) return;
+  const bool lightly = kernel_.engine().has_unexpected(endpoint_);
+  shm::announce_sleep(control_->header.kernel_asleep, lightly ? shm::Sleep::light : shm::Sleep::deep);
 }
 
 void Session::announce_awake() {

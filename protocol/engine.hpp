@@ -98,6 +98,8 @@ public:
   // A rank of a job on another host is known to be lost without its kernel saying so.
   void lose_rank(std::uint64_t job, std::uint32_t rank);
 
+  [[nodiscard]] bool has_unexpected(std::uint64_t endpoint) const; // a message that no read has taken
+
   // ---- Operations (operations.cpp). Each returns a handle for cancel and hand_over, which stay harmless
   // when stale.
   std::uint64_t read(std::uint64_t endpoint, const ReadRequest& request);

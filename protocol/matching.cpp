@@ -61,6 +61,11 @@ Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
                          : first(at.pairs[static_cast<std::size_t>(read.source)].unexpected);
 }
 
+bool Engine::has_unexpected(std::uint64_t endpoint) const {
+  const auto found = endpoints_.find(endpoint);
+  return found != endpoints_.end() && !found->second->arrivals.empty();
+}
+
 void Engine::satisfy_probes(Endpoint& at, const Incoming& message) {
   for (auto probe = at.probes.begin(); probe != at.probes.end();) {
     Reading& read = *probe++;

@@ -4,6 +4,9 @@
 // its load is made, which release and acquire do not promise (store-load reordering): both need the seq_cst
 // fence between the two. With it, at least one side sees the other: either the publisher sees `asleep` and
 // rings, or the sleeper sees the work and stays up.
+//
+// A bell costs the publisher a system call and the sleeper's core an interrupt. Work that changes nothing for
+// a deep sleeper is published without one: it is seen when something else wakes it, or rung for later.
 #pragma once
 
 #include <atomic>
@@ -11,17 +14,19 @@
 
 namespace parc::shm {
 
-// Publisher: call after the release store that publishes; true means: ring. The flag is taken down, so that
-// one ring wakes one sleep.
-inline bool must_ring(std::atomic<std::uint32_t>& asleep) {
+enum class Sleep : std::uint32_t { awake, deep, light }; // light: any work wakes it
+
+// Publisher: call after the release store that publishes; true means: ring. `least` is the sleep that this
+// work may not let be. The flag is taken down, so that one ring wakes one sleep.
+inline bool must_ring(std::atomic<std::uint32_t>& asleep, Sleep least = Sleep::deep) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (asleep.load(std::memory_order_relaxed) == 0) return false;
+  if (asleep.load(std::memory_order_relaxed) < static_cast<std::uint32_t>(least)) return false;
   return asleep.exchange(0, std::memory_order_relaxed) != 0;
 }
 
 // Sleeper: call, look for work once more, and only then sleep. Take the flag down after waking.
-inline void announce_sleep(std::atomic<std::uint32_t>& asleep) {
-  asleep.store(1, std::memory_order_relaxed);
+inline void announce_sleep(std::atomic<std::uint32_t>& asleep, Sleep how = Sleep::light) {
+  asleep.store(static_cast<std::uint32_t>(how), std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

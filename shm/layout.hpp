@@ -150,7 +150,8 @@ struct ControlHeader {
   alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out
   std::atomic<std::uint64_t> completions;   // release; +1 per operation that finished or was handed over,
                                             // and for what a watching program waits for
-  std::atomic<std::uint32_t> kernel_asleep; // seq_cst: ring its pipe after publishing
+  std::atomic<std::uint32_t> kernel_asleep; // seq_cst, a Sleep: ring its pipe after publishing; it sleeps
+                                            // lightly while messages wait that a new read could take
 };
 static_assert(offsetof(ControlHeader, request_tail) == 64);
 static_assert(offsetof(ControlHeader, request_head) == 128);

@@ -103,17 +103,16 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
     shm::Request request{};
     request.kind = shm::RequestKind::release;
     request.id = static_cast<std::uint64_t>(id);
-    if (!ring_.push(request)) return false;
+    if (!ring_.push(request, shm::Sleep::light)) return false; // for the writes that come behind it
   }
   return add(guard, status);
 }
 
-// Its bytes are in the program's memory although a copy has its place: that is what prepare made. Of
-// parc_alloc only: adopted memory may be freed behind our back, and could not be copied then. Other writes
+// Its bytes are in parc_alloc's memory although a copy has its place: that is what prepare made. Other writes
 // were copied when they began, and their waits return at once.
 bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
-  const bool may = possible_ && !entry.adopted && (entry.early || wanted());
+  const bool may = possible_ && (entry.early || wanted());
   if (!may || entry.length < page_size() || entry.pieces.size() > most_pieces) return false;
   const bool cheaper = cost_of_guarding(entry.length) < hand_over_.copy_time(slot);
   return (entry.early || cheaper) && add(make_guard(id, slot), status);

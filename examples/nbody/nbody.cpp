@@ -36,16 +36,21 @@ Block initial_block(std::size_t first, std::size_t size) {
   return block;
 }
 
-void add_forces(std::vector<Vector>& forces, const Block& targets, const Block& sources) {
+// The same sums `times` over.
+void add_forces(std::vector<Vector>& forces, const Block& targets, const Block& sources, int times) {
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    Vector sum = forces[i];
-    for (const Particle& source : sources) {
-      const double x = source.x - targets[i].x, y = source.y - targets[i].y, z = source.z - targets[i].z;
-      const double squared = x * x + y * y + z * z + softening;
-      const double pull = source.mass / (squared * std::sqrt(squared));
-      sum.x += pull * x;
-      sum.y += pull * y;
-      sum.z += pull * z;
+    Vector sum{};
+    for (int k = 0; k < times; ++k) {
+      sum = forces[i];
+      for (const Particle& source : sources) {
+        const double x = source.x - targets[i].x, y = source.y - targets[i].y, z = source.z - targets[i].z;
+        const double squared = x * x + y * y + z * z + softening;
+        const double pull = source.mass / (squared * std::sqrt(squared));
+        sum.x += pull * x;
+        sum.y += pull * y;
+        sum.z += pull * z;
+      }
+      parc::examples::forget_results();
     }
     forces[i] = sum;
   }
@@ -60,9 +65,9 @@ public:
                            particles * (rank + 1) / ranks - particles * rank / ranks)),
         velocities_(own_.size(), {0, 0, 0}), forces_(own_.size()) {}
 
-  template <class BlockOf> void calculate(const BlockOf& block_of) {
+  template <class BlockOf> void calculate(const BlockOf& block_of, int times = 1) {
     std::fill(forces_.begin(), forces_.end(), Vector{0, 0, 0});
-    for (std::size_t i = 0; i < ranks_; ++i) add_forces(forces_, own_, block_of((rank_ + i) % ranks_));
+    for (std::size_t i = 0; i < ranks_; ++i) add_forces(forces_, own_, block_of((rank_ + i) % ranks_), times);
   }
 
   void move() {
@@ -114,9 +119,10 @@ int simulate(std::size_t particles, const Options& options) {
   Cloud cloud(rank, ranks, particles);
   std::vector<Block> others;
   for (std::size_t i = 0; i < ranks; ++i) others.push_back(Cloud(i, ranks, particles).own());
-  const auto timing = time_steps(parc, options, [&] {
+  const auto timing = time_steps(parc, options, [&](int step) {
     if (!options.only_messages)
-      cloud.calculate([&](std::size_t i) -> const Block& { return i == rank ? cloud.own() : others[i]; });
+      cloud.calculate([&](std::size_t i) -> const Block& { return i == rank ? cloud.own() : others[i]; },
+                      options.times(parc.rank(), step));
     cloud.move();
     if (!options.alone) exchange(parc, cloud, others);
   });

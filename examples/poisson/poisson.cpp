@@ -15,7 +15,6 @@ using parc::examples::Options;
 struct Shape {
   std::size_t size = 512; // columns, and rows of a square
   std::size_t rows = 0;   // of all ranks; 0: as many as columns
-  int work = 1;           // how often each row is calculated: the same result, later
 };
 
 // Rows [first, first + rows) of the square, and a ghost row at either side. A value depends on its place and
@@ -23,8 +22,7 @@ struct Shape {
 class Slab {
 public:
   Slab(const Shape& shape, std::size_t first, std::size_t rows)
-      : size_(shape.size), all_rows_(shape.rows), work_(shape.work), first_(first), rows_(rows),
-        now_((rows + 2) * size_), next_((rows + 2) * size_) {
+      : size_(shape.size), all_rows_(shape.rows), first_(first), rows_(rows), now_((rows + 2) * size_), next_((rows + 2) * size_) {
     for (auto* field : {&now_, &next_}) {
       if (first == 0) row_of(*field, 1)[0] = 1;
       if (first + rows == all_rows_) row_of(*field, rows)[size_ - 1] = 1;
@@ -32,11 +30,11 @@ public:
   }
 
   // From top to bottom: the upper ghost is needed first, the lower one last.
-  void calculate() {
+  void calculate(int times) {
     for (std::size_t i = 1; i <= rows_; ++i)
-      for (int k = 0; k < work_; ++k) {
+      for (int k = 0; k < times; ++k) {
         calculate_row(i);
-        asm volatile("" ::: "memory");
+        parc::examples::forget_results();
       }
   }
   void advance() { now_.swap(next_); }
@@ -66,7 +64,6 @@ private:
   }
 
   std::size_t size_, all_rows_;
-  int work_;
   std::size_t first_, rows_;
   std::vector<double> now_, next_;
 };
@@ -83,11 +80,9 @@ void exchange(Context& parc, Slab& slab) {
 }
 
 bool is_right(const Shape& shape, const Slab& slab, std::size_t first, int iterations) {
-  Shape once = shape;
-  once.work = 1;
-  Slab whole(once, 0, shape.rows);
+  Slab whole(shape, 0, shape.rows);
   for (int i = 0; i < iterations; ++i) {
-    whole.calculate();
+    whole.calculate(1);
     whole.advance();
   }
   for (std::size_t i = 1; i <= slab.rows(); ++i)
@@ -100,8 +95,8 @@ int solve(const Shape& shape, const Options& options) {
   const auto size = static_cast<std::size_t>(parc.size()), rank = static_cast<std::size_t>(parc.rank());
   const std::size_t first = shape.rows * rank / size, rows = shape.rows * (rank + 1) / size - first;
   Slab slab(shape, first, rows);
-  const auto timing = time_steps(parc, options, [&] {
-    if (!options.only_messages) slab.calculate();
+  const auto timing = time_steps(parc, options, [&](int step) {
+    if (!options.only_messages) slab.calculate(options.times(parc.rank(), step));
     if (!options.alone) exchange(parc, slab);
     slab.advance();
   });
@@ -119,7 +114,6 @@ int main(int count, char** arguments) {
       ->check(CLI::Range(8, 1 << 20))
       ->capture_default_str();
   app.add_option("--rows", shape.rows, "Rows, where it is no square")->check(CLI::Range(2, 1 << 20));
-  app.add_option("--work", shape.work, "Calculate each row so many times")->check(CLI::Range(1, 1 << 30));
   describe(app, options, shape.size,
            {{"A", 5120, 2000}, {"B", 10240, 1000}, {"C", 20480, 500}, {"small", 512, 50}});
   return parc::examples::run_program(app, count, arguments, [&] {

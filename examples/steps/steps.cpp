@@ -39,6 +39,13 @@ void describe(CLI::App& app, Options& options, std::size_t& size, const std::vec
   app.add_option("--warm-up", options.warm_up, "Steps before them")
       ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
+  app.add_option("--work", options.work, "Calculate everything so many times")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--uneven", options.uneven,
+                 "Per cent of it that every second rank does more in one step and less in the next")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
   app.add_flag("--alone", options.alone, "Only calculate: what a step takes without its messages");
   app.add_flag("--only-messages", options.only_messages, "Do not calculate: what the messages take")
       ->excludes(app.get_option("--alone"));
@@ -48,12 +55,13 @@ void describe(CLI::App& app, Options& options, std::size_t& size, const std::vec
   app.add_flag("--json", options.json, "Say it as one line of JSON");
 }
 
-Timing time_steps(Context& parc, const Options& options, const std::function<void()>& step) {
-  for (int i = 0; i < options.warm_up; ++i) step();
+Timing time_steps(Context& parc, const Options& options, const std::function<void(int)>& step) {
+  int number = 0;
+  while (number < options.warm_up) step(number++);
   parc.settle(); // what was released in there is not part of what is timed
   parc.barrier();
   const double begin = parc_clock(), processor = processor_seconds();
-  for (int i = 0; i < options.steps; ++i) step();
+  while (number < options.warm_up + options.steps) step(number++);
   parc.settle();
   const double steps = options.steps;
   return {(parc_clock() - begin) * 1e3 / steps, (processor_seconds() - processor) * 1e3 / steps};

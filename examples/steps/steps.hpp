@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <parc/parc.hpp>
 #include <string>
@@ -14,10 +15,19 @@ namespace parc::examples {
 struct Options {
   int steps = 20;
   int warm_up = 2;    // steps before the clock starts
+  int work = 1;       // how often everything is calculated: the same result, later
+  int uneven = 0;     // per cent more and less of it in turn
   bool alone = false; // without messages
   bool only_messages = false;
   bool check = false;
   bool json = false;
+
+  // How often a rank calculates everything in its iteration `step`: with `uneven`, every second rank more in
+  // one step and less in the next, and the ranks between them the other way round.
+  [[nodiscard]] int times(int rank, int step) const {
+    const int more = (rank + step) % 2 == 0 ? uneven : -uneven;
+    return std::max(1, work * (100 + more) / 100);
+  }
 };
 
 // A size of table 1 of the paper, or a small one, and its steps.
@@ -35,8 +45,14 @@ struct Timing {
   double cpu_ms = 0;  // of this process
 };
 
-// Begins when all ranks are there, and ends when what they wrote and read has arrived.
-[[nodiscard]] Timing time_steps(Context& parc, const Options& options, const std::function<void()>& step);
+// Calls `step` with the number of each, from 0. Begins when all ranks are there, and ends when what they wrote
+// and read has arrived.
+[[nodiscard]] Timing time_steps(Context& parc, const Options& options, const std::function<void(int)>& step);
+
+// Makes the compiler calculate again what it could keep.
+inline void forget_results() {
+  asm volatile("" ::: "memory");
+}
 
 // Parses, runs, and turns what fails into a sentence and an exit status. `run` returns 0, or 1 when it has
 // said that its results are wrong.

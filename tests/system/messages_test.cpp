@@ -53,6 +53,12 @@ BOOST_AUTO_TEST_CASE(endings) {
   check_job(hosts, {"--hosts", "a:2", programs + "endings"});
 }
 
+BOOST_AUTO_TEST_CASE(reads_that_are_left_alone) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a,b", programs + "quiet_reads"});
+  check_job(hosts, {"--hosts", "a:2", programs + "quiet_reads"});
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_death_ends_every_call) {
 BOOST_AUTO_TEST_CASE(a_dead_kernels_pipe_raises_no_signal) {
   FakeProgram program;
   program.kernel.die();
-  program.kernel.control().header.kernel_asleep.store(1);
+  program.kernel.control().header.kernel_asleep.store(static_cast<std::uint32_t>(parc::shm::Sleep::light));
   char byte = 0;
   (void)parc_initread(program.p, 0, 0, &byte, 1);
   BOOST_TEST(parc_initread(program.p, 0, 0, &byte, 1) == PARC_EKERNEL);

@@ -23,4 +23,13 @@ BOOST_AUTO_TEST_CASE(who_is_awake_again_is_not_rung) {
   BOOST_TEST(!must_ring(asleep));
 }
 
+BOOST_AUTO_TEST_CASE(a_deep_sleeper_is_rung_only_for_what_may_not_let_it_be) {
+  std::atomic<std::uint32_t> asleep = 0;
+  announce_sleep(asleep, Sleep::deep);
+  BOOST_TEST(!must_ring(asleep, Sleep::light));
+  BOOST_TEST(must_ring(asleep));
+  announce_sleep(asleep, Sleep::light);
+  BOOST_TEST(must_ring(asleep, Sleep::light));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <sched.h>
 
 namespace {
 
@@ -54,6 +55,10 @@ void stay(parc_context* parc) {
   rank::expect(rank::filled(stored, huge, 8), "it is wrong");
   rank::expect_code(parc_read(parc, 1, tag_stored, &nothing, 1, nullptr), PARC_EPEER, "one more");
   rank::expect_code(parc_write(parc, 1, 0, stored, huge), PARC_EPEER, "a write to nobody");
+  const parc_op tested = parc_initread(parc, 1, 99, &nothing, 1);
+  int code = 0;
+  while ((code = parc_test(parc, tested, nullptr)) == 0) sched_yield();
+  rank::expect_code(code, PARC_EPEER, "a read that is only tested");
   rank::expect_code(parc_close(parc), PARC_OK, "close");
 }
 
