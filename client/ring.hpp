@@ -21,10 +21,10 @@ class Ring {
 public:
   Ring(shm::Control& control, Pipes& pipes) : control_(control), pipes_(pipes) {}
 
-  // Hands a request to the kernel; what it refers to must be written. `least` is the sleep that it may not let
-  // be: a read has nothing to move while no message waits, and whatever brings one wakes the kernel, which
-  // takes requests first. Whoever waits rings for what it has not taken (Rest). Waits while the ring is full.
-  // False: the kernel has gone.
+  // Hands a request to the kernel; what it refers to must be written. `least` is the sleep that it may not
+  // let be: a read has nothing to move while no message waits, and whatever brings one wakes the kernel,
+  // which takes requests first. Whoever waits rings for what it has not taken (Rest). Waits while the ring is
+  // full. False: the kernel has gone.
   [[nodiscard]] bool push(const shm::Request& request, shm::Sleep least = shm::Sleep::deep);
 
   // This thread is in push(): a signal handler that interrupted it must not push.

@@ -52,6 +52,9 @@ private:
     std::vector<Release> released; // that have not begun when last looked at
     std::deque<Held> held;         // sends behind the gate
   };
+  struct Transfer {
+    double begin, end;
+  };
   using Name = std::tuple<std::size_t, std::size_t, int>; // source, destination, step
 
   [[nodiscard]] int slowest() const { return std::ranges::min_element(ranks_, {}, &Rank::step)->step; }
@@ -101,7 +104,7 @@ private:
       if (action.peer >= 0 && there(message(action.peer, r, step), blocking_ ? 1 : action.part) > now_)
         return false;
       rank.calculating = true;
-      rank.left = action.seconds;
+      rank.left = action.seconds * (1 + (rank.step % 2 == 0 ? action.swing : -action.swing));
       return true;
     case Action::Kind::send:
       rank.held.push_back({action, rank.step, rank.releases});
@@ -129,13 +132,13 @@ private:
     const double start = std::max(free, now_);
     free = start + action.bytes / machine_.rate;
     messages_[{r, to, step}] = {start + machine_.delay, free + machine_.delay};
+    transfers_.push_back({start, free});
   }
 
   // To the next moment at which something changes: a calculation ends, or something arrives.
   void advance() {
-    const auto running = static_cast<double>(std::ranges::count_if(ranks_, &Rank::calculating));
-    const double speed = std::min(1.0, static_cast<double>(machine_.cores) / std::max(running, 1.0));
-    double until = never;
+    const double speed = speed_of_calculation();
+    double until = next_change_of_transfers();
     for (const Rank& rank : ranks_)
       if (rank.calculating) until = std::min(until, now_ + rank.left / speed);
     for (std::size_t r = 0; r < ranks_.size(); ++r) until = std::min(until, next_arrival(r));
@@ -147,6 +150,24 @@ private:
       if (rank.left <= 1e-12) next(rank, r);
     }
     now_ = until;
+  }
+
+  // What the transfers leave of the cores, for those who calculate.
+  [[nodiscard]] double speed_of_calculation() {
+    std::erase_if(transfers_, [this](const Transfer& each) { return each.end <= now_; });
+    const auto moving = static_cast<double>(
+        std::ranges::count_if(transfers_, [this](const Transfer& each) { return each.begin <= now_; }));
+    const auto running = static_cast<double>(std::ranges::count_if(ranks_, &Rank::calculating));
+    const auto cores = static_cast<double>(machine_.cores);
+    const double left = std::max(cores - moving * machine_.moving * machine_.rate, cores / 20);
+    return std::min(1.0, left / std::max(running, 1.0));
+  }
+
+  [[nodiscard]] double next_change_of_transfers() const {
+    double earliest = never;
+    for (const Transfer& each : transfers_)
+      earliest = std::min(earliest, each.begin > now_ ? each.begin : each.end);
+    return machine_.moving == 0 ? never : earliest;
   }
 
   [[nodiscard]] double next_arrival(std::size_t r) const {
@@ -170,6 +191,7 @@ private:
   std::vector<Rank> ranks_;
   std::map<Name, Message> messages_;
   std::map<std::pair<std::size_t, std::size_t>, double> links_; // when each is free
+  std::vector<Transfer> transfers_;
   double now_ = 0;
 };
 

@@ -19,6 +19,7 @@ struct Action {
   };
   Kind kind;
   double seconds = 0;
+  double swing = 0; // this part of them more in even steps, and less in odd ones
   int peer = -1;
   double part = 1;
   int age = 0; // of the message: 0 of this step, 1 of the step before
@@ -28,8 +29,9 @@ using Pattern = std::vector<std::vector<Action>>; // by rank
 
 struct Machine {
   std::size_t cores = 2;
-  double delay = 0; // s, one way
-  double rate = 0;  // bytes/s, of each direction between two hosts
+  double delay = 0;  // s, one way
+  double rate = 0;   // bytes/s, of each direction between two hosts
+  double moving = 0; // s of a core for each byte under way: it goes first, as the kernels' work does
 };
 
 // Seconds a step, over many. Blocking: a wait waits. Otherwise it returns at once, calculations wait for the

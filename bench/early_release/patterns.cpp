@@ -67,4 +67,11 @@ Pattern m3_pattern(int ranks, double making, double multiplying, double slice_by
   return pattern;
 }
 
+Pattern uneven(Pattern pattern, double part, std::size_t first) {
+  for (std::size_t rank = first; rank < pattern.size(); ++rank)
+    for (Action& action : pattern[rank])
+      if (action.kind == Action::Kind::calculate) action.swing = rank % 2 == 0 ? part : -part;
+  return pattern;
+}
+
 } // namespace parc::bench

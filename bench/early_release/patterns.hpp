@@ -12,4 +12,8 @@ namespace parc::bench {
 // The master makes matrices in `making` seconds; the slaves multiply.
 [[nodiscard]] Pattern m3_pattern(int ranks, double making, double multiplying, double slice_bytes);
 
+// The same where every second rank calculates `part` more in one step and less in the next, and the others
+// the other way round; not the ranks before `first`.
+[[nodiscard]] Pattern uneven(Pattern pattern, double part, std::size_t first);
+
 } // namespace parc::bench

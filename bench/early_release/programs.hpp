@@ -12,7 +12,8 @@ namespace parc::bench {
 [[nodiscard]] Result<std::vector<Row>> measure_programs(const Hosts& hosts, std::string_view preset,
                                                         int repeats);
 
-// Table 2: giving pages no access and giving it back, beside their transfer at 1 Gbit/s.
+// Table 2: giving pages no access and giving it back, beside their transfer at 1 Gbit/s; and all that a long
+// message costs that is touched once.
 [[nodiscard]] Result<std::vector<Row>> measure_guards(int repeats);
 
 // Figure 4: each case's step beside the best possible one, in per cent of the blocking one: an SVG file.

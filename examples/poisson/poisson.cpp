@@ -22,7 +22,8 @@ struct Shape {
 class Slab {
 public:
   Slab(const Shape& shape, std::size_t first, std::size_t rows)
-      : size_(shape.size), all_rows_(shape.rows), first_(first), rows_(rows), now_((rows + 2) * size_), next_((rows + 2) * size_) {
+      : size_(shape.size), all_rows_(shape.rows), first_(first), rows_(rows), now_((rows + 2) * size_),
+        next_((rows + 2) * size_) {
     for (auto* field : {&now_, &next_}) {
       if (first == 0) row_of(*field, 1)[0] = 1;
       if (first + rows == all_rows_) row_of(*field, rows)[size_ - 1] = 1;

@@ -45,8 +45,8 @@ struct Timing {
   double cpu_ms = 0;  // of this process
 };
 
-// Calls `step` with the number of each, from 0. Begins when all ranks are there, and ends when what they wrote
-// and read has arrived.
+// Calls `step` with the number of each, from 0. Begins when all ranks are there, and ends when what they
+// wrote and read has arrived.
 [[nodiscard]] Timing time_steps(Context& parc, const Options& options, const std::function<void(int)>& step);
 
 // Makes the compiler calculate again what it could keep.
