@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every wrapper of libparc-early.so: what others will see waits until released reads have begun, and what the
+// system reads or writes is settled, all of it, before the call. libparc itself is a counter here.
+#define BOOST_TEST_MODULE preload
+#include "client/early/hooks.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cstdio>
+#include <fcntl.h>
+#include <functional>
+#include <mqueue.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <spawn.h>
+#include <string>
+#include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace {
+
+bool armed = false;
+int left = 0, settled_all = 0;
+std::vector<std::pair<const char*, std::size_t>> settled;
+
+const parc::client::EarlyHooks counting{
+    .any = [] { return armed; },
+    .in_library = [] { return false; },
+    .settle =
+        [](const void* memory, std::size_t bytes) {
+          armed = false; // what this does itself is not the program's
+          settled.emplace_back(static_cast<const char*>(memory), bytes);
+          armed = true;
+        },
+    .settle_begun = [] { ++left; },
+    .settle_all = [] { ++settled_all; },
+    .set_program_action = [](const struct sigaction*, struct sigaction*) { return false; },
+};
+
+// The call, and how often it left the process meanwhile.
+int leavings(const std::function<void()>& call) {
+  left = 0;
+  settled.clear();
+  armed = true;
+  call();
+  armed = false;
+  return left;
+}
+
+bool was_settled(const void* memory, std::size_t bytes) {
+  const auto* const begin = static_cast<const char*>(memory);
+  return std::any_of(settled.begin(), settled.end(), [&](const auto& each) {
+    return each.first <= begin && begin + bytes <= each.first + each.second;
+  });
+}
+
+struct Place {
+  Place() {
+    BOOST_REQUIRE(mkdtemp(directory.data()) != nullptr);
+    BOOST_REQUIRE(pipe(ends) == 0);
+    BOOST_REQUIRE(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets) == 0);
+    file = open((directory + "/file").c_str(), O_RDWR | O_CREAT, 0600);
+    BOOST_REQUIRE(file >= 0);
+    BOOST_REQUIRE(write(file, text, sizeof text) == sizeof text);
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    for (const int each : {ends[0], ends[1], sockets[0], sockets[1], file}) close(each);
+    (void)!system(("rm -r " + directory).c_str());
+  }
+  [[nodiscard]] std::string path(const char* name) const { return directory + "/" + name; }
+
+  std::string directory =
+      std::string(getenv("TMPDIR") != nullptr ? getenv("TMPDIR") : "/tmp") + "/preload-XXXXXX";
+  int ends[2]{}, sockets[2]{}, file = -1;
+  char text[16] = "0123456789abcde";
+  char in[16] = {};
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const parc::client::EarlyHooks* parc_early_hooks_1();
+const parc::client::EarlyHooks* parc_early_hooks_1() {
+  return &counting;
+}
+
+BOOST_FIXTURE_TEST_SUITE(preload, Place)
+
+BOOST_AUTO_TEST_CASE(descriptors) {
+  const iovec out{text, sizeof text}, into{in, sizeof in};
+  const std::pair<const char*, std::function<void()>> ways_out[] = {
+      {"write", [&] { (void)!write(ends[1], text, sizeof text); }},
+      {"writev", [&] { (void)!writev(ends[1], &out, 1); }},
+      {"pwrite", [&] { (void)!pwrite(file, text, sizeof text, 0); }},
+      {"pwritev", [&] { (void)!pwritev(file, &out, 1, 0); }},
+      {"send", [&] { (void)!send(sockets[0], text, sizeof text, 0); }},
+      {"sendto", [&] { (void)!sendto(sockets[0], text, sizeof text, 0, nullptr, 0); }},
+      {"sendmsg",
+       [&] {
+         msghdr message{};
+         message.msg_iov = const_cast<iovec*>(&out);
+         message.msg_iovlen = 1;
+         (void)!sendmsg(sockets[0], &message, 0);
+       }},
+      {"sendmmsg",
+       [&] {
+         mmsghdr message{};
+         message.msg_hdr.msg_iov = const_cast<iovec*>(&out);
+         message.msg_hdr.msg_iovlen = 1;
+         (void)!sendmmsg(sockets[0], &message, 1, 0);
+       }},
+  };
+  for (const auto& [name, call] : ways_out) {
+    BOOST_TEST(leavings(call) == 1, name);
+    BOOST_TEST(was_settled(text, sizeof text), name);
+  }
+  const std::pair<const char*, std::function<void()>> ways_in[] = {
+      {"read", [&] { (void)!read(ends[0], in, sizeof in); }},
+      {"readv", [&] { (void)!readv(ends[0], &into, 1); }},
+      {"pread", [&] { (void)!pread(file, in, sizeof in, 0); }},
+      {"preadv", [&] { (void)!preadv(file, &into, 1, 0); }},
+      {"recv", [&] { (void)!recv(sockets[1], in, sizeof in, MSG_DONTWAIT); }},
+      {"recvfrom", [&] { (void)!recvfrom(sockets[1], in, sizeof in, MSG_DONTWAIT, nullptr, nullptr); }},
+      {"recvmmsg",
+       [&] {
+         mmsghdr message{};
+         message.msg_hdr.msg_iov = const_cast<iovec*>(&into);
+         message.msg_hdr.msg_iovlen = 1;
+         (void)!recvmmsg(sockets[1], &message, 1, MSG_DONTWAIT, nullptr);
+       }},
+  };
+  for (const auto& [name, call] : ways_in) {
+    BOOST_TEST(leavings(call) == 0, name);
+    BOOST_TEST(was_settled(in, sizeof in), name);
+    BOOST_TEST(std::string(in, sizeof in) == std::string(text, sizeof text), name);
+    std::fill_n(in, sizeof in, '\0');
+  }
+}
+
+BOOST_AUTO_TEST_CASE(between_descriptors) {
+  off_t offset = 0;
+  BOOST_TEST(leavings([&] { BOOST_TEST(sendfile(ends[1], file, &offset, 8) == 8); }) == 1);
+  BOOST_TEST(was_settled(&offset, sizeof offset));
+  off64_t from = 8;
+  BOOST_TEST(leavings([&] { BOOST_TEST(splice(file, &from, ends[1], nullptr, 8, 0) == 8); }) == 1);
+  BOOST_TEST(was_settled(&from, sizeof from));
+  BOOST_TEST(read(ends[0], in, sizeof in) == 16);
+  BOOST_TEST(std::string(in, sizeof in) == std::string(text, sizeof text));
+}
+
+BOOST_AUTO_TEST_CASE(locks) {
+  struct flock lock {};
+  for (const int command : {F_SETLK, F_SETLKW, F_GETLK, F_OFD_SETLK}) {
+    lock.l_type = command == F_GETLK ? F_WRLCK : F_UNLCK;
+    BOOST_TEST(leavings([&] { BOOST_TEST(fcntl(file, command, &lock) == 0); }) == 1);
+    BOOST_TEST(was_settled(&lock, sizeof lock));
+    lock.l_pid = 0;
+  }
+  BOOST_TEST(leavings([&] { BOOST_TEST(fcntl(file, F_GETFD) >= 0); }) == 0);
+  BOOST_TEST(leavings([&] { BOOST_TEST(fcntl(file, F_SETFD, FD_CLOEXEC) == 0); }) == 0);
+  BOOST_TEST(fcntl(file, F_GETFD) == FD_CLOEXEC);
+  BOOST_TEST(leavings([&] { BOOST_TEST(flock(file, LOCK_EX) == 0); }) == 1);
+  BOOST_TEST(leavings([&] { (void)!lockf(ends[1], F_TEST, 1); }) == 1);
+  sem_t semaphore;
+  BOOST_REQUIRE(sem_init(&semaphore, 1, 0) == 0);
+  BOOST_TEST(leavings([&] { BOOST_TEST(sem_post(&semaphore) == 0); }) == 1);
+  sem_destroy(&semaphore);
+}
+
+// Of none that exist: the call's own error comes back, after the waiting.
+BOOST_AUTO_TEST_CASE(queues_and_semaphores_of_system_v) {
+  sembuf operation{0, 1, 0};
+  BOOST_TEST(leavings([&] { BOOST_TEST(semop(-1, &operation, 1) == -1); }) == 1);
+  BOOST_TEST(errno == EINVAL);
+  BOOST_TEST(leavings([&] { BOOST_TEST(semtimedop(-1, &operation, 1, nullptr) == -1); }) == 1);
+  BOOST_TEST(was_settled(&operation, sizeof operation));
+  struct {
+    long type = 1;
+    char bytes[8] = {};
+  } message;
+  BOOST_TEST(leavings([&] { BOOST_TEST(msgsnd(-1, &message, sizeof message.bytes, 0) == -1); }) == 1);
+  BOOST_TEST(was_settled(&message, sizeof message));
+  BOOST_TEST(leavings([&] { BOOST_TEST(msgrcv(-1, &message, sizeof message.bytes, 0, 0) == -1); }) == 0);
+  BOOST_TEST(was_settled(&message, sizeof message));
+}
+
+BOOST_AUTO_TEST_CASE(message_queues) {
+  const auto none = static_cast<mqd_t>(-1);
+  const timespec limit{};
+  BOOST_TEST(leavings([&] { BOOST_TEST(mq_send(none, text, sizeof text, 0) == -1); }) == 1);
+  BOOST_TEST(was_settled(text, sizeof text));
+  BOOST_TEST(leavings([&] { BOOST_TEST(mq_timedsend(none, text, sizeof text, 0, &limit) == -1); }) == 1);
+  unsigned priority = 0;
+  BOOST_TEST(leavings([&] { BOOST_TEST(mq_receive(none, in, sizeof in, &priority) == -1); }) == 0);
+  BOOST_TEST((was_settled(in, sizeof in) && was_settled(&priority, sizeof priority)));
+  BOOST_TEST(leavings([&] { BOOST_TEST(mq_timedreceive(none, in, sizeof in, nullptr, &limit) == -1); }) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(names_of_files) {
+  const auto made = [&](const std::function<int()>& call) {
+    int result = -1;
+    const int ways = leavings([&] { result = call(); });
+    BOOST_TEST(result >= 0);
+    if (result > 2) close(result);
+    return ways;
+  };
+  BOOST_TEST(made([&] { return open(path("a").c_str(), O_WRONLY | O_CREAT, 0640); }) == 1);
+  struct stat status {};
+  BOOST_TEST((stat(path("a").c_str(), &status) == 0 && (status.st_mode & 0777) == 0640));
+  BOOST_TEST(made([&] { return open(path("a").c_str(), O_RDONLY); }) == 0);
+  BOOST_TEST(made([&] { return openat(AT_FDCWD, path("a").c_str(), O_RDWR | O_TRUNC); }) == 1);
+  BOOST_TEST(made([&] { return creat(path("b").c_str(), 0600); }) == 1);
+  BOOST_TEST(made([&] { return truncate(path("b").c_str(), 5); }) == 1);
+  BOOST_TEST(made([&] { return ftruncate(file, 5); }) == 1);
+  BOOST_TEST(made([&] { return link(path("b").c_str(), path("c").c_str()); }) == 1);
+  BOOST_TEST(made([&] { return symlink("b", path("d").c_str()); }) == 1);
+  BOOST_TEST(made([&] { return rename(path("c").c_str(), path("e").c_str()); }) == 1);
+  BOOST_TEST(made([&] { return renameat(AT_FDCWD, path("e").c_str(), AT_FDCWD, path("f").c_str()); }) == 1);
+  BOOST_TEST(made([&] { return unlink(path("f").c_str()); }) == 1);
+  BOOST_TEST(made([&] { return unlinkat(AT_FDCWD, path("d").c_str(), 0); }) == 1);
+  BOOST_TEST(made([&] { return mkdir(path("g").c_str(), 0700); }) == 1);
+  BOOST_TEST(made([&] { return rmdir(path("g").c_str()); }) == 1);
+  BOOST_TEST(made([&] { return close(dup(file)); }) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(processes_and_threads) {
+  BOOST_TEST(leavings([] { BOOST_TEST(kill(getpid(), 0) == 0); }) == 1);
+  BOOST_TEST(leavings([] { BOOST_TEST(killpg(getpgrp(), 0) == 0); }) == 1);
+  BOOST_TEST(leavings([] { BOOST_TEST(sigqueue(getpid(), 0, {}) == 0); }) == 1);
+  char* const nothing[] = {nullptr};
+  BOOST_TEST(leavings([&] { BOOST_TEST(execv("/nowhere", nothing) == -1); }) == 1);
+  BOOST_TEST(leavings([&] { BOOST_TEST(execlp("/nowhere", "a", nullptr) == -1); }) == 1);
+  pid_t child = 0;
+  char name[] = "true";
+  char* const words[] = {name, nullptr};
+  BOOST_TEST(leavings([&] {
+               BOOST_TEST(posix_spawnp(&child, "true", nullptr, nullptr, words, environ) == 0);
+             }) == 1);
+  int status = -1;
+  BOOST_TEST((waitpid(child, &status, 0) == child && status == 0));
+  BOOST_TEST(leavings([] { BOOST_TEST(system("true") == 0); }) == 1);
+  pthread_t thread{};
+  const auto nop = [](void*) -> void* { return nullptr; };
+  BOOST_TEST(leavings([&] { BOOST_TEST(pthread_create(&thread, nullptr, nop, nullptr) == 0); }) == 1);
+  BOOST_TEST(pthread_join(thread, nullptr) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_guarded_costs_nothing) {
+  left = 0;
+  settled.clear();
+  BOOST_TEST(write(ends[1], text, sizeof text) == sizeof text);
+  BOOST_TEST((left == 0 && settled.empty()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
