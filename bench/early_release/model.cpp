@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <deque>
 #include <limits>
 #include <map>
@@ -16,10 +15,7 @@ constexpr int warm_up = 10, steps = 60;
 constexpr double never = std::numeric_limits<double>::infinity();
 
 struct Message {
-  double begin = never;  // at the receiver: when the first bit would be there
-  double start = never;  // its first byte is there
-  double finish = never; // its last
-  double pieces = 1;     // in which it comes
+  double start = never, finish = never; // at the receiver: its first byte, its last
 };
 
 class Simulation {
@@ -64,16 +60,15 @@ private:
   [[nodiscard]] int slowest() const { return std::ranges::min_element(ranks_, {}, &Rank::step)->step; }
 
   [[nodiscard]] Message message(int source, std::size_t destination, int step) const {
-    if (step < 0) return {0, 0, 0, 1}; // before the first step everything is there
+    if (step < 0) return {0, 0}; // before the first step everything is there
     const auto found = messages_.find({static_cast<std::size_t>(source), destination, step});
     return found == messages_.end() ? Message{} : found->second;
   }
 
   // When `part` of it is there.
   [[nodiscard]] static double there(const Message& message, double part) {
-    if (part >= 1 || message.finish == never) return message.finish;
-    const double pieces = std::min(1.0, std::ceil(part * message.pieces) / message.pieces);
-    return message.begin + pieces * (message.finish - message.begin);
+    return part >= 1 || message.finish == never ? message.finish
+                                                : message.start + part * (message.finish - message.start);
   }
 
   // Does what takes no time. False: nothing was left to do.
@@ -136,9 +131,7 @@ private:
     double& free = links_[{r, to}];
     const double start = std::max(free, now_);
     free = start + action.bytes / machine_.rate;
-    const double piece = std::min(action.bytes, machine_.piece);
-    messages_[{r, to, step}] = {start + machine_.delay, start + piece / machine_.rate + machine_.delay,
-                                free + machine_.delay, action.bytes / std::max(piece, 1.0)};
+    messages_[{r, to, step}] = {start + machine_.delay, free + machine_.delay};
     transfers_.push_back({start, free});
   }
 

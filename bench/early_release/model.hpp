@@ -31,7 +31,6 @@ struct Machine {
   std::size_t cores = 2;
   double delay = 0;  // s, one way
   double rate = 0;   // bytes/s, of each direction between two hosts
-  double piece = 0;  // bytes that the wire delivers together, when the last of them has crossed it; 0: each
   double moving = 0; // s of a core for each byte under way: it goes first, as the kernels' work does
 };
 

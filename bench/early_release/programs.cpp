@@ -18,8 +18,6 @@ struct Link {
   double delay, rate; // s, bytes/s
 };
 constexpr int work_of_uneven = 4; // times, so that half of it is a number
-// As wanlink(1) says of its pieces.
-constexpr double largest_piece = 65'536, piece_time = 5.3e-3;
 const std::map<std::string_view, Link> links{
     {"metro", {1e-3, 125e6}}, {"wan", {10e-3, 12.5e6}}, {"gigabit", {0, 125e6}}};
 
@@ -190,10 +188,7 @@ private:
 
   // The rate at which the pattern without its calculations takes as long as it was measured to.
   [[nodiscard]] Machine fit(const Case& what, double messages_ms) const {
-    Machine machine{.cores = std::thread::hardware_concurrency(),
-                    .delay = link_.delay,
-                    .rate = link_.rate,
-                    .piece = std::min(largest_piece, link_.rate * piece_time)};
+    Machine machine{std::thread::hardware_concurrency(), link_.delay, link_.rate};
     const Pattern pattern = pattern_of(what, std::vector<double>(static_cast<std::size_t>(ranks_), 0));
     double low = link_.rate / 20, high = link_.rate * 2;
     for (int i = 0; i < 40; ++i) {
