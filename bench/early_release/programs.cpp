@@ -79,7 +79,7 @@ private:
     }
     PARC_TRY(particles, particles_for(1, work_of_uneven));
     cases.push_back(uneven_case(nbody_case(1, particles, work_of_uneven)));
-    for (const int size : {128, 256, 384}) cases.push_back(m3_case(size, 1));
+    for (const int size : {128, 256, 384, 704}) cases.push_back(m3_case(size, 1));
     cases.push_back(uneven_case(m3_case(128, work_of_uneven)));
     return cases;
   }
