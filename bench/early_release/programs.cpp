@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <numeric>
+#include <regex>
 #include <thread>
 #include <unistd.h>
 
@@ -241,15 +242,15 @@ Result<void> draw_programs(const std::vector<Row>& rows, const std::string& file
   for (std::size_t i = 0; i + 1 < rows.size(); i += 2) { // a step and a gain of each case
     const double blocking = median(rows[i].peer), early = median(rows[i].parc);
     const double best = blocking - median(rows[i + 1].peer);
-    data += fmt::format("\"{}\" {:.1f} {:.1f}\n", rows[i].name.substr(rows[i].name.find(", ") + 2),
-                        early / blocking * 100, best / blocking * 100);
+    const std::string label = std::regex_replace(rows[i].name, std::regex("^[^,]*, |, [0-9]* ranks"), "");
+    data += fmt::format("\"{}\" {:.1f} {:.1f}\n", label, early / blocking * 100, best / blocking * 100);
   }
   const std::string script = fmt::format(
       "set terminal svg size 900,420 font 'sans,11' background 'white'\nset output '{}'\n"
       "set style data histograms\nset style histogram clustered gap 1\nset style fill solid 0.8 noborder\n"
       "set yrange [0:110]\nset ylabel 'per cent of the blocking step'\nset grid y\nset key top left "
       "horizontal\n"
-      "set xtics rotate by -30 noenhanced scale 0\nset bmargin 12\n$steps << END\n{}END\n"
+      "set xtics rotate by -40 noenhanced scale 0\nset bmargin 12\nset rmargin 12\n$steps << END\n{}END\n"
       "plot $steps using 2:xtic(1) title 'released early' lc rgb '#6aa84f', "
       "$steps using 3 title 'the best possible' lc rgb '#9fc5e8', 100 title 'blocking' lc rgb '#cc0000'\n",
       file, data);
