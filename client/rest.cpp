@@ -3,6 +3,7 @@
 
 #include "shm/doorbell.hpp"
 
+#include <cerrno>
 #include <sched.h>
 #include <utility>
 
@@ -19,7 +20,10 @@ thread_local bool Rest::resting_ = false;
 void Rest::tell_kernel() {
   const auto head = header_.request_head.load(std::memory_order_relaxed);
   if (head == header_.request_tail.load(std::memory_order_relaxed)) return;
-  if (shm::must_ring(header_.kernel_asleep)) pipes_.ring();
+  if (!shm::must_ring(header_.kernel_asleep)) return;
+  const int saved = errno; // parc_test may be called in a signal handler
+  pipes_.ring();
+  errno = saved;
 }
 
 bool Rest::may_spin() {

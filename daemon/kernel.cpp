@@ -105,7 +105,8 @@ void Kernel::run() {
 // that was made without a bell is there before the message that wakes this kernel.
 std::uint64_t Kernel::turn() {
   std::uint64_t work = settle(sessions_->take_requests());
-  work += settle(peers_->read());
+  if (const std::uint64_t read = settle(peers_->read()); read != 0)
+    work += read + settle(sessions_->take_requests()); // what came meanwhile need not wait for another turn
   work += settle(engine_.copy());
   work += settle(peers_->write());
   return work;

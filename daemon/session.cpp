@@ -119,7 +119,7 @@ bool Session::has_requests() const {
 
 void Session::announce_sleep() {
   if (control_ == nullptr) return;
-  const bool lightly = kernel_.engine().has_unexpected(endpoint_);
+  const bool lightly = kernel_.engine().may_answer_reads(endpoint_);
   shm::announce_sleep(control_->header.kernel_asleep, lightly ? shm::Sleep::light : shm::Sleep::deep);
 }
 

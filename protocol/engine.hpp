@@ -98,7 +98,8 @@ public:
   // A rank of a job on another host is known to be lost without its kernel saying so.
   void lose_rank(std::uint64_t job, std::uint32_t rank);
 
-  [[nodiscard]] bool has_unexpected(std::uint64_t endpoint) const; // a message that no read has taken
+  // A new read of it may have something to take, or nobody left to wait for.
+  [[nodiscard]] bool may_answer_reads(std::uint64_t endpoint) const;
 
   // ---- Operations (operations.cpp). Each returns a handle for cancel and hand_over, which stay harmless
   // when stale.

@@ -61,9 +61,11 @@ Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
                          : first(at.pairs[static_cast<std::size_t>(read.source)].unexpected);
 }
 
-bool Engine::has_unexpected(std::uint64_t endpoint) const {
+bool Engine::may_answer_reads(std::uint64_t endpoint) const {
   const auto found = endpoints_.find(endpoint);
-  return found != endpoints_.end() && !found->second->arrivals.empty();
+  if (found == endpoints_.end()) return false;
+  const Endpoint& at = *found->second;
+  return !at.arrivals.empty() || std::ranges::find(at.job->departed, true) != at.job->departed.end();
 }
 
 void Engine::satisfy_probes(Endpoint& at, const Incoming& message) {

@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 3;
+inline constexpr std::uint32_t layout_version = 4;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -151,7 +151,7 @@ struct ControlHeader {
   std::atomic<std::uint64_t> completions;   // release; +1 per operation that finished or was handed over,
                                             // and for what a watching program waits for
   std::atomic<std::uint32_t> kernel_asleep; // seq_cst, a Sleep: ring its pipe after publishing; it sleeps
-                                            // lightly while messages wait that a new read could take
+                                            // lightly while a new read could have an answer
 };
 static_assert(offsetof(ControlHeader, request_tail) == 64);
 static_assert(offsetof(ControlHeader, request_head) == 128);

@@ -105,6 +105,7 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
     request.id = static_cast<std::uint64_t>(id);
     if (!ring_.push(request, shm::Sleep::light)) return false; // for the writes that come behind it
   }
+  (void)pipes_.look(); // nothing was rung: a kernel that has gone is seen here
   return add(guard, status);
 }
 

@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 using parc::preload::leave;
+using parc::preload::leave_for_good;
 using parc::preload::settle;
+using parc::preload::settle_text;
 
 namespace {
 
@@ -46,31 +48,31 @@ int kill(pid_t process, int signal) noexcept {
 
 int execve(const char* path, char* const arguments[], char* const environment[]) noexcept {
   PARC_REAL(execve);
-  leave();
+  leave_for_good();
   return real(path, arguments, environment);
 }
 
 int execv(const char* path, char* const arguments[]) noexcept {
   PARC_REAL(execv);
-  leave();
+  leave_for_good();
   return real(path, arguments);
 }
 
 int execvp(const char* file, char* const arguments[]) noexcept {
   PARC_REAL(execvp);
-  leave();
+  leave_for_good();
   return real(file, arguments);
 }
 
 int execvpe(const char* file, char* const arguments[], char* const environment[]) noexcept {
   PARC_REAL(execvpe);
-  leave();
+  leave_for_good();
   return real(file, arguments, environment);
 }
 
 int fexecve(int file, char* const arguments[], char* const environment[]) noexcept {
   PARC_REAL(fexecve);
-  leave();
+  leave_for_good();
   return real(file, arguments, environment);
 }
 
@@ -124,6 +126,12 @@ int lockf(int file, int command, off_t length) {
   return real(file, command, length);
 }
 
+int lockf64(int file, int command, off64_t length) {
+  PARC_REAL(lockf64);
+  leave();
+  return real(file, command, length);
+}
+
 int semop(int semaphores, sembuf* operations, size_t count) noexcept {
   PARC_REAL(semop);
   leave();
@@ -140,12 +148,22 @@ int sem_post(sem_t* semaphore) noexcept {
 int rename(const char* from, const char* to) noexcept {
   PARC_REAL(rename);
   leave();
+  settle_text(from);
+  settle_text(to);
   return real(from, to);
+}
+
+int remove(const char* path) noexcept {
+  PARC_REAL(remove);
+  leave();
+  settle_text(path);
+  return real(path);
 }
 
 int unlink(const char* path) noexcept {
   PARC_REAL(unlink);
   leave();
+  settle_text(path);
   return real(path);
 }
 
@@ -177,10 +195,9 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   return real(thread, attributes, start, argument);
 }
 
-// What was written is held back by what was read; without this it would be lost.
 void _exit(int status) {
   PARC_REAL(_exit);
-  if (const auto* const ours = parc::preload::guarding()) ours->settle_all();
+  leave_for_good();
   real(status);
   __builtin_unreachable();
 }

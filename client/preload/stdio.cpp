@@ -15,6 +15,7 @@ namespace {
 
 using parc::preload::leave;
 using parc::preload::settle;
+using parc::preload::settle_text;
 
 constexpr std::size_t buffer_bytes = 16384;
 
@@ -64,6 +65,13 @@ int close_with(int (*close)(FILE*), FILE* stream) {
   return result;
 }
 
+// What makes a file, or empties it, is seen by others.
+void before_open(const char* path, const char* mode) {
+  settle_text(mode);
+  if (mode != nullptr && *mode != 'r') leave();
+  settle_text(path);
+}
+
 // Before the program's own code: nothing has been said yet. Terminals stay line-buffered.
 __attribute__((constructor)) void give_standard_streams_buffers() {
   for (FILE* const stream : {stdin, stdout})
@@ -80,12 +88,28 @@ extern "C" {
 
 FILE* fopen(const char* path, const char* mode) {
   PARC_REAL(fopen);
+  before_open(path, mode);
   return with_buffer(real(path, mode));
 }
 
 FILE* fopen64(const char* path, const char* mode) {
   PARC_REAL(fopen64);
+  before_open(path, mode);
   return with_buffer(real(path, mode));
+}
+
+FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  PARC_REAL(freopen);
+  leave(); // what it has is written
+  settle_text(path);
+  return real(path, mode, stream);
+}
+
+FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+  PARC_REAL(freopen64);
+  leave();
+  settle_text(path);
+  return real(path, mode, stream);
 }
 
 FILE* fdopen(int file, const char* mode) noexcept {

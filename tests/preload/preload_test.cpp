@@ -28,7 +28,7 @@
 namespace {
 
 bool armed = false;
-int left = 0, settled_all = 0;
+int left = 0;
 std::vector<std::pair<const char*, std::size_t>> settled;
 
 const parc::client::EarlyHooks counting{
@@ -41,7 +41,7 @@ const parc::client::EarlyHooks counting{
           armed = true;
         },
     .settle_begun = [] { ++left; },
-    .settle_all = [] { ++settled_all; },
+    .settle_all = [] { ++left; },
     .set_program_action = [](const struct sigaction*, struct sigaction*) { return false; },
 };
 
@@ -230,6 +230,18 @@ BOOST_AUTO_TEST_CASE(names_of_files) {
   BOOST_TEST(made([&] { return mkdir(path("g").c_str(), 0700); }) == 1);
   BOOST_TEST(made([&] { return rmdir(path("g").c_str()); }) == 1);
   BOOST_TEST(made([&] { return close(dup(file)); }) == 1);
+  BOOST_TEST(made([&] { return mkfifo(path("h").c_str(), 0600); }) == 1);
+  BOOST_TEST(made([&] { return linkat(AT_FDCWD, path("b").c_str(), AT_FDCWD, path("i").c_str(), 0); }) == 1);
+  BOOST_TEST(made([&] { return symlinkat("b", AT_FDCWD, path("j").c_str()); }) == 1);
+  BOOST_TEST(made([&] { return remove(path("i").c_str()); }) == 1);
+  BOOST_TEST(made([&] { return mkdirat(AT_FDCWD, path("k").c_str(), 0700); }) == 1);
+  FILE* stream = nullptr;
+  BOOST_TEST(leavings([&] { stream = fopen(path("l").c_str(), "w"); }) == 1);
+  BOOST_TEST_REQUIRE(stream != nullptr);
+  BOOST_TEST(leavings([&] { stream = freopen(path("l").c_str(), "r", stream); }) == 1);
+  BOOST_TEST(leavings([&] { fclose(stream); }) == 1);
+  BOOST_TEST(leavings([&] { stream = fopen(path("l").c_str(), "r"); }) == 0);
+  fclose(stream);
 }
 
 BOOST_AUTO_TEST_CASE(processes_and_threads) {

@@ -101,6 +101,17 @@ BOOST_AUTO_TEST_CASE(a_dead_kernels_pipe_raises_no_signal) {
   BOOST_TEST(parc_initread(program.p, 0, 0, &byte, 1) == PARC_EKERNEL);
 }
 
+// A wait that would return at once has somebody to tell it that nobody is left.
+BOOST_AUTO_TEST_CASE(a_dead_kernel_releases_nothing) {
+  FakeProgram program;
+  void* const memory = parc_alloc(program.p, 16384);
+  BOOST_TEST_REQUIRE(memory != nullptr);
+  BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_FULL) == PARC_OK);
+  program.kernel.die();
+  program.kernel.control().header.kernel_asleep.store(static_cast<std::uint32_t>(parc::shm::Sleep::deep));
+  BOOST_TEST(parc_read(program.p, 0, 0, memory, 16384, nullptr) == PARC_EKERNEL);
+}
+
 // More requests than the ring holds, and nobody to take them.
 BOOST_AUTO_TEST_CASE(a_full_ring_of_a_dead_kernel_ends) {
   FakeProgram program;

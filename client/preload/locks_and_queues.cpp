@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ways between processes that are neither plain descriptors nor signals: locks of files, message queues, many
-// messages at once, descriptor to descriptor, and the names of files that somebody else waits for.
+// Ways between processes that are neither plain descriptors nor signals: locks of files, queues and
+// semaphores, many messages at once, and from descriptor to descriptor.
 #include "client/preload/hooks.hpp"
 
 #include <algorithm>
@@ -12,7 +12,6 @@
 #include <sys/sem.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -26,11 +25,6 @@ void before_fcntl(int command, const void* argument) {
   if (std::ranges::find(locks, command) == std::ranges::end(locks)) return;
   leave();
   settle(argument, sizeof(struct flock));
-}
-
-// Of open(): what makes a file, or empties it, is seen by others.
-void before_open(int flags) {
-  if ((flags & (O_CREAT | O_TRUNC)) != 0) leave();
 }
 
 void settle_messages(const mmsghdr* messages, unsigned count) {
@@ -75,88 +69,6 @@ int fcntl64(int file, int command, ...) {
   return real(file, command, last);
 }
 
-int open(const char* path, int flags, ...) {
-  PARC_REAL(open);
-  PARC_LAST_ARGUMENT(mode_t, flags);
-  before_open(flags);
-  return real(path, flags, last);
-}
-
-int open64(const char* path, int flags, ...) {
-  PARC_REAL(open64);
-  PARC_LAST_ARGUMENT(mode_t, flags);
-  before_open(flags);
-  return real(path, flags, last);
-}
-
-int openat(int directory, const char* path, int flags, ...) {
-  PARC_REAL(openat);
-  PARC_LAST_ARGUMENT(mode_t, flags);
-  before_open(flags);
-  return real(directory, path, flags, last);
-}
-
-int openat64(int directory, const char* path, int flags, ...) {
-  PARC_REAL(openat64);
-  PARC_LAST_ARGUMENT(mode_t, flags);
-  before_open(flags);
-  return real(directory, path, flags, last);
-}
-
-int creat(const char* path, mode_t mode) {
-  PARC_REAL(creat);
-  leave();
-  return real(path, mode);
-}
-
-int truncate(const char* path, off_t length) noexcept {
-  PARC_REAL(truncate);
-  leave();
-  return real(path, length);
-}
-
-int ftruncate(int file, off_t length) noexcept {
-  PARC_REAL(ftruncate);
-  leave();
-  return real(file, length);
-}
-
-int mkdir(const char* path, mode_t mode) noexcept {
-  PARC_REAL(mkdir);
-  leave();
-  return real(path, mode);
-}
-
-int rmdir(const char* path) noexcept {
-  PARC_REAL(rmdir);
-  leave();
-  return real(path);
-}
-
-int link(const char* from, const char* to) noexcept {
-  PARC_REAL(link);
-  leave();
-  return real(from, to);
-}
-
-int symlink(const char* what, const char* path) noexcept {
-  PARC_REAL(symlink);
-  leave();
-  return real(what, path);
-}
-
-int unlinkat(int directory, const char* path, int flags) noexcept {
-  PARC_REAL(unlinkat);
-  leave();
-  return real(directory, path, flags);
-}
-
-int renameat(int from_directory, const char* from, int to_directory, const char* to) noexcept {
-  PARC_REAL(renameat);
-  leave();
-  return real(from_directory, from, to_directory, to);
-}
-
 ssize_t sendfile(int to, int from, off_t* offset, size_t bytes) noexcept {
   PARC_REAL(sendfile);
   leave();
@@ -197,6 +109,7 @@ int mq_timedsend(mqd_t queue, const char* memory, size_t bytes, unsigned priorit
   PARC_REAL(mq_timedsend);
   leave();
   settle(memory, bytes);
+  settle(limit, sizeof *limit);
   return real(queue, memory, bytes, priority, limit);
 }
 
@@ -211,6 +124,7 @@ ssize_t mq_timedreceive(mqd_t queue, char* memory, size_t bytes, unsigned* prior
   PARC_REAL(mq_timedreceive);
   settle(memory, bytes);
   settle(priority, priority != nullptr ? sizeof *priority : 0);
+  settle(limit, sizeof *limit);
   return real(queue, memory, bytes, priority, limit);
 }
 
@@ -231,7 +145,24 @@ int semtimedop(int semaphores, sembuf* operations, size_t count, const timespec*
   PARC_REAL(semtimedop);
   leave();
   settle(operations, count * sizeof(sembuf));
+  settle(limit, limit != nullptr ? sizeof *limit : 0);
   return real(semaphores, operations, count, limit);
+}
+
+ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
+  PARC_REAL(sendfile64);
+  leave();
+  settle(offset, offset != nullptr ? sizeof *offset : 0);
+  return real(to, from, offset, bytes);
+}
+
+ssize_t copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes,
+                        unsigned flags) {
+  PARC_REAL(copy_file_range);
+  leave();
+  settle(from_offset, from_offset != nullptr ? sizeof *from_offset : 0);
+  settle(to_offset, to_offset != nullptr ? sizeof *to_offset : 0);
+  return real(from, from_offset, to, to_offset, bytes, flags);
 }
 
 #pragma GCC visibility pop
