@@ -2,7 +2,6 @@
 // Names of files: what others wait for appears, goes or changes when released reads have begun.
 #include "client/preload/hooks.hpp"
 
-#include <cstdarg>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,13 +19,6 @@ void before_open(const char* path, int flags) {
 }
 
 } // namespace
-
-// The mode, which a call has only sometimes; nobody looks at it otherwise.
-#define PARC_LAST_ARGUMENT(TYPE, AFTER)                                                                      \
-  va_list rest;                                                                                              \
-  va_start(rest, AFTER);                                                                                     \
-  const auto last = va_arg(rest, TYPE);                                                                      \
-  va_end(rest)
 
 extern "C" {
 

@@ -10,6 +10,7 @@
 
 #include "client/early/hooks.hpp"
 
+#include <cstdarg>
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -59,3 +60,10 @@ template <class Function> Function* next(const char* name) {
 // (What attributes the C library's headers give a function is no part of its type.)
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #define PARC_REAL(NAME) static auto* const real = parc::preload::next<decltype(NAME)>(#NAME)
+
+// The last argument of a call that has it only sometimes; nobody looks at it otherwise.
+#define PARC_LAST_ARGUMENT(TYPE, AFTER)                                                                      \
+  va_list rest;                                                                                              \
+  va_start(rest, AFTER);                                                                                     \
+  const auto last = va_arg(rest, TYPE);                                                                      \
+  va_end(rest)

@@ -4,7 +4,6 @@
 #include "client/preload/hooks.hpp"
 
 #include <algorithm>
-#include <cstdarg>
 #include <fcntl.h>
 #include <iterator>
 #include <mqueue.h>
@@ -43,13 +42,6 @@ void settle_messages(const mmsghdr* messages, unsigned count) {
 constexpr std::size_t message_type = sizeof(long); // stands before a System V message
 
 } // namespace
-
-// The last argument of a call that has it only sometimes; nobody looks at it otherwise.
-#define PARC_LAST_ARGUMENT(TYPE, AFTER)                                                                      \
-  va_list rest;                                                                                              \
-  va_start(rest, AFTER);                                                                                     \
-  const auto last = va_arg(rest, TYPE);                                                                      \
-  va_end(rest)
 
 extern "C" {
 
