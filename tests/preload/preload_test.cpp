@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every wrapper of libparc-early.so: what others will see waits until released reads have begun, and what the
+// The wrappers of libparc-early.so: what others will see waits until released reads have begun, and what the
 // system reads or writes is settled, all of it, before the call. libparc itself is a counter here.
 #define BOOST_TEST_MODULE preload
 #include "client/early/hooks.hpp"
