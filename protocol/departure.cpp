@@ -47,6 +47,7 @@ void Engine::add_job(std::uint64_t id, std::span<const std::int32_t> place) {
   for (std::uint32_t rank = 0; rank < place.size(); ++rank) {
     if (place[rank] != here) {
       job->departed[rank] = !links_[static_cast<std::size_t>(place[rank])]->open;
+      job->any_departed = job->any_departed || job->departed[rank];
       continue;
     }
     auto endpoint = std::make_unique<Endpoint>();
@@ -139,7 +140,7 @@ void Engine::depart(Endpoint& endpoint) {
 
 // Local ranks learn that nothing comes from, or goes to, `rank` any more.
 void Engine::settle_departed(Job& job, std::uint32_t rank) {
-  job.departed[rank] = true;
+  job.departed[rank] = job.any_departed = true;
   for (std::size_t other = 0; other < job.local.size(); ++other) {
     Endpoint* endpoint = job.local[other];
     if (endpoint == nullptr || endpoint->killing) continue;

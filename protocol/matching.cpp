@@ -65,7 +65,7 @@ bool Engine::may_answer_reads(std::uint64_t endpoint) const {
   const auto found = endpoints_.find(endpoint);
   if (found == endpoints_.end()) return false;
   const Endpoint& at = *found->second;
-  return !at.arrivals.empty() || std::ranges::find(at.job->departed, true) != at.job->departed.end();
+  return !at.arrivals.empty() || at.job->any_departed;
 }
 
 void Engine::satisfy_probes(Endpoint& at, const Incoming& message) {

@@ -215,6 +215,7 @@ struct Job {
   std::uint64_t id = 0;
   std::vector<std::int32_t> place; // of each rank: its link, or here
   std::vector<bool> departed;
+  bool any_departed = false;
   std::vector<Endpoint*> local; // by rank; none: not here, or gone
   std::deque<Returns> returns;
   bool dropped = false; // goes when its last endpoint has told the others of its departure

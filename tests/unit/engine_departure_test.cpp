@@ -39,6 +39,23 @@ BOOST_DATA_TEST_CASE(reads_of_a_departed_rank_end, distances, far) {
   BOOST_TEST((gone(hosts, 1) && gone(hosts, 2)));
 }
 
+// What a kernel asks before it sleeps: must a new read wake it?
+BOOST_DATA_TEST_CASE(a_read_may_be_answered_at_once, distances, far) {
+  Hosts hosts({0, far, far});
+  const auto answers = [&] { return hosts.engine(0).may_answer_reads(hosts.endpoint(0)); };
+  Bytes in(8), out(8);
+  BOOST_TEST(!answers());
+  (void)hosts.write(1, 0, 5, out);
+  hosts.settle();
+  BOOST_TEST(answers());
+  (void)hosts.read(0, 1, 5, in);
+  hosts.settle();
+  BOOST_TEST(!answers());
+  leave(hosts, 1);
+  hosts.settle();
+  BOOST_TEST(answers());
+}
+
 // What it wrote before it left is delivered, though no read is there for long.
 BOOST_DATA_TEST_CASE(the_words_of_a_rank_that_left, distances* data::make({8, 5000, 200'000, 1'000'000}), far,
                      size) {
