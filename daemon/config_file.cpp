@@ -104,7 +104,7 @@ private:
   const std::string& path_;
 };
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
@@ -119,12 +119,12 @@ std::string toml_value(const Option& option, const Config& config) {
   const auto values = option.get(config);
   if (option.form == Form::List) {
     std::vector<std::string> words;
-    for (const auto& value : values) words.push_back(quoted(value));
+    for (const auto& value : values) words.push_back(in_quotes(value));
     return fmt::format("[{}]", fmt::join(words, ", "));
   }
   const bool bare =
       option.form == Form::Number && values.front().find_first_not_of("0123456789") == std::string::npos;
-  return bare ? values.front() : quoted(values.front());
+  return bare ? values.front() : in_quotes(values.front());
 }
 
 } // namespace
@@ -151,7 +151,8 @@ std::string to_toml(const Config& config) {
   }
   if (!config.hosts.empty()) out += "\n[hosts]\n";
   for (const auto& [name, host] : config.hosts)
-    out += fmt::format("{} = {{ address = {}, port = {} }}\n", quoted(name), quoted(host.address), host.port);
+    out += fmt::format("{} = {{ address = {}, port = {} }}\n", in_quotes(name), in_quotes(host.address),
+                       host.port);
   return out;
 }
 

@@ -18,4 +18,8 @@ inline constexpr std::uint64_t rest_of(std::uint64_t cookie) {
   return cookie & ((std::uint64_t{1} << 56) - 1);
 }
 
+// A session's own part: its number (16 bits), slot (12), low bits of the generation (28).
+inline constexpr unsigned session_number_shift = 40;
+inline constexpr unsigned session_generation_bits = 28;
+
 } // namespace parc::daemon

@@ -26,6 +26,8 @@
 
 namespace parc::daemon {
 
+inline constexpr int status_failed = 125; // exit status of `parc run`: parc itself failed
+
 // Unacknowledged output of a rank between its pipe and the tool. All ranks together may fill 8 MiB, more only
 // where that is less than 1 KiB for each.
 inline std::uint64_t output_credit(std::uint32_t ranks) {

@@ -16,7 +16,6 @@ namespace {
 
 constexpr double patience_s = 4; // with a host whose ranks should have been killed after 2
 constexpr int status_timeout = 124;
-constexpr int status_failed = 125;
 constexpr int status_signal = 128;
 
 } // namespace

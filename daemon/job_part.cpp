@@ -16,7 +16,6 @@ namespace parc::daemon {
 namespace {
 
 constexpr double grace_s = 2;
-constexpr int status_failed = 125;
 
 std::uint32_t low_half(std::uint64_t identity) {
   return static_cast<std::uint32_t>(identity);

@@ -28,9 +28,21 @@ namespace {
 
 constexpr std::size_t longest_line = PIPE_BUF; // a pipe takes that much whole or not at all
 
-class Output {
+char priority(spdlog::level::level_enum level) {
+  switch (level) {
+  case spdlog::level::critical: return '2';
+  case spdlog::level::err: return '3';
+  case spdlog::level::warn: return '4';
+  case spdlog::level::info: return '6';
+  default: return '7';
+  }
+}
+
+} // namespace
+
+class LogOutput {
 public:
-  explicit Output(int fd) : fd_(fd) {
+  explicit LogOutput(int fd) : fd_(fd) {
     struct stat status {};
     if (fstat(fd, &status) != 0 || S_ISREG(status.st_mode)) return;
     if (S_ISSOCK(status.st_mode)) {
@@ -63,18 +75,6 @@ private:
   Way way_ = Way::Write;
   Fd own_;
 };
-
-char priority(spdlog::level::level_enum level) {
-  switch (level) {
-  case spdlog::level::critical: return '2';
-  case spdlog::level::err: return '3';
-  case spdlog::level::warn: return '4';
-  case spdlog::level::info: return '6';
-  default: return '7';
-  }
-}
-
-} // namespace
 
 class BoundedSink final : public spdlog::sinks::base_sink<std::mutex> {
 public:
@@ -124,7 +124,7 @@ private:
 
   void drop() { dropped_.fetch_add(1, std::memory_order_relaxed); }
 
-  Output output_;
+  LogOutput output_;
   const bool journal_;
   std::string unfinished_; // the rest of a line that was taken in part
   std::atomic<std::uint64_t> dropped_{0};

@@ -17,13 +17,11 @@ namespace {
 
 constexpr std::uint32_t requests_a_turn = 64;
 
-// A cookie's own part: session number (16 bits), slot (12), low bits of the generation (28).
-constexpr unsigned number_shift = 40;
-constexpr unsigned generation_bits = 28;
+constexpr unsigned generation_bits = session_generation_bits;
 constexpr std::uint64_t generation_mask = (std::uint64_t{1} << generation_bits) - 1;
 
 std::uint64_t cookie_of(std::uint32_t number, std::uint64_t slot, std::uint64_t generation) {
-  return make_cookie(Owner::session, std::uint64_t{number} << number_shift | slot << generation_bits |
+  return make_cookie(Owner::session, std::uint64_t{number} << session_number_shift | slot << generation_bits |
                                          (generation & generation_mask));
 }
 

@@ -7,8 +7,7 @@
 
 namespace parc::daemon {
 namespace {
-constexpr unsigned number_shift = 40; // as in session.cpp
-constexpr std::uint64_t operation_mask = (std::uint64_t{1} << number_shift) - 1;
+constexpr std::uint64_t operation_mask = (std::uint64_t{1} << session_number_shift) - 1;
 } // namespace
 
 Sessions::Sessions(Kernel& kernel) : kernel_(kernel) {}
@@ -67,7 +66,7 @@ void Sessions::announce_awake() {
 }
 
 Session* Sessions::find(std::uint64_t cookie_rest) {
-  const std::uint64_t number = cookie_rest >> number_shift;
+  const std::uint64_t number = cookie_rest >> session_number_shift;
   return number < sessions_.size() ? sessions_[number].get() : nullptr;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/spawn.hpp"
 
+#include "daemon/job_messages.hpp"
 #include "shm/layout.hpp"
 #include "system/trace.hpp"
 
@@ -27,7 +28,6 @@ constexpr int session_out = 21;
 constexpr int trace_out = 22;
 constexpr int first_free = 32; // the child's ends wait from here on for their places
 
-constexpr int status_failed = 125; // parc itself
 constexpr int status_not_executable = 126;
 constexpr int status_not_found = 127;
 

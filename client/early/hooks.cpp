@@ -11,24 +11,24 @@ thread_local int InLibrary::depth_ = 0;
 namespace {
 
 bool any() {
-  const Guards* const guards = caught_guards();
-  return guards != nullptr && guards->any() && !InLibrary::is();
+  const Guards* const caught = caught_guards();
+  return caught != nullptr && caught->any() && !InLibrary::is();
 }
 
 // Between any() and here the last guard may have gone, and the context may not.
 void settle(const void* memory, std::size_t bytes) {
   const InLibrary here;
-  if (Guards* const guards = caught_guards()) guards->settle_pages(memory, bytes);
+  if (Guards* const caught = caught_guards()) caught->settle_pages(memory, bytes);
 }
 
 void settle_begun() {
   const InLibrary here;
-  if (Guards* const guards = caught_guards()) guards->settle_begun();
+  if (Guards* const caught = caught_guards()) caught->settle_begun();
 }
 
 void settle_all() {
   const InLibrary here;
-  if (Guards* const guards = caught_guards()) guards->settle_all();
+  if (Guards* const caught = caught_guards()) caught->settle_all();
 }
 
 bool in_library() {

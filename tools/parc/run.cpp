@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto wait_for_line_end = std::chrono::milliseconds(20);
 
-int fail(const Error& error) {
+int cannot_run(const Error& error) {
   std::cerr << "parc: " << error.text << '\n';
   return status_run_failed;
 }
@@ -279,7 +279,7 @@ Result<int> run_job(const RunOptions& options) {
 
 int run(const RunOptions& options) {
   auto status = run_job(options);
-  return status ? status.value() : fail(status.error());
+  return status ? status.value() : cannot_run(status.error());
 }
 
 } // namespace parc::tools

@@ -13,7 +13,7 @@
 namespace parc::tools {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
 constexpr std::size_t most_rows = 20; // of what costs most
 
@@ -80,7 +80,7 @@ std::string milliseconds(double us) {
 
 class Summary {
 public:
-  void take(const Json& event) {
+  void take(const PlainJson& event) {
     const auto phase = event.at("ph").get<std::string_view>();
     Rank& rank = ranks_[event.at("pid").get<std::uint64_t>()];
     const auto name = event.at("name").get<std::string>();
@@ -97,7 +97,7 @@ public:
   }
 
 private:
-  void take_slice(Rank& rank, const Json& event, const std::string& name) {
+  void take_slice(Rank& rank, const PlainJson& event, const std::string& name) {
     const double begin = event.at("ts"), length = event.at("dur"), end = begin + length;
     rank.first = std::min(rank.first, begin);
     rank.last = std::max(rank.last, end);
@@ -106,7 +106,7 @@ private:
       return;
     }
     rank.blocked.push_back({begin, end});
-    const Json& args = event.contains("args") ? event.at("args") : Json::object();
+    const PlainJson& args = event.contains("args") ? event.at("args") : PlainJson::object();
     const std::string site = args.value("site", "?");
     if (name == "fault") {
       rank.faults += length;
@@ -120,7 +120,7 @@ private:
     wait.longest = std::max(wait.longest, length);
   }
 
-  void take_touch(const Json& args, const std::string& site, double length) {
+  void take_touch(const PlainJson& args, const std::string& site, double length) {
     Touch& touch = touches_[{args.value("posted_at", "?"), site}];
     ++touch.count;
     touch.sum += length;
@@ -134,8 +134,8 @@ private:
     last->second = offset;
   }
 
-  static void take_message(Rank& rank, const Json& event) {
-    const Json& args = event.at("args");
+  static void take_message(Rank& rank, const PlainJson& event) {
+    const PlainJson& args = event.at("args");
     ++rank.messages;
     if (!args.contains("released_us")) return;
     ++rank.released;
@@ -248,11 +248,11 @@ private:
   std::map<std::pair<std::string, std::string>, Touch> touches_;
 };
 
-Result<Json> read_trace(const std::string& file) {
+Result<PlainJson> read_trace(const std::string& file) {
   std::ifstream in(file);
   if (!in) return system_error("cannot read the trace {}", file);
-  Json trace = Json::parse(in, nullptr, false);
-  const Json::json_pointer schema("/otherData/schema");
+  PlainJson trace = PlainJson::parse(in, nullptr, false);
+  const PlainJson::json_pointer schema("/otherData/schema");
   if (trace.is_discarded() || !trace.contains(schema) || !trace.at(schema).is_number_integer() ||
       !trace.contains("traceEvents"))
     return error(EINVAL, "{} is no trace that parc run --trace has written", file);
@@ -267,13 +267,13 @@ Result<void> summarize(const std::string& file) {
   PARC_TRY(trace, read_trace(file));
   try {
     Summary summary;
-    for (const Json& event : trace.at("traceEvents")) summary.take(event);
+    for (const PlainJson& event : trace.at("traceEvents")) summary.take(event);
     const auto lost = trace.at("otherData").value("lost_records", std::uint64_t{0});
     summary.print();
     if (lost != 0)
       std::cout << fmt::format("\n{} records had no room and are missing: the sums above are too small\n",
                                lost);
-  } catch (const Json::exception& problem) {
+  } catch (const PlainJson::exception& problem) {
     return error(EINVAL, "an event in {} makes no sense: {}", file, problem.what());
   }
   return success();

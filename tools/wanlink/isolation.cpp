@@ -50,7 +50,7 @@ Result<void> make_dir(const std::string& path, mode_t mode) {
   return success();
 }
 
-Result<void> bind(const std::string& source, const std::string& target, unsigned long flags = 0) {
+Result<void> bind_mount(const std::string& source, const std::string& target, unsigned long flags = 0) {
   if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | flags, nullptr) != 0)
     return system_error("cannot mount {} on {}", source, target);
   return success();
@@ -142,7 +142,7 @@ Result<Device> furnish_host(const Paths& paths, const std::string& name, unsigne
   for (const NamespaceKind& kind : host_namespaces) {
     const std::string target = fmt::format("{}/{}", paths.ns(name), kind.name);
     PARC_TRY(write_file(target, ""));
-    PARC_TRY(bind(fmt::format("/proc/self/ns/{}", kind.name), target));
+    PARC_TRY(bind_mount(fmt::format("/proc/self/ns/{}", kind.name), target));
   }
   return device;
 }
@@ -238,11 +238,11 @@ Result<void> enter_host(const Paths& paths, const std::string& name) {
   // A mount namespace of its own, copied from the caller's: a shared one could only be entered by giving up
   // the working directory and, in a chroot, the root.
   if (unshare(CLONE_NEWNS) != 0) return system_error("cannot make a mount namespace");
-  PARC_TRY(bind(paths.etc_hosts(), "/etc/hosts"));
+  PARC_TRY(bind_mount(paths.etc_hosts(), "/etc/hosts"));
   const Fd dir(open(paths.dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!dir) return system_error("cannot open {}", paths.dir);
-  PARC_TRY(bind(paths.shm(name), shm_mount));
-  PARC_TRY(bind(fmt::format("/proc/self/fd/{}", dir.get()), default_dir, MS_REC));
+  PARC_TRY(bind_mount(paths.shm(name), shm_mount));
+  PARC_TRY(bind_mount(fmt::format("/proc/self/fd/{}", dir.get()), default_dir, MS_REC));
 
   setenv(dir_variable, default_dir, 1);
   setenv("WANLINK_HOST", name.c_str(), 1);
