@@ -42,11 +42,13 @@ void Engine::add_job(std::uint64_t id, std::span<const std::int32_t> place) {
   job->id = id;
   job->place.assign(place.begin(), place.end());
   job->departed.assign(place.size(), false);
+  job->how.assign(place.size(), Departure::none);
   job->local.assign(place.size(), nullptr);
   for (std::uint32_t rank = 0; rank < place.size(); ++rank) job->returns.emplace_back(job.get(), rank);
   for (std::uint32_t rank = 0; rank < place.size(); ++rank) {
     if (place[rank] != here) {
       job->departed[rank] = !links_[static_cast<std::size_t>(place[rank])]->open;
+      if (job->departed[rank]) job->how[rank] = Departure::lost;
       job->any_departed = job->any_departed || job->departed[rank];
       continue;
     }
@@ -103,6 +105,7 @@ void Engine::leave(std::uint64_t id) {
 void Engine::kill(std::uint64_t id) {
   Endpoint* endpoint = find_endpoint(id);
   if (endpoint == nullptr) return;
+  if (!endpoint->departed) endpoint->job->how[endpoint->rank] = Departure::killed;
   endpoint->killing = true; // it must not go while its writes are taken from it
   while (!endpoint->writes.empty()) fail_write(endpoint->writes.front(), Fault::canceled);
   endpoint->killing = false;
@@ -113,6 +116,7 @@ void Engine::kill(std::uint64_t id) {
 }
 
 void Engine::depart(Endpoint& endpoint) {
+  if (Departure& how = endpoint.job->how[endpoint.rank]; how == Departure::none) how = Departure::left;
   endpoint.killing = true;
   while (!endpoint.reads.empty()) {
     Reading& read = endpoint.reads.front();
@@ -122,6 +126,7 @@ void Engine::depart(Endpoint& endpoint) {
   }
   while (!endpoint.arrivals.empty()) {
     Incoming& message = endpoint.arrivals.front();
+    tell_unread(*endpoint.job, endpoint.rank, message);
     if (message.local != nullptr)
       fail_write(*message.local, Fault::peer);
     else
@@ -136,6 +141,14 @@ void Engine::depart(Endpoint& endpoint) {
   }
   endpoint.killing = false;
   check_drained(endpoint);
+}
+
+// One that was killed could not read it.
+void Engine::tell_unread(const Job& job, std::uint32_t rank, const Incoming& message) {
+  if (job.how[rank] != Departure::left) return;
+  listener_.unread(
+      job.id, rank,
+      {Fault::none, static_cast<std::int32_t>(message.source), message.tag, message.context, message.total});
 }
 
 // Local ranks learn that nothing comes from, or goes to, `rank` any more.
@@ -167,6 +180,7 @@ void Engine::fail_hopeless(Endpoint& endpoint, std::uint32_t departed) {
 void Engine::lose_rank(std::uint64_t id, std::uint32_t rank) {
   Job* job = find_job(id);
   if (id == 0 || job == nullptr || rank >= job->place.size() || job->departed[rank]) return;
+  job->how[rank] = Departure::lost;
   incoming_.each([&](Incoming& message) {
     if (message.returns != &job->returns[rank]) return;
     if (message.whole && message.arrived == message.promised) return; // it is all here and may be read
@@ -224,6 +238,10 @@ void Engine::break_link(std::uint32_t index) {
   Link& link = *links_[index];
   if (!link.open) return;
   link.open = false;
+  for (auto& [id, job] : jobs_)
+    for (std::size_t rank = 0; id != 0 && rank < job->place.size(); ++rank)
+      if (job->place[rank] == static_cast<std::int32_t>(index) && !job->departed[rank])
+        job->how[rank] = Departure::lost;
   outgoing_.each([&](Outgoing& message) {
     if (message.link != &link) return;
     if (message.abandoned)

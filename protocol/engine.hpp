@@ -30,6 +30,7 @@ struct Outcome {
   std::int32_t tag = -1;
   std::uint32_t context = 0;
   std::uint64_t total = 0;
+  Departure departure = Departure::none; // of the peer, where that is the fault; none: of all others
 };
 
 class Listener {
@@ -44,6 +45,8 @@ public:
   // An endpoint that has left or was killed has nothing under way any more and is gone; its operations have
   // finished before.
   virtual void drained(std::uint64_t endpoint_cookie) = 0;
+  // A message for a rank of this host that has left and did not read it.
+  virtual void unread(std::uint64_t /*job*/, std::uint32_t /*rank*/, const Outcome& /*message*/) {}
 };
 
 struct Settings {
@@ -201,6 +204,7 @@ private:
 
   // departure.cpp
   void depart(Endpoint& endpoint);
+  void tell_unread(const Job& job, std::uint32_t rank, const Incoming& message);
   void settle_departed(Job& job, std::uint32_t rank);
   void fail_hopeless(Endpoint& endpoint, std::uint32_t departed);
   void forget_if_over(Job& job);

@@ -148,6 +148,12 @@ void Engine::fail_read(Reading& read, Fault fault) {
     message->read = nullptr;
     message->to = nullptr;
   }
+  if (fault == Fault::peer) {
+    outcome.departure = how_departed(*read.at, outcome.source);
+    // A message that was on its way is aborted only by the end of its rank, which is heard of behind it.
+    if (outcome.departure == Departure::none && read.message != nullptr)
+      outcome.departure = Departure::killed;
+  }
   finish_read(read, outcome);
 }
 

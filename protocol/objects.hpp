@@ -215,11 +215,17 @@ struct Job {
   std::uint64_t id = 0;
   std::vector<std::int32_t> place; // of each rank: its link, or here
   std::vector<bool> departed;
+  std::vector<Departure> how; // by rank; said before anything of the rank ends
   bool any_departed = false;
   std::vector<Endpoint*> local; // by rank; none: not here, or gone
   std::deque<Returns> returns;
   bool dropped = false; // goes when its last endpoint has told the others of its departure
 };
+
+// Of a peer of `at`; none: it is there, or is another kernel.
+inline Departure how_departed(const Endpoint& at, std::int64_t peer) {
+  return at.job->id != 0 && peer >= 0 ? at.job->how[static_cast<std::size_t>(peer)] : Departure::none;
+}
 
 // A stretch of payload that is still due on a link, in the order of the stream.
 struct Due {

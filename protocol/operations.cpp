@@ -7,7 +7,17 @@
 namespace parc::protocol {
 namespace {
 constexpr std::uint64_t reading_handle = std::uint64_t{1} << 63; // tells the handles of the two slabs apart
+
+Outcome outcome_of(const Outgoing& message, Fault fault) {
+  return {fault,
+          static_cast<std::int32_t>(message.destination),
+          message.tag,
+          message.context,
+          message.total,
+          fault == Fault::peer ? how_departed(*message.from, message.destination) : Departure::none};
 }
+
+} // namespace
 
 std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   Endpoint* at = find_endpoint(endpoint);
@@ -51,8 +61,9 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   assert(from != nullptr && request.destination < from->pairs.size());
   Job& job = *from->job;
   if (job.departed[request.destination]) {
-    listener_.finished(request.cookie, {Fault::peer, static_cast<std::int32_t>(request.destination),
-                                        request.tag, request.context, request.memory.size()});
+    listener_.finished(request.cookie,
+                       {Fault::peer, static_cast<std::int32_t>(request.destination), request.tag,
+                        request.context, request.memory.size(), how_departed(*from, request.destination)});
     return 0;
   }
   Outgoing& message = outgoing_.make();
@@ -159,8 +170,7 @@ void Engine::check_write_done(Outgoing& message) {
 }
 
 void Engine::finish_write(Outgoing& message, Fault fault) {
-  const Outcome outcome{fault, static_cast<std::int32_t>(message.destination), message.tag, message.context,
-                        message.total};
+  const Outcome outcome = outcome_of(message, fault);
   const std::uint64_t cookie = message.cookie;
   Endpoint& from = *message.from;
   retire(message);
@@ -186,8 +196,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
     finish_write(message, fault);
     return;
   }
-  const Outcome outcome{fault, static_cast<std::int32_t>(message.destination), message.tag, message.context,
-                        message.total};
+  const Outcome outcome = outcome_of(message, fault);
   Endpoint* from = message.from;
   retire(message);
   message.hook::Hook<hook::Queue>::unlink();

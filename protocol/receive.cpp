@@ -227,10 +227,12 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   }
   message.riding = e.inline_length != 0;
   message.arrived = e.inline_length;
-  if (to == nullptr)
+  if (to == nullptr) {
+    if (job != nullptr) tell_unread(*job, e.destination, message);
     discard(message);
-  else
+  } else {
     arrive(message, {entry.inline_data, e.inline_length});
+  }
   return Refusal::none;
 }
 
@@ -327,6 +329,7 @@ Refusal Engine::take_departure(Link& link, const Descriptor& d) {
     return Refusal::departure;
   if (job->departed[d.offset]) return Refusal::none; // it was lost before
   if (job->returns[d.offset].envelopes != d.extra) return Refusal::departure;
+  job->how[d.offset] = (d.flags & flag_killed) != 0 ? Departure::killed : Departure::left;
   settle_departed(*job, static_cast<std::uint32_t>(d.offset));
   return Refusal::none;
 }

@@ -141,6 +141,7 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
     descriptor.message = stream.from->job->id;
     descriptor.offset = stream.from->rank;
     descriptor.extra = stream.envelopes;
+    if (how_departed(*stream.from, stream.from->rank) == Departure::killed) descriptor.flags = flag_killed;
     Job& job = *stream.from->job;
     check_drained(*stream.from);
     forget_if_over(job);

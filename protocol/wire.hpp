@@ -71,6 +71,16 @@ inline constexpr std::uint8_t flag_from_end = 1;
 inline constexpr std::uint8_t flag_whole = 2;
 // Of an envelope, reserved: acknowledged at the match.
 inline constexpr std::uint8_t flag_synchronous = 4;
+// Of a departure: the rank did not leave, it was killed.
+inline constexpr std::uint8_t flag_killed = 1;
+
+// Why nothing comes from a rank, or goes to it, any more.
+enum class Departure : std::uint8_t {
+  none,
+  left,   // cleanly
+  killed, // or its session ended otherwise
+  lost,   // with the link to its host
+};
 
 struct Descriptor {
   Kind kind;

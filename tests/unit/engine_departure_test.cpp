@@ -39,6 +39,39 @@ BOOST_DATA_TEST_CASE(reads_of_a_departed_rank_end, distances, far) {
   BOOST_TEST((gone(hosts, 1) && gone(hosts, 2)));
 }
 
+// Operations that end with their peer say how it went.
+BOOST_DATA_TEST_CASE(how_a_rank_departed_is_told,
+                     distances* data::make({Departure::left, Departure::killed, Departure::lost}), far, how) {
+  if (how == Departure::lost && far == 0) return;
+  for (const std::size_t size : {8, 900'000})
+    for (int steps : {0, 1, 3, 10}) {
+      Hosts hosts({0, far, far});
+      hosts.settle();
+      Bytes in(size), out = pattern(size, 1), more(8);
+      Op& read = hosts.read(0, 1, 5, in);
+      Op& anybody = hosts.read(0, -1, 6, more);
+      Op& write = hosts.write(0, 1, 5, out); // which it never reads
+      (void)hosts.write(1, 0, 5, out);
+      for (int i = 0; i < steps; ++i) hosts.step(900);
+      if (how == Departure::left) leave(hosts, 1);
+      if (how == Departure::killed) kill(hosts, 1);
+      if (how == Departure::lost) hosts.engine(0).break_link(hosts.link(0, far));
+      hosts.settle();
+      Op& late = hosts.write(0, 1, 5, out);
+      BOOST_TEST(late.outcome.fault == Fault::peer);
+      BOOST_TEST(late.outcome.departure == how);
+      for (const Op* each : {&read, &write})
+        if (each->finished && each->outcome.fault == Fault::peer) BOOST_TEST(each->outcome.departure == how);
+      if (how == Departure::left) BOOST_TEST(read.outcome.fault == Fault::none);
+      if (how == Departure::lost) continue;
+      BOOST_TEST(hosts.read(0, 1, 7, more).outcome.departure == how);
+      leave(hosts, 2);
+      hosts.settle();
+      BOOST_TEST(anybody.outcome.fault == Fault::peer);
+      BOOST_TEST(anybody.outcome.departure == Departure::none);
+    }
+}
+
 // What a kernel asks before it sleeps: must a new read wake it?
 BOOST_DATA_TEST_CASE(a_read_may_be_answered_at_once, distances, far) {
   Hosts hosts({0, far, far});

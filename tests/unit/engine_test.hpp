@@ -11,6 +11,7 @@ using namespace parc::sim; // NOLINT: a header of tests only
 namespace data = boost::unit_test::data;
 
 BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Departure)
 
 // Both ranks on one host, or on two.
 inline const auto distances = data::make({0u, 1u});
