@@ -167,7 +167,7 @@ void Kernel::publish() {
   counters_->set(Counter::Sleeps, rest.sleeps);
   counters_->set(Counter::GaveWay, rest.gave_way);
   counters_->set(Counter::LogLinesDropped, world_.log_lines_dropped());
-  const protocol::Engine::Totals& totals = engine_.totals();
+  const protocol::Engine::Totals totals = engine_.totals();
   counters_->set(Counter::LinksRefused, peers_->links_refused());
   counters_->set(Counter::MessagesIn, totals.messages_in);
   counters_->set(Counter::MessagesOut, totals.messages_out);
@@ -177,22 +177,12 @@ void Kernel::publish() {
   counters_->set(Counter::CopyBytes, totals.copied);
   counters_->set(Counter::PoolBytes, engine_.pool_in_use());
   counters_->raise(Counter::PoolPeak, engine_.pool_in_use());
-  std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, in = 0, out = 0;
-  for (std::uint32_t i = 0; i < engine_.links(); ++i) {
-    const protocol::Link& link = engine_.link(i);
-    trains_in += link.trains_in;
-    trains_out += link.trains_out;
-    fragments_in += link.fragments_in;
-    fragments_out += link.fragments_out;
-    in += link.bytes_in;
-    out += link.bytes_out;
-  }
-  counters_->set(Counter::TrainsIn, trains_in);
-  counters_->set(Counter::TrainsOut, trains_out);
-  counters_->set(Counter::FragmentsIn, fragments_in);
-  counters_->set(Counter::FragmentsOut, fragments_out);
-  counters_->set(Counter::BytesIn, in);
-  counters_->set(Counter::BytesOut, out);
+  counters_->set(Counter::TrainsIn, totals.trains_in);
+  counters_->set(Counter::TrainsOut, totals.trains_out);
+  counters_->set(Counter::FragmentsIn, totals.fragments_in);
+  counters_->set(Counter::FragmentsOut, totals.fragments_out);
+  counters_->set(Counter::BytesIn, totals.bytes_in);
+  counters_->set(Counter::BytesOut, totals.bytes_out);
   for (const auto& connection : peers_->connections()) {
     if (connection->state() != PeerLink::State::up) continue;
     const protocol::Link& link = engine_.link(connection->index());

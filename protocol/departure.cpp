@@ -12,6 +12,15 @@ namespace {
 constexpr std::uint64_t least_window = 16;    // fragments that a link gets while the pool has them
 constexpr std::uint64_t share_of_window = 32; // of what no link has yet
 
+void add_totals(Engine::Totals& all, const Link& link) {
+  all.trains_in += link.trains_in;
+  all.trains_out += link.trains_out;
+  all.fragments_in += link.fragments_in;
+  all.fragments_out += link.fragments_out;
+  all.bytes_in += link.bytes_in;
+  all.bytes_out += link.bytes_out;
+}
+
 } // namespace
 
 Engine::Engine(const Settings& settings, Listener& listener) : settings_(settings), listener_(listener) {
@@ -44,10 +53,11 @@ void Engine::add_job(std::uint64_t id, std::span<const std::int32_t> place) {
   job->departed.assign(place.size(), false);
   job->how.assign(place.size(), Departure::none);
   job->local.assign(place.size(), nullptr);
-  for (std::uint32_t rank = 0; rank < place.size(); ++rank) job->returns.emplace_back(job.get(), rank);
   for (std::uint32_t rank = 0; rank < place.size(); ++rank) {
     if (place[rank] != here) {
-      job->departed[rank] = !links_[static_cast<std::size_t>(place[rank])]->open;
+      const auto index = static_cast<std::uint32_t>(place[rank]);
+      job->departed[rank] = links_[index] == nullptr;
+      if (!job->departed[rank]) job->links.push_back(index);
       if (job->departed[rank]) job->how[rank] = Departure::lost;
       job->any_departed = job->any_departed || job->departed[rank];
       continue;
@@ -56,10 +66,12 @@ void Engine::add_job(std::uint64_t id, std::span<const std::int32_t> place) {
     endpoint->id = ++last_endpoint_;
     endpoint->job = job.get();
     endpoint->rank = rank;
-    endpoint->pairs.resize(place.size());
+    endpoint->ranks = static_cast<std::uint32_t>(place.size());
     job->local[rank] = endpoint.get();
     endpoints_.emplace(endpoint->id, std::move(endpoint));
   }
+  std::sort(job->links.begin(), job->links.end());
+  job->links.erase(std::unique(job->links.begin(), job->links.end()), job->links.end());
   jobs_.emplace(id, std::move(job));
 }
 
@@ -134,10 +146,11 @@ void Engine::depart(Endpoint& endpoint) {
   }
   endpoint.departed = true;
   settle_departed(*endpoint.job, endpoint.rank);
-  for (const std::int32_t place : endpoint.job->place) {
-    if (place == here || !links_[static_cast<std::size_t>(place)]->open) continue;
-    Stream& stream = stream_of(endpoint, *links_[static_cast<std::size_t>(place)]);
-    if (stream.fresh == 0) owe(*stream.link, stream);
+  for (const std::uint32_t index : endpoint.job->links) {
+    if (links_[index] == nullptr) continue;
+    Stream& stream = stream_of(endpoint, *links_[index]);
+    stream.departs_after = stream.link->reading;
+    owe_departure(stream);
   }
   endpoint.killing = false;
   check_drained(endpoint);
@@ -181,8 +194,9 @@ void Engine::lose_rank(std::uint64_t id, std::uint32_t rank) {
   Job* job = find_job(id);
   if (id == 0 || job == nullptr || rank >= job->place.size() || job->departed[rank]) return;
   job->how[rank] = Departure::lost;
+  const auto returns = job->returns.find(rank); // none: nothing of it ever came
   incoming_.each([&](Incoming& message) {
-    if (message.returns != &job->returns[rank]) return;
+    if (returns == job->returns.end() || message.returns != &returns->second) return;
     if (message.whole && message.arrived == message.promised) return; // it is all here and may be read
     if (message.read != nullptr) fail_read(*message.read, Fault::peer);
     discard(message);
@@ -226,17 +240,17 @@ std::uint32_t Engine::add_link(const LinkSettings& settings) {
   link.reserved =
       std::min({settings_.link_window / link.fragment, std::max(room / share_of_window, least_window), room});
   pool_reserved_ += link.reserved * link.fragment;
+  open_links_.push_back(&link);
   Job& kernels = *jobs_[0];
   kernels.place.push_back(static_cast<std::int32_t>(index));
   kernels.departed.push_back(false);
-  kernels.returns.emplace_back(&kernels, index);
-  find_endpoint(kernel_)->pairs.emplace_back();
+  find_endpoint(kernel_)->ranks = index + 1;
   return index;
 }
 
 void Engine::break_link(std::uint32_t index) {
+  if (links_[index] == nullptr) return;
   Link& link = *links_[index];
-  if (!link.open) return;
   link.open = false;
   for (auto& [id, job] : jobs_)
     for (std::size_t rank = 0; id != 0 && rank < job->place.size(); ++rank)
@@ -262,6 +276,7 @@ void Engine::break_link(std::uint32_t index) {
     drop_incoming(message);
   });
   link.answers.clear();
+  link.departing.clear();
   for (auto& [id, endpoint] : endpoints_) endpoint->streams.erase(index);
   for (auto& [id, job] : jobs_)
     for (std::uint32_t rank = 0; rank < job->place.size(); ++rank)
@@ -274,10 +289,9 @@ void Engine::break_link(std::uint32_t index) {
   pool_reserved_ -= link.reserved * link.fragment;
   for (Due& due : link.due)
     if (due.chunk != nullptr) pool_used_ -= due.length;
-  link.due.clear();
-  link.train = {};
-  link.incoming = {};
-  link.unacknowledged.clear();
+  add_totals(totals_, link);
+  std::erase(open_links_, &link);
+  links_[index].reset();
   std::vector<Endpoint*> leaving;
   for (auto& [id, endpoint] : endpoints_)
     if (endpoint->departed) leaving.push_back(endpoint.get());
@@ -291,6 +305,21 @@ void Engine::break_link(std::uint32_t index) {
 void Engine::lose_kernel(std::uint32_t index) {
   jobs_[0]->departed[index] = true;
   fail_hopeless(*find_endpoint(kernel_), index);
+  jobs_[0]->returns.erase(index);
+  auto& pairs = find_endpoint(kernel_)->pairs;
+  if (const auto pair = pairs.find(index); pair != pairs.end() && pair->second.unexpected.empty())
+    pairs.erase(pair);
+}
+
+const Link& Engine::link(std::uint32_t index) const {
+  static const Link broken;
+  return links_[index] != nullptr ? *links_[index] : broken;
+}
+
+Engine::Totals Engine::totals() const {
+  Totals all = totals_;
+  for (const Link* link : open_links_) add_totals(all, *link);
+  return all;
 }
 
 } // namespace parc::protocol

@@ -126,7 +126,7 @@ public:
   // Before sleeping: acknowledgements that somebody may be waiting for go out alone.
   bool owes_acknowledgement() const;
   void release_acknowledgements();
-  [[nodiscard]] const Link& link(std::uint32_t index) const { return *links_[index]; }
+  [[nodiscard]] const Link& link(std::uint32_t index) const; // one that broke: not open, and nothing else
   [[nodiscard]] std::size_t links() const { return links_.size(); }
 
   // ---- Copies between local programs (local.cpp): at most one slice; returns the bytes copied.
@@ -139,8 +139,10 @@ public:
     std::uint64_t messages_in = 0, messages_out = 0, messages_local = 0; // local ones when they are written
     std::uint64_t unexpected = 0, unexpected_bytes = 0; // kept for a read to come, and copied to it then
     std::uint64_t copied = 0;                           // bytes between local programs
+    std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, bytes_in = 0,
+                  bytes_out = 0;
   };
-  [[nodiscard]] const Totals& totals() const { return totals_; }
+  [[nodiscard]] Totals totals() const;
 
 private:
   // A local message up to this size is copied at the match, and takes no turn.
@@ -148,7 +150,8 @@ private:
 
   // matching.cpp
   // `riding`: the bytes that came with the envelope.
-  void arrive(Incoming& message, std::span<const std::byte> riding = {});
+  // True when these are kept in the pool.
+  bool arrive(Incoming& message, std::span<const std::byte> riding = {});
   void match(Reading& read, Incoming& message, std::span<const std::byte> riding = {});
   Reading* find_posted(Endpoint& at, const Incoming& message);
   Incoming* find_unexpected(Endpoint& at, const Reading& read);
@@ -178,6 +181,7 @@ private:
   bool describe_answer(Answer& answer, Descriptor& descriptor);
   void remember(Link& link, const Descriptor& what);
   void owe(Link& link, Answer& answer);
+  void owe_departure(Stream& stream);
   Refusal acknowledge(Link& link, std::uint64_t sequence);
   static bool owes_acknowledgement(const Link& link);
   [[nodiscard]] std::uint64_t grant(const Link& link) const { return link.reserved + link.freed; }
@@ -195,6 +199,8 @@ private:
   Refusal take_departure(Link& link, const Descriptor& descriptor);
   void fill_due(Link& link, std::size_t bytes, const std::byte* from);
   void arrived(Link& link, Due& due);
+  void received_whole(Link& link);
+  static void free_inline(Link& link, std::uint32_t length);
   void free_chunks(Incoming& message);
   Incoming* find_incoming(Link& link, std::uint64_t message);
   void release_name(Incoming& message);
@@ -217,7 +223,8 @@ private:
   Settings settings_;
   Listener& listener_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Job>> jobs_;
-  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<Link>> links_; // none: it broke
+  std::vector<Link*> open_links_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints_;
   std::uint64_t last_endpoint_ = 0;
   Slab<Outgoing> outgoing_;

@@ -21,11 +21,11 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
 
 } // namespace
 
-void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
+bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   Endpoint& at = *message.to;
   if (Reading* read = find_posted(at, message)) {
     match(*read, message, riding);
-    return;
+    return false;
   }
   if (!riding.empty()) {
     auto bytes = std::make_unique_for_overwrite<std::byte[]>(riding.size());
@@ -37,6 +37,7 @@ void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   at.pairs[message.source].unexpected.push_back(message);
   at.arrivals.push_back(message);
   satisfy_probes(at, message);
+  return !riding.empty();
 }
 
 Reading* Engine::find_posted(Endpoint& at, const Incoming& message) {
@@ -58,7 +59,7 @@ Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
     return found == messages.end() ? nullptr : &*found;
   };
   return read.source < 0 ? first(at.arrivals)
-                         : first(at.pairs[static_cast<std::size_t>(read.source)].unexpected);
+                         : first(at.pairs[static_cast<std::uint32_t>(read.source)].unexpected);
 }
 
 bool Engine::may_answer_reads(std::uint64_t endpoint) const {

@@ -137,7 +137,7 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   Grant rest;
   std::vector<Chunk> chunks; // what arrived before its read
   bool whole = false;
-  bool riding = false;  // it came with its envelope
+  bool riding = false;  // it came with its envelope; its chunk is paid for by inline_cost()
   bool counted = false; // in Returns::unmatched
   bool wanted = false;  // its read asked, or will ask, for the rest
   bool want_owed = false;
@@ -171,6 +171,9 @@ struct Stream : Answer {
   std::uint64_t envelopes = 0; // sent
   std::uint64_t whole = 0;     // messages sent whole
   std::uint64_t returned = 0;  // of those, matched over there
+  // The last train whose header was here when `from` departed. What it read of that is acknowledged before,
+  // or together with, the news of its departure.
+  std::uint64_t departs_after = 0;
 };
 
 // What this host owes a remote rank: the receiving side of its Stream.
@@ -197,7 +200,8 @@ struct Endpoint {
   std::uint64_t cookie = 0;
   Job* job = nullptr;
   std::uint32_t rank = 0;
-  std::deque<Pair> pairs; // by rank (of the kernel's endpoint: by link)
+  std::uint32_t ranks = 0;                       // of its job
+  std::unordered_map<std::uint32_t, Pair> pairs; // by rank (of the kernel's endpoint: by link), on first use
   hook::List<Reading, hook::Queue> any_source;
   hook::List<Reading, hook::Queue> probes;
   hook::List<Incoming, hook::Arrivals> arrivals; // all unexpected messages, oldest first
@@ -217,10 +221,14 @@ struct Job {
   std::vector<bool> departed;
   std::vector<Departure> how; // by rank; said before anything of the rank ends
   bool any_departed = false;
-  std::vector<Endpoint*> local; // by rank; none: not here, or gone
-  std::deque<Returns> returns;
+  std::vector<Endpoint*> local;                       // by rank; none: not here, or gone
+  std::vector<std::uint32_t> links;                   // to its other hosts
+  std::unordered_map<std::uint32_t, Returns> returns; // by rank (of the kernels: by link), on first use
   bool dropped = false; // goes when its last endpoint has told the others of its departure
 };
+
+// What a message that rides with its envelope takes here while nobody has read it: more than its bytes.
+static_assert(sizeof(Incoming) + sizeof(Incoming::Chunk) <= inline_overhead);
 
 // Of a peer of `at`; none: it is there, or is another kernel.
 inline Departure how_departed(const Endpoint& at, std::int64_t peer) {
@@ -257,10 +265,13 @@ struct Link {
   std::uint64_t acknowledged = 0; // by the peer
   boost::circular_buffer<Unacknowledged> unacknowledged{64};
   hook::List<Answer, hook::Answers> answers;
-  hook::List<Outgoing, hook::Queue> fresh; // envelopes to send, in the order of the writes
-  hook::List<Outgoing, hook::Queue> ready; // payload to send, in turns
-  std::uint64_t credit = 0;                // fragments the peer lets us send unasked, in total
+  hook::List<Answer, hook::Answers> departing; // streams whose departure waits for a train to be here whole
+  hook::List<Outgoing, hook::Queue> fresh;     // envelopes to send, in the order of the writes
+  hook::List<Outgoing, hook::Queue> ready;     // payload to send, in turns
+  std::uint64_t credit = 0;                    // fragments the peer lets us send unasked, in total
   std::uint64_t credit_used = 0;
+  std::uint64_t inline_out =
+      0; // inline_cost() of what rode with envelopes, in bytes: a fragment of credit each
   std::uint32_t delay_product_kib = 0;
 
   // Receiving
@@ -273,6 +284,8 @@ struct Link {
   std::uint64_t received_told = 0; // as last acknowledged
   std::uint64_t reserved = 0;      // fragments of pool set aside for this link
   std::uint64_t granted_used = 0;  // eager fragments announced
+  std::uint64_t inline_in = 0;     // inline_cost() of what rode with envelopes
+  std::uint64_t inline_freed = 0;  // of that, no longer in the pool
   std::uint64_t freed = 0;         // of those, no longer in the pool
   std::uint64_t granted_told = 0;  // as last sent
   bool ack_urgent = false;         // the peer can finish something with it

@@ -21,7 +21,7 @@ Outcome outcome_of(const Outgoing& message, Fault fault) {
 
 std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   Endpoint* at = find_endpoint(endpoint);
-  assert(at != nullptr && request.source < static_cast<std::int64_t>(at->pairs.size()));
+  assert(at != nullptr && request.source < static_cast<std::int64_t>(at->ranks));
   Reading& read = readings_.make();
   read.cookie = request.cookie;
   read.at = at;
@@ -51,14 +51,14 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   } else if (read.source < 0) {
     at->any_source.push_back(read);
   } else {
-    at->pairs[static_cast<std::size_t>(read.source)].posted.push_back(read);
+    at->pairs[static_cast<std::uint32_t>(read.source)].posted.push_back(read);
   }
   return handle;
 }
 
 std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request) {
   Endpoint* from = find_endpoint(endpoint);
-  assert(from != nullptr && request.destination < from->pairs.size());
+  assert(from != nullptr && request.destination < from->ranks);
   Job& job = *from->job;
   if (job.departed[request.destination]) {
     listener_.finished(request.cookie,
@@ -192,7 +192,8 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   message.link->train.unname(message.id);
   if (!message.envelope_sent) {
     Stream& stream = *message.stream;
-    if (--stream.fresh == 0 && stream.from->departed) owe(*stream.link, stream);
+    --stream.fresh;
+    owe_departure(stream);
     finish_write(message, fault);
     return;
   }

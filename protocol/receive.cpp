@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 namespace parc::protocol {
 namespace {
@@ -88,7 +89,7 @@ void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
     if (due.done == due.length) {
       Due whole = std::move(due);
       link.due.pop_front();
-      if (link.due.empty()) link.received = link.reading;
+      if (link.due.empty()) received_whole(link);
       arrived(link, whole);
     }
   }
@@ -127,6 +128,17 @@ void Engine::arrived(Link& link, Due& due) {
     if (message->to == nullptr) drop_incoming(*message);
   } else if (message->to == nullptr && !message->owed()) {
     drop_incoming(*message); // what nobody will read is here, and nothing more was asked for
+  }
+}
+
+// Departures that waited for it may leave.
+void Engine::received_whole(Link& link) {
+  link.received = link.reading;
+  for (auto it = link.departing.begin(); it != link.departing.end();) {
+    auto& stream = static_cast<Stream&>(*it++);
+    if (stream.departs_after > link.received) continue;
+    stream.hook::Hook<hook::Answers>::unlink();
+    owe(link, stream);
   }
 }
 
@@ -175,7 +187,7 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
   if (walk.refusal() != Refusal::none) return walk.refusal();
   if (payload != prefix.payload_length) return Refusal::length;
   if (prefix.entries != 0) link.reading = prefix.sequence;
-  if (link.due.empty()) link.received = link.reading;
+  if (link.due.empty()) received_whole(link);
   return Refusal::none;
 }
 
@@ -193,14 +205,20 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
                   : e.destination >= job->place.size())
       return Refusal::envelope;
     to = to_kernel ? find_endpoint(kernel_) : job->local[e.destination];
-    returns = &job->returns[source];
+    returns = &job->returns.try_emplace(source, job, source).first->second;
     ++returns->envelopes;
     if (++returns->unmatched > 2ull * link.write_table) return Refusal::credit;
   }
   if (to != nullptr && to->departed) to = nullptr;
   if (to != nullptr && e.sequence != ++to->pairs[source].received) return Refusal::order;
 
-  const std::uint64_t fragments = e.inline_length != 0 ? 0 : fragments_of(e.eager, link.fragment);
+  std::uint64_t fragments = 0;
+  if (e.inline_length != 0) {
+    const std::uint64_t before = std::exchange(link.inline_in, link.inline_in + inline_cost(e.inline_length));
+    fragments = link.inline_in / link.fragment - before / link.fragment;
+  } else {
+    fragments = fragments_of(e.eager, link.fragment);
+  }
   link.granted_used += fragments;
   if (link.granted_used > link.granted_told) return Refusal::credit;
 
@@ -230,8 +248,9 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (to == nullptr) {
     if (job != nullptr) tell_unread(*job, e.destination, message);
     discard(message);
-  } else {
-    arrive(message, {entry.inline_data, e.inline_length});
+    free_inline(link, e.inline_length);
+  } else if (!arrive(message, {entry.inline_data, e.inline_length})) {
+    free_inline(link, e.inline_length);
   }
   return Refusal::none;
 }
@@ -328,7 +347,8 @@ Refusal Engine::take_departure(Link& link, const Descriptor& d) {
       job->place[d.offset] != static_cast<std::int32_t>(link.index))
     return Refusal::departure;
   if (job->departed[d.offset]) return Refusal::none; // it was lost before
-  if (job->returns[d.offset].envelopes != d.extra) return Refusal::departure;
+  const auto returns = job->returns.find(static_cast<std::uint32_t>(d.offset));
+  if ((returns == job->returns.end() ? 0 : returns->second.envelopes) != d.extra) return Refusal::departure;
   job->how[d.offset] = (d.flags & flag_killed) != 0 ? Departure::killed : Departure::left;
   settle_departed(*job, static_cast<std::uint32_t>(d.offset));
   return Refusal::none;
@@ -347,14 +367,22 @@ void Engine::release_name(Incoming& message) {
     message.link->incoming.erase(found);
 }
 
+// The sender counts in the same way: so many bytes of small messages are one fragment of credit.
+void Engine::free_inline(Link& link, std::uint32_t length) {
+  if (length == 0) return;
+  const std::uint64_t before = std::exchange(link.inline_freed, link.inline_freed + inline_cost(length));
+  link.freed += link.inline_freed / link.fragment - before / link.fragment;
+}
+
 void Engine::free_chunks(Incoming& message) {
   std::uint64_t bytes = 0;
   for (const Incoming::Chunk& chunk : message.chunks) bytes += chunk.length;
   pool_used_ -= bytes;
-  // What rode with an envelope used no credit.
   if (message.link == nullptr)
     pool_reserved_ -= bytes;
-  else if (!message.riding)
+  else if (message.riding)
+    free_inline(*message.link, static_cast<std::uint32_t>(bytes));
+  else
     message.link->freed += message.chunks.size();
   message.chunks.clear();
 }

@@ -8,14 +8,18 @@
 
 namespace parc::protocol {
 namespace {
-// Answers and envelopes leave this much of a train to payload that waits.
-constexpr std::uint16_t entries_before_payload = max_entries / 2;
+// While payload waits, answers and envelopes take no more of a header than half; while anything else waits,
+// answers take a quarter. So none of them ever keeps another from moving.
+constexpr std::uint16_t entries_before_payload = max_entries / 2, answers_before_others = max_entries / 4;
+constexpr std::uint32_t bytes_before_payload = max_header / 2;
+static_assert(sizeof(Prefix) + answers_before_others * sizeof(Descriptor) + sizeof(Envelope) + max_inline <=
+              bytes_before_payload);
 } // namespace
 
 std::span<const iovec> Engine::plan_write(std::uint32_t index) {
-  Link& link = *links_[index];
-  if (!link.open || (!link.train.active() && !build(link))) return {};
-  return link.train.rest();
+  Link* const link = links_[index].get();
+  if (link == nullptr || (!link->train.active() && !build(*link))) return {};
+  return link->train.rest();
 }
 
 void Engine::wrote(std::uint32_t index, std::size_t bytes) {
@@ -31,16 +35,18 @@ void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint3
 }
 
 bool Engine::owes_acknowledgement() const {
-  return std::any_of(links_.begin(), links_.end(),
-                     [](const auto& link) { return owes_acknowledgement(*link); });
+  return std::any_of(open_links_.begin(), open_links_.end(),
+                     [](const Link* link) { return owes_acknowledgement(*link); });
 }
 
 void Engine::release_acknowledgements() {
-  for (const auto& link : links_) link->ack_now = owes_acknowledgement(*link);
+  for (Link* link : open_links_)
+    if (owes_acknowledgement(*link)) link->ack_now = true;
 }
 
+// One that was released leaves as soon as the socket takes it; until then nothing can be done for it.
 bool Engine::owes_acknowledgement(const Link& link) {
-  return link.open && link.ack_urgent && link.received != link.received_told;
+  return link.ack_urgent && !link.ack_now && link.received != link.received_told;
 }
 
 bool Engine::build(Link& link) {
@@ -78,15 +84,25 @@ void Engine::owe(Link& link, Answer& answer) {
   if (link.open && !answer.owed()) link.answers.push_back(answer);
 }
 
+// It is behind the last envelope, and behind the acknowledgement of what was being received.
+void Engine::owe_departure(Stream& stream) {
+  Link& link = *stream.link;
+  if (!link.open || stream.fresh != 0 || !stream.from->departed || stream.owed()) return;
+  if (link.received >= stream.departs_after)
+    owe(link, stream);
+  else
+    link.departing.push_back(stream);
+}
+
 void Engine::remember(Link& link, const Descriptor& what) {
   if (link.unacknowledged.full()) link.unacknowledged.set_capacity(link.unacknowledged.capacity() * 2);
   link.unacknowledged.push_back({link.sequence + 1, what});
 }
 
 void Engine::add_answers(Link& link) {
-  const bool payload_waits = !link.ready.empty();
+  const bool others_wait = !link.ready.empty() || !link.fresh.empty();
   while (!link.answers.empty() && link.train.room_for(sizeof(Descriptor))) {
-    if (payload_waits && link.train.entries() >= entries_before_payload) return;
+    if (others_wait && link.train.entries() >= answers_before_others) return;
     Answer& answer = link.answers.front();
     link.answers.pop_front();
     Descriptor descriptor{};
@@ -156,8 +172,11 @@ void Engine::add_envelopes(Link& link) {
   while (!link.fresh.empty()) {
     Outgoing& message = link.fresh.front();
     const std::uint64_t rides = message.total <= max_inline ? message.total : 0;
-    if (!link.train.room_for(sizeof(Envelope) + padded(static_cast<std::uint32_t>(rides)))) return;
-    if (payload_waits && link.train.entries() >= entries_before_payload) return;
+    const std::size_t bytes = sizeof(Envelope) + padded(static_cast<std::uint32_t>(rides));
+    if (!link.train.room_for(bytes)) return;
+    if (payload_waits && (link.train.entries() >= entries_before_payload ||
+                          link.train.header_length() + bytes > bytes_before_payload))
+      return;
     link.fresh.pop_front();
 
     Envelope envelope{};
@@ -179,7 +198,8 @@ void Engine::add_envelopes(Link& link) {
 
     Stream& stream = *message.stream;
     ++stream.envelopes;
-    if (--stream.fresh == 0 && stream.from->departed) owe(link, stream);
+    --stream.fresh;
+    owe_departure(stream);
     if (message.eager.left() != 0) link.ready.push_back(message);
   }
 }
@@ -188,8 +208,14 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
   Stream& stream = *message.stream;
   const bool may_be_held = stream.whole - stream.returned < settings_.write_table;
   const std::uint64_t available = link.credit - link.credit_used;
-  const std::uint64_t fragments = (message.total + link.fragment - 1) / link.fragment;
-  if (may_be_held && message.total <= max_inline) {
+  const bool rides = message.total != 0 && message.total <= max_inline;
+  const std::uint64_t cost = rides ? inline_cost(static_cast<std::uint32_t>(message.total)) : 0;
+  const std::uint64_t fragments =
+      rides ? (link.inline_out + cost) / link.fragment - link.inline_out / link.fragment
+            : (message.total + link.fragment - 1) / link.fragment;
+  if (may_be_held && rides && fragments <= available) {
+    link.inline_out += cost;
+    link.credit_used += fragments;
     envelope.inline_length = static_cast<std::uint16_t>(message.total);
     message.whole = true;
   } else if (may_be_held && fragments <= available) {

@@ -26,6 +26,7 @@ public:
   [[nodiscard]] std::span<const iovec> rest() const { return std::span(iovecs_).subspan(next_); }
   [[nodiscard]] std::uint16_t entries() const { return entries_; }
   [[nodiscard]] std::uint32_t payload() const { return payload_; }
+  [[nodiscard]] std::uint32_t header_length() const { return header_length_; }
   [[nodiscard]] bool room_for(std::size_t entry_bytes) const {
     return entries_ < max_entries && header_length_ + entry_bytes <= max_header;
   }

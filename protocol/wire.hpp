@@ -22,7 +22,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 1;
+inline constexpr std::uint16_t wire_version = 2;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -40,7 +40,8 @@ struct Prefix {
   std::uint16_t entries;
   std::uint64_t sequence;        // of this train on its link, from 1; 0 without entries
   std::uint64_t acknowledgement; // all trains up to this one have been read
-  std::uint64_t credit;          // fragments that the other side may have sent unasked, in total
+  std::uint64_t credit; // fragments that the other side may have sent unasked, in total; small messages
+                        // that ride count together (inline_cost)
   std::uint32_t payload_length;
   std::uint32_t delay_product_kib; // what the sender's path holds: bandwidth times delay
   std::uint32_t source_host;       // low halves of the two hosts' identities
@@ -136,6 +137,14 @@ const char* describe(Refusal refusal);
 inline constexpr std::uint32_t padded(std::uint32_t bytes) {
   return (bytes + 7u) & ~7u;
 }
+
+// Credit of a message that rides with its envelope, in bytes: both sides add these up, and each time that the
+// sum passes a multiple of the fragment, one fragment of credit is used.
+inline constexpr std::uint32_t inline_overhead = 288;
+inline constexpr std::uint32_t inline_cost(std::uint32_t length) {
+  return padded(length) + inline_overhead;
+}
+static_assert(inline_cost(max_inline) <= min_fragment); // one at a time
 
 // A prefix that passed every check that needs no link state.
 Refusal check_prefix(const Prefix& prefix, std::uint32_t fragment);

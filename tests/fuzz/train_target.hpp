@@ -86,8 +86,7 @@ public:
       read(records_ % 2 == 0 ? first_ : second_, -1, -1, 64 * records_);
     if (records_ == 5) engine_.cancel(cancelable_);
     if (records_ == 40) engine_.leave(second_), second_ = first_;
-    std::uint64_t riding = 3u * 2 * settings().write_table * max_inline;
-    if (engine_.pool_in_use() > settings().pool + riding) std::abort();
+    if (engine_.pool_in_use() > settings().pool + engine_.link(link_).fragment) std::abort();
     return true;
   }
 

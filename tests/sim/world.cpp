@@ -205,10 +205,9 @@ std::uint64_t World::fragments_in() const {
 // Nothing grows beyond its tables.
 void World::check_bounds(std::size_t host) {
   const Host& at = *hosts_[host];
-  std::uint64_t riding = 0;
-  for (const Actor& actor : oracle_.actors)
-    if (actor.host != host) riding += 2 * hosts_[actor.host]->settings.write_table * max_inline;
-  if (at.engine.pool_in_use() > at.settings.pool + riding)
+  std::uint64_t not_charged = 0; // small messages that make no whole fragment yet
+  for (std::uint32_t link = 0; link < at.engine.links(); ++link) not_charged += at.engine.link(link).fragment;
+  if (at.engine.pool_in_use() > at.settings.pool + not_charged)
     throw Violation("host " + std::to_string(host) + " holds " + std::to_string(at.engine.pool_in_use()) +
                     " bytes of messages, its pool is " + std::to_string(at.settings.pool));
   for (std::uint32_t link = 0; link < at.engine.links(); ++link)

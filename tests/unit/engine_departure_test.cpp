@@ -2,6 +2,8 @@
 // Ranks leave, are killed, lose their hosts: operations end, and only those that must.
 #include "tests/unit/engine_test.hpp"
 
+#include <malloc.h>
+
 BOOST_AUTO_TEST_SUITE(engine_departure)
 
 namespace {
@@ -37,6 +39,72 @@ BOOST_DATA_TEST_CASE(reads_of_a_departed_rank_end, distances, far) {
   BOOST_TEST(other.outcome.fault == Fault::peer);
   BOOST_TEST(anybody.outcome.fault == Fault::peer);
   BOOST_TEST((gone(hosts, 1) && gone(hosts, 2)));
+}
+
+// The reader leaves when its message is there, while the train that brought it is still arriving: the writer
+// has been acknowledged before it hears of that.
+BOOST_DATA_TEST_CASE(what_was_read_is_no_loss, data::make({200, 4096, 20'000}), size) {
+  const std::size_t whole = static_cast<std::size_t>(size);
+  for (std::size_t more : {1, 2000, 4096, 9000, 50'000}) {
+    Hosts hosts({0, 1, 1});
+    hosts.settle();
+    Bytes out = pattern(whole, 1), in(whole), other(300'000), others(other.size());
+    Op& read = hosts.read(1, 0, 5, in);
+    (void)hosts.read(2, 0, 5, others);
+    Op& write = hosts.write(0, 1, 5, out);
+    Op& rest = hosts.write(0, 2, 5, other); // in the same train
+    while (hosts.pipe(0, 1).fill(hosts.engine(0), hosts.link(0, 1), 1 << 20) != 0) {
+    }
+    Refusal refusal = Refusal::none;
+    const auto drain = [&](std::size_t most) {
+      return hosts.pipe(0, 1).drain(hosts.engine(1), hosts.link(1, 0), most, 64, refusal);
+    };
+    while (!read.finished) BOOST_REQUIRE(drain(64) != 0);
+    for (std::size_t left = more; left != 0;) {
+      const std::size_t taken = drain(left);
+      if (taken == 0) break;
+      left -= taken;
+    }
+    leave(hosts, 1);
+    // The other direction has nothing to wait for.
+    hosts.engine(1).release_acknowledgements();
+    while (hosts.pipe(1, 0).fill(hosts.engine(1), hosts.link(1, 0), 1 << 20) != 0) {
+    }
+    while (hosts.pipe(1, 0).drain(hosts.engine(0), hosts.link(0, 1), 1 << 20, 64, refusal) != 0) {
+    }
+    hosts.settle();
+    BOOST_TEST(read.outcome.fault == Fault::none);
+    BOOST_TEST(write.finished);
+    BOOST_TEST(write.outcome.fault == Fault::none);
+    BOOST_TEST(rest.outcome.fault == Fault::none);
+    BOOST_TEST(gone(hosts, 1));
+    BOOST_TEST(hosts.write(0, 1, 5, out).outcome.fault == Fault::peer);
+  }
+}
+
+// What a link needed goes with it: a kernel whose peers come and go for years keeps nothing of them.
+BOOST_AUTO_TEST_CASE(a_broken_link_leaves_nothing) {
+  Recorder record;
+  Engine engine(Settings{}, record);
+  const auto used = [] { return mallinfo2().uordblks; };
+  std::size_t before = 0;
+  for (int i = 0; i < 2000; ++i) {
+    if (i == 1000) before = used();
+    engine.break_link(engine.add_link({}));
+  }
+  BOOST_TEST(used() < before + std::size_t{1000} * 64);
+  BOOST_TEST(!engine.owes_acknowledgement());
+}
+
+// Ranks that never talk cost what they are, not what they could say to each other.
+BOOST_AUTO_TEST_CASE(a_large_job_costs_what_its_ranks_use) {
+  Recorder record;
+  Engine engine(Settings{}, record);
+  constexpr std::size_t ranks = 20'000;
+  const std::size_t before = mallinfo2().uordblks;
+  engine.add_job(job, std::vector<std::int32_t>(ranks, here));
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) (void)engine.open(job, rank, rank);
+  BOOST_TEST(mallinfo2().uordblks - before < ranks * std::size_t{1024});
 }
 
 // Operations that end with their peer say how it went.

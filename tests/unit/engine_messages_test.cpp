@@ -223,4 +223,24 @@ BOOST_AUTO_TEST_CASE(half_a_train_is_not_acknowledged) {
   BOOST_TEST((read.finished && write.finished && answer.finished && in == out));
 }
 
+// A kernel asks before it sleeps: what only a full socket keeps back is nothing to do.
+BOOST_AUTO_TEST_CASE(a_released_acknowledgement_is_owed_once) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out(8), in(8);
+  (void)hosts.read(1, 0, 5, in);
+  Op& write = hosts.write(0, 1, 5, out);
+  (void)hosts.pipe(0, 1).fill(hosts.engine(0), hosts.link(0, 1), 1 << 20);
+  Refusal refusal = Refusal::none;
+  (void)hosts.pipe(0, 1).drain(hosts.engine(1), hosts.link(1, 0), 1 << 20, 64, refusal);
+  Engine& engine = hosts.engine(1);
+  BOOST_TEST(engine.owes_acknowledgement());
+  engine.release_acknowledgements();
+  BOOST_TEST(!engine.owes_acknowledgement()); // the socket is full: it has not been written
+  engine.release_acknowledgements();
+  BOOST_TEST(!engine.plan_write(hosts.link(1, 0)).empty());
+  hosts.settle();
+  BOOST_TEST(write.finished);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

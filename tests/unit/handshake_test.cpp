@@ -257,9 +257,12 @@ BOOST_AUTO_TEST_CASE(versions_that_differ_are_both_named) {
     for (const auto* side : {&pair.first, &pair.second}) {
       BOOST_TEST((side->state() == State::Failed));
       BOOST_TEST(side->failure().code == EPROTONOSUPPORT);
-      BOOST_TEST(mentions(*side, fmt::format("version {}", newer_accepts ? 2 : 1)));
-      BOOST_TEST(mentions(*side, newer_accepts ? "the other side 1; upgrade the latter"
-                                               : "the other side 2; upgrade the former"));
+      BOOST_TEST(
+          mentions(*side, fmt::format("version {}", protocol::wire_version + (newer_accepts ? 1 : 0))));
+      BOOST_TEST(mentions(
+          *side, newer_accepts
+                     ? fmt::format("the other side {}; upgrade the latter", protocol::wire_version)
+                     : fmt::format("the other side {}; upgrade the former", protocol::wire_version + 1)));
     }
   }
 }
