@@ -85,6 +85,7 @@ void Session::attach(const shm::Attach& hello) {
       header.read_slots != shm::read_slots || header.write_slots != shm::write_slots)
     return broke("its control segment has another layout");
   control_ = control;
+  slots_.resize(shm::operation_slots);
   ++kernel_.sessions().totals_.attached;
   welcome(PARC_OK);
 }
@@ -156,7 +157,7 @@ std::uint64_t Session::take_requests(std::uint64_t most) {
 }
 
 void Session::handle(const shm::Request& request) {
-  if (state_ == State::leaving) return broke("it asked for something after it had left");
+  if (state_ == State::leaving) return refuse(request);
   switch (request.kind) {
   case shm::RequestKind::read:
   case shm::RequestKind::write:
@@ -177,6 +178,25 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::none: break;
   }
   broke("it made a request of an unknown kind");
+}
+
+// A thread may ask for something while another one leaves. What the program wrote before is not harmed by it,
+// and nobody waits for an answer for ever.
+void Session::refuse(const shm::Request& request) {
+  switch (request.kind) {
+  case shm::RequestKind::read:
+  case shm::RequestKind::write:
+  case shm::RequestKind::probe:
+  case shm::RequestKind::map:
+  case shm::RequestKind::unmap:
+  case shm::RequestKind::leave: {
+    const std::uint64_t number = shm::slot_of(request.id);
+    if (number >= slots_.size() || slots_[number].busy) return;
+    slots_[number].generation = shm::generation_of(request.id);
+    return answer(number, PARC_ECANCELED);
+  }
+  default: return;
+  }
 }
 
 void Session::start(const shm::Request& request) {

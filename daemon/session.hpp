@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace parc::daemon {
 
@@ -62,6 +63,7 @@ private:
   std::uint64_t take_requests(std::uint64_t most);
   void take_last_requests();
   void handle(const shm::Request& request);
+  void refuse(const shm::Request& request);
   void start(const shm::Request& request);
   void map(const shm::Request& request);
   void unmap(const shm::Request& request);
@@ -95,7 +97,7 @@ private:
   shm::Control* control_ = nullptr;
   std::uint64_t head_ = 0; // of the request ring, ours
   Extents extents_;
-  std::array<Slot, shm::operation_slots> slots_{};
+  std::vector<Slot> slots_; // operation_slots of them, once attached
   pid_t pid_ = 0;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
   // Causality (early release, section 2.5 of its paper): a released program may not reach anybody before what

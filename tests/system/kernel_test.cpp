@@ -192,6 +192,16 @@ BOOST_AUTO_TEST_CASE(what_a_program_asked_for_before_it_went) {
   check_works(hosts);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_accepted_survives_requests_after_leaving) {
+  Hosts hosts(2);
+  for (const char* where : {"a,b", "a:2"}) {
+    Process job = hosts.run({"--hosts", where, PARC_TEST_PROGRAMS "/rogue", "after-leaving"});
+    BOOST_TEST(job.wait() == 0, where << ": " << job.errors());
+    BOOST_TEST(job.output() == "heard\n", where);
+  }
+  check_works(hosts);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test

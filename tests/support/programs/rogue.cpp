@@ -10,6 +10,9 @@
 //   last-words rank 0 ends at once, without a bell, when it has filled the ring and put an abort (status 42)
 //   at
 //              its end; the others stay
+//   after-leaving
+//              rank 0 asks for all there is after it has left; what it wrote before reaches rank 1 all the
+//              same
 // Exit status 0 when the kernel has then done what it should: ended the session, or refused that request
 // alone.
 #include "shm/doorbell.hpp"
@@ -21,6 +24,7 @@
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -72,6 +76,48 @@ void push(parc::shm::Control& control, const parc::shm::Request& request, int be
   std::_Exit(0);
 }
 
+constexpr std::size_t long_message = 3'000'000;
+
+std::uint64_t id_of(std::uint32_t slot) {
+  return std::uint64_t{1000} << parc::shm::slot_bits | slot;
+}
+
+void wait_for_answer(const parc::shm::Control& control, std::uint32_t slot) {
+  while (control.operations[slot].state.load() != parc::shm::state_word(1000, parc::shm::Phase::done))
+    std::this_thread::yield();
+}
+
+[[noreturn]] void ask_after_leaving(parc_context* parc, parc::shm::Control& control, int bell) {
+  using parc::shm::RequestKind;
+  const std::vector<char> bytes(long_message, 'x');
+  rank::expect_code(parc_write(parc, 1, 1, bytes.data(), bytes.size()), PARC_OK, "the write");
+  parc::shm::Request request{};
+  request.id = id_of(parc::shm::control_slot);
+  request.kind = RequestKind::leave;
+  push(control, request, bell);
+  wait_for_answer(control, parc::shm::control_slot);
+  for (const RequestKind kind : {RequestKind::cancel, RequestKind::release, RequestKind::hand_over,
+                                 RequestKind::abort, static_cast<RequestKind>(200), RequestKind::read}) {
+    request.kind = kind;
+    request.id = id_of(7);
+    push(control, request, bell);
+  }
+  wait_for_answer(control, 7);
+  rank::expect_code(control.operations[7].error.load(), PARC_ECANCELED, "a read after leaving");
+  std::_Exit(0);
+}
+
+// The first read ends with the departure of rank 0: from then on nothing but the kernels holds its message.
+[[noreturn]] void hear_of_it(parc_context* parc) {
+  std::vector<char> bytes(long_message);
+  rank::expect_code(parc_read(parc, 0, 2, bytes.data(), 1, nullptr), PARC_EPEER,
+                    "a read of what was not written");
+  rank::expect_code(parc_read(parc, 0, 1, bytes.data(), bytes.size(), nullptr), PARC_OK, "the read");
+  rank::expect(bytes.back() == 'x', "other bytes");
+  std::printf("heard\n");
+  std::exit(0);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -83,6 +129,8 @@ int main(int argc, char** argv) {
   rank::expect(control != nullptr, "no control segment in /proc/self/maps");
   if (how == "last-words" && rank::number == 0) say_last_words(*control);
   while (how == "last-words") pause();
+  if (how == "after-leaving" && rank::number == 0) ask_after_leaving(parc, *control, bell);
+  if (how == "after-leaving") hear_of_it(parc);
   parc::shm::Request request{};
   request.id = std::uint64_t{1000} << parc::shm::slot_bits | (parc::shm::read_slots + 7);
   request.kind = parc::shm::RequestKind::write;
