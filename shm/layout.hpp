@@ -199,8 +199,4 @@ static_assert(sizeof(Welcome) == 104);
 inline constexpr const char* env_pipes = "PARC_PIPES";
 inline constexpr const char* env_hosts = "PARC_HOSTS";
 
-// Keys of our segments: this prefix, then 24 bits that the creator draws. `parc clean` finds leftovers by it.
-inline constexpr std::uint32_t key_prefix = 0x70u << 24; // 'p'
-inline constexpr std::uint32_t key_mask = 0xffu << 24;
-
 } // namespace parc::shm

@@ -2,40 +2,67 @@
 // The walk over the system's table of segments.
 #include "shm/leftovers.hpp"
 
-#include "shm/layout.hpp"
+#include "shm/segment.hpp"
 
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <fstream>
+#include <ios>
+#include <limits>
 #include <sys/shm.h>
 #include <unistd.h>
 
 namespace parc::shm {
 namespace {
 
+constexpr const char* table = "/proc/sysvipc/shm";
+
+struct Row { // in the order of the table's columns
+  std::int32_t key = 0;
+  int id = 0;
+  unsigned mode = 0;
+  std::uint64_t bytes = 0;
+  pid_t creator = 0, last = 0;
+  unsigned attached = 0;
+  uid_t user = 0, group = 0, creator_user = 0, creator_group = 0;
+  std::int64_t attach_time = 0, detach_time = 0, creation_time = 0;
+  std::uint64_t resident = 0, swapped = 0; // bytes
+};
+
+std::istream& operator>>(std::istream& in, Row& row) {
+  in >> row.key >> row.id >> std::oct >> row.mode >> std::dec >> row.bytes >> row.creator >> row.last >>
+      row.attached >> row.user >> row.group >> row.creator_user >> row.creator_group >> row.attach_time >>
+      row.detach_time >> row.creation_time >> row.resident >> row.swapped;
+  return in;
+}
+
 bool is_dead(pid_t process) {
   return kill(process, 0) != 0 && errno == ESRCH; // signal 0: only asks whether there is one
 }
 
-bool is_leftover(const shmid_ds& segment, std::chrono::seconds age) {
-  const auto key = static_cast<std::uint32_t>(segment.shm_perm.__key);
-  return (key & key_mask) == key_prefix && segment.shm_perm.uid == geteuid() && segment.shm_nattch == 0 &&
-         is_dead(segment.shm_cpid) && std::time(nullptr) - segment.shm_ctime >= age.count();
+bool is_key_of(pid_t process, std::uint32_t key) {
+  for (std::uint32_t number = 0; number < keys_of_process; ++number)
+    if (key_of(process, number) == key) return true;
+  return false;
+}
+
+bool is_leftover(const Row& row, std::chrono::seconds age) {
+  return row.user == geteuid() && row.creator_user == geteuid() && (row.mode & 0777) == 0600 &&
+         row.creator > 0 && is_key_of(row.creator, static_cast<std::uint32_t>(row.key)) &&
+         row.attached == 0 && (row.last == 0 || row.last == row.creator) && row.resident == 0 &&
+         row.swapped == 0 && is_dead(row.creator) && std::time(nullptr) - row.creation_time >= age.count();
 }
 
 } // namespace
 
 Result<unsigned> remove_leftovers(std::chrono::seconds age) {
-  shm_info info{};
-  const int last = shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));
-  if (last < 0) return system_error("cannot read the table of shared-memory segments");
+  std::ifstream rows(table);
+  rows.ignore(std::numeric_limits<std::streamsize>::max(), '\n'); // the columns' names
+  if (!rows) return error(EIO, "cannot read the table of shared-memory segments, {}", table);
   unsigned removed = 0;
-  for (int index = 0; index <= last; ++index) {
-    shmid_ds segment{};
-    const int id = shmctl(index, SHM_STAT, &segment);
-    if (id < 0 || !is_leftover(segment, age)) continue; // a free place, or somebody else's
-    if (shmctl(id, IPC_RMID, nullptr) == 0) ++removed;
-  }
+  for (Row row; rows >> row;)
+    if (is_leftover(row, age) && shmctl(row.id, IPC_RMID, nullptr) == 0) ++removed;
   return removed;
 }
 

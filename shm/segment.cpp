@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creating and attaching segments. Boost attaches and detaches; keys are ours, because `parc clean` finds
-// leftovers by them, and the mark for removal follows the attach at once: only a kill between the two leaves
-// a segment behind (shm/leftovers.hpp removes it).
+// Creating and attaching segments. Boost attaches and detaches; keys are ours, because leftovers are known by
+// them. Invariant: until a segment is marked for removal, which follows the attach at once, nobody touches
+// its memory. So what a kill leaves behind has not a single page (shm/leftovers.hpp).
 #include "shm/segment.hpp"
-
-#include "shm/layout.hpp"
 
 #include <boost/interprocess/exceptions.hpp>
 #include <boost/interprocess/xsi_shared_memory.hpp>
 #include <cerrno>
 #include <fstream>
 #include <sys/ipc.h>
-#include <sys/random.h>
 #include <sys/shm.h>
 #include <unistd.h>
 
@@ -19,13 +16,6 @@ namespace parc::shm {
 namespace {
 
 constexpr int owner_only = 0600;
-constexpr int key_attempts = 1000; // of 2^24 keys; a used one is drawn again
-
-Result<key_t> draw_key() {
-  std::uint32_t bits = 0;
-  if (getrandom(&bits, sizeof bits, 0) != sizeof bits) return system_error("cannot draw a segment's key");
-  return static_cast<key_t>(key_prefix | (bits & ~key_mask));
-}
 
 std::string limit(const char* name) {
   std::string value = "unknown";
@@ -62,17 +52,25 @@ Error creation_error(int code, std::size_t bytes) {
 }
 
 Result<int> create_unattached(std::size_t bytes, int flags) {
-  for (int attempt = 0; attempt < key_attempts; ++attempt) {
-    PARC_TRY(key, draw_key());
+  for (std::uint32_t number = 0; number < keys_of_process; ++number) {
+    const auto key = static_cast<key_t>(key_of(getpid(), number));
+    if (key == IPC_PRIVATE) continue;
     const int id = shmget(key, bytes, IPC_CREAT | IPC_EXCL | owner_only | flags);
     if (id >= 0) return id;
-    if (errno != EEXIST) return creation_error(errno, bytes);
+    if (errno != EEXIST) return creation_error(errno, bytes); // by another thread, or left by a dead process
   }
-  return error(EEXIST, "cannot create a shared-memory segment: {} keys were all in use; run parc clean",
-               key_attempts);
+  return error(
+      EEXIST, "cannot create a shared-memory segment: all {} keys of this process are in use; run parc clean",
+      keys_of_process);
 }
 
 } // namespace
+
+std::size_t most_segments() {
+  std::size_t most = SIZE_MAX;
+  std::ifstream("/proc/sys/kernel/shmmni") >> most;
+  return most == 0 ? SIZE_MAX : most;
+}
 
 Result<Segment> Segment::attach_checked(int id) {
   namespace ipc = boost::interprocess;

@@ -8,8 +8,25 @@
 
 #include <boost/interprocess/mapped_region.hpp>
 #include <cstddef>
+#include <cstdint>
+#include <sys/types.h>
 
 namespace parc::shm {
+
+// The keys that a process gives its segments: these and no others, so that one that it left can be told from
+// what anybody else has made (shm/leftovers.hpp). No two processes have one in common.
+inline constexpr std::uint32_t keys_of_process = 64;
+[[nodiscard]] constexpr std::uint32_t key_of(pid_t creator, std::uint32_t number) {
+  // A process number has 22 bits at most. What follows is one to one (the end of MurmurHash3), so that keys
+  // lie anywhere, and where ftok's do only by chance.
+  std::uint32_t key = (static_cast<std::uint32_t>(creator) * keys_of_process + number) ^ 0x70617263; // "parc"
+  key = (key ^ key >> 16) * 0x85ebca6b;
+  key = (key ^ key >> 13) * 0xc2b2ae35;
+  return key ^ key >> 16;
+}
+
+// How many the system allows; the largest number where it does not say.
+[[nodiscard]] std::size_t most_segments();
 
 class Segment {
 public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // kill -9 of a rank, of a kernel, of parc run, in the middle of transfers and at any moment of a job's life:
 // the others end with a clear error, and nothing of the job is left.
-#include "shm/layout.hpp"
+#include "shm/segment.hpp"
 #include "tests/support/hosts.hpp"
 
 #include <algorithm>
@@ -20,7 +20,13 @@ bool is_dead(pid_t process) {
   return kill(process, 0) != 0;
 }
 
-// Segments with our prefix that one of these processes made, or somebody who is dead and nobody has attached.
+bool is_key_of(pid_t process, std::uint32_t key) {
+  for (std::uint32_t number = 0; number < shm::keys_of_process; ++number)
+    if (shm::key_of(process, number) == key) return true;
+  return false;
+}
+
+// Segments of ours that one of these processes made, or somebody who is dead and nobody has attached.
 std::size_t segments_of(const std::set<pid_t>& processes) {
   shm_info info{};
   const int last = shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));
@@ -28,8 +34,7 @@ std::size_t segments_of(const std::set<pid_t>& processes) {
   for (int index = 0; index <= last; ++index) {
     shmid_ds segment{};
     if (shmctl(index, SHM_STAT, &segment) < 0) continue;
-    const auto key = static_cast<std::uint32_t>(segment.shm_perm.__key);
-    if ((key & shm::key_mask) != shm::key_prefix) continue;
+    if (!is_key_of(segment.shm_cpid, static_cast<std::uint32_t>(segment.shm_perm.__key))) continue;
     const bool abandoned = segment.shm_nattch == 0 && is_dead(segment.shm_cpid);
     if (abandoned || processes.contains(segment.shm_cpid)) ++count;
   }

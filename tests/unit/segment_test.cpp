@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shm/layout.hpp"
 #include "shm/leftovers.hpp"
 #include "shm/segment.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>
+#include <functional>
 #include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,13 +20,13 @@ bool exists(int id) {
   return shmctl(id, IPC_STAT, &status) == 0;
 }
 
-// A segment of a process that was killed before it could mark it. Keys of tests have their own next 8 bits.
-int leave_one(std::uint32_t key) {
+// What a process does to its segment before it is killed, and leaves behind.
+int leave_one(const std::function<int()>& make) {
   int ends[2];
   BOOST_REQUIRE(pipe(ends) == 0);
   const pid_t child = fork();
   if (child == 0) {
-    const int id = shmget(static_cast<key_t>(key), 4096, IPC_CREAT | IPC_EXCL | 0600);
+    const int id = make();
     _exit(write(ends[1], &id, sizeof id) == sizeof id ? 0 : 1);
   }
   int id = -1;
@@ -38,8 +38,12 @@ int leave_one(std::uint32_t key) {
   return id;
 }
 
-std::uint32_t test_key(std::uint32_t prefix) {
-  return prefix | (static_cast<std::uint32_t>(getpid()) & ~parc::shm::key_mask);
+int make_with_key(std::uint32_t key) {
+  return shmget(static_cast<key_t>(key), 4096, IPC_CREAT | IPC_EXCL | 0600);
+}
+
+int make_ours() {
+  return make_with_key(parc::shm::key_of(getpid(), 3));
 }
 
 } // namespace
@@ -104,17 +108,37 @@ BOOST_AUTO_TEST_CASE(too_large_a_segment_names_the_limit_or_the_memory) {
 }
 
 BOOST_AUTO_TEST_CASE(leftovers_of_dead_processes_are_removed_and_nothing_else) {
-  const int ours = leave_one(test_key(parc::shm::key_prefix));
-  const int others = leave_one(test_key(parc::shm::key_prefix + (1u << 24)));
-  const int alive = shmget(static_cast<key_t>(test_key(parc::shm::key_prefix) ^ 1), 4096, IPC_CREAT | 0600);
+  const int created = leave_one(make_ours);
+  const int attached = leave_one([] {
+    const int id = make_ours();
+    return shmat(id, nullptr, 0) == reinterpret_cast<void*>(-1) ? -1 : id;
+  });
+  const int alive = make_ours();
+  // A stranger's, with whatever key: ftok(path, 'p') gives 0x70......; and one of ours by chance, but used.
+  const auto bits = static_cast<std::uint32_t>(getpid()) & 0xffffff;
+  const int of_ftok = leave_one([&] { return make_with_key(0x70000000 | bits); });
+  const int of_others = leave_one([&] { return make_with_key(parc::shm::key_of(getppid(), 63)); });
+  const int used = leave_one([] {
+    const int id = make_ours();
+    *static_cast<char*>(shmat(id, nullptr, 0)) = 'x';
+    return id;
+  });
   BOOST_TEST(remove_leftovers(1h).value() == 0u);
-  BOOST_TEST(exists(ours));
-  BOOST_TEST(remove_leftovers(0s).value() >= 1u);
-  BOOST_TEST(!exists(ours));
-  BOOST_TEST(exists(others));
-  BOOST_TEST(exists(alive)); // its creator is this process
-  shmctl(others, IPC_RMID, nullptr);
-  shmctl(alive, IPC_RMID, nullptr);
+  BOOST_TEST(exists(created));
+  BOOST_TEST(remove_leftovers(0s).value() >= 2u);
+  BOOST_TEST(!exists(created));
+  BOOST_TEST(!exists(attached));
+  for (const int kept : {alive, of_ftok, of_others, used}) {
+    BOOST_TEST(exists(kept));
+    shmctl(kept, IPC_RMID, nullptr);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_in_use_is_no_obstacle) {
+  const int first = make_with_key(parc::shm::key_of(getpid(), 0));
+  auto made = Segment::create(4096);
+  BOOST_TEST(made.has_value());
+  shmctl(first, IPC_RMID, nullptr);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

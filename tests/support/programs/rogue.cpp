@@ -32,7 +32,7 @@ namespace {
 parc::shm::Control* find_control() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    if (line.find("/SYSV70") == line.npos) continue;
+    if (line.find("/SYSV") == line.npos) continue;
     auto* control = reinterpret_cast<parc::shm::Control*>(std::strtoull(line.c_str(), nullptr, 16));
     if (control->header.magic == parc::shm::control_magic) return control;
   }
