@@ -198,7 +198,7 @@ Result<void> send_attach(const Fd& to_kernel, const shm::Segment& control) {
   return failure;
 }
 
-// "a:2,b:1" is a, a, b.
+// "a:2,b:1" is a, a, b, and again from the front while there are ranks left.
 Result<std::vector<std::string>> host_names(const shm::Welcome& welcome) {
   const auto size = static_cast<std::size_t>(welcome.size);
   const char* const value = getenv(shm::env_hosts);
@@ -215,7 +215,10 @@ Result<std::vector<std::string>> host_names(const shm::Welcome& welcome) {
       return broken_environment(shm::env_hosts, value);
     names.insert(names.end(), static_cast<std::size_t>(*count), std::string(run.substr(0, colon)));
   }
-  if (names.size() != size) return broken_environment(shm::env_hosts, value);
+  const std::size_t round = names.size();
+  if (round == 0) return broken_environment(shm::env_hosts, value);
+  names.reserve(size);
+  while (names.size() < size) names.push_back(names[names.size() - round]);
   return names;
 }
 

@@ -5,10 +5,13 @@
 #include "daemon/jobs.hpp"
 #include "daemon/kernel.hpp"
 #include "shm/layout.hpp"
+#include "shm/segment.hpp"
 #include "system/frames.hpp"
+#include "system/limits.hpp"
 #include "system/orphans.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <spdlog/spdlog.h>
 
@@ -16,9 +19,29 @@ namespace parc::daemon {
 namespace {
 
 constexpr double grace_s = 2;
+constexpr std::size_t descriptors_to_start = 48; // while a rank is made, and for what else goes on
 
 std::uint32_t low_half(std::uint64_t identity) {
   return static_cast<std::uint32_t>(identity);
+}
+
+// What every rank takes of something that this system has only so much of: better no job than the beginning
+// of one.
+Result<void> check_room(const Program& program, std::size_t ranks) {
+  const std::size_t limit = descriptor_limit();
+  const std::size_t taken = descriptors_open() + descriptors_to_start;
+  const std::size_t each = descriptors_of(program);
+  const std::size_t ranks_with_descriptors = (limit - std::min(taken, limit)) / each;
+  if (ranks > ranks_with_descriptors)
+    return error(EMFILE, "its parcd has descriptors for {} more, {} each{}", ranks_with_descriptors, each,
+                 descriptor_advice(EMFILE));
+  const std::size_t segments = shm::most_segments();
+  if (ranks > segments)
+    return error(ENOSPC,
+                 "each has a shared-memory segment, of which the system allows {} "
+                 "(/proc/sys/kernel/shmmni): raise that with sysctl kernel.shmmni, or use more hosts",
+                 segments);
+  return success();
 }
 
 } // namespace
@@ -30,6 +53,7 @@ JobPart::JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan)
   const auto host_of_rank = plan_.host_of_rank();
   for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
     if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
+  hosts_ = plan_.hosts_in_words();
 }
 
 JobPart::~JobPart() {
@@ -39,6 +63,9 @@ JobPart::~JobPart() {
 // ---- Getting ready: a link to every other host of the job.
 
 void JobPart::prepare() {
+  if (auto room = check_room(plan_.program, mine_.size()); !room)
+    return fail(status_failed, fmt::format("host {} cannot run {} ranks of a job: {}",
+                                           plan_.hosts[plan_.self].name, mine_.size(), room.error().text));
   unreached_ = plan_.hosts.size();
   for (std::size_t host = 0; host < plan_.hosts.size(); ++host) {
     const auto answer = [&jobs = jobs_, job = plan_.job, host](Result<std::int32_t> link) {
@@ -89,24 +116,22 @@ void JobPart::prepared() {
 void JobPart::start_next() {
   if (ending_ || ranks_.size() == mine_.size()) return;
   if (auto started = start_rank(static_cast<std::uint32_t>(ranks_.size())); !started) {
-    fail(status_failed, fmt::format("cannot start {} on host {}: {}", plan_.program.arguments[0],
-                                    plan_.hosts[plan_.self].name, started.error().text));
+    fail(status_failed, fmt::format("cannot start {} on host {}: {}{}", plan_.program.arguments[0],
+                                    plan_.hosts[plan_.self].name, started.error().text,
+                                    descriptor_advice(started.error().code)));
     return;
   }
   start_timer_.add(0);
 }
 
 std::vector<std::string> JobPart::variables(std::uint32_t local) const {
-  std::string hosts;
-  for (const Run& run : plan_.runs)
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", plan_.hosts[run.host].name, run.ranks);
   return {fmt::format("PARC_RANK={}", mine_[local]),
           fmt::format("PARC_SIZE={}", plan_.size),
           fmt::format("PARC_LOCAL_RANK={}", local),
           fmt::format("PARC_JOB={}", plan_.job),
           fmt::format("PARC_RUNTIME_DIR={}", kernel_.runtime_dir().path()),
           kernel_variable(getpid()),
-          fmt::format("{}={}", shm::env_hosts, hosts)};
+          fmt::format("{}={}", shm::env_hosts, hosts_)};
 }
 
 Result<void> JobPart::start_rank(std::uint32_t local) {

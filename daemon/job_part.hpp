@@ -64,6 +64,7 @@ private:
   Kernel& kernel_;
   Jobs& jobs_;
   JobPlan plan_;
+  std::string hosts_;               // as its ranks are told
   std::vector<std::uint32_t> mine_; // ranks of this host
   std::vector<std::int32_t> links_; // to each host, or this_host
   std::size_t unreached_ = 0;       // hosts

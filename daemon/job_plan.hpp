@@ -29,6 +29,8 @@ struct JobPlan {
   Program program;
 
   [[nodiscard]] std::vector<std::uint32_t> host_of_rank() const;
+  // For PARC_HOSTS: "a:2,b:1", to be read again from the front while there are ranks left.
+  [[nodiscard]] std::string hosts_in_words() const;
 };
 
 // What an origin sends as "prepare".

@@ -3,6 +3,7 @@
 
 #include "daemon/job_messages.hpp"
 #include "shm/layout.hpp"
+#include "system/limits.hpp"
 #include "system/trace.hpp"
 
 #include <algorithm>
@@ -256,6 +257,10 @@ std::string explain_program(const Program& program, const SpawnReport& report) {
 
 } // namespace
 
+std::size_t descriptors_of(const Program& program) {
+  return asks_for_trace(program) ? 6 : 5;
+}
+
 Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables) {
   PARC_TRY(output, make_pipe());
   PARC_TRY(errors, make_pipe());
@@ -279,7 +284,11 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   const Plan plan = make_plan(program, all);
   const pid_t kernel = getpid();
   const pid_t child = fork_without_signals();
-  if (child < 0) return system_error("cannot make a process");
+  if (child < 0) {
+    auto failure = system_error("cannot make a process");
+    if (failure.code == EAGAIN) failure.text += process_advice;
+    return failure;
+  }
   if (child == 0) become(program, plan, ends, kernel);
 
   setpgid(child, child); // whoever of the two comes first

@@ -11,6 +11,7 @@
 #include "system/fd.hpp"
 #include "system/program.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -29,6 +30,9 @@ struct Spawned {
   Fd from_program;
   Fd to_program;
 };
+
+// How many of these the kernel keeps while the program runs.
+[[nodiscard]] std::size_t descriptors_of(const Program& program);
 
 struct SpawnReport {
   enum class Stage : int { setup, directory, program, interpreter } stage;
