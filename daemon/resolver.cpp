@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/resolver.hpp"
 
+#include "system/limits.hpp"
+
+#include <condition_variable>
+#include <csignal>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
+#include <system_error>
 #include <thread>
 
 namespace parc::daemon {
@@ -37,42 +43,109 @@ Result<std::vector<Address>> ask(const std::string& name, std::uint16_t port, in
 } // namespace
 
 struct Resolver::Shared {
-  struct Done {
-    Answer answer;
-    Result<std::vector<Address>> result;
+  struct Found {
+    std::string name;
+    Result<std::vector<Address>> addresses;
   };
   Fd bell;
   std::mutex lock;
-  std::vector<Done> done;
+  std::condition_variable asked;
+  std::deque<std::string> names; // to look up
+  std::vector<Found> found;
+  bool over = false;
 };
 
-Resolver::Resolver(event_base* loop) : shared_(std::make_shared<Shared>()) {
+Resolver::Resolver(event_base* loop, StartThread start)
+    : shared_(std::make_shared<Shared>()), start_(std::move(start)) {
   shared_->bell.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   bell_ = Event(loop, shared_->bell.get(), EV_READ | EV_PERSIST, [this](short) { deliver(); });
   bell_.add();
 }
 
-Resolver::~Resolver() = default;
+Resolver::~Resolver() {
+  const std::lock_guard hold(shared_->lock);
+  shared_->over = true;
+  shared_->asked.notify_one();
+}
+
+// Signals are for the loop's thread.
+void Resolver::start_thread(std::function<void()> work) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const auto restore = [&before](void*) { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
+  const std::unique_ptr<void, decltype(restore)> at_end(&all, restore);
+  std::thread(std::move(work)).detach();
+}
+
+// In the thread.
+void Resolver::serve(Shared& shared) {
+  std::unique_lock hold(shared.lock);
+  for (;;) {
+    shared.asked.wait(hold, [&] { return shared.over || !shared.names.empty(); });
+    if (shared.over) return;
+    const std::string name = std::move(shared.names.front());
+    shared.names.pop_front();
+    hold.unlock();
+    auto addresses = ask(name, 0, 0);
+    hold.lock();
+    shared.found.push_back({name, std::move(addresses)});
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(shared.bell.get(), &one, sizeof one);
+  }
+}
+
+Result<void> Resolver::have_thread() {
+  if (started_) return success();
+  try {
+    start_([shared = shared_] { serve(*shared); });
+  } catch (const std::system_error& failure) {
+    return error(failure.code().value(),
+                 "no thread could be started to look it up: {}{}, or give a numeric address under [hosts] in "
+                 "parcd.toml",
+                 failure.code().message(), process_advice);
+  }
+  started_ = true;
+  return success();
+}
 
 void Resolver::resolve(const std::string& name, std::uint16_t port, Answer answer) {
-  std::thread([shared = shared_, name, port, answer = std::move(answer)]() mutable {
-    Result<std::vector<Address>> result = ask(name, port, 0);
-    const std::lock_guard hold(shared->lock);
-    shared->done.push_back({std::move(answer), std::move(result)});
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(shared->bell.get(), &one, sizeof one);
-  }).detach();
+  if (auto numeric = numeric_address(name, port)) return answer(std::vector{numeric.value()});
+  if (auto thread = have_thread(); !thread) return answer(std::move(thread).error());
+  auto& questions = waiting_[name];
+  questions.push_back({port, std::move(answer)});
+  if (questions.size() > 1) return; // it is being looked up
+  const std::lock_guard hold(shared_->lock);
+  shared_->names.push_back(name);
+  shared_->asked.notify_one();
 }
 
 void Resolver::deliver() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = read(shared_->bell.get(), &count, sizeof count);
-  std::vector<Shared::Done> done;
+  std::vector<Shared::Found> found;
   {
     const std::lock_guard hold(shared_->lock);
-    done.swap(shared_->done);
+    found.swap(shared_->found);
   }
-  for (Shared::Done& each : done) each.answer(std::move(each.result));
+  for (Shared::Found& each : found) {
+    const auto questions = waiting_.extract(each.name);
+    for (Question& question : questions.mapped()) {
+      auto addresses = each.addresses;
+      if (addresses)
+        for (Address& address : addresses.value()) address.set_port(question.port);
+      question.answer(std::move(addresses));
+    }
+  }
+}
+
+// The port stands in the same place in both families.
+std::uint16_t Address::port() const {
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+}
+
+void Address::set_port(std::uint16_t port) {
+  reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);
 }
 
 std::string Address::text() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names to addresses off the loop, through getaddrinfo, so that NSS is honoured and the kernel never blocks:
-// one short-lived thread per question. Answers come back on the loop's thread.
+// one thread, started for the first question, asks one after the other. Answers come back on the loop's
+// thread; whatever goes wrong is one of them. Numeric addresses never wait for a name that takes its time.
 #pragma once
 
 #include "daemon/event.hpp"
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <sys/socket.h>
@@ -21,21 +23,39 @@ struct Address {
   socklen_t length = 0;
   [[nodiscard]] std::string text() const; // "10.0.0.2 port 7272"
   [[nodiscard]] int family() const { return storage.ss_family; }
+  [[nodiscard]] std::uint16_t port() const;
+  void set_port(std::uint16_t port);
 };
 
 class Resolver {
 public:
   using Answer = std::function<void(Result<std::vector<Address>>)>;
 
-  explicit Resolver(event_base* loop);
+  // Starts a thread that does `work`; throws std::system_error where there can be none.
+  using StartThread = std::function<void(std::function<void()> work)>;
+
+  explicit Resolver(event_base* loop, StartThread start = start_thread);
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
   ~Resolver();
+  // `answer` is called once: before this returns where nobody has to be asked.
   void resolve(const std::string& name, std::uint16_t port, Answer answer);
 
 private:
   struct Shared;
+  struct Question {
+    std::uint16_t port;
+    Answer answer;
+  };
+  static void start_thread(std::function<void()> work);
+  static void serve(Shared& shared);
+  Result<void> have_thread();
   void deliver();
 
   std::shared_ptr<Shared> shared_; // outlives a thread that is still asking
+  StartThread start_;
+  bool started_ = false;
+  std::map<std::string, std::vector<Question>> waiting_; // by name
   Event bell_;
 };
 
