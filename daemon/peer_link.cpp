@@ -3,6 +3,7 @@
 
 #include "daemon/kernel.hpp"
 #include "system/identity.hpp"
+#include "system/limits.hpp"
 
 #include <algorithm>
 #include <linux/tcp.h>
@@ -23,6 +24,8 @@ constexpr std::uint64_t least_flight = 128 << 10, most_flight = 1 << 30,
                         no_limit = std::uint64_t{1} << 40; // bytes not acknowledged
 constexpr std::uint32_t measures_both_ways = 16;           // since bytes came as well as went
 constexpr std::size_t iovecs_at_once = 64;
+constexpr double linger_s = 2;   // for the other side to read why it was refused
+constexpr int linger_reads = 64; // of what it still says, at a time; who says more is cut off
 
 Nonce fresh_nonce() {
   Nonce nonce;
@@ -60,6 +63,17 @@ Result<void> prepare_socket(int fd, std::uint32_t send_buffer, std::uint32_t rec
   return success();
 }
 
+Error connect_failure(int code, const std::string& address) {
+  if (code == ECONNREFUSED)
+    return error(
+        code,
+        "{} refuses the connection: no parcd listens there; start one, name its port under [hosts], or, "
+        "where one was started but listens on loopback only (parc status on that host), end it with "
+        "parc stop and start it with --listen",
+        address);
+  return error(code, "{} cannot be reached: {}{}", address, std::strerror(code), descriptor_advice(code));
+}
+
 PeerLink::PeerLink(Kernel& kernel, const Key& key, Fd accepted)
     : kernel_(kernel), role_(Role::Acceptor), handshake_(role_, kernel.self(), key, fresh_nonce()),
       state_(State::shaking), socket_(std::move(accepted)), address_(peer_address(socket_.get())) {
@@ -77,12 +91,18 @@ void PeerLink::watch() {
   event_ = Event(kernel_.loop(), socket_.get(), EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET,
                  [this](short what) { ready(what); });
   event_.add();
-  patience_ = Event::timer(kernel_.loop(), [this](short) {
-    close(error(ETIMEDOUT,
-                "{} does not answer within {} s; is a parcd running there, and no firewall between?",
-                address_, kernel_.config().connect_timeout_s));
-  });
+  patience_ = Event::timer(kernel_.loop(), [this](short) { out_of_patience(); });
   patience_.add(kernel_.config().connect_timeout_s);
+}
+
+void PeerLink::out_of_patience() {
+  if (state_ == State::lingering) return close(handshake_.failure());
+  const unsigned limit = kernel_.config().connect_timeout_s;
+  close(role_ == Role::Acceptor
+            ? error(ETIMEDOUT, "it did not prove the key within {} s", limit)
+            : error(ETIMEDOUT,
+                    "{} does not answer within {} s; is a parcd running there, and no firewall between?",
+                    address_, limit));
 }
 
 void PeerLink::ready(short what) {
@@ -97,14 +117,7 @@ void PeerLink::connected() {
   int failed = 0;
   socklen_t size = sizeof failed;
   getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &failed, &size);
-  if (failed != 0) {
-    errno = failed;
-    return close(failed == ECONNREFUSED
-                     ? error(failed,
-                             "{} refuses the connection; start parcd there, or name its port under [hosts]",
-                             address_)
-                     : system_error("{} cannot be reached", address_));
-  }
+  if (failed != 0) return close(connect_failure(failed, address_));
   if (writable_) state_ = State::shaking;
 }
 
@@ -147,15 +160,18 @@ void PeerLink::shake() {
   if (handshake_.state() == Handshake::State::Established && handshake_.outgoing().empty()) return go_up();
   if (handshake_.state() != Handshake::State::Failed) return;
   if (state_ != State::lingering) kernel_.peers().refused(*this);
-  // What was said last must arrive before the close, or a reset would overtake it.
-  if (state_ == State::closed) return;
+  if (state_ != State::closed) linger();
+}
+
+// What was said last must arrive before the close, or a reset would overtake it.
+void PeerLink::linger() {
   if (handshake_.outgoing().empty()) shutdown(socket_.get(), SHUT_WR);
-  state_ = State::lingering;
+  if (std::exchange(state_, State::lingering) != State::lingering) patience_.add(linger_s);
   std::array<std::byte, 1024> rest;
-  ssize_t got = 0;
-  while ((got = recv(socket_.get(), rest.data(), rest.size(), 0)) > 0) {
-  }
-  if (got == 0 || errno != EAGAIN) close(handshake_.failure());
+  ssize_t got = 1;
+  for (int reads = 0; got > 0 && reads < linger_reads; ++reads)
+    got = recv(socket_.get(), rest.data(), rest.size(), 0);
+  if (got >= 0 || (errno != EAGAIN && errno != EINTR)) close(handshake_.failure());
 }
 
 void PeerLink::go_up() {

@@ -12,6 +12,7 @@
 #include "protocol/engine.hpp"
 #include "system/fd.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,11 @@ public:
   void close(Error why); // tells Peers; the object goes at the step's end
 
   [[nodiscard]] State state() const { return state_; }
+  // It came from outside and has not proved the key, or has been refused.
+  [[nodiscard]] bool is_stranger() const {
+    return role_ == Role::Acceptor && (state_ == State::shaking || state_ == State::lingering);
+  }
+  [[nodiscard]] std::chrono::steady_clock::time_point born() const { return born_; }
   [[nodiscard]] Role role() const { return role_; }
   [[nodiscard]] const std::string& host() const { return host_; }       // asked for; empty when accepted
   [[nodiscard]] const std::string& address() const { return address_; } // in words
@@ -50,7 +56,9 @@ private:
   void watch();
   void ready(short what);
   void connected();
+  void out_of_patience();
   void shake();
+  void linger();
   bool send_handshake();
   void go_up();
   void measure_path();
@@ -60,11 +68,12 @@ private:
   Role role_;
   Handshake handshake_;
   State state_;
+  const std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();
   Fd socket_;
   std::string host_;
   std::string address_;
   Event event_;
-  Event patience_; // for connecting and shaking hands
+  Event patience_; // for connecting and shaking hands, and for what follows a refusal
   bool readable_ = false;
   bool writable_ = false;
   bool accepted_ = false;
@@ -80,5 +89,8 @@ private:
 
 // What every socket between kernels is set to.
 Result<void> prepare_socket(int fd, std::uint32_t send_buffer, std::uint32_t receive_buffer);
+
+// Why connect() to an address did not succeed, with what to do about it.
+Error connect_failure(int code, const std::string& address);
 
 } // namespace parc::daemon

@@ -4,6 +4,8 @@
 #include "daemon/kernel.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -11,9 +13,12 @@
 namespace parc::daemon {
 namespace {
 
-constexpr int backlog = 128;
-constexpr std::size_t max_connections = 1024;
-constexpr std::size_t max_strangers = 64; // connections that have not proved the key
+using namespace std::chrono_literals;
+constexpr std::size_t max_links = 1024;
+constexpr std::size_t max_strangers = 64;
+// A stranger's time when others wait for its place. A handshake takes two round trips.
+constexpr auto time_of_stranger = 500ms;
+constexpr double first_pause_s = 0.02, longest_pause_s = 0.5; // between two rounds of an attempt
 
 Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, const Config& config,
                                Fd& listener) {
@@ -25,62 +30,76 @@ Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, cons
   if (address.family() == AF_INET6) setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
   PARC_TRY(prepare_socket(listener.get(), config.send_buffer, config.receive_buffer));
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 ||
-      ::listen(listener.get(), backlog) != 0)
+      ::listen(listener.get(), accept_backlog) != 0)
     return system_error("cannot listen on {}", address.text());
   address.length = sizeof address.storage;
   getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.length);
-  // The port stands in the same place in both families.
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+  return address.port();
+}
+
+// Projections.
+const PeerLink& as_link(const std::unique_ptr<PeerLink>& link) {
+  return *link;
+}
+PeerLink::State state_of(const std::unique_ptr<PeerLink>& link) {
+  return link->state();
 }
 
 } // namespace
 
-Peers::Peers(Kernel& kernel, const Key& key) : kernel_(kernel), key_(key), resolver_(kernel.loop()) {}
+Peers::Peers(Kernel& kernel, const Key& key)
+    : kernel_(kernel), key_(key), resolver_(kernel.loop()),
+      acceptor_(kernel.loop(), {.room = [this] { return room(); },
+                                .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
+      refused_(kernel.loop(), "connections refused"), dropped_(kernel.loop(), "connections dropped") {}
 Peers::~Peers() = default;
 
-Result<std::uint16_t> Peers::bind(const Config& config, std::vector<Fd>& listeners) {
+Result<Peers::Listeners> Peers::bind(const Config& config) {
   Error last;
   for (std::uint32_t port = config.port.first; port <= config.port.last; ++port) {
-    listeners.clear();
-    std::uint16_t bound = static_cast<std::uint16_t>(port);
+    Listeners made;
+    made.port = static_cast<std::uint16_t>(port);
+    std::vector<std::string> addresses;
     bool all = true;
     for (const std::string& address : config.listen) {
-      Result<std::uint16_t> result = bind_one(address, bound, config, listeners.emplace_back());
-      if (!result && result.error().code == EADDRNOTAVAIL && !listeners.empty() && config.listen.size() > 1) {
-        listeners.pop_back(); // no IPv6 here, say; one address is enough
-        continue;
-      }
+      Fd listener;
+      Result<std::uint16_t> result = bind_one(address, made.port, config, listener);
       if (!result) {
         last = std::move(result).error();
+        if (last.code == EADDRNOTAVAIL && config.listen.size() > 1)
+          continue; // no IPv6 here, say; one address is enough
         all = false;
         break;
       }
-      bound = result.value();
+      made.port = result.value();
+      made.sockets.push_back(std::move(listener));
+      addresses.push_back(address);
     }
-    if (all && !listeners.empty()) return bound;
+    if (!all || addresses.empty()) continue;
+    made.words = fmt::format("{}, port {}{}", fmt::join(addresses, " and "), made.port,
+                             std::ranges::all_of(addresses, is_loopback) ? ", on loopback only" : "");
+    return made;
   }
-  listeners.clear();
   if (last.code == EADDRINUSE)
     last.text += "; another parcd or program has that port: choose another with --port";
   return last;
 }
 
-void Peers::listen(std::vector<Fd> listeners) {
-  listeners_ = std::move(listeners);
-  for (const Fd& listener : listeners_) {
-    const int fd = listener.get();
-    listening_.emplace_back(kernel_.loop(), fd, EV_READ | EV_PERSIST, [this, fd](short) { accept(fd); });
-    listening_.back().add();
-  }
+void Peers::listen(Listeners listeners) {
+  for (Fd& socket : listeners.sockets) acceptor_.listen(std::move(socket));
 }
 
-void Peers::accept(int listener) {
-  Fd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!socket) return;
-  const auto strangers = std::count_if(connections_.begin(), connections_.end(), [](const auto& link) {
-    return link->role() == Role::Acceptor && link->state() == PeerLink::State::shaking;
-  });
-  if (static_cast<std::size_t>(strangers) >= max_strangers || connections_.size() >= max_connections) return;
+// The oldest comes first among the connections.
+bool Peers::room() {
+  const auto strangers = std::ranges::count_if(connections_, &PeerLink::is_stranger, as_link);
+  if (static_cast<std::size_t>(strangers) < max_strangers) return true;
+  const auto oldest = std::ranges::find_if(connections_, &PeerLink::is_stranger, as_link);
+  if (Clock::now() - (*oldest)->born() < time_of_stranger) return false;
+  (*oldest)->close(error(ETIMEDOUT, "it did not prove the key in time, and others wait"));
+  return true;
+}
+
+void Peers::accept(Fd socket) {
   if (!prepare_socket(socket.get(), 0, 0)) return;
   connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(socket)));
 }
@@ -115,32 +134,61 @@ void Peers::connect(const std::string& host, Connected connected) {
   const HostAddress where =
       named != kernel_.config().hosts.end() ? named->second : HostAddress{host, default_port};
   resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
-    const auto found = attempts_.find(host);
-    if (found == attempts_.end()) return;
-    if (!addresses)
-      return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
-    found->second.addresses = std::move(addresses).value();
-    try_next(found->second);
+    resolved(host, std::move(addresses));
   });
 }
 
+void Peers::resolved(const std::string& host, Result<std::vector<Address>> addresses) {
+  const auto found = attempts_.find(host);
+  if (found == attempts_.end()) return;
+  if (!addresses)
+    return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
+  Attempt& attempt = found->second;
+  attempt.addresses = std::move(addresses).value();
+  attempt.began = Clock::now();
+  attempt.pause_s = first_pause_s;
+  attempt.again = Event::timer(kernel_.loop(), [this, host](short) {
+    kernel_.after_step([this, host] { // the attempt may end, and this timer with it
+      const auto waiting = attempts_.find(host);
+      if (waiting != attempts_.end() && waiting->second.waits) begin_round(waiting->second);
+    });
+  });
+  begin_round(attempt);
+}
+
+void Peers::begin_round(Attempt& attempt) {
+  attempt.waits = false;
+  attempt.next = 0;
+  attempt.last_round = {};
+  try_next(attempt);
+}
+
 void Peers::try_next(Attempt& attempt) {
-  while (!attempt.addresses.empty()) {
-    const Address address = attempt.addresses.front();
-    attempt.addresses.erase(attempt.addresses.begin());
+  while (attempt.next < attempt.addresses.size()) {
+    const Address address = attempt.addresses[attempt.next++];
     Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket ||
         !prepare_socket(socket.get(), kernel_.config().send_buffer, kernel_.config().receive_buffer) ||
         (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 &&
          errno != EINPROGRESS)) {
-      attempt.why = system_error("{} cannot be reached", address.text()).text;
+      const int code = errno;
+      note(attempt, connect_failure(code, address.text()));
       continue;
     }
     connections_.push_back(
         std::make_unique<PeerLink>(kernel_, key_, attempt.host, std::move(socket), address));
     return;
   }
+  const auto pause =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
+  if (Clock::now() + pause < attempt.last_round) {
+    attempt.waits = true;
+    attempt.again.add(attempt.pause_s);
+    attempt.pause_s = std::min(2 * attempt.pause_s, longest_pause_s);
+    return;
+  }
   const std::string host = attempt.host;
+  spdlog::warn("cannot reach host {}: {}", host, attempt.why);
   finish(host, error(EHOSTUNREACH, "cannot reach host {}: {}", host, attempt.why));
 }
 
@@ -153,9 +201,22 @@ void Peers::finish(const std::string& host, const Result<std::int32_t>& result) 
   attempts_.erase(found);
 }
 
-void Peers::fail(Attempt& attempt, const std::string& why) {
-  attempt.why = why;
+// What may be over soon is tried again: nobody listened yet, or the other side hung up.
+void Peers::note(Attempt& attempt, const Error& why) {
+  attempt.why = why.text;
+  if (why.code == ECONNREFUSED || why.code == ECONNRESET)
+    attempt.last_round = attempt.began + std::chrono::seconds(kernel_.config().connect_timeout_s);
+}
+
+void Peers::fail(Attempt& attempt, const Error& why) {
+  if (attempt.waits) return;
+  note(attempt, why);
   try_next(attempt);
+}
+
+// A host may have got another address.
+void Peers::hosts_changed() {
+  identities_.clear();
 }
 
 Verdict Peers::judge(const PeerLink& link) {
@@ -170,10 +231,12 @@ Verdict Peers::judge(const PeerLink& link) {
     const bool begun_by_smaller = (other->role() == Role::Initiator) == (self < peer);
     if (under_way && begun_by_smaller) return Verdict::Duplicate;
   }
-  return Verdict::Accepted;
+  const auto links = std::ranges::count(connections_, PeerLink::State::up, state_of);
+  return static_cast<std::size_t>(links) < max_links ? Verdict::Accepted : Verdict::Full;
 }
 
 void Peers::established(PeerLink& link) {
+  acceptor_.resume();
   names_[link.index()] = link.handshake().peer().name;
   kernel_.control().listen(link.index());
   spdlog::info("link to host {} ({}) is up", link.handshake().peer().name, link.address());
@@ -196,7 +259,8 @@ void Peers::refused(PeerLink& link) {
   if (link.host().empty()) {
     if (verdict == Verdict::Accepted) {
       count_refused();
-      spdlog::warn("refused a connection from {}: {}", link.address(), link.handshake().failure().text);
+      refused_.say(
+          fmt::format("refused a connection from {}: {}", link.address(), link.handshake().failure().text));
     }
     return;
   }
@@ -211,13 +275,13 @@ void Peers::refused(PeerLink& link) {
       finish(link.host(), static_cast<std::int32_t>(other->index()));
     }
   } else {
-    spdlog::warn("link to host {} ({}): {}", link.host(), link.address(), link.handshake().failure().text);
-    fail(found->second, fmt::format("{}: {}", link.address(), link.handshake().failure().text));
+    fail(found->second, Error(link.handshake().failure()).in(link.address()));
   }
 }
 
 void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
   swept_ = false;
+  acceptor_.resume();
   if (was == PeerLink::State::up) {
     spdlog::warn("{}", why.text);
     kernel_.engine().break_link(link.index());
@@ -233,14 +297,14 @@ void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
       const bool hope = std::any_of(connections_.begin(), connections_.end(), [&](const auto& other) {
         return other->state() != PeerLink::State::closed && other->identity() == link.identity();
       });
-      if (!hope) fail(found->second, why.text);
+      if (!hope) fail(found->second, why);
     }
     return;
   }
   if (link.host().empty()) {
-    spdlog::warn("dropped a connection from {}: {}", link.address(), why.text);
+    dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text));
   } else if (found != attempts_.end()) {
-    fail(found->second, why.text);
+    fail(found->second, why);
   }
 }
 

@@ -4,8 +4,14 @@
 //
 // Simultaneous connects are resolved to one by identity: of two connections between the same two kernels, the
 // one that the smaller identity began stays, unless the other was up before.
+//
+// A stranger is who connected and has not proved the key. There are only so many at a time; others wait in
+// the backlog until one goes, and the oldest has to when its time is over. Who connects tries again when the
+// other side was not there yet or hung up on it.
 #pragma once
 
+#include "daemon/acceptor.hpp"
+#include "daemon/complaint.hpp"
 #include "daemon/config.hpp"
 #include "daemon/event.hpp"
 #include "daemon/key.hpp"
@@ -14,6 +20,7 @@
 #include "system/error.hpp"
 #include "system/fd.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -35,9 +42,14 @@ public:
   Peers(Kernel& kernel, const Key& key);
   ~Peers();
 
-  // Binds the first free port of the configured range on every configured address; returns it.
-  static Result<std::uint16_t> bind(const Config& config, std::vector<Fd>& listeners);
-  void listen(std::vector<Fd> listeners);
+  struct Listeners {
+    std::vector<Fd> sockets;
+    std::uint16_t port = 0;
+    std::string words; // "127.0.0.1 and ::1, port 7272, on loopback only"
+  };
+  // Binds the first free port of the configured range on every configured address.
+  static Result<Listeners> bind(const Config& config);
+  void listen(Listeners listeners);
 
   // Finds or makes the link to a host by the name people use. `connected` is called once, later.
   void connect(const std::string& host, Connected connected);
@@ -47,23 +59,35 @@ public:
   std::uint64_t write(); // the turn's third step
 
   [[nodiscard]] const std::vector<std::unique_ptr<PeerLink>>& connections() const { return connections_; }
+  void hosts_changed(); // [hosts] was read again
   // Refused, or closed for a malformed frame.
   [[nodiscard]] std::uint64_t links_refused() const { return links_refused_; }
 
 private:
   friend class PeerLink;
+  using Clock = std::chrono::steady_clock;
   struct Attempt { // one host that somebody waits for
     std::string host;
     std::vector<Connected> waiting;
-    std::vector<Address> addresses; // left to try
-    std::uint64_t identity = 0;     // known, and its other connection is about to be up
-    std::string why;                // the addresses tried so far failed
+    std::vector<Address> addresses;
+    std::size_t next = 0;       // of the addresses, to try in this round
+    std::uint64_t identity = 0; // known, and its other connection is about to be up
+    std::string why;            // what was tried last failed
+    Clock::time_point began;
+    Clock::time_point last_round; // none begins later
+    double pause_s = 0;           // before the next round
+    Event again;
+    bool waits = false; // for it
   };
 
-  void accept(int listener);
+  bool room();
+  void accept(Fd socket);
+  void resolved(const std::string& host, Result<std::vector<Address>> addresses);
+  void begin_round(Attempt& attempt);
   void try_next(Attempt& attempt);
   void finish(const std::string& host, const Result<std::int32_t>& result);
-  void fail(Attempt& attempt, const std::string& why);
+  void note(Attempt& attempt, const Error& why);
+  void fail(Attempt& attempt, const Error& why);
   [[nodiscard]] PeerLink* find_up(std::uint64_t identity) const;
 
   // From PeerLink
@@ -76,8 +100,9 @@ private:
   Kernel& kernel_;
   Key key_;
   Resolver resolver_;
-  std::vector<Fd> listeners_;
-  std::vector<Event> listening_;
+  Acceptor acceptor_;
+  Complaint refused_;
+  Complaint dropped_;
   std::vector<std::unique_ptr<PeerLink>> connections_;
   std::map<std::string, Attempt> attempts_;         // by host
   std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used

@@ -35,6 +35,10 @@ std::vector<std::uint16_t> free_ports(std::size_t count) {
   return ports;
 }
 
+std::string name_of(std::size_t host) {
+  return host < 26 ? std::string(1, static_cast<char>('a' + host)) : "host" + std::to_string(host);
+}
+
 bool answers(const std::string& socket_path) {
   const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -106,7 +110,7 @@ Hosts::Hosts(std::size_t count, std::vector<std::string> options, const std::str
   std::ofstream config(directory_ + "/parcd.toml");
   config << "key_file = \"" << directory_ << "/key\"\n[hosts]\n";
   for (std::size_t i = 0; i < count; ++i) {
-    hosts_.push_back(std::make_unique<Host>(*this, std::string(1, static_cast<char>('a' + i)), ports[i]));
+    hosts_.push_back(std::make_unique<Host>(*this, name_of(i), ports[i]));
     config << hosts_.back()->name() << " = \"127.0.0.1:" << ports[i] << "\"\n";
   }
   config << more_hosts;

@@ -41,7 +41,8 @@ private:
 
 class Hosts {
 public:
-  // Named a, b, c ...; their kernels run. `options` are given to each; `more_hosts` are lines for [hosts].
+  // Named a, b, c ..., behind z host26 ...; their kernels run. `options` are given to each; `more_hosts` are
+  // lines for [hosts].
   explicit Hosts(std::size_t count, std::vector<std::string> options = {},
                  const std::string& more_hosts = {});
   Hosts(const Hosts&) = delete;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/complaint.hpp"
+
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr unsigned interval_s = 10;
+
+} // namespace
+
+Complaint::Complaint(event_base* loop, std::string kind)
+    : kind_(std::move(kind)), interval_(Event::timer(loop, [this](short) { interval_over(); })) {}
+
+void Complaint::say(std::string text) {
+  if (quiet_) {
+    ++more_;
+    last_ = std::move(text);
+    return;
+  }
+  spdlog::warn("{}", text);
+  quiet_ = true;
+  interval_.add(interval_s);
+}
+
+void Complaint::interval_over() {
+  quiet_ = more_ != 0;
+  if (!quiet_) return;
+  spdlog::warn("{} more {} within {} s; the last: {}", std::exchange(more_, 0), kind_, interval_s, last_);
+  interval_.add(interval_s);
+}
+
+} // namespace parc::daemon
