@@ -34,23 +34,6 @@ Result<void> read_if_there(Config& config, const std::string& path) {
   return read_config_file(config, path);
 }
 
-bool is_loopback(const std::string& address) {
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0) return false;
-  bool loopback = false;
-  if (found->ai_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(found->ai_addr);
-    loopback = ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-  } else if (found->ai_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6*>(found->ai_addr)->sin6_addr;
-    loopback = IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
-  }
-  freeaddrinfo(found);
-  return loopback;
-}
-
 // "listen (/etc/parc/parcd.toml:4)" for complaints about a setting whose text by itself was right.
 std::string with_origin(const Config& config, std::string_view key) {
   for (std::size_t i = 0; i < option_count; ++i)
@@ -109,6 +92,30 @@ Result<void> refuse_extras(const std::vector<std::string>& extras) {
 }
 
 } // namespace
+
+bool is_loopback(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0) return false;
+  bool loopback = false;
+  if (found->ai_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(found->ai_addr);
+    loopback = ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  } else if (found->ai_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6*>(found->ai_addr)->sin6_addr;
+    loopback = IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
+  }
+  freeaddrinfo(found);
+  return loopback;
+}
+
+std::string differences(const Config& before, const Config& after) {
+  std::string keys;
+  for (const Option& option : options())
+    if (option.get(before) != option.get(after)) keys.append(keys.empty() ? "" : ", ").append(option.key);
+  return keys;
+}
 
 Result<Config> load(const std::string& file) {
   Config config;

@@ -96,6 +96,12 @@ struct CommandLine {
 // Fills in what depends on the host, then checks the relations among the settings.
 [[nodiscard]] Result<void> complete(Config& config);
 
+// The settings whose values differ, as "port, pool"; [hosts] is none of them.
+[[nodiscard]] std::string differences(const Config& before, const Config& after);
+
+// Whether a numeric address is one of this host that no other can reach.
+[[nodiscard]] bool is_loopback(const std::string& address);
+
 // The effective settings as TOML that load() reads back, each with where it came from.
 [[nodiscard]] std::string to_toml(const Config& config);
 

@@ -63,6 +63,7 @@ Result<Counters> Counters::create(const RuntimeDir& dir, const Owner& owner) {
   file.host.set(owner.host);
   file.program.set(PARC_VERSION);
   file.scheduling.set(owner.scheduling);
+  file.listens.set(owner.listens);
   if (std::rename(unfinished.c_str(), path.c_str()) != 0)
     return system_error("cannot put the counters at {}", path);
   return made;

@@ -54,6 +54,7 @@ public:
     std::uint64_t identity = 0;
     std::uint16_t port = 0;
     std::string scheduling; // SchedulingClass::describe()
+    std::string listens;    // Listeners::words
   };
 
   // Puts a new file, all zeros, in the place of the one before. The caller holds the directory's lock.

@@ -3,10 +3,13 @@
 #include "daemon/instance.hpp"
 
 #include "daemon/logging.hpp"
+#include "system/counters.hpp"
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <fcntl.h>
 #include <string_view>
 #include <sys/wait.h>
@@ -41,6 +44,22 @@ pid_t holder(int file) {
   lock.l_whence = SEEK_SET;
   if (fcntl(file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 0;
   return lock.l_pid;
+}
+
+// "process 17 of host a, since 2026-01-31 12:00:00, listening on 127.0.0.1, port 7272, on loopback only"
+std::string describe_kernel(const RuntimeDir& dir, pid_t process) {
+  if (process <= 0) return "a process that cannot be seen from here";
+  const std::string number = fmt::format("process {}", process);
+  const auto counters = CounterReader::open(dir);
+  if (!counters) return number;
+  const CounterSnapshot kernel = counters.value().read();
+  if (kernel.pid != static_cast<std::uint64_t>(process)) return number; // it is still starting
+  const auto started = static_cast<std::time_t>(kernel.started_s);
+  std::tm local{};
+  std::array<char, 32> since{};
+  (void)std::strftime(since.data(), since.size(), "%F %T", localtime_r(&started, &local));
+  return fmt::format("{} of host {}, since {}, listening on {}", number, kernel.host, since.data(),
+                     kernel.listens);
 }
 
 Result<void> write_pid(const std::string& path) {
@@ -94,8 +113,9 @@ Result<Instance> Instance::acquire(const RuntimeDir& dir) {
     if (errno != EACCES && errno != EAGAIN) return system_error("cannot lock {}", dir.lock());
     const pid_t other = holder(lock.get());
     return error(EEXIST,
-                 "a parcd already runs on {} (process {}); use it, stop it, or choose another --runtime-dir",
-                 dir.path(), other > 0 ? fmt::to_string(other) : "unknown");
+                 "a parcd already runs on {}: {}; use it, stop it (parc stop --runtime-dir {}), or choose "
+                 "another --runtime-dir",
+                 dir.path(), describe_kernel(dir, other), dir.path());
   }
   Instance instance(dir, std::move(lock));
   PARC_TRY(write_pid(dir.pid_file()));

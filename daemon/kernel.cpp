@@ -70,22 +70,35 @@ Kernel::~Kernel() {
 }
 
 Result<void> Kernel::start() {
-  std::vector<Fd> listeners;
-  PARC_TRY(port, Peers::bind(world_.config, listeners));
-  self_.port = port;
+  PARC_TRY(listeners, Peers::bind(world_.config));
+  self_.port = listeners.port;
+  const std::string where = listeners.words;
   PARC_TRY(counters, Counters::create(world_.runtime_dir, {.host = self_.name,
                                                            .identity = self_.identity,
-                                                           .port = port,
-                                                           .scheduling = world_.scheduling.describe()}));
+                                                           .port = self_.port,
+                                                           .scheduling = world_.scheduling.describe(),
+                                                           .listens = where}));
   counters_ = std::make_unique<Counters>(std::move(counters));
   peers_->listen(std::move(listeners));
   PARC_TRY(door_.open());
   watch_signal(SIGTERM, [this] { stop(); });
   watch_signal(SIGINT, [this] { stop(); });
-  watch_signal(SIGHUP, [this] { world_.reload(); });
+  watch_signal(SIGHUP, [this] { reload(); });
   std::signal(SIGPIPE, SIG_IGN);
-  spdlog::info("kernel of host {} listens on port {}, {}", self_.name, port, world_.scheduling.describe());
+  spdlog::info("kernel of host {} listens on {}, {}", self_.name, where, world_.scheduling.describe());
   return success();
+}
+
+void Kernel::reload() {
+  std::optional<Config> fresh = world_.reload();
+  if (!fresh) return;
+  world_.config.log_level = fresh->log_level;
+  world_.config.connect_timeout_s = fresh->connect_timeout_s;
+  world_.config.hosts = std::move(fresh->hosts);
+  peers_->hosts_changed();
+  const std::string late = differences(world_.config, *fresh);
+  spdlog::info("read the configuration again: {} hosts, log_level and connect_timeout_s are in force{}{}",
+               world_.config.hosts.size(), late.empty() ? "" : "; these need a restart: ", late);
 }
 
 void Kernel::watch_signal(int signal, std::function<void()> action) {

@@ -24,6 +24,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace parc::daemon {
@@ -37,7 +38,7 @@ public:
     RuntimeDir runtime_dir;
     Key key;
     SchedulingClass scheduling;
-    std::function<void()> reload; // SIGHUP
+    std::function<std::optional<Config>()> reload; // SIGHUP; none: it is wrong, and that has been said
     std::function<std::uint64_t()> log_lines_dropped;
   };
   explicit Kernel(World world);
@@ -73,6 +74,7 @@ private:
   std::uint64_t settle(std::uint64_t work);
   bool prepare_to_sleep();
   void publish();
+  void reload();
   void watch_signal(int signal, std::function<void()> action);
 
   // protocol::Listener; a cookie's top byte says whose operation it is (cookie.hpp).

@@ -6,9 +6,12 @@
 #include "daemon/kernel.hpp"
 #include "daemon/logging.hpp"
 #include "shm/leftovers.hpp"
+#include "system/limits.hpp"
 #include "system/orphans.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -17,6 +20,20 @@ namespace {
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
+
+// What would keep a kernel with these settings from starting, as far as that can be known without changing
+// anything. The port may be in use: by the kernel that runs.
+Result<void> check_start(Config config) {
+  const auto dir = find_runtime_dir(config.runtime_dir);
+  if (!dir && dir.error().code != ENOENT) return dir.error();
+  if (access(config.key_file.c_str(), F_OK) == 0) {
+    PARC_TRY(read_key(config.key_file));
+  }
+  config.port = {0, 0};
+  PARC_TRY(Peers::bind(config));
+  PARC_TRY(SchedulingClass::acquire(config.realtime));
+  return success();
+}
 
 Result<void> serve(Config config, const RuntimeDir& dir, Readiness& readiness, Logging& logging, int argc,
                    char** argv) {
@@ -28,11 +45,15 @@ Result<void> serve(Config config, const RuntimeDir& dir, Readiness& readiness, L
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
   PARC_TRY(key, read_or_make_key(config.key_file));
   PARC_TRY(scheduling, SchedulingClass::acquire(config.realtime));
-  const auto reload = [&logging, argc, argv] {
-    const Result<CommandLine> fresh = read_command_line(argc, argv);
-    if (!fresh) return spdlog::error("kept the settings as they were: {}", fresh.error().text);
+  raise_descriptor_limit(); // a rank takes several; its own limit is that of its parc run
+  const auto reload = [&logging, argc, argv]() -> std::optional<Config> {
+    Result<CommandLine> fresh = read_command_line(argc, argv);
+    if (!fresh) {
+      spdlog::error("kept the settings as they were: {}", fresh.error().text);
+      return {};
+    }
     logging.set_level(fresh.value().config.log_level);
-    spdlog::info("read the configuration again; log_level is in force, the rest needs a restart");
+    return std::move(fresh).value().config;
   };
   const auto dropped = [&logging] { return logging.lines_dropped(); };
   Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload, dropped});
@@ -54,7 +75,10 @@ int main(int argc, char** argv) {
   CommandLine line = std::move(read).value();
   if (line.answer) return std::fputs(line.answer->c_str(), stdout) < 0 ? exit_failed : 0;
   if (line.print) return std::fputs(to_toml(line.config).c_str(), stdout) < 0 ? exit_failed : 0;
-  if (line.check) return 0;
+  if (line.check) {
+    const auto good = check_start(line.config);
+    return good ? 0 : fail(good.error(), exit_failed);
+  }
 
   const Result<RuntimeDir> dir = make_runtime_dir(line.config.runtime_dir);
   if (!dir) return fail(dir.error(), exit_failed);

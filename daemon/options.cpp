@@ -68,17 +68,21 @@ Result<PortRange> parse_ports(std::string_view text) {
   return PortRange{first, last};
 }
 
+bool is_numeric(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0) return false;
+  freeaddrinfo(found);
+  return true;
+}
+
 Result<std::vector<std::string>> parse_addresses(std::string_view text) {
   auto addresses = split_list(text);
   if (addresses.empty()) return error(EINVAL, "at least one address is needed (such as 127.0.0.1)");
-  for (const auto& address : addresses) {
-    addrinfo hints{};
-    hints.ai_flags = AI_NUMERICHOST;
-    addrinfo* found = nullptr;
-    if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0)
+  for (const auto& address : addresses)
+    if (!is_numeric(address))
       return error(EINVAL, "\"{}\" is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0)", address);
-    freeaddrinfo(found);
-  }
   return addresses;
 }
 
@@ -94,9 +98,13 @@ Result<std::string> parse_name(std::string_view text) {
 }
 
 Result<std::string> parse_advertised(std::string_view text) {
-  if (!text.empty() && text.find_first_of(" \t,/[]") != std::string_view::npos)
+  if (text.empty()) return std::string();
+  PARC_TRY(host, parse_host_address(text));
+  const bool has_port = text.starts_with('[') || host.address.size() != trimmed(text).size();
+  const bool looks_numeric = host.address.find_first_not_of("0123456789.:") == std::string::npos;
+  if (has_port || (looks_numeric && !is_numeric(host.address)))
     return error(EINVAL, "\"{}\" is not an address or a name; the port is that of \"port\"", text);
-  return std::string(text);
+  return host.address;
 }
 
 Result<std::string> parse_word(std::string_view text, std::span<const std::string_view> words,

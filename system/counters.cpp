@@ -118,6 +118,7 @@ CounterSnapshot CounterReader::read() const {
   snapshot.host = file_->host.get();
   snapshot.program = file_->program.get();
   snapshot.scheduling = file_->scheduling.get();
+  snapshot.listens = file_->listens.get();
   for (std::size_t i = 0; i < counter_count; ++i) snapshot.values[i] = file_->values[i].get();
   collect(file_->links, snapshot.links, copy_link);
   collect(file_->jobs, snapshot.jobs, copy_job);

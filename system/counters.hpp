@@ -181,7 +181,7 @@ struct SessionRow {
 static_assert(sizeof(SessionRow) == 56);
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 1;
+inline constexpr std::uint64_t version = 2;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
@@ -199,12 +199,13 @@ struct File {
   Text<64> host;    // its name
   Text<64> program; // version of parcd
   Text<64> scheduling;
+  Text<128> listens; // where, in words
   std::array<Cell, counter_count> values;
   std::array<LinkRow, link_rows> links;
   std::array<JobRow, job_rows> jobs;
   std::array<SessionRow, session_rows> sessions;
 };
-static_assert(offsetof(File, host) == 72 && offsetof(File, values) == 264);
+static_assert(offsetof(File, host) == 72 && offsetof(File, values) == 392);
 
 } // namespace counters
 
@@ -225,7 +226,7 @@ struct CounterSnapshot {
 
   bool alive = false; // the kernel that wrote them still runs
   std::uint64_t pid = 0, identity = 0, port = 0, started_s = 0;
-  std::string host, program, scheduling;
+  std::string host, program, scheduling, listens;
   std::array<std::uint64_t, counter_count> values{};
   std::vector<Link> links;
   std::vector<Job> jobs;

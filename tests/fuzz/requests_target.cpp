@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fcntl.h>
+#include <optional>
 #include <spdlog/spdlog.h>
 #include <sys/shm.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ std::unique_ptr<daemon::Kernel> make_kernel() {
                             std::move(checked),
                             {},
                             value_of(SchedulingClass::acquire(RealtimePolicy::Off)),
-                            [] {},
+                            [] { return std::nullopt; },
                             [] { return 0; }});
 }
 

@@ -90,7 +90,12 @@ BOOST_AUTO_TEST_SUITE(kernel)
 BOOST_AUTO_TEST_CASE(what_keeps_it_from_starting) {
   Hosts hosts(1);
   const std::string dir = hosts.directory();
-  check(hosts.parcd({"--runtime-dir", hosts[0].runtime_dir(), "--port", "0"}), 1, "a parcd already runs on ");
+  const std::string who = "a parcd already runs on " + hosts[0].runtime_dir() + ": process " +
+                          std::to_string(hosts[0].kernel().id()) + " of host a, since 2";
+  const std::string where = ", listening on 127.0.0.1, port " + std::to_string(hosts[0].port()) +
+                            ", on loopback only; use it, stop it (parc stop --runtime-dir ";
+  for (const std::string& words : {who, where})
+    check(hosts.parcd({"--runtime-dir", hosts[0].runtime_dir(), "--port", "0"}), 1, words);
   check(hosts.parcd({"--runtime-dir", dir + "/x", "--listen", "127.0.0.1", "--port",
                      std::to_string(hosts[0].port())}),
         1, "another parcd or program has that port");
@@ -103,6 +108,13 @@ BOOST_AUTO_TEST_CASE(what_keeps_it_from_starting) {
   chmod((dir + "/open-key").c_str(), 0644);
   check(hosts.parcd({"--runtime-dir", dir + "/x", "--port", "0", "--key-file", dir + "/open-key"}), 1,
         "open-key");
+  check(hosts.parcd({"-t", "--key-file", dir + "/open-key"}), 1, "open-key");
+  check(hosts.parcd({"-t", "--listen", "192.0.2.1", "--encryption", "none"}), 1, "192.0.2.1");
+  check(hosts.parcd({"-t", "--advertise", "10.0.0.1:7272"}), 2, "the port is that of \"port\"");
+  check(hosts.parcd({"-t", "--advertise", "10.0.0.256"}), 2, "is not an address or a name");
+  check(
+      hosts.parcd({"-t", "--runtime-dir", hosts[0].runtime_dir(), "--port", std::to_string(hosts[0].port())}),
+      0, ""); // the one that runs is no obstacle
   check(hosts.parcd({"--runtime-dir", dir + "/x", "--port", "0", "--listen", "0.0.0.0"}), 1, "encryption");
 }
 
@@ -124,6 +136,42 @@ BOOST_AUTO_TEST_CASE(hosts_that_cannot_be_reached) {
   check(hosts.run({"--hosts", "a,b", "true"}), 125, "cannot reach host b");
   hosts[1].start();
   check_works(hosts);
+}
+
+BOOST_AUTO_TEST_CASE(its_hosts_are_read_again) {
+  Hosts others(1), hosts(1, {"--connect-timeout-s", "1", "--key-file", others.directory() + "/key"});
+  check(hosts.run({"--hosts", "a,new", "true"}), 125, "unknown host new");
+  std::ofstream(hosts.directory() + "/parcd.toml")
+      << "pool = \"32 MiB\"\n[hosts]\nnew = \"127.0.0.1:" << others[0].port() << "\"\n";
+  hosts[0].kernel().signal(SIGHUP);
+  BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "read the configuration again: 1 hosts"); }));
+  BOOST_TEST(contains(hosts[0].log(), "; these need a restart: pool"), hosts[0].log());
+  Process job = hosts.run({"--hosts", "a,new", "true"});
+  BOOST_TEST(job.wait() == 0, job.errors());
+
+  std::ofstream(hosts.directory() + "/parcd.toml") << "[hosts\n";
+  hosts[0].kernel().signal(SIGHUP);
+  BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "kept the settings as they were: "); }));
+}
+
+BOOST_AUTO_TEST_CASE(it_is_stopped) {
+  Hosts hosts(2);
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});
+  BOOST_TEST(eventually([&] { return contains(job.output(), "ready"); }));
+  Process stop = hosts.parc("stop", {});
+  BOOST_TEST(stop.wait() == 0, stop.errors());
+  BOOST_TEST(stop.output() == "stopping the kernel of host a, process " +
+                                  std::to_string(hosts[0].kernel().id()) +
+                                  ", and with it 1 job with 1 rank here\n");
+  BOOST_TEST(!hosts[0].kernel().running());
+  BOOST_TEST(hosts[0].kernel().wait() == 0);
+  check(std::move(job), 125, "the kernel of host a was stopped");
+  Process again = hosts.parc("stop", {});
+  BOOST_TEST(again.wait() == 0);
+  BOOST_TEST(again.output() == "no parcd runs on " + hosts[0].runtime_dir() + "\n");
+  Process never = hosts.start({PARC_TEST_BIN "/parc", "stop", "--runtime-dir", hosts.directory() + "/none"});
+  BOOST_TEST(never.wait() == 0);
+  BOOST_TEST(never.output() == "no parcd runs here\n");
 }
 
 BOOST_AUTO_TEST_CASE(strangers_at_the_doors) {

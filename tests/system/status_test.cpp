@@ -37,7 +37,8 @@ BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
   BOOST_TEST(seen["links"][0]["host"] == "b");
   Process text = hosts.parc("status", {});
   BOOST_TEST(text.wait() == 0);
-  for (const char* word : {"kernel of host a", "LINK", "JOB", "running", "READS IN FLIGHT", "bytes_out"})
+  for (const char* word : {"kernel of host a", "listening on 127.0.0.1, port ", ", on loopback only, up ",
+                           "LINK", "JOB", "running", "READS IN FLIGHT", "bytes_out"})
     BOOST_TEST(text.output().find(word) != std::string::npos, word);
   job.signal(SIGTERM);
   BOOST_TEST(job.wait() == 128 + SIGTERM);

@@ -148,6 +148,13 @@ BOOST_AUTO_TEST_CASE(help_comes_from_the_table) {
   BOOST_TEST((line.detach && line.check && line.print && !line.answer));
 }
 
+BOOST_AUTO_TEST_CASE(what_differs_is_named) {
+  const auto before = parcd({}).value().config;
+  BOOST_TEST(differences(before, before).empty());
+  BOOST_TEST(differences(before, parcd({"--pool", "32M", "--listen", "127.0.0.1"}).value().config) ==
+             "listen, pool");
+}
+
 BOOST_AUTO_TEST_CASE(printed_settings_read_back_the_same) {
   test::write_file(file, "[hosts]\n\"n-1.x\" = \"10.0.0.1:7000\"\nv6 = \"[fd00::2]:1\"\n");
   const auto before = parcd({"--port",        "60000-60099",

@@ -12,7 +12,11 @@ namespace {
 
 struct Fixture {
   Counters create() const {
-    return Counters::create(dir, {.host = "alpha", .identity = 42, .port = 7272, .scheduling = "normal"})
+    return Counters::create(dir, {.host = "alpha",
+                                  .identity = 42,
+                                  .port = 7272,
+                                  .scheduling = "normal",
+                                  .listens = "::1, port 7272"})
         .value();
   }
   CounterSnapshot read() const { return CounterReader::open(dir).value().read(); }
@@ -48,6 +52,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   BOOST_TEST(snapshot.port == 7272U);
   BOOST_TEST(snapshot.program == PARC_VERSION);
   BOOST_TEST(snapshot.scheduling == "normal, slice 0.1 ms");
+  BOOST_TEST(snapshot.listens == "::1, port 7272");
   BOOST_TEST(snapshot[Counter::Turns] == 10U);
   BOOST_TEST(snapshot[Counter::PoolBytes] == 400U);
   BOOST_TEST(snapshot[Counter::PoolPeak] == 500U);

@@ -61,10 +61,9 @@ BOOST_AUTO_TEST_CASE(a_second_kernel_is_refused_and_told_who_is_first) {
       return second.error().code;
     });
     BOOST_TEST(status == EEXIST);
-    BOOST_TEST(errors() ==
-               fmt::format("a parcd already runs on {} (process {}); use it, stop it, or choose another "
-                           "--runtime-dir",
-                           dir.path(), getpid()));
+    BOOST_TEST(errors() == fmt::format("a parcd already runs on {0}: process {1}; use it, stop it (parc stop "
+                                       "--runtime-dir {0}), or choose another --runtime-dir",
+                                       dir.path(), getpid()));
     BOOST_TEST(exists(dir.pid_file()));
   }
   BOOST_TEST(!exists(dir.pid_file()));

@@ -40,6 +40,9 @@ struct StatusOptions {
 // Prints what the waits of a traced job cost.
 [[nodiscard]] int show_trace(const std::string& file);
 
+// The kernel of this host; that none runs is no failure.
+[[nodiscard]] int stop(const std::string& runtime_dir);
+
 [[nodiscard]] int clean(const std::string& runtime_dir);
 
 } // namespace parc::tools

@@ -59,6 +59,7 @@ public:
     status_->add_flag("--json", status_options_.json, "Print JSON");
     status_->add_option("--runtime-dir", status_options_.runtime_dir,
                         "Where the kernel of this host is found");
+    stop_->add_option("--runtime-dir", stop_dir_, "The runtime directory of the kernel");
     clean_->add_option("--runtime-dir", clean_dir_, "The runtime directory to clean");
     trace_->add_option("FILE", trace_file_, "What parc run --trace has written")->required();
   }
@@ -68,7 +69,7 @@ public:
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
-      constexpr std::array<std::string_view, 4> commands{"run", "status", "trace", "clean"};
+      constexpr std::array<std::string_view, 5> commands{"run", "status", "trace", "stop", "clean"};
       if (std::ranges::find(commands, words.front()) == commands.end())
         return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
                     status_usage);
@@ -88,6 +89,7 @@ public:
     }
     if (status_->parsed()) return status(status_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
+    if (stop_->parsed()) return stop(stop_dir_);
     if (clean_->parsed()) return clean(clean_dir_);
     std::cerr << app_.help();
     return status_usage;
@@ -142,10 +144,12 @@ private:
   CLI::App* run_ = app_.add_subcommand("run", "Start a program on the hosts of a job");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
+  CLI::App* stop_ = app_.add_subcommand("stop", "End this host's kernel, and the jobs that it runs");
   CLI::App* clean_ = app_.add_subcommand("clean", "Remove what killed kernels and programs left");
   RunOptions run_options_;
   StatusOptions status_options_;
   std::string trace_file_;
+  std::string stop_dir_;
   std::string clean_dir_;
 };
 

@@ -42,8 +42,8 @@ std::string job_name(std::uint64_t id) {
 
 void print_kernel(const CounterSnapshot& kernel) {
   if (kernel.alive)
-    fmt::print("kernel of host {}: process {}, port {}, up {}, {}, parcd {}\n", kernel.host, kernel.pid,
-               kernel.port, duration(uptime(kernel)), kernel.scheduling, kernel.program);
+    fmt::print("kernel of host {}: process {}, listening on {}, up {}, {}, parcd {}\n", kernel.host,
+               kernel.pid, kernel.listens, duration(uptime(kernel)), kernel.scheduling, kernel.program);
   else
     fmt::print("kernel of host {}: DEAD (was process {}, parcd {}); these are its last counters. "
                "Start another with parcd --detach\n",
@@ -114,6 +114,7 @@ nlohmann::json to_json(const CounterSnapshot& kernel) {
                         {"host", kernel.host},
                         {"pid", kernel.pid},
                         {"port", kernel.port},
+                        {"listens", kernel.listens},
                         {"started", kernel.started_s},
                         {"scheduling", kernel.scheduling},
                         {"version", kernel.program}}},
