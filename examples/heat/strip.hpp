@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The heat equation on one rank's strip of the plate (section 2 of Strumpfen 1994): the explicit five-point
+// The heat equation on one rank's strip of the plate (section 2 of Strumpen 1994): the explicit five-point
 // scheme on two arrays, the temperatures of one time step and of the next.
 //
 //              x ->   0    1    2  ...  nx  nx+1       column 0 and nx+1: ghosts, the neighbours' borders

@@ -4,7 +4,7 @@
  *
  * A program opens one context, starts reads and writes, computes, and waits. The kernel process of this host
  * (parcd) moves the data meanwhile; there is no progress call. The three calls that matter, in the order of
- * the paper (Strumpfen 1994, section 3.2.2, implementation I.3):
+ * the paper (Strumpen 1994, section 3.2.2, implementation I.3):
  *
  *     parc_op rid = parc_initread(p, peer, tag, ghost, bytes);
  *     parc_op wid = parc_initwrite(p, peer, tag, border, bytes);
