@@ -9,5 +9,10 @@ foreach(page ${pages})
   string(REGEX REPLACE ".*\\." "" section ${page})
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
-configure_file(${CMAKE_SOURCE_DIR}/packaging/parcd.service.in ${CMAKE_BINARY_DIR}/parcd.service @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/parcd.service DESTINATION lib/systemd/user)
+# The unit names the parcd beside it, whatever prefix `cmake --install` is given; share/systemd/user is where systemd's user
+# manager looks below /usr, /usr/local and ~/.local alike.
+install(CODE "
+  set(PARCD ${CMAKE_INSTALL_BINDIR}/parcd)
+  cmake_path(ABSOLUTE_PATH PARCD BASE_DIRECTORY \${CMAKE_INSTALL_PREFIX} NORMALIZE)
+  configure_file(${CMAKE_SOURCE_DIR}/packaging/parcd.service.in ${CMAKE_BINARY_DIR}/parcd.service @ONLY)")
+install(FILES ${CMAKE_BINARY_DIR}/parcd.service DESTINATION ${CMAKE_INSTALL_DATADIR}/systemd/user)

@@ -8,15 +8,16 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fcntl.h>
 #include <string_view>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef PARC_HAVE_SYSTEMD
-#include <systemd/sd-daemon.h>
-#endif
 
 namespace parc::daemon {
 namespace {
@@ -24,10 +25,19 @@ namespace {
 constexpr char ready_byte = '+';  // what the child writes to its waiting parent
 constexpr char failed_byte = '-'; // then the error's text
 
-void notify_systemd([[maybe_unused]] const char* state) {
-#ifdef PARC_HAVE_SYSTEMD
-  (void)sd_notify(0, state); // without NOTIFY_SOCKET nothing happens
-#endif
+// As sd_notify(3) does it. Without a service manager there is no NOTIFY_SOCKET, and nothing happens.
+void notify_systemd(std::string_view state) {
+  const char* variable = std::getenv("NOTIFY_SOCKET");
+  const std::string_view name = variable ? variable : "";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.size() < 2 || name.size() >= sizeof address.sun_path) return;
+  name.copy(address.sun_path, name.size());
+  if (name.front() == '@') address.sun_path[0] = '\0'; // an abstract name
+  const Fd to(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  (void)sendto(to.get(), state.data(), state.size(), MSG_NOSIGNAL,
+               reinterpret_cast<const sockaddr*>(&address), length);
 }
 
 bool try_lock(int file) {

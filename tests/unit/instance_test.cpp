@@ -167,26 +167,28 @@ BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_opened_is_told_before_anything_starts)
   BOOST_TEST(refused.error().text.find("file") != std::string::npos);
 }
 
-#ifdef PARC_HAVE_SYSTEMD
 BOOST_AUTO_TEST_CASE(systemd_is_told) {
-  const Fd listener(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   const std::string path = scratch / "notify";
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  BOOST_REQUIRE(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  test::Environment environment;
-  environment.set("NOTIFY_SOCKET", path);
-  Readiness readiness;
-  readiness.ready();
-  readiness.stopping();
-  for (const std::string_view wanted : {"READY=1", "STOPPING=1"}) {
-    char buffer[64] = {};
-    BOOST_REQUIRE(recv(listener.get(), buffer, sizeof buffer, MSG_DONTWAIT) > 0);
-    BOOST_TEST(std::string_view(buffer) == wanted);
+  for (const std::string& name : {path, "@" + path}) {
+    const Fd listener(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path, sizeof address.sun_path - 1);
+    if (name.front() == '@') address.sun_path[0] = '\0';
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    BOOST_REQUIRE(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0);
+    test::Environment environment;
+    environment.set("NOTIFY_SOCKET", name);
+    Readiness readiness;
+    readiness.ready();
+    readiness.stopping();
+    for (const std::string_view wanted : {"READY=1", "STOPPING=1"}) {
+      char buffer[64] = {};
+      BOOST_REQUIRE(recv(listener.get(), buffer, sizeof buffer, MSG_DONTWAIT) > 0);
+      BOOST_TEST(std::string_view(buffer) == wanted);
+    }
   }
 }
-#endif
 
 BOOST_AUTO_TEST_SUITE_END()
 
