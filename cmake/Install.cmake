@@ -13,6 +13,7 @@ endforeach()
 # manager looks below /usr, /usr/local and ~/.local alike.
 install(CODE "
   set(PARCD ${CMAKE_INSTALL_BINDIR}/parcd)
-  cmake_path(ABSOLUTE_PATH PARCD BASE_DIRECTORY \${CMAKE_INSTALL_PREFIX} NORMALIZE)
+  cmake_path(ABSOLUTE_PATH PARCD BASE_DIRECTORY \${CMAKE_INSTALL_PREFIX})
+  cmake_path(ABSOLUTE_PATH PARCD NORMALIZE) # where the prefix is relative, too
   configure_file(${CMAKE_SOURCE_DIR}/packaging/parcd.service.in ${CMAKE_BINARY_DIR}/parcd.service @ONLY)")
 install(FILES ${CMAKE_BINARY_DIR}/parcd.service DESTINATION ${CMAKE_INSTALL_DATADIR}/systemd/user)

@@ -251,8 +251,9 @@ Result<void> draw_programs(const std::vector<Row>& rows, const std::string& file
       "set yrange [0:110]\nset ylabel 'per cent of the blocking step'\nset grid y\nset key top left "
       "horizontal\n"
       "set xtics rotate by -40 noenhanced scale 0\nset bmargin 12\nset rmargin 12\n$steps << END\n{}END\n"
-      "plot $steps using 2:xtic(1) title 'released early' lc rgb '#6aa84f', "
-      "$steps using 3 title 'the best possible' lc rgb '#9fc5e8', 100 title 'blocking' lc rgb '#cc0000'\n",
+      "plot $steps using 2:xtic(1) title 'released early' lc rgb '#009E73', "
+      "$steps using 3 title 'the best possible' lc rgb '#56B4E9', 100 title 'blocking' lc rgb '#D55E00' lw "
+      "2\n",
       file, data);
   return heat::demo::draw(file + ".gnuplot", script);
 }

@@ -23,7 +23,8 @@ const std::vector<Picture> pictures{
     {"I.1 with early release, the same program", "I.1", "full"},
 };
 constexpr int steps = 12, shown_steps = 3;
-constexpr int green = 0x6aa84f, orange = 0xe69138, red = 0xcc0000, blue = 0x9fc5e8, dark = 0x3d85c6;
+// Of Okabe and Ito, which the colour-blind can tell apart.
+constexpr int green = 0x009E73, orange = 0xE69F00, black = 0x000000, light_blue = 0x56B4E9, blue = 0x0072B2;
 
 struct Bar { // ms, and where it is drawn
   double begin, end, low, high;
@@ -41,7 +42,7 @@ void add_slice(std::vector<Bar>& bars, const Json& event) {
   const double low = row_of(event) + 0.55;
   bars.push_back({begin, end, low, low + 0.7,
                   name == "calculation" ? green
-                  : name == "fault"     ? red
+                  : name == "fault"     ? black
                                         : orange});
 }
 
@@ -53,8 +54,8 @@ void add_read(std::vector<Bar>& bars, const Json& event) {
                last = args.at("last_byte_us").get<double>() / 1e3;
   const double first = args.value("first_byte_us", event.at("ts").get<double>()) / 1e3;
   const double low = row_of(event) + 0.1;
-  bars.push_back({posted, first, low, low + 0.3, blue});
-  bars.push_back({first, last, low, low + 0.3, dark});
+  bars.push_back({posted, first, low, low + 0.3, light_blue});
+  bars.push_back({first, last, low, low + 0.3, blue});
 }
 
 Result<std::vector<Bar>> bars_of(const std::string& file) {
@@ -79,6 +80,18 @@ std::string data_of(const std::vector<Bar>& bars, double begin, double end) {
   return text;
 }
 
+std::string legend() {
+  const std::vector<std::pair<const char*, int>> meanings = {{"calculation", green},
+                                                             {"a call that waits", orange},
+                                                             {"a touch that waits", black},
+                                                             {"read posted", light_blue},
+                                                             {"its bytes arrive", blue}};
+  std::string text;
+  for (const auto& [meaning, color] : meanings)
+    text += fmt::format(", keyentry with boxes lc rgb '#{:06x}' title '{}'", color, meaning);
+  return text;
+}
+
 class Timeline {
 public:
   Timeline(const Hosts& hosts, std::string directory) : hosts_(hosts), directory_(std::move(directory)) {}
@@ -94,18 +107,21 @@ public:
     }
     const double width = longest * shown_steps;
     std::string script = fmt::format("set terminal svg size 960,{} font 'sans,12' background 'white'\n"
-                                     "set output '{}/timeline.svg'\nset multiplot layout {},1\n"
+                                     "set output '{}/timeline.svg'\nset multiplot layout {},1 "
+                                     "margins 0.08,0.98,0.04,0.92 spacing 0,0.07\n"
                                      "set xrange [0:{}]\nset yrange [0:4]\nset style fill solid noborder\n"
                                      "set ytics ('rank 0' 2.9, 'reads' 2.25, 'rank 1' 0.9, 'reads' 0.25)\n"
-                                     "set tics scale 0\nset xtics format '%g ms'\nset key off\n",
-                                     200 * pictures.size(), directory_, pictures.size(), width);
+                                     "set tics scale 0\nset xtics format '%g ms'\n"
+                                     "set key at screen 0.5,0.99 center top horizontal samplen 1\n",
+                                     200 * pictures.size() + 60, directory_, pictures.size(), width);
     for (std::size_t i = 0; i < pictures.size(); ++i) {
       double last = 0;
       for (const Bar& bar : bars[i]) last = std::max(last, bar.end);
       const double begin = std::max(0.0, last / 2 - width / 2); // in the middle nothing begins or ends
       script += fmt::format("$bars{} << END\n{}END\nset title '{}'\n"
-                            "plot $bars{} using 1:2:3:4:5:6:7 with boxxyerror lc rgb variable\n",
-                            i, data_of(bars[i], begin, begin + width), pictures[i].title, i);
+                            "plot $bars{} using 1:2:3:4:5:6:7 with boxxyerror lc rgb variable notitle{}\n",
+                            i, data_of(bars[i], begin, begin + width), pictures[i].title, i,
+                            i == 0 ? legend() : "");
     }
     script += "unset multiplot\n";
     return heat::demo::draw(directory_ + "/timeline.gnuplot", script);

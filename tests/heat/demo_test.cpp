@@ -10,7 +10,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 using namespace parc::heat::demo;
 
@@ -105,6 +107,43 @@ BOOST_AUTO_TEST_CASE(halo_of_several_granularities_has_one_exchange) {
   BOOST_TEST(first_with_halo(scene, 0) == 0U);
   BOOST_TEST(first_with_halo(scene, 1) == 0U);
   BOOST_TEST(first_with_halo(scene, 2) == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(the_table_has_what_people_ask_for) {
+  const std::string text = report(make_rows(scene_of_one_halo(), {7, 28}, samples(), true));
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  std::istringstream header(line);
+  const std::vector<std::string> columns{std::istream_iterator<std::string>(header), {}};
+  const std::vector<std::string> expected = {"HALO", "T_CALC", "T_COM", "VARIANT",
+                                             "STEP", "IDEAL",  "GAIN",  "OVER-PP"};
+  BOOST_TEST(columns == expected, boost::test_tools::per_element());
+  for (int row = 0; row < 5; ++row) {
+    BOOST_TEST(line.size() <= 80U);
+    std::getline(lines, line);
+    BOOST_TEST(line.starts_with("80000"));
+    const bool late_and_wrong = line.find("I.3 ! * n ") != std::string::npos;
+    BOOST_TEST(late_and_wrong == (line.find(" 123.0 ") != std::string::npos), line);
+    BOOST_TEST((line.find(" 100.0 ") != std::string::npos), line); // t_calc, which is the ideal, too
+  }
+  for (const char* note :
+       {"\nBytes and milliseconds", "\n!  WRONG", "\n*  The machine was busy", "\nn  With kernels"})
+    BOOST_TEST((text.find(note) != std::string::npos), note);
+  while (std::getline(lines, line)) BOOST_TEST(line.size() <= 110U, line);
+}
+
+// What nothing in the table carries is not explained; a step below t_calc is.
+BOOST_AUTO_TEST_CASE(the_table_explains_what_is_in_it) {
+  Samples some = samples();
+  some[{0, "I.3", true}] = {{98, 96}};
+  const std::string shorter = report(make_rows(scene_of_one_halo(), {7, 28}, some, true));
+  BOOST_TEST((shorter.find("shorter than T_CALC") != std::string::npos));
+  some = samples();
+  for (const char* variant : {"I.1", "I.3"}) some.erase({0, variant, false});
+  const std::string plain = report(make_rows(scene_of_one_halo(), {7, 28}, some, true));
+  for (const char* absent : {"shorter than T_CALC", "WRONG", "busy", "normal"})
+    BOOST_TEST((plain.find(absent) == std::string::npos), absent);
 }
 
 BOOST_AUTO_TEST_CASE(json_has_the_keys_that_readers_rely_on) {

@@ -85,12 +85,7 @@ Result<Results> measure_anyhow(const Scene& scene, const std::string& directory)
 }
 
 void say(const Results& results) {
-  print_table(results.rows);
-  std::cout
-      << "Bytes and milliseconds. T_COM: the exchange alone over plain sockets. STEP: median. GAIN over I.1 "
-         "and "
-         "OVER-PP over ping-pong,\neach beside the paper's formula with T_COM, and with what the reference "
-         "itself took besides T_CALC.\n";
+  std::cout << report(results.rows);
   if (results.relay_cpu > 0)
     std::cout << fmt::format("The relay of the emulated link used {:.1f} % of a core.\n",
                              results.relay_cpu * 100);

@@ -10,6 +10,8 @@ namespace parc::heat::demo {
 
 namespace {
 
+constexpr double largest_gamma = 5; // where the pictures end
+
 // As gnuplot writes a string.
 std::string quoted(const std::string& text) {
   std::string result = "'";
@@ -35,24 +37,69 @@ std::string data_name(std::size_t halo, const std::string& variant) {
   return name;
 }
 
-const std::vector<std::string> drawn = {"ping-pong", "I.1", "I.2", "I.2-nocopy", "I.3"};
+// Colours of Okabe and Ito, which the colour-blind can tell apart, and points of different shapes.
+struct Style {
+  const char* variant;
+  const char* color;
+  int point;
+};
+constexpr Style drawn[] = {
+    {"ping-pong", "#777777", 4}, {"I.1", "#E69F00", 6},         {"I.1-early", "#D55E00", 7},
+    {"I.2", "#56B4E9", 8},       {"I.2-nocopy", "#009E73", 10}, {"I.1-early-towards", "#CC79A7", 9},
+    {"I.3", "#0072B2", 5},
+};
 
-// The left panel of a halo shows the gain over I.1, the right one the speedup and what the lines mean.
+// What a line means stands at its end; where several end together, one below the other around that place.
+struct Label {
+  std::string text, sign; // the sign as gnuplot's options of a point
+  double height;
+};
+
+std::string place_labels(std::vector<Label> labels, double top) {
+  const double room = top / 15;
+  struct Group {
+    double middle, size;
+    [[nodiscard]] double above(double one) const { return middle + size * one / 2; }
+  };
+  std::vector<Group> groups;
+  std::ranges::sort(labels, {}, &Label::height);
+  for (const Label& label : labels) {
+    Group last{label.height, 1};
+    while (!groups.empty() && groups.back().above(room) > last.above(-room)) {
+      const double size = groups.back().size + last.size;
+      last = {(groups.back().middle * groups.back().size + last.middle * last.size) / size, size};
+      groups.pop_back();
+    }
+    groups.push_back(last);
+  }
+  std::string text = "unset label\n";
+  auto label = labels.begin();
+  for (const Group& group : groups)
+    for (double i = 0.5; i < group.size; ++i, ++label)
+      text += fmt::format("set label '{}' at graph 1.03, first {:.4f} offset 1,0 noenhanced {}\n",
+                          label->text, group.above(-room) + i * room, label->sign);
+  return text;
+}
+
+// The left panel of a halo shows the gain over I.1, the right one the speedup.
 std::string panel(const std::vector<Row>& rows, std::size_t halo, bool gain) {
-  const std::size_t ranks = rows.front().ranks;
-  std::string text = fmt::format("set title 'halo of {} bytes, {} ranks'\n", halo, ranks);
-  text += gain ? "set ylabel 'gain over I.1'\nset yrange [0:2.2]\nunset key\n"
-               : fmt::format("set ylabel 'speedup'\nset yrange [0:{}]\nset key top left\n",
-                             1.1 * static_cast<double>(ranks));
-  text += "plot ";
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    if (curve(rows, halo, drawn[i]).empty()) continue;
-    text += fmt::format("{} using 1:{} with linespoints ls {} title '{}', \\\n", data_name(halo, drawn[i]),
-                        gain ? 2 : 3, i + 1, drawn[i]);
+  const auto ranks = static_cast<double>(rows.front().ranks);
+  const double top = gain ? 2.2 : 1.1 * ranks;
+  std::vector<Label> labels = {{"model", "", gain ? 1 + 1 / largest_gamma : ranks}};
+  std::string plots;
+  for (const Style& style : drawn) {
+    const auto points = curve(rows, halo, style.variant);
+    if (points.empty()) continue;
+    const std::string sign = fmt::format("lc rgb '{}' pt {}", style.color, style.point);
+    labels.push_back({style.variant, "point " + sign, gain ? points.back().gain : points.back().speedup});
+    plots += fmt::format("{} using 1:{} with linespoints {} lw 1.5, \\\n", data_name(halo, style.variant),
+                         gain ? 2 : 3, sign);
   }
   const std::string model =
       gain ? "(x + 1) / (x > 1 ? x : 1)" : fmt::format("{} / (x > 1 ? 1 : 1 / x)", ranks);
-  return text + model + " with lines ls 9 title 'model'\n";
+  return fmt::format("set title 'halo of {} bytes, {} ranks'\nset ylabel '{}'\nset yrange [0:{}]\n", halo,
+                     ranks, gain ? "gain over I.1" : "speedup", top) +
+         place_labels(std::move(labels), top) + "plot " + plots + model + " with lines lc black dt 2\n";
 }
 
 } // namespace
@@ -77,15 +124,14 @@ Result<std::string> draw_gain(const std::string& directory, const std::string& n
   std::string script = fmt::format("set terminal svg size 960,{} font 'sans,12' background 'white'\n"
                                    "set output {}\n",
                                    340 * halos.size(), quoted(picture));
-  script += "set style line 1 lc rgb '#888888' pt 4\nset style line 2 lc rgb '#d95f02' pt 6\n"
-            "set style line 3 lc rgb '#7570b3' pt 8\nset style line 4 lc rgb '#66a61e' pt 10\n"
-            "set style line 5 lc rgb '#c01060' pt 7 lw 2\nset style line 9 lc rgb 'black' dt 2\n"
-            "set xlabel 'software granularity t_{calc} / t_{com}'\nset logscale x\nset grid\n"
-            "set xrange [0.08:5]\nset xtics (0.1, 0.25, 0.5, 1, 2, 4)\n";
+  script +=
+      fmt::format("unset key\nset xlabel 'software granularity t_{{calc}} / t_{{com}}'\nset logscale x\n"
+                  "set grid\nset rmargin 20\nset xrange [0.08:{}]\nset xtics (0.1, 0.25, 0.5, 1, 2, 4)\n",
+                  largest_gamma);
   for (const std::size_t halo : halos) {
-    for (const std::string& variant : drawn) {
-      script += data_name(halo, variant) + " << END\n";
-      for (const Row& row : curve(rows, halo, variant))
+    for (const Style& style : drawn) {
+      script += data_name(halo, style.variant) + " << END\n";
+      for (const Row& row : curve(rows, halo, style.variant))
         script += fmt::format("{:.4f} {:.4f} {:.4f}\n", row.gamma, row.gain, row.speedup);
       script += "END\n";
     }

@@ -7,7 +7,8 @@
 
 namespace parc::heat::demo {
 
-void print_table(const std::vector<Row>& rows);
+// The table, and below it what its columns and marks mean.
+[[nodiscard]] std::string report(const std::vector<Row>& rows);
 
 [[nodiscard]] Result<void> write_json(const std::string& path, const std::vector<Row>& rows,
                                       const nlohmann::json& settings);
