@@ -108,12 +108,12 @@ public:
     const double width = longest * shown_steps;
     std::string script = fmt::format("set terminal svg size 960,{} font 'sans,12' background 'white'\n"
                                      "set output '{}/timeline.svg'\nset multiplot layout {},1 "
-                                     "margins 0.08,0.98,0.04,0.92 spacing 0,0.07\n"
+                                     "margins 0.08,0.96,0.04,0.91 spacing 0,0.07\n"
                                      "set xrange [0:{}]\nset yrange [0:4]\nset style fill solid noborder\n"
                                      "set ytics ('rank 0' 2.9, 'reads' 2.25, 'rank 1' 0.9, 'reads' 0.25)\n"
                                      "set tics scale 0\nset xtics format '%g ms'\n"
                                      "set key at screen 0.5,0.99 center top horizontal samplen 1\n",
-                                     200 * pictures.size() + 60, directory_, pictures.size(), width);
+                                     200 * pictures.size() + 80, directory_, pictures.size(), width);
     for (std::size_t i = 0; i < pictures.size(); ++i) {
       double last = 0;
       for (const Bar& bar : bars[i]) last = std::max(last, bar.end);
