@@ -4,14 +4,19 @@
 //
 //     parc::Context p;
 //     auto ghost = p.buffer<double>(n), border = p.buffer<double>(n);
-//     auto read = p.initread(peer, tag, ghost.span());
-//     auto write = p.initwrite(peer, tag, border.span());
+//     auto read = p.initread(peer, tag, ghost);
+//     auto write = p.initwrite(peer, tag, border);
 //     ... calculate what needs neither ...
 //     write.wait();
 //     read.wait();
 //
-// What fails throws parc::Failure, which carries the PARC_E* and the sentence of parc_error_detail().
-// Threads, signals and forks: as parc.h says of the calls with the same names.
+// A message is any contiguous range of trivially copyable elements: an array, a vector, a string, a span, a
+// Buffer; const where it is only written from. What an operation is started on must outlive it, so
+// temporaries are refused there (views like std::span are none).
+//
+// What fails throws parc::Failure, which carries the PARC_E* and the sentence of parc_error_detail(), and,
+// where an operation failed, its status. Threads, signals and forks: as parc.h says of the calls with the
+// same names.
 #pragma once
 
 #include <parc/parc.h>
@@ -21,6 +26,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -40,10 +46,14 @@ using Address = parc_address;
 class Failure : public std::runtime_error {
 public:
   explicit Failure(int code) : std::runtime_error(parc_error_detail()), code_(code) {}
+  Failure(int code, const Status& status) : Failure(code) { status_ = status; }
   [[nodiscard]] int code() const noexcept { return code_; } // PARC_E*
+  // Of the operation that failed, where there is one: how long a message was that was truncated, say.
+  [[nodiscard]] const std::optional<Status>& status() const noexcept { return status_; }
 
 private:
   int code_;
+  std::optional<Status> status_;
 };
 
 namespace detail {
@@ -58,8 +68,26 @@ inline parc_op checked(parc_op operation) {
   return operation;
 }
 
+inline void checked(int code, const Status& status) {
+  if (code < 0) throw Failure(code, status);
+}
+
 template <class T>
-concept message = std::is_trivially_copyable_v<std::remove_const_t<T>>;
+concept element = std::is_trivially_copyable_v<std::remove_const_t<T>>;
+template <class Range>
+concept message = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+    element<std::ranges::range_value_t<Range>>;
+// That a message can be read into.
+template <class Range>
+concept room =
+    message<Range> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+// That does not go with the full expression.
+template <class Range>
+concept lasting = std::ranges::borrowed_range<Range>;
+
+template <class Range> std::size_t bytes_of(Range& range) {
+  return std::ranges::size(range) * sizeof(std::ranges::range_value_t<Range>);
+}
 
 } // namespace detail
 
@@ -86,7 +114,7 @@ public:
 
   Status wait() {
     Status status{};
-    detail::checked(parc_wait(context_, release(), &status));
+    detail::checked(parc_wait(context_, release(), &status), status);
     return status;
   }
 
@@ -96,7 +124,7 @@ public:
     const int result = parc_test(context_, operation_, &status);
     if (result == 0) return std::nullopt;
     release();
-    detail::checked(result);
+    detail::checked(result, status);
     return status;
   }
 
@@ -118,7 +146,7 @@ private:
 };
 
 // An array in memory that the kernel reads and writes in place. Value-initialised.
-template <detail::message T> class Buffer {
+template <detail::element T> class Buffer {
 public:
   Buffer() = default;
   Buffer(parc_context* context, std::size_t size) : memory_(nullptr, Free{context}), size_(size) {
@@ -165,14 +193,17 @@ public:
   }
   [[noreturn]] void abort(int status) { parc_abort(get(), status); }
 
-  template <detail::message T> [[nodiscard]] Buffer<T> buffer(std::size_t size) { return {get(), size}; }
+  template <detail::element T> [[nodiscard]] Buffer<T> buffer(std::size_t size) { return {get(), size}; }
 
-  template <detail::message T>
-  requires(!std::is_const_v<T>) Operation initread(int peer, int tag, std::span<T> to) {
-    return {get(), detail::checked(parc_initread(get(), peer, tag, to.data(), to.size_bytes()))};
+  template <detail::room Range>
+  requires detail::lasting<Range> Operation initread(int peer, int tag, Range&& to) {
+    return {get(),
+            detail::checked(parc_initread(get(), peer, tag, std::ranges::data(to), detail::bytes_of(to)))};
   }
-  template <detail::message T> Operation initwrite(int peer, int tag, std::span<T> from) {
-    return {get(), detail::checked(parc_initwrite(get(), peer, tag, from.data(), from.size_bytes()))};
+  template <detail::message Range>
+  requires detail::lasting<Range> Operation initwrite(int peer, int tag, Range&& from) {
+    return {get(), detail::checked(
+                       parc_initwrite(get(), peer, tag, std::ranges::data(from), detail::bytes_of(from)))};
   }
   Operation initread(const Address& address, std::span<const iovec> pieces, unsigned flags = 0) {
     return {get(), detail::checked(parc_initreadv(get(), &address, pieces.data(), count(pieces), flags))};
@@ -181,36 +212,63 @@ public:
     return {get(), detail::checked(parc_initwritev(get(), &address, pieces.data(), count(pieces), flags))};
   }
 
-  template <detail::message T>
-  requires(!std::is_const_v<T>) Status read(int peer, int tag, std::span<T> to) {
+  template <detail::room Range>
+  requires detail::lasting<Range> Status read(int peer, int tag, Range&& to) {
     Status status{};
-    detail::checked(parc_read(get(), peer, tag, to.data(), to.size_bytes(), &status));
+    detail::checked(parc_read(get(), peer, tag, std::ranges::data(to), detail::bytes_of(to), &status),
+                    status);
     return status;
   }
-  template <detail::message T> void write(int peer, int tag, std::span<T> from) {
-    detail::checked(parc_write(get(), peer, tag, from.data(), from.size_bytes()));
+  template <detail::message Range> void write(int peer, int tag, const Range& from) {
+    detail::checked(parc_write(get(), peer, tag, std::ranges::data(from), detail::bytes_of(from)));
   }
 
-  // Waits for all of them; throws the first failure after the last has finished.
+  // Waits for all of them; throws the first failure after the last has finished. `statuses` gets what became
+  // of each, also then; it must be as long.
   void wait_all(std::span<Operation> operations) {
-    wait_all_of(operations, [](Operation& each) { return &each; });
+    wait_all_of(operations, nullptr, [](Operation& each) { return &each; });
+  }
+  void wait_all(std::span<Operation> operations, std::span<Status> statuses) {
+    if (statuses.size() < operations.size()) throw std::invalid_argument("fewer statuses than operations");
+    wait_all_of(operations, statuses.data(), [](Operation& each) { return &each; });
   }
   void wait_all(std::initializer_list<std::reference_wrapper<Operation>> operations) {
-    wait_all_of(std::span(operations.begin(), operations.size()),
+    wait_all_of(std::span(operations.begin(), operations.size()), nullptr,
                 [](const std::reference_wrapper<Operation>& each) { return &each.get(); });
   }
 
   // Waits for one of them and tells which; nothing when all of them are empty.
   std::optional<std::pair<std::size_t, Status>> wait_any(std::span<Operation> operations) {
-    std::vector<parc_op> handles;
-    for (const Operation& each : operations) handles.push_back(each.get());
+    std::vector<parc_op> handles = handles_of(operations);
     int index = -1;
     Status status{};
     const int code = parc_waitany(get(), count(operations), handles.data(), &index, &status);
-    if (index >= 0) operations[static_cast<std::size_t>(index)].release();
-    detail::checked(code);
-    if (index < 0) return std::nullopt;
+    if (index < 0) {
+      detail::checked(code);
+      return std::nullopt;
+    }
+    operations[static_cast<std::size_t>(index)].release();
+    detail::checked(code, status);
     return std::pair{static_cast<std::size_t>(index), status};
+  }
+
+  // Waits for at least one of them and tells all that have finished; nothing when all of them are empty. One
+  // that failed is no exception here: its status says so.
+  std::vector<std::pair<std::size_t, Status>> wait_some(std::span<Operation> operations) {
+    constexpr int no_answer = -2;
+    std::vector<parc_op> handles = handles_of(operations);
+    std::vector<int> indices(handles.size());
+    std::vector<Status> statuses(handles.size());
+    int done = no_answer;
+    const int code =
+        parc_waitsome(get(), count(operations), handles.data(), &done, indices.data(), statuses.data());
+    if (done == no_answer) detail::checked(code);
+    std::vector<std::pair<std::size_t, Status>> finished;
+    for (std::size_t i = 0; done > 0 && i < static_cast<std::size_t>(done); ++i) {
+      finished.emplace_back(static_cast<std::size_t>(indices[i]), statuses[i]);
+      operations[finished.back().first].release();
+    }
+    return finished;
   }
 
   Status probe(const Address& address) {
@@ -228,8 +286,18 @@ public:
   // Early release. A wait that returns a Status is released when the message has begun; wait_all at once.
   void set_release(parc_release level) { detail::checked(parc_set_release(get(), level)); }
   void settle() { detail::checked(parc_settle(get(), nullptr, 0)); }
-  template <detail::message T> void settle(std::span<T> memory) {
-    detail::checked(parc_settle(get(), memory.data(), memory.size_bytes()));
+  template <detail::message Range> void settle(const Range& memory) {
+    detail::checked(parc_settle(get(), std::ranges::data(memory), detail::bytes_of(memory)));
+  }
+  void set_order(parc_order order) { detail::checked(parc_set_order(get(), order)); }
+  // Called as the handler of parc_on_lost, with its limits; an empty one takes the handler away.
+  void on_lost(std::function<void(const parc_lost&)> handler) {
+    auto next = std::make_unique<std::function<void(const parc_lost&)>>(std::move(handler));
+    const auto call = [](void* to, const parc_lost* lost) {
+      (*static_cast<std::function<void(const parc_lost&)>*>(to))(*lost);
+    };
+    detail::checked(parc_on_lost(get(), *next ? +call : nullptr, next.get()));
+    lost_ = std::move(next); // the one before is not called any more
   }
   void set_copy_room(std::size_t bytes) { detail::checked(parc_set_copy_room(get(), bytes)); }
 
@@ -243,14 +311,22 @@ private:
 
   template <class List> static int count(const List& list) { return static_cast<int>(list.size()); }
 
-  template <class List, class Pointer> void wait_all_of(const List& operations, const Pointer& operation_of) {
+  static std::vector<parc_op> handles_of(std::span<const Operation> operations) {
+    std::vector<parc_op> handles;
+    for (const Operation& each : operations) handles.push_back(each.get());
+    return handles;
+  }
+
+  template <class List, class Pointer>
+  void wait_all_of(const List& operations, Status* statuses, const Pointer& operation_of) {
     std::vector<parc_op> handles;
     for (auto& each : operations) handles.push_back(operation_of(each)->get());
-    const int code = parc_waitall(get(), count(handles), handles.data(), nullptr);
+    const int code = parc_waitall(get(), count(handles), handles.data(), statuses);
     for (auto& each : operations) operation_of(each)->release();
     detail::checked(code);
   }
 
+  std::unique_ptr<std::function<void(const parc_lost&)>> lost_; // until the context has been closed
   std::unique_ptr<parc_context, Close> context_;
 };
 
