@@ -102,10 +102,20 @@ std::uint64_t Arena::extent_of(const shm::Segment& segment) {
   return begin >> unit_bits << length_bits | segment.size() >> unit_bits;
 }
 
-// Under lock_. Each segment is as large as all before it, so that a few are enough for any program.
+// Under lock_. Adopted memory gives way before a call fails.
 Result<void> Arena::grow(std::size_t bytes) {
+  for (;;) {
+    auto grown = grow_from_what_is_left(bytes);
+    if (grown || !adoption_.give_back_one()) return grown;
+  }
+}
+
+// Each segment is as large as all before it, and large where there was much, so that a few are enough for any
+// program.
+Result<void> Arena::grow_from_what_is_left(std::size_t bytes) {
   std::size_t total = 0;
   for (const auto& room : rooms_) total += room.segment.size();
+  most_ = std::max(most_, total);
   give_back_unused();
   const auto free_room = std::find_if(rooms_.begin(), rooms_.end(), [](const Room& r) { return !r.heap; });
   if (free_room == rooms_.end())
@@ -115,7 +125,8 @@ Result<void> Arena::grow(std::size_t bytes) {
         "blocks",
         bytes, rooms_.size());
   const std::size_t least = segment_for(bytes);
-  const std::size_t wanted = std::max(least, std::clamp(total, first_segment, largest_segment));
+  const std::size_t wanted =
+      std::max(least, std::clamp(std::max(total, most_ / 2), first_segment, largest_segment));
   PARC_TRY(segment, create_segment(wanted, least));
   return move_in(static_cast<std::size_t>(free_room - rooms_.begin()), std::move(segment));
 }

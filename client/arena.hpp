@@ -9,7 +9,7 @@
 // contains().
 #pragma once
 
-#include "client/errand.hpp"
+#include "client/early/adoption.hpp"
 #include "shm/segment.hpp"
 #include "system/error.hpp"
 
@@ -22,7 +22,7 @@ namespace parc::client {
 
 class Arena {
 public:
-  explicit Arena(Errand& errand) : errand_(errand) {}
+  Arena(Errand& errand, Adoption& adoption) : errand_(errand), adoption_(adoption) {}
 
   // 64-byte aligned, whole pages from one page up. Waits for the kernel when it needs another segment, never
   // for another operation.
@@ -61,12 +61,15 @@ private:
   [[nodiscard]] Room* room_of(const void* address);
   [[nodiscard]] void* take(std::size_t bytes);
   [[nodiscard]] Result<void> grow(std::size_t bytes);
+  [[nodiscard]] Result<void> grow_from_what_is_left(std::size_t bytes);
   [[nodiscard]] Result<shm::Segment> create_segment(std::size_t wanted, std::size_t least);
   [[nodiscard]] Result<void> move_in(std::size_t place, shm::Segment segment);
   void give_back_unused();
 
   Errand& errand_;
+  Adoption& adoption_;
   std::mutex lock_;
+  std::size_t most_ = 0;                          // under lock_: bytes of all segments at one time
   std::array<Room, shm::max_segments> rooms_;     // under lock_
   std::array<Extent, shm::max_segments> extents_; // of rooms_, for contains()
 };

@@ -20,10 +20,10 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       pipes_(std::move(session_.from_kernel), std::move(session_.to_kernel)), ring_(control_, pipes_),
       rest_(control_.header, pipes_),
       trace_(std::move(trace), session_.hosts[static_cast<std::size_t>(session_.rank)]),
-      errand_(control_, ring_, rest_), arena_(errand_),
-      operations_(control_, arena_, room_, rest_, trace_, session_.size),
+      errand_(control_, ring_, rest_), arena_(errand_, adoption_),
+      operations_(control_, arena_, adoption_, room_, rest_, trace_, session_.size),
       hand_over_(operations_, arena_, room_, ring_, rest_, session_.copy_ns_per_kib),
-      guards_(control_, operations_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
+      guards_(control_, operations_, arena_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
       starts_(arena_, adoption_, room_, operations_, guards_, ring_, session_.size),
       waits_(operations_, hand_over_, guards_, rest_, pipes_) {
   operations_.set_opener([this] { guards_.open_arrived(); });
@@ -38,26 +38,36 @@ const char* Context::host(int rank) const {
 
 int Context::read(const parc_address& address, const iovec& buffer, parc_status* status) {
   auto id = starts_.read(address, {&buffer, 1}, 0);
-  if (!id) return fail(id.error());
-  return waits_.wait(id.value(), status);
+  return id ? finish(id.value(), status) : fail(id.error());
 }
 
 int Context::write(const parc_address& address, const iovec& buffer) {
   auto id = starts_.write(address, {&buffer, 1}, 0);
-  if (!id) return fail(id.error());
-  return waits_.wait(id.value(), nullptr);
+  return id ? finish(id.value(), nullptr) : fail(id.error());
+}
+
+// Its id is nobody else's: a thread that is cancelled gives it up before its buffer goes.
+int Context::finish(parc_op id, parc_status* status) {
+  try {
+    return waits_.wait(id, status);
+  } catch (...) {
+    (void)starts_.cancel(id);
+    waits_.give_up(id);
+    throw;
+  }
 }
 
 int Context::probe(const parc_address& address, bool wait, parc_status& status) {
   auto id = starts_.probe(address, wait);
   if (!id) return fail(id.error());
-  const int code = waits_.wait(id.value(), &status);
+  const int code = finish(id.value(), &status);
   if (code != PARC_OK || wait) return code;
   return status.source == PARC_ANY_SOURCE ? 0 : 1;
 }
 
 // Dissemination: after round k, everybody knows of the 2^(k+1) ranks below it. Rounds of one barrier go to
-// different ranks, and the tag is the barrier's number, so no message is taken for another.
+// different ranks, and the tag is the barrier's number, so no message is taken for another. Cannot be
+// cancelled: half a barrier would hold up all other ranks.
 int Context::barrier() {
   const std::lock_guard hold(barrier_lock_);
   const auto tag = static_cast<int>(barriers_++ & INT32_MAX);
@@ -73,7 +83,7 @@ int Context::barrier_round(int distance, int tag) {
   const auto above = starts_.own_write({at(std::int64_t{rank()} + distance), tag, barrier_context});
   if (!above && !starts_.cancel(below.value())) return fail(above.error());
   parc_op both[] = {above ? above.value() : PARC_OP_NULL, below.value()};
-  const int code = waits_.all(both, nullptr);
+  const int code = waits_.all(both, nullptr, Cancel::no);
   return above ? code : fail(above.error());
 }
 
@@ -87,22 +97,25 @@ void Context::abort(int status) {
   _exit(status);
 }
 
+// After leaving the kernel delivers from memory that must stay as it is: a heap writes into what is freed.
 void Context::free(void* block) {
+  if (ring_.closed()) return;
   if (guards_.any()) guards_.settle(block, arena_.size_of(block), Guards::Use::stores);
   arena_.free(block);
 }
 
+// A handler of parc_on_lost may call exit() while its guard is settled, here or in another thread: that is
+// waited for without the lock.
 void Context::leave() {
-  if (left_.exchange(true)) return;
   guards_.hold_back(); // for good: other threads may still be in a wait
   guards_.settle_all();
+  const std::lock_guard hold(leaving_);
+  if (ring_.closed()) return;
   adoption_.serve(nullptr, nullptr, nullptr);
   forget_faults();
-  for (const parc_op id : operations_.live_reads())
-    if (!starts_.cancel(id)) return;
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
-  (void)errand_.run(request); // the kernel may go meanwhile: then there is nothing to leave
+  (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave
   if (!trace_.on()) return;
   operations_.trace_rest();
   trace_.close();

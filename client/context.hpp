@@ -33,8 +33,9 @@ public:
   [[nodiscard]] int barrier();
   [[noreturn]] void abort(int status);
 
-  // Gives up the reads, and tells the kernel that this program goes; from its answer on it needs nothing of
-  // this process. Once; later calls do nothing.
+  // Tells the kernel that this program goes, which ends its reads; from the answer on it needs nothing of
+  // this process but the memory that it has attached. Nothing is asked of the kernel after that: what starts
+  // is refused, and parc_free does nothing. Later calls wait until that is done.
   void leave();
 
   // Memory of the program goes: nothing of it may be guarded any more.
@@ -46,6 +47,7 @@ public:
   }
 
 private:
+  [[nodiscard]] int finish(parc_op id, parc_status* status);
   [[nodiscard]] int barrier_round(int distance, int tag);
 
   Session session_;
@@ -64,7 +66,7 @@ private:
   Starts starts_;
   Waits waits_;
 
-  std::atomic<bool> left_ = false;
+  std::mutex leaving_;
   std::mutex barrier_lock_;
   std::uint32_t barriers_ = 0; // under barrier_lock_
 };

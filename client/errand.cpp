@@ -6,13 +6,21 @@
 namespace parc::client {
 
 int Errand::run(shm::Request request) {
+  return run(request, [this](const shm::Request& asked) { return ring_.push(asked); });
+}
+
+int Errand::run_last(shm::Request request) {
+  return run(request, [this](const shm::Request& asked) { return ring_.push_last(asked); });
+}
+
+template <class Push> int Errand::run(shm::Request request, const Push& push) {
   const std::lock_guard hold(lock_);
   auto& slot = control_.operations[shm::control_slot];
   ++generation_;
   request.id = generation_ << shm::slot_bits | shm::control_slot;
   slot.error.store(PARC_OK, std::memory_order_relaxed);
   slot.state.store(shm::state_word(generation_, shm::Phase::pending), std::memory_order_relaxed);
-  if (!ring_.push(request)) return PARC_EKERNEL;
+  if (!push(request)) return PARC_EKERNEL;
   const auto done = shm::state_word(generation_, shm::Phase::done);
   if (rest_.until([&] { return slot.state.load(std::memory_order_acquire) == done; }) != Woken::done)
     return PARC_EKERNEL;

@@ -18,8 +18,12 @@ public:
 
   // Sends the request with the control slot's next id and waits for the answer: its PARC_E*, or PARC_EKERNEL.
   [[nodiscard]] int run(shm::Request request);
+  // The same with the last request of all: Ring::push_last.
+  [[nodiscard]] int run_last(shm::Request request);
 
 private:
+  template <class Push> [[nodiscard]] int run(shm::Request request, const Push& push);
+
   shm::Control& control_;
   Ring& ring_;
   Rest& rest_;

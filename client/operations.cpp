@@ -33,9 +33,10 @@ bool is_write_slot(Slot slot) {
 
 } // namespace
 
-Operations::Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, Trace& trace,
-                       int ranks)
-    : control_(control), arena_(arena), room_(room), rest_(rest), trace_(trace), entries_(shm::control_slot),
+Operations::Operations(shm::Control& control, Arena& arena, Adoption& adoption, CopyRoom& room, Rest& rest,
+                       Trace& trace, int ranks)
+    : control_(control), arena_(arena), adoption_(adoption), room_(room), rest_(rest), trace_(trace),
+      entries_(shm::control_slot),
       failed_peers_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(ranks))) {
   for (Slot slot = shm::control_slot; slot-- > 0;)
     (is_write_slot(slot) ? free_writes_ : free_reads_).push_back(slot);
@@ -228,13 +229,11 @@ void Operations::note_peer(int rank, int error) {
   failed_peers_[static_cast<std::size_t>(rank)].store(error == PARC_EPEER, std::memory_order_relaxed);
 }
 
-std::vector<parc_op> Operations::live_reads() const {
-  std::vector<parc_op> ids;
-  for (Slot slot = 0; slot < shm::read_slots; ++slot) {
-    const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
-    if (use_of(tag) == Use::live && !done(slot)) ids.push_back(id_of(generation_of_tag(tag), slot));
-  }
-  return ids;
+void Operations::loosen(parc_op id) {
+  if (!is_write(id)) return;
+  auto live = tag_of(generation_of(id), Use::live);
+  entries_[slot_of(id)].tag.compare_exchange_strong(live, tag_of(generation_of(id), Use::loose),
+                                                    std::memory_order_acq_rel);
 }
 
 void Operations::set_use(Slot slot, Use use) {

@@ -17,11 +17,12 @@
 // of lock_ empties them, whole. A write that is done while its id is still held is retired when the table is
 // full: its result moves to retired_, and its slot is free.
 //
-// Threads: any. All but begin, abandon, collect and live_reads are async-signal-safe.
+// Threads: any. All but begin, abandon and collect are async-signal-safe.
 #pragma once
 
 #include "client/arena.hpp"
 #include "client/copy_room.hpp"
+#include "client/early/adoption.hpp"
 #include "client/own_memory.hpp"
 #include "client/rest.hpp"
 #include "client/trace.hpp"
@@ -57,7 +58,7 @@ struct Message {
   bool loose = false;
   bool early = false; // PARC_EARLY
   Order order = Order::any;
-  bool adopted = false; // some of the pieces lie in adopted memory
+  Adopted adopted{}; // memory that some of the pieces lie in
 };
 
 class Operations {
@@ -75,7 +76,7 @@ public:
     std::uint64_t held = 0;
     bool early = false;
     Order order = Order::any;
-    bool adopted = false;
+    Adopted adopted;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
     bool probe = false;
     // Where there is a trace: when, from where, by whom.
@@ -83,11 +84,13 @@ public:
     std::uint32_t thread = 0;
   };
 
-  Operations(shm::Control& control, Arena& arena, CopyRoom& room, Rest& rest, Trace& trace, int ranks);
+  Operations(shm::Control& control, Arena& arena, Adoption& adoption, CopyRoom& room, Rest& rest,
+             Trace& trace, int ranks);
 
   // Takes a slot for the message and prepares both halves; the request is still to be sent. Owns the
-  // message's arena memory and copy room from here on, also when it fails: PARC_EAGAIN (reads), PARC_EKERNEL.
-  // Blocks only for a write, while the table of writes is full of unfinished ones.
+  // message's arena memory, its uses of adopted memory and its copy room from here on, also when it fails:
+  // PARC_EAGAIN (reads), PARC_EKERNEL. Blocks only for a write, while the table of writes is full of
+  // unfinished ones.
   [[nodiscard]] Result<parc_op> begin(shm::RequestKind kind, const Message& message);
 
   // Called without lock_ when the table of writes is full and one of them is done: it may be released early,
@@ -112,6 +115,9 @@ public:
   // Makes the caller the one who finishes it; none when it is no live operation (being finished by another,
   // retired, spent, never started).
   [[nodiscard]] std::optional<Slot> claim(parc_op id, Use* before = nullptr);
+
+  // The claim's opposite: nothing has become of it.
+  void unclaim(Slot slot) { set_use(slot, Use::live); }
 
   // Of claimed slots:
   [[nodiscard]] bool done(Slot slot) const; // the kernel has finished
@@ -145,8 +151,8 @@ public:
   // What has not been freed yet goes into the trace, as far as it is known.
   void trace_rest();
 
-  // Ids of the reads that nobody has finished.
-  [[nodiscard]] std::vector<parc_op> live_reads() const;
+  // Of a live write that nobody may change the memory of any more: its wait returns at once.
+  void loosen(parc_op id);
 
 private:
   // A page fault's handler spends.
@@ -184,6 +190,7 @@ private:
 
   shm::Control& control_;
   Arena& arena_;
+  Adoption& adoption_;
   CopyRoom& room_;
   Rest& rest_;
   Trace& trace_;

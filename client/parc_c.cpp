@@ -27,10 +27,12 @@ namespace {
 std::mutex one_context;                  // held by open and close, and over a fork
 std::atomic<parc_context*> open_context; // of this process
 std::atomic<bool> forked;                // this process is a forked child of one that had a context
+std::atomic<bool> exiting;               // from here on a context stays: objects that end later may name it
 
 void leave_at_exit() {
   if (forked.load()) return;
   const client::InLibrary here;
+  exiting.store(true);
   if (auto* const context = open_context.load()) context->leave();
 }
 
@@ -41,9 +43,11 @@ client::Adoption& adoption() {
   return *the_one;
 }
 
+} // namespace
+
 // A child would inherit the guards, and nobody would open them for it: none may be there, nor come, until the
 // child has its own copies. And adopted memory would be its parent's.
-void before_fork() {
+void client::before_fork() {
   if (forked.load()) return;
   const client::InLibrary here;
   one_context.lock();
@@ -54,14 +58,14 @@ void before_fork() {
   adoption().before_fork();
 }
 
-void in_parent() {
+void client::after_fork_in_parent() {
   if (forked.load()) return;
   adoption().after_fork_in_parent();
   if (auto* const context = open_context.load()) context->guards().hold_back_no_more();
   one_context.unlock();
 }
 
-void in_child() {
+void client::after_fork_in_child() {
   client::forget_faults();
   if (!forked.load()) {
     adoption().after_fork_in_child();
@@ -73,10 +77,12 @@ void in_child() {
   context->close_pipes_in_child();
 }
 
+namespace {
+
 void watch_process() {
   static const bool watched = [] {
     (void)std::atexit(leave_at_exit);
-    (void)pthread_atfork(before_fork, in_parent, in_child);
+    (void)pthread_atfork(client::before_fork, client::after_fork_in_parent, client::after_fork_in_child);
     return true;
   }();
   (void)watched;
@@ -85,7 +91,9 @@ void watch_process() {
 // PARC_OK, or why no call can be made on this context. Async-signal-safe.
 int check(const parc_context* context) {
   if (forked.load(std::memory_order_relaxed)) return client::fail(PARC_EFORK);
-  return context ? PARC_OK : client::fail(error(PARC_EINVAL, "the context is a null pointer"));
+  if (context == nullptr) return client::fail(error(PARC_EINVAL, "the context is a null pointer"));
+  if (context == open_context.load(std::memory_order_acquire)) return PARC_OK;
+  return client::fail(error(PARC_EINVAL, "this context is not open, or no longer"));
 }
 
 // Where in the program a call of this interface came from: of the function that this is inlined into.
@@ -166,6 +174,7 @@ iovec piece(const void* buffer, size_t bytes) {
 int parc_open(parc_context** context) {
   if (forked.load()) return client::fail(PARC_EFORK);
   if (!context) return client::fail(error(PARC_EINVAL, "there is no place for the context (a null pointer)"));
+  const client::InLibrary here;
   try {
     const std::lock_guard hold(one_context);
     if (open_context.load())
@@ -188,11 +197,10 @@ int parc_open(parc_context** context) {
 
 int parc_close(parc_context* context) {
   return guarded(context, [&] {
-    const std::lock_guard hold(one_context);
-    if (open_context.load() != context) return client::fail(error(PARC_EINVAL, "this context is not open"));
     context->leave();
-    open_context.store(nullptr);
-    delete context;
+    const std::lock_guard hold(one_context);
+    parc_context* ours = context;
+    if (open_context.compare_exchange_strong(ours, nullptr) && !exiting.load()) delete context;
     return static_cast<int>(PARC_OK);
   });
 }

@@ -10,16 +10,6 @@
 #include <utility>
 
 namespace parc::client {
-namespace {
-
-timespec until(Clock::time_point limit) {
-  const auto left = std::max(limit - Clock::now(), Clock::duration::zero());
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-  return {seconds.count(), std::chrono::nanoseconds(left - seconds).count()};
-}
-
-} // namespace
-
 Pipes::Pipes(Fd from_kernel, Fd to_kernel)
     : from_kernel_(std::move(from_kernel)), to_kernel_(std::move(to_kernel)) {}
 
@@ -39,7 +29,7 @@ void Pipes::ring() {
 void Pipes::sleep(Limit limit) {
   pollfd end{.fd = from_kernel_.get(), .events = POLLIN, .revents = 0};
   timespec left{};
-  if (limit) left = until(*limit);
+  if (limit) left = to_timespec(std::max(*limit - Clock::now(), Clock::duration::zero()));
   if (ppoll(&end, 1, limit ? &left : nullptr, nullptr) <= 0) return;
   if (end.revents & POLLIN) drain();
   if (end.revents & ~POLLIN) gone_.store(true, std::memory_order_release);

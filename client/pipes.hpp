@@ -16,6 +16,11 @@ namespace parc::client {
 using Clock = std::chrono::steady_clock;
 using Limit = std::optional<Clock::time_point>; // of a wait; none: for ever
 
+inline timespec to_timespec(Clock::duration time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+  return {seconds.count(), std::chrono::nanoseconds(time - seconds).count()};
+}
+
 class Pipes {
 public:
   Pipes(Fd from_kernel, Fd to_kernel);

@@ -47,28 +47,58 @@ void Rest::polled_well() {
   next_quiet_.store(first_quiet, std::memory_order_relaxed);
 }
 
-void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit) {
-  if (led_) {
-    ++following_;
-    if (limit)
-      followers_.wait_until(hold, *limit);
-    else
-      followers_.wait(hold);
-    --following_;
-    return;
-  }
+void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit, Cancel cancel) {
+  if (led_) return follow(limit, cancel);
   led_ = true;
   hold.unlock();
-  lead(seen, limit);
+  try {
+    lead(seen, limit, cancel);
+  } catch (...) { // cancelled
+    hold.lock();
+    led_ = false;
+    (void)leave(Woken::late);
+    throw;
+  }
   hold.lock();
   led_ = false;
   if (following_ != 0 && (completions() != seen || pipes_.gone())) followers_.notify_all();
 }
 
-void Rest::lead(std::uint64_t seen, Limit limit) {
-  shm::announce_sleep(header_.program_asleep);
+// Under lock_. Through pthread: std::condition_variable's wait may be noexcept, and a cancelled thread
+// unwinds.
+void Rest::follow(Limit limit, Cancel cancel) {
+  struct Counted {
+    explicit Counted(Rest& in) : rest(in) { ++rest.following_; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+    ~Counted() {
+      --rest.following_;
+      if (cancelled) (void)rest.leave(Woken::late);
+    }
+    Rest& rest;
+    bool cancelled = true;
+  } counted(*this);
+  const InLibrary::Cancellable here(cancel == Cancel::yes);
+  if (limit) {
+    const timespec end = to_timespec(limit->time_since_epoch());
+    pthread_cond_clockwait(followers_.native_handle(), lock_.native_handle(), CLOCK_MONOTONIC, &end);
+  } else {
+    pthread_cond_wait(followers_.native_handle(), lock_.native_handle());
+  }
+  counted.cancelled = false;
+}
+
+void Rest::lead(std::uint64_t seen, Limit limit, Cancel cancel) {
+  struct Asleep {
+    explicit Asleep(shm::ControlHeader& of) : header(of) { shm::announce_sleep(header.program_asleep); }
+    Asleep(const Asleep&) = delete;
+    Asleep& operator=(const Asleep&) = delete;
+    ~Asleep() { shm::announce_awake(header.program_asleep); }
+    shm::ControlHeader& header;
+  };
+  const Asleep announced(header_);
+  const InLibrary::Cancellable here(cancel == Cancel::yes);
   if (completions() == seen) pipes_.sleep(limit);
-  shm::announce_awake(header_.program_asleep);
 }
 
 // Under lock_.

@@ -11,10 +11,11 @@
 //             (shm/doorbell.hpp). It then wakes all followers, under lock_.
 //   follower  goes to sleep in one step with giving up lock_. While there is a leader, that leader has yet to
 //             take lock_ after any later completion, and wakes it. When there is none, it is the leader.
-// A leader that leaves for any other reason (its limit, a signal handler has run) wakes one follower, and so
-// does everybody who leaves while nobody leads: a successor is always up.
+// A leader that leaves for any other reason (its limit, a signal handler has run, its thread is cancelled)
+// wakes one follower, and so does everybody who leaves while nobody leads: a successor is always up.
 #pragma once
 
+#include "client/early/hooks.hpp"
 #include "client/pipes.hpp"
 #include "shm/layout.hpp"
 
@@ -25,6 +26,9 @@
 namespace parc::client {
 
 enum class Woken { done, gone, late };
+
+// Whether pthread_cancel ends a sleep: by unwinding, which must leave everything as it was.
+enum class Cancel : bool { no, yes };
 
 class Rest {
 public:
@@ -41,7 +45,8 @@ public:
   // Rests until done() is true, the kernel has gone, or the limit has passed. done() is a look at what the
   // kernel stores in the control segment; it is called often, also under lock_, and must be short. No system
   // call when it is true at once. Not in a signal handler that interrupted it.
-  template <class Done> [[nodiscard]] Woken until(const Done& done, Limit limit = {}) {
+  template <class Done>
+  [[nodiscard]] Woken until(const Done& done, Limit limit = {}, Cancel cancel = Cancel::no) {
     if (done()) return Woken::done;
     tell_kernel();
     if (spin(done, limit)) return Woken::done;
@@ -52,7 +57,7 @@ public:
       if (done()) return leave(Woken::done);
       if (pipes_.gone()) return leave(Woken::gone);
       if (limit && Clock::now() >= *limit) return leave(Woken::late);
-      sleep(hold, seen, limit);
+      sleep(hold, seen, limit, cancel);
     }
   }
 
@@ -118,8 +123,9 @@ private:
   bool may_spin();
   bool yield(Clock::time_point& now);
   void polled_well();
-  void sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit);
-  void lead(std::uint64_t seen, Limit limit);
+  void sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit, Cancel cancel);
+  void follow(Limit limit, Cancel cancel);
+  void lead(std::uint64_t seen, Limit limit, Cancel cancel);
   Woken leave(Woken why);
 
   // Its place is there from the thread's start: a handler may be the first to ask.

@@ -14,13 +14,22 @@ thread_local bool Ring::pushing_ = false;
 
 bool Ring::push(const shm::Request& request, shm::Sleep least) {
   pushing_ = true;
-  const bool pushed = push_in_turn(request, least);
+  const bool pushed = push_in_turn(request, least, false);
   pushing_ = false;
   return pushed;
 }
 
-bool Ring::push_in_turn(const shm::Request& request, shm::Sleep least) {
+bool Ring::push_last(const shm::Request& request) {
+  pushing_ = true;
+  const bool pushed = push_in_turn(request, shm::Sleep::deep, true);
+  pushing_ = false;
+  return pushed;
+}
+
+bool Ring::push_in_turn(const shm::Request& request, shm::Sleep least, bool last) {
   const std::lock_guard hold(lock_);
+  if (closed()) return false;
+  if (last) closed_.store(true, std::memory_order_release);
   auto& header = control_.header;
   const auto tail = header.request_tail.load(std::memory_order_relaxed);
   if (pipes_.gone() || !wait_for_room(tail)) return false;

@@ -6,7 +6,7 @@
 //   request_head       the kernel's; acquire, so that our next store to that slot comes after its copy
 //   kernel_asleep      the kernel's; asked after the tail, with the fence of shm/doorbell.hpp between them
 //
-// Invariant: tail - head never exceeds request_slots.
+// Invariants: tail - head never exceeds request_slots; nothing follows what push_last has pushed.
 #pragma once
 
 #include "client/pipes.hpp"
@@ -24,14 +24,17 @@ public:
   // Hands a request to the kernel; what it refers to must be written. `least` is the sleep that it may not
   // let be: a read has nothing to move while no message waits, and whatever brings one wakes the kernel,
   // which takes requests first. Whoever waits rings for what it has not taken (Rest). Waits while the ring is
-  // full. False: the kernel has gone.
+  // full. False: the kernel has gone, or the ring is closed.
   [[nodiscard]] bool push(const shm::Request& request, shm::Sleep least = shm::Sleep::deep);
+  // The same, and closes the ring behind it, in one step.
+  [[nodiscard]] bool push_last(const shm::Request& request);
+  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }
 
   // This thread is in push(): a signal handler that interrupted it must not push.
   [[nodiscard]] static bool pushing() { return pushing_; }
 
 private:
-  [[nodiscard]] bool push_in_turn(const shm::Request& request, shm::Sleep least);
+  [[nodiscard]] bool push_in_turn(const shm::Request& request, shm::Sleep least, bool last);
   [[nodiscard]] bool wait_for_room(std::uint64_t tail);
 
   __attribute__((tls_model("initial-exec"))) static thread_local bool pushing_;
@@ -39,6 +42,7 @@ private:
   shm::Control& control_;
   Pipes& pipes_;
   std::mutex lock_;
+  std::atomic<bool> closed_ = false; // set under lock_
 };
 
 } // namespace parc::client

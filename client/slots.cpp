@@ -49,6 +49,7 @@ bool Operations::any_write_done() const {
 void Operations::give_up(const Message& message) {
   arena_.free(message.block);
   arena_.free(message.list);
+  adoption_.release(message.adopted);
   room_.release(message.held);
 }
 
@@ -116,6 +117,7 @@ void Operations::release(Slot slot) {
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
   arena_.free(std::exchange(entry.list, nullptr));
+  adoption_.release(std::exchange(entry.adopted, {}));
   room_.release(std::exchange(entry.held, 0));
   set_use(slot, Use::free);
   (slot >= shm::read_slots ? free_writes_ : free_reads_).push_back(slot);
@@ -130,7 +132,7 @@ void Operations::trace_message(Slot slot) const {
   message.kind = trace::Kind::message;
   message.flags = static_cast<std::uint16_t>((writes ? trace::flag_write : 0) |
                                              (entry.block && !entry.pinned ? trace::flag_bounced : 0) |
-                                             (entry.adopted ? trace::flag_adopted : 0));
+                                             (entry.adopted.any() ? trace::flag_adopted : 0));
   message.thread = entry.thread;
   message.begin = entry.posted;
   message.first = times.begun.load(std::memory_order_relaxed);

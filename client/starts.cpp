@@ -12,10 +12,6 @@ namespace {
 constexpr std::uint64_t short_write = 1024;
 constexpr std::uint64_t least_adopted = 4096; // what is shorter is never released early
 
-Error kernel_gone() {
-  return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
-}
-
 bool has_bytes(const iovec& piece) {
   return piece.iov_len != 0;
 }
@@ -51,14 +47,24 @@ Result<parc_op> Starts::own_write(const parc_address& address) {
   return send(shm::RequestKind::write, {.address = address, .loose = operations_.peer_answers(address.peer)});
 }
 
-// One that has finished, or whose wait has let it go, is beyond recall.
+// One that has finished, or whose wait has let it go, is beyond recall. Leaving ends the reads; a write will
+// be delivered, and nobody need wait for that.
 Result<void> Starts::cancel(parc_op id) {
   if (!operations_.is_live(id)) return success();
   shm::Request request{};
   request.kind = shm::RequestKind::cancel;
   request.id = static_cast<std::uint64_t>(id);
-  if (!ring_.push(request)) return kernel_gone();
+  if (ring_.push(request)) return success();
+  if (!ring_.closed()) return refused();
+  operations_.loosen(id);
   return success();
+}
+
+Error Starts::refused() const {
+  if (ring_.closed())
+    return error(PARC_EKERNEL,
+                 "this program has left its job (parc_close or exit): it can ask for nothing more");
+  return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
 }
 
 Result<void> Starts::check_address(const parc_address& address, bool any) const {
@@ -108,10 +114,7 @@ bool Starts::in_arena(const iovec& piece) const {
 // Memory that the kernel has mapped, adopted now where that is asked for.
 bool Starts::is_direct(Message& message, bool may_adopt) {
   return std::ranges::all_of(message.pieces, [&](const iovec& piece) {
-    if (in_arena(piece)) return true;
-    message.adopted = true;
-    return adoption_.contains(piece.iov_base, piece.iov_len) ||
-           (may_adopt && adoption_.adopt(piece.iov_base, piece.iov_len));
+    return in_arena(piece) || adoption_.use(piece.iov_base, piece.iov_len, may_adopt, message.adopted);
   });
 }
 
@@ -119,8 +122,12 @@ Result<void> Starts::place_read(Message& message) {
   if (message.length == 0) return success();
   const bool asked = guards_.possible() && (guards_.wanted() || message.early);
   const bool may_adopt = asked && message.length >= least_adopted;
-  if (is_direct(message, may_adopt)) return name_directly(message);
-  message.adopted = false;
+  if (is_direct(message, may_adopt)) {
+    auto named = name_directly(message);
+    if (!named) adoption_.release(message.adopted);
+    return named;
+  }
+  adoption_.release(std::exchange(message.adopted, {}));
   PARC_TRY(block, operations_.allocate(message.length));
   name_block(message, block);
   return success();
@@ -193,7 +200,7 @@ Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std:
   const bool moves = kind != shm::RequestKind::read;
   if (ring_.push(request, moves ? shm::Sleep::deep : shm::Sleep::light)) return id;
   operations_.abandon(id);
-  return kernel_gone();
+  return refused();
 }
 
 } // namespace parc::client

@@ -50,6 +50,7 @@ private:
   [[nodiscard]] bool place_short_write(Message& message);
   static void name_block(Message& message, void* block);
   [[nodiscard]] Result<void> name_directly(Message& message);
+  [[nodiscard]] Error refused() const; // why a request could not be pushed
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, std::uint8_t flags = 0);
 
   Arena& arena_;

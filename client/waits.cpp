@@ -30,12 +30,17 @@ int explain(int code, parc_op id, const parc_status& status) {
 // the buffer, and is written when no lock is held.
 int Waits::wait(parc_op id, parc_status* status) {
   parc_status own;
-  const int code = finish(id, own, status ? Release::when_begun : Release::at_once);
+  const int code = finish(id, own, status ? Release::when_begun : Release::at_once, Cancel::yes);
   if (status) *status = own;
   return code;
 }
 
-int Waits::finish(parc_op id, parc_status& status, Release release) {
+void Waits::give_up(parc_op id) {
+  parc_status own;
+  (void)finish(id, own, Release::never, Cancel::no);
+}
+
+int Waits::finish(parc_op id, parc_status& status, Release release, Cancel cancel) {
   status = nothing;
   if (id == PARC_OP_NULL) return PARC_OK;
   if (id < 0) return status.error = fail(static_cast<int>(id)); // it was never started
@@ -47,9 +52,9 @@ int Waits::finish(parc_op id, parc_status& status, Release release) {
   else if (use == Use::loose && !operations_.done(*slot))
     code = operations_.detach(*slot, status);
   else if (Operations::is_write(id))
-    code = finish_write(id, *slot, status, release);
+    code = finish_write(id, *slot, status, release, cancel);
   else
-    code = finish_read(id, *slot, status, release);
+    code = finish_read(id, *slot, status, release, cancel);
   return explain(code, id, status);
 }
 
@@ -78,7 +83,7 @@ int Waits::test(parc_op id, parc_status& status) {
   return code == PARC_OK ? 1 : fail(code);
 }
 
-int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
+int Waits::all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel) {
   // Everything but writes first: meanwhile the network may take the writes, and nothing is copied.
   const Release release = statuses ? Release::when_begun : Release::at_once;
   std::size_t finished = 0;
@@ -93,14 +98,15 @@ int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
   // message: that is for those who wait for a beginning.
   if (std::ranges::any_of(ids, [&](parc_op id) { return release_of(id, release) == Release::when_begun; })) {
     const auto watching = guards_.watch();
-    (void)rest_.until(reads_finished);
+    (void)rest_.until(reads_finished, {}, cancel);
   } else {
-    (void)rest_.until(reads_finished);
+    (void)rest_.until(reads_finished, {}, cancel);
   }
   int first = PARC_OK;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     parc_status status;
-    const int code = finish(std::exchange(ids[i], PARC_OP_NULL), status, release);
+    const int code = finish(ids[i], status, release, cancel);
+    ids[i] = PARC_OP_NULL;
     if (statuses) statuses[i] = status;
     if (first == PARC_OK) first = code;
   }
@@ -110,9 +116,12 @@ int Waits::all(std::span<parc_op> ids, parc_status* statuses) {
 int Waits::any(std::span<parc_op> ids, int& index, parc_status& status) {
   parc_status own = nothing;
   index = pick(ids);
-  const int code = index < 0 ? static_cast<int>(PARC_OK)
-                             : finish(std::exchange(ids[static_cast<std::size_t>(index)], PARC_OP_NULL), own,
-                                      Release::never);
+  int code = PARC_OK;
+  if (index >= 0) {
+    parc_op& id = ids[static_cast<std::size_t>(index)];
+    code = finish(id, own, Release::never, Cancel::yes);
+    id = PARC_OP_NULL;
+  }
   status = own;
   return code;
 }
@@ -127,7 +136,8 @@ int Waits::some(std::span<parc_op> ids, int& done, int* indices, parc_status* st
     const int index = static_cast<int>(i);
     if (ids[i] == PARC_OP_NULL || (index != picked && !operations_.finished(ids[i]))) continue;
     parc_status status;
-    const int code = finish(std::exchange(ids[i], PARC_OP_NULL), status, Release::never);
+    const int code = finish(ids[i], status, Release::never, Cancel::yes);
+    ids[i] = PARC_OP_NULL;
     if (indices) indices[done] = index;
     if (statuses) statuses[done] = status;
     ++done;
@@ -153,26 +163,30 @@ int Waits::pick(std::span<const parc_op> ids) {
   };
   if (first < 0) return -1;
   const Limit at_once = Clock::time_point{};
-  (void)rest_.until(any_finished, only_writes ? at_once : Limit{});
+  (void)rest_.until(any_finished, only_writes ? at_once : Limit{}, Cancel::yes);
   return ready < 0 ? first : ready; // where the kernel has gone, the wait says so
 }
 
-int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most) {
+int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most, Cancel cancel) {
   const Release release = release_of(slot, most);
-  if (release == Release::when_begun) guards_.await_begun(id);
+  if (release == Release::when_begun && !operations_.begun(id)) {
+    const auto watching = guards_.watch();
+    (void)claimed_until(
+        slot, [&] { return operations_.begun(id); }, {}, cancel);
+  }
   if (release != Release::never && guards_.release_read(id, slot, status)) return PARC_OK;
-  return ended(until_done(slot), slot, status);
+  return ended(until_done(slot, {}, cancel), slot, status);
 }
 
-int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release release) {
-  Woken how = until_done(slot, Clock::now() + hand_over_.copy_time(slot));
+int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel) {
+  Woken how = until_done(slot, Clock::now() + hand_over_.copy_time(slot), cancel);
   if (how == Woken::late) {
     if (hand_over_.prepare(slot)) {
       if (release != Release::never && guards_.release_write(id, slot, status)) return PARC_OK;
       if (hand_over_.perform(id, slot, operations_.entry(slot).pieces))
         return operations_.detach(slot, status);
     }
-    how = until_done(slot);
+    how = until_done(slot, {}, cancel);
   }
   return ended(how, slot, status);
 }
@@ -205,8 +219,19 @@ int Waits::finish_retired(parc_op id, parc_status& status) {
   }
 }
 
-Woken Waits::until_done(Slot slot, Limit limit) {
-  return rest_.until([&] { return operations_.done(slot); }, limit);
+Woken Waits::until_done(Slot slot, Limit limit, Cancel cancel) {
+  return claimed_until(
+      slot, [&] { return operations_.done(slot); }, limit, cancel);
+}
+
+// Of a thread that is cancelled meanwhile the operation is nobody's again: another may wait for it.
+template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel) {
+  try {
+    return rest_.until(done, limit, cancel);
+  } catch (...) {
+    operations_.unclaim(slot);
+    throw;
+  }
 }
 
 int Waits::ended(Woken how, Slot slot, parc_status& status) {

@@ -2,7 +2,8 @@
 // Finishing operations. A wait for a write whose bytes are still the program's rests as long as a copy of
 // what is not acknowledged would take; then it copies that (hand_over.hpp) and returns. Waits may be released
 // early (early/guards.hpp); any and some, which report what has finished, never are. Threads: any, one for
-// each operation. test is async-signal-safe.
+// each operation. A thread may be cancelled while it sleeps: then no operation has been spent that its caller
+// does not know of. test is async-signal-safe.
 #pragma once
 
 #include "client/early/guards.hpp"
@@ -17,8 +18,10 @@ public:
   // The calls of parc.h with the same names; they return what those return and leave the sentence.
   // A status that is no null pointer holds an early release back until the envelope is there.
   int wait(parc_op id, parc_status* status);
+  // Of one that was asked to be cancelled, until it is over: never released, never left before.
+  void give_up(parc_op id);
   int test(parc_op id, parc_status& status);
-  int all(std::span<parc_op> ids, parc_status* statuses);
+  int all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel = Cancel::yes);
   int any(std::span<parc_op> ids, int& index, parc_status& status);
   int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);
 
@@ -26,14 +29,16 @@ private:
   // How far a wait may be released early.
   enum class Release : std::uint8_t { never, when_begun, at_once };
 
-  int finish(parc_op id, parc_status& status, Release release);
-  int finish_read(parc_op id, Slot slot, parc_status& status, Release release);
+  int finish(parc_op id, parc_status& status, Release release, Cancel cancel);
+  int finish_read(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
   [[nodiscard]] Release release_of(Slot slot, Release most) const;
   [[nodiscard]] Release release_of(parc_op id, Release most) const;
   [[nodiscard]] bool would_release(parc_op id, Release most) const;
-  int finish_write(parc_op id, Slot slot, parc_status& status, Release release);
+  int finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
   int finish_retired(parc_op id, parc_status& status);
-  [[nodiscard]] Woken until_done(Slot slot, Limit limit = {});
+  [[nodiscard]] Woken until_done(Slot slot, Limit limit, Cancel cancel);
+  template <class Done>
+  [[nodiscard]] Woken claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel);
   [[nodiscard]] int ended(Woken how, Slot slot, parc_status& status);
   [[nodiscard]] int pick(std::span<const parc_op> ids);
   [[nodiscard]] bool kernel_went();

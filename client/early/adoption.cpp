@@ -22,7 +22,7 @@
 namespace parc::client {
 namespace {
 
-constexpr std::uintptr_t grain = 1 << 20;                  // of what is adopted of the heap at once
+constexpr std::uintptr_t coarse_grain = 1 << 20;           // of what is adopted at once, where places are few
 constexpr std::size_t room_to_grow = std::size_t{1} << 30; // for the front of a chunk
 
 void* pointer(std::uintptr_t address) {
@@ -93,15 +93,31 @@ void Adoption::serve(Errand* errand, Guards* guards, const shm::Segment* control
   guards_ = guards;
   for (Extent& extent : extents_) extent.known = false;
   if (control == nullptr) return;
+  for (auto& uses : uses_) uses.store(0, std::memory_order_relaxed); // the last session's
   if (const auto mapping = mappings_.find(address_of(control->data()))) device_ = mapping->device;
 }
 
-bool Adoption::contains(const void* memory, std::size_t bytes) {
+bool Adoption::use(const void* memory, std::size_t bytes, bool may_adopt, Adopted& adopted) {
   const std::lock_guard hold(lock_);
-  return contains_locked(address_of(memory), address_of(memory) + bytes);
+  const std::uintptr_t begin = address_of(memory), end = begin + bytes;
+  if (!contains(begin, end) && !(may_adopt && adopt(begin, end))) return false;
+  for (Extent& extent : extents_) {
+    if (!extent.overlaps(begin, end)) continue;
+    extent.last = ++uses_so_far_;
+    const std::size_t index = index_of(extent);
+    if (adopted.has_extent(index)) continue;
+    adopted.add(index, extent.id);
+    uses_[index].fetch_add(1, std::memory_order_relaxed);
+  }
+  return true;
 }
 
-bool Adoption::contains_locked(std::uintptr_t begin, std::uintptr_t end) {
+void Adoption::release(const Adopted& adopted) {
+  for (std::size_t i = 0; i < Adopted::most; ++i)
+    if (adopted.has_extent(i)) uses_[i].fetch_sub(1, std::memory_order_release);
+}
+
+bool Adoption::contains(std::uintptr_t begin, std::uintptr_t end) {
   while (begin < end) {
     const Extent* const extent = find(begin);
     if (extent == nullptr || !extent->known) return false;
@@ -113,9 +129,20 @@ bool Adoption::contains_locked(std::uintptr_t begin, std::uintptr_t end) {
 }
 
 Adoption::Extent* Adoption::find(std::uintptr_t address) {
-  const auto found = std::ranges::find_if(
-      extents_, [&](const Extent& each) { return address >= each.begin && address < each.end; });
+  const auto found =
+      std::ranges::find_if(extents_, [&](const Extent& each) { return each.overlaps(address, address + 1); });
   return found == extents_.end() ? nullptr : &*found;
+}
+
+std::size_t Adoption::index_of(const Extent& extent) const {
+  return static_cast<std::size_t>(&extent - extents_.data());
+}
+
+bool Adoption::in_use(const Extent& extent) const {
+  return std::ranges::any_of(extents_, [&](const Extent& each) {
+    const bool same = &each == &extent || (extent.chunk != 0 && each.chunk == extent.chunk && !each.gone);
+    return same && uses_[index_of(each)].load(std::memory_order_acquire) != 0;
+  });
 }
 
 bool Adoption::is_ours(const Mapping& mapping, const Extent& extent) const {
@@ -124,61 +151,78 @@ bool Adoption::is_ours(const Mapping& mapping, const Extent& extent) const {
          mapping.begin - mapping.offset == extent.begin;
 }
 
-bool Adoption::adopt(const void* memory, std::size_t bytes) {
-  const std::lock_guard hold(lock_);
+bool Adoption::is_ours(const Mapping& mapping) const {
+  return std::ranges::any_of(
+      extents_, [&](const Extent& each) { return !each.free() && !each.gone && is_ours(mapping, each); });
+}
+
+// Half of the table for buffers one by one; then neighbours of the heap, and of the data, get one together.
+std::uintptr_t Adoption::grain() const {
+  const auto used = std::ranges::count_if(extents_, [](const Extent& each) { return !each.free(); });
+  return static_cast<std::size_t>(used) < Adopted::most / 2 ? page_size() : coarse_grain;
+}
+
+bool Adoption::adopt(std::uintptr_t begin, std::uintptr_t end) {
   if (errand_ == nullptr || !device_) return false;
   drop_stale();
-  const std::uintptr_t begin = round_down(address_of(memory), page_size());
-  const std::uintptr_t end = round_up(address_of(memory) + bytes, page_size());
+  begin = round_down(begin, page_size());
+  end = round_up(end, page_size());
+  for (Extent& extent : extents_)
+    if (extent.overlaps(begin, end) && !make_good(extent, begin, end)) return false;
   for (std::uintptr_t at = begin; at < end;) {
-    if (Extent* const extent = find(at)) {
-      if (!extent->known && !tell_kernel(*extent)) return false;
+    if (const Extent* const extent = find(at)) {
       at = extent->end;
       continue;
     }
     const auto range = adoptable(at, end);
-    if (!range || holds_a_stack(*range)) return false;
+    if (!range || holds_a_stack(range->begin, range->end)) return false;
     // Two for a chunk that malloc mapped: where it is cut short, it still is two, down to its first page.
     const std::uintptr_t middle = range->chunk ? range->begin + page_size() : range->end;
-    if (range->chunk && middle == range->end) return false;
-    if (!make_extent(range->begin, middle, range->chunk ? Kind::front : Kind::whole) ||
-        (middle != range->end && !make_extent(middle, range->end)))
+    const std::uintptr_t chunk = range->chunk ? range->begin : 0;
+    if ((range->chunk && middle == range->end) || !make_places(range->chunk ? 2 : 1)) return false;
+    if (!make_extent(range->begin, middle, range->chunk ? Kind::front : Kind::whole, chunk) ||
+        (middle != range->end && !make_extent(middle, range->end, Kind::whole, chunk)))
       return false;
     at = range->end;
   }
-  return contains_locked(begin, end);
+  return contains(begin, end);
+}
+
+// Of an extent of which a part has gone the rest goes, too; what then lies there may be adopted again.
+bool Adoption::make_good(Extent& extent, std::uintptr_t begin, std::uintptr_t end) {
+  if (!extent.known && !tell_kernel(extent)) return false;
+  if (contains(std::max(begin, extent.begin), std::min(end, extent.end))) return true;
+  return !in_use(extent) && give_back(extent);
 }
 
 // Of this thread, for a while that its pages are read-only: where it is now (a coroutine's stack may come
 // from malloc), and where its signals go.
-bool Adoption::holds_a_stack(const Range& range) {
+bool Adoption::holds_a_stack(std::uintptr_t begin, std::uintptr_t end) {
   const auto here = address_of(__builtin_frame_address(0));
   stack_t signals{};
   const bool alternate = sigaltstack(nullptr, &signals) == 0 && (signals.ss_flags & SS_DISABLE) == 0;
-  const std::uintptr_t begin = address_of(signals.ss_sp), end = begin + signals.ss_size;
-  return (here >= range.begin && here < range.end) || (alternate && begin < range.end && range.begin < end);
+  const std::uintptr_t low = address_of(signals.ss_sp), high = low + signals.ss_size;
+  return (here >= begin && here < end) || (alternate && low < end && begin < high);
 }
 
 // What may be adopted around an address, of which something up to `end` is wanted.
 std::optional<Adoption::Range> Adoption::adoptable(std::uintptr_t address, std::uintptr_t end) {
   const auto mapping = mappings_.find(address);
   if (!mapping || !mapping->read || !mapping->write || mapping->shared || mapping->stack) return {};
+  const std::uintptr_t low = std::max(mapping->begin, round_down(address, grain()));
+  const std::uintptr_t high = std::min(mapping->end, round_up(end, grain()));
   if (const DataRange data = data_of_executable(); address >= data.begin && address < data.end)
-    return without_extents({std::max(data.begin, mapping->begin), std::min(data.end, mapping->end), false},
-                           address);
+    return without_extents({std::max(data.begin, low), std::min(data.end, high), false}, address);
   if (mapping->inode != 0 || !malloc_is_glibcs()) return {};
   // What lies behind the buffer may be the heap's top, which another thread's free() cuts off meanwhile.
-  const std::uintptr_t upwards = __libc_single_threaded ? grain : page_size();
   if (mapping->heap)
-    return without_extents({std::max(mapping->begin, round_down(address, grain)),
-                            std::min(mapping->end, round_up(std::max(end, address + 1), upwards)), false},
-                           address);
+    return without_extents({low, __libc_single_threaded ? high : std::min(high, end), false}, address);
   return mapped_chunk(*mapping, address, end);
 }
 
 Adoption::Range Adoption::without_extents(Range range, std::uintptr_t address) const {
   for (const Extent& extent : extents_) {
-    if (extent.begin == extent.end) continue;
+    if (extent.free() || extent.gone) continue;
     if (extent.end <= address) range.begin = std::max(range.begin, extent.end);
     if (extent.begin > address) range.end = std::min(range.end, extent.begin);
   }
@@ -216,14 +260,12 @@ std::optional<Adoption::Range> Adoption::mapped_chunk(const Mapping& mapping, st
 }
 
 // The kernel attaches first: what it refuses has not been touched.
-bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind) {
-  const auto place =
-      std::ranges::find_if(extents_, [](const Extent& each) { return each.begin == each.end; });
-  if (place == extents_.end()) return false;
+bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind, std::uintptr_t chunk) {
+  const auto into = std::ranges::find_if(extents_, &Extent::free); // make_places has seen to it
   const auto segment =
       kind == Kind::front ? shm::Segment::create_sparse(room_to_grow) : shm::Segment::create(end - begin);
   if (!segment) return false;
-  Extent made{begin, end, segment.value().id(), false};
+  Extent made{.begin = begin, .end = end, .id = segment.value().id(), .chunk = chunk};
   if (!tell_kernel(made)) return false;
   const bool attached = guards_->exchange_pages([&] {
     if (mprotect(pointer(begin), end - begin, PROT_READ) != 0) return false;
@@ -237,10 +279,10 @@ bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind) 
     return false;
   });
   if (!attached) {
-    take_back(made);
+    tell_kernel_gone(made);
     return false;
   }
-  *place = made;
+  *into = made;
   return true;
 }
 
@@ -254,28 +296,113 @@ bool Adoption::tell_kernel(Extent& extent) {
   return extent.known;
 }
 
-void Adoption::take_back(Extent& extent) {
+void Adoption::tell_kernel_gone(Extent& extent) {
   shm::Request request{};
   request.kind = shm::RequestKind::unmap;
   request.address = extent.begin;
   request.length = extent.end - extent.begin;
-  request.flags = shm::flag_no_wait; // a write that was handed over may still be under way
+  request.flags = shm::flag_no_wait; // a read may still be under way, into memory that was freed
   if (std::exchange(extent.known, false)) (void)errand_->run(request);
 }
 
 // Extents of which nothing is attached any more: the kernel has the last mapping, and gives it up.
 void Adoption::drop_stale() {
   for (Extent& extent : extents_) {
-    bool used = extent.begin == extent.end;
-    for (std::uintptr_t at = extent.begin; at < extent.end && !used;) {
+    bool attached = extent.free() || extent.gone;
+    for (std::uintptr_t at = extent.begin; at < extent.end && !attached;) {
       const auto mapping = mappings_.find(at);
-      used = mapping && is_ours(*mapping, extent);
+      attached = mapping && is_ours(*mapping, extent);
       at = mapping ? mapping->end : at + page_size();
     }
-    if (used) continue;
-    take_back(extent);
-    extent = {};
+    if (!attached) {
+      tell_kernel_gone(extent);
+      extent.gone = true;
+    }
+    if (extent.gone && uses_[index_of(extent)].load(std::memory_order_acquire) == 0) extent = {};
   }
+}
+
+// One that was used lately is not given up for another.
+bool Adoption::make_places(std::ptrdiff_t count) {
+  while (std::ranges::count_if(extents_, &Extent::free) < count) {
+    const std::uint64_t lately = std::min<std::uint64_t>(uses_so_far_, 4 * Adopted::most);
+    Extent* const old = oldest_unused(uses_so_far_ - lately);
+    if (old == nullptr || !give_back(*old)) return false;
+  }
+  return true;
+}
+
+// That was last used before so many uses.
+Adoption::Extent* Adoption::oldest_unused(std::uint64_t before) {
+  Extent* oldest = nullptr;
+  for (Extent& extent : extents_) {
+    if (extent.free() || extent.gone || extent.last >= before || in_use(extent)) continue;
+    if (oldest == nullptr || extent.last < oldest->last) oldest = &extent;
+  }
+  return oldest;
+}
+
+bool Adoption::give_back_one() {
+  const std::lock_guard hold(lock_);
+  if (errand_ == nullptr) return false;
+  drop_stale();
+  Extent* const oldest = oldest_unused(UINT64_MAX);
+  return oldest != nullptr && give_back(*oldest);
+}
+
+// With the other part of its chunk. False: its pages cannot be exchanged.
+bool Adoption::give_back(Extent& extent) {
+  std::uintptr_t begin = extent.begin, end = extent.end;
+  const std::uintptr_t chunk = extent.chunk;
+  const auto goes = [&](const Extent& each) {
+    return &each == &extent || (chunk != 0 && each.chunk == chunk && !each.gone);
+  };
+  for (const Extent& each : extents_) {
+    if (!goes(each)) continue;
+    begin = std::min(begin, each.begin);
+    end = std::max(end, each.end);
+  }
+  const auto guarded = [this](const auto& exchange) { return guards_->exchange_pages(exchange); };
+  if (holds_a_stack(begin, end) || !make_private(begin, end, guarded)) return false;
+  for (Extent& each : extents_) {
+    if (!goes(each) || &each == &extent) continue;
+    tell_kernel_gone(each);
+    each = {};
+  }
+  tell_kernel_gone(extent);
+  extent = {};
+  return true;
+}
+
+// What is still ours there becomes private memory with the same bytes: one mapping where it has no gaps, as a
+// chunk was before. Its end may lie behind `end`, where the chunk has grown.
+template <class Exchange>
+bool Adoption::make_private(std::uintptr_t begin, std::uintptr_t end, const Exchange& exchange) {
+  for (std::uintptr_t at = begin; at < end;) {
+    auto mapping = mappings_.find(at);
+    if (!mapping || !is_ours(*mapping)) {
+      at = mapping ? mapping->end : at + page_size();
+      continue;
+    }
+    std::uintptr_t stop = mapping->end;
+    while (stop < end && (mapping = mappings_.find(stop)) && is_ours(*mapping)) stop = mapping->end;
+    const std::size_t bytes = stop - at;
+    void* const copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED) return false;
+    const bool exchanged = exchange([&] {
+      if (mprotect(pointer(at), bytes, PROT_READ) != 0) return false;
+      copy_pages(copy, pointer(at), bytes);
+      if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(at)) == pointer(at)) return true;
+      (void)mprotect(pointer(at), bytes, PROT_READ | PROT_WRITE);
+      return false;
+    });
+    if (!exchanged) {
+      munmap(copy, bytes);
+      return false;
+    }
+    at = stop;
+  }
+  return true;
 }
 
 // The parent waits: what it stores before the child has its copies would be seen there.
@@ -296,31 +423,16 @@ void Adoption::after_fork_in_parent() {
 }
 
 bool Adoption::has_extents() const {
-  return std::ranges::any_of(extents_, [](const Extent& each) { return each.begin != each.end; });
+  return std::ranges::any_of(extents_, [](const Extent& each) { return !each.free(); });
 }
 
 void Adoption::after_fork_in_child() {
   mappings_.forget();
   if (has_extents() && !mappings_.ready()) _exit(127); // it must not write into its parent's memory
-  for (Extent& extent : extents_) {
-    for (std::uintptr_t at = extent.begin; at < extent.end;) {
-      const auto mapping = mappings_.find(at);
-      const bool ours = mapping && is_ours(*mapping, extent); // it may have grown
-      const std::uintptr_t end = ours      ? mapping->end
-                                 : mapping ? std::min(mapping->end, extent.end)
-                                           : at + page_size();
-      if (ours) {
-        void* const copy =
-            mmap(nullptr, end - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (copy == MAP_FAILED) _exit(127);
-        copy_pages(copy, pointer(at), end - at);
-        if (mremap(copy, end - at, end - at, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(at)) == MAP_FAILED)
-          _exit(127);
-      }
-      at = end;
-    }
-    extent = {};
-  }
+  const auto alone = [](const auto& exchange) { return exchange(); };
+  for (const Extent& extent : extents_)
+    if (!extent.free() && !extent.gone && !make_private(extent.begin, extent.end, alone)) _exit(127);
+  extents_.fill({});
   errand_ = nullptr;
   for (const int end : fork_pipe_)
     if (end >= 0) close(end);

@@ -13,6 +13,12 @@
 // that segment than was attached. Nobody's store is lost: the pages are read-only while they are copied, and
 // a store waits in the fault's handler. A forked child gets private copies before its parent goes on.
 //
+// Segments are few. While there are enough, an extent is what its buffer's pages need and no more: what lies
+// beside them may be another's, which a device just reads into. Beyond that neighbours get one together, and
+// the one that was used the longest ago goes: its pages get memory of their own again, as they had before. An
+// extent that an operation of the kernel uses stays in the table even when the program's memory there has
+// gone, as it does in the kernel's, so that the arena finds the places that are its own.
+//
 // One for the process, as its memory is; it outlives contexts. Threads: any.
 #pragma once
 
@@ -21,21 +27,49 @@
 #include "shm/segment.hpp"
 
 #include <array>
+#include <atomic>
+#include <bitset>
 #include <mutex>
 
 namespace parc::client {
 
 class Guards;
 
+// The extents that an operation uses, and the segments that they are.
+class Adopted {
+public:
+  static constexpr std::size_t most = 20; // extents of a program: the arena needs segments too
+
+  [[nodiscard]] bool any() const { return extents_.any(); }
+  [[nodiscard]] bool has_extent(std::size_t index) const { return extents_.test(index); }
+  [[nodiscard]] bool has_segment(std::uint64_t id) const {
+    for (std::size_t i = 0; i < most; ++i)
+      if (extents_.test(i) && static_cast<std::uint64_t>(segments_[i]) == id) return true;
+    return false;
+  }
+  void add(std::size_t index, int segment) {
+    extents_.set(index);
+    segments_[index] = segment;
+  }
+
+private:
+  std::bitset<most> extents_;
+  std::array<int, most> segments_{};
+};
+
 class Adoption {
 public:
   // The session whose kernel is to know the extents; it knows none yet. None: there is no session.
   void serve(Errand* errand, Guards* guards, const shm::Segment* control);
 
-  // All of it may be named in requests.
-  [[nodiscard]] bool contains(const void* memory, std::size_t bytes);
-  // Makes it so where that is possible. Waits for the kernel.
-  [[nodiscard]] bool adopt(const void* memory, std::size_t bytes);
+  // All of it may be named in requests, from here until its uses are released. Where it cannot yet and
+  // `may_adopt`, it is made so if that is possible, which waits for the kernel.
+  [[nodiscard]] bool use(const void* memory, std::size_t bytes, bool may_adopt, Adopted& adopted);
+  // The operation has ended, for the kernel too.
+  void release(const Adopted& adopted);
+
+  // Somebody needs a segment: gives one back that nothing uses. False: there is none.
+  bool give_back_one();
 
   // For pthread_atfork.
   void before_fork();
@@ -47,30 +81,50 @@ private:
     std::uintptr_t begin = 0, end = 0; // 0, 0: free
     int id = -1;                       // of the segment
     bool known = false;                // to the kernel
+    bool gone = false;                 // what was there is not any more; in the table until its last use ends
+    std::uintptr_t chunk = 0;          // that malloc mapped, where it is one: both parts go together
+    std::uint64_t last = 0;            // of uses_so_far_
+    [[nodiscard]] bool free() const { return begin == end; }
+    [[nodiscard]] bool overlaps(std::uintptr_t from, std::uintptr_t to) const {
+      return !gone && begin < to && from < end;
+    }
   };
   struct Range {
     std::uintptr_t begin, end;
     bool chunk; // that malloc mapped
   };
-  static constexpr std::size_t most_extents = 20; // the arena needs segments too
 
-  [[nodiscard]] bool contains_locked(std::uintptr_t begin, std::uintptr_t end);
+  [[nodiscard]] bool adopt(std::uintptr_t begin, std::uintptr_t end);
+  [[nodiscard]] bool contains(std::uintptr_t begin, std::uintptr_t end);
+  [[nodiscard]] std::size_t index_of(const Extent& extent) const;
+  [[nodiscard]] bool in_use(const Extent& extent) const;
   [[nodiscard]] Extent* find(std::uintptr_t address);
   [[nodiscard]] bool is_ours(const Mapping& mapping, const Extent& extent) const;
+  [[nodiscard]] std::uintptr_t grain() const;
   [[nodiscard]] std::optional<Range> adoptable(std::uintptr_t address, std::uintptr_t end);
   [[nodiscard]] static std::optional<Range> mapped_chunk(const Mapping& mapping, std::uintptr_t address,
                                                          std::uintptr_t end);
-  [[nodiscard]] static bool holds_a_stack(const Range& range);
+  [[nodiscard]] static bool holds_a_stack(std::uintptr_t begin, std::uintptr_t end);
   [[nodiscard]] Range without_extents(Range range, std::uintptr_t address) const;
   enum class Kind : std::uint8_t { whole, front }; // front: of a chunk
-  [[nodiscard]] bool make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind = Kind::whole);
+  [[nodiscard]] bool make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind, std::uintptr_t chunk);
   [[nodiscard]] bool has_extents() const;
   [[nodiscard]] bool tell_kernel(Extent& extent);
-  void take_back(Extent& extent);
+  void tell_kernel_gone(Extent& extent);
   void drop_stale();
+  [[nodiscard]] bool make_places(std::ptrdiff_t count);
+  [[nodiscard]] Extent* oldest_unused(std::uint64_t before);
+  [[nodiscard]] bool give_back(Extent& extent);
+  [[nodiscard]] bool make_good(Extent& extent, std::uintptr_t begin, std::uintptr_t end);
+  [[nodiscard]] bool is_ours(const Mapping& mapping) const;
+  template <class Exchange>
+  [[nodiscard]] bool make_private(std::uintptr_t begin, std::uintptr_t end, const Exchange& exchange);
 
   std::mutex lock_;
-  std::array<Extent, most_extents> extents_; // under lock_, as everything else
+  std::array<Extent, Adopted::most> extents_; // under lock_, as everything else but uses_
+  // Operations of each extent; grows under lock_.
+  std::array<std::atomic<std::uint32_t>, Adopted::most> uses_{};
+  std::uint64_t uses_so_far_ = 0;
   Mappings mappings_;
   Errand* errand_ = nullptr;
   Guards* guards_ = nullptr;

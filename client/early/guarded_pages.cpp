@@ -64,11 +64,13 @@ bool Guards::set_access(const Guard& guard, const Run& run) {
   };
   ++changes_;
   if (run.access == (PROT_READ | PROT_WRITE)) openings_.fetch_add(1, std::memory_order_relaxed);
-  if (!guard.adopted) return protect(run.begin, run.end);
+  if (!guard.adopted.any()) return protect(run.begin, run.end);
   for (std::uintptr_t at = run.begin; at < run.end;) {
     const auto mapping = mappings_.find(at);
     const std::uintptr_t end = mapping ? std::min(mapping->end, run.end) : at + page_size();
-    const bool ours = mapping && mapping->shared && mapping->device == segments_device_;
+    const bool ours =
+        mapping && mapping->shared && mapping->device == segments_device_ &&
+        (guard.adopted.has_segment(mapping->inode) || arena_.contains(reinterpret_cast<const void*>(at), 1));
     if (ours && !protect(at, end)) return false;
     at = end;
   }

@@ -28,6 +28,16 @@ bool under_valgrind() {
   return preload != nullptr && std::strstr(preload, "/vgpreload_") != nullptr;
 }
 
+// Empty where it is not.
+std::string_view why_impossible() {
+  if (under_valgrind()) return "parc: early release is off: valgrind does not say what a fault is\n";
+  if (early_library_is_another())
+    return "parc: early release is off: libparc-early.so is not of the version of this program's libparc; "
+           "install "
+           "both from one build\n";
+  return {};
+}
+
 } // namespace
 
 Result<Level> level_from_environment() {
@@ -42,10 +52,10 @@ Result<Level> level_from_environment() {
 
 thread_local bool Guards::reporting_here = false;
 
-Guards::Guards(shm::Control& control, Operations& operations, HandOver& hand_over, Ring& ring, Rest& rest,
-               Pipes& pipes, Trace& trace, int rank)
-    : control_(control), operations_(operations), hand_over_(hand_over), ring_(ring), rest_(rest),
-      pipes_(pipes), trace_(trace), rank_(rank), possible_(!under_valgrind()) {
+Guards::Guards(shm::Control& control, Operations& operations, const Arena& arena, HandOver& hand_over,
+               Ring& ring, Rest& rest, Pipes& pipes, Trace& trace, int rank)
+    : control_(control), operations_(operations), arena_(arena), hand_over_(hand_over), ring_(ring),
+      rest_(rest), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()) {
   guards_.reserve(shm::control_slot);
   (void)page_size(); // before a handler asks
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
@@ -54,9 +64,9 @@ Guards::Guards(shm::Control& control, Operations& operations, HandOver& hand_ove
 void Guards::set_level(Level level) {
   level_.store(level, std::memory_order_relaxed);
   static std::atomic_flag said;
-  constexpr std::string_view text = "parc: early release is off: valgrind does not say what a fault is\n";
-  if (level != Level::off && !possible_ && !said.test_and_set())
-    (void)!write(STDERR_FILENO, text.data(), text.size());
+  if (level == Level::off || possible_ || said.test_and_set()) return;
+  const std::string_view text = why_impossible();
+  (void)!write(STDERR_FILENO, text.data(), text.size());
 }
 
 Level Guards::level_for(const Operations::Entry& entry) const {

@@ -36,8 +36,8 @@ enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOP
 
 class Guards {
 public:
-  Guards(shm::Control& control, Operations& operations, HandOver& hand_over, Ring& ring, Rest& rest,
-         Pipes& pipes, Trace& trace, int rank);
+  Guards(shm::Control& control, Operations& operations, const Arena& arena, HandOver& hand_over, Ring& ring,
+         Rest& rest, Pipes& pipes, Trace& trace, int rank);
 
   void set_level(Level level);
   // At which a wait for a read may be released now. With several threads `envelope` at most: a released
@@ -46,11 +46,6 @@ public:
 
   // Its buffer is one that can be guarded: whole pages of it, and memory that the kernel has mapped.
   [[nodiscard]] bool can_guard(Slot slot) const;
-  // Blocks until the envelope of a read is there, or it has failed; it may still be there to be released.
-  void await_begun(parc_op id) {
-    if (!has_begun(id)) await({id, {0, 0}});
-  }
-
   // Releases the wait for a claimed read, which goes with its guards. False: it must be waited for (it is
   // done, bounced, shorter than a page, or there is no room for its guards).
   [[nodiscard]] bool release_read(parc_op id, Slot slot, parc_status& status);
@@ -137,9 +132,9 @@ private:
     Order order;
     std::uint32_t pieces;
     bool writes;
-    bool adopted;   // some of its memory can go, and be something else
-    bool reporting; // its loss; whoever faults on it meanwhile waits
-    bool handing;   // a write over; the same
+    Adopted adopted; // memory that can go, and be something else
+    bool reporting;  // its loss; whoever faults on it meanwhile waits
+    bool handing;    // a write over; the same
     std::array<iovec, most_pieces> piece;
   };
   struct Missing { // of an operation: what somebody waits for
@@ -214,6 +209,7 @@ private:
 
   shm::Control& control_;
   Operations& operations_;
+  const Arena& arena_;
   HandOver& hand_over_;
   Ring& ring_;
   Rest& rest_;

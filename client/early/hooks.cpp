@@ -4,9 +4,13 @@
 #include "client/early/fault.hpp"
 #include "client/early/guards.hpp"
 
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
 namespace parc::client {
 
-thread_local int InLibrary::depth_ = 0;
+thread_local int InLibrary::depth_ = 0, InLibrary::cancel_state_ = PTHREAD_CANCEL_ENABLE;
 
 namespace {
 
@@ -35,11 +39,23 @@ bool in_library() {
   return InLibrary::is();
 }
 
-constexpr EarlyHooks hooks{any, in_library, settle, settle_begun, settle_all, set_program_action};
+constexpr EarlyHooks hooks{any,          in_library,           settle,
+                           settle_begun, settle_all,           set_program_action,
+                           before_fork,  after_fork_in_parent, after_fork_in_child};
+
+// When this library is loaded: libparc-early.so came before.
+const bool offered = [] {
+  using Offer = void(const EarlyHooks*);
+  auto* const offer = reinterpret_cast<Offer*>(dlsym(RTLD_DEFAULT, early_offer_symbol));
+  if (offer != nullptr) offer(&hooks);
+  return offer != nullptr;
+}();
 
 } // namespace
-} // namespace parc::client
 
-extern "C" __attribute__((visibility("default"))) const parc::client::EarlyHooks* parc_early_hooks_1() {
-  return &parc::client::hooks;
+bool early_library_is_another() {
+  const char* const preload = getenv("LD_PRELOAD");
+  return !offered && preload != nullptr && std::strstr(preload, "libparc-early.so") != nullptr;
 }
+
+} // namespace parc::client

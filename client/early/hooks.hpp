@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // What libparc-early.so, which stands between a program and the C library, asks of libparc: no part of the
-// interface for programs. One symbol, looked up when the program has libparc at all.
+// interface for programs. libparc offers it when it is loaded, since it finds libparc-early.so (which is
+// global, or stands before nothing), but may itself be loaded where nobody finds it.
 #pragma once
 
 #include <csignal>
 #include <cstddef>
+#include <pthread.h>
 
 namespace parc::client {
 
@@ -19,22 +21,54 @@ struct EarlyHooks {
   void (*settle_all)();
   // For SIGSEGV: libparc has its handler there, and this is kept as the program's. False: it has none yet.
   bool (*set_program_action)(const struct sigaction* action, struct sigaction* before);
+  // As those of pthread_atfork, for children that are made without it.
+  void (*before_fork)();
+  void (*after_fork_in_parent)();
+  void (*after_fork_in_child)();
 };
 
-inline constexpr const char* early_hooks_symbol = "parc_early_hooks_1"; // the number goes with the structure
+// void(const EarlyHooks*), of libparc-early.so; the number goes with the structure.
+inline constexpr const char* early_offer_symbol = "parc_early_offer_2";
 
-// While one of these lives this thread is in a call of libparc.
+// libparc-early.so was preloaded and knows no such structure: it is of another version.
+[[nodiscard]] bool early_library_is_another();
+
+// Of the process (client/parc_c.cpp).
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
+// While one of these lives this thread is in a call of libparc, where it cannot be cancelled: it may hold
+// what others wait for.
 class InLibrary {
 public:
-  InLibrary() { ++depth_; }
+  InLibrary() {
+    if (depth_++ == 0) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+  }
   InLibrary(const InLibrary&) = delete;
   InLibrary& operator=(const InLibrary&) = delete;
-  ~InLibrary() { --depth_; }
+  ~InLibrary() {
+    if (--depth_ == 0) pthread_setcancelstate(cancel_state_, nullptr);
+  }
   [[nodiscard]] static bool is() { return depth_ != 0; }
+
+  // While one of these lives it can be cancelled as outside: in a sleep that can be left at any time.
+  class Cancellable {
+  public:
+    explicit Cancellable(bool really) {
+      pthread_setcancelstate(really ? cancel_state_ : PTHREAD_CANCEL_DISABLE, &before_);
+    }
+    Cancellable(const Cancellable&) = delete;
+    Cancellable& operator=(const Cancellable&) = delete;
+    ~Cancellable() { pthread_setcancelstate(before_, nullptr); }
+
+  private:
+    int before_ = PTHREAD_CANCEL_DISABLE;
+  };
 
 private:
   // A page fault's handler may be the first to ask.
-  __attribute__((tls_model("initial-exec"))) static thread_local int depth_;
+  __attribute__((tls_model("initial-exec"))) static thread_local int depth_, cancel_state_;
 };
 
 } // namespace parc::client

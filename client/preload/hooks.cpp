@@ -6,21 +6,18 @@
 namespace parc::preload {
 namespace {
 
-std::atomic<const client::EarlyHooks*> found;
-// Looking is slow, and most programs that are looked at in vain have no libparc: so it is done seldom.
-std::atomic<unsigned> looks;
-constexpr unsigned looks_between = 256;
+std::atomic<const client::EarlyHooks*> offered;
 
 } // namespace
 
 const client::EarlyHooks* hooks() {
-  if (const auto* const known = found.load(std::memory_order_acquire)) return known;
-  if (looks.fetch_add(1, std::memory_order_relaxed) % looks_between != 0) return nullptr;
-  using Get = const client::EarlyHooks*();
-  auto* const get = reinterpret_cast<Get*>(dlsym(RTLD_DEFAULT, client::early_hooks_symbol));
-  if (get == nullptr) return nullptr;
-  found.store(get(), std::memory_order_release);
-  return found.load(std::memory_order_relaxed);
+  return offered.load(std::memory_order_acquire);
 }
 
 } // namespace parc::preload
+
+extern "C" __attribute__((visibility("default"))) void
+parc_early_offer_2(const parc::client::EarlyHooks* hooks);
+void parc_early_offer_2(const parc::client::EarlyHooks* hooks) {
+  parc::preload::offered.store(hooks, std::memory_order_release);
+}

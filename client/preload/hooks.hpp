@@ -4,8 +4,9 @@
 // for first. And what leaves the process by another way than libparc (files, sockets, signals, new processes)
 // waits until every released read has begun: causality goes that way, too. SIGSEGV stays libparc's.
 //
-// A call costs one look at a counter where nothing is guarded. Without libparc in the program it costs a null
-// pointer's test. errno is that of the call itself.
+// libparc offers its hooks when it is loaded, however that is: in the program, by dlopen, also with
+// RTLD_LOCAL. A call costs one look at a counter where nothing is guarded. Without libparc in the program it
+// costs a null pointer's test. errno is that of the call itself.
 #pragma once
 
 #include "client/early/hooks.hpp"
@@ -13,10 +14,11 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <sys/uio.h>
 
 namespace parc::preload {
 
-// nullptr: this program has no libparc (yet: dlopen may bring it).
+// nullptr: this program has no libparc (yet: dlopen may bring it). Async-signal-safe.
 [[nodiscard]] const client::EarlyHooks* hooks();
 
 // The hooks where something is guarded, else nullptr.
@@ -30,11 +32,28 @@ inline void settle(const void* memory, std::size_t bytes) {
   if (const auto* const ours = guarding()) ours->settle(memory, bytes);
 }
 
+template <class Value> void settle_value(const Value* value) {
+  if (value != nullptr) settle(value, sizeof *value);
+}
+
+// A list of pieces, and what they name.
+inline void settle_pieces(const iovec* pieces, std::size_t count) {
+  if (guarding() == nullptr) return;
+  settle(pieces, count * sizeof(iovec));
+  for (std::size_t i = 0; i < count; ++i) settle(pieces[i].iov_base, pieces[i].iov_len);
+}
+
 // The system will read this text, whose end only it says: touched here, where a touch waits.
 inline void settle_text(const char* text) {
   if (text == nullptr || guarding() == nullptr) return;
   const volatile char* at = text;
   while (*at != '\0') ++at;
+}
+
+// The same of the texts of a list that ends with a null pointer.
+inline void settle_texts(char* const list[]) {
+  if (list == nullptr || guarding() == nullptr) return;
+  for (; *list != nullptr; ++list) settle_text(*list);
 }
 
 // This process, or its program, ends: what was written is held back by what was read, and must not be lost.

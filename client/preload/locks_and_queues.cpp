@@ -33,9 +33,7 @@ void settle_messages(const mmsghdr* messages, unsigned count) {
     const msghdr& each = messages[i].msg_hdr;
     settle(each.msg_name, each.msg_namelen);
     settle(each.msg_control, each.msg_controllen);
-    settle(each.msg_iov, each.msg_iovlen * sizeof(iovec));
-    for (std::size_t piece = 0; piece < each.msg_iovlen; ++piece)
-      settle(each.msg_iov[piece].iov_base, each.msg_iov[piece].iov_len);
+    parc::preload::settle_pieces(each.msg_iov, each.msg_iovlen);
   }
 }
 

@@ -2,11 +2,13 @@
 // Other ways out of the process: signals, locks, names of files, new programs, threads, the end.
 #include "client/preload/hooks.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <spawn.h>
 #include <sys/file.h>
@@ -17,6 +19,8 @@ using parc::preload::leave;
 using parc::preload::leave_for_good;
 using parc::preload::settle;
 using parc::preload::settle_text;
+using parc::preload::settle_texts;
+using parc::preload::settle_value;
 
 namespace {
 
@@ -32,6 +36,41 @@ template <class Execute> int with_list(const char* first, va_list& rest, const E
   char** to = list;
   for (*to = const_cast<char*>(first); *to != nullptr;) *++to = va_arg(rest, char*);
   return execute(list, rest);
+}
+
+void before_spawn(const pid_t* process, const char* path, char* const arguments[],
+                  char* const environment[]) {
+  leave();
+  settle_value(process);
+  settle_text(path);
+  settle_texts(arguments);
+  settle_texts(environment);
+}
+
+// A child with memory of its own, made by `make` behind the back of pthread_atfork. In a handler that
+// interrupted libparc nothing can be done: its locks may be held.
+template <class Make> pid_t make_child(const Make& make) {
+  const auto* const ours = parc::preload::hooks();
+  if (ours == nullptr || ours->in_library()) return make();
+  ours->before_fork();
+  const pid_t child = make();
+  const int error = errno;
+  child == 0 ? ours->after_fork_in_child() : ours->after_fork_in_parent();
+  errno = error;
+  return child;
+}
+
+// What clone runs in such a child, which has a copy of this.
+struct InChild {
+  int (*run)(void*);
+  void* argument;
+};
+
+int run_in_child(void* in_child) {
+  const InChild child = *static_cast<InChild*>(in_child);
+  if (const auto* const ours = parc::preload::hooks(); ours != nullptr && !ours->in_library())
+    ours->after_fork_in_child();
+  return child.run(child.argument);
 }
 
 } // namespace
@@ -170,21 +209,44 @@ int unlink(const char* path) noexcept {
 int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
   PARC_REAL(posix_spawn);
-  leave();
+  before_spawn(process, path, arguments, environment);
   return real(process, path, actions, attributes, arguments, environment);
 }
 
 int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
                  const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
   PARC_REAL(posix_spawnp);
-  leave();
+  before_spawn(process, file, arguments, environment);
   return real(process, file, actions, attributes, arguments, environment);
 }
 
 int system(const char* command) {
   PARC_REAL(system);
   leave();
+  settle_text(command);
   return real(command);
+}
+
+pid_t _Fork() noexcept {
+  PARC_REAL(_Fork);
+  return make_child([] { return real(); });
+}
+
+// (What vfork makes, and clone with CLONE_VM, uses this process's memory as it is.)
+int clone(int (*run)(void*), void* stack, int flags, void* argument, ...) noexcept {
+  PARC_REAL(clone);
+  va_list rest;
+  va_start(rest, argument);
+  auto* const parent_id = va_arg(rest, pid_t*);
+  auto* const locals = va_arg(rest, void*);
+  auto* const child_id = va_arg(rest, pid_t*);
+  va_end(rest);
+  if ((flags & CLONE_VM) != 0) {
+    leave();
+    return real(run, stack, flags, argument, parent_id, locals, child_id);
+  }
+  InChild child{run, argument};
+  return make_child([&] { return real(run_in_child, stack, flags, &child, parent_id, locals, child_id); });
 }
 
 // From here on a thread may hold a lock that another needs in order to send: what is released has begun.

@@ -125,6 +125,8 @@ FILE* tmpfile() {
 FILE* popen(const char* command, const char* mode) {
   PARC_REAL(popen);
   leave();
+  settle_text(command);
+  settle_text(mode);
   return with_buffer(real(command, mode));
 }
 

@@ -2,6 +2,7 @@
 // Data to and from descriptors, and what else others see of these.
 #include "client/preload/hooks.hpp"
 
+#include <initializer_list>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -13,11 +14,10 @@ namespace {
 
 using parc::preload::leave;
 using parc::preload::settle;
+using parc::preload::settle_value;
 
 void settle_list(const iovec* pieces, int count) {
-  if (parc::preload::guarding() == nullptr) return;
-  settle(pieces, static_cast<std::size_t>(count) * sizeof(iovec));
-  for (int i = 0; i < count; ++i) settle(pieces[i].iov_base, pieces[i].iov_len);
+  parc::preload::settle_pieces(pieces, static_cast<std::size_t>(count));
 }
 
 void settle_message(const msghdr* message) {
@@ -25,7 +25,7 @@ void settle_message(const msghdr* message) {
   settle(message, sizeof *message);
   settle(message->msg_name, message->msg_namelen);
   settle(message->msg_control, message->msg_controllen);
-  settle_list(message->msg_iov, static_cast<int>(message->msg_iovlen));
+  parc::preload::settle_pieces(message->msg_iov, message->msg_iovlen);
 }
 
 } // namespace
@@ -118,6 +118,8 @@ ssize_t recv(int socket, void* memory, size_t bytes, int flags) {
 ssize_t recvfrom(int socket, void* memory, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
   PARC_REAL(recvfrom);
   settle(memory, bytes);
+  settle_value(length);
+  settle(from, from != nullptr && length != nullptr ? *length : 0);
   return real(socket, memory, bytes, flags, from, length);
 }
 
@@ -141,10 +143,8 @@ int epoll_wait(int set, epoll_event* events, int most, int patience) {
 
 int select(int files, fd_set* read_from, fd_set* write_to, fd_set* errors, timeval* patience) {
   PARC_REAL(select);
-  settle(read_from, read_from != nullptr ? sizeof(fd_set) : 0);
-  settle(write_to, write_to != nullptr ? sizeof(fd_set) : 0);
-  settle(errors, errors != nullptr ? sizeof(fd_set) : 0);
-  settle(patience, patience != nullptr ? sizeof(timeval) : 0);
+  for (const fd_set* const each : {read_from, write_to, errors}) settle_value(each);
+  settle_value(patience);
   return real(files, read_from, write_to, errors, patience);
 }
 
@@ -221,6 +221,7 @@ ssize_t sendto(int socket, const void* memory, size_t bytes, int flags, const so
   PARC_REAL(sendto);
   leave();
   settle(memory, bytes);
+  settle(to, length);
   return real(socket, memory, bytes, flags, to, length);
 }
 

@@ -9,26 +9,37 @@
 #include <fcntl.h>
 #include <functional>
 #include <mqueue.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <spawn.h>
 #include <string>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/msg.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/times.h>
 #include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
+extern "C" void parc_early_offer_2(const parc::client::EarlyHooks* hooks);
+
 namespace {
 
 bool armed = false;
 int left = 0;
+std::string forks;
 std::vector<std::pair<const char*, std::size_t>> settled;
 
 const parc::client::EarlyHooks counting{
@@ -43,6 +54,9 @@ const parc::client::EarlyHooks counting{
     .settle_begun = [] { ++left; },
     .settle_all = [] { ++left; },
     .set_program_action = [](const struct sigaction*, struct sigaction*) { return false; },
+    .before_fork = [] { forks += "before "; },
+    .after_fork_in_parent = [] { forks += "parent "; },
+    .after_fork_in_child = [] { forks += "child "; },
 };
 
 // The call, and how often it left the process meanwhile.
@@ -64,6 +78,7 @@ bool was_settled(const void* memory, std::size_t bytes) {
 
 struct Place {
   Place() {
+    parc_early_offer_2(&counting);
     BOOST_REQUIRE(mkdtemp(directory.data()) != nullptr);
     BOOST_REQUIRE(pipe(ends) == 0);
     BOOST_REQUIRE(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets) == 0);
@@ -87,11 +102,6 @@ struct Place {
 };
 
 } // namespace
-
-extern "C" __attribute__((visibility("default"))) const parc::client::EarlyHooks* parc_early_hooks_1();
-const parc::client::EarlyHooks* parc_early_hooks_1() {
-  return &counting;
-}
 
 BOOST_FIXTURE_TEST_SUITE(preload, Place)
 
@@ -264,6 +274,124 @@ BOOST_AUTO_TEST_CASE(processes_and_threads) {
   const auto nop = [](void*) -> void* { return nullptr; };
   BOOST_TEST(leavings([&] { BOOST_TEST(pthread_create(&thread, nullptr, nop, nullptr) == 0); }) == 1);
   BOOST_TEST(pthread_join(thread, nullptr) == 0);
+}
+
+// Each reads or writes memory through the system, which would answer EFAULT, and is seen by nobody else.
+BOOST_AUTO_TEST_CASE(what_the_system_reads_and_fills_in) {
+  const std::string name = path("file"), link = path("link");
+  BOOST_REQUIRE(symlink("file", link.c_str()) == 0);
+  struct stat status {};
+  struct statx more {};
+  struct statfs system {};
+  rusage usage{};
+  siginfo_t info{};
+  pollfd ready{.fd = ends[0], .events = 0, .revents = 0};
+  const timespec nothing{};
+  sigset_t none;
+  sigemptyset(&none);
+  tms ticks{};
+  utsname names{};
+  sockaddr_un address{};
+  socklen_t length = sizeof address;
+  int number = 0, two[2] = {-1, -1};
+  const iovec piece{in, sizeof in}, from{text, sizeof text};
+  winsize size{};
+  const auto close_two = [&] {
+    for (const int each : two) close(each);
+  };
+  struct Row {
+    const char* name;
+    std::function<void()> call;
+    const void* memory;
+    std::size_t bytes;
+    std::function<void()> after = [] {};
+  };
+  const Row rows[] = {
+      {"stat", [&] { BOOST_TEST(stat(name.c_str(), &status) == 0); }, &status, sizeof status},
+      {"lstat", [&] { BOOST_TEST(lstat(name.c_str(), &status) == 0); }, &status, sizeof status},
+      {"fstat", [&] { BOOST_TEST(fstat(file, &status) == 0); }, &status, sizeof status},
+      {"fstatat", [&] { BOOST_TEST(fstatat(AT_FDCWD, name.c_str(), &status, 0) == 0); }, &status,
+       sizeof status},
+      {"statx", [&] { BOOST_TEST(statx(AT_FDCWD, name.c_str(), 0, STATX_SIZE, &more) == 0); }, &more,
+       sizeof more},
+      {"statfs", [&] { BOOST_TEST(statfs(name.c_str(), &system) == 0); }, &system, sizeof system},
+      {"readlink", [&] { BOOST_TEST(readlink(link.c_str(), in, sizeof in) == 4); }, in, sizeof in},
+      {"readlinkat", [&] { BOOST_TEST(readlinkat(AT_FDCWD, link.c_str(), in, sizeof in) == 4); }, in,
+       sizeof in},
+      {"getcwd", [&] { (void)!getcwd(in, sizeof in); }, in, sizeof in},
+      {"ioctl", [&] { BOOST_TEST(ioctl(ends[0], FIONREAD, &number) == 0); }, &number, sizeof number},
+      {"ioctl of a terminal", [&] { BOOST_TEST(ioctl(file, TIOCGWINSZ, &size) == -1); }, &size, sizeof size},
+      {"pipe", [&] { BOOST_TEST(pipe(two) == 0); }, two, sizeof two, close_two},
+      {"pipe2", [&] { BOOST_TEST(pipe2(two, O_CLOEXEC) == 0); }, two, sizeof two, close_two},
+      {"socketpair", [&] { BOOST_TEST(socketpair(AF_UNIX, SOCK_STREAM, 0, two) == 0); }, two, sizeof two,
+       close_two},
+      {"accept", [&] { (void)accept(file, reinterpret_cast<sockaddr*>(&address), &length); }, &address,
+       sizeof address},
+      {"accept4", [&] { (void)accept4(file, reinterpret_cast<sockaddr*>(&address), &length, 0); }, &length,
+       sizeof length},
+      {"getsockname",
+       [&] { BOOST_TEST(getsockname(sockets[0], reinterpret_cast<sockaddr*>(&address), &length) == 0); },
+       &length, sizeof length},
+      {"getpeername", [&] { (void)getpeername(file, reinterpret_cast<sockaddr*>(&address), &length); },
+       &length, sizeof length},
+      {"getsockopt",
+       [&] {
+         BOOST_TEST(getsockopt(sockets[0], SOL_SOCKET, SO_TYPE, &number, &(length = sizeof number)) == 0);
+       },
+       &number, sizeof number},
+      {"wait", [&] { BOOST_TEST(wait(&number) == -1); }, &number, sizeof number},
+      {"waitpid", [&] { BOOST_TEST(waitpid(-1, &number, WNOHANG) == -1); }, &number, sizeof number},
+      {"wait4", [&] { BOOST_TEST(wait4(-1, &number, WNOHANG, &usage) == -1); }, &usage, sizeof usage},
+      {"waitid", [&] { BOOST_TEST(waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == -1); }, &info, sizeof info},
+      {"ppoll", [&] { BOOST_TEST(ppoll(&ready, 1, &nothing, &none) == 0); }, &ready, sizeof ready},
+      {"pselect", [&] { BOOST_TEST(pselect(0, nullptr, nullptr, nullptr, &nothing, &none) == 0); }, &none,
+       sizeof none},
+      {"sigtimedwait", [&] { BOOST_TEST(sigtimedwait(&none, &info, &nothing) == -1); }, &info, sizeof info},
+      {"times", [&] { (void)times(&ticks); }, &ticks, sizeof ticks},
+      {"nanosleep", [&] { BOOST_TEST(nanosleep(&nothing, nullptr) == 0); }, &nothing, sizeof nothing},
+      {"getrusage", [&] { BOOST_TEST(getrusage(RUSAGE_SELF, &usage) == 0); }, &usage, sizeof usage},
+      {"uname", [&] { BOOST_TEST(uname(&names) == 0); }, &names, sizeof names},
+      {"getrandom", [&] { BOOST_TEST(getrandom(in, sizeof in, 0) == sizeof in); }, in, sizeof in},
+      {"process_vm_readv",
+       [&] { BOOST_TEST(process_vm_readv(getpid(), &piece, 1, &from, 1, 0) == sizeof in); }, in, sizeof in},
+      {"preadv2", [&] { BOOST_TEST(preadv2(file, &piece, 1, 0, 0) == sizeof in); }, in, sizeof in},
+  };
+  for (const Row& row : rows) {
+    length = sizeof address;
+    BOOST_TEST(leavings(row.call) == 0, row.name);
+    BOOST_TEST(was_settled(row.memory, row.bytes), row.name);
+    row.after();
+  }
+  BOOST_TEST(leavings([&] { BOOST_TEST(access(name.c_str(), R_OK) == 0); }) == 0);
+  BOOST_TEST(leavings([&] { BOOST_TEST(faccessat(AT_FDCWD, name.c_str(), R_OK, 0) == 0); }) == 0);
+  BOOST_TEST(leavings([&] { BOOST_TEST(chmod(name.c_str(), 0600) == 0); }) == 1);
+  BOOST_TEST(
+      leavings([&] { BOOST_TEST(process_vm_writev(getpid(), &from, 1, &piece, 1, 0) == sizeof in); }) == 1);
+  BOOST_TEST(was_settled(text, sizeof text));
+}
+
+int child_of_clone(void* status) {
+  return *static_cast<int*>(status) + (forks == "before child " ? 0 : 1);
+}
+
+// They get memory of their own, as those of fork; pthread_atfork does not know of them.
+BOOST_AUTO_TEST_CASE(children_that_are_made_without_fork) {
+  const auto status_of = [](pid_t child) {
+    int status = -1;
+    BOOST_TEST(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  forks.clear();
+  const pid_t child = _Fork();
+  if (child == 0) _exit(forks == "before child " ? 7 : 1);
+  BOOST_TEST(status_of(child) == 7);
+  BOOST_TEST(forks == "before parent ");
+  forks.clear();
+  std::vector<char> stack(256 << 10);
+  int wanted = 5;
+  const pid_t cloned = clone(child_of_clone, stack.data() + stack.size(), SIGCHLD, &wanted);
+  BOOST_TEST(status_of(cloned) == 5);
+  BOOST_TEST(forks == "before parent ");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_guarded_costs_nothing) {

@@ -4,6 +4,7 @@
 #include "tests/support/hosts.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <iostream>
 #include <random>
 
@@ -12,9 +13,9 @@ namespace {
 
 // 100,000 in all. A sanitizer makes each dear, and has a malloc whose memory is bounced.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int messages = 600;
+constexpr int messages = 600, rounds = 3;
 #else
-constexpr int messages = 10'000;
+constexpr int messages = 10'000, rounds = 40;
 #endif
 
 // Kernels that compete with the ranks for the cores leave messages half arrived, and one that takes many
@@ -53,6 +54,31 @@ BOOST_AUTO_TEST_CASE(random_messages_into_any_memory) {
                          << (each == &slower ? " in small steps" : "") << ": status " << status << ": "
                          << job.errors() << each->logs());
     }
+}
+
+// How long at each level: `early_stress_tests --run_test=early_stress/buffers_that_come_and_go -- 600`.
+std::chrono::seconds patience() {
+  const auto& suite = boost::unit_test::framework::master_test_suite();
+  return std::chrono::seconds(suite.argc > 1 ? std::stoi(suite.argv[1]) : 0);
+}
+
+BOOST_AUTO_TEST_CASE(buffers_that_come_and_go) {
+  Hosts hosts(2, unhurried);
+  std::random_device random;
+  for (const char* level : {"full", "envelope", "off"}) {
+    const auto end = std::chrono::steady_clock::now() + patience();
+    do
+      for (const char* placement : {"a,b", "a:2,b", "a:2,b:2", "a:3,b:2"}) {
+        const std::string seed = std::to_string(random());
+        Process job = hosts.run(
+            {"--hosts", placement, PARC_TEST_PROGRAMS "/early_churn", seed, std::to_string(rounds), level});
+        const int status = job.wait();
+        BOOST_TEST((status == 0 && job.errors() == ""), level << ", seed " << seed << " on " << placement
+                                                              << ": status " << status << ": " << job.errors()
+                                                              << hosts.logs());
+      }
+    while (std::chrono::steady_clock::now() < end);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -53,6 +53,13 @@ BOOST_AUTO_TEST_CASE(endings) {
   check_job(hosts, {"--hosts", "a:2", programs + "endings"});
 }
 
+BOOST_AUTO_TEST_CASE(what_was_accepted_before_an_exit_arrives) {
+  Hosts hosts(2);
+  for (const char* how : {"objects", "thread"})
+    for (const char* placement : {"a,b", "a:2"})
+      check_job(hosts, {"--hosts", placement, programs + "exiting", how});
+}
+
 BOOST_AUTO_TEST_CASE(reads_that_are_left_alone) {
   Hosts hosts(2);
   check_job(hosts, {"--hosts", "a,b", programs + "quiet_reads"});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joining and leaving: kernels that are not there, speak another version or die; forks; exits.
+#include "client/context.hpp"
 #include "fake_program.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
@@ -135,6 +136,91 @@ BOOST_AUTO_TEST_CASE(a_forked_child_is_refused) {
   }
   BOOST_TEST(exit_status_of(child) == 0);
   BOOST_TEST(parc_write(program.p, 0, 0, "x", 1) == PARC_OK); // the parent is as before
+}
+
+// What static objects and other threads ask for after the exit handler has left.
+struct Left {
+  Left() : context(join(), adoption, parc::Fd()) {}
+  static parc::client::Session join() {
+    auto session = parc::client::join();
+    BOOST_REQUIRE(session.has_value());
+    return std::move(session.value());
+  }
+  FakeKernel kernel{2};
+  parc::client::Adoption adoption;
+  parc::client::Context context;
+};
+
+BOOST_AUTO_TEST_CASE(nothing_is_asked_of_the_kernel_after_leaving) {
+  Left left;
+  auto& context = left.context;
+  constexpr std::size_t bytes = 300'000;
+  auto* const memory = static_cast<char*>(context.operations().allocate(bytes).value());
+  const std::string text = pattern(bytes);
+  text.copy(memory, bytes);
+  left.kernel.set_pace(0);
+  const iovec out{memory, bytes}, other{const_cast<char*>(text.data()), bytes};
+  char in[8];
+  const iovec into{in, sizeof in};
+  const auto start = [&](auto id) { return id ? id.value() : static_cast<parc_op>(id.error().code); };
+  const parc_op given_up = start(context.starts().write({1, 1, 0}, {&out, 1}, 0));
+  const parc_op bounced = start(context.starts().write({1, 2, 0}, {&other, 1}, 0));
+  const parc_op read = start(context.starts().read({1, 3, 0}, {&into, 1}, 0));
+  context.leave();
+  context.leave();
+  BOOST_TEST(left.kernel.left());
+  const std::uint64_t asked = left.kernel.requests();
+
+  for (const parc_op id : {given_up, read}) BOOST_TEST(context.starts().cancel(id).has_value());
+  BOOST_TEST(context.waits().wait(given_up, nullptr) == PARC_OK);
+  BOOST_TEST(context.waits().wait(bounced, nullptr) == PARC_OK);
+  BOOST_TEST(context.waits().wait(read, nullptr) == PARC_ECANCELED);
+  context.free(memory); // what is not delivered yet stays as it is
+  parc_status status;
+  BOOST_TEST(context.probe({1, 1, 0}, false, status) == PARC_EKERNEL);
+  BOOST_TEST(context.read({1, 1, 0}, into, nullptr) == PARC_EKERNEL);
+  BOOST_TEST(context.write({1, 1, 0}, other) == PARC_EKERNEL);
+  BOOST_TEST(std::string(parc_error_detail()).find("has left its job") != std::string::npos);
+  BOOST_TEST(context.barrier() == PARC_EKERNEL);
+  BOOST_TEST(!context.operations().allocate(100u << 20).has_value());
+  BOOST_TEST(left.kernel.requests() == asked);
+
+  left.kernel.set_pace(FakeKernel::all_at_once);
+  left.kernel.await([&] { return left.kernel.writes_in_progress() == 0; });
+  for (const auto& message : left.kernel.sent()) BOOST_TEST((message.bytes == text));
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_that_writes_while_its_program_leaves) {
+  Left left;
+  int code = PARC_OK;
+  std::atomic<int> written = 0;
+  std::thread writer([&] {
+    const std::string text = pattern(10'000);
+    for (; code == PARC_OK; ++written)
+      code = left.context.write({1, 0, 0}, {const_cast<char*>(text.data()), text.size()});
+  });
+  std::thread reader([&] {
+    char byte;
+    BOOST_TEST(left.context.read({1, 1, 0}, {&byte, 1}, nullptr) == PARC_ECANCELED);
+  });
+  left.kernel.await([&] { return left.kernel.reads_posted() == 1; });
+  while (written < 100) sched_yield();
+  left.context.leave();
+  writer.join();
+  reader.join();
+  BOOST_TEST(code == PARC_EKERNEL);
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_was_closed_is_refused) {
+  FakeProgram program;
+  parc_context* const closed = std::exchange(program.p, nullptr);
+  void* const memory = parc_alloc(closed, 10);
+  BOOST_TEST(parc_close(closed) == PARC_OK);
+  BOOST_TEST(parc_close(closed) == PARC_EINVAL);
+  BOOST_TEST(parc_cancel(closed, 1) == PARC_EINVAL);
+  BOOST_TEST(parc_wait(closed, 1, nullptr) == PARC_EINVAL);
+  BOOST_TEST(parc_host(closed, 0) == static_cast<const char*>(nullptr));
+  parc_free(closed, memory);
 }
 
 // A process of its own, which exits with a context open.

@@ -87,6 +87,14 @@ public:
     const std::lock_guard hold(lock_);
     return sent_;
   }
+  // A kernel's table of segments is full sooner.
+  void set_most_segments(std::size_t most) {
+    change([&] { most_segments_ = most; });
+  }
+  std::uint64_t maps() {
+    const std::lock_guard hold(lock_);
+    return maps_;
+  }
   std::size_t segments() {
     const std::lock_guard hold(lock_);
     return segments_.size();
@@ -211,6 +219,7 @@ private:
   }
 
   void handle(const shm::Request& request) {
+    check(!left_); // nothing may follow that
     switch (request.kind) {
     case shm::RequestKind::write: return start_write(request);
     case shm::RequestKind::read: return start_read(request);
@@ -219,6 +228,8 @@ private:
     case shm::RequestKind::hand_over: return hand_over(request);
     case shm::RequestKind::map: {
       check(shm::slot_of(request.id) == shm::control_slot);
+      if (segments_.size() >= most_segments_) return finish(request.id, PARC_ENOMEM);
+      ++maps_;
       auto segment = shm::Segment::attach(static_cast<int>(request.extra), request.length);
       const bool attached = segment.has_value();
       if (attached) segments_.emplace(request.address, std::move(segment.value()));
@@ -228,11 +239,18 @@ private:
       check(segments_.erase(request.address) == 1);
       return finish(request.id, PARC_OK);
     case shm::RequestKind::release: return; // nothing leaves this kernel
-    case shm::RequestKind::leave: left_ = true; return finish(request.id, PARC_OK);
+    case shm::RequestKind::leave: return leave(request.id);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.extra); return;
     case shm::RequestKind::none: break;
     }
     check(false);
+  }
+
+  void leave(std::uint64_t id) {
+    left_ = true;
+    for (; !reads_.empty(); reads_.pop_front()) finish(reads_.front().request.id, PARC_ECANCELED);
+    for (; !probes_.empty(); probes_.pop_front()) finish(probes_.front().id, PARC_ECANCELED);
+    finish(id, PARC_OK);
   }
 
   void start_write(const shm::Request& request) {
@@ -271,6 +289,8 @@ private:
   }
 
   void cancel(std::uint64_t id) {
+    if (std::erase_if(probes_, [&](const shm::Request& p) { return p.id == id; }) != 0)
+      return finish(id, PARC_ECANCELED);
     const auto found =
         std::find_if(reads_.begin(), reads_.end(), [&](const Read& r) { return r.request.id == id; });
     if (found == reads_.end()) return;
@@ -434,6 +454,8 @@ private:
   bool stopped_ = false, left_ = false, completed_ = false;
   int abort_status_ = -1, departed_ = -1;
   unsigned violations_ = 0, hand_overs_ = 0;
+  std::size_t most_segments_ = shm::max_segments;
+  std::uint64_t maps_ = 0;
   std::uint64_t pace_ = all_at_once, head_ = 0;
   shm::Segment control_segment_;
   shm::Control* control_ = nullptr;
