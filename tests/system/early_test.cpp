@@ -129,6 +129,17 @@ BOOST_AUTO_TEST_CASE(system_calls_wait_for_guarded_pages, *boost::unit_test::pre
       check_case(hosts, how, kind, true);
 }
 
+BOOST_AUTO_TEST_CASE(a_library_that_is_loaded_for_itself_is_found,
+                     *boost::unit_test::precondition(preload_is_built)) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/go";
+  Process job = hosts.run(
+      {"--hosts", "a,b", "--early-release", programs + "loaded", PARC_TEST_BIN "/../lib/libparc.so.0", file});
+  BOOST_TEST(eventually([&] { return guards_pages(hosts) || !job.running(); }));
+  std::ofstream{file};
+  BOOST_TEST(job.wait() == 0, job.errors());
+}
+
 BOOST_AUTO_TEST_CASE(a_file_is_written_after_what_its_program_was_released_from,
                      *boost::unit_test::precondition(preload_is_built)) {
   Hosts hosts(2);
