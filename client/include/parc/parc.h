@@ -18,11 +18,11 @@
  *
  * Threads: all calls may be made from any thread at any time, on one context, unless a call says otherwise.
  * Two threads must not wait for the same operation.
- * pthread_cancel (deferred): parc_wait, waitall, waitany, waitsome, read, write and probe are cancellation points
- * while they sleep. What a cancelled wait was for, another may still wait for; what read, write and probe had
- * started they give up first, as parc_cancel and parc_wait do. No other call is a cancellation point.
- * Signals: parc_test, parc_clock and parc_error_string may be called from a signal handler; no other call
- * may, except where noted. A call that blocks goes on after a handler has run (SA_RESTART behaviour).
+ * pthread_cancel (deferred): parc_wait, waitall, waitany, waitsome, read, write and probe are cancellation
+ * points while they sleep. What a cancelled wait was for, another may still wait for; what read, write and
+ * probe had started they give up first, as parc_cancel and parc_wait do. No other call is a cancellation
+ * point. Signals: parc_test, parc_clock and parc_error_string may be called from a signal handler; no other
+ * call may, except where noted. A call that blocks goes on after a handler has run (SA_RESTART behaviour).
  * fork: a child that was not exec'ed gets PARC_EFORK from every call but parc_error_string and parc_clock.
  * Errors every call on a context can return, besides its own: PARC_EKERNEL, PARC_EFORK, PARC_EINVAL.
  */
@@ -94,11 +94,11 @@ typedef struct parc_address {
  * Errors: PARC_ENOKERNEL, PARC_EVERSION, PARC_ENOMEM, PARC_EKERNEL. */
 PARC_API int parc_open(parc_context** context);
 
-/* Leaves the job: blocks until every write has been taken over by the kernel, cancels the reads that are left,
- * and frees the context and all parc_alloc memory. Other ranks see a departure, not an error. No other thread may
- * be in a call. exit() does the same, but frees nothing: threads and static objects that still call find that
- * nothing can be started (PARC_EKERNEL), that waits for writes return when these are delivered or were canceled,
- * and that parc_free does nothing. A context that was closed is refused (PARC_EINVAL). */
+/* Leaves the job: blocks until every write has been taken over by the kernel, cancels the reads that are
+ * left, and frees the context and all parc_alloc memory. Other ranks see a departure, not an error. No other
+ * thread may be in a call. exit() does the same, but frees nothing: threads and static objects that still
+ * call find that nothing can be started (PARC_EKERNEL), that waits for writes return when these are delivered
+ * or were canceled, and that parc_free does nothing. A context that was closed is refused (PARC_EINVAL). */
 PARC_API int parc_close(parc_context* context);
 
 PARC_API int parc_rank(const parc_context* context); /* 0 to size-1 */
@@ -124,14 +124,15 @@ PARC_API void parc_free(parc_context* context, void* memory);
 
 /* ---- Starting operations (section 3.2.2 of the paper) -------------------------------------------------- */
 
-/* What holds for every message. A tag is 0 to INT32_MAX. A message has 0 to 8 GiB (2^33 bytes); one of no bytes
- * is a message like any other, and its buffer may be NULL. A rank may write to itself; like every write that one
- * waits for no read. Writes never wait for the peer's reads: two ranks, or any number, may all write before any of
- * them reads, with messages of any length. Both waits return, because what the network has not taken is copied;
- * then what limits such an exchange is the memory for those copies (parc_set_copy_room; with 0, or for
- * a peer whose last write failed, a wait for a write waits until its message is read), and 1,024 writes that
- * nobody has finished. A message that is longer than its read fills the buffer and ends the read with
- * PARC_ETRUNCATE, with its whole length in the status; the rest is thrown away, and the write succeeds. */
+/* What holds for every message. A tag is 0 to INT32_MAX. A message has 0 to 8 GiB (2^33 bytes); one of no
+ * bytes is a message like any other, and its buffer may be NULL. A rank may write to itself; like every write
+ * that one waits for no read. Writes never wait for the peer's reads: two ranks, or any number, may all write
+ * before any of them reads, with messages of any length. Both waits return, because what the network has not
+ * taken is copied; then what limits such an exchange is the memory for those copies (parc_set_copy_room; with
+ * 0, or for a peer whose last write failed, a wait for a write waits until its message is read), and 1,024
+ * writes that nobody has finished. A message that is longer than its read fills the buffer and ends the read
+ * with PARC_ETRUNCATE, with its whole length in the status; the rest is thrown away, and the write succeeds.
+ */
 
 /* Starts reading a message of `peer` with `tag` into buffer[0..bytes). The buffer belongs to the kernel until
  * the operation has been waited for. Never blocks. A longer message ends with PARC_ETRUNCATE, a shorter one
