@@ -94,9 +94,14 @@ void catch_faults(Guards& of) {
   if (guards.load(std::memory_order_acquire) == &of) return;
   {
     const std::lock_guard hold(change);
-    if (action.load(std::memory_order_relaxed) == nullptr) {
-      sigaction(SIGSEGV, nullptr, &actions[0]);
-      action.store(&actions[0], std::memory_order_release);
+    struct sigaction before {};
+    sigaction(SIGSEGV, nullptr, &before);
+    // Not yet, or no longer since the last context.
+    if ((before.sa_flags & SA_SIGINFO) == 0 || before.sa_sigaction != on_fault) {
+      struct sigaction* const other =
+          action.load(std::memory_order_relaxed) == &actions[0] ? &actions[1] : &actions[0];
+      *other = before;
+      action.store(other, std::memory_order_release);
       struct sigaction ours {};
       ours.sa_sigaction = on_fault;
       ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
