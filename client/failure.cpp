@@ -2,6 +2,7 @@
 #include "client/failure.hpp"
 
 #include "parc/parc.h"
+#include "protocol/wire.hpp"
 
 #include <algorithm>
 
@@ -33,6 +34,16 @@ const char* sentence(int code) {
   }
 }
 
+const char* departure_sentence(std::uint32_t how) {
+  switch (static_cast<protocol::Departure>(how)) {
+  case protocol::Departure::left: return "that rank has left the job";
+  case protocol::Departure::killed: return "that rank was killed, or its kernel ended its session";
+  case protocol::Departure::lost: return "the link to that rank's host broke, or the kernel there ended";
+  case protocol::Departure::none: break;
+  }
+  return sentence(PARC_EPEER);
+}
+
 int fail(const Error& error) {
   const std::size_t length = std::min(error.text.size(), sizeof detail - 1);
   error.text.copy(detail, length);
@@ -42,7 +53,11 @@ int fail(const Error& error) {
 }
 
 int fail(int code) {
-  last = sentence(code);
+  return fail(code, sentence(code));
+}
+
+int fail(int code, const char* constant) {
+  last = constant;
   return code;
 }
 

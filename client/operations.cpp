@@ -3,6 +3,7 @@
 #include "client/operations.hpp"
 
 #include "client/pieces.hpp"
+#include "system/coarse_clock.hpp"
 
 namespace parc::client {
 namespace {
@@ -32,6 +33,8 @@ bool is_write_slot(Slot slot) {
 }
 
 } // namespace
+
+thread_local Operations::Failed Operations::failed_;
 
 Operations::Operations(shm::Control& control, Arena& arena, Adoption& adoption, CopyRoom& room, Rest& rest,
                        Trace& trace, int ranks)
@@ -75,12 +78,14 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   shm::Operation& shared = control_.operations[slot.value()];
   shared.front.store(0, std::memory_order_relaxed);
   shared.back.store(0, std::memory_order_relaxed);
-  shared.total.store(0, std::memory_order_relaxed);
+  shared.total.store(entry.probe ? shm::probe_total : message.length, std::memory_order_relaxed);
   shared.source.store(message.address.peer, std::memory_order_relaxed);
   shared.tag.store(message.address.tag, std::memory_order_relaxed);
   shared.context.store(message.address.context, std::memory_order_relaxed);
   shared.error.store(PARC_OK, std::memory_order_relaxed);
   shared.handed.store(0, std::memory_order_relaxed);
+  shared.posted.store(coarse_ms(), std::memory_order_relaxed);
+  shared.departure.store(0, std::memory_order_relaxed);
   shared.state.store(shm::state_word(generation, shm::Phase::pending), std::memory_order_relaxed);
 
   entry.tag.store(tag_of(generation, message.loose ? Use::loose : Use::live), std::memory_order_release);
@@ -166,6 +171,7 @@ int Operations::detach(Slot slot, parc_status& status) {
 int Operations::lost(Slot slot, int error, parc_status& status) {
   const Entry& entry = entries_[slot];
   status = {entry.address.peer, entry.address.tag, entry.address.context, error, 0};
+  failed_ = {.departure = 0, .room = entry.length, .probe = entry.probe};
   set_use(slot, Use::spent);
   spent_.push(entries_, slot);
   return error;
@@ -197,6 +203,10 @@ int Operations::result(Slot slot, parc_status& status) {
   const shm::Operation& shared = control_.operations[slot];
   const int error = shared.error.load(std::memory_order_relaxed);
   status = {entry.address.peer, entry.address.tag, entry.address.context, error, entry.length};
+  if (error != PARC_OK)
+    failed_ = {.departure = shared.departure.load(std::memory_order_relaxed),
+               .room = entry.length,
+               .probe = entry.probe};
   if (is_write_slot(slot)) {
     note_peer(entry.address.peer, error);
     return error;
@@ -218,7 +228,16 @@ std::optional<int> Operations::finish_retired(parc_op id, parc_status& status) {
   found->second.spent = true;
   ++retired_spent_;
   status = found->second.status;
+  failed_ = found->second.failed;
   return status.error;
+}
+
+bool Operations::is_held(parc_op id) {
+  if (id <= 0) return false;
+  if (is_live(id) || being_finished(id)) return true;
+  const std::lock_guard hold(lock_);
+  const auto found = retired_.find(id);
+  return found != retired_.end() && !found->second.spent;
 }
 
 bool Operations::peer_answers(int rank) const {

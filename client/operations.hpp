@@ -17,7 +17,7 @@
 // of lock_ empties them, whole. A write that is done while its id is still held is retired when the table is
 // full: its result moves to retired_, and its slot is free.
 //
-// Threads: any. All but begin, abandon and collect are async-signal-safe.
+// Threads: any. All but begin, abandon, collect and is_held are async-signal-safe.
 #pragma once
 
 #include "client/arena.hpp"
@@ -133,8 +133,19 @@ public:
   void let_go_released(Slot slot) { detached_.push(entries_, slot); }
   void describe(Slot slot, parc_status& status) const;
 
+  // What the sentence about an operation that failed says besides its status.
+  struct Failed {
+    std::uint32_t departure = 0; // of its peer, as in shm::Operation
+    std::uint64_t room = 0;      // of the program's memory
+    bool probe = false;
+  };
+  // Of the last operation that this thread found to have failed.
+  [[nodiscard]] static const Failed& last_failed() { return failed_; }
+
   // Of an id that cannot be claimed: its result, PARC_EINVAL when there is none, nothing when lock_ is taken.
   std::optional<int> finish_retired(parc_op id, parc_status& status);
+  // The program has not been told how it ended, unless somebody is about to.
+  [[nodiscard]] bool is_held(parc_op id);
 
   // False: the last write to this rank that we know of failed, so no write to it is let go unseen.
   [[nodiscard]] bool peer_answers(int rank) const;
@@ -150,6 +161,9 @@ public:
 
   // What has not been freed yet goes into the trace, as far as it is known.
   void trace_rest();
+  // What has not ended does, and leaves this process, which may be killed while it waits.
+  void trace_under_way();
+  [[nodiscard]] bool traced() const { return trace_.on(); }
 
   // Of a live write that nobody may change the memory of any more: its wait returns at once.
   void loosen(parc_op id);
@@ -171,6 +185,7 @@ private:
   };
   struct Retired {
     parc_status status;
+    Failed failed;
     bool spent;
   };
 
@@ -181,12 +196,15 @@ private:
   void reap(std::size_t at_most);
   void retire_done();
   void release(Slot slot);
-  void trace_message(Slot slot) const;
+  void trace_message(Slot slot, std::uint16_t flags = 0) const;
   [[nodiscard]] bool any_write_done() const;
   [[nodiscard]] bool done_as(Slot slot, std::uint64_t generation) const;
   [[nodiscard]] int result(Slot slot, parc_status& status);
   void set_use(Slot slot, Use use);
   void note_peer(int rank, int error);
+
+  // A signal handler's too: its place is there from the thread's start.
+  __attribute__((tls_model("initial-exec"))) static thread_local Failed failed_;
 
   shm::Control& control_;
   Arena& arena_;

@@ -150,6 +150,14 @@ int bad_list(int count) {
   return client::fail(error(PARC_EINVAL, "a list of {} entries makes no sense, or is a null pointer", count));
 }
 
+int no_place(const char* what) {
+  return client::fail(error(PARC_EINVAL, "there is no place for the {} (a null pointer)", what));
+}
+
+int no_address() {
+  return client::fail(error(PARC_EINVAL, "the address is a null pointer"));
+}
+
 // Where the caller wants no status.
 class StatusFor {
 public:
@@ -173,7 +181,7 @@ iovec piece(const void* buffer, size_t bytes) {
 
 int parc_open(parc_context** context) {
   if (forked.load()) return client::fail(PARC_EFORK);
-  if (!context) return client::fail(error(PARC_EINVAL, "there is no place for the context (a null pointer)"));
+  if (!context) return no_place("context");
   const client::InLibrary here;
   try {
     const std::lock_guard hold(one_context);
@@ -255,14 +263,16 @@ parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buf
 
 parc_op parc_initreadv(parc_context* context, const parc_address* address, const struct iovec* pieces,
                        int count, unsigned flags) {
-  if (!address || count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  if (!address) return no_address();
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
   return started(context, caller(),
                  [&] { return context->starts().read(*address, list(pieces, count), flags); });
 }
 
 parc_op parc_initwritev(parc_context* context, const parc_address* address, const struct iovec* pieces,
                         int count, unsigned flags) {
-  if (!address || count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  if (!address) return no_address();
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
   return started(context, caller(),
                  [&] { return context->starts().write(*address, list(pieces, count), flags); });
 }
@@ -285,7 +295,8 @@ int parc_waitall(parc_context* context, int count, parc_op* operations, parc_sta
 }
 
 int parc_waitany(parc_context* context, int count, parc_op* operations, int* index, parc_status* status) {
-  if (count < 0 || (count > 0 && !operations) || !index) return bad_list(count);
+  if (count < 0 || (count > 0 && !operations)) return bad_list(count);
+  if (!index) return no_place("index");
   return guarded(
       context, [&] { return context->waits().any(list(operations, count), *index, StatusFor(status)); },
       called(context, trace::Call::waitany));
@@ -293,7 +304,8 @@ int parc_waitany(parc_context* context, int count, parc_op* operations, int* ind
 
 int parc_waitsome(parc_context* context, int count, parc_op* operations, int* done, int* indices,
                   parc_status* statuses) {
-  if (count < 0 || (count > 0 && !operations) || !done) return bad_list(count);
+  if (count < 0 || (count > 0 && !operations)) return bad_list(count);
+  if (!done) return no_place("number of those that are done");
   return guarded(
       context, [&] { return context->waits().some(list(operations, count), *done, indices, statuses); },
       called(context, trace::Call::waitsome));
@@ -301,8 +313,12 @@ int parc_waitsome(parc_context* context, int count, parc_op* operations, int* do
 
 int parc_cancel(parc_context* context, parc_op operation) {
   return guarded(context, [&] {
-    if (operation <= 0)
-      return client::fail(error(PARC_EINVAL, "there is no operation {} to cancel", operation));
+    if (!context->operations().is_held(operation))
+      return client::fail(
+          error(PARC_EINVAL,
+                "cannot cancel operation {}: it is none of this context's, or has been waited "
+                "for already",
+                operation));
     const auto asked = context->starts().cancel(operation);
     return asked ? static_cast<int>(PARC_OK) : client::fail(asked.error());
   });
@@ -327,14 +343,14 @@ int parc_write(parc_context* context, int peer, int tag, const void* buffer, siz
 }
 
 int parc_probe(parc_context* context, const parc_address* address, parc_status* status) {
-  if (!address) return bad_list(0);
+  if (!address) return no_address();
   return guarded(
       context, [&] { return context->probe(*address, true, StatusFor(status)); },
       called(context, trace::Call::probe));
 }
 
 int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status) {
-  if (!address) return bad_list(0);
+  if (!address) return no_address();
   return guarded(context, [&] { return context->probe(*address, false, StatusFor(status)); });
 }
 
@@ -389,7 +405,7 @@ int parc_on_lost(parc_context* context, parc_lost_handler* handler, void* argume
 }
 
 int parc_get_release_counts(parc_context* context, parc_release_counts* counts) {
-  if (!counts) return bad_list(0);
+  if (!counts) return no_place("counts");
   return guarded(context, [&] {
     *counts = context->guards().counts();
     return static_cast<int>(PARC_OK);

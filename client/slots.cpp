@@ -103,8 +103,8 @@ void Operations::retire_done() {
     const auto generation = entries_[slot].tag.load(std::memory_order_acquire) >> 8;
     const auto id = static_cast<parc_op>(generation << shm::slot_bits | slot);
     if (!done_as(slot, generation) || !claim(id)) continue;
-    Retired retired{.status = {}, .spent = false};
-    (void)result(slot, retired.status);
+    Retired retired{.status = {}, .failed = {}, .spent = false};
+    if (result(slot, retired.status) != PARC_OK) retired.failed = failed_;
     retired_.emplace(id, retired);
     release(slot);
   }
@@ -123,14 +123,14 @@ void Operations::release(Slot slot) {
   (slot >= shm::read_slots ? free_writes_ : free_reads_).push_back(slot);
 }
 
-void Operations::trace_message(Slot slot) const {
+void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   const Entry& entry = entries_[slot];
   const shm::Operation& shared = control_.operations[slot];
   const shm::Times& times = control_.times[slot];
   const bool writes = slot >= shm::read_slots, over = done(slot);
   trace::Record message{};
   message.kind = trace::Kind::message;
-  message.flags = static_cast<std::uint16_t>((writes ? trace::flag_write : 0) |
+  message.flags = static_cast<std::uint16_t>(flags | (writes ? trace::flag_write : 0) |
                                              (entry.block && !entry.pinned ? trace::flag_bounced : 0) |
                                              (entry.adopted.any() ? trace::flag_adopted : 0));
   message.thread = entry.thread;
@@ -160,6 +160,19 @@ void Operations::trace_rest() {
         (entries_[slot].tag.load(std::memory_order_acquire) & 0xff) != static_cast<std::uint64_t>(Use::free);
     if (used && !entries_[slot].probe) trace_message(slot);
   }
+}
+
+void Operations::trace_under_way() {
+  {
+    const std::lock_guard hold(lock_); // nothing is freed meanwhile
+    for (Slot slot = 0; slot < shm::control_slot; ++slot) {
+      const auto use = entries_[slot].tag.load(std::memory_order_acquire) & 0xff;
+      const bool held =
+          use == static_cast<std::uint64_t>(Use::live) || use == static_cast<std::uint64_t>(Use::claimed);
+      if (held && !done(slot) && !entries_[slot].probe) trace_message(slot, trace::flag_under_way);
+    }
+  }
+  trace_.flush();
 }
 
 } // namespace parc::client

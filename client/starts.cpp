@@ -47,10 +47,10 @@ Result<parc_op> Starts::own_write(const parc_address& address) {
   return send(shm::RequestKind::write, {.address = address, .loose = operations_.peer_answers(address.peer)});
 }
 
-// One that has finished, or whose wait has let it go, is beyond recall. Leaving ends the reads; a write will
-// be delivered, and nobody need wait for that.
+// Somebody may be waiting for it. One that has finished, or whose wait has let it go, is beyond recall.
+// Leaving ends the reads; a write will be delivered, and nobody need wait for that.
 Result<void> Starts::cancel(parc_op id) {
-  if (!operations_.is_live(id)) return success();
+  if (!operations_.is_live(id) && !operations_.being_finished(id)) return success();
   shm::Request request{};
   request.kind = shm::RequestKind::cancel;
   request.id = static_cast<std::uint64_t>(id);
@@ -69,6 +69,8 @@ Error Starts::refused() const {
 
 Result<void> Starts::check_address(const parc_address& address, bool any) const {
   const bool is_any = any && address.peer == PARC_ANY_SOURCE;
+  if (!any && address.peer == PARC_ANY_SOURCE)
+    return error(PARC_EINVAL, "a write needs a rank to go to: PARC_ANY_SOURCE is for reads and probes");
   if (!is_any && (address.peer < 0 || address.peer >= ranks_))
     return error(PARC_EINVAL, "there is no rank {} in this job of {}", address.peer, ranks_);
   if (address.tag < 0 && !(any && address.tag == PARC_ANY_TAG))

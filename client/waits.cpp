@@ -11,20 +11,57 @@ namespace {
 
 constexpr parc_status nothing{PARC_ANY_SOURCE, PARC_ANY_TAG, 0, PARC_OK, 0};
 constexpr auto between_looks = std::chrono::milliseconds(10);
+constexpr auto long_rest = std::chrono::milliseconds(100);
 
-int explain(int code, parc_op id, const parc_status& status) {
-  if (code == PARC_OK) return code;
-  if (code == PARC_EINVAL)
+constexpr const char* no_operation =
+    "this operation is none of the context's, or has been waited for already";
+
+} // namespace
+
+// What it was: as the program knows it, and where the other end is.
+std::string Waits::describe(parc_op id, const parc_status& status) const {
+  if (status.context == PARC_CONTEXT_RESERVED)
+    return fmt::format("the barrier failed, which waits for rank {} on host {}", status.source,
+                       hosts_[static_cast<std::size_t>(status.source)]);
+  const std::string tag = status.tag == PARC_ANY_TAG ? "any tag" : fmt::format("tag {}", status.tag);
+  const char* what = Operations::is_write(id)          ? "write to"
+                     : Operations::last_failed().probe ? "probe for a message from"
+                                                       : "read from";
+  if (status.source < 0) return fmt::format("the {} any rank ({}) failed", what, tag);
+  return fmt::format("the {} rank {} on host {} ({}) failed", what, status.source,
+                     hosts_[static_cast<std::size_t>(status.source)], tag);
+}
+
+int Waits::explain(int code, parc_op id, const parc_status& status) const {
+  const Operations::Failed& failed = Operations::last_failed();
+  if (id < 0) return fail(code);
+  switch (code) {
+  case PARC_OK: return code;
+  case PARC_EINVAL:
     return fail(error(code,
                       "operation {} is none of this context's, has been waited for already, or names memory "
                       "that was freed",
                       id));
-  return fail(error(code, "the {} rank {} (tag {}) failed: {}",
-                    Operations::is_write(id) ? "write to" : "read from", status.source, status.tag,
-                    sentence(code)));
+  case PARC_ETRUNCATE:
+    return fail(error(code, "{}: the message has {} bytes and the read {}; the buffer holds its beginning",
+                      describe(id, status), status.length, failed.room));
+  case PARC_EPEER:
+    return fail(error(code, "{}: {}", describe(id, status),
+                      status.source < 0 ? "every other rank has left the job, was killed or is lost"
+                                        : departure_sentence(failed.departure)));
+  default: return fail(error(code, "{}: {}", describe(id, status), sentence(code)));
+  }
 }
 
-} // namespace
+// A traced program that rests for long first says for what: nobody may ever end this rest but by a signal.
+template <class Done> Woken Waits::rest(const Done& done, Limit limit, Cancel cancel) {
+  if (operations_.traced() && !limit) {
+    const Woken how = rest_.until(done, Clock::now() + long_rest, cancel);
+    if (how != Woken::late) return how;
+    operations_.trace_under_way();
+  }
+  return rest_.until(done, limit, cancel);
+}
 
 // What is found out goes to a status of our own first, here and in any: the program's may lie on a page of
 // the buffer, and is written when no lock is held.
@@ -37,25 +74,23 @@ int Waits::wait(parc_op id, parc_status* status) {
 
 void Waits::give_up(parc_op id) {
   parc_status own;
-  (void)finish(id, own, Release::never, Cancel::no);
+  (void)conclude(id, own, Release::never, Cancel::no);
 }
 
 int Waits::finish(parc_op id, parc_status& status, Release release, Cancel cancel) {
+  return explain(conclude(id, status, release, cancel), id, status);
+}
+
+int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel cancel) {
   status = nothing;
   if (id == PARC_OP_NULL) return PARC_OK;
-  if (id < 0) return status.error = fail(static_cast<int>(id)); // it was never started
+  if (id < 0) return status.error = static_cast<int>(id); // it was never started
   Use use{};
   const auto slot = operations_.claim(id, &use);
-  int code = PARC_OK;
-  if (!slot)
-    code = finish_retired(id, status);
-  else if (use == Use::loose && !operations_.done(*slot))
-    code = operations_.detach(*slot, status);
-  else if (Operations::is_write(id))
-    code = finish_write(id, *slot, status, release, cancel);
-  else
-    code = finish_read(id, *slot, status, release, cancel);
-  return explain(code, id, status);
+  if (!slot) return finish_retired(id, status);
+  if (use == Use::loose && !operations_.done(*slot)) return operations_.detach(*slot, status);
+  return Operations::is_write(id) ? finish_write(id, *slot, status, release, cancel)
+                                  : finish_read(id, *slot, status, release, cancel);
 }
 
 int Waits::test(parc_op id, parc_status& status) {
@@ -73,6 +108,7 @@ int Waits::test(parc_op id, parc_status& status) {
     const auto retired = operations_.finish_retired(id, status);
     if (!retired) return 0;
     code = status.error = *retired;
+    if (code == PARC_EINVAL) return fail(code, no_operation);
   } else if (operations_.done(*slot)) {
     code = operations_.finish(*slot, status);
   } else if (use == Use::loose) {
@@ -80,6 +116,7 @@ int Waits::test(parc_op id, parc_status& status) {
   } else {
     code = operations_.lost(*slot, PARC_EKERNEL, status);
   }
+  if (code == PARC_EPEER) return fail(code, departure_sentence(Operations::last_failed().departure));
   return code == PARC_OK ? 1 : fail(code);
 }
 
@@ -98,17 +135,18 @@ int Waits::all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel) {
   // message: that is for those who wait for a beginning.
   if (std::ranges::any_of(ids, [&](parc_op id) { return release_of(id, release) == Release::when_begun; })) {
     const auto watching = guards_.watch();
-    (void)rest_.until(reads_finished, {}, cancel);
+    (void)rest(reads_finished, {}, cancel);
   } else {
-    (void)rest_.until(reads_finished, {}, cancel);
+    (void)rest(reads_finished, {}, cancel);
   }
   int first = PARC_OK;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     parc_status status;
-    const int code = finish(ids[i], status, release, cancel);
+    const parc_op id = ids[i];
+    const int code = conclude(id, status, release, cancel);
     ids[i] = PARC_OP_NULL;
     if (statuses) statuses[i] = status;
-    if (first == PARC_OK) first = code;
+    if (first == PARC_OK) first = explain(code, id, status);
   }
   return first;
 }
@@ -136,12 +174,13 @@ int Waits::some(std::span<parc_op> ids, int& done, int* indices, parc_status* st
     const int index = static_cast<int>(i);
     if (ids[i] == PARC_OP_NULL || (index != picked && !operations_.finished(ids[i]))) continue;
     parc_status status;
-    const int code = finish(ids[i], status, Release::never, Cancel::yes);
+    const parc_op id = ids[i];
+    const int code = conclude(id, status, Release::never, Cancel::yes);
     ids[i] = PARC_OP_NULL;
     if (indices) indices[done] = index;
     if (statuses) statuses[done] = status;
     ++done;
-    if (first == PARC_OK) first = code;
+    if (first == PARC_OK) first = explain(code, id, status);
   }
   return first;
 }
@@ -163,7 +202,7 @@ int Waits::pick(std::span<const parc_op> ids) {
   };
   if (first < 0) return -1;
   const Limit at_once = Clock::time_point{};
-  (void)rest_.until(any_finished, only_writes ? at_once : Limit{}, Cancel::yes);
+  (void)rest(any_finished, only_writes ? at_once : Limit{}, Cancel::yes);
   return ready < 0 ? first : ready; // where the kernel has gone, the wait says so
 }
 
@@ -227,7 +266,7 @@ Woken Waits::until_done(Slot slot, Limit limit, Cancel cancel) {
 // Of a thread that is cancelled meanwhile the operation is nobody's again: another may wait for it.
 template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel) {
   try {
-    return rest_.until(done, limit, cancel);
+    return rest(done, limit, cancel);
   } catch (...) {
     operations_.unclaim(slot);
     throw;

@@ -12,8 +12,10 @@ namespace parc::client {
 
 class Waits {
 public:
-  Waits(Operations& operations, HandOver& hand_over, Guards& guards, Rest& rest, Pipes& pipes)
-      : operations_(operations), hand_over_(hand_over), guards_(guards), rest_(rest), pipes_(pipes) {}
+  Waits(Operations& operations, HandOver& hand_over, Guards& guards, Rest& rest, Pipes& pipes,
+        const std::vector<std::string>& hosts)
+      : operations_(operations), hand_over_(hand_over), guards_(guards), rest_(rest), pipes_(pipes),
+        hosts_(hosts) {}
 
   // The calls of parc.h with the same names; they return what those return and leave the sentence.
   // A status that is no null pointer holds an early release back until the envelope is there.
@@ -29,25 +31,31 @@ private:
   // How far a wait may be released early.
   enum class Release : std::uint8_t { never, when_begun, at_once };
 
-  int finish(parc_op id, parc_status& status, Release release, Cancel cancel);
+  int finish(parc_op id, parc_status& status, Release release, Cancel cancel); // and leaves the sentence
+  // And leaves that to its caller.
+  int conclude(parc_op id, parc_status& status, Release release, Cancel cancel);
   int finish_read(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
   [[nodiscard]] Release release_of(Slot slot, Release most) const;
   [[nodiscard]] Release release_of(parc_op id, Release most) const;
   [[nodiscard]] bool would_release(parc_op id, Release most) const;
   int finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
   int finish_retired(parc_op id, parc_status& status);
+  template <class Done> Woken rest(const Done& done, Limit limit, Cancel cancel);
   [[nodiscard]] Woken until_done(Slot slot, Limit limit, Cancel cancel);
   template <class Done>
   [[nodiscard]] Woken claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel);
   [[nodiscard]] int ended(Woken how, Slot slot, parc_status& status);
   [[nodiscard]] int pick(std::span<const parc_op> ids);
   [[nodiscard]] bool kernel_went();
+  int explain(int code, parc_op id, const parc_status& status) const;
+  [[nodiscard]] std::string describe(parc_op id, const parc_status& status) const;
 
   Operations& operations_;
   HandOver& hand_over_;
   Guards& guards_;
   Rest& rest_;
   Pipes& pipes_;
+  const std::vector<std::string>& hosts_; // of the ranks
   std::atomic<Clock::rep> next_look_ = 0; // of tests that find nothing, for the kernel's end
 };
 

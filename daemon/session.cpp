@@ -401,6 +401,7 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
   op.context.store(outcome.context, std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
   op.error.store(error, std::memory_order_relaxed);
+  op.departure.store(static_cast<std::uint32_t>(outcome.departure), std::memory_order_relaxed);
   slot.busy = false;
   if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slot.generation, shm::Phase::done), std::memory_order_release);
@@ -472,7 +473,8 @@ bool Session::drained() {
 }
 
 void Session::publish(Counters& counters) {
-  if (!row_) row_.emplace(counters.session(place_.job, static_cast<std::uint64_t>(place_.rank), pid_));
+  if (!row_)
+    row_.emplace(counters.session(place_.job, static_cast<std::uint64_t>(place_.rank), pid_, segment_.id()));
   (*row_)->reads.set(reads_);
   (*row_)->writes.set(writes_);
 }

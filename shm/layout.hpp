@@ -102,13 +102,15 @@ struct alignas(64) Operation {
   std::atomic<std::uint64_t> state; // generation << 8 | Phase
   std::atomic<std::uint64_t> front; // bytes in place (read) or acknowledged (write) from the message's start
   std::atomic<std::uint64_t> back;  // the same from its end
-  std::atomic<std::uint64_t> total; // length of the message as sent
+  std::atomic<std::uint64_t>
+      total; // length of the message as sent; while pending, that of the program's memory
   std::atomic<std::int32_t> source; // of the message (reads, probes)
   std::atomic<std::int32_t> tag;
   std::atomic<std::uint32_t> context;
-  std::atomic<std::int32_t> error;   // PARC_OK or PARC_E*
-  std::atomic<std::uint64_t> handed; // K: generation whose hand-over is confirmed (release)
-  std::uint64_t reserved;
+  std::atomic<std::int32_t> error;      // PARC_OK or PARC_E*
+  std::atomic<std::uint64_t> handed;    // K: generation whose hand-over is confirmed (release)
+  std::atomic<std::uint32_t> posted;    // P: coarse_ms() when it was begun, for those who look on
+  std::atomic<std::uint32_t> departure; // K, where error is PARC_EPEER: a protocol::Departure
 };
 static_assert(sizeof(Operation) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

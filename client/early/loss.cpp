@@ -64,13 +64,16 @@ void Guards::report(const Guard& guard, int error) {
     argument = handler_argument_;
   }
   if (handler != nullptr) return handler(argument, &lost);
+  const std::string source = lost.source < 0 ? "any rank" : fmt::format("rank {}", lost.source);
   std::array<char, 512> text;
   const auto end = fmt::format_to_n(
       text.data(), text.size(),
-      "parc: rank {}: lost a message from rank {} (tag {}) after its read was released early; {} of up to {} "
+      "parc: rank {}: lost a message from {} (tag {}) after its read was released early; {} of up to {} "
       "bytes had come: {}. The program has gone on as if it were there, so it ends here; parc_on_lost would "
       "let it decide\n",
-      rank_, lost.source, lost.tag, lost.front, lost.length, sentence(error));
+      rank_, source, lost.tag, lost.front, lost.length,
+      error == PARC_EPEER ? departure_sentence(operation.departure.load(std::memory_order_relaxed))
+                          : sentence(error));
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), std::min(end.size, text.size()));
   std::abort();
 }

@@ -76,7 +76,8 @@ BOOST_AUTO_TEST_CASE(a_long_message_is_truncated_and_reported_whole) {
   BOOST_TEST(status.error == PARC_ETRUNCATE);
   BOOST_TEST(status.length == 12u);
   BOOST_TEST(buffer == std::string("hello"));
-  BOOST_TEST(std::string(parc_error_detail()).find("longer than the read") != std::string::npos);
+  BOOST_TEST(std::string(parc_error_detail()).find("the message has 12 bytes and the read 5") !=
+             std::string::npos);
 }
 
 // A list of pieces, all in the arena or some of them not, with empty ones in between.
@@ -126,6 +127,51 @@ BOOST_AUTO_TEST_CASE(a_cancelled_read_ends) {
   BOOST_TEST(parc_cancel(program.p, read) == PARC_OK);
   BOOST_TEST(parc_wait(program.p, read, nullptr) == PARC_ECANCELED);
   BOOST_TEST(buffer == std::string(50, 'x'));
+}
+
+BOOST_AUTO_TEST_CASE(a_read_is_cancelled_while_a_thread_waits_for_it) {
+  FakeProgram program;
+  char byte = 0;
+  const parc_op read = parc_initread(program.p, 0, 1, &byte, 1);
+  int code = PARC_OK;
+  std::thread waiter([&] { code = parc_wait(program.p, read, nullptr); });
+  // Tested while the thread has it, it is neither done nor spent.
+  while (parc_test(program.p, read, nullptr) == 0 &&
+         program.kernel.control().header.program_asleep.load() == 0)
+    std::this_thread::yield();
+  BOOST_TEST(parc_cancel(program.p, read) == PARC_OK);
+  waiter.join();
+  BOOST_TEST(code == PARC_ECANCELED);
+}
+
+BOOST_AUTO_TEST_CASE(answers_name_what_is_wrong) {
+  FakeProgram program(2);
+  const auto said = [](const char* words) {
+    BOOST_TEST(std::string(parc_error_detail()).find(words) != std::string::npos, parc_error_detail());
+  };
+  parc_op none[] = {PARC_OP_NULL};
+  BOOST_TEST(parc_waitany(program.p, 1, none, nullptr, nullptr) == PARC_EINVAL);
+  said("there is no place for the index");
+  BOOST_TEST(parc_waitsome(program.p, 1, none, nullptr, nullptr, nullptr) == PARC_EINVAL);
+  said("there is no place for the number");
+  BOOST_TEST(parc_probe(program.p, nullptr, nullptr) == PARC_EINVAL);
+  said("the address is a null pointer");
+  const parc_op spent = parc_initwrite(program.p, 0, 9, "abcdef", 6);
+  BOOST_TEST(parc_wait(program.p, spent, nullptr) == PARC_OK);
+  BOOST_TEST(parc_test(program.p, spent, nullptr) == PARC_EINVAL);
+  said("has been waited for already");
+  BOOST_TEST(parc_cancel(program.p, spent) == PARC_EINVAL);
+  said("has been waited for already");
+  BOOST_TEST(parc_cancel(program.p, PARC_OP_NULL) == PARC_EINVAL);
+  char byte = 0;
+  BOOST_TEST(parc_read(program.p, 0, 9, &byte, 1, nullptr) == PARC_ETRUNCATE);
+  said("the read from rank 0 on host testhost (tag 9) failed: the message has 6 bytes and the read 1");
+  // Of several the sentence is about the first, as the code is.
+  char room[8];
+  parc_op both[] = {parc_initread(program.p, 0, 1, room, 2), parc_initread(program.p, 0, 2, room, 1)};
+  for (const int tag : {2, 1}) BOOST_TEST(parc_write(program.p, 0, tag, "abcdef", 6) == PARC_OK);
+  BOOST_TEST(parc_waitall(program.p, 2, both, nullptr) == PARC_ETRUNCATE);
+  said("(tag 1) failed: the message has 6 bytes and the read 2");
 }
 
 BOOST_AUTO_TEST_CASE(bad_arguments_are_refused_with_a_sentence) {
