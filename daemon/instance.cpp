@@ -92,13 +92,14 @@ Result<void> write_pid(const std::string& path) {
     if (said.front() == ready_byte) _exit(0);
   }
   if (!said.empty()) {
-    fmt::print(stderr, "parcd: {}\n", std::string_view(said).substr(1));
+    std::fprintf(stderr, "parcd: %s\n", said.c_str() + 1);
   } else {
     int status = 0;
     (void)waitpid(child, &status, 0);
     const auto how = WIFSIGNALED(status) ? fmt::format("killed by signal {}", WTERMSIG(status))
                                          : fmt::format("exit status {}", WEXITSTATUS(status));
-    fmt::print(stderr, "parcd: the kernel ended before it was ready ({}); its log is {}\n", how, log_path);
+    std::fprintf(stderr, "parcd: the kernel ended before it was ready (%s); its log is %s\n", how.c_str(),
+                 log_path.c_str());
   }
   std::fflush(stderr);
   _exit(1);

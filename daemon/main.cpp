@@ -8,6 +8,7 @@
 #include "shm/leftovers.hpp"
 #include "system/limits.hpp"
 #include "system/orphans.hpp"
+#include "system/standard_streams.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -73,8 +74,10 @@ int main(int argc, char** argv) {
   Result<CommandLine> read = read_command_line(argc, argv);
   if (!read) return fail(read.error(), read.error().code == EINVAL ? exit_usage : exit_failed);
   CommandLine line = std::move(read).value();
-  if (line.answer) return std::fputs(line.answer->c_str(), stdout) < 0 ? exit_failed : 0;
-  if (line.print) return std::fputs(to_toml(line.config).c_str(), stdout) < 0 ? exit_failed : 0;
+  if (line.answer || line.print) {
+    std::fputs(line.answer ? line.answer->c_str() : to_toml(line.config).c_str(), stdout);
+    return 0; // whether it could be written, the end looks
+  }
   if (line.check) {
     const auto good = check_start(line.config);
     return good ? 0 : fail(good.error(), exit_failed);
@@ -101,5 +104,6 @@ int main(int argc, char** argv) {
 } // namespace parc::daemon
 
 int main(int argc, char** argv) {
-  return parc::daemon::main(argc, argv);
+  parc::open_standard_streams();
+  return parc::end_of_output("parcd", parc::daemon::main(argc, argv), parc::daemon::exit_failed);
 }

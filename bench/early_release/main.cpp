@@ -4,10 +4,12 @@
 // dependences and the causality gate allow. The bench starts itself over inside an emulation of as many hosts
 // as there are ranks.
 #include "bench/early_release/programs.hpp"
+#include "system/standard_streams.hpp"
 
 #include <filesystem>
 
 int main(int argc, char** argv) {
+  parc::open_standard_streams();
   using namespace parc::bench;
   CLI::App app("Early release: the cost of guards, and the gain of erMPI's programs on an emulated link.",
                "bench-early-release");

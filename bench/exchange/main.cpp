@@ -6,6 +6,7 @@
 // The bench starts itself over inside an emulation; on its hosts it is the two sides of each pattern.
 #include "bench/exchange/patterns.hpp"
 #include "bench/exchange/tables.hpp"
+#include "system/standard_streams.hpp"
 
 #include <iostream>
 
@@ -53,6 +54,7 @@ Result<void> bench(const Roles& options) {
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
+  parc::open_standard_streams();
   using namespace parc::bench;
   CLI::App app(
       "Messages both ways at once on an emulated link of 1 Gbit/s, over parc and over plain sockets.",

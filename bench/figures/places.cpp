@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/figures/places.hpp"
+#include "system/standard_streams.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -70,10 +71,9 @@ Result<Network> network_of(const Hosts& hosts) {
   return Network{text.substr(0, line), text.substr(line + 1, 1) == "1"};
 }
 
-int end(std::string_view bench, const Result<void>& result) {
-  if (result) return 0;
-  std::cerr << bench << ": " << result.error().text << '\n';
-  return 1;
+int end(const char* bench, const Result<void>& result) {
+  if (!result) std::cerr << bench << ": " << result.error().text << '\n';
+  return end_of_output(bench, result ? 0 : 1, 1);
 }
 
 } // namespace parc::bench

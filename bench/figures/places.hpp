@@ -45,7 +45,8 @@ using heat::demo::run_together;
 
 [[nodiscard]] Result<Network> network_of(const Hosts& hosts);
 
-// The common frame of a main: exits with 1 and a sentence where nothing could be measured.
-[[nodiscard]] int end(std::string_view bench, const Result<void>& result);
+// The end of a bench's main, which begins with open_standard_streams(): 1 and a sentence where nothing could
+// be measured, or the table could not be written.
+[[nodiscard]] int end(const char* bench, const Result<void>& result);
 
 } // namespace parc::bench

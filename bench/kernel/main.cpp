@@ -4,6 +4,7 @@
 #include "bench/figures/figures.hpp"
 #include "bench/figures/places.hpp"
 #include "bench/kernel/ranks.hpp"
+#include "system/standard_streams.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -118,6 +119,7 @@ Result<void> bench(const Options& options) {
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
+  parc::open_standard_streams();
   using namespace parc::bench;
   CLI::App app("Memory of the kernels while much is sent, and their wakings while nothing is.",
                "bench-kernel");

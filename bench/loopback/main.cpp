@@ -5,6 +5,7 @@
 #include "bench/figures/figures.hpp"
 #include "bench/figures/places.hpp"
 #include "bench/loopback/peers.hpp"
+#include "system/standard_streams.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -128,6 +129,7 @@ Result<void> bench(const Options& options) {
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
+  parc::open_standard_streams();
   using namespace parc::bench;
   CLI::App app("parc on one machine beside plain sockets, a pipe and memcpy", "bench-loopback");
   Options options{.json = {}, .repeats = 5};

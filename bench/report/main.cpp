@@ -3,6 +3,7 @@
 // it was measured on.
 #include "bench/figures/figures.hpp"
 #include "bench/figures/places.hpp"
+#include "system/standard_streams.hpp"
 
 #include <fmt/ranges.h>
 #include <fstream>
@@ -65,6 +66,7 @@ Result<void> report(const std::vector<std::string>& paths, bool goals_only) {
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
+  parc::open_standard_streams();
   using namespace parc::bench;
   CLI::App app("Prints what benches wrote with --json as one Markdown table.", "bench-report");
   std::vector<std::string> paths;

@@ -5,6 +5,7 @@
 // they are posted to when their last byte is there.
 #include "bench/figures/places.hpp"
 #include "examples/heat/demo/show.hpp"
+#include "system/standard_streams.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -167,6 +168,7 @@ private:
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
+  parc::open_standard_streams();
   using namespace parc::bench;
   CLI::App app("Draws a few steps of the heat equation on an emulated link from their traces.",
                "bench-timeline");

@@ -5,6 +5,7 @@
 #include "bench/figures/figures.hpp"
 #include "bench/figures/places.hpp"
 #include "examples/heat/demo/measure.hpp"
+#include "system/standard_streams.hpp"
 
 #include <iostream>
 
@@ -85,6 +86,7 @@ Result<void> bench(const Selection& options) {
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
+  parc::open_standard_streams();
   using namespace parc::bench;
   CLI::App app("Communication hidden behind calculation on an emulated link of 20 ms and 100 Mbit/s.",
                "bench-wan");

@@ -7,6 +7,7 @@
 #include "bench/figures/figures.hpp"
 #include "bench/figures/places.hpp"
 #include "bench/wanlink/probe.hpp"
+#include "system/standard_streams.hpp"
 
 #include <array>
 #include <cmath>
@@ -185,6 +186,7 @@ Result<void> probe(const Roles& options) {
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
+  parc::open_standard_streams();
   using namespace parc::bench;
   CLI::App app("Measures wanlink with plain sockets: delay, rate and the relay's share of a core.",
                "bench-wanlink");

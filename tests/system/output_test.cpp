@@ -2,10 +2,13 @@
 // What ranks print reaches the terminal of parc run: whole, in order, and no faster than it is taken.
 #include "tests/support/hosts.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <sys/stat.h>
@@ -105,6 +108,104 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stops_stops_the_rank) {
   }));
   BOOST_TEST(got == 20'000'000, got << " bytes came; " << slow.errors());
   close(reader);
+}
+
+// What is printed into a place that takes nothing: said once, and the status says so too.
+BOOST_AUTO_TEST_CASE(output_that_cannot_be_written_is_no_success) {
+  Hosts hosts(1);
+  const std::string bin = PARC_TEST_BIN "/", at = " --runtime-dir " + hosts[0].runtime_dir();
+  const auto check = [&](const std::string& command, int status, const std::string& sentence) {
+    Process process = hosts.start({"sh", "-c", command});
+    const int found = process.wait();
+    const std::string said = process.errors();
+    BOOST_TEST(found == status, command << " ended with " << found);
+    BOOST_TEST(said.find(sentence) != std::string::npos, command << " said \"" << said << "\"");
+    BOOST_TEST(std::ranges::count(said, '\n') == 1, command << " said \"" << said << "\"");
+  };
+  const std::string full = " >/dev/full";
+  const std::string lost = "cannot write what the ranks print to standard output: No space left on device";
+  check(bin + "parc run" + at + " -n 1 seq 100000" + full, 125, "parc: " + lost);
+  check(bin + "parc run" + at + " -n 2 echo once" + full, 125, "parc: " + lost);
+  // The job's own failure counts more; what it prints elsewhere is not lost with it.
+  Process failing = hosts.start(
+      {"sh", "-c", bin + "parc run" + at + " -n 1 sh -c 'echo x; sleep 0.1; echo seen >&2; exit 3'" + full});
+  BOOST_TEST(failing.wait() == 3);
+  BOOST_TEST(failing.errors().find(lost) != std::string::npos, failing.errors());
+  BOOST_TEST(failing.errors().find("seen") != std::string::npos, failing.errors());
+  const std::string not_all = ": cannot write all of this to standard output: No space left on device";
+  check(bin + "parc status" + at + full, 1, "parc" + not_all);
+  check(bin + "parc status --json" + at + full, 1, "parc" + not_all);
+  check(bin + "parc --version" + full, 1, "parc" + not_all);
+  check(bin + "parc run --help" + full, 125, "parc" + not_all);
+  check(bin + "parcd -T" + full, 1, "parcd" + not_all);
+  check(bin + "parcd --help" + full, 1, "parcd" + not_all);
+  check(bin + "parcd --version" + full, 1, "parcd" + not_all);
+  check(bin + "wanlink --version" + full, 1, "wanlink" + not_all);
+  check(bin + "parc-demo --help" + full, 1, "parc-demo" + not_all);
+  const std::string trace = hosts.directory() + "/trace.json";
+  Process traced = hosts.run({"--trace", trace, PARC_TEST_PROGRAMS "/ring", "8", "1"});
+  BOOST_TEST(traced.wait() == 0, traced.errors());
+  check(bin + "parc trace " + trace + full, 1, "parc" + not_all);
+  // Enough to fail in the middle, not only at the end.
+  check(bin + "parc status --json" + at + " >/dev/null && " + bin + "parc run" + at +
+            " --tag-output -n 3 seq 20000" + full,
+        125, lost);
+}
+
+BOOST_AUTO_TEST_CASE(clean_says_what_it_could_not_say) {
+  Hosts hosts(1);
+  hosts[0].kernel().signal(SIGKILL);
+  BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
+  Process clean = hosts.start(
+      {"sh", "-c", PARC_TEST_BIN "/parc clean --runtime-dir " + hosts[0].runtime_dir() + " >/dev/full"});
+  BOOST_TEST(clean.wait() == 1);
+  BOOST_TEST(clean.errors().find("cannot write all of this") != std::string::npos, clean.errors());
+}
+
+// As any Unix tool: quiet, and by SIGPIPE, also where somebody had that ignored.
+BOOST_AUTO_TEST_CASE(a_reader_that_has_had_enough) {
+  Hosts hosts(1);
+  const std::string at = " --runtime-dir " + hosts[0].runtime_dir();
+  for (const std::string& command : {"run" + at + " yes", "run" + at + " --tag-output -n 2 yes"})
+    for (const std::string ignored : {"", "trap '' PIPE; "}) {
+      // `head` ends before all has been written: what parc ends with is written behind it.
+      Process job = hosts.start({"sh", "-c",
+                                 ignored + "(" PARC_TEST_BIN "/parc " + command + "; echo $? >&3) 3>&2 2>" +
+                                     hosts.directory() + "/said | head -n 1"});
+      BOOST_TEST(job.wait() == 0);
+      BOOST_TEST(eventually([&] { return job.errors() == std::to_string(128 + SIGPIPE) + "\n"; }),
+                 job.errors());
+      std::ifstream said(hosts.directory() + "/said");
+      BOOST_TEST(std::string(std::istreambuf_iterator<char>(said), {}) == "");
+    }
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+// The numbers of closed descriptors must not go to sockets, or what is printed goes there.
+BOOST_AUTO_TEST_CASE(closed_descriptors_stay_out_of_the_way) {
+  Hosts hosts(1);
+  const std::string at = " --runtime-dir " + hosts[0].runtime_dir();
+  for (const std::string closed : {">&-", "<&- >&-", "<&- >&- 2>&-", "2>&-"}) {
+    Process job =
+        hosts.start({"sh", "-c", PARC_TEST_BIN "/parc run" + at + " sh -c 'echo x; echo y >&2' " + closed});
+    BOOST_TEST(job.wait() == 0, closed << ": " << job.errors());
+    BOOST_TEST(job.output() == (closed == "2>&-" ? "x\n" : ""), closed);
+    BOOST_TEST(job.errors() == (closed.find("2>") == std::string::npos ? "y\n" : ""), closed);
+    Process status = hosts.start({"sh", "-c", PARC_TEST_BIN "/parc status" + at + " " + closed});
+    BOOST_TEST(status.wait() == 0, closed << ": " << status.errors());
+  }
+  // A kernel whose log has no place to go keeps its listeners to itself.
+  const std::string dir = hosts.directory() + "/closed";
+  Process kernel =
+      hosts.start({"sh", "-c",
+                   "exec " PARC_TEST_BIN "/parcd --name z --port 0 --config " + hosts.directory() +
+                       "/parcd.toml --runtime-dir " + dir + " <&- >&- 2>&-"});
+  BOOST_TEST(eventually([&] { return std::filesystem::exists(dir + "/kernel.sock"); }));
+  for (const int number : {0, 1, 2})
+    BOOST_TEST(std::filesystem::read_symlink("/proc/" + std::to_string(kernel.id()) + "/fd/" +
+                                             std::to_string(number)) == "/dev/null");
+  kernel.signal(SIGTERM);
+  BOOST_TEST(kernel.wait() == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,7 @@
 #include "protocol/wire.hpp"
 #include "shm/layout.hpp"
 #include "system/nearest.hpp"
+#include "system/standard_streams.hpp"
 #include "tools/parc/commands.hpp"
 
 #include <CLI/CLI.hpp>
@@ -157,5 +158,10 @@ private:
 } // namespace parc::tools
 
 int main(int argc, char** argv) {
-  return parc::tools::CommandLine().main({argv + 1, argv + argc});
+  parc::open_standard_streams();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool runs = !words.empty() && words.front() == "run";
+  const int status = parc::tools::CommandLine().main(words);
+  return parc::end_of_output("parc", status,
+                             runs ? parc::tools::status_run_failed : parc::tools::status_failure);
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/output.hpp"
 
+#include "system/standard_streams.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <iostream>
 
 namespace parc::tools {
 namespace {
@@ -25,6 +28,7 @@ void Output::add(std::uint64_t rank, int fd, std::string_view bytes) {
 }
 
 void Output::emit(std::uint64_t rank, int fd, std::string_view lines) {
+  if (lost(fd)) return;
   if (!tagged_) {
     pending_.push_back({fd, std::string(lines)});
     return;
@@ -51,15 +55,24 @@ void Output::finish() {
   emit_all(tagged_);
 }
 
-// A pipe with room takes PIPE_BUF bytes at once; a descriptor that takes nothing at all is given nothing
-// more.
+// A pipe with room takes PIPE_BUF bytes at once; a descriptor that refused something is given nothing more.
 void Output::write_some() {
   Piece& piece = pending_.front();
   const ssize_t written =
       write(piece.fd, piece.bytes.data(), std::min<std::size_t>(piece.bytes.size(), PIPE_BUF));
   if (written < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  piece.bytes.erase(0, written < 0 ? piece.bytes.size() : static_cast<std::size_t>(written));
+  if (written < 0) return lose(piece.fd);
+  piece.bytes.erase(0, static_cast<std::size_t>(written));
   if (piece.bytes.empty()) pending_.pop_front();
+}
+
+void Output::lose(int fd) {
+  if (errno == EPIPE) end_without_reader();
+  lost(fd) = true;
+  if (fd == STDOUT_FILENO)
+    std::cerr << "parc: cannot write what the ranks print to standard output: " << std::strerror(errno)
+              << "; the job goes on, and what else they print there is lost\n";
+  std::erase_if(pending_, [fd](const Piece& each) { return each.fd == fd; });
 }
 
 } // namespace parc::tools

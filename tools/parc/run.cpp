@@ -163,6 +163,7 @@ public:
   }
 
   [[nodiscard]] const TraceCollector& trace() const { return trace_; }
+  [[nodiscard]] bool output_lost() const { return output_.lost(); }
 
   Result<int> serve() {
     while (!status_ || output_.pending()) {
@@ -266,13 +267,15 @@ Result<int> run_job(const RunOptions& options) {
   PARC_TRY(kernel.send(request, bytes));
   Terminal terminal(kernel, options, std::move(signals));
   auto status = terminal.serve();
-  if (options.trace.empty()) return status;
-  const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace);
-  if (written) return status;
+  bool lost = terminal.output_lost();
+  if (!options.trace.empty()) {
+    const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace);
+    if (!written) std::cerr << "parc: " << written.error().text << '\n';
+    lost = lost || !written;
+  }
   // What the job itself ended with counts, unless that was well.
-  std::cerr << "parc: " << written.error().text << '\n';
-  if (!status || status.value() != 0) return status;
-  return status_run_failed;
+  if (lost && status && status.value() == 0) return status_run_failed;
+  return status;
 }
 
 } // namespace

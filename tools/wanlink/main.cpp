@@ -2,6 +2,7 @@
 // The command line of wanlink. Invariant: the words of a program to run are taken off before the parser sees
 // the rest, so none of them is ever mistaken for an option of ours, nor an option of ours for a program.
 #include "system/nearest.hpp"
+#include "system/standard_streams.hpp"
 #include "tools/wanlink/address.hpp"
 #include "tools/wanlink/commands.hpp"
 
@@ -206,5 +207,7 @@ private:
 } // namespace parc::wanlink
 
 int main(int argc, char** argv) {
-  return parc::wanlink::CommandLine().main(parc::wanlink::split(argc, argv));
+  parc::open_standard_streams();
+  const int status = parc::wanlink::CommandLine().main(parc::wanlink::split(argc, argv));
+  return parc::end_of_output("wanlink", status, 1);
 }

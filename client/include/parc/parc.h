@@ -59,7 +59,7 @@ enum parc_error {
   PARC_ENOMEM = -2,    /* no memory that the kernel can share: arena full, or System V limits exhausted */
   PARC_EAGAIN = -3,    /* the table of reads is full: wait for one and call again */
   PARC_ETRUNCATE = -4, /* the message was longer than the read; the buffer holds its beginning */
-  PARC_EPEER = -5,     /* the peer has left, was killed, or the link to its host broke: the detail says which */
+  PARC_EPEER = -5,     /* the peer has left, was killed, or its host was lost: the detail says which */
   PARC_EKERNEL = -6,   /* the kernel of this host has gone or has ended this program's session */
   PARC_ECANCELED = -7, /* parc_cancel was in time */
   PARC_EFORK = -8,     /* a forked child may not use its parent's context */

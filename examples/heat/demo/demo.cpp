@@ -4,6 +4,7 @@
 #include "examples/heat/demo/measure.hpp"
 #include "examples/heat/demo/options.hpp"
 #include "examples/heat/demo/show.hpp"
+#include "system/standard_streams.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -162,5 +163,6 @@ int main(int count, char** arguments) {
 } // namespace parc::heat::demo
 
 int main(int count, char** arguments) {
-  return parc::heat::demo::main(count, arguments);
+  parc::open_standard_streams();
+  return parc::end_of_output("parc-demo", parc::heat::demo::main(count, arguments), 1);
 }
