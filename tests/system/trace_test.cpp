@@ -165,6 +165,38 @@ BOOST_AUTO_TEST_CASE(a_long_trace_is_whole) {
   BOOST_TEST(all(events, "s").size() >= 10000);
 }
 
+// Two ranks whose reads have the same id and which touch upwards, now the one and now the other.
+BOOST_AUTO_TEST_CASE(the_order_of_touches_is_that_of_each_rank) {
+  Hosts hosts(0);
+  const auto order_of = [&](const std::vector<std::pair<int, int>>& touches) {
+    Json events = Json::array();
+    for (std::size_t i = 0; i < touches.size(); ++i)
+      events.push_back(
+          {{"name", "fault"},
+           {"ph", "X"},
+           {"pid", touches[i].first},
+           {"tid", 1},
+           {"ts", 10 * i},
+           {"dur", 1},
+           {"args",
+            {{"site", "there"}, {"posted_at", "here"}, {"operation", 4096}, {"offset", touches[i].second}}}});
+    const std::string file = hosts.directory() + "/order.json";
+    std::ofstream(file) << Json{{"otherData", {{"schema", 1}}}, {"traceEvents", events}};
+    Process summary = show(hosts, file);
+    BOOST_TEST(summary.wait() == 0, summary.errors());
+    std::istringstream lines(summary.output());
+    std::string found;
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("here")) found = line.substr(line.rfind(' ') + 1);
+    return found;
+  };
+  BOOST_TEST(order_of({{0, 0}, {0, 4096}, {0, 8192}}) == "up");
+  BOOST_TEST(order_of({{0, 0}, {0, 4096}, {1, 0}, {1, 4096}}) == "up");
+  BOOST_TEST(order_of({{0, 8192}, {1, 8192}, {0, 4096}, {1, 0}}) == "down");
+  BOOST_TEST(order_of({{0, 0}, {1, 8192}, {0, 4096}, {1, 4096}}) == "any");
+  BOOST_TEST(order_of({{0, 0}, {1, 4096}}) == "-");
+}
+
 BOOST_AUTO_TEST_CASE(wrong_traces_are_explained) {
   Hosts hosts(1);
   Process missing = show(hosts, "/nonexistent");

@@ -71,7 +71,7 @@ struct Touch { // of the buffers that one place reads into, from one place
   std::uint64_t count = 0;
   double sum = 0, longest = 0, after_release = 0;
   bool upward = true, downward = true;
-  std::map<std::uint64_t, double> last_offset; // of each read
+  std::map<std::pair<std::uint64_t, std::uint64_t>, double> last_offset; // of each read: its rank and its id
 };
 
 std::string milliseconds(double us) {
@@ -110,7 +110,7 @@ private:
     const std::string site = args.value("site", "?");
     if (name == "fault") {
       rank.faults += length;
-      take_touch(args, site, length);
+      take_touch(event.at("pid"), args, site, length);
       return;
     }
     rank.calls[event.at("tid").get<std::uint64_t>()].push_back({begin, end});
@@ -120,14 +120,15 @@ private:
     wait.longest = std::max(wait.longest, length);
   }
 
-  void take_touch(const PlainJson& args, const std::string& site, double length) {
+  void take_touch(std::uint64_t rank, const PlainJson& args, const std::string& site, double length) {
     Touch& touch = touches_[{args.value("posted_at", "?"), site}];
     ++touch.count;
     touch.sum += length;
     touch.longest = std::max(touch.longest, length);
     touch.after_release += args.value("after_release_us", 0.0);
     const double offset = args.value("offset", 0.0);
-    const auto [last, first] = touch.last_offset.emplace(args.value("operation", std::uint64_t{0}), offset);
+    const std::pair read(rank, args.value("operation", std::uint64_t{0}));
+    const auto [last, first] = touch.last_offset.emplace(read, offset);
     if (first) return;
     if (offset > last->second) touch.downward = false;
     if (offset < last->second) touch.upward = false;
