@@ -128,7 +128,7 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
   return {fmt::format("PARC_RANK={}", mine_[local]),
           fmt::format("PARC_SIZE={}", plan_.size),
           fmt::format("PARC_LOCAL_RANK={}", local),
-          fmt::format("PARC_JOB={}", plan_.job),
+          fmt::format("PARC_JOB={:x}", plan_.job),
           fmt::format("PARC_RUNTIME_DIR={}", kernel_.runtime_dir().path()),
           kernel_variable(getpid()),
           fmt::format("{}={}", shm::env_hosts, hosts_)};

@@ -222,7 +222,9 @@ void set_limits(const Program& program) {
       give_up(ends, SpawnReport::Stage::interpreter, ENOENT);
     if (errno == ENOENT || errno == ENOTDIR) continue; // as execvp: a later one may do
     failure = errno;
-    if (errno != EACCES) break;
+    if (failure != EACCES) break;
+    struct stat status {};
+    if (stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) failure = EISDIR;
   }
   give_up(ends, SpawnReport::Stage::program, failure);
 }
@@ -245,6 +247,7 @@ std::string explain_program(const Program& program, const SpawnReport& report) {
     const char* advice = report.error == EACCES    ? "; chmod +x it there"
                          : report.error == ENOEXEC ? "; it has neither #! nor the format of a program"
                          : report.error == E2BIG   ? "; its arguments and environment are too long"
+                         : report.error == EISDIR  ? "; name a program in it"
                                                    : "";
     return fmt::format("{}{}", std::strerror(report.error), advice);
   }

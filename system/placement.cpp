@@ -32,9 +32,14 @@ Result<HostSlots> parse_host(std::string_view text) {
   if (slots.empty()) return host;
   slots.remove_prefix(1);
   const auto [end, failure] = std::from_chars(slots.data(), slots.data() + slots.size(), host.slots);
-  if (failure != std::errc{} || end != slots.data() + slots.size() || host.slots == 0 ||
-      host.slots > max_ranks)
-    return error(EINVAL, "\"{}\" gives host {} no number of slots from 1 to {}", text, name, max_ranks);
+  if (failure == std::errc::invalid_argument || end != slots.data() + slots.size() || host.slots == 0)
+    return error(EINVAL, "\"{}\" gives host {} no number of slots from 1 to {}", text, name, max_slots);
+  if (failure != std::errc{} || host.slots > max_slots)
+    return error(
+        EINVAL,
+        "\"{}\" gives host {} {} slots, for as many ranks, and a host has at most {}; a port does not "
+        "belong here but under [hosts] of parcd.toml: {} = \"ADDRESS:{}\"",
+        text, name, slots, max_slots, name, slots);
   return host;
 }
 

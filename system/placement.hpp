@@ -14,6 +14,7 @@
 namespace parc {
 
 inline constexpr std::uint32_t max_ranks = 65536;
+inline constexpr std::uint32_t max_slots = 4096; // of a host named once: what is more was meant to be a port
 
 struct HostSlots {
   std::string name;

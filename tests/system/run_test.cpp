@@ -122,6 +122,14 @@ BOOST_AUTO_TEST_CASE(usage) {
   check({"--hosts", "a,,b", "true"}, 125, "\"\" names no host");
   check({"-n", "70000", "true"}, 125, "--np");
   check({"--hosts", "nowhere.invalid", "true"}, 125, "nowhere.invalid");
+  check({"--hosts", "a:7400", "true"}, 125, "a port does not belong here but under [hosts]");
+  check({"--timeout", "-1", "true"}, 125, "\"-1\" is no number of seconds; 0 is for no limit");
+  check({"--timeout", "soon", "true"}, 125, "\"soon\" is no number of seconds");
+  for (const char* option : {"--hostfile", "-hostfile", "--machinefile", "-f"})
+    check({option, "hosts.txt", "true"}, 125,
+          "parc run has no option " + std::string(option) +
+              "; write the hosts into the command line: --hosts");
+  check({"-N", "2", "true"}, 125, "parc run has no option -N; how many ranks a host gets is --ppn");
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_start) {
@@ -134,6 +142,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_start) {
   const std::string file = hosts.directory() + "/file";
   std::ofstream(file) << "no program\n";
   check({"./file"}, 126, "cannot start ./file on host a: Permission denied");
+  check({"/tmp"}, 126, "cannot start /tmp on host a: Is a directory; name a program in it");
   chmod(file.c_str(), 0700);
   check({"./file"}, 126, "it has neither #! nor the format of a program");
   std::ofstream(file) << "#!/no/such/interpreter\n";
@@ -182,6 +191,7 @@ BOOST_AUTO_TEST_CASE(time_out) {
   check({"--timeout", "0.2", "--hosts", "a,b", "sleep", "1000"}, 124,
         "the job ran longer than --timeout allows");
   check({"--timeout", "60", "true"}, 0, "");
+  check({"--timeout", "0", "true"}, 0, "");
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
 }
 

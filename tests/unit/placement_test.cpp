@@ -20,9 +20,20 @@ BOOST_AUTO_TEST_CASE(hosts_and_slots) {
   BOOST_TEST((hosts("a:2,b.c-d,a") == std::vector<HostSlots>{{"a", 3}, {"b.c-d", 1}}));
   BOOST_TEST((hosts("[::1]:4,[fe80::1],fe80::2") ==
               std::vector<HostSlots>{{"::1", 4}, {"fe80::1", 1}, {"fe80::2", 1}}));
-  for (const char* wrong :
-       {"", "a,", ",a", "a:", "a:0", "a:x", "a:65537", "a:-1", "a: 2", "-a", "a b", "[::1", "[]", "[::1]4"})
+  for (const char* wrong : {"", "a,", ",a", "a:", "a:0", "a:x", "a:4097", "a:99999999999", "a:-1", "a: 2",
+                            "-a", "a b", "[::1", "[]", "[::1]4"})
     BOOST_TEST(!parse_hosts(wrong), wrong);
+}
+
+BOOST_AUTO_TEST_CASE(a_port_is_no_number_of_slots) {
+  BOOST_TEST((hosts("a:4096") == std::vector<HostSlots>{{"a", 4096}}));
+  for (const char* port : {"u1:7400", "a,u1:65535"}) {
+    const auto parsed = parse_hosts(port);
+    BOOST_REQUIRE(!parsed);
+    for (const char* word :
+         {"at most 4096", "a port does not belong here", "[hosts] of parcd.toml: u1 = \"ADDRESS:"})
+      BOOST_TEST(parsed.error().text.find(word) != std::string::npos, parsed.error().text);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(slots_in_order_and_round_again) {

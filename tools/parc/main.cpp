@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iostream>
 
 namespace parc::tools {
@@ -20,6 +21,36 @@ constexpr int c_interface_version = 0; // libparc.so.0
 std::string version() {
   return fmt::format("parc {}\nC interface {}\nsegment {}\nwire {}\n", PARC_VERSION, c_interface_version,
                      shm::layout_version, protocol::wire_version);
+}
+
+// As the parser wants it: empty when nothing is.
+std::string wrong_with_seconds(const std::string& text) {
+  double seconds = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (failure == std::errc{} && end == text.data() + text.size() && seconds >= 0) return {};
+  return fmt::format("\"{}\" is no number of seconds; 0 is for no limit", text);
+}
+
+// Where to go from an option of other launchers that has no equal here, or an ambiguous one; empty: unknown.
+std::string_view instead_of(std::string_view option) {
+  constexpr std::string_view hosts = "write the hosts into the command line: --hosts a:2,b:2";
+  constexpr std::string_view per_host = "how many ranks a host gets is --ppn (-ppn), how many hosts --hosts";
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> known{
+      {{"--hostfile", hosts},
+       {"-hostfile", hosts},
+       {"--machinefile", hosts},
+       {"-machinefile", hosts},
+       {"-f", hosts},
+       {"-N", per_host},
+       {"--npernode", per_host},
+       {"-npernode", per_host},
+       {"--map-by", per_host},
+       {"-map-by", per_host},
+       {"--nodes", per_host},
+       {"--ntasks-per-node", per_host}}};
+  const auto found = std::ranges::find(known, option.substr(0, option.find('=')),
+                                       [](const auto& each) { return each.first; });
+  return found == known.end() ? std::string_view{} : found->second;
 }
 
 // Options of mpirun's that have one hyphen and several letters.
@@ -46,8 +77,8 @@ public:
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     run_->add_option("--timeout", run_options_.timeout_s,
-                     "End the job after this many seconds, with status 124")
-        ->check(CLI::PositiveNumber);
+                     "End the job after this many seconds, with status 124; 0: never")
+        ->check(wrong_with_seconds, "", "");
     run_->add_flag(
             "--early-release{full}", run_options_.early_release,
             "Let waits for reads return at once, and touches wait: =envelope when the message has begun")
@@ -111,6 +142,9 @@ private:
         word = words.erase(word);
         break;
       }
+      // Before -hostfile is taken for -h.
+      if (const auto advice = instead_of(*word); !advice.empty())
+        return fmt::format("parc run has no option {}; {}", word->substr(0, word->find('=')), advice);
       *word = with_two_hyphens(*word);
       const CLI::Option* option = find_option(*word);
       if (option == nullptr) return unknown(*word);
@@ -142,6 +176,8 @@ private:
   }
 
   CLI::App app_{"Run parallel programs over parc, and look at its kernels", "parc"};
+    if (const auto advice = instead_of(word); !advice.empty())
+      return fmt::format("parc run has no option {}; {}", word.substr(0, word.find('=')), advice);
   CLI::App* run_ = app_.add_subcommand("run", "Start a program on the hosts of a job");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");

@@ -157,7 +157,7 @@ class Terminal {
 public:
   Terminal(KernelConnection& kernel, const RunOptions& options, Fd signals)
       : kernel_(kernel), output_(options.tag_output), signals_(std::move(signals)) {
-    if (options.timeout_s)
+    if (options.timeout_s.value_or(0) > 0) // as mpirun: 0 is no limit
       deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(std::min(*options.timeout_s, 1e9)));
   }
