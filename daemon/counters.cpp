@@ -87,13 +87,14 @@ JobCounters Counters::job(std::uint64_t id, std::uint64_t ranks, JobState state)
   });
 }
 
-SessionCounters Counters::session(std::uint64_t job, std::uint64_t rank, pid_t pid) {
+SessionCounters Counters::session(std::uint64_t job, std::uint64_t rank, pid_t pid, int segment) {
   return take_row<SessionCounters>(file_->sessions, [&](counters::SessionRow& row) {
     row.job.set(job);
     row.rank.set(rank);
     row.pid.set(static_cast<std::uint64_t>(pid));
     row.reads.set(0);
     row.writes.set(0);
+    row.segment.set(static_cast<std::uint64_t>(segment));
   });
 }
 

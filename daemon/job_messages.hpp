@@ -17,6 +17,9 @@
 //   signal     ->                      for every rank
 //   end, kill  ->                      the ranks are to end: SIGTERM and soon SIGKILL; SIGKILL
 //   finish     ->                      the job is over: forget it
+//
+// Any kernel of a job asks any other for `parc dump` (daemon/job_dump.hpp): "look", answered by "seen", which
+// carry the asker's token in place of the job's origin.
 #pragma once
 
 #include "system/placement.hpp"
@@ -27,6 +30,8 @@
 namespace parc::daemon {
 
 inline constexpr int status_failed = 125; // exit status of `parc run`: parc itself failed
+// With "ended": how many messages the ranks of that host had not read when they left, and so many of them.
+inline constexpr std::uint64_t unread_told = 5;
 
 // Unacknowledged output of a rank between its pipe and the tool. All ranks together may fill 8 MiB, more only
 // where that is less than 1 KiB for each.

@@ -40,6 +40,8 @@ void JobOrigin::asked(Frame frame) {
       static_cast<std::uint32_t>(number_in(frame.message, "signal", NSIG - 1).value_or(SIGTERM));
   if (kind == "run" && stage_ == Stage::asked) {
     if (auto planned = plan(frame); !planned) decide(status_failed, planned.error().text);
+  } else if (kind == "dump" && stage_ == Stage::asked) {
+    dump(frame);
   } else if (kind == "signal") {
     forwarded_ = number;
     if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
@@ -88,8 +90,33 @@ Result<void> JobOrigin::plan(const Frame& frame) {
   return success();
 }
 
+void JobOrigin::dump(const Frame& frame) {
+  stage_ = Stage::dumping;
+  dump_.emplace(kernel_, jobs_, id_, door_, [this] {
+    stage_ = Stage::over; // and gone when the tool has it all
+  });
+  const auto asked = dump_->ask(number_in(frame.message, "job", UINT64_MAX).value_or(0));
+  if (asked) return;
+  stage_ = Stage::over;
+  door_.send({{"kind", "done"}, {"status", status_failed}, {"text", asked.error().text}});
+}
+
+std::vector<std::pair<std::string, std::int32_t>> JobOrigin::hosts() const {
+  std::vector<std::pair<std::string, std::int32_t>> all;
+  if (stage_ == Stage::running || stage_ == Stage::ending)
+    for (const Host& host : hosts_) all.emplace_back(host.name, *host.link);
+  return all;
+}
+
+void JobOrigin::seen(std::int32_t from, const nlohmann::json& message) {
+  if (dump_) dump_->answered(from, message);
+}
+
 void JobOrigin::tool_gone() {
-  if (stage_ == Stage::over) return jobs_.forget_origin(id_);
+  if (stage_ == Stage::over || stage_ == Stage::dumping) {
+    stage_ = Stage::over;
+    return jobs_.forget_origin(id_);
+  }
   spdlog::info("job {:x}: its parc run has gone; the job ends", id_);
   decide(status_failed, {});
 }
@@ -197,6 +224,7 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
     exited(*number, message);
   } else if (kind == "ended") {
     rank.ended = true;
+    note_unread(host, message);
     check_over();
   } else if (kind == "abort") {
     decide(static_cast<int>(number_in(message, "status", 255).value_or(1)),
@@ -285,6 +313,35 @@ JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {
   return verdict;
 }
 
+void JobOrigin::note_unread(Host& host, const nlohmann::json& message) {
+  host.unread = number_in(message, "unread", UINT32_MAX).value_or(0);
+  host.unread_messages.clear();
+  const auto messages = message.find("messages");
+  if (messages == message.end() || !messages->is_array()) return;
+  for (const auto& each : *messages) {
+    if (!each.is_object() || host.unread_messages.size() == unread_told) return;
+    const auto from = number_in(each, "from", max_ranks), to = number_in(each, "to", max_ranks),
+               tag = number_in(each, "tag", INT32_MAX), bytes = number_in(each, "bytes", UINT64_MAX);
+    if (!from || !to || !tag || !bytes) return;
+    host.unread_messages.push_back(fmt::format(
+        "a message from rank {} to rank {} was never read (tag {}, {} bytes)", *from, *to, *tag, *bytes));
+  }
+}
+
+// At most a few lines, and a count.
+std::vector<std::string> JobOrigin::warnings() const {
+  std::uint64_t all = 0;
+  std::vector<std::string> lines;
+  for (const Host& host : hosts_) {
+    all += host.unread;
+    for (const std::string& line : host.unread_messages)
+      if (lines.size() < unread_told) lines.push_back(line);
+  }
+  if (all > lines.size())
+    lines.push_back(fmt::format("{} more messages were never read", all - lines.size()));
+  return lines;
+}
+
 void JobOrigin::conclude() {
   const bool told = stage_ >= Stage::preparing;
   stage_ = Stage::over;
@@ -294,7 +351,10 @@ void JobOrigin::conclude() {
   spdlog::info("job {:x}: over with status {}{}{}", id_, verdict.status, verdict.text.empty() ? "" : ": ",
                verdict.text);
   if (door_.open())
-    door_.send({{"kind", "done"}, {"status", verdict.status}, {"text", verdict.text}});
+    door_.send({{"kind", "done"},
+                {"status", verdict.status},
+                {"text", verdict.text},
+                {"warnings", verdict.status == 0 ? warnings() : std::vector<std::string>{}}});
   else
     jobs_.forget_origin(id_);
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A tool's connection, and the job that it asks for. (Or it asks what another job waits for, which JobDump
+// answers.)
+//
 // A job as the kernel of its `parc run` sees it: asked for by a tool, planned, prepared on every host,
 // started when all are ready, and over when every rank has ended. It alone decides the exit status.
 //
@@ -8,6 +11,7 @@
 #pragma once
 
 #include "daemon/event.hpp"
+#include "daemon/job_dump.hpp"
 #include "daemon/job_plan.hpp"
 #include "daemon/rank.hpp"
 #include "daemon/tool_door.hpp"
@@ -18,6 +22,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace parc::daemon {
@@ -34,13 +39,19 @@ public:
   void link_lost(std::uint32_t link);
   void shutting_down();
 
+  // For dumps.
+  [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: no job runs
+  void seen(std::int32_t from, const nlohmann::json& message);
+
 private:
-  enum class Stage { asked, connecting, preparing, running, ending, over };
+  enum class Stage { asked, dumping, connecting, preparing, running, ending, over };
   struct Host {
     std::string name;
     std::optional<std::int32_t> link; // or this_host; none: not reached yet
     bool prepared = false;
     bool lost = false;
+    std::uint64_t unread = 0; // messages, as the end of its last rank says; a sentence each of the first:
+    std::vector<std::string> unread_messages = {};
   };
   struct RankState {
     explicit RankState(std::uint32_t at) : host(at) {}
@@ -60,6 +71,7 @@ private:
   // From the tool.
   void asked(Frame frame);
   Result<void> plan(const Frame& frame);
+  void dump(const Frame& frame);
   void tool_gone();
   void credit(std::uint32_t rank, std::uint64_t bytes);
 
@@ -79,6 +91,8 @@ private:
   void check_over();
   void conclude();
   [[nodiscard]] Verdict verdict_of_ranks() const;
+  static void note_unread(Host& host, const nlohmann::json& message);
+  [[nodiscard]] std::vector<std::string> warnings() const;
 
   void tell(const Host& host, const char* kind, nlohmann::json message = nlohmann::json::object());
   void tell_all(const char* kind, const nlohmann::json& message = nlohmann::json::object());
@@ -95,6 +109,7 @@ private:
   std::uint32_t forwarded_ = 0; // the signal that parc run got
   Event patience_;              // with hosts that do not answer
   ToolDoor door_;
+  std::optional<JobDump> dump_; // the tool asked for this and no job
 };
 
 } // namespace parc::daemon

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job_part.hpp"
 
+#include "client/include/parc/parc.h"
 #include "daemon/job_messages.hpp"
 #include "daemon/jobs.hpp"
 #include "daemon/kernel.hpp"
 #include "shm/layout.hpp"
 #include "shm/segment.hpp"
 #include "system/frames.hpp"
+#include "system/identity.hpp"
 #include "system/limits.hpp"
 #include "system/orphans.hpp"
 
@@ -164,6 +166,13 @@ void JobPart::departs(std::uint32_t number) {
   tell("departed", {{"rank", number}});
 }
 
+// The first ones are described, the rest counted.
+void JobPart::unread(std::uint32_t rank, const protocol::Outcome& message) {
+  if (message.context >= PARC_CONTEXT_RESERVED || ++unread_ > unread_told) return;
+  unread_messages_.push_back(
+      {{"to", rank}, {"from", message.source}, {"tag", message.tag}, {"bytes", message.total}});
+}
+
 void JobPart::not_started(Rank& rank, const SpawnReport& why) {
   rank.ordered = true; // that it exits is no news
   const StartFailure failure = explain(plan_.program, why, plan_.hosts[plan_.self].name);
@@ -181,7 +190,7 @@ void JobPart::died(Rank& rank, RankExit how) {
 }
 
 void JobPart::ended(Rank& rank) {
-  tell("ended", {{"rank", rank.number()}});
+  tell("ended", {{"rank", rank.number()}, {"unread", unread_}, {"messages", unread_messages_}});
   if (orphaned_) go_when_empty();
 }
 
@@ -247,6 +256,31 @@ void JobPart::go_when_empty() {
   if (gone_ || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); })) return;
   gone_ = true;
   jobs_.forget_part(plan_.job);
+}
+
+std::vector<std::pair<std::string, std::int32_t>> JobPart::hosts() const {
+  std::vector<std::pair<std::string, std::int32_t>> all;
+  if (in_engine_)
+    for (std::size_t host = 0; host < links_.size(); ++host)
+      all.emplace_back(plan_.hosts[host].name, links_[host]);
+  return all;
+}
+
+nlohmann::json JobPart::look() const {
+  nlohmann::json all = nlohmann::json::array();
+  // They go to the tool in one frame.
+  const std::size_t most =
+      std::clamp<std::size_t>(4000 / std::max<std::size_t>(ranks_.size(), 1), 1, most_unfinished);
+  for (const auto& rank : ranks_) {
+    RankState state{.rank = rank->number(),
+                    .process = static_cast<std::uint64_t>(rank->id()),
+                    .host = plan_.hosts[plan_.self].name,
+                    .program = rank->alive() ? program_of(rank->id()) : std::string(),
+                    .operations = {}};
+    kernel_.sessions().look_at(plan_.job, static_cast<std::int32_t>(rank->number()), most, state);
+    all.push_back(to_json(state));
+  }
+  return all;
 }
 
 void JobPart::link_lost(std::uint32_t link) {

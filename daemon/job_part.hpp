@@ -8,12 +8,14 @@
 #include "daemon/event.hpp"
 #include "daemon/job_plan.hpp"
 #include "daemon/rank.hpp"
+#include "protocol/engine.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace parc::daemon {
@@ -31,9 +33,13 @@ public:
   void link_lost(std::uint32_t link);
   void abort(std::int32_t rank, int status);
   void departs(std::uint32_t rank);
+  // It left without reading that. From inside the engine, which nothing here calls.
+  void unread(std::uint32_t rank, const protocol::Outcome& message);
   void shutting_down();
 
   [[nodiscard]] const JobPlan& plan() const { return plan_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: it is not prepared
+  [[nodiscard]] nlohmann::json look() const; // what its ranks here have not finished
   [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
   [[nodiscard]] bool running() const { return !ranks_.empty(); }
   [[nodiscard]] bool ending() const { return ending_; }
@@ -72,6 +78,8 @@ private:
   bool orphaned_ = false; // the origin is lost, or has finished with the job
   bool ending_ = false;
   bool gone_ = false;
+  std::uint64_t unread_ = 0; // messages; the first of them:
+  nlohmann::json unread_messages_ = nlohmann::json::array();
   std::vector<std::unique_ptr<Rank>> ranks_; // those started, in the order of mine_
   Event start_timer_;                        // one process a turn
   Event grace_timer_;                        // from SIGTERM to SIGKILL

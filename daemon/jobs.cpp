@@ -77,6 +77,11 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
   const std::string kind = text_in(message, "kind");
   const std::uint64_t job = number_in(message, "job", UINT64_MAX).value_or(0);
   if (kind == "prepare") return prepare(from, message, bytes);
+  if (kind == "look") return look(from, message);
+  if (kind == "seen") {
+    if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0))) at->seen(from, message);
+    return;
+  }
   // A part's messages say which host of the job they come from.
   if (message.contains("host")) {
     if (JobOrigin* at = origin(job)) at->received(from, kind, message, std::move(bytes));
@@ -103,6 +108,30 @@ void Jobs::prepare(std::int32_t from, const nlohmann::json& message, const std::
               {"text", plan.error().text}});
 }
 
+std::vector<std::uint64_t> Jobs::known() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& [job, at] : parts_) all.push_back(job);
+  for (const auto& [job, at] : origins_)
+    if (!at->hosts().empty() && !parts_.contains(job)) all.push_back(job);
+  return all;
+}
+
+std::vector<std::pair<std::string, std::int32_t>> Jobs::hosts_of(std::uint64_t job) const {
+  if (const JobPart* at = part(job)) return at->hosts();
+  const JobOrigin* at = origin(job);
+  return at != nullptr ? at->hosts() : std::vector<std::pair<std::string, std::int32_t>>{};
+}
+
+// A kernel that may ask is one of this user's: it has the key.
+void Jobs::look(std::int32_t from, const nlohmann::json& message) {
+  nlohmann::json ranks = nlohmann::json::array();
+  if (const JobPart* at = part(number_in(message, "job", UINT64_MAX).value_or(0))) ranks = at->look();
+  tell(from, {{"kind", "seen"},
+              {"token", number_in(message, "token", UINT64_MAX).value_or(0)},
+              {"place", number_in(message, "place", UINT32_MAX).value_or(0)},
+              {"ranks", std::move(ranks)}});
+}
+
 void Jobs::link_lost(std::uint32_t link) {
   for (const auto& [job, at] : origins_) at->link_lost(link);
   for (const auto& [job, at] : parts_) at->link_lost(link);
@@ -114,6 +143,10 @@ void Jobs::abort(std::uint64_t job, std::int32_t rank, int status) {
 
 void Jobs::rank_departs(std::uint64_t job, std::int32_t rank) {
   if (JobPart* at = part(job)) at->departs(static_cast<std::uint32_t>(rank));
+}
+
+void Jobs::unread(std::uint64_t job, std::uint32_t rank, const protocol::Outcome& message) {
+  if (JobPart* at = part(job)) at->unread(rank, message);
 }
 
 void Jobs::shutting_down() {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace parc::daemon {
@@ -35,10 +36,16 @@ public:
   void link_lost(std::uint32_t link);
   void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here
   void rank_departs(std::uint64_t job, std::int32_t rank);      // its session has ended, or is about to
+  void unread(std::uint64_t job, std::uint32_t rank, const protocol::Outcome& message); // as Listener's
   // Tells everybody and ends the ranks here, then has the kernel stop.
   void shutting_down();
 
   void publish(Counters& counters);
+
+  // For dumps: jobs of which this host knows, and the hosts of one, each with its link; none: not yet
+  // reached.
+  [[nodiscard]] std::vector<std::uint64_t> known() const;
+  [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts_of(std::uint64_t job) const;
 
   // For origins and parts. `host` is a link, or this_host.
   void tell(std::int32_t host, nlohmann::json message, std::string bytes = {});
@@ -51,6 +58,7 @@ public:
 
 private:
   void deliver(std::int32_t from, const nlohmann::json& message, std::string bytes);
+  void look(std::int32_t from, const nlohmann::json& message);
   void prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
   void stop_when_empty();
 

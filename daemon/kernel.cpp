@@ -234,4 +234,8 @@ void Kernel::drained(std::uint64_t endpoint_cookie) {
   sessions_->drained(endpoint_cookie);
 }
 
+void Kernel::unread(std::uint64_t job, std::uint32_t rank, const protocol::Outcome& message) {
+  jobs_->unread(job, rank, message);
+}
+
 } // namespace parc::daemon

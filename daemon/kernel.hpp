@@ -82,6 +82,7 @@ private:
   void progressed(std::uint64_t cookie, const protocol::Progress& progress) override;
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override;
   void drained(std::uint64_t endpoint_cookie) override;
+  void unread(std::uint64_t job, std::uint32_t rank, const protocol::Outcome& message) override;
 
   World world_;
   LocalHost self_;

@@ -33,6 +33,7 @@ public:
   ~Rank(); // kills what lives
 
   [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] pid_t id() const { return id_; } // of its process, as long as it is alive
   [[nodiscard]] bool alive() const { return static_cast<bool>(process_); }
   [[nodiscard]] bool ended() const {
     return !alive() && std::ranges::none_of(streams_, [](const Stream& each) { return bool(each.pipe); });

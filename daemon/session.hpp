@@ -42,6 +42,8 @@ public:
   void announce_awake();
   [[nodiscard]] const Sessions::Place& place() const { return place_; }
   [[nodiscard]] bool attached() const { return control_ != nullptr && open(); }
+  [[nodiscard]] bool left() const { return state_ == State::leaving; }
+  [[nodiscard]] const shm::Control* control() const { return control_; } // where it is attached
   void publish(Counters& counters);
 
 private:

@@ -4,6 +4,7 @@
 #include "daemon/cookie.hpp"
 #include "daemon/kernel.hpp"
 #include "daemon/session.hpp"
+#include "shm/onlooker.hpp"
 
 namespace parc::daemon {
 namespace {
@@ -94,6 +95,13 @@ void Sessions::drained(std::uint64_t endpoint_cookie) {
 
 void Sessions::over(std::uint32_t number) {
   kernel_.after_step([this, number] { sessions_[number].reset(); });
+}
+
+void Sessions::look_at(std::uint64_t job, std::int32_t rank, std::size_t most, RankState& state) const {
+  for (const auto& session : sessions_)
+    if (session != nullptr && session->place().job == job && session->place().rank == rank &&
+        session->attached() && !session->left())
+      shm::look_at(*session->control(), most, state);
 }
 
 void Sessions::publish(Counters& counters) {

@@ -8,6 +8,7 @@
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
+#include "system/unfinished.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,8 @@ public:
   void drained(std::uint64_t endpoint_cookie);
 
   void publish(Counters& counters); // for `parc status`
+  // What can be seen of a program; `state` stays as it is where that is nothing.
+  void look_at(std::uint64_t job, std::int32_t rank, std::size_t most, RankState& state) const;
 
 private:
   friend class Session;

@@ -28,6 +28,7 @@ inline constexpr std::uint32_t operation_slots = control_slot + 1;
 inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
 inline constexpr std::uint32_t max_pieces = 1024; // of one message
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
+inline constexpr std::uint64_t probe_total = UINT64_MAX; // Operation::total of a probe that is pending
 
 // An operation's id: its slot in the low 12 bits, its generation above. Reads have the slots below
 // read_slots (a probe has one of them too), writes those from there on, and map, unmap and leave

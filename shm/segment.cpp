@@ -72,12 +72,12 @@ std::size_t most_segments() {
   return most == 0 ? SIZE_MAX : most;
 }
 
-Result<Segment> Segment::attach_checked(int id) {
+Result<Segment> Segment::attach_checked(int id, For what) {
   namespace ipc = boost::interprocess;
   try {
     Segment segment;
     const ipc::xsi_shared_memory memory(ipc::open_only, id);
-    segment.region_ = ipc::mapped_region(memory, ipc::read_write);
+    segment.region_ = ipc::mapped_region(memory, what == For::reading ? ipc::read_only : ipc::read_write);
     segment.id_ = id;
     return segment;
   } catch (const ipc::interprocess_exception& failure) {
@@ -96,12 +96,20 @@ Result<Segment> Segment::create_sparse(std::size_t bytes) {
 
 Result<Segment> Segment::create(std::size_t bytes, int flags) {
   PARC_TRY(id, create_unattached(bytes, flags));
-  auto segment = attach_checked(id);
+  auto segment = attach_checked(id, For::writing);
   shmctl(id, IPC_RMID, nullptr); // our own: cannot fail
   return segment;
 }
 
 Result<Segment> Segment::attach(int id, std::size_t bytes) {
+  return attach(id, bytes, For::writing);
+}
+
+Result<Segment> Segment::attach_to_read(int id, std::size_t bytes) {
+  return attach(id, bytes, For::reading);
+}
+
+Result<Segment> Segment::attach(int id, std::size_t bytes, For what) {
   shmid_ds status{};
   if (shmctl(id, IPC_STAT, &status) != 0) return system_error("cannot look at shared-memory segment {}", id);
   const auto& owner = status.shm_perm;
@@ -113,7 +121,7 @@ Result<Segment> Segment::attach(int id, std::size_t bytes) {
                  owner.mode & 0777);
   if (status.shm_segsz < bytes)
     return error(EINVAL, "shared-memory segment {} has {} bytes, not {}", id, status.shm_segsz, bytes);
-  return attach_checked(id);
+  return attach_checked(id, what);
 }
 
 } // namespace parc::shm

@@ -41,6 +41,8 @@ public:
 
   // The other side's segment, all of it. What is not ours, has fewer bytes or is open to others is refused.
   [[nodiscard]] static Result<Segment> attach(int id, std::size_t bytes);
+  // The same to be read only: whoever writes there gets SIGSEGV.
+  [[nodiscard]] static Result<Segment> attach_to_read(int id, std::size_t bytes);
 
   [[nodiscard]] int id() const { return id_; }
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(region_.get_address()); }
@@ -49,7 +51,9 @@ public:
 
 private:
   [[nodiscard]] static Result<Segment> create(std::size_t bytes, int flags);
-  [[nodiscard]] static Result<Segment> attach_checked(int id);
+  enum class For : std::uint8_t { reading, writing };
+  [[nodiscard]] static Result<Segment> attach_checked(int id, For what);
+  [[nodiscard]] static Result<Segment> attach(int id, std::size_t bytes, For what);
 
   int id_ = -1;
   boost::interprocess::mapped_region region_; // attaches, detaches, moves

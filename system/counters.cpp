@@ -52,7 +52,7 @@ CounterSnapshot::Job copy_job(const JobRow& row) {
 }
 
 CounterSnapshot::Session copy_session(const SessionRow& row) {
-  return {row.job.get(), row.rank.get(), row.pid.get(), row.reads.get(), row.writes.get()};
+  return {row.job.get(), row.rank.get(), row.pid.get(), row.reads.get(), row.writes.get(), row.segment.get()};
 }
 
 } // namespace

@@ -177,8 +177,9 @@ struct SessionRow {
   Cell pid;
   Cell reads; // in flight
   Cell writes;
+  Cell segment; // id of its control segment (shm/layout.hpp), for those who look on
 };
-static_assert(sizeof(SessionRow) == 56);
+static_assert(sizeof(SessionRow) == 64);
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
 inline constexpr std::uint64_t version = 2;
@@ -221,7 +222,7 @@ struct CounterSnapshot {
     JobState state{};
   };
   struct Session {
-    std::uint64_t job = 0, rank = 0, pid = 0, reads = 0, writes = 0;
+    std::uint64_t job = 0, rank = 0, pid = 0, reads = 0, writes = 0, segment = 0;
   };
 
   bool alive = false; // the kernel that wrote them still runs

@@ -84,15 +84,27 @@ Result<void> make_directories(const std::string& path) {
   }
 }
 
+std::string program_of(pid_t pid) {
+  const Fd file(open(fmt::format("/proc/{}/comm", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 64> buffer{};
+  const ssize_t got = file ? read(file.get(), buffer.data(), buffer.size()) : -1;
+  if (got <= 0) return {};
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+  return std::string(text.substr(0, text.find('\n')));
+}
+
 std::uint64_t process_start_time(pid_t pid) {
   const Fd file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return 0;
   std::array<char, 1024> buffer{};
   const ssize_t got = read(file.get(), buffer.data(), buffer.size());
   if (got <= 0) return 0;
-  // proc(5): the name (field 2) may hold anything, also blanks and parentheses; the start time is field 22.
+  // proc(5): the name (field 2) may hold anything, also blanks and parentheses; field 3 is the state, field
+  // 22 the start time.
   const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
   std::size_t at = text.rfind(')');
+  if (at == std::string_view::npos || at + 2 >= text.size() || text[at + 2] == 'Z' || text[at + 2] == 'X')
+    return 0;
   for (int field = 3; field <= 22 && at != std::string_view::npos; ++field) at = text.find(' ', at + 1);
   if (at == std::string_view::npos) return 0;
   std::uint64_t ticks = 0;

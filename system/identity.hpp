@@ -29,7 +29,12 @@ void fill_random(std::span<std::byte> bytes);
 // mkdir -p with mode 0700 for what is missing.
 [[nodiscard]] Result<void> make_directories(const std::string& path);
 
-// When a process started, in clock ticks since boot; 0 when there is no such process.
+// When a process started, in clock ticks since boot; 0 when there is no such process, or it has ended and
+// waits for its parent to notice (a zombie).
 [[nodiscard]] std::uint64_t process_start_time(pid_t pid);
+
+// The name of its program, cut after 15 characters; empty when there is no such process. Never waits for it,
+// as a look at its arguments may.
+[[nodiscard]] std::string program_of(pid_t pid);
 
 } // namespace parc

@@ -29,6 +29,14 @@ BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
            seen["jobs"][0]["state"] == "running" && seen["links"][0]["bytes_in"] > 100000;
   }));
   const auto seen = status_of(hosts, 0);
+  Process named = hosts.run({"sh", "-c", "echo $PARC_JOB; exec sleep 1000"});
+  BOOST_TEST(eventually([&] { return named.output().ends_with('\n'); }));
+  BOOST_TEST(eventually([&] { return status_of(hosts, 0)["jobs"].size() == 2; }));
+  const auto jobs = status_of(hosts, 0)["jobs"];
+  BOOST_TEST((jobs[0]["job"].get<std::string>() + "\n" == named.output() ||
+              jobs[1]["job"].get<std::string>() + "\n" == named.output()));
+  named.signal(SIGTERM);
+  BOOST_TEST(named.wait() == 128 + SIGTERM);
   BOOST_TEST(seen["schema"] == 1);
   BOOST_TEST(seen["kernel"]["host"] == "a");
   BOOST_TEST(seen["kernel"]["alive"] == true);
@@ -38,8 +46,13 @@ BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
   Process text = hosts.parc("status", {});
   BOOST_TEST(text.wait() == 0);
   for (const char* word : {"kernel of host a", "listening on 127.0.0.1, port ", ", on loopback only, up ",
-                           "LINK", "JOB", "running", "READS IN FLIGHT", "bytes_out"})
+                           "LINK", "JOB", "running", "READS IN FLIGHT"})
     BOOST_TEST(text.output().find(word) != std::string::npos, word);
+  BOOST_TEST(text.output().find("JOB") < text.output().find("LINK"));
+  BOOST_TEST(text.output().find("bytes_out") == std::string::npos);
+  Process verbose = hosts.parc("status", {"-v"});
+  BOOST_TEST(verbose.wait() == 0);
+  BOOST_TEST(verbose.output().find("bytes_out") != std::string::npos);
   job.signal(SIGTERM);
   BOOST_TEST(job.wait() == 128 + SIGTERM);
   BOOST_TEST(
@@ -80,9 +93,10 @@ BOOST_AUTO_TEST_CASE(a_dead_kernel_is_seen_and_cleaned_up) {
   BOOST_TEST(job.running());
 
   hosts[0].kernel().signal(SIGKILL);
+  // Before anybody has noticed, too: until then it is a zombie.
+  BOOST_TEST(eventually([&] { return status_of(hosts, 0)["kernel"]["alive"] == false; }));
   BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
   BOOST_TEST(job.wait() == 125);
-  BOOST_TEST(status_of(hosts, 0)["kernel"]["alive"] == false);
   Process text = hosts.parc("status", {});
   BOOST_TEST(text.wait() == 0);
   BOOST_TEST(text.output().find("DEAD") != std::string::npos);

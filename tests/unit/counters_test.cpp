@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(rows_come_and_go_with_their_owners) {
     link->bytes_in.add(100);
     link->rtt_us.set(20'000);
     auto job = counters.job(3, 2, JobState::Running);
-    auto session = counters.session(3, 1, 4711);
+    auto session = counters.session(3, 1, 4711, 99);
     session->reads.set(5);
     const auto snapshot = read();
     BOOST_REQUIRE(snapshot.links.size() == 1U);
@@ -81,6 +81,7 @@ BOOST_AUTO_TEST_CASE(rows_come_and_go_with_their_owners) {
     BOOST_REQUIRE(snapshot.sessions.size() == 1U);
     BOOST_TEST(snapshot.sessions[0].pid == 4711U);
     BOOST_TEST(snapshot.sessions[0].reads == 5U);
+    BOOST_TEST(snapshot.sessions[0].segment == 99U);
   }
   BOOST_TEST(read().links.empty());
   BOOST_TEST(read().jobs.empty());

@@ -5,6 +5,7 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 BOOST_AUTO_TEST_SUITE(identity)
@@ -49,6 +50,20 @@ BOOST_AUTO_TEST_CASE(a_start_time_tells_processes_apart) {
   BOOST_TEST(parc::process_start_time(getpid()) == parc::process_start_time(getpid()));
   BOOST_TEST(parc::process_start_time(1) < parc::process_start_time(getpid()));
   BOOST_TEST(parc::process_start_time(0x7fffffff) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_has_a_name) {
+  BOOST_TEST(parc::program_of(getpid()) == "unit_tests");
+  BOOST_TEST(parc::program_of(0x7fffffff) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_zombie_has_ended) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t how{};
+  BOOST_REQUIRE(waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT) == 0);
+  BOOST_TEST(parc::process_start_time(child) == 0U);
+  BOOST_TEST(waitpid(child, nullptr, 0) == child);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -33,9 +33,17 @@ struct RunOptions {
 
 struct StatusOptions {
   bool json = false;
+  bool verbose = false; // the counters too
   std::string runtime_dir;
 };
 [[nodiscard]] int status(const StatusOptions& options);
+
+struct DumpOptions {
+  std::string job; // hexadecimal; empty: the only one
+  bool json = false;
+  std::string runtime_dir;
+};
+[[nodiscard]] int dump(const DumpOptions& options);
 
 // Prints what the waits of a traced job cost.
 [[nodiscard]] int show_trace(const std::string& file);

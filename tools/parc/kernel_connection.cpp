@@ -74,6 +74,16 @@ Result<KernelConnection> KernelConnection::open(const std::string& runtime_dir) 
     socket = std::move(second);
   }
   if (!socket) return error(ENOENT, "no parcd runs here, and none could be started; parcd --detach says why");
+  return introduce(std::move(socket));
+}
+
+Result<KernelConnection> KernelConnection::open_running(const std::string& runtime_dir) {
+  PARC_TRY(socket, connect_once(runtime_dir));
+  if (!socket) return error(ENOENT, "no parcd runs here, and so no job");
+  return introduce(std::move(socket));
+}
+
+Result<KernelConnection> KernelConnection::introduce(Fd socket) {
   KernelConnection connection(std::move(socket));
   if (::send(connection.fd(), &hello_tool, 1, MSG_NOSIGNAL) != 1)
     return system_error("cannot speak to the kernel of this host");

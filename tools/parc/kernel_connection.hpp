@@ -16,6 +16,8 @@ class KernelConnection {
 public:
   // To the kernel on this runtime directory; where none runs, one is started.
   [[nodiscard]] static Result<KernelConnection> open(const std::string& runtime_dir);
+  // The same without starting one.
+  [[nodiscard]] static Result<KernelConnection> open_running(const std::string& runtime_dir);
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] Result<void> send(const nlohmann::json& message, std::string_view bytes = {});
@@ -26,6 +28,7 @@ public:
 
 private:
   explicit KernelConnection(Fd socket) : socket_(std::move(socket)) {}
+  [[nodiscard]] static Result<KernelConnection> introduce(Fd socket);
   Fd socket_;
   FrameReader frames_;
 };

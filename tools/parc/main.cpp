@@ -89,9 +89,14 @@ public:
     run_->add_flag("--tag-output", run_options_.tag_output, "Put [RANK] before every line of output");
     run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
     status_->add_flag("--json", status_options_.json, "Print JSON");
+    status_->add_flag("-v,--verbose", status_options_.verbose, "The kernel's counters too");
     status_->add_option("--runtime-dir", status_options_.runtime_dir,
                         "Where the kernel of this host is found");
     stop_->add_option("--runtime-dir", stop_dir_, "The runtime directory of the kernel");
+    dump_->add_option("JOB", dump_options_.job,
+                      "As parc status names it; default: the only one of this host");
+    dump_->add_flag("--json", dump_options_.json, "Print JSON");
+    dump_->add_option("--runtime-dir", dump_options_.runtime_dir, "Where the kernel of this host is found");
     clean_->add_option("--runtime-dir", clean_dir_, "The runtime directory to clean");
     trace_->add_option("FILE", trace_file_, "What parc run --trace has written")->required();
   }
@@ -101,7 +106,7 @@ public:
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
-      constexpr std::array<std::string_view, 5> commands{"run", "status", "trace", "stop", "clean"};
+      constexpr std::array<std::string_view, 6> commands{"run", "status", "dump", "trace", "stop", "clean"};
       if (std::ranges::find(commands, words.front()) == commands.end())
         return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
                     status_usage);
@@ -120,6 +125,7 @@ public:
       return run(run_options_);
     }
     if (status_->parsed()) return status(status_options_);
+    if (dump_->parsed()) return dump(dump_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
     if (stop_->parsed()) return stop(stop_dir_);
     if (clean_->parsed()) return clean(clean_dir_);
@@ -176,15 +182,15 @@ private:
   }
 
   CLI::App app_{"Run parallel programs over parc, and look at its kernels", "parc"};
-    if (const auto advice = instead_of(word); !advice.empty())
-      return fmt::format("parc run has no option {}; {}", word.substr(0, word.find('=')), advice);
   CLI::App* run_ = app_.add_subcommand("run", "Start a program on the hosts of a job");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
+  CLI::App* dump_ = app_.add_subcommand("dump", "Show what the ranks of a job wait for, on all its hosts");
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
   CLI::App* stop_ = app_.add_subcommand("stop", "End this host's kernel, and the jobs that it runs");
   CLI::App* clean_ = app_.add_subcommand("clean", "Remove what killed kernels and programs left");
   RunOptions run_options_;
   StatusOptions status_options_;
+  DumpOptions dump_options_;
   std::string trace_file_;
   std::string stop_dir_;
   std::string clean_dir_;

@@ -189,6 +189,7 @@ public:
       }
     }
     if (!text_.empty()) std::cerr << "parc: " << text_ << '\n';
+    for (const std::string& each : warnings_) std::cerr << "parc: warning: " << each << '\n';
     return *status_;
   }
 
@@ -238,6 +239,9 @@ private:
     } else if (kind == "done") {
       status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_run_failed));
       text_ = text_in(frame.message, "text");
+      if (const auto warnings = frame.message.find("warnings"); warnings != frame.message.end())
+        for (const auto& each : *warnings)
+          if (each.is_string()) warnings_.push_back(each.get<std::string>());
       output_.finish();
     }
   }
@@ -250,6 +254,7 @@ private:
   int signals_seen_ = 0;
   std::optional<int> status_;
   std::string text_;
+  std::vector<std::string> warnings_;
 };
 
 Result<int> run_job(const RunOptions& options) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// parc status: what a kernel's counters say. The kernel is not asked and may be dead.
+// parc status: what a kernel's counters say, and what its programs wait for. The kernel is not asked and may
+// be dead.
+#include "shm/onlooker.hpp"
 #include "system/counters.hpp"
+#include "system/identity.hpp"
 #include "system/runtime_dir.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/table.hpp"
+#include "tools/parc/unfinished_table.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -14,15 +18,6 @@ namespace parc::tools {
 namespace {
 
 constexpr int json_schema = 1;
-
-std::string bytes(std::uint64_t number) {
-  constexpr std::string_view units = "KMGTPE";
-  if (number < 1024) return fmt::format("{} B", number);
-  auto value = static_cast<double>(number);
-  std::size_t unit = 0;
-  for (value /= 1024; value >= 1024 && unit + 1 < units.size(); value /= 1024) ++unit;
-  return fmt::format("{:.1f} {}iB", value, units[unit]);
-}
 
 std::string duration(std::uint64_t seconds) {
   if (seconds < 60) return fmt::format("{} s", seconds);
@@ -40,25 +35,47 @@ std::string job_name(std::uint64_t id) {
   return fmt::format("{:x}", id);
 }
 
+struct Session {
+  CounterSnapshot::Session counted;
+  RankState seen;
+};
+
+// What the kernel counts, and what can be seen in the programs' own segments.
+std::vector<Session> look_at_sessions(const CounterSnapshot& kernel) {
+  std::vector<Session> all;
+  for (const auto& counted : kernel.sessions) {
+    Session session{counted,
+                    {.rank = counted.rank, .process = counted.pid, .host = kernel.host, .operations = {}}};
+    session.seen.program = program_of(static_cast<pid_t>(counted.pid));
+    (void)shm::look_at_segment(static_cast<int>(counted.segment), most_unfinished, session.seen);
+    all.push_back(std::move(session));
+  }
+  std::ranges::sort(all, {},
+                    [](const Session& each) { return std::pair(each.counted.job, each.counted.rank); });
+  return all;
+}
+
 void print_kernel(const CounterSnapshot& kernel) {
   if (kernel.alive)
-    fmt::print("kernel of host {}: process {}, listening on {}, up {}, {}, parcd {}\n", kernel.host,
-               kernel.pid, kernel.listens, duration(uptime(kernel)), kernel.scheduling, kernel.program);
+    std::cout << fmt::format("kernel of host {}: process {}, listening on {}, up {}, {}, parcd {}\n",
+                             kernel.host, kernel.pid, kernel.listens, duration(uptime(kernel)),
+                             kernel.scheduling, kernel.program);
   else
-    fmt::print("kernel of host {}: DEAD (was process {}, parcd {}); these are its last counters. "
-               "Start another with parcd --detach\n",
-               kernel.host, kernel.pid, kernel.program);
+    std::cout << fmt::format(
+        "kernel of host {}: DEAD (was process {}, parcd {}); these are its last counters. "
+        "Start another with parcd --detach\n",
+        kernel.host, kernel.pid, kernel.program);
 }
 
 void print_links(const CounterSnapshot& kernel) {
-  if (kernel.links.empty()) return fmt::print("\nno links to other hosts\n");
+  if (kernel.links.empty()) return void(std::cout << "\nno links to other hosts\n");
   std::vector<std::vector<std::string>> rows;
   for (const auto& link : kernel.links)
     rows.push_back({link.peer, std::string(name(link.state)),
-                    fmt::format("{:.3f} ms", static_cast<double>(link.rtt_us) / 1e3), bytes(link.bytes_in),
-                    bytes(link.bytes_out), bytes(link.credit), fmt::to_string(link.unacknowledged)});
-  fmt::print("\n");
-  std::fflush(stdout);
+                    fmt::format("{:.3f} ms", static_cast<double>(link.rtt_us) / 1e3),
+                    bytes_text(link.bytes_in), bytes_text(link.bytes_out), bytes_text(link.credit),
+                    fmt::to_string(link.unacknowledged)});
+  std::cout << '\n';
   print_table({{"LINK", false},
                {"STATE", false},
                {"RTT", true},
@@ -70,44 +87,49 @@ void print_links(const CounterSnapshot& kernel) {
 }
 
 void print_jobs(const CounterSnapshot& kernel) {
-  if (kernel.jobs.empty()) return fmt::print("\nno jobs\n");
+  if (kernel.jobs.empty()) return void(std::cout << "\nno jobs\n");
   std::vector<std::vector<std::string>> rows;
   for (const auto& job : kernel.jobs)
     rows.push_back({job_name(job.id), fmt::to_string(job.ranks), std::string(name(job.state))});
-  fmt::print("\n");
-  std::fflush(stdout);
+  std::cout << '\n';
   print_table({{"JOB", false}, {"RANKS HERE", true}, {"STATE", false}}, rows);
 }
 
-void print_sessions(const CounterSnapshot& kernel) {
-  if (kernel.sessions.empty()) return fmt::print("\nno programs attached\n");
+void print_sessions(const std::vector<Session>& sessions) {
+  if (sessions.empty()) return void(std::cout << "\nno programs attached\n");
   std::vector<std::vector<std::string>> rows;
-  for (const auto& session : kernel.sessions)
-    rows.push_back({fmt::to_string(session.pid), job_name(session.job), fmt::to_string(session.rank),
-                    fmt::to_string(session.reads), fmt::to_string(session.writes)});
-  fmt::print("\n");
-  std::fflush(stdout);
-  print_table({{"PROGRAM", true},
+  std::vector<ShownRank> ranks;
+  for (const Session& session : sessions) {
+    const auto& counted = session.counted;
+    rows.push_back({fmt::to_string(counted.pid), session.seen.program, job_name(counted.job),
+                    fmt::to_string(counted.rank), std::string(doing(session.seen)),
+                    fmt::to_string(counted.reads), fmt::to_string(counted.writes)});
+    ranks.push_back({job_name(counted.job), session.seen});
+  }
+  std::cout << '\n';
+  print_table({{"PROCESS", true},
+               {"PROGRAM", false},
                {"JOB", false},
                {"RANK", true},
+               {"STATE", false},
                {"READS IN FLIGHT", true},
                {"WRITES IN FLIGHT", true}},
               rows);
+  print_unfinished(ranks);
 }
 
 void print_counters(const CounterSnapshot& kernel) {
   std::vector<std::vector<std::string>> rows;
   for (const CounterRow& row : counter_table) {
     const std::uint64_t value = kernel[row.counter];
-    rows.push_back({std::string(row.label), row.unit == "B" ? bytes(value) : fmt::to_string(value),
+    rows.push_back({std::string(row.label), row.unit == "B" ? bytes_text(value) : fmt::to_string(value),
                     std::string(row.help)});
   }
-  fmt::print("\n");
-  std::fflush(stdout);
+  std::cout << '\n';
   print_table({{"COUNTER", false}, {"VALUE", true}, {"MEANING", false}}, rows);
 }
 
-nlohmann::json to_json(const CounterSnapshot& kernel) {
+nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<Session>& sessions) {
   nlohmann::json json{{"schema", json_schema},
                       {"kernel",
                        {{"alive", kernel.alive},
@@ -133,12 +155,12 @@ nlohmann::json to_json(const CounterSnapshot& kernel) {
   for (const auto& job : kernel.jobs)
     json["jobs"].push_back(
         {{"job", job_name(job.id)}, {"ranks_here", job.ranks}, {"state", name(job.state)}});
-  for (const auto& session : kernel.sessions)
-    json["sessions"].push_back({{"pid", session.pid},
-                                {"job", job_name(session.job)},
-                                {"rank", session.rank},
-                                {"reads", session.reads},
-                                {"writes", session.writes}});
+  for (const Session& session : sessions) {
+    auto& shown = json["sessions"].emplace_back(parc::to_json(session.seen));
+    shown["job"] = job_name(session.counted.job);
+    shown["reads"] = session.counted.reads;
+    shown["writes"] = session.counted.writes;
+  }
   for (const CounterRow& row : counter_table) json["counters"][std::string(row.label)] = kernel[row.counter];
   return json;
 }
@@ -157,16 +179,18 @@ int status(const StatusOptions& options) {
     std::cerr << "parc: " << kernel.error().text << '\n';
     return status_failure;
   }
+  const std::vector<Session> sessions = look_at_sessions(kernel.value());
   if (options.json) {
-    std::cout << to_json(kernel.value()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << '\n';
+    std::cout
+        << to_json(kernel.value(), sessions).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+        << '\n';
     return 0;
   }
   print_kernel(kernel.value());
-  print_links(kernel.value());
   print_jobs(kernel.value());
-  print_sessions(kernel.value());
-  print_counters(kernel.value());
+  print_links(kernel.value());
+  print_sessions(sessions);
+  if (options.verbose) print_counters(kernel.value());
   return 0;
 }
 

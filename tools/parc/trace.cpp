@@ -256,7 +256,13 @@ void take(RankTrace& said, const char* bytes) {
     std::memcpy(&site, bytes, sizeof site);
     site.text.back() = '\0';
     (site.address == 0 ? said.host : said.sites[site.address]) = site.text.data();
+  } else if (const auto earlier = said.under_way.find(record.id);
+             record.kind == Kind::message && earlier != said.under_way.end()) {
+    said.records[earlier->second] = record;
+    if ((record.flags & trace::flag_under_way) == 0) said.under_way.erase(earlier);
   } else {
+    if (record.kind == Kind::message && (record.flags & trace::flag_under_way) != 0)
+      said.under_way.emplace(record.id, said.records.size());
     said.records.push_back(record);
   }
 }

@@ -25,6 +25,8 @@ struct RankTrace {
   std::string host;
   std::uint64_t lost = 0;
   std::string rest; // the beginning of a record
+  std::map<std::uint64_t, std::size_t>
+      under_way; // messages whose record may yet be replaced: where it stands
 };
 
 class TraceCollector {

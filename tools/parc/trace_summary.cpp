@@ -94,6 +94,7 @@ public:
     print_waits();
     print_release();
     print_touches();
+    print_never();
   }
 
 private:
@@ -135,9 +136,13 @@ private:
     last->second = offset;
   }
 
-  static void take_message(Rank& rank, const PlainJson& event) {
+  void take_message(Rank& rank, const PlainJson& event) {
     const PlainJson& args = event.at("args");
     ++rank.messages;
+    if (event.at("cat") == "read" && !args.contains("last_byte_us"))
+      never_.push_back({fmt::to_string(event.at("pid").get<std::uint64_t>()),
+                        event.at("name").get<std::string>(),
+                        fmt::to_string(args.value("bytes", std::uint64_t{0})), args.value("site", "?")});
     if (!args.contains("released_us")) return;
     ++rank.released;
     if (args.contains("last_byte_us"))
@@ -238,12 +243,24 @@ private:
                   rows);
   }
 
+  // Of a job that was killed, or that left them: what it may have waited for.
+  void print_never() const {
+    auto rows = never_;
+    if (rows.size() > most_rows) {
+      rows.resize(most_rows);
+      rows.push_back({"", fmt::format("and {} more", never_.size() - most_rows), "", ""});
+    }
+    print_section("reads that never came:\n",
+                  {{"RANK", true}, {"READ", false}, {"BYTES", true}, {"POSTED AT", false}}, rows);
+  }
+
   // As parc_set_order wants it.
   static std::string order_of(const Touch& touch) {
     if (touch.count <= touch.last_offset.size()) return "-"; // one page of each
     return touch.upward ? "up" : touch.downward ? "down" : "any";
   }
 
+  std::vector<std::vector<std::string>> never_; // rows
   std::map<std::uint64_t, Rank> ranks_;
   std::map<std::pair<std::string, std::string>, Wait> waits_;
   std::map<std::pair<std::string, std::string>, Touch> touches_;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shm/onlooker.hpp"
+
+#include "shm/segment.hpp"
+#include "system/coarse_clock.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace parc::shm {
+namespace {
+
+// None: the slot is free, or changed while it was looked at.
+std::optional<Unfinished> look_at_slot(const Operation& slot, bool writes, std::uint32_t now) {
+  const std::uint64_t state = slot.state.load(std::memory_order_acquire);
+  const Phase phase = phase_of(state);
+  if (phase != Phase::pending && phase != Phase::begun) return {};
+  Unfinished seen;
+  seen.peer = std::max(slot.source.load(std::memory_order_relaxed), -1);
+  seen.tag = std::max(slot.tag.load(std::memory_order_relaxed), -1);
+  seen.context = slot.context.load(std::memory_order_relaxed);
+  seen.bytes = slot.total.load(std::memory_order_relaxed);
+  seen.probes = seen.bytes == probe_total;
+  if (seen.probes) seen.bytes = 0;
+  seen.in_place = std::min(seen.bytes, slot.front.load(std::memory_order_relaxed) +
+                                           slot.back.load(std::memory_order_relaxed));
+  seen.age_ms = now - slot.posted.load(std::memory_order_relaxed);
+  if (seen.age_ms > UINT32_MAX / 2) seen.age_ms = 0; // it was posted after `now`
+  seen.writes = writes;
+  seen.begun = phase == Phase::begun;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (slot.state.load(std::memory_order_relaxed) != state) return {};
+  return seen;
+}
+
+} // namespace
+
+void look_at(const Control& control, std::size_t most, RankState& rank) {
+  const std::uint32_t now = coarse_ms();
+  rank.joined = true;
+  rank.resting = control.header.program_asleep.load(std::memory_order_relaxed) != 0 ||
+                 control.header.program_spinning.load(std::memory_order_relaxed) != 0;
+  rank.operations.clear();
+  for (std::uint32_t number = 0; number < control_slot; ++number)
+    if (const auto seen = look_at_slot(control.operations[number], number >= read_slots, now))
+      rank.operations.push_back(*seen);
+  std::ranges::stable_sort(rank.operations, std::ranges::greater(), &Unfinished::age_ms);
+  rank.more = rank.operations.size() - std::min(rank.operations.size(), most);
+  rank.operations.resize(std::min(rank.operations.size(), most));
+}
+
+bool look_at_segment(int id, std::size_t most, RankState& rank) {
+  const Result<Segment> segment = Segment::attach_to_read(id, sizeof(Control));
+  if (!segment) return false;
+  const auto& control = *reinterpret_cast<const Control*>(segment.value().data());
+  if (control.header.magic != control_magic ||
+      control.header.version.load(std::memory_order_acquire) != layout_version)
+    return false;
+  look_at(control, most, rank);
+  return true;
+}
+
+} // namespace parc::shm

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the ranks of a job have begun and not finished, as parc status and parc dump show it: plain values,
+// how they travel, and which ranks wait for each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace parc {
+
+struct Unfinished {
+  std::int32_t peer = -1; // -1: any
+  std::int32_t tag = -1;
+  std::uint32_t context = 0;
+  std::uint64_t bytes = 0;    // of the message where it has begun, or else of the memory for it
+  std::uint64_t in_place = 0; // of these
+  std::uint64_t age_ms = 0;
+  bool writes = false; // else it reads
+  bool probes = false; // or waits to be told of a message
+  bool begun = false;  // a read whose message has been matched
+  bool operator==(const Unfinished&) const = default;
+};
+
+struct RankState {
+  std::uint64_t rank = 0;
+  std::uint64_t process = 0;
+  std::string host = {};
+  std::string program = {};
+  bool joined = false;  // parc_open has been called, and parc_close has not
+  bool resting = false; // a thread of it waits in libparc
+  std::vector<Unfinished> operations = {};
+  std::uint64_t more = 0; // that found no place among them
+  bool operator==(const RankState&) const = default;
+};
+
+inline constexpr std::size_t most_unfinished = 10; // of a rank, the oldest
+
+[[nodiscard]] nlohmann::json to_json(const RankState& rank);
+[[nodiscard]] std::optional<RankState> rank_state_from(const nlohmann::json& json); // none: it makes no sense
+
+// Ranks of which each waits for the next one and the last for the first; empty: there are none. A rank waits
+// for another when it rests and has a read of it that has not begun (or, without any such read, a write)
+// while that one rests too and has no write under way that could answer.
+[[nodiscard]] std::vector<std::uint64_t> find_cycle(std::span<const RankState> ranks);
+
+} // namespace parc

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc dump: what all ranks of a job wait for, on all its hosts. The kernel of this host asks the others.
+#include "tools/parc/commands.hpp"
+#include "tools/parc/kernel_connection.hpp"
+#include "tools/parc/table.hpp"
+#include "tools/parc/unfinished_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <poll.h>
+
+namespace parc::tools {
+namespace {
+
+constexpr int dump_schema = 1;
+constexpr int patience_ms = 10'000; // with the kernel of this host, which waits 3 s for others
+
+struct Dump {
+  std::string job;
+  std::vector<RankState> ranks;
+  std::vector<std::string> silent; // hosts
+};
+
+Result<std::uint64_t> parse_job(const std::string& text) {
+  std::uint64_t job = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), job, 16);
+  if (text.empty() || failure != std::errc{} || end != text.data() + text.size() || job == 0)
+    return error(
+        EINVAL, "\"{}\" is no job; parc status shows those of this host, and PARC_JOB is a rank's own", text);
+  return job;
+}
+
+Result<void> take_ranks(const nlohmann::json& message, Dump& dump) {
+  const auto ranks = message.find("ranks");
+  for (const auto& each : ranks == message.end() ? nlohmann::json::array() : *ranks) {
+    auto rank = rank_state_from(each);
+    if (!rank)
+      return error(EPROTO, "the kernel of host {} answered what makes no sense", text_in(message, "host"));
+    dump.ranks.push_back(*std::move(rank));
+  }
+  return success();
+}
+
+// True when that was the last.
+Result<bool> take(const Frame& frame, Dump& dump) {
+  const std::string kind = text_in(frame.message, "kind");
+  if (kind == "done") return error(ENOENT, "{}", text_in(frame.message, "text")); // there is no such job
+  if (kind == "dump") dump.job = text_in(frame.message, "job");
+  if (kind == "ranks") {
+    PARC_TRY(take_ranks(frame.message, dump));
+  }
+  if (kind != "dumped") return false;
+  for (const auto& host : frame.message.value("silent", nlohmann::json::array()))
+    if (host.is_string()) dump.silent.push_back(host.get<std::string>());
+  return true;
+}
+
+Result<Dump> ask(const DumpOptions& options) {
+  std::uint64_t job = 0;
+  if (!options.job.empty()) {
+    PARC_TRY(number, parse_job(options.job));
+    job = number;
+  }
+  PARC_TRY(kernel, KernelConnection::open_running(options.runtime_dir));
+  PARC_TRY(kernel.send({{"kind", "dump"}, {"job", job}}));
+  Dump dump;
+  for (;;) {
+    pollfd answer{kernel.fd(), POLLIN, 0};
+    const int ready = poll(&answer, 1, patience_ms);
+    if (ready == 0) return error(ETIMEDOUT, "the kernel of this host does not answer; does it hang?");
+    if (ready < 0) continue;
+    PARC_TRY(kernel.receive());
+    for (;;) {
+      PARC_TRY(frame, kernel.next());
+      if (!frame) break;
+      PARC_TRY(last, take(*frame, dump));
+      if (!last) continue;
+      std::ranges::sort(dump.ranks, {}, &RankState::rank);
+      return dump;
+    }
+  }
+}
+
+std::string list(const std::vector<std::uint64_t>& ranks) {
+  std::string text;
+  for (const std::uint64_t rank : ranks) text += fmt::format("{} -> ", rank);
+  return text + fmt::to_string(ranks.front());
+}
+
+void print(const Dump& dump) {
+  std::cout << fmt::format("job {}\n", dump.job);
+  if (!dump.ranks.empty()) {
+    std::vector<std::vector<std::string>> rows;
+    std::vector<ShownRank> shown;
+    for (const RankState& rank : dump.ranks) {
+      rows.push_back({fmt::to_string(rank.rank), rank.host, fmt::to_string(rank.process), rank.program,
+                      std::string(doing(rank))});
+      shown.push_back({"", rank});
+    }
+    std::cout << '\n';
+    print_table({{"RANK", true}, {"HOST", false}, {"PROCESS", true}, {"PROGRAM", false}, {"STATE", false}},
+                rows);
+    print_unfinished(shown);
+  }
+  if (const auto cycle = find_cycle(dump.ranks); !cycle.empty())
+    std::cout << fmt::format("\nthese ranks wait for each other: {}\n", list(cycle));
+  for (const std::string& host : dump.silent)
+    std::cout << fmt::format("\nhost {} did not answer; its ranks are missing here\n", host);
+}
+
+void print_json(const Dump& dump) {
+  nlohmann::json ranks = nlohmann::json::array();
+  for (const RankState& rank : dump.ranks) ranks.push_back(to_json(rank));
+  const nlohmann::json json{{"schema", dump_schema},
+                            {"job", dump.job},
+                            {"ranks", ranks},
+                            {"cycle", find_cycle(dump.ranks)},
+                            {"silent_hosts", dump.silent}};
+  std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+} // namespace
+
+int dump(const DumpOptions& options) {
+  const auto seen = ask(options);
+  if (!seen) {
+    std::cerr << "parc: " << seen.error().text << '\n';
+    return status_failure;
+  }
+  if (options.json)
+    print_json(seen.value());
+  else
+    print(seen.value());
+  return seen.value().silent.empty() ? 0 : status_failure;
+}
+
+} // namespace parc::tools

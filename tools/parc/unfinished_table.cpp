@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/parc/unfinished_table.hpp"
+
+#include "client/include/parc/parc.h"
+#include "tools/parc/table.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iostream>
+
+namespace parc::tools {
+namespace {
+
+std::string age_text(std::uint64_t ms) {
+  if (ms < 1000) return fmt::format("{} ms", ms);
+  if (ms < 120'000) return fmt::format("{:.1f} s", static_cast<double>(ms) / 1e3);
+  return fmt::format("{} min", ms / 60'000);
+}
+
+std::string what(const Unfinished& operation) {
+  const std::string peer = operation.peer < 0 ? "anybody" : fmt::to_string(operation.peer);
+  if (operation.context >= PARC_CONTEXT_RESERVED)
+    return fmt::format("barrier, {} {}", operation.writes ? "to" : "from", peer);
+  return fmt::format("{} {}",
+                     operation.writes   ? "write to"
+                     : operation.probes ? "probe of"
+                                        : "read from",
+                     peer);
+}
+
+} // namespace
+
+std::string_view doing(const RankState& rank) {
+  return !rank.joined ? "not joined" : rank.resting ? "waits" : "runs";
+}
+
+void print_unfinished(const std::vector<ShownRank>& ranks) {
+  const bool of_jobs = std::ranges::any_of(ranks, [](const ShownRank& each) { return !each.job.empty(); });
+  std::vector<Column> columns{{"RANK", true},  {"NOT FINISHED", false}, {"TAG", true},
+                              {"BYTES", true}, {"IN PLACE", true},      {"SINCE", true}};
+  if (of_jobs) columns.insert(columns.begin(), {"JOB", false});
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const ShownRank& shown, std::vector<std::string> texts) {
+    texts.insert(texts.begin(), fmt::to_string(shown.rank.rank));
+    if (of_jobs) texts.insert(texts.begin(), shown.job);
+    rows.push_back(std::move(texts));
+  };
+  for (const ShownRank& shown : ranks) {
+    for (const Unfinished& each : shown.rank.operations) {
+      const bool own = each.context >= PARC_CONTEXT_RESERVED; // whose tags mean nothing
+      add(shown, {what(each),
+                  own            ? ""
+                  : each.tag < 0 ? "any"
+                                 : fmt::to_string(each.tag),
+                  bytes_text(each.bytes), bytes_text(each.in_place), age_text(each.age_ms)});
+    }
+    if (shown.rank.more != 0) add(shown, {fmt::format("and {} more", shown.rank.more), "", "", "", ""});
+  }
+  if (rows.empty()) return;
+  std::cout << '\n';
+  print_table(columns, rows);
+}
+
+std::string bytes_text(std::uint64_t number) {
+  constexpr std::string_view units = "KMGTPE";
+  if (number < 1024) return fmt::format("{} B", number);
+  auto value = static_cast<double>(number);
+  std::size_t unit = 0;
+  for (value /= 1024; value >= 1024 && unit + 1 < units.size(); value /= 1024) ++unit;
+  return fmt::format("{:.1f} {}iB", value, units[unit]);
+}
+
+} // namespace parc::tools

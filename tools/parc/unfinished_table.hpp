@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How parc status and parc dump show what ranks have not finished.
+#pragma once
+
+#include "system/unfinished.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parc::tools {
+
+struct ShownRank {
+  std::string job; // where more than one is shown
+  RankState rank;
+};
+
+// "waits" in libparc, "runs", or "not joined".
+[[nodiscard]] std::string_view doing(const RankState& rank);
+
+// A blank line and a row for each operation; nothing where there are none.
+void print_unfinished(const std::vector<ShownRank>& ranks);
+
+[[nodiscard]] std::string bytes_text(std::uint64_t number);
+
+} // namespace parc::tools
