@@ -59,6 +59,8 @@ void read_parts() {
   // Given up: it may have been canceled in time; else it is whole.
   if (parc_read(parc, 0, given_up, bytes.data(), part, nullptr) == PARC_OK)
     rank::expect(rank::filled(bytes.data(), part, given_up), "what was given up is wrong");
+  while (parc_read(parc, 0, tag_end, bytes.data(), part, nullptr) == PARC_OK) {
+  }
 }
 
 } // namespace
