@@ -4,6 +4,7 @@
 #include "system/fd.hpp"
 #include "system/runtime_dir.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <csignal>
 #include <cstdlib>
@@ -169,6 +170,14 @@ std::vector<pid_t> Hosts::ranks() const {
       found.push_back(std::stoi(name));
   }
   return found;
+}
+
+bool Hosts::ranks_sleep() const {
+  return std::ranges::all_of(ranks(), [](pid_t rank) {
+    std::ifstream file("/proc/" + std::to_string(rank) + "/stat");
+    const std::string status{std::istreambuf_iterator<char>(file), {}};
+    return status.find(") S ") != status.npos;
+  });
 }
 
 } // namespace parc::test

@@ -67,6 +67,8 @@ public:
 
   // Processes of jobs that any of these kernels started, as the environment says that they were given.
   [[nodiscard]] std::vector<pid_t> ranks() const;
+  // None of them calculates: each sleeps in a system call.
+  [[nodiscard]] bool ranks_sleep() const;
 
   // Environment that keeps a process away from the user's own.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment() const;

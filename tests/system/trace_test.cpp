@@ -108,6 +108,7 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
         hosts.run({"--trace", file, "--hosts", placement, programs + "early", "touch", go, "arena"});
     BOOST_TEST(
         eventually([&] { return job.output().find("released") != std::string::npos || !job.running(); }));
+    BOOST_TEST(eventually([&] { return hosts.ranks_sleep() || !job.running(); })); // in its touch
     std::ofstream{go};
     BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
 
