@@ -204,11 +204,15 @@ int parc_open(parc_context** context) {
 }
 
 int parc_close(parc_context* context) {
+  static std::atomic<bool> closing; // leaving waits, and is done without the lock: parc_on_lost may be called
   return guarded(context, [&] {
+    if (closing.exchange(true))
+      return client::fail(error(PARC_EINVAL, "another thread is closing this context already"));
     context->leave();
     const std::lock_guard hold(one_context);
     parc_context* ours = context;
     if (open_context.compare_exchange_strong(ours, nullptr) && !exiting.load()) delete context;
+    closing.store(false);
     return static_cast<int>(PARC_OK);
   });
 }

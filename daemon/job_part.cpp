@@ -96,12 +96,12 @@ Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
 
 void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
   if (orphaned_ || ending_) return;
+  if (link && !jobs_.reaches(link.value())) return tell("parted", {{"other", host}});
   Result<void> good = link ? check_host(host, link.value())
                            : Result<void>(std::move(link).error().in(
                                  fmt::format("host {} cannot join the job", plan_.hosts[plan_.self].name)));
   if (!good) return fail(status_failed, good.error().text);
   links_[host] = link.value();
-  if (!jobs_.reaches(link.value())) return tell("parted", {{"other", host}});
   if (--unreached_ == 0) prepared();
 }
 

@@ -37,7 +37,7 @@ public:
   [[nodiscard]] State state() const { return state_; }
   // It came from outside and has not proved the key, or has been refused.
   [[nodiscard]] bool is_stranger() const {
-    return role_ == Role::Acceptor && (state_ == State::shaking || state_ == State::lingering);
+    return role_ == Role::Acceptor && !accepted_ && (state_ == State::shaking || state_ == State::lingering);
   }
   [[nodiscard]] std::chrono::steady_clock::time_point born() const { return born_; }
   [[nodiscard]] Role role() const { return role_; }

@@ -288,23 +288,31 @@ void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
     kernel_.link_lost(link.index());
     return;
   }
-  const auto found = attempts_.find(link.host());
-  if (was == PeerLink::State::lingering) {
-    // What the refusal means was said; but a duplicate whose other connection died before it was up needs a
-    // new one.
-    if (found != attempts_.end() && link.handshake().verdict() == Verdict::Duplicate &&
-        found->second.identity != 0) {
-      const bool hope = std::any_of(connections_.begin(), connections_.end(), [&](const auto& other) {
-        return other->state() != PeerLink::State::closed && other->identity() == link.identity();
-      });
-      if (!hope) fail(found->second, why);
-    }
-    return;
+  // What was refused has been said, and acted on, when it was.
+  if (was != PeerLink::State::lingering) {
+    const auto found = attempts_.find(link.host());
+    if (link.host().empty())
+      dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text));
+    else if (found != attempts_.end())
+      fail(found->second, why);
   }
-  if (link.host().empty()) {
-    dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text));
-  } else if (found != attempts_.end()) {
-    fail(found->second, why);
+  fail_waiting_for(link.identity(), why);
+}
+
+// Attempts whose own connection was a duplicate wait for the other one: where that died before it was up,
+// they need a new one.
+void Peers::fail_waiting_for(std::uint64_t identity, const Error& why) {
+  const bool hope = std::any_of(connections_.begin(), connections_.end(), [&](const auto& other) {
+    return other->state() != PeerLink::State::closed && other->identity() == identity;
+  });
+  if (identity == 0 || hope) return;
+  std::vector<std::string> waiting;
+  for (const auto& [host, attempt] : attempts_)
+    if (attempt.identity == identity) waiting.push_back(host);
+  for (const std::string& host : waiting) {
+    Attempt& attempt = attempts_.at(host);
+    attempt.identity = 0;
+    fail(attempt, Error{ECONNRESET, why.text});
   }
 }
 

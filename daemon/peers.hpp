@@ -88,6 +88,7 @@ private:
   void finish(const std::string& host, const Result<std::int32_t>& result);
   void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
+  void fail_waiting_for(std::uint64_t identity, const Error& why);
   [[nodiscard]] PeerLink* find_up(std::uint64_t identity) const;
 
   // From PeerLink

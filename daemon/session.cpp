@@ -180,8 +180,8 @@ void Session::handle(const shm::Request& request) {
   broke("it made a request of an unknown kind");
 }
 
-// A thread may ask for something while another one leaves. What the program wrote before is not harmed by it,
-// and nobody waits for an answer for ever.
+// libparc asks for nothing after it has left. A program that does all the same harms nothing that it wrote
+// before, and does not wait for an answer for ever.
 void Session::refuse(const shm::Request& request) {
   switch (request.kind) {
   case shm::RequestKind::read:

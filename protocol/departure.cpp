@@ -80,6 +80,7 @@ std::uint64_t Engine::open(std::uint64_t id, std::uint32_t rank, std::uint64_t c
   if (id == 0 || job == nullptr || job->dropped || rank >= job->local.size() || job->local[rank] == nullptr)
     return 0;
   job->local[rank]->cookie = cookie;
+  job->local[rank]->opened = true;
   return job->local[rank]->id;
 }
 
@@ -214,9 +215,10 @@ void Engine::check_drained(Endpoint& endpoint) {
 
 void Engine::forget_endpoint(Endpoint& endpoint) {
   const std::uint64_t cookie = endpoint.cookie;
+  const bool opened = endpoint.opened;
   endpoint.job->local[endpoint.rank] = nullptr;
   endpoints_.erase(endpoint.id);
-  listener_.drained(cookie);
+  if (opened) listener_.drained(cookie);
 }
 
 Stream& Engine::stream_of(Endpoint& from, Link& link) {

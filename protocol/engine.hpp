@@ -42,8 +42,8 @@ public:
   virtual void progressed(std::uint64_t cookie, const Progress& progress) = 0;
   // The operation is over; its memory is no longer named, its cookie is not used again.
   virtual void finished(std::uint64_t cookie, const Outcome& outcome) = 0;
-  // An endpoint that has left or was killed has nothing under way any more and is gone; its operations have
-  // finished before.
+  // An opened endpoint that has left or was killed has nothing under way any more and is gone; its operations
+  // have finished before.
   virtual void drained(std::uint64_t endpoint_cookie) = 0;
   // A message for a rank of this host that has left and did not read it.
   virtual void unread(std::uint64_t /*job*/, std::uint32_t /*rank*/, const Outcome& /*message*/) {}

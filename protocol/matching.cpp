@@ -34,7 +34,7 @@ bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
     pool_used_ += riding.size();
   }
   if (message.link != nullptr && at.id != kernel_) ++totals_.unexpected;
-  at.pairs[message.source].unexpected.push_back(message);
+  message.pair->unexpected.push_back(message);
   at.arrivals.push_back(message);
   satisfy_probes(at, message);
   return !riding.empty();
@@ -46,7 +46,7 @@ Reading* Engine::find_posted(Endpoint& at, const Incoming& message) {
         std::find_if(posted.begin(), posted.end(), [&](const Reading& r) { return fits(r, message); });
     return found == posted.end() ? nullptr : &*found;
   };
-  Reading* named = first(at.pairs[message.source].posted);
+  Reading* named = first(message.pair->posted);
   Reading* any = first(at.any_source);
   if (named == nullptr || any == nullptr) return named != nullptr ? named : any;
   return named->number < any->number ? named : any;
@@ -58,8 +58,7 @@ Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
         std::find_if(messages.begin(), messages.end(), [&](const Incoming& m) { return fits(read, m); });
     return found == messages.end() ? nullptr : &*found;
   };
-  return read.source < 0 ? first(at.arrivals)
-                         : first(at.pairs[static_cast<std::uint32_t>(read.source)].unexpected);
+  return read.source < 0 ? first(at.arrivals) : first(read.pair->unexpected);
 }
 
 bool Engine::may_answer_reads(std::uint64_t endpoint) const {

@@ -26,6 +26,7 @@ struct Incoming;
 struct Job;
 struct Link;
 struct Outgoing;
+struct Pair;
 struct Reading;
 struct Returns;
 struct Stream;
@@ -126,6 +127,7 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   Endpoint* to = nullptr;    // none: nobody will read it, discard
   Reading* read = nullptr;
   Returns* returns = nullptr; // of the source; none: local or unknown
+  Pair* pair = nullptr;       // of `to` and the source
   std::uint32_t source = 0;
   std::uint32_t context = 0;
   std::int32_t tag = 0;
@@ -150,6 +152,7 @@ struct Reading : hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   std::uint64_t cookie = 0;
   Endpoint* at = nullptr;
   Incoming* message = nullptr;
+  Pair* pair = nullptr;     // of `at` and the source; none: any
   std::int64_t source = -1; // -1: any
   std::int32_t tag = -1;    // -1: any
   std::uint32_t context = 0;
@@ -198,6 +201,7 @@ struct Pair {
 struct Endpoint {
   std::uint64_t id = 0;
   std::uint64_t cookie = 0;
+  bool opened = false; // its owner is told of its end
   Job* job = nullptr;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 0;                       // of its job
@@ -270,6 +274,7 @@ struct Link {
   hook::List<Outgoing, hook::Queue> ready;     // payload to send, in turns
   std::uint64_t credit = 0;                    // fragments the peer lets us send unasked, in total
   std::uint64_t credit_used = 0;
+  std::uint64_t credit_for_small = 0; // of it, what only messages that ride may use
   std::uint64_t inline_out =
       0; // inline_cost() of what rode with envelopes, in bytes: a fragment of credit each
   std::uint32_t delay_product_kib = 0;

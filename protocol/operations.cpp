@@ -26,6 +26,7 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   read.cookie = request.cookie;
   read.at = at;
   read.source = request.source;
+  if (read.source >= 0) read.pair = &at->pairs[static_cast<std::uint32_t>(read.source)];
   read.tag = request.tag;
   read.context = request.context;
   read.memory = request.memory;
@@ -51,7 +52,7 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   } else if (read.source < 0) {
     at->any_source.push_back(read);
   } else {
-    at->pairs[static_cast<std::uint32_t>(read.source)].posted.push_back(read);
+    read.pair->posted.push_back(read);
   }
   return handle;
 }
@@ -102,6 +103,7 @@ void Engine::launch(Outgoing& message) {
   local.local = &message;
   local.to = from.job->local[message.destination];
   local.source = from.rank;
+  local.pair = &local.to->pairs[from.rank];
   local.tag = message.tag;
   local.context = message.context;
   local.total = message.total;

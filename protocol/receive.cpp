@@ -12,6 +12,8 @@ namespace parc::protocol {
 namespace {
 
 constexpr std::size_t sink_bytes = 65536;
+// Of a link's credit, so that small messages ride while long ones use up the rest.
+constexpr std::uint64_t share_for_small = 4, most_for_small = 64;
 
 std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
   return (bytes + fragment - 1) / fragment;
@@ -173,6 +175,8 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
   if (const Refusal refusal = acknowledge(link, prefix.acknowledgement); refusal != Refusal::none)
     return refusal;
   if (prefix.credit < link.credit) return Refusal::credit;
+  // The first says how much the peer keeps for us.
+  if (link.credit == 0) link.credit_for_small = std::min(prefix.credit / share_for_small, most_for_small);
   link.credit = prefix.credit;
   widen(link, prefix.delay_product_kib);
   ++link.trains_in;
@@ -210,7 +214,8 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
     if (++returns->unmatched > 2ull * link.write_table) return Refusal::credit;
   }
   if (to != nullptr && to->departed) to = nullptr;
-  if (to != nullptr && e.sequence != ++to->pairs[source].received) return Refusal::order;
+  Pair* const pair = to != nullptr ? &to->pairs[source] : nullptr;
+  if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
 
   std::uint64_t fragments = 0;
   if (e.inline_length != 0) {
@@ -228,6 +233,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.message = e.message;
   message.to = to;
   message.returns = returns;
+  message.pair = pair;
   message.source = source;
   message.context = e.context;
   message.tag = e.tag;

@@ -207,8 +207,9 @@ void Engine::add_envelopes(Link& link) {
 void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
   Stream& stream = *message.stream;
   const bool may_be_held = stream.whole - stream.returned < settings_.write_table;
-  const std::uint64_t available = link.credit - link.credit_used;
   const bool rides = message.total != 0 && message.total <= max_inline;
+  const std::uint64_t left = link.credit - link.credit_used;
+  const std::uint64_t available = rides ? left : left - std::min(left, link.credit_for_small);
   const std::uint64_t cost = rides ? inline_cost(static_cast<std::uint32_t>(message.total)) : 0;
   const std::uint64_t fragments =
       rides ? (link.inline_out + cost) / link.fragment - link.inline_out / link.fragment

@@ -350,8 +350,11 @@ bool Adoption::give_back_one() {
   return oldest != nullptr && give_back(*oldest);
 }
 
-// With the other part of its chunk. False: its pages cannot be exchanged.
+// With the other part of its chunk. False: its pages cannot be exchanged. Nobody holds a buffer there that
+// the program may not be freeing: where it has other threads, what is copied here could be gone, or be
+// another's.
 bool Adoption::give_back(Extent& extent) {
+  if (!__libc_single_threaded) return false;
   std::uintptr_t begin = extent.begin, end = extent.end;
   const std::uintptr_t chunk = extent.chunk;
   const auto goes = [&](const Extent& each) {

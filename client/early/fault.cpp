@@ -81,11 +81,24 @@ bool resolve(const void* address, const void* context) {
   return ours != nullptr && ours->resolve(address, instruction_of(context));
 }
 
+// What this thread passes on. A handler that was installed over ours may have kept ours, and hand the same
+// fault back from deeper in the stack. (One that jumped out of its handler comes again from no deeper.)
+struct Passing {
+  const void* context = nullptr;
+  std::uintptr_t frame = 0;
+};
+__attribute__((tls_model("initial-exec"))) thread_local Passing passing;
+
 void on_fault(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
   const bool again = info->si_code == SEGV_ACCERR && resolve(info->si_addr, context);
   errno = saved;
-  if (!again) pass_on(signal, info, context);
+  if (again) return;
+  const std::uintptr_t frame = address_of(__builtin_frame_address(0));
+  if (passing.context == context && frame < passing.frame) return crash_as_before(signal);
+  passing = {context, frame};
+  pass_on(signal, info, context);
+  passing = {};
 }
 
 } // namespace

@@ -48,7 +48,8 @@ public:
   InLibrary(const InLibrary&) = delete;
   InLibrary& operator=(const InLibrary&) = delete;
   ~InLibrary() {
-    if (--depth_ == 0) pthread_setcancelstate(cancel_state_, nullptr);
+    const int before = cancel_state_; // from here on a signal handler's calls may change that
+    if (--depth_ == 0) pthread_setcancelstate(before, nullptr);
   }
   [[nodiscard]] static bool is() { return depth_ != 0; }
 

@@ -80,6 +80,28 @@ BOOST_AUTO_TEST_CASE(small_messages_are_in_the_account_of_the_pool) {
   check_returned(hosts);
 }
 
+// Long messages use up the credit when they are announced; small ones ride all the same, and need no answer.
+BOOST_AUTO_TEST_CASE(small_messages_ride_behind_long_ones) {
+  Hosts hosts({0, 1}, Settings{});
+  hosts.settle();
+  Bytes bulk = pattern(65'536, 1), out = pattern(8, 2);
+  std::deque<Bytes> taken;
+  std::vector<Op*> small;
+  for (int i = 0; i < 64; ++i) {
+    (void)hosts.read(1, 0, 1, taken.emplace_back(bulk.size()));
+    (void)hosts.write(0, 1, 1, bulk);
+  }
+  for (int i = 0; i < 64; ++i) {
+    small.push_back(&hosts.read(1, 0, 2, taken.emplace_back(out.size())));
+    (void)hosts.write(0, 1, 2, out);
+  }
+  Refusal refusal = Refusal::none;
+  while (hosts.pipe(0, 1).fill(hosts.engine(0), hosts.link(0, 1), 1 << 20) != 0)
+    while (hosts.pipe(0, 1).drain(hosts.engine(1), hosts.link(1, 0), 1 << 20, 64, refusal) != 0) {
+    }
+  BOOST_TEST(std::ranges::all_of(small, &Op::finished));
+}
+
 // However small messages fill the headers, a long one moves beside them, and the other way round.
 BOOST_AUTO_TEST_CASE(bulk_moves_beside_small_messages_of_every_size) {
   for (std::size_t size = 0; size <= 200; ++size) {

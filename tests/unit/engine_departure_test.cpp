@@ -82,6 +82,16 @@ BOOST_DATA_TEST_CASE(what_was_read_is_no_loss, data::make({200, 4096, 20'000}), 
   }
 }
 
+// A job that ends before all its ranks were opened says nothing in the name of those.
+BOOST_AUTO_TEST_CASE(what_was_never_opened_is_not_drained) {
+  Recorder record;
+  Engine engine(Settings{}, record);
+  engine.add_job(job, std::vector<std::int32_t>(3, here));
+  (void)engine.open(job, 1, 11);
+  engine.drop_job(job);
+  BOOST_TEST(record.gone == std::vector<std::uint64_t>{11}, boost::test_tools::per_element());
+}
+
 // What a link needed goes with it: a kernel whose peers come and go for years keeps nothing of them.
 BOOST_AUTO_TEST_CASE(a_broken_link_leaves_nothing) {
   Recorder record;
