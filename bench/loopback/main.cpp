@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Loopback and same host: latency and bandwidth of parc beside plain sockets, a pipe and memcpy, interleaved
-// in one run. Started by hand it starts two kernels on loopback and itself as the ranks of a job; as a rank
-// it measures.
+// in one run; and parc_alloc beside malloc. Started by hand it starts two kernels on loopback and itself as
+// the ranks of a job; as a rank it measures.
 #include "bench/figures/figures.hpp"
 #include "bench/figures/places.hpp"
 #include "bench/loopback/peers.hpp"
 #include "system/standard_streams.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <parc/parc.h>
 #include <sstream>
+#include <vector>
 
 namespace parc::bench {
 namespace {
@@ -21,6 +24,23 @@ struct Size {
   int times;
 };
 constexpr Size sizes[] = {{8, 20000}, {1 << 20, 200}, {16 << 20, 20}};
+
+// What a rank says besides seconds by size.
+constexpr std::size_t of_parc_alloc = SIZE_MAX, of_malloc = SIZE_MAX - 1;
+
+// Seconds to take 1,000 pieces of 8 bytes and to give them back: the median of many times.
+template <class Take, class Give> double pieces_time(const Take& take, const Give& give) {
+  std::vector<double> seconds(501);
+  std::vector<void*> pieces(1000);
+  for (double& each : seconds) {
+    const double begin = seconds_now();
+    for (void*& piece : pieces) piece = take(8);
+    for (void* const piece : pieces) give(piece);
+    each = seconds_now() - begin;
+  }
+  std::ranges::nth_element(seconds, seconds.begin() + 250);
+  return seconds[250];
+}
 
 // Half a round trip of blocking calls, in seconds.
 double latency(parc_context* p, void* data, std::size_t bytes, int times) {
@@ -67,6 +87,14 @@ int measure_as_rank() {
     parc_free(p, out);
     parc_free(p, in);
   }
+  if (parc_rank(p) == 0) {
+    const double shared =
+        pieces_time([&](std::size_t n) { return parc_alloc(p, n); }, [&](void* m) { parc_free(p, m); });
+    void* (*volatile take)(std::size_t) = std::malloc; // a compiler knows what malloc and free come to
+    void (*volatile give)(void*) = std::free;
+    const double plain = pieces_time([&](std::size_t n) { return take(n); }, [&](void* m) { give(m); });
+    std::printf("%zu %.9f\n%zu %.9f\n", of_parc_alloc, shared, of_malloc, plain);
+  }
   return parc_close(p) == PARC_OK ? 0 : 1;
 }
 
@@ -89,7 +117,8 @@ std::vector<Row> empty_rows() {
           {apart, "bandwidth, 16 MiB", "GB/s", "plain sockets at their best", ">= 0.9"},
           {together, "8 bytes one way", "us", "pipe between two cores", "<= 0.25"},
           {together, "bandwidth, 1 MiB", "GB/s", "memcpy", ">= 0.8"},
-          {together, "bandwidth, 16 MiB", "GB/s", "memcpy", ">= 0.8"}};
+          {together, "bandwidth, 16 MiB", "GB/s", "memcpy", ">= 0.8"},
+          {together, "1,000 pieces of 8 bytes", "us", "malloc and free", "<= 1"}};
 }
 
 Result<void> measure_once(const Hosts& hosts, std::vector<Row>& rows) {
@@ -109,6 +138,7 @@ Result<void> measure_once(const Hosts& hosts, std::vector<Row>& rows) {
     rows[1 + i].add(bandwidth(bytes, apart[bytes]), bandwidth(bytes, best(bytes, times)));
     rows[4 + i].add(bandwidth(bytes, together[bytes]), bandwidth(bytes, memcpy_time(bytes, times)));
   }
+  rows[7].add(together[of_parc_alloc] * 1e6, together[of_malloc] * 1e6);
   return success();
 }
 
