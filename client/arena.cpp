@@ -10,14 +10,11 @@
 namespace parc::client {
 namespace {
 
-constexpr std::size_t line = 64;
 constexpr std::size_t first_segment = std::size_t{4} << 20;
 constexpr std::size_t largest_segment = std::size_t{32} << 30;
-constexpr unsigned unit_bits = 12, length_bits = 24; // of an extent
-static_assert((largest_segment + shm::max_message) >> unit_bits < std::uint64_t{1} << length_bits);
 
 std::size_t alignment_of(std::size_t bytes) {
-  return bytes < page_size() ? line : page_size();
+  return bytes < page_size() ? Slab::line : page_size();
 }
 
 // A segment in which a block of that many bytes has room beside the heap's own bookkeeping.
@@ -32,6 +29,8 @@ Result<void*> Arena::allocate(std::size_t bytes) {
     return error(PARC_ENOMEM, "cannot allocate {} bytes: a block may have {}", bytes, shm::max_message);
   const std::lock_guard hold(lock_);
   if (void* block = take(bytes)) return block;
+  if (drop_unused_slabs())
+    if (void* block = take(bytes)) return block;
   PARC_TRY(grow(bytes));
   return take(bytes);
 }
@@ -41,7 +40,11 @@ void* Arena::allocate_from_what_is_there(std::size_t bytes) {
   return take(bytes);
 }
 
+// Where there is no room for another slab, what is left is used up piece by piece.
 void* Arena::take(std::size_t bytes) {
+  if (bytes <= Slab::largest)
+    if (Slab*& slab = slabs_[Slab::kind_for(bytes)]; slab != nullptr || make_slab(Slab::kind_for(bytes)))
+      return take_from(slab);
   const std::size_t alignment = alignment_of(bytes);
   const std::size_t whole = round_up(std::max<std::size_t>(bytes, 1), alignment);
   for (auto& room : rooms_) {
@@ -57,6 +60,7 @@ void* Arena::take(std::size_t bytes) {
 void Arena::free(void* block) {
   if (!block) return;
   const std::lock_guard hold(lock_);
+  if (Slab* const slab = slab_of(block)) return give_to(*slab, block);
   if (Room* const room = room_of(block)) {
     room->heap->deallocate(block);
     --room->blocks;
@@ -65,6 +69,7 @@ void Arena::free(void* block) {
 
 std::size_t Arena::size_of(void* block) {
   const std::lock_guard hold(lock_);
+  if (const Slab* const slab = slab_of(block)) return slab->kind() * Slab::line;
   Room* const room = room_of(block);
   return room ? room->heap->size(block) : 0;
 }
@@ -79,25 +84,56 @@ void Arena::unpin(const void* address) {
   if (Room* const room = room_of(address)) --room->blocks;
 }
 
-Arena::Room* Arena::room_of(const void* address) {
-  for (auto& room : rooms_)
-    if (room.heap && address >= room.segment.data() && address < room.segment.data() + room.segment.size())
-      return &room;
-  return nullptr;
+bool Arena::make_slab(std::size_t kind) {
+  for (auto& room : rooms_) {
+    if (!room.heap) continue;
+    void* const begin = room.heap->allocate_aligned(Slab::bytes, Slab::stretch);
+    if (begin == nullptr) continue;
+    auto& slab = place_of(room, begin);
+    try {
+      slab = std::make_unique<Slab>(begin, kind);
+    } catch (const std::bad_alloc&) {
+      room.heap->deallocate(begin);
+      throw;
+    }
+    ++room.blocks;
+    slabs_[kind] = slab.get();
+    return true;
+  }
+  return false;
+}
+
+// True: there is more room than before.
+bool Arena::drop_unused_slabs() {
+  bool any = false;
+  for (Slab*& first : slabs_)
+    for (Slab** slab = &first; *slab != nullptr;) {
+      if (!(*slab)->unused()) {
+        slab = &(*slab)->next;
+        continue;
+      }
+      void* const begin = (*slab)->begin();
+      *slab = (*slab)->next;
+      Room& room = *room_of(begin);
+      place_of(room, begin).reset();
+      room.heap->deallocate(begin);
+      --room.blocks;
+      any = true;
+    }
+  return any;
 }
 
 bool Arena::contains(const void* address, std::size_t bytes) const {
-  const auto wanted = address_of(address);
-  for (const auto& extent : extents_) {
-    const auto word = extent.load(std::memory_order_acquire);
-    const auto begin = word >> length_bits << unit_bits;
-    const auto length = (word & ((1u << length_bits) - 1)) << unit_bits;
-    if (wanted - begin < length) return bytes <= length - (wanted - begin);
+  for (std::size_t place = 0; place < extents_.size(); ++place) {
+    const auto [begin, length] = span_of(place);
+    const auto offset = address_of(address) - begin;
+    if (offset < length) return bytes <= length - offset;
   }
   return false;
 }
 
 std::uint64_t Arena::extent_of(const shm::Segment& segment) {
+  static_assert((largest_segment + shm::max_message) >> unit_bits < std::uint64_t{1} << length_bits);
   const auto begin = reinterpret_cast<std::uintptr_t>(segment.data());
   return begin >> unit_bits << length_bits | segment.size() >> unit_bits;
 }
@@ -150,6 +186,7 @@ Result<void> Arena::move_in(std::size_t place, shm::Segment segment) {
                  segment.size(), parc_error_string(answer));
   auto& room = rooms_[place];
   room.segment = std::move(segment);
+  room.slabs = Slabs(room.segment.size() / Slab::stretch + 2);
   room.heap = new (room.segment.data()) Heap(room.segment.size(), 0);
   extents_[place].store(extent_of(room.segment), std::memory_order_release);
   return success();

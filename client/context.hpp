@@ -41,6 +41,15 @@ public:
   // Memory of the program goes: nothing of it may be guarded any more.
   void free(void* block);
 
+  // A small block of the program, and its way back, where there is nothing else to do. nullptr, false: there
+  // is.
+  [[nodiscard]] void* take_piece(std::size_t bytes) {
+    return guards_.any() ? nullptr : arena_.take_piece(bytes);
+  }
+  [[nodiscard]] bool give_piece(const void* piece) {
+    return !guards_.any() && !ring_.closed() && arena_.give_piece(piece);
+  }
+
   void close_pipes_in_child() {
     pipes_.close_in_child();
     trace_.close_in_child();

@@ -88,11 +88,16 @@ void watch_process() {
   (void)watched;
 }
 
+bool may_call(const parc_context* context) {
+  return context != nullptr && context == open_context.load(std::memory_order_acquire) &&
+         !forked.load(std::memory_order_relaxed);
+}
+
 // PARC_OK, or why no call can be made on this context. Async-signal-safe.
 int check(const parc_context* context) {
+  if (may_call(context)) return PARC_OK;
   if (forked.load(std::memory_order_relaxed)) return client::fail(PARC_EFORK);
   if (context == nullptr) return client::fail(error(PARC_EINVAL, "the context is a null pointer"));
-  if (context == open_context.load(std::memory_order_acquire)) return PARC_OK;
   return client::fail(error(PARC_EINVAL, "this context is not open, or no longer"));
 }
 
@@ -240,6 +245,8 @@ double parc_clock(void) {
 }
 
 void* parc_alloc(parc_context* context, size_t bytes) {
+  if (may_call(context))
+    if (void* const piece = context->take_piece(bytes)) return piece;
   void* block = nullptr;
   (void)guarded(context, [&] {
     const auto got = context->operations().allocate(bytes);
@@ -251,6 +258,7 @@ void* parc_alloc(parc_context* context, size_t bytes) {
 }
 
 void parc_free(parc_context* context, void* memory) {
+  if (may_call(context) && context->give_piece(memory)) return;
   const client::InLibrary here;
   if (check(context) == PARC_OK) context->free(memory);
 }

@@ -2,7 +2,11 @@
 // parc_alloc: where blocks lie, when segments come and go.
 #include "fake_program.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <mutex>
+#include <set>
+#include <thread>
 
 using namespace parc::test;
 
@@ -68,6 +72,78 @@ BOOST_AUTO_TEST_CASE(few_segments_are_enough_for_much_memory) {
   for (auto& block : blocks) block = program.alloc(4 * mib);
   BOOST_TEST(program.kernel.segments() <= 9u);
   for (void* const block : blocks) parc_free(program.p, block);
+}
+
+BOOST_AUTO_TEST_CASE(small_blocks_are_aligned_and_apart_and_used_again) {
+  FakeProgram program;
+  const auto take_all = [&] {
+    std::set<char*> blocks;
+    for (std::size_t bytes = 0; bytes <= 4000; ++bytes) {
+      char* const block = program.alloc(bytes % 1025);
+      BOOST_TEST_REQUIRE(is_aligned(block, 64));
+      const auto next = blocks.insert(block).first;
+      BOOST_TEST_REQUIRE((next == blocks.begin() || *std::prev(next) + 64 <= block));
+      std::fill(block, block + bytes % 1025, 'x');
+    }
+    return blocks;
+  };
+  const auto first = take_all();
+  BOOST_TEST_REQUIRE(first.size() == 4001u);
+  for (char* const block : first) parc_free(program.p, block);
+  for (char* const block : first) std::fill(block, block + 64, '\xff'); // wrong, and yet breaks nothing
+  BOOST_TEST((take_all() == first));
+  BOOST_TEST(program.kernel.segments() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(small_blocks_of_many_threads_are_apart) {
+  FakeProgram program;
+  std::mutex lock;
+  std::vector<std::pair<char*, char>> all;
+  const auto work = [&](char mark) {
+    for (std::size_t i = 0; i < 3000; ++i) {
+      const std::size_t bytes = 1 + i % 1025;
+      auto* const block = static_cast<char*>(parc_alloc(program.p, bytes));
+      std::fill(block, block + bytes, mark);
+      std::pair<char*, char> other{nullptr, 0};
+      {
+        const std::lock_guard hold(lock);
+        if (i % 3 == 0 && !all.empty()) other = all[i % all.size()]; // of any thread
+        if (other.first != nullptr)
+          all[i % all.size()] = {block, mark};
+        else
+          all.emplace_back(block, mark);
+      }
+      if (other.first != nullptr && other.first[0] == other.second) parc_free(program.p, other.first);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (const char mark : {'a', 'b', 'c'}) threads.emplace_back(work, mark);
+  for (auto& each : threads) each.join();
+  BOOST_TEST(all.size() < 9000u);
+  std::set<char*> different;
+  for (const auto& [block, mark] : all) {
+    BOOST_TEST_REQUIRE(block[0] == mark);
+    BOOST_TEST_REQUIRE(different.insert(block).second);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(slabs_without_a_piece_in_use_hold_no_segment) {
+  FakeProgram program;
+  std::vector<char*> blocks;
+  while (program.kernel.segments() < 3) blocks.push_back(program.alloc(1024));
+  for (char* const block : blocks) parc_free(program.p, block);
+  (void)program.alloc(100 * mib);
+  BOOST_TEST(program.kernel.segments() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(where_there_is_no_room_for_a_slab_small_blocks_are_had_all_the_same) {
+  FakeProgram program;
+  (void)program.alloc(4 * mib - 100'000);
+  char* const small = program.alloc(8);
+  BOOST_TEST(is_aligned(small, 64));
+  BOOST_TEST(program.kernel.segments() == 1u);
+  parc_free(program.p, small);
+  BOOST_TEST((program.alloc(8) == small));
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_had_gets_a_sentence) {
