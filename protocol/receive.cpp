@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t sink_bytes = 65536;
 // Of a link's credit, so that small messages ride while long ones use up the rest.
-constexpr std::uint64_t share_for_small = 4, most_for_small = 64;
+constexpr std::uint64_t share_for_small = 16, most_for_small = 64;
 
 std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
   return (bytes + fragment - 1) / fragment;

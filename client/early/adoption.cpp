@@ -354,7 +354,7 @@ bool Adoption::give_back_one() {
 // the program may not be freeing: where it has other threads, what is copied here could be gone, or be
 // another's.
 bool Adoption::give_back(Extent& extent) {
-  if (!__libc_single_threaded) return false;
+  if (!alone()) return false;
   std::uintptr_t begin = extent.begin, end = extent.end;
   const std::uintptr_t chunk = extent.chunk;
   const auto goes = [&](const Extent& each) {
@@ -432,9 +432,9 @@ bool Adoption::has_extents() const {
 void Adoption::after_fork_in_child() {
   mappings_.forget();
   if (has_extents() && !mappings_.ready()) _exit(127); // it must not write into its parent's memory
-  const auto alone = [](const auto& exchange) { return exchange(); };
+  const auto directly = [](const auto& exchange) { return exchange(); };
   for (const Extent& extent : extents_)
-    if (!extent.free() && !extent.gone && !make_private(extent.begin, extent.end, alone)) _exit(127);
+    if (!extent.free() && !extent.gone && !make_private(extent.begin, extent.end, directly)) _exit(127);
   extents_.fill({});
   errand_ = nullptr;
   for (const int end : fork_pipe_)

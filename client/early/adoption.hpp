@@ -30,6 +30,7 @@
 #include <atomic>
 #include <bitset>
 #include <mutex>
+#include <sys/single_threaded.h>
 
 namespace parc::client {
 
@@ -59,6 +60,10 @@ private:
 
 class Adoption {
 public:
+  // No other thread of the program can be freeing memory. A test, whose kernel is a thread, answers for
+  // itself.
+  static inline bool (*alone)() = [] { return static_cast<bool>(__libc_single_threaded); };
+
   // The session whose kernel is to know the extents; it knows none yet. None: there is no session.
   void serve(Errand* errand, Guards* guards, const shm::Segment* control);
 

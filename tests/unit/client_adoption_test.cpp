@@ -20,7 +20,8 @@ constexpr std::size_t most = parc::client::Adopted::most;
 
 struct Releasing : FakeProgram {
   Releasing() {
-    mallopt(M_MMAP_THRESHOLD, 128 << 10); // chunks of their own
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);                // chunks of their own
+    parc::client::Adoption::alone = [] { return true; }; // but for the kernel, which frees nothing here
     BOOST_REQUIRE(parc_set_release(p, PARC_RELEASE_FULL) == PARC_OK);
   }
   void pass(char* into, std::size_t bytes, int tag = 0) {

@@ -41,7 +41,8 @@ BOOST_DATA_TEST_CASE(the_read_came_late, data::make(sizes) * data::make({0, 1, 2
   Bytes out = pattern(size, 1), in(size);
   Op& write = hosts.write(0, 1, 5, out, (ends & 2) != 0);
   hosts.settle();
-  BOOST_TEST(write.finished == (size <= 262'144)); // within the window it travels whole
+  // Within the window it travels whole; a sixteenth of that is for messages that ride.
+  BOOST_TEST(write.finished == (size <= 262'144 / 16 * 15));
   Op& read = hosts.read(1, 0, 5, in, (ends & 1) != 0);
   hosts.settle();
   check_exchange(hosts, read, write, in, out);
