@@ -115,12 +115,12 @@ int run(std::size_t size, const Options& options) {
 } // namespace
 
 int main(int count, char** arguments) {
-  CLI::App app("A stream of matrix products: a master, and slaves that multiply", "m3");
   std::size_t size = 256;
   Options options;
-  app.add_option("--size", size, "Rows and columns of the matrices")
-      ->check(CLI::Range(2, 1 << 15))
-      ->capture_default_str();
-  describe(app, options, size, {{"A", 1024, 400}, {"B", 2048, 40}, {"C", 4096, 20}, {"small", 256, 50}});
-  return parc::examples::run_program(app, count, arguments, [&] { return run(size, options); });
+  const parc::examples::Program program{
+      .name = "m3",
+      .purpose = "A stream of matrix products: a master, and slaves that multiply",
+      .sizes = {{"--size", "Rows and columns of the matrices", size, 2, 1 << 15}},
+      .presets = {{"A", 1024, 400}, {"B", 2048, 40}, {"C", 4096, 20}, {"small", 256, 50}}};
+  return parc::examples::run_program(program, options, count, arguments, [&] { return run(size, options); });
 }

@@ -134,13 +134,13 @@ int simulate(std::size_t particles, const Options& options) {
 } // namespace
 
 int main(int count, char** arguments) {
-  CLI::App app("Particles under pairwise forces, a block of them on each rank", "nbody");
   std::size_t particles = 1024;
   Options options;
-  app.add_option("--particles", particles, "Of all ranks together")
-      ->check(CLI::Range(2, 1 << 24))
-      ->capture_default_str();
-  describe(app, options, particles,
-           {{"A", 10240, 200}, {"B", 20480, 100}, {"C", 40960, 50}, {"small", 1024, 50}});
-  return parc::examples::run_program(app, count, arguments, [&] { return simulate(particles, options); });
+  const parc::examples::Program program{
+      .name = "nbody",
+      .purpose = "Particles under pairwise forces, a block of them on each rank",
+      .sizes = {{"--particles", "Of all ranks together", particles, 2, 1 << 24}},
+      .presets = {{"A", 10240, 200}, {"B", 20480, 100}, {"C", 40960, 50}, {"small", 1024, 50}}};
+  return parc::examples::run_program(program, options, count, arguments,
+                                     [&] { return simulate(particles, options); });
 }

@@ -108,16 +108,15 @@ int solve(const Shape& shape, const Options& options) {
 } // namespace
 
 int main(int count, char** arguments) {
-  CLI::App app("An iterative two-dimensional Poisson solver, rows on each rank", "poisson");
   Shape shape;
   Options options;
-  app.add_option("--size", shape.size, "Rows and columns of the square")
-      ->check(CLI::Range(8, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--rows", shape.rows, "Rows, where it is no square")->check(CLI::Range(2, 1 << 20));
-  describe(app, options, shape.size,
-           {{"A", 5120, 2000}, {"B", 10240, 1000}, {"C", 20480, 500}, {"small", 512, 50}});
-  return parc::examples::run_program(app, count, arguments, [&] {
+  const parc::examples::Program program{
+      .name = "poisson",
+      .purpose = "An iterative two-dimensional Poisson solver, rows on each rank",
+      .sizes = {{"--size", "Rows and columns of the square", shape.size, 8, 1 << 20},
+                {"--rows", "Rows, where it is no square (0: it is one)", shape.rows, 0, 1 << 20}},
+      .presets = {{"A", 5120, 2000}, {"B", 10240, 1000}, {"C", 20480, 500}, {"small", 512, 50}}};
+  return parc::examples::run_program(program, options, count, arguments, [&] {
     if (shape.rows == 0) shape.rows = shape.size;
     return solve(shape, options);
   });

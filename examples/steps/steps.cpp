@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "examples/steps/steps.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
@@ -19,16 +20,18 @@ double processor_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-} // namespace
-
-void describe(CLI::App& app, Options& options, std::size_t& size, const std::vector<Preset>& presets) {
+void describe(CLI::App& app, Options& options, const Program& program) {
+  for (const Size& size : program.sizes)
+    app.add_option(size.option, size.value, size.help)
+        ->check(CLI::Range(size.least, size.most))
+        ->capture_default_str();
   std::vector<std::string> names;
-  for (const Preset& preset : presets) names.push_back(preset.name);
+  for (const Preset& preset : program.presets) names.push_back(preset.name);
   app.add_option_function<std::string>(
          "--preset",
-         [&options, &size, presets](const std::string& name) {
-           const auto wanted = std::ranges::find(presets, name, &Preset::name);
-           size = wanted->size;
+         [&options, &program](const std::string& name) {
+           const auto wanted = std::ranges::find(program.presets, name, &Preset::name);
+           program.sizes.front().value = wanted->size;
            options.steps = wanted->steps;
          },
          "Size and steps of table 1 of the paper: A, B, C; or small")
@@ -55,6 +58,8 @@ void describe(CLI::App& app, Options& options, std::size_t& size, const std::vec
   app.add_flag("--json", options.json, "Say it as one line of JSON");
 }
 
+} // namespace
+
 Timing time_steps(Context& parc, const Options& options, const std::function<void(int)>& step) {
   int number = 0;
   while (number < options.warm_up) step(number++);
@@ -67,8 +72,11 @@ Timing time_steps(Context& parc, const Options& options, const std::function<voi
   return {(parc_clock() - begin) * 1e3 / steps, (processor_seconds() - processor) * 1e3 / steps};
 }
 
-int run_program(CLI::App& app, int count, char** arguments, const std::function<int()>& run) {
+int run_program(const Program& program, Options& options, int count, char** arguments,
+                const std::function<int()>& run) {
+  CLI::App app(program.purpose, program.name);
   try {
+    describe(app, options, program);
     app.parse(count, arguments);
     return run();
   } catch (const CLI::ParseError& problem) {

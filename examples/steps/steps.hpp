@@ -3,7 +3,6 @@
 // from every rank. Each program is one source for all modes; `parc run --early-release` makes the difference.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <parc/parc.hpp>
@@ -37,8 +36,21 @@ struct Preset {
   int steps;
 };
 
-// `presets` set `size`; --steps goes over theirs.
-void describe(CLI::App& app, Options& options, std::size_t& size, const std::vector<Preset>& presets);
+// A number that is told with an option of its own.
+struct Size {
+  const char* option;
+  const char* help;
+  std::size_t& value;
+  std::size_t least, most;
+};
+
+// What a program says of itself, and what can be told it besides Options.
+struct Program {
+  const char* name;
+  const char* purpose;
+  std::vector<Size> sizes;
+  std::vector<Preset> presets; // of the first size; --steps goes over theirs
+};
 
 struct Timing {
   double step_ms = 0; // of all timed steps: a wait that is released moves time from one to the next
@@ -56,7 +68,8 @@ inline void forget_results() {
 
 // Parses, runs, and turns what fails into a sentence and an exit status. `run` returns 0, or 1 when it has
 // said that its results are wrong.
-int run_program(CLI::App& app, int count, char** arguments, const std::function<int()>& run);
+int run_program(const Program& program, Options& options, int count, char** arguments,
+                const std::function<int()>& run);
 
 // The line; `correct` counts when options.check is set. Returns the exit status.
 int say(const std::string& program, Context& parc, const Options& options, const Timing& timing,
