@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -178,6 +179,15 @@ bool Hosts::ranks_sleep() const {
     const std::string status{std::istreambuf_iterator<char>(file), {}};
     return status.find(") S ") != status.npos;
   });
+}
+
+Fd visit(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  BOOST_REQUIRE(connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return socket;
 }
 
 } // namespace parc::test

@@ -3,6 +3,7 @@
 // configuration. Nothing of the user's who runs the tests is read or written.
 #pragma once
 
+#include "system/fd.hpp"
 #include "tests/support/process.hpp"
 
 #include <cstdint>
@@ -13,6 +14,9 @@
 namespace parc::test {
 
 class Hosts;
+
+// Connects to a Unix socket, as programs and tools do to their kernel.
+Fd visit(const std::string& path);
 
 class Host {
 public:

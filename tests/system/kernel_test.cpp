@@ -12,7 +12,6 @@
 #include <fstream>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 namespace parc::test {
 namespace {
@@ -49,15 +48,6 @@ Fd tcp(std::uint16_t port, bool listens, std::uint16_t* bound = nullptr) {
   } else {
     BOOST_REQUIRE(connect(socket.get(), generic, sizeof address) == 0);
   }
-  return socket;
-}
-
-Fd local(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  BOOST_REQUIRE(connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   return socket;
 }
 
@@ -180,11 +170,11 @@ BOOST_AUTO_TEST_CASE(strangers_at_the_doors) {
   BOOST_TEST(eventually([&] { return contains(job.output(), "ready"); }));
   (void)say_until_closed(tcp(hosts[0].port(), false), "GET / HTTP/1.0\r\n\r\n" + std::string(1000, 'x'));
   (void)say_until_closed(tcp(hosts[0].port(), false), std::string(1000, '\0'));
-  (void)say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), "what");
-  (void)say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), "T\xff\xff\xff\xff");
-  (void)say_until_closed(local(hosts[0].runtime_dir() + "/kernel.sock"), std::string("T\2\0\0\0[]", 7));
+  (void)say_until_closed(visit(hosts[0].runtime_dir() + "/kernel.sock"), "what");
+  (void)say_until_closed(visit(hosts[0].runtime_dir() + "/kernel.sock"), "T\xff\xff\xff\xff");
+  (void)say_until_closed(visit(hosts[0].runtime_dir() + "/kernel.sock"), std::string("T\2\0\0\0[]", 7));
   {
-    const Fd half = local(hosts[0].runtime_dir() + "/kernel.sock");
+    const Fd half = visit(hosts[0].runtime_dir() + "/kernel.sock");
     (void)send(half.get(), "T\20", 2, MSG_NOSIGNAL); // and goes
   }
   BOOST_TEST(job.running());
