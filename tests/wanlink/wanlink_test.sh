@@ -51,7 +51,8 @@ lines() { wc -l <"$1"; }
 export -f await lines
 export dir talk
 
-# Processes that carry our mark, but for this script and its children of the moment.
+# Processes that carry our mark, but for this script and its children of the moment. Never call it in a pipeline:
+# the pipeline's other programs carry the mark, too, and are found whenever they start before the search does.
 marked() {
   for environ in /proc/[0-9]*/environ; do
     pid=${environ#/proc/} pid=${pid%/environ}
@@ -66,7 +67,7 @@ marked_namespaces() {
 }
 # A namespace goes a moment after its last process.
 namespace_gone() { ! readlink /proc/[0-9]*/ns/* 2>/dev/null | grep -qxF "$1"; }
-nothing_marked() { [ -z "$(marked | grep -vx "$(jobs -p | head -n 1)")" ]; }
+nothing_marked() { [ -z "$(marked)" ]; }
 
 echo "# exit status and errors"
 "$wanlink" run -- sh -c 'exit 7'
@@ -167,7 +168,7 @@ for victim in caller relay command; do
     touch "$dir/pids"; wait' 2>/dev/null &
   caller=$!
   await test -e "$dir/pids"
-  settled() { [ "$(marked | wc -l)" -ge 6 ]; }
+  settled() { [ "$(wc -l <<<"$(marked)")" -ge 6 ]; }
   check "everything has started" await settled
   namespaces=$(marked_namespaces)
   check "there are namespaces to lose" test "$(wc -w <<<"$namespaces")" -ge 6
