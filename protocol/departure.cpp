@@ -247,6 +247,7 @@ std::uint32_t Engine::add_link(const LinkSettings& settings) {
   kernels.place.push_back(static_cast<std::int32_t>(index));
   kernels.departed.push_back(false);
   find_endpoint(kernel_)->ranks = index + 1;
+  attach(index);
   return index;
 }
 
@@ -289,7 +290,7 @@ void Engine::break_link(std::uint32_t index) {
           settle_departed(*job, rank);
       }
   pool_reserved_ -= link.reserved * link.fragment;
-  for (Due& due : link.due)
+  for (Due& due : link.carrier.due)
     if (due.chunk != nullptr) pool_used_ -= due.length;
   add_totals(totals_, link);
   std::erase(open_links_, &link);

@@ -114,8 +114,12 @@ public:
   void hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* base, std::uint64_t length);
 
   // ---- Links (receive.cpp, send.cpp).
-  std::uint32_t add_link(const LinkSettings& settings);
+  std::uint32_t add_link(const LinkSettings& settings); // with its first carrier attached
   void break_link(std::uint32_t link); // everything on it ends with Fault::peer; the index is not used again
+  // Its byte stream has ended, at whatever byte; what it did not bring waits for the next one (carrier.cpp).
+  void detach(std::uint32_t link);
+  // A new byte stream between the same two engines; an old one is detached, its unread bytes are void.
+  void attach(std::uint32_t link);
   void set_path(std::uint32_t link, std::uint32_t train_bytes, std::uint32_t delay_product_kib);
   // Where the next bytes of the stream belong. Fills `iovecs` and returns how many.
   std::size_t plan_read(std::uint32_t link, std::span<iovec> iovecs);
@@ -172,6 +176,11 @@ private:
   void fail_write(Outgoing& message, Fault fault);
   void check_drained(Endpoint& endpoint);
 
+  // carrier.cpp
+  Refusal take_statement(Link& link, const Statement& statement);
+  bool resend(Link& link);
+  void undo_envelope(Link& link, Envelope& envelope);
+
   // send.cpp
   bool build(Link& link);
   void add_answers(Link& link);
@@ -179,10 +188,10 @@ private:
   void add_fragments(Link& link);
   void decide_eager(Link& link, Outgoing& message, Envelope& envelope);
   bool describe_answer(Answer& answer, Descriptor& descriptor);
-  void remember(Link& link, const Descriptor& what);
   void owe(Link& link, Answer& answer);
   void owe_departure(Stream& stream);
   Refusal acknowledge(Link& link, std::uint64_t sequence);
+  void acknowledged(const Log::Entry& entry);
   static bool owes_acknowledgement(const Link& link);
   [[nodiscard]] std::uint64_t grant(const Link& link) const { return link.reserved + link.freed; }
 

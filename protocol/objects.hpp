@@ -4,12 +4,12 @@
 // it out of all of them.
 #pragma once
 
+#include "protocol/log.hpp"
 #include "protocol/pieces.hpp"
 #include "protocol/train_out.hpp"
 #include "protocol/wire.hpp"
 
 #include <array>
-#include <boost/circular_buffer.hpp>
 #include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
@@ -66,6 +66,12 @@ struct Grant {
     if (from_end) return high -= length;
     low += length;
     return low - length;
+  }
+  void put_back(std::uint64_t length) { // what was taken last
+    if (from_end)
+      high += length;
+    else
+      low -= length;
   }
 };
 
@@ -249,25 +255,33 @@ struct Due {
   std::unique_ptr<std::byte[]> chunk; // none: straight to the read's memory, or discard
 };
 
-struct Unacknowledged {
-  std::uint64_t sequence;
-  Descriptor what;
+// One byte stream between the two hosts of a link, and what is good only while it lasts. Each side says first
+// what it has (Statement), and sends trains when it has heard that of the other.
+struct Carrier {
+  enum class Stage : std::uint8_t { none, stating, up };
+  Stage stage = Stage::none;
+  TrainOut train;
+  std::array<std::byte, max_header> header{};
+  std::uint32_t header_filled = 0;
+  std::deque<Due> due;
 };
 
 struct Link {
   std::uint32_t index = 0;
   bool open = false;
+  Carrier carrier;
   std::uint32_t fragment = default_fragment;
   std::uint32_t self = 0; // low halves of the host identities
   std::uint32_t peer = 0;
   std::uint32_t write_table = 0; // of a rank over there
 
   // Sending
-  TrainOut train;
   std::uint32_t train_bytes = max_entries * default_fragment;
   std::uint64_t sequence = 0;     // of the last train sent
   std::uint64_t acknowledged = 0; // by the peer
-  boost::circular_buffer<Unacknowledged> unacknowledged{64};
+  Log log;
+  std::uint64_t stated = 0;  // the last train of the last statement heard
+  std::uint32_t cut_off = 0; // fragments of the last train that its carrier did not take
   hook::List<Answer, hook::Answers> answers;
   hook::List<Answer, hook::Answers> departing; // streams whose departure waits for a train to be here whole
   hook::List<Outgoing, hook::Queue> fresh;     // envelopes to send, in the order of the writes
@@ -280,12 +294,10 @@ struct Link {
   std::uint32_t delay_product_kib = 0;
 
   // Receiving
-  std::array<std::byte, max_header> header{};
-  std::uint32_t header_filled = 0;
-  std::deque<Due> due;
   std::unordered_map<std::uint64_t, std::uint64_t> incoming; // by the sender's name for it: our Incoming's id
   std::uint64_t reading = 0;       // sequence of the last train whose header is here
-  std::uint64_t received = 0;      // of the last one that is here whole
+  std::uint64_t received = 0;      // of the last one of which nothing more is due
+  std::uint32_t missing = 0;       // of that, fragments that its carrier did not bring: they come anew
   std::uint64_t received_told = 0; // as last acknowledged
   std::uint64_t reserved = 0;      // fragments of pool set aside for this link
   std::uint64_t granted_used = 0;  // eager fragments announced

@@ -135,7 +135,7 @@ void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* 
   Outgoing* message = outgoing_.find(operation);
   if (message == nullptr || message->abandoned) return;
   assert(begin + length <= message->total);
-  if (message->link != nullptr) message->link->train.unname(message->id);
+  if (message->link != nullptr) message->link->carrier.train.unname(message->id);
   message->memory.replace(begin, base, length);
 }
 
@@ -191,7 +191,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
     return;
   }
   if (message.gated) return finish_write(message, fault);
-  message.link->train.unname(message.id);
+  message.link->carrier.train.unname(message.id);
   if (!message.envelope_sent) {
     Stream& stream = *message.stream;
     --stream.fresh;

@@ -12,8 +12,6 @@ namespace parc::protocol {
 namespace {
 
 constexpr std::size_t sink_bytes = 65536;
-// Of a link's credit, so that small messages ride while long ones use up the rest.
-constexpr std::uint64_t share_for_small = 16, most_for_small = 64;
 
 std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
   return (bytes + fragment - 1) / fragment;
@@ -23,12 +21,13 @@ std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
 
 std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
   Link& link = *links_[index];
+  assert(link.carrier.stage != Carrier::Stage::none);
   std::size_t count = 0;
   const auto add = [&](void* base, std::uint64_t length) {
     if (length != 0) iovecs[count++] = {base, length};
     return count + 1 < iovecs.size();
   };
-  for (const Due& due : link.due) {
+  for (const Due& due : link.carrier.due) {
     std::uint64_t at = due.offset + due.done;
     std::uint64_t left = due.length - due.done;
     if (due.chunk != nullptr) {
@@ -54,7 +53,8 @@ std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
     }
     if (!room) return count;
   }
-  iovecs[count++] = {link.header.data() + link.header_filled, max_header - link.header_filled};
+  iovecs[count++] = {link.carrier.header.data() + link.carrier.header_filled,
+                     max_header - link.carrier.header_filled};
   return count;
 }
 
@@ -62,20 +62,20 @@ Refusal Engine::took(std::uint32_t index, std::size_t bytes) {
   Link& link = *links_[index];
   link.bytes_in += bytes;
   std::uint64_t due = 0;
-  for (const Due& d : link.due) {
+  for (const Due& d : link.carrier.due) {
     if (due >= bytes) break;
     due += d.length - d.done;
   }
   const std::size_t payload = std::min<std::uint64_t>(due, bytes);
   fill_due(link, payload, nullptr);
-  link.header_filled += static_cast<std::uint32_t>(bytes - payload);
+  link.carrier.header_filled += static_cast<std::uint32_t>(bytes - payload);
   return parse(link);
 }
 
 // `bytes` of payload are in place (from == nullptr) or lie in the private buffer and are copied.
 void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
   while (bytes != 0) {
-    Due& due = link.due.front();
+    Due& due = link.carrier.due.front();
     const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, due.length - due.done));
     if (from != nullptr) {
       const std::uint64_t at = due.offset + due.done;
@@ -90,8 +90,8 @@ void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
     bytes -= n;
     if (due.done == due.length) {
       Due whole = std::move(due);
-      link.due.pop_front();
-      if (link.due.empty()) received_whole(link);
+      link.carrier.due.pop_front();
+      if (link.carrier.due.empty()) received_whole(link);
       arrived(link, whole);
     }
   }
@@ -146,26 +146,34 @@ void Engine::received_whole(Link& link) {
 
 Refusal Engine::parse(Link& link) {
   std::uint32_t at = 0;
-  while (at < link.header_filled) {
-    const std::uint32_t have = link.header_filled - at;
-    if (!link.due.empty()) {
-      const std::uint32_t n = std::min(have, link.due.front().length - link.due.front().done);
-      fill_due(link, n, link.header.data() + at);
+  while (at < link.carrier.header_filled) {
+    const std::uint32_t have = link.carrier.header_filled - at;
+    if (!link.carrier.due.empty()) {
+      const std::uint32_t n = std::min(have, link.carrier.due.front().length - link.carrier.due.front().done);
+      fill_due(link, n, link.carrier.header.data() + at);
       at += n;
+      continue;
+    }
+    if (link.carrier.stage == Carrier::Stage::stating) {
+      if (have < sizeof(Statement)) break;
+      Statement statement;
+      std::memcpy(&statement, link.carrier.header.data() + at, sizeof statement);
+      at += sizeof statement;
+      if (const Refusal refusal = take_statement(link, statement); refusal != Refusal::none) return refusal;
       continue;
     }
     if (have < sizeof(Prefix)) break;
     Prefix prefix;
-    std::memcpy(&prefix, link.header.data() + at, sizeof prefix);
+    std::memcpy(&prefix, link.carrier.header.data() + at, sizeof prefix);
     if (const Refusal refusal = check_prefix(prefix, link.fragment); refusal != Refusal::none) return refusal;
     if (have < prefix.header_length) break;
-    const std::span<const std::byte> entries(link.header.data() + at + sizeof prefix,
+    const std::span<const std::byte> entries(link.carrier.header.data() + at + sizeof prefix,
                                              prefix.header_length - sizeof prefix);
     at += prefix.header_length;
     if (const Refusal refusal = take_header(link, prefix, entries); refusal != Refusal::none) return refusal;
   }
-  link.header_filled -= at;
-  std::memmove(link.header.data(), link.header.data() + at, link.header_filled);
+  link.carrier.header_filled -= at;
+  std::memmove(link.carrier.header.data(), link.carrier.header.data() + at, link.carrier.header_filled);
   return Refusal::none;
 }
 
@@ -175,8 +183,6 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
   if (const Refusal refusal = acknowledge(link, prefix.acknowledgement); refusal != Refusal::none)
     return refusal;
   if (prefix.credit < link.credit) return Refusal::credit;
-  // The first says how much the peer keeps for us.
-  if (link.credit == 0) link.credit_for_small = std::min(prefix.credit / share_for_small, most_for_small);
   link.credit = prefix.credit;
   widen(link, prefix.delay_product_kib);
   ++link.trains_in;
@@ -190,8 +196,11 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
   }
   if (walk.refusal() != Refusal::none) return walk.refusal();
   if (payload != prefix.payload_length) return Refusal::length;
-  if (prefix.entries != 0) link.reading = prefix.sequence;
-  if (link.due.empty()) received_whole(link);
+  if (prefix.entries != 0) {
+    link.reading = prefix.sequence;
+    link.missing = 0;
+  }
+  if (link.carrier.due.empty()) received_whole(link);
   return Refusal::none;
 }
 
@@ -324,7 +333,7 @@ Refusal Engine::take_fragment(Link& link, const Descriptor& d) {
     due.chunk = std::make_unique_for_overwrite<std::byte[]>(d.length);
     pool_used_ += d.length;
   }
-  link.due.push_back(std::move(due));
+  link.carrier.due.push_back(std::move(due));
   return Refusal::none;
 }
 
@@ -399,7 +408,7 @@ void Engine::drop_incoming(Incoming& message) {
   if (message.link != nullptr) {
     count_match(message);
     message.link->freed += fragments_of(message.eager.left(), message.link->fragment); // they never come
-    for (Due& due : message.link->due)
+    for (Due& due : message.link->carrier.due)
       if (due.message == &message) due.message = nullptr;
   }
   incoming_.drop(message);

@@ -18,14 +18,14 @@ static_assert(sizeof(Prefix) + answers_before_others * sizeof(Descriptor) + size
 
 std::span<const iovec> Engine::plan_write(std::uint32_t index) {
   Link* const link = links_[index].get();
-  if (link == nullptr || (!link->train.active() && !build(*link))) return {};
-  return link->train.rest();
+  if (link == nullptr || (!link->carrier.train.active() && !build(*link))) return {};
+  return link->carrier.train.rest();
 }
 
 void Engine::wrote(std::uint32_t index, std::size_t bytes) {
   Link& link = *links_[index];
   link.bytes_out += bytes;
-  link.train.wrote(bytes);
+  link.carrier.train.wrote(bytes);
 }
 
 void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint32_t delay_product_kib) {
@@ -46,36 +46,39 @@ void Engine::release_acknowledgements() {
 
 // One that was released leaves as soon as the socket takes it; until then nothing can be done for it.
 bool Engine::owes_acknowledgement(const Link& link) {
-  return link.ack_urgent && !link.ack_now && link.received != link.received_told;
+  return link.carrier.stage == Carrier::Stage::up && link.ack_urgent && !link.ack_now &&
+         link.received != link.received_told;
 }
 
 bool Engine::build(Link& link) {
+  if (link.carrier.stage != Carrier::Stage::up) return false;
+  TrainOut& train = link.carrier.train;
   const bool may_number = link.sequence - link.acknowledged < window;
-  const bool has_entries =
-      may_number && (!link.answers.empty() || !link.fresh.empty() || !link.ready.empty());
+  const bool has_entries = may_number && (!link.log.all_sent() || !link.answers.empty() ||
+                                          !link.fresh.empty() || !link.ready.empty());
   const bool pure = link.ack_now || link.received - link.received_told >= window / 4 ||
                     grant(link) - link.granted_told >= std::max<std::uint64_t>(link.reserved / 4, 1);
   if (!has_entries && !pure) return false;
-  link.train.begin();
-  if (has_entries) {
+  train.begin();
+  if (has_entries && resend(link)) {
     add_answers(link);
     add_envelopes(link);
     add_fragments(link);
   }
-  if (link.train.entries() == 0 && !pure) {
-    link.train.abandon();
+  if (train.entries() == 0 && !pure) {
+    train.abandon();
     return false;
   }
   Prefix prefix{};
-  prefix.sequence = link.train.entries() != 0 ? ++link.sequence : 0;
+  prefix.sequence = train.entries() != 0 ? ++link.sequence : 0;
   prefix.acknowledgement = link.received_told = link.received;
   prefix.credit = link.granted_told = grant(link);
   prefix.delay_product_kib = link.delay_product_kib;
   prefix.source_host = link.self;
   prefix.destination_host = link.peer;
-  link.train.finish(prefix);
+  train.finish(prefix);
   link.ack_now = false;
-  link.ack_urgent = link.ack_urgent && !link.due.empty(); // of a train that is not all here
+  link.ack_urgent = link.ack_urgent && !link.carrier.due.empty(); // of a train that is not all here
   ++link.trains_out;
   return true;
 }
@@ -94,21 +97,16 @@ void Engine::owe_departure(Stream& stream) {
     link.departing.push_back(stream);
 }
 
-void Engine::remember(Link& link, const Descriptor& what) {
-  if (link.unacknowledged.full()) link.unacknowledged.set_capacity(link.unacknowledged.capacity() * 2);
-  link.unacknowledged.push_back({link.sequence + 1, what});
-}
-
 void Engine::add_answers(Link& link) {
   const bool others_wait = !link.ready.empty() || !link.fresh.empty();
-  while (!link.answers.empty() && link.train.room_for(sizeof(Descriptor))) {
-    if (others_wait && link.train.entries() >= answers_before_others) return;
+  while (!link.answers.empty() && link.carrier.train.room_for(sizeof(Descriptor))) {
+    if (others_wait && link.carrier.train.entries() >= answers_before_others) return;
     Answer& answer = link.answers.front();
     link.answers.pop_front();
     Descriptor descriptor{};
     if (!describe_answer(answer, descriptor)) continue;
-    link.train.add(descriptor);
-    remember(link, descriptor);
+    link.carrier.train.add(descriptor);
+    link.log.append(link.sequence + 1, descriptor);
   }
 }
 
@@ -169,13 +167,14 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
 
 void Engine::add_envelopes(Link& link) {
   const bool payload_waits = !link.ready.empty();
+  TrainOut& train = link.carrier.train;
   while (!link.fresh.empty()) {
     Outgoing& message = link.fresh.front();
     const std::uint64_t rides = message.total <= max_inline ? message.total : 0;
     const std::size_t bytes = sizeof(Envelope) + padded(static_cast<std::uint32_t>(rides));
-    if (!link.train.room_for(bytes)) return;
-    if (payload_waits && (link.train.entries() >= entries_before_payload ||
-                          link.train.header_length() + bytes > bytes_before_payload))
+    if (!train.room_for(bytes)) return;
+    if (payload_waits &&
+        (train.entries() >= entries_before_payload || train.header_length() + bytes > bytes_before_payload))
       return;
     link.fresh.pop_front();
 
@@ -191,8 +190,8 @@ void Engine::add_envelopes(Link& link) {
     envelope.length = message.total;
     envelope.message = message.id;
     decide_eager(link, message, envelope);
-    link.train.add(envelope, message.memory);
-    remember(link, {Kind::envelope, 0, 0, envelope.inline_length, message.id, 0, 0});
+    train.add(envelope, message.memory);
+    link.log.append(link.sequence + 1, envelope);
     message.envelope_sent = true;
     if (envelope.job != 0) ++totals_.messages_out;
 
@@ -238,16 +237,17 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
 }
 
 void Engine::add_fragments(Link& link) {
-  while (!link.ready.empty() && link.train.payload() < link.train_bytes && link.train.room_for_pieces() &&
-         link.train.room_for(sizeof(Descriptor))) {
+  TrainOut& train = link.carrier.train;
+  while (!link.ready.empty() && train.payload() < link.train_bytes && train.room_for_pieces() &&
+         train.room_for(sizeof(Descriptor))) {
     Outgoing& message = link.ready.front();
     link.ready.pop_front();
     Grant& from = message.eager.left() != 0 ? message.eager : message.rest;
     const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(from.left(), link.fragment));
     const Descriptor descriptor{Kind::fragment, 0, 0, length, message.id, from.take(length), 0};
-    link.train.add(descriptor);
-    link.train.add_payload(message.memory, descriptor.offset, length, message.id);
-    remember(link, descriptor);
+    train.add(descriptor);
+    train.add_payload(message.memory, descriptor.offset, length, message.id);
+    link.log.append(link.sequence + 1, descriptor);
     ++link.fragments_out;
     if (message.eager.left() != 0 || message.rest.left() != 0) link.ready.push_back(message);
   }
@@ -255,25 +255,28 @@ void Engine::add_fragments(Link& link) {
 
 Refusal Engine::acknowledge(Link& link, std::uint64_t sequence) {
   // A train that is still being written cannot have been read.
-  const std::uint64_t complete =
-      link.train.active() && link.train.entries() != 0 ? link.sequence - 1 : link.sequence;
+  const bool half_written = link.carrier.train.active() && link.carrier.train.entries() != 0;
+  const std::uint64_t complete = half_written ? link.sequence - 1 : link.sequence;
   if (sequence < link.acknowledged || sequence > complete) return Refusal::ack;
   link.acknowledged = sequence;
-  while (!link.unacknowledged.empty() && link.unacknowledged.front().sequence <= sequence) {
-    const Descriptor what = link.unacknowledged.front().what;
-    link.unacknowledged.pop_front();
-    if (what.kind != Kind::envelope && what.kind != Kind::fragment) continue;
-    Outgoing* message = outgoing_.find(what.message);
-    if (message == nullptr || message->abandoned) continue;
-    if (what.kind == Kind::envelope) message->envelope_acknowledged = true;
-    message->acknowledged += what.length;
-    if (what.length != 0) {
-      message->progress.add(what.offset, what.length, message->total);
-      listener_.progressed(message->cookie, message->progress);
-    }
-    check_write_done(*message);
-  }
+  for (Log::Entry entry; link.log.take(sequence, entry);) acknowledged(entry);
   return Refusal::none;
+}
+
+void Engine::acknowledged(const Log::Entry& entry) {
+  const bool of_envelope = entry.kind() == Kind::envelope;
+  if (!of_envelope && entry.kind() != Kind::fragment) return;
+  Outgoing* message = outgoing_.find(of_envelope ? entry.envelope.message : entry.descriptor.message);
+  if (message == nullptr || message->abandoned) return;
+  if (of_envelope) message->envelope_acknowledged = true;
+  const std::uint64_t offset = of_envelope ? 0 : entry.descriptor.offset;
+  const std::uint64_t length = of_envelope ? entry.envelope.inline_length : entry.descriptor.length;
+  message->acknowledged += length;
+  if (length != 0) {
+    message->progress.add(offset, length, message->total);
+    listener_.progressed(message->cookie, message->progress);
+  }
+  check_write_done(*message);
 }
 
 } // namespace parc::protocol

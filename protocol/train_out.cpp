@@ -64,6 +64,12 @@ void TrainOut::finish(Prefix prefix) {
   iovecs_[0].iov_len = header_length_;
 }
 
+void TrainOut::state(const Statement& statement) {
+  begin();
+  std::memcpy(header_.data(), &statement, sizeof statement);
+  iovecs_[0].iov_len = sizeof statement;
+}
+
 void TrainOut::wrote(std::size_t bytes) {
   while (bytes != 0) {
     iovec& part = iovecs_[next_];

@@ -39,6 +39,7 @@ public:
   void add_payload(const Pieces& memory, std::uint64_t offset, std::uint32_t length, std::uint64_t message);
   void finish(Prefix prefix); // fills in the lengths
   void abandon() { iovecs_.clear(), next_ = 0; }
+  void state(const Statement& statement); // in place of a train
 
   void wrote(std::size_t bytes);
   // What is left of `message` in this train is copied, so that its memory can go.

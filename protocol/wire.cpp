@@ -20,6 +20,7 @@ const char* describe(Refusal refusal) {
   case Refusal::credit: return "it sent more than it had credit for";
   case Refusal::request: return "it asked about a message that does not exist";
   case Refusal::departure: return "it announced a departure that does not fit";
+  case Refusal::resume: return "it wants to go on from where this session never was";
   }
   return "unknown refusal";
 }

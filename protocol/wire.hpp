@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What travels between two kernels once they have proved the shared key to each other: trains. Little-endian,
-// fixed sizes.
+// What travels between two kernels once they have proved the shared key to each other: on each carrier (one
+// byte stream) a statement each way, then trains. Little-endian, fixed sizes.
 //
 //   train   = Prefix | entry[entries] | payload
 //   entry   = Envelope (64 bytes) and the message bytes that ride with it, padded to 8
@@ -11,6 +11,9 @@
 // are cumulative, so that any prefix says all that the ones before it said. A train without entries has
 // sequence 0, is not acknowledged and is always allowed. Decoding is total: every input gives a value or a
 // named refusal.
+//
+// A carrier may end at any byte. The next one begins with statements of what has been taken, from which both
+// sides go on: nothing that was taken is said again, everything else is.
 #pragma once
 
 #include <bit>
@@ -22,7 +25,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 2;
+inline constexpr std::uint16_t wire_version = 3;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -30,9 +33,21 @@ inline constexpr std::uint32_t max_header = 2048;
 inline constexpr std::uint32_t max_entries = 32;
 inline constexpr std::uint32_t max_inline = 192; // bytes of a message that ride with its envelope
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
-inline constexpr std::uint32_t train_magic = 0x6e727450; // "Ptrn"
+inline constexpr std::uint32_t train_magic = 0x6e727450;     // "Ptrn"
+inline constexpr std::uint32_t statement_magic = 0x74735450; // "PTst"
 // Trains that may be on their way without an acknowledgement.
 inline constexpr std::uint64_t window = 1024;
+
+// Of the trains that earlier carriers of the session brought to who says it.
+struct Statement {
+  std::uint32_t magic;
+  std::uint32_t missing; // the last so many fragments of the last train are not in place: they are sent anew
+  std::uint64_t trains;  // the last one whose header was taken
+  std::uint64_t credit;  // as in a prefix
+  std::uint32_t source_host; // low halves of the two hosts' identities
+  std::uint32_t destination_host;
+};
+static_assert(sizeof(Statement) == 32);
 
 struct Prefix {
   std::uint32_t magic;
@@ -50,6 +65,7 @@ struct Prefix {
 static_assert(sizeof(Prefix) == 48);
 
 enum class Kind : std::uint8_t {
+  none = 0, // never on the wire
   envelope = 1,
   fragment,        // message, offset, length: payload follows; full-sized but for the last of its grant
   want,            // to the sender: send [offset, extra) of message; flag_from_end: downwards
@@ -119,7 +135,8 @@ inline constexpr std::uint32_t kernel_context = 0xffffffff;
 
 enum class Refusal : std::uint8_t {
   none = 0,
-  magic,     // not a train: the stream is out of step or the peer speaks something else
+  magic,     // neither statement nor train where one belongs: the stream is out of step or the peer speaks
+             // something else
   length,    // a length field is out of range or does not add up
   host,      // the train names other hosts than this link's
   sequence,  // a train is missing or repeated
@@ -131,6 +148,7 @@ enum class Refusal : std::uint8_t {
   credit,    // more unasked data or envelopes than granted
   request,   // a want, cancel or answer that fits no message
   departure, // a departure that fits no rank or counts
+  resume,    // a statement of what this session never sent, or that takes back an earlier one
 };
 const char* describe(Refusal refusal);
 

@@ -40,6 +40,13 @@ public:
       moved |= speak();
     }
   }
+  // Says so many bytes of what it has to say, then the carrier ends.
+  void break_after(std::size_t bytes) {
+    speak(bytes);
+    engine_.attach(link_);
+    target_.attach();
+    record_.insert(record_.end(), 2, 0);
+  }
   void save(const std::string& path) const {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(record_.data()), static_cast<std::streamsize>(record_.size()));
@@ -69,11 +76,11 @@ private:
     }
     return any;
   }
-  bool speak() {
+  bool speak(std::size_t most = 65'535) {
     std::vector<std::uint8_t> train;
     for (const iovec& part : engine_.plan_write(link_)) {
       const auto* base = static_cast<const std::uint8_t*>(part.iov_base);
-      train.insert(train.end(), base, base + part.iov_len);
+      train.insert(train.end(), base, base + std::min(part.iov_len, most - train.size()));
     }
     if (train.empty()) return false;
     engine_.wrote(link_, train.size());
@@ -143,6 +150,23 @@ const Scene scenes[] = {
        p.write(p.second, 0, 6, 400);
        p.engine().leave(p.second);
        p.engine().leave(p.first);
+     }},
+    {"resumed",
+     [](Peer& p) {
+       p.talk();
+       p.write(p.first, 0, 1, 1500), p.write(p.second, 2, 2, 6500), p.write(p.first, 0, 3, 80);
+       p.break_after(30);
+       p.talk();
+       p.write(p.second, 0, 6, 3000);
+       p.break_after(700);
+       p.break_after(20);
+     }},
+    {"killed_in_between",
+     [](Peer& p) {
+       p.talk();
+       p.write(p.first, 0, 1, 1500), p.write(p.second, 2, 2, 6500), p.write(p.first, 0, 3, 80);
+       p.break_after(900);
+       p.engine().kill(p.first);
      }},
     {"kernels",
      [](Peer& p) {

@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::span<const std::uint8_t> input(data, size);
   while (input.size() > 2) {
     const std::size_t length = std::min<std::size_t>(input[0] | std::size_t{input[1]} << 8, input.size() - 2);
+    if (length == 0) target.attach();
     if (!target.take(input.subspan(2, length))) return 0;
     input = input.subspan(2 + length);
     while (!target.say().empty()) {

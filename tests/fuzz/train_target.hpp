@@ -3,7 +3,8 @@
 // (1 and 3), reads posted, writes under way. Used by the fuzz target and by the program that makes its
 // corpus, so that the trains of the corpus fit.
 //
-// An input is a sequence of records, each what one readv takes: a 16-bit length and so many bytes.
+// An input is a sequence of records, each what one readv takes: a 16-bit length and so many bytes. A length
+// of 0 is the end of the carrier, and the begin of the next.
 #pragma once
 
 #include "protocol/engine.hpp"
@@ -101,6 +102,7 @@ public:
     return bytes;
   }
   void rest() { engine_.release_acknowledgements(); }
+  void attach() { engine_.attach(link_); }
 
 private:
   Pieces memory(std::uint64_t length) {

@@ -32,6 +32,9 @@ struct World::Host {
   std::unique_ptr<Ears> ears;
   protocol::Engine engine;
   std::map<std::size_t, std::uint32_t> links; // by the other host
+  std::map<std::size_t, std::uint64_t>
+      carriers; // the one that it is attached to, as Line counts them; 0: none
+  std::map<std::size_t, std::uint64_t> adopted; // the last one that it was attached to
   bool moved = false;
 };
 

@@ -181,6 +181,13 @@ public:
     }
   }
 
+  // What is under way between them is lost; the next carrier is there at once.
+  void break_carrier(std::uint32_t a, std::uint32_t b) {
+    for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      engine(from).attach(link(from, to));
+      pipes_[{from, to}].clear();
+    }
+  }
   void break_link(std::uint32_t a, std::uint32_t b) {
     engine(a).break_link(link(a, b));
     engine(b).break_link(link(b, a));

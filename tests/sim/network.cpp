@@ -13,13 +13,16 @@ void Wire::mutate(std::size_t added, std::size_t header, Random& random) {
 
   if (random.one_in(4)) { // the entries of an older train
     const auto& old = headers_[random.below(headers_.size())];
-    for (std::size_t i = sizeof(protocol::Prefix); i < std::min(old.size(), header); ++i)
+    for (std::size_t i = random.one_in(2) ? sizeof(protocol::Prefix) : 0; i < std::min(old.size(), header);
+         ++i)
       pipe_.at(begin + i) = old[i];
     return;
   }
   const std::size_t width = random.pick<std::size_t>({1, 2, 4, 8});
   if (header < width) return;
-  const std::size_t from = random.one_in(3) ? 0 : std::min(sizeof(protocol::Prefix), header - width);
+  const std::size_t from = random.one_in(3) || header < sizeof(protocol::Prefix)
+                               ? 0
+                               : std::min(sizeof(protocol::Prefix), header - width);
   const std::size_t at = (from + random.below(header - width - from + 1)) / width * width;
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < width; ++i)

@@ -81,9 +81,9 @@ private:
 
   static std::size_t header_of(const iovec& part) {
     std::uint32_t magic = 0;
-    if (part.iov_len < sizeof(protocol::Prefix)) return 0;
+    if (part.iov_len < sizeof(protocol::Statement)) return 0;
     std::memcpy(&magic, part.iov_base, sizeof magic);
-    return magic == protocol::train_magic ? part.iov_len : 0;
+    return magic == protocol::train_magic || magic == protocol::statement_magic ? part.iov_len : 0;
   }
   void mutate(std::size_t added, std::size_t header, Random& random);
 

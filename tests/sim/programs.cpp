@@ -314,8 +314,8 @@ void World::finale() {
                       std::to_string(engine.pool_in_use()) + " bytes");
     for (std::uint32_t index = 0; index < engine.links(); ++index) {
       const Link& link = engine.link(index);
-      if (link.open && (link.granted_used != link.freed || !link.incoming.empty() || !link.due.empty() ||
-                        !link.answers.empty()))
+      if (link.open && (link.granted_used != link.freed || !link.incoming.empty() ||
+                        !link.carrier.due.empty() || !link.answers.empty()))
         throw Violation("link " + std::to_string(index) + " of host " + std::to_string(host) +
                         " keeps something: " + std::to_string(link.granted_used) + " used, " +
                         std::to_string(link.freed) + " freed");

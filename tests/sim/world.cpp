@@ -16,6 +16,7 @@ constexpr std::size_t most_idle_rounds = 50'000; // in which bytes move, but no 
 World::World(const Options& options) : options_(options), random_(options.seed) {
   longest_ = random_.pick<std::uint64_t>({300, 5'000, 40'000, 200'000});
   trouble_ = random_.pick<std::uint64_t>({0, 0, 100, 1000});
+  outage_ = random_.pick<std::uint64_t>({0, 5, 20, 100});
   early_ = random_.pick<std::uint64_t>({0, 10, 30, 100});
   make_hosts();
   make_job(1);
@@ -47,9 +48,12 @@ void World::make_hosts() {
             hosts_[x]->engine.add_link({fragment, static_cast<std::uint32_t>(x + 1),
                                         static_cast<std::uint32_t>(y + 1), hosts_[y]->settings.write_table});
         oracle_.actors[x].peers.push_back(y); // a kernel knows the others by link
-        const auto room = random_.pick<std::size_t>({100, 3000, 100'000});
-        wires_[{x, y}] = Wire(room, random_.pick<std::uint64_t>({0, 3, 50}), oracle_.hostile.contains(x));
+        hosts_[x]->carriers[y] = hosts_[x]->adopted[y] = 1;
       }
+      Line& between = lines_[{a, b}];
+      between.room = random_.pick<std::size_t>({100, 3000, 100'000});
+      between.delay = random_.pick<std::uint64_t>({0, 3, 50});
+      add_carrier(a, b);
     }
 }
 
@@ -88,7 +92,8 @@ void World::run() {
 void World::turn(std::size_t host, bool calm) {
   ++now_;
   Host& at = *hosts_[host];
-  bool moved = read_links(host, calm);
+  bool moved = connect(host, calm);
+  moved |= read_links(host, calm);
   moved |= pass_gates(host, calm);
   if (!calm) {
     for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
@@ -100,6 +105,10 @@ void World::turn(std::size_t host, bool calm) {
         cut(host, other);
       else if (random_.one_in(8))
         drop_job(1 + random_.below(jobs_.size()), host);
+    }
+    if (outage_ != 0 && random_.one_in(outage_)) {
+      const std::size_t other = random_.below(hosts_.size());
+      if (other != host) break_carrier(host, other);
     }
   }
   moved |= at.engine.copy() != 0;
@@ -117,24 +126,28 @@ bool World::read_links(std::size_t host, bool calm) {
   Host& at = *hosts_[host];
   bool moved = false;
   for (const auto& [other, link] : at.links) {
-    for (std::uint64_t tries = calm ? 4 : random_.below(4); tries != 0 && at.engine.link(link).open;
-         --tries) {
-      Wire& from = wire(other, host);
-      if (from.at_end()) {
-        close(host, other);
+    for (std::uint64_t tries = calm ? 4 : random_.below(4); tries != 0; --tries) {
+      Wire* const from = wire(host, other, host);
+      if (from == nullptr) break;
+      if (from->at_end()) {
+        detach(host, other);
         moved = true;
         break;
       }
       Refusal refusal = Refusal::none;
       const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
-      moved |= from.receive(at.engine, link, most, 1 + random_.below(64), now_, refusal) != 0;
+      moved |= from->receive(at.engine, link, most, 1 + random_.below(64), now_, refusal) != 0;
       if (refusal == Refusal::none) continue;
       say("host " + std::to_string(host) + " refuses host " + std::to_string(other) + ": " +
           describe(refusal));
       ++tally_.refusals;
       if (!oracle_.hostile.contains(host) && !oracle_.hostile.contains(other))
         throw Violation(std::string("an honest link was refused: ") + describe(refusal));
-      cut(host, other);
+      // A statement that is refused has changed nothing: the next carrier may bring a true one.
+      if (at.engine.link(link).carrier.stage == Carrier::Stage::stating)
+        break_carrier(host, other);
+      else
+        cut(host, other);
     }
   }
   return moved;
@@ -144,29 +157,93 @@ bool World::write_links(std::size_t host, bool calm) {
   Host& at = *hosts_[host];
   bool moved = false;
   for (const auto& [other, link] : at.links)
-    for (std::uint64_t tries = calm ? 4 : random_.below(4); tries != 0 && at.engine.link(link).open;
-         --tries) {
+    for (std::uint64_t tries = calm ? 4 : random_.below(4); tries != 0; --tries) {
+      Wire* const to = wire(host, host, other);
+      if (to == nullptr) break;
       if (random_.one_in(200))
         at.engine.set_path(link, static_cast<std::uint32_t>(random_.below(200'000)),
                            static_cast<std::uint32_t>(random_.spread(1000)));
       const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
-      moved |= wire(host, other).send(at.engine, link, most, now_, random_) != 0;
+      moved |= to->send(at.engine, link, most, now_, random_) != 0;
     }
   return moved;
 }
 
-// The link between a and b is reset; a notices at once, b when it has read what is left.
+Wire* World::wire(std::size_t at, std::size_t from, std::size_t to) {
+  const std::uint64_t carrier = hosts_[at]->carriers.at(at == from ? to : from);
+  if (carrier == 0) return nullptr;
+  Line::Carrier& both = line(from, to).carriers.at(carrier);
+  return from < to ? &both.up : &both.down;
+}
+
+void World::add_carrier(std::size_t low, std::size_t high) {
+  Line& between = lines_.at({low, high});
+  Line::Carrier& carrier = between.carriers[++between.newest];
+  carrier.up = Wire(between.room, between.delay, oracle_.hostile.contains(low));
+  carrier.down = Wire(between.room, between.delay, oracle_.hostile.contains(high));
+}
+
+// The smaller host makes a new carrier where it has none, and sometimes although it has one; the larger one
+// takes it up some time later.
+bool World::connect(std::size_t host, bool calm) {
+  bool connected = false;
+  for (const auto& [other, link] : hosts_[host]->links) {
+    if (!hosts_[host]->engine.link(link).open) continue;
+    Line& between = line(host, other);
+    std::uint64_t& mine = hosts_[host]->carriers.at(other);
+    if (between.given_up) {
+      if (mine == 0 || calm || random_.one_in(50)) {
+        close(host, other);
+        connected = true;
+      }
+      continue;
+    }
+    if (host < other) {
+      const std::uint64_t patience = mine == 0 ? 4 : outage_ == 0 ? 0 : 50 * outage_;
+      if (!(calm && mine == 0) && (calm || patience == 0 || !random_.one_in(patience))) continue;
+      add_carrier(host, other);
+    } else if (hosts_[host]->adopted.at(other) == between.newest || (!calm && !random_.one_in(4))) {
+      continue;
+    }
+    say("host " + std::to_string(host) + " is attached to carrier " + std::to_string(between.newest) +
+        " to host " + std::to_string(other));
+    hosts_[host]->engine.attach(link);
+    mine = hosts_[host]->adopted.at(other) = between.newest;
+    if (host > other) std::erase_if(between.carriers, [&](const auto& each) { return each.first < mine; });
+    connected = true;
+    ++tally_.carriers;
+  }
+  return connected;
+}
+
+// It is reset for `host`; the other one notices when it has read what is left.
+void World::break_carrier(std::size_t host, std::size_t other) {
+  Wire* const to = wire(host, host, other);
+  if (to == nullptr) return;
+  to->cut(random_.spread(100'000));
+  wire(host, other, host)->cut(0);
+  detach(host, other);
+}
+
+void World::detach(std::size_t host, std::size_t other) {
+  say("host " + std::to_string(host) + " loses its carrier to host " + std::to_string(other));
+  hosts_[host]->engine.detach(hosts_[host]->links.at(other));
+  hosts_[host]->carriers.at(other) = 0;
+}
+
+// For a, b is gone; b may still read what is left of the carrier.
 void World::cut(std::size_t a, std::size_t b) {
   if (!hosts_[a]->engine.link(hosts_[a]->links.at(b)).open) return;
-  say("host " + std::to_string(a) + " loses its link to host " + std::to_string(b));
+  say("host " + std::to_string(a) + " gives host " + std::to_string(b) + " up");
   oracle_.lose_link(a, b);
-  wire(a, b).cut(random_.spread(100'000));
-  wire(b, a).cut(0);
+  line(a, b).given_up = true;
+  break_carrier(a, b);
   close(a, b);
 }
 
 void World::close(std::size_t host, std::size_t other) {
   hosts_[host]->engine.break_link(hosts_[host]->links.at(other));
+  hosts_[host]->carriers.at(other) = 0;
 }
 
 // Until nothing moves, and nothing can. Where nothing moves but bytes are on their way, the clock goes on to
@@ -185,9 +262,9 @@ void World::settle() {
     }
     if (moved) continue;
     std::uint64_t due = Wire::never;
-    for (const auto& [hosts, wire] : wires_)
-      if (hosts_[hosts.second]->engine.link(hosts_[hosts.second]->links.at(hosts.first)).open)
-        due = std::min(due, wire.next_due());
+    for (std::size_t host = 0; host < hosts_.size(); ++host)
+      for (const auto& [other, link] : hosts_[host]->links)
+        if (const Wire* from = wire(host, other, host)) due = std::min(due, from->next_due());
     if (due == Wire::never) return;
     now_ = std::max(now_, due);
   }
@@ -211,8 +288,8 @@ void World::check_bounds(std::size_t host) {
     throw Violation("host " + std::to_string(host) + " holds " + std::to_string(at.engine.pool_in_use()) +
                     " bytes of messages, its pool is " + std::to_string(at.settings.pool));
   for (std::uint32_t link = 0; link < at.engine.links(); ++link)
-    if (at.engine.link(link).unacknowledged.size() > window * max_entries ||
-        at.engine.link(link).due.size() > max_entries)
+    if (at.engine.link(link).log.size() > window * max_entries ||
+        at.engine.link(link).carrier.due.size() > max_entries)
       throw Violation("a link of host " + std::to_string(host) + " remembers too much");
 }
 
@@ -287,12 +364,13 @@ std::string World::state() const {
       if (!link.open) continue;
       text += "\n  " + std::to_string(host) + " to " + std::to_string(other) + ": train " +
               std::to_string(link.sequence) + " acknowledged to " + std::to_string(link.acknowledged) +
-              (link.train.active() ? ", half written" : "") + ", received " + std::to_string(link.received) +
-              " told " + std::to_string(link.received_told) + (link.due.empty() ? "" : ", payload due") +
-              (link.answers.empty() ? "" : ", answers") + (link.fresh.empty() ? "" : ", envelopes") +
-              (link.ready.empty() ? "" : ", payload") + (link.ack_urgent ? ", urgent" : "") + ", granted " +
-              std::to_string(link.granted_told) + " of " + std::to_string(link.reserved + link.freed) +
-              ", trains " + std::to_string(link.trains_out);
+              (link.carrier.train.active() ? ", half written" : "") + ", received " +
+              std::to_string(link.received) + " told " + std::to_string(link.received_told) +
+              (link.carrier.due.empty() ? "" : ", payload due") + (link.answers.empty() ? "" : ", answers") +
+              (link.fresh.empty() ? "" : ", envelopes") + (link.ready.empty() ? "" : ", payload") +
+              (link.ack_urgent ? ", urgent" : "") + ", granted " + std::to_string(link.granted_told) +
+              " of " + std::to_string(link.reserved + link.freed) + ", trains " +
+              std::to_string(link.trains_out);
     }
   return text;
 }

@@ -9,6 +9,7 @@
 #include "tests/sim/network.hpp"
 #include "tests/sim/oracle.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,7 +28,8 @@ struct Options {
 
 struct Tally { // what the runs have covered
   std::uint64_t messages = 0, bytes = 0, matched = 0, truncated = 0, canceled = 0, lost = 0, refusals = 0;
-  std::uint64_t gated = 0; // of the matched ones: written behind a gate
+  std::uint64_t gated = 0;    // of the matched ones: written behind a gate
+  std::uint64_t carriers = 0; // that have ended, and were followed by others
 };
 
 class World {
@@ -47,6 +49,19 @@ private:
     bool gated = false;
     protocol::Progress progress;
   };
+  // The carriers that two hosts have had: each is a wire to either side. The smaller host says which one
+  // counts; the other may use the one before for a while, in which it still reads what was sent and writes in
+  // vain.
+  struct Line {
+    struct Carrier {
+      Wire up, down; // to the larger host, to the smaller one
+    };
+    std::size_t room = 0;
+    std::uint64_t delay = 0;
+    std::map<std::uint64_t, Carrier> carriers;
+    std::uint64_t newest = 0;
+    bool given_up = false; // by one of them: the other hears of it when it asks for a carrier
+  };
   struct Reading {
     std::uint64_t handle = 0;
     std::unique_ptr<Memory> memory;
@@ -60,6 +75,10 @@ private:
   void turn(std::size_t host, bool calm);
   bool read_links(std::size_t host, bool calm);
   bool write_links(std::size_t host, bool calm);
+  bool connect(std::size_t host, bool calm);
+  void add_carrier(std::size_t low, std::size_t high);
+  void break_carrier(std::size_t host, std::size_t other);
+  void detach(std::size_t host, std::size_t other);
   void cut(std::size_t a, std::size_t b);
   void close(std::size_t host, std::size_t other);
   void settle();
@@ -95,7 +114,9 @@ private:
   void say(const std::string& what) const;
   [[nodiscard]] std::string state() const;
   [[nodiscard]] protocol::Engine& engine_of(std::size_t actor);
-  Wire& wire(std::size_t from, std::size_t to) { return wires_.at({from, to}); }
+  // In the carrier that `from` or `to`, whoever is `at`, is attached to; none: nowhere.
+  Wire* wire(std::size_t at, std::size_t from, std::size_t to);
+  Line& line(std::size_t a, std::size_t b) { return lines_.at(std::minmax(a, b)); }
 
   Options options_;
   Random random_;
@@ -103,15 +124,16 @@ private:
   Oracle oracle_;
   std::uint64_t now_ = 0;
   std::vector<std::unique_ptr<Host>> hosts_;
-  std::map<std::pair<std::size_t, std::size_t>, Wire> wires_;
-  std::map<std::uint64_t, std::vector<std::size_t>> jobs_; // actors by rank
-  std::vector<Gate> gates_;                                // by actor
-  std::vector<Write> writes_;                              // as the oracle's messages
-  std::vector<Reading> readings_;                          // as the oracle's reads
-  std::int32_t last_tag_ = 100;                            // tags of messages that may be canceled are unique
+  std::map<std::pair<std::size_t, std::size_t>, Line> lines_; // the smaller host first
+  std::map<std::uint64_t, std::vector<std::size_t>> jobs_;    // actors by rank
+  std::vector<Gate> gates_;                                   // by actor
+  std::vector<Write> writes_;                                 // as the oracle's messages
+  std::vector<Reading> readings_;                             // as the oracle's reads
+  std::int32_t last_tag_ = 100; // tags of messages that may be canceled are unique
   std::uint64_t longest_ = 0;
   std::uint64_t early_ = 0;   // one in so many acts of a program is to be released from a read; 0: none
   std::uint64_t trouble_ = 0; // one in so many steps brings a disaster; 0: none
+  std::uint64_t outage_ = 0;  // one in so many steps breaks a carrier; 0: none
 };
 
 } // namespace parc::sim

@@ -12,7 +12,10 @@ namespace {
 // Puts trains of its own making on the link from host 0 to host 1.
 class Stranger {
 public:
-  explicit Stranger(Hosts& hosts) : engine_(hosts.engine(1)), link_(hosts.link(1, 0)) {}
+  explicit Stranger(Hosts& hosts) : engine_(hosts.engine(1)), link_(hosts.link(1, 0)) {
+    const Statement statement{statement_magic, 0, 0, 0, 1, 2};
+    BOOST_TEST(say(&statement, sizeof statement) == Refusal::none);
+  }
 
   Refusal announce(Envelope envelope) {
     envelope.kind = Kind::envelope;
@@ -26,14 +29,18 @@ public:
     Bytes train(prefix.header_length);
     std::memcpy(train.data(), &prefix, sizeof prefix);
     std::memcpy(train.data() + sizeof prefix, &envelope, sizeof envelope);
-    std::array<iovec, 4> places;
-    engine_.plan_read(link_, places);
-    std::memcpy(places[0].iov_base, train.data(), train.size());
-    return engine_.took(link_, train.size());
+    return say(train.data(), train.size());
   }
   [[nodiscard]] std::size_t kept() const { return engine_.link(link_).incoming.size(); }
 
 private:
+  Refusal say(const void* bytes, std::size_t size) {
+    std::array<iovec, 4> places;
+    engine_.plan_read(link_, places);
+    std::memcpy(places[0].iov_base, bytes, size);
+    return engine_.took(link_, size);
+  }
+
   Engine& engine_;
   std::uint32_t link_;
   std::uint64_t sequence_ = 0;

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A link outlives its byte streams. When one ends, at whatever byte, each side forgets the fragment that it
+// had half; on the next one each states what it has taken, and sends again from its log what the other has
+// not.
+//
+// Who was half read is not read on: of the last train that was begun, the fragments that are in place count
+// as delivered, and those behind them as never sent. The sender puts those back to the front of its log, the
+// receiver back into what it expects of their messages (Grant::put_back), and both number on from that train.
+// A statement may be made again and again: it changes only when another train has begun.
+#include "protocol/engine.hpp"
+
+#include <algorithm>
+#include <boost/container/small_vector.hpp>
+#include <cassert>
+#include <utility>
+
+namespace parc::protocol {
+namespace {
+
+// Of a link's credit, so that small messages ride while long ones use up the rest.
+constexpr std::uint64_t share_for_small = 16, most_for_small = 64;
+
+// How many fragments of the train that is being written have bytes that the carrier has not taken.
+std::uint32_t count_cut_off(const Link& link) {
+  std::uint64_t left = 0;
+  for (const iovec& part : link.carrier.train.rest()) left += part.iov_len;
+  std::uint32_t fragments = 0;
+  link.log.each_of(link.sequence, [&](const Log::Entry& entry) {
+    if (left == 0) return false;
+    if (entry.kind() != Kind::fragment) return true;
+    left -= std::min<std::uint64_t>(left, entry.descriptor.length);
+    ++fragments;
+    return true;
+  });
+  return left == 0 ? fragments : ~std::uint32_t{0}; // not even its header
+}
+
+} // namespace
+
+void Engine::detach(std::uint32_t index) {
+  if (links_[index] == nullptr) return;
+  Link& link = *links_[index];
+  Carrier& carrier = link.carrier;
+  if (carrier.stage == Carrier::Stage::none) return;
+  if (carrier.stage == Carrier::Stage::up) {
+    const bool half_written = carrier.train.active() && carrier.train.entries() != 0;
+    link.cut_off = half_written ? count_cut_off(link) : 0;
+  }
+  carrier.train.abandon();
+  carrier.stage = Carrier::Stage::none;
+  carrier.header_filled = 0;
+  if (carrier.due.empty()) return;
+  link.missing = static_cast<std::uint32_t>(carrier.due.size());
+  for (; !carrier.due.empty(); carrier.due.pop_back()) {
+    Due& due = carrier.due.back();
+    if (due.chunk != nullptr) pool_used_ -= due.length;
+    if (due.message != nullptr)
+      (due.eager ? due.message->eager : due.message->rest).put_back(due.length);
+    else if (due.eager)
+      ++link.freed; // of a message that was given up: its sender will not send it again
+  }
+  received_whole(link);
+}
+
+void Engine::attach(std::uint32_t index) {
+  assert(links_[index] != nullptr);
+  detach(index);
+  Link& link = *links_[index];
+  link.carrier.stage = Carrier::Stage::stating;
+  link.received_told = link.received;
+  link.granted_told = grant(link);
+  link.carrier.train.state(
+      {statement_magic, link.missing, link.reading, link.granted_told, link.self, link.peer});
+}
+
+// Nothing is changed by a statement that is refused.
+Refusal Engine::take_statement(Link& link, const Statement& statement) {
+  if (statement.magic != statement_magic) return Refusal::magic;
+  if (statement.source_host != link.peer || statement.destination_host != link.self) return Refusal::host;
+  const std::uint64_t last = statement.trains;
+  if (last < link.acknowledged || last > link.sequence) return Refusal::resume;
+  if (last == link.sequence && statement.missing < link.cut_off) return Refusal::resume;
+  if (statement.credit < link.credit) return Refusal::credit;
+  // Those of a statement that was heard before are back in the log already, and are in no train.
+  std::uint32_t fragments = 0;
+  link.log.each_of(last, [&](const Log::Entry& entry) {
+    fragments += entry.kind() == Kind::fragment;
+    return true;
+  });
+  if (last != link.stated && statement.missing > fragments) return Refusal::resume;
+
+  if (link.credit == 0) link.credit_for_small = std::min(statement.credit / share_for_small, most_for_small);
+  link.credit = statement.credit;
+  std::uint32_t in_place = fragments - std::min(fragments, statement.missing);
+  boost::container::small_vector<Log::Entry, max_entries> again;
+  for (Log::Entry entry; link.log.take(last, entry);) {
+    const bool missing = entry.train == last && entry.kind() == Kind::fragment && in_place == 0;
+    if (entry.train == last && entry.kind() == Kind::fragment && in_place != 0) --in_place;
+    if (missing)
+      again.push_back(entry);
+    else
+      acknowledged(entry);
+  }
+  link.log.rewind();
+  for (; !again.empty(); again.pop_back()) link.log.put_back(again.back());
+  link.acknowledged = link.sequence = link.stated = last;
+  link.cut_off = 0;
+  link.carrier.stage = Carrier::Stage::up;
+  return Refusal::none;
+}
+
+// What earlier carriers did not bring goes first. True: that was all.
+bool Engine::resend(Link& link) {
+  TrainOut& train = link.carrier.train;
+  for (; !link.log.all_sent(); link.log.sent(link.sequence + 1)) {
+    Log::Entry& entry = link.log.next();
+    const bool of_envelope = entry.kind() == Kind::envelope;
+    const bool of_fragment = entry.kind() == Kind::fragment;
+    Outgoing* message = of_envelope || of_fragment
+                            ? outgoing_.find(of_envelope ? entry.envelope.message : entry.descriptor.message)
+                            : nullptr;
+    const bool dead = (of_envelope || of_fragment) && (message == nullptr || message->abandoned);
+    if (dead && of_fragment) entry.forget();
+    if (entry.kind() == Kind::none) continue;
+    if (of_envelope) {
+      if (dead) undo_envelope(link, entry.envelope);
+      if (!train.room_for(sizeof(Envelope) + padded(entry.envelope.inline_length))) return false;
+      train.add(entry.envelope, dead ? Pieces() : message->memory);
+      continue;
+    }
+    if (!train.room_for(sizeof(Descriptor))) return false;
+    if (of_fragment && (train.payload() >= link.train_bytes || !train.room_for_pieces())) return false;
+    train.add(entry.descriptor);
+    if (of_fragment)
+      train.add_payload(message->memory, entry.descriptor.offset, entry.descriptor.length, message->id);
+  }
+  return true;
+}
+
+// Its message was given up before the other side heard of it: its place in the order is taken, nothing
+// follows, and what was booked for it is free again. The abort is behind it.
+void Engine::undo_envelope(Link& link, Envelope& envelope) {
+  if (envelope.inline_length != 0) {
+    const std::uint64_t before =
+        std::exchange(link.inline_out, link.inline_out - inline_cost(envelope.inline_length));
+    link.credit_used -= before / link.fragment - link.inline_out / link.fragment;
+  } else {
+    link.credit_used -= (envelope.eager + link.fragment - 1) / link.fragment;
+  }
+  if ((envelope.flags & flag_whole) != 0) {
+    Job* job = find_job(envelope.job);
+    Endpoint* from = job == nullptr      ? nullptr
+                     : envelope.job == 0 ? find_endpoint(kernel_)
+                                         : job->local[envelope.source];
+    if (from != nullptr) --stream_of(*from, link).whole;
+  }
+  envelope.flags &= static_cast<std::uint8_t>(~flag_whole);
+  envelope.inline_length = 0;
+  envelope.eager = 0;
+}
+
+} // namespace parc::protocol
