@@ -33,6 +33,7 @@ std::size_t body_length(Kind kind) {
   case Kind::Hello: return sizeof(Hello);
   case Kind::Proof: return sizeof(Proof);
   case Kind::Ready: return sizeof(Ready);
+  case Kind::Adopt: return sizeof(Adopt);
   case Kind::Refusal: break;
   }
   return longest_refusal;
@@ -59,6 +60,7 @@ std::string_view fault_of(const Hello& hello, Role wanted) {
 Hello hello_of(Role role, const LocalHost& self, const Nonce& nonce) {
   Hello hello{};
   hello.identity = self.identity;
+  hello.predecessor = self.predecessor;
   hello.features = self.features;
   hello.fragment_size = self.fragment_size;
   hello.window = self.window;
@@ -90,10 +92,10 @@ std::string harmless(std::span<const std::byte> text) {
 std::string_view describe(Verdict verdict) {
   switch (verdict) {
   case Verdict::Accepted: return "accepted";
-  case Verdict::Duplicate: return "duplicate link, the other one is used";
+  case Verdict::Duplicate: return "a duplicate, the other connection is used";
   case Verdict::Itself: return "this is the same kernel";
   case Verdict::Leaving: return "the kernel is shutting down";
-  case Verdict::Full: return "the kernel has as many links as it can have";
+  case Verdict::Full: return "the kernel has as many sessions as it can have";
   }
   return "unknown reason";
 }
@@ -153,6 +155,7 @@ void Handshake::take_frame() {
   case Kind::Proof: take_proof(); break;
   case Kind::Ready: take_ready(); break;
   case Kind::Refusal: take_refusal(); break;
+  case Kind::Adopt: take_adopt(); break;
   }
   in_length_ = 0;
   in_wanted_ = sizeof(Prefix);
@@ -168,6 +171,7 @@ void Handshake::take_hello() {
     send(Kind::Proof, proof_of(role_));
   }
   peer_.identity = hello.identity;
+  peer_.predecessor = hello.predecessor;
   peer_.name.assign(hello.name.data(), hello.name_length);
   peer_.port = hello.port;
   peer_.features = hello.features & self_.features;
@@ -199,7 +203,29 @@ void Handshake::take_ready() {
     verdict_ = ready.verdict;
     return fail(error(ECONNREFUSED, "host {} refused the link: {}", peer_.name, describe(ready.verdict)));
   }
-  state_ = role_ == Role::Acceptor ? State::Deciding : State::Established;
+  peer_.session = ready.session;
+  if (role_ == Role::Acceptor)
+    state_ = State::Deciding;
+  else
+    agreed();
+}
+
+// The one with the smaller identity has the word.
+void Handshake::agreed() {
+  expected_ = Kind::Adopt;
+  state_ = self_.identity < peer_.identity ? State::Agreed : State::Exchanging;
+}
+
+void Handshake::adopt(std::uint64_t carrier) {
+  if (state_ != State::Agreed) return;
+  carrier_ = carrier;
+  send(Kind::Adopt, bytes_of(Adopt{carrier}));
+  state_ = State::Established;
+}
+
+void Handshake::take_adopt() {
+  carrier_ = body<Adopt>().carrier;
+  state_ = State::Established;
 }
 
 void Handshake::take_refusal() {
@@ -207,16 +233,18 @@ void Handshake::take_refusal() {
              harmless(std::span(in_).subspan(sizeof(Prefix), in_wanted_ - sizeof(Prefix)))));
 }
 
-void Handshake::decide(Verdict verdict) {
+void Handshake::decide(Verdict verdict, std::uint32_t session) {
   if (state_ != State::Deciding) return;
+  session_ = session;
   if (role_ == Role::Initiator) send(Kind::Proof, proof_of(role_));
-  send(Kind::Ready, bytes_of(Ready{verdict, 0}));
+  send(Kind::Ready, bytes_of(Ready{verdict, session}));
   if (verdict != Verdict::Accepted) {
     verdict_ = verdict;
     return fail(error(ECONNREFUSED, "link to host {} not kept: {}", peer_.name, describe(verdict)));
   }
+  if (role_ == Role::Acceptor) return agreed();
   expected_ = Kind::Ready;
-  state_ = role_ == Role::Acceptor ? State::Established : State::Exchanging;
+  state_ = State::Exchanging;
 }
 
 void Handshake::refuse_version(std::uint16_t theirs) {

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first exchange on a TCP link between two kernels, as a state machine without any input or output of its
-// own: the caller feeds what came and sends what is to go.
+// The first exchange on a connection between two kernels, as a state machine without any input or output of
+// its own: the caller feeds what came and sends what is to go.
 //
 //   initiator                acceptor
 //     hello          ->
 //                    <-      hello, proof
 //     proof, ready   ->
-//                    <-      ready            (then trains, both ways)
+//                    <-      ready
+//        adopt       <- or ->                 (then the carrier's bytes, both ways)
 //
 // A proof is HMAC-SHA256 with the shared key over the prover's role and both hellos, prefixes included:
 // nothing in either hello can be changed on the way, a proof cannot be reflected (the roles differ) nor
 // replayed (each hello has a nonce). `ready` carries the caller's verdict on the link, given when the other
-// side's identity is proved; the acceptor decides last and knows the initiator's verdict.
+// side's identity is proved; the acceptor decides last and knows the initiator's verdict. It names the
+// session that goes on here, by number: the higher one of both sides counts, and a lower one is gone. The
+// kernel with the smaller identity then says which connection the session uses from here on: `adopt`, with a
+// number that rises. That settles two connections that were made at once, and one that only one side knows to
+// be dead.
 //
 // Every frame begins with a prefix that every version of the wire keeps, so that a refusal can be read by all
 // of them. Invariants: no length field is trusted before it is checked, nothing is allocated for the peer
@@ -32,13 +37,13 @@ namespace parc::daemon {
 
 enum class Role : std::uint8_t { Initiator = 1, Acceptor = 2 };
 
-// What a kernel thinks of a link to a peer that has proved the key.
+// What a kernel thinks of a connection to a peer that has proved the key.
 enum class Verdict : std::uint32_t {
   Accepted = 0,
-  Duplicate = 1, // the two kernels have, or are about to have, another link; use that
+  Duplicate = 1, // the two kernels have, or are about to have, another connection; use that
   Itself = 2,    // both ends are one kernel
   Leaving = 3,   // it is shutting down
-  Full = 4,      // it has as many links as it can have
+  Full = 4,      // it has as many sessions as it can have
 };
 [[nodiscard]] std::string_view describe(Verdict verdict);
 
@@ -54,6 +59,7 @@ struct LocalHost {
   std::uint32_t window = protocol::window; // trains that it lets be unacknowledged
   std::uint32_t write_table = 1024;        // unfinished writes that a program of its may have
   std::uint16_t wire_version = protocol::wire_version;
+  std::uint64_t predecessor = 0; // identity of the kernel that ran in this one's place before; 0: none known
 };
 
 // What is known of the other side once it has proved the key.
@@ -65,11 +71,13 @@ struct Peer {
   std::uint32_t fragment_size = 0; // the smaller of both
   std::uint32_t window = 0;        // the smaller of both
   std::uint32_t write_table = 0;   // theirs
+  std::uint64_t predecessor = 0;   // theirs: it is dead
+  std::uint32_t session = 0;       // that goes on there, or would begin; from Agreed on
 };
 
 namespace handshake {
 
-enum class Kind : std::uint8_t { Hello = 1, Proof = 2, Ready = 3, Refusal = 4 };
+enum class Kind : std::uint8_t { Hello = 1, Proof = 2, Ready = 3, Refusal = 4, Adopt = 5 };
 
 struct Prefix { // the same in all versions
   std::array<char, 4> magic;
@@ -82,7 +90,7 @@ static_assert(sizeof(Prefix) == 12 && offsetof(Prefix, version) == 4 && offsetof
 
 struct Hello {
   std::uint64_t identity;
-  std::uint64_t reserved;
+  std::uint64_t predecessor;
   std::uint32_t features;
   std::uint32_t fragment_size;
   std::uint32_t window;
@@ -99,9 +107,13 @@ static_assert(sizeof(Hello) == 136 && offsetof(Hello, port) == 32 && offsetof(He
 using Proof = std::array<std::byte, 32>;
 struct Ready {
   Verdict verdict;
-  std::uint32_t reserved;
+  std::uint32_t session;
 };
 static_assert(sizeof(Ready) == 8);
+struct Adopt {
+  std::uint64_t carrier; // of the session, from 1
+};
+static_assert(sizeof(Adopt) == 8);
 
 inline constexpr std::array<char, 4> magic{'P', 'A', 'R', 'C'};
 inline constexpr std::size_t longest_refusal = 512; // UTF-8 text
@@ -115,7 +127,8 @@ public:
   enum class State {
     Exchanging,  // feed what comes
     Deciding,    // peer() has proved the key: call decide()
-    Established, // both accepted: the next byte in either direction belongs to a train
+    Agreed,      // both accepted, and this side says which carrier it is: call adopt()
+    Established, // the next byte in either direction is the carrier's
     // failure() says why. Send what is outgoing, shut down for writing and read until the other side closes
     // (but not for long): closing with unread bytes would reset the connection and could take a refusal with
     // it.
@@ -138,11 +151,14 @@ public:
   [[nodiscard]] std::span<const std::byte> outgoing() const;
   void sent(std::size_t bytes);
 
-  void decide(Verdict verdict); // when Deciding
+  void decide(Verdict verdict, std::uint32_t session); // when Deciding
+  void adopt(std::uint64_t carrier);                   // when Agreed
 
   [[nodiscard]] State state() const { return state_; }
-  [[nodiscard]] const Peer& peer() const { return peer_; }        // from Deciding on
-  [[nodiscard]] const Error& failure() const { return failure_; } // when Failed
+  [[nodiscard]] const Peer& peer() const { return peer_; }         // from Deciding on
+  [[nodiscard]] std::uint32_t session() const { return session_; } // as this side has said
+  [[nodiscard]] std::uint64_t carrier() const { return carrier_; } // when Established
+  [[nodiscard]] const Error& failure() const { return failure_; }  // when Failed
   // The reason of a link that ended by verdict, ours or theirs; Accepted in all other cases.
   [[nodiscard]] Verdict verdict() const { return verdict_; }
 
@@ -153,6 +169,8 @@ private:
   void take_proof();
   void take_ready();
   void take_refusal();
+  void take_adopt();
+  void agreed();
   void refuse_version(std::uint16_t theirs);
   void fail(Error error);
   void send(handshake::Kind kind, std::span<const std::byte> body);
@@ -174,6 +192,8 @@ private:
   std::size_t out_end_ = 0;
   Peer peer_;
   Verdict verdict_ = Verdict::Accepted;
+  std::uint32_t session_ = 0;
+  std::uint64_t carrier_ = 0;
   Error failure_;
 };
 

@@ -73,6 +73,9 @@ Result<void> Kernel::start() {
   PARC_TRY(listeners, Peers::bind(world_.config));
   self_.port = listeners.port;
   const std::string where = listeners.words;
+  // Who had links to it learns from ours that it is no more.
+  if (const auto before = CounterReader::open(world_.runtime_dir))
+    self_.predecessor = before.value().read().identity;
   PARC_TRY(counters, Counters::create(world_.runtime_dir, {.host = self_.name,
                                                            .identity = self_.identity,
                                                            .port = self_.port,
@@ -196,19 +199,20 @@ void Kernel::publish() {
   counters_->set(Counter::FragmentsOut, totals.fragments_out);
   counters_->set(Counter::BytesIn, totals.bytes_in);
   counters_->set(Counter::BytesOut, totals.bytes_out);
-  for (const auto& connection : peers_->connections()) {
-    if (connection->state() != PeerLink::State::up) continue;
-    const protocol::Link& link = engine_.link(connection->index());
+  for (const auto& [identity, session] : peers_->sessions()) {
+    const protocol::Link& link = engine_.link(session->link());
     auto row = link_rows_.find(link.index);
     if (row == link_rows_.end())
-      row = link_rows_
-                .emplace(link.index, counters_->link(connection->handshake().peer().name,
-                                                     connection->identity(), LinkState::Up))
+      row = link_rows_.emplace(link.index, counters_->link(session->identity().name, identity, LinkState::Up))
                 .first;
+    row->second->state.set(static_cast<std::uint64_t>(
+        session->connection() != nullptr ? LinkState::Up : LinkState::Reconnecting));
+    row->second->since_s.set(session->began_s());
+    row->second->carriers.set(session->carrier());
     row->second->bytes_in.set(link.bytes_in);
     row->second->bytes_out.set(link.bytes_out);
     row->second->credit.set((link.credit - link.credit_used) * link.fragment);
-    row->second->rtt_us.set(connection->rtt_us());
+    row->second->rtt_us.set(session->rtt_us());
     row->second->unacknowledged.set(link.sequence - link.acknowledged);
   }
   sessions_->publish(*counters_);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <linux/tcp.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@ constexpr std::uint32_t most_low_water = 4 << 20;
 constexpr std::uint64_t least_flight = 128 << 10, most_flight = 1 << 30,
                         no_limit = std::uint64_t{1} << 40; // bytes not acknowledged
 constexpr std::uint32_t measures_both_ways = 16;           // since bytes came as well as went
+constexpr std::uint8_t retransmits_of_dead = 2; // without an answer, each twice as late as the one before
 constexpr std::size_t iovecs_at_once = 64;
 constexpr double linger_s = 2;   // for the other side to read why it was refused
 constexpr int linger_reads = 64; // of what it still says, at a time; who says more is cut off
@@ -46,6 +48,11 @@ bool differs(std::uint64_t wanted, std::uint64_t current) {
   return wanted > current + current / 4 || wanted < current - current / 4;
 }
 
+bool tcp_info_of(int fd, tcp_info& info) {
+  socklen_t size = sizeof info;
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+}
+
 template <class T> bool set(int fd, int level, int option, const T& value) {
   return setsockopt(fd, level, option, &value, sizeof value) == 0;
 }
@@ -54,9 +61,7 @@ template <class T> bool set(int fd, int level, int option, const T& value) {
 
 Result<void> prepare_socket(int fd, std::uint32_t send_buffer, std::uint32_t receive_buffer) {
   const int yes = 1;
-  bool done = set(fd, IPPROTO_TCP, TCP_NODELAY, yes) && set(fd, SOL_SOCKET, SO_KEEPALIVE, yes) &&
-              set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10) && set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5) &&
-              set(fd, IPPROTO_TCP, TCP_KEEPCNT, 4) && set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000u);
+  bool done = set(fd, IPPROTO_TCP, TCP_NODELAY, yes) && set(fd, SOL_SOCKET, SO_KEEPALIVE, yes);
   if (send_buffer != 0) done = set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(send_buffer)) && done;
   if (receive_buffer != 0) done = set(fd, SOL_SOCKET, SO_RCVBUF, static_cast<int>(receive_buffer)) && done;
   if (!done) return system_error("cannot set the options of a TCP socket");
@@ -77,32 +82,33 @@ Error connect_failure(int code, const std::string& address) {
 PeerLink::PeerLink(Kernel& kernel, const Key& key, Fd accepted)
     : kernel_(kernel), role_(Role::Acceptor), handshake_(role_, kernel.self(), key, fresh_nonce()),
       state_(State::shaking), socket_(std::move(accepted)), address_(peer_address(socket_.get())) {
-  watch();
+  watch(kernel.config().connect_timeout_s);
 }
 
-PeerLink::PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address)
+PeerLink::PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address,
+                   double patience_s)
     : kernel_(kernel), role_(Role::Initiator), handshake_(role_, kernel.self(), key, fresh_nonce()),
       state_(State::connecting), socket_(std::move(connecting)), host_(std::move(host)),
       address_(address.text()) {
-  watch();
+  watch(patience_s);
 }
 
-void PeerLink::watch() {
+void PeerLink::watch(double patience_s) {
+  patience_s_ = patience_s;
   event_ = Event(kernel_.loop(), socket_.get(), EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET,
                  [this](short what) { ready(what); });
   event_.add();
   patience_ = Event::timer(kernel_.loop(), [this](short) { out_of_patience(); });
-  patience_.add(kernel_.config().connect_timeout_s);
+  patience_.add(patience_s);
 }
 
 void PeerLink::out_of_patience() {
   if (state_ == State::lingering) return close(handshake_.failure());
-  const unsigned limit = kernel_.config().connect_timeout_s;
   close(role_ == Role::Acceptor
-            ? error(ETIMEDOUT, "it did not prove the key within {} s", limit)
+            ? error(ETIMEDOUT, "it did not prove the key within {} s", patience_s_)
             : error(ETIMEDOUT,
                     "{} does not answer within {} s; is a parcd running there, and no firewall between?",
-                    address_, limit));
+                    address_, patience_s_));
 }
 
 void PeerLink::ready(short what) {
@@ -118,7 +124,10 @@ void PeerLink::connected() {
   socklen_t size = sizeof failed;
   getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &failed, &size);
   if (failed != 0) return close(connect_failure(failed, address_));
-  if (writable_) state_ = State::shaking;
+  if (!writable_) return;
+  state_ = State::shaking;
+  patience_s_ = kernel_.config().connect_timeout_s;
+  patience_.add(patience_s_);
 }
 
 bool PeerLink::send_handshake() {
@@ -134,7 +143,7 @@ bool PeerLink::send_handshake() {
   return true;
 }
 
-// Only what the handshake takes is taken from the socket: the first train stays there for the engine.
+// Only what the handshake takes is taken from the socket: what follows stays there for the engine.
 void PeerLink::shake() {
   if (!send_handshake()) handshake_.closed();
   bool more = readable_;
@@ -152,8 +161,10 @@ void PeerLink::shake() {
       if (handshake_.state() == Handshake::State::Deciding) {
         const Verdict verdict = kernel_.peers().judge(*this);
         accepted_ = verdict == Verdict::Accepted;
-        handshake_.decide(verdict);
+        handshake_.decide(verdict, kernel_.peers().session_number(identity()));
       }
+      if (handshake_.state() == Handshake::State::Agreed)
+        handshake_.adopt(kernel_.peers().next_carrier(*this));
       if (!send_handshake()) handshake_.closed();
     }
   }
@@ -176,12 +187,12 @@ void PeerLink::linger() {
 
 void PeerLink::go_up() {
   patience_.remove();
+  session_ = kernel_.peers().adopt(*this);
+  if (session_ == nullptr)
+    return close(error(ESTALE, "another connection to host {} has taken its place", handshake_.peer().name));
+  index_ = session_->link();
   state_ = State::up;
-  const Peer& peer = handshake_.peer();
-  index_ = kernel_.engine().add_link({.fragment = peer.fragment_size,
-                                      .self = static_cast<std::uint32_t>(kernel_.self().identity),
-                                      .peer = static_cast<std::uint32_t>(peer.identity),
-                                      .write_table = peer.write_table});
+  limit_silence();
   readable_ = writable_ = true;
   kernel_.peers().established(*this);
 }
@@ -200,16 +211,14 @@ std::uint64_t PeerLink::read() {
       break;
     }
     if (got <= 0) {
-      close(got == 0 ? error(ECONNRESET, "the kernel of host {} closed the link", handshake_.peer().name)
-                     : system_error("the link to host {} broke", handshake_.peer().name));
+      close(got == 0 ? error(ECONNRESET, "the connection to host {} ended", handshake_.peer().name)
+                     : system_error("the connection to host {} broke", handshake_.peer().name));
       return moved + 1;
     }
     moved += static_cast<std::uint64_t>(got);
     const protocol::Refusal refusal = kernel_.engine().took(index_, static_cast<std::size_t>(got));
     if (refusal != protocol::Refusal::none) {
-      kernel_.peers().count_refused();
-      close(error(EPROTO, "closed the link to host {}: {}", handshake_.peer().name,
-                  protocol::describe(refusal)));
+      kernel_.peers().broke_rules(*this, refusal);
       return moved;
     }
     if (static_cast<std::size_t>(got) < asked) {
@@ -235,7 +244,7 @@ std::uint64_t PeerLink::write() {
         writable_ = false;
         break;
       }
-      close(system_error("the link to host {} broke", handshake_.peer().name));
+      close(system_error("the connection to host {} broke", handshake_.peer().name));
       return moved + 1;
     }
     kernel_.engine().wrote(index_, static_cast<std::size_t>(sent));
@@ -245,6 +254,7 @@ std::uint64_t PeerLink::write() {
       break;
     }
   }
+  if (moved != 0) session_->sent();
   bytes_to_measure_ += moved;
   if (bytes_to_measure_ >= measure_every) measure_path();
   return moved;
@@ -254,13 +264,37 @@ bool PeerLink::wants_write() const {
   return state_ == State::up && writable_;
 }
 
+// A connection that is dead without a word is known to be before the session is given up.
+void PeerLink::limit_silence() {
+  const unsigned limit_s = kernel_.config().link_timeout_s;
+  set(socket_.get(), IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(std::clamp(limit_s / 6, 1u, 10u)));
+  set(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(std::clamp(limit_s / 12, 1u, 5u)));
+  set(socket_.get(), IPPROTO_TCP, TCP_KEEPCNT, 4);
+  set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, std::min(limit_s, 30u) * 1000);
+}
+
+bool PeerLink::path_seems_dead() const {
+  tcp_info info{};
+  return tcp_info_of(socket_.get(), info) && info.tcpi_retransmits >= retransmits_of_dead;
+}
+
+std::string PeerLink::peer_host() const {
+  std::array<char, NI_MAXHOST> text{};
+  Address address;
+  address.length = sizeof address.storage;
+  auto* const at = reinterpret_cast<sockaddr*>(&address.storage);
+  if (getpeername(socket_.get(), at, &address.length) != 0 ||
+      getnameinfo(at, address.length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return text.data();
+}
+
 // How long a train and how deep the socket's unsent part should be: about a millisecond of the path each, so
 // that order among messages is decided here and not in the socket.
 void PeerLink::measure_path() {
   bytes_to_measure_ = 0;
   tcp_info info{};
-  socklen_t size = sizeof info;
-  if (getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+  if (!tcp_info_of(socket_.get(), info)) return;
   rtt_us_ = info.tcpi_rtt;
   // What we had to send limits most samples: those show how fast the path is only when they are faster.
   const std::uint64_t sample = info.tcpi_delivery_rate;
@@ -313,6 +347,12 @@ void PeerLink::close(Error why) {
   if (state_ == State::closed) return;
   const State was = state_;
   state_ = State::closed;
+  last_heard_ = std::chrono::steady_clock::now();
+  if (tcp_info info{}; was == State::up && tcp_info_of(socket_.get(), info)) {
+    rtt_us_ = info.tcpi_rtt;
+    if (why.code != ECONNRESET)
+      last_heard_ -= std::chrono::milliseconds(std::min(info.tcpi_last_data_recv, info.tcpi_last_ack_recv));
+  }
   patience_.remove();
   event_.remove();
   socket_.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One TCP connection to another kernel: connecting, shaking hands, carrying trains. It moves bytes between
-// the socket and the engine's plans and decides nothing.
+// One TCP connection to another kernel: connecting, shaking hands, carrying a session's bytes. It moves them
+// between the socket and the engine's plans and decides nothing.
 //
 // Edge-triggered: a side that answered EAGAIN, or less than was asked, is left alone until the loop reports
 // it again.
@@ -19,6 +19,7 @@
 
 namespace parc::daemon {
 
+class HostSession;
 class Kernel;
 
 class PeerLink {
@@ -27,7 +28,8 @@ public:
 
   // An accepted connection, or one to be made to `address` for `host`, the name that somebody asked for.
   PeerLink(Kernel& kernel, const Key& key, Fd accepted);
-  PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address);
+  PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address,
+           double patience_s); // patience: with its TCP; with its kernel, connect_timeout_s
 
   std::uint64_t read();  // takes what has arrived, within the turn's budget
   std::uint64_t write(); // sends what the engine has to say
@@ -51,9 +53,15 @@ public:
   [[nodiscard]] std::uint32_t index() const { return index_; } // in the engine, once up
   [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
   [[nodiscard]] bool wants_write() const;
+  // The other host's TCP has not answered for several times.
+  [[nodiscard]] bool path_seems_dead() const;
+  // When the other host gave a sign of life, as far as TCP knows; from the close on.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_heard() const { return last_heard_; }
+  // As numeric_address() takes it, without the port; empty where that is not known.
+  [[nodiscard]] std::string peer_host() const;
 
 private:
-  void watch();
+  void watch(double patience_s);
   void ready(short what);
   void connected();
   void out_of_patience();
@@ -62,6 +70,7 @@ private:
   bool send_handshake();
   void go_up();
   void measure_path();
+  void limit_silence();
   void limit_flight(std::uint64_t bytes);
 
   Kernel& kernel_;
@@ -73,10 +82,13 @@ private:
   std::string host_;
   std::string address_;
   Event event_;
+  double patience_s_ = 0;
   Event patience_; // for connecting and shaking hands, and for what follows a refusal
+  std::chrono::steady_clock::time_point last_heard_{};
   bool readable_ = false;
   bool writable_ = false;
   bool accepted_ = false;
+  HostSession* session_ = nullptr; // while it is up: that it carries
   std::uint32_t index_ = 0;
   std::uint32_t rtt_us_ = 0;
   std::uint64_t bytes_to_measure_ = 0;

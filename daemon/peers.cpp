@@ -19,6 +19,9 @@ constexpr std::size_t max_strangers = 64;
 // A stranger's time when others wait for its place. A handshake takes two round trips.
 constexpr auto time_of_stranger = 500ms;
 constexpr double first_pause_s = 0.02, longest_pause_s = 0.5; // between two rounds of an attempt
+// With the TCP of a host whose session is to go on. When a path that was cut is open again, asking anew every
+// quarter of a second is sooner there than TCP, which waits a second at first and longer each time.
+constexpr double least_patience_s = 0.25, round_trips_of_patience = 4, first_patience_s = 1;
 
 Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, const Config& config,
                                Fd& listener) {
@@ -40,9 +43,6 @@ Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, cons
 // Projections.
 const PeerLink& as_link(const std::unique_ptr<PeerLink>& link) {
   return *link;
-}
-PeerLink::State state_of(const std::unique_ptr<PeerLink>& link) {
-  return link->state();
 }
 
 } // namespace
@@ -104,11 +104,14 @@ void Peers::accept(Fd socket) {
   connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(socket)));
 }
 
-PeerLink* Peers::find_up(std::uint64_t identity) const {
-  const auto found = std::find_if(connections_.begin(), connections_.end(), [&](const auto& link) {
-    return link->state() == PeerLink::State::up && link->identity() == identity;
-  });
-  return found == connections_.end() ? nullptr : found->get();
+HostSession* Peers::find(std::uint64_t identity) const {
+  const auto found = sessions_.find(identity);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+HostSession* Peers::carried_by(const PeerLink& link) const {
+  HostSession* const session = find(link.identity());
+  return session != nullptr && session->connection() == &link ? session : nullptr;
 }
 
 const std::string& Peers::name_of(std::uint32_t link) const {
@@ -120,19 +123,27 @@ const std::string& Peers::name_of(std::uint32_t link) const {
 void Peers::connect(const std::string& host, Connected connected) {
   std::int32_t known = host == kernel_.config().name || host == "localhost" ? this_host : -2;
   if (const auto identity = identities_.find(host); known != this_host && identity != identities_.end())
-    if (const PeerLink* link = find_up(identity->second)) known = static_cast<std::int32_t>(link->index());
+    if (const HostSession* session = find(identity->second);
+        session != nullptr && session->connection() != nullptr)
+      known = static_cast<std::int32_t>(session->link());
   if (known >= this_host) {
     kernel_.after_step([known, connected = std::move(connected)] { connected(known); });
     return;
   }
+  const auto named = kernel_.config().hosts.find(host);
+  attempt(host, named != kernel_.config().hosts.end() ? named->second : HostAddress{host, default_port}, {},
+          std::move(connected));
+}
+
+void Peers::attempt(const std::string& host, const HostAddress& where, std::optional<double> patience_s,
+                    Connected connected) {
   auto [place, fresh] = attempts_.try_emplace(host);
   Attempt& attempt = place->second;
   attempt.waiting.push_back(std::move(connected));
+  attempt.once = patience_s.has_value() && (fresh || attempt.once);
   if (!fresh) return;
   attempt.host = host;
-  const auto named = kernel_.config().hosts.find(host);
-  const HostAddress where =
-      named != kernel_.config().hosts.end() ? named->second : HostAddress{host, default_port};
+  attempt.patience_s = patience_s.value_or(kernel_.config().connect_timeout_s);
   resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
     resolved(host, std::move(addresses));
   });
@@ -175,21 +186,24 @@ void Peers::try_next(Attempt& attempt) {
       note(attempt, connect_failure(code, address.text()));
       continue;
     }
-    connections_.push_back(
-        std::make_unique<PeerLink>(kernel_, key_, attempt.host, std::move(socket), address));
+    const double patience_s = kernel_.config().connect_timeout_s;
+    connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, attempt.host, std::move(socket), address,
+                                                      std::min(patience_s, attempt.patience_s)));
     return;
   }
   const auto pause =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
-  if (Clock::now() + pause < attempt.last_round) {
+  if (!attempt.once && Clock::now() + pause < attempt.last_round) {
     attempt.waits = true;
     attempt.again.add(attempt.pause_s);
     attempt.pause_s = std::min(2 * attempt.pause_s, longest_pause_s);
     return;
   }
   const std::string host = attempt.host;
-  spdlog::warn("cannot reach host {}: {}", host, attempt.why);
-  finish(host, error(EHOSTUNREACH, "cannot reach host {}: {}", host, attempt.why));
+  const int code = attempt.why.code == ECONNREFUSED ? ECONNREFUSED : EHOSTUNREACH;
+  const Error failure = error(code, "cannot reach host {}: {}", host, attempt.why.text);
+  if (!attempt.once) spdlog::warn("{}", failure.text);
+  finish(host, failure);
 }
 
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.
@@ -203,7 +217,7 @@ void Peers::finish(const std::string& host, const Result<std::int32_t>& result) 
 
 // What may be over soon is tried again: nobody listened yet, or the other side hung up.
 void Peers::note(Attempt& attempt, const Error& why) {
-  attempt.why = why.text;
+  attempt.why = why;
   if (why.code == ECONNREFUSED || why.code == ECONNRESET)
     attempt.last_round = attempt.began + std::chrono::seconds(kernel_.config().connect_timeout_s);
 }
@@ -224,22 +238,148 @@ Verdict Peers::judge(const PeerLink& link) {
   const std::uint64_t peer = link.identity();
   if (peer == self) return Verdict::Itself;
   if (kernel_.stopping()) return Verdict::Leaving;
+  // Who dials knows whether it needs the connection.
+  const HostSession* const session = find(peer);
+  const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted();
+  if (carried && link.role() == Role::Initiator) return Verdict::Duplicate;
   for (const auto& other : connections_) {
     if (other.get() == &link || other->identity() != peer) continue;
-    if (other->state() == PeerLink::State::up) return Verdict::Duplicate;
     const bool under_way = other->state() == PeerLink::State::shaking && other->accepted_by_us();
     const bool begun_by_smaller = (other->role() == Role::Initiator) == (self < peer);
     if (under_way && begun_by_smaller) return Verdict::Duplicate;
   }
-  const auto links = std::ranges::count(connections_, PeerLink::State::up, state_of);
-  return static_cast<std::size_t>(links) < max_links ? Verdict::Accepted : Verdict::Full;
+  return session != nullptr || sessions_.size() < max_links ? Verdict::Accepted : Verdict::Full;
+}
+
+std::uint32_t Peers::session_number(std::uint64_t identity) const {
+  if (const HostSession* session = find(identity)) return session->identity().number;
+  const auto last = ended_.find(identity);
+  return last == ended_.end() ? 1 : last->second + 1;
+}
+
+std::uint64_t Peers::next_carrier(const PeerLink& link) const {
+  const HostSession* session = find(link.identity());
+  const bool goes_on = session != nullptr && session->identity().number >= link.handshake().peer().session;
+  return goes_on ? session->carrier() + 1 : 1;
+}
+
+// The numbers that both sides have said decide whether a session goes on or begins. None of it holds when
+// this side has ended or begun one meanwhile.
+HostSession* Peers::adopt(PeerLink& link) {
+  const Handshake& said = link.handshake();
+  const Peer& peer = said.peer();
+  if (kernel_.stopping() || session_number(peer.identity) != said.session()) return nullptr;
+  if (find(peer.predecessor) != nullptr)
+    end(peer.predecessor,
+        error(ECONNRESET, "gave the kernel of host {} up: another has been started in its place", peer.name));
+  const std::uint32_t number = std::max(said.session(), peer.session);
+  HostSession* session = find(peer.identity);
+  if (session != nullptr && session->identity().number != number) {
+    end(peer.identity, error(ECONNRESET, "host {} has given this one up meanwhile", peer.name));
+    session = nullptr;
+  }
+  if (session != nullptr) {
+    if (said.carrier() <= session->carrier()) return nullptr;
+    PeerLink* const older = session->connection();
+    session->carried(link, said.carrier(), link.role() == Role::Initiator);
+    if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
+    kernel_.engine().attach(session->link());
+    find_way(link);
+    return session;
+  }
+  const std::uint32_t index =
+      kernel_.engine().add_link({.fragment = peer.fragment_size,
+                                 .self = static_cast<std::uint32_t>(kernel_.self().identity),
+                                 .peer = static_cast<std::uint32_t>(peer.identity),
+                                 .write_table = peer.write_table});
+  HostSession::Hooks hooks{
+      .dial = [this, identity = peer.identity] { kernel_.after_step([this, identity] { dial(identity); }); },
+      .give_up =
+          [this, identity = peer.identity](Error why) {
+            kernel_.after_step([this, identity, why = std::move(why)] { end(identity, why); });
+          },
+      .waits_for_answers =
+          [this, index] {
+            const protocol::Link& of = kernel_.engine().link(index);
+            return of.sequence != of.acknowledged;
+          }};
+  auto made = std::make_unique<HostSession>(
+      kernel_.loop(), HostSession::Identity{peer.identity, number, peer.name}, index,
+      std::chrono::seconds(kernel_.config().link_timeout_s), std::move(hooks));
+  made->carried(link, said.carrier(), link.role() == Role::Initiator);
+  session = sessions_.emplace(peer.identity, std::move(made)).first->second.get();
+  find_way(link);
+  names_[index] = peer.name;
+  kernel_.control().listen(index);
+  spdlog::info("link to host {} ({}) is up", peer.name, link.address());
+  return session;
+}
+
+void Peers::find_way(const PeerLink& link) {
+  Way& way = ways_[link.identity()];
+  const bool dialed = link.role() == Role::Initiator;
+  if (dialed && way.host == link.host()) return; // by the way that it had
+  const Peer& peer = link.handshake().peer();
+  const std::string& name = dialed ? link.host() : peer.name;
+  const auto named = kernel_.config().hosts.find(name);
+  if (named != kernel_.config().hosts.end()) {
+    way = {name, named->second, true};
+  } else if (dialed) {
+    way = {name, {name, default_port}, true};
+  } else if (!way.by_name) {
+    const std::string address = link.peer_host();
+    way = {fmt::format("{} port {}", address, peer.port), {address, peer.port}, false};
+  }
+}
+
+// By the name that was used last, whose address may have changed, or where the last connection came from.
+void Peers::dial(std::uint64_t identity) {
+  HostSession* const session = find(identity);
+  if (session == nullptr || kernel_.stopping()) return;
+  const auto failed = [this, identity](const Result<std::int32_t>& result) {
+    HostSession* const still = find(identity);
+    if (still == nullptr) return;
+    if (!result)
+      still->dial_ended(result.error());
+    else if (still->connection() == nullptr)
+      still->dial_ended(error(EHOSTUNREACH, "another kernel answers there"));
+    else
+      still->dial_ended({});
+  };
+  const Way& way = ways_.at(identity);
+  const double rtt_s = session->rtt_us() / 1e6;
+  const double patience_s =
+      rtt_s == 0 ? first_patience_s : std::max(least_patience_s, round_trips_of_patience * rtt_s);
+  attempt(way.host, way.where, patience_s, failed);
+}
+
+void Peers::end(std::uint64_t identity, const Error& why) {
+  const auto found = sessions_.find(identity);
+  if (found == sessions_.end()) return;
+  const std::unique_ptr<HostSession> session = std::move(found->second);
+  sessions_.erase(found);
+  ways_.erase(identity);
+  ended_[identity] = session->identity().number;
+  spdlog::warn("{}", why.text);
+  if (session->connection() != nullptr) session->connection()->close(why);
+  kernel_.engine().break_link(session->link());
+  kernel_.link_lost(session->link());
+}
+
+// A statement that is refused has changed nothing: the session goes on with another connection. From anything
+// else there is no way back.
+void Peers::broke_rules(PeerLink& link, protocol::Refusal refusal) {
+  ++links_refused_;
+  const Error why = error(EPROTO, "closed the connection to host {}: {}", link.handshake().peer().name,
+                          protocol::describe(refusal));
+  if (kernel_.engine().link(link.index()).carrier.stage == protocol::Carrier::Stage::stating)
+    link.close(why);
+  else
+    end(link.identity(), why);
 }
 
 void Peers::established(PeerLink& link) {
   acceptor_.resume();
-  names_[link.index()] = link.handshake().peer().name;
-  kernel_.control().listen(link.index());
-  spdlog::info("link to host {} ({}) is up", link.handshake().peer().name, link.address());
   const auto index = static_cast<std::int32_t>(link.index());
   if (!link.host().empty()) {
     identities_[link.host()] = link.identity();
@@ -258,7 +398,7 @@ void Peers::refused(PeerLink& link) {
   const Verdict verdict = link.handshake().verdict();
   if (link.host().empty()) {
     if (verdict == Verdict::Accepted) {
-      count_refused();
+      ++links_refused_;
       refused_.say(
           fmt::format("refused a connection from {}: {}", link.address(), link.handshake().failure().text));
     }
@@ -270,9 +410,10 @@ void Peers::refused(PeerLink& link) {
     finish(link.host(), this_host);
   } else if (verdict == Verdict::Duplicate) {
     found->second.identity = link.identity();
-    if (const PeerLink* other = find_up(link.identity())) {
+    if (const HostSession* session = find(link.identity());
+        session != nullptr && session->connection() != nullptr) {
       identities_[link.host()] = link.identity();
-      finish(link.host(), static_cast<std::int32_t>(other->index()));
+      finish(link.host(), static_cast<std::int32_t>(session->link()));
     }
   } else {
     fail(found->second, Error(link.handshake().failure()).in(link.address()));
@@ -283,9 +424,10 @@ void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
   swept_ = false;
   acceptor_.resume();
   if (was == PeerLink::State::up) {
-    spdlog::warn("{}", why.text);
-    kernel_.engine().break_link(link.index());
-    kernel_.link_lost(link.index());
+    HostSession* const session = carried_by(link);
+    if (session == nullptr) return; // it has another, or has ended
+    kernel_.engine().detach(link.index());
+    session->parted(why, link.last_heard());
     return;
   }
   // What was refused has been said, and acted on, when it was.

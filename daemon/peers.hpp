@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The other hosts: listening, connecting on demand, one link per pair of hosts. Peers owns the connections;
-// the engine owns what their bytes mean.
+// The other hosts: listening, connecting on demand, one session per pair of kernels, and the connections that
+// carry it one after another. Peers owns both; the engine owns what their bytes mean.
 //
-// Simultaneous connects are resolved to one by identity: of two connections between the same two kernels, the
-// one that the smaller identity began stays, unless the other was up before.
+// A connection that has proved the key takes the place of an older one, in the order in which the smaller
+// identity says so (handshake.hpp). Of two that are being made at once, the one that the smaller identity
+// began stays.
 //
 // A stranger is who connected and has not proved the key. There are only so many at a time; others wait in
 // the backlog until one goes, and the oldest has to when its time is over. Who connects tries again when the
@@ -14,6 +15,7 @@
 #include "daemon/complaint.hpp"
 #include "daemon/config.hpp"
 #include "daemon/event.hpp"
+#include "daemon/host_session.hpp"
 #include "daemon/key.hpp"
 #include "daemon/peer_link.hpp"
 #include "daemon/resolver.hpp"
@@ -25,6 +27,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,14 +54,15 @@ public:
   static Result<Listeners> bind(const Config& config);
   void listen(Listeners listeners);
 
-  // Finds or makes the link to a host by the name people use. `connected` is called once, later.
+  // Finds or makes the session with a host by the name people use. `connected` is called once, later.
   void connect(const std::string& host, Connected connected);
   [[nodiscard]] const std::string& name_of(std::uint32_t link) const; // as the host calls itself
 
   std::uint64_t read();  // the turn's first step: takes what has arrived
   std::uint64_t write(); // the turn's third step
 
-  [[nodiscard]] const std::vector<std::unique_ptr<PeerLink>>& connections() const { return connections_; }
+  using Sessions = std::map<std::uint64_t, std::unique_ptr<HostSession>>; // by identity
+  [[nodiscard]] const Sessions& sessions() const { return sessions_; }
   void hosts_changed(); // [hosts] was read again
   // Refused, or closed for a malformed frame.
   [[nodiscard]] std::uint64_t links_refused() const { return links_refused_; }
@@ -68,17 +72,33 @@ private:
   using Clock = std::chrono::steady_clock;
   struct Attempt { // one host that somebody waits for
     std::string host;
+    bool once = false; // for a session that has lost its connection: one round
+    double patience_s = 0;
     std::vector<Connected> waiting;
     std::vector<Address> addresses;
     std::size_t next = 0;       // of the addresses, to try in this round
     std::uint64_t identity = 0; // known, and its other connection is about to be up
-    std::string why;            // what was tried last failed
+    Error why;                  // what was tried last failed
     Clock::time_point began;
     Clock::time_point last_round; // none begins later
     double pause_s = 0;           // before the next round
     Event again;
     bool waits = false; // for it
   };
+
+  void attempt(const std::string& host, const HostAddress& where, std::optional<double> once_with_patience_s,
+               Connected connected);
+  void dial(std::uint64_t identity);
+  void end(std::uint64_t identity, const Error& why);
+  HostSession* find(std::uint64_t identity) const;
+  HostSession* carried_by(const PeerLink& link) const; // none: another connection does
+
+  struct Way { // to the other kernel of a session
+    std::string host;
+    HostAddress where;
+    bool by_name = false; // people's: its address may change
+  };
+  void find_way(const PeerLink& link);
 
   bool room();
   void accept(Fd socket);
@@ -89,13 +109,15 @@ private:
   void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
   void fail_waiting_for(std::uint64_t identity, const Error& why);
-  [[nodiscard]] PeerLink* find_up(std::uint64_t identity) const;
 
   // From PeerLink
-  Verdict judge(const PeerLink& link); // its peer has proved the key
+  Verdict judge(const PeerLink& link);                        // its peer has proved the key
+  std::uint32_t session_number(std::uint64_t identity) const; // that goes on, or would begin
+  std::uint64_t next_carrier(const PeerLink& link) const;
+  HostSession* adopt(PeerLink& link); // that it carries from here on; none: it is not needed
   void established(PeerLink& link);
+  void broke_rules(PeerLink& link, protocol::Refusal refusal);
   void refused(PeerLink& link); // its handshake failed, or ended by a verdict
-  void count_refused() { ++links_refused_; }
   void closed(PeerLink& link, PeerLink::State was, Error why);
 
   Kernel& kernel_;
@@ -105,6 +127,9 @@ private:
   Complaint refused_;
   Complaint dropped_;
   std::vector<std::unique_ptr<PeerLink>> connections_;
+  Sessions sessions_;
+  std::map<std::uint64_t, Way> ways_;               // by identity
+  std::map<std::uint64_t, std::uint32_t> ended_;    // the number of the last session, by identity
   std::map<std::string, Attempt> attempts_;         // by host
   std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used
   std::map<std::uint32_t, std::string> names_;      // of links, past ones too

@@ -44,7 +44,9 @@ CounterSnapshot::Link copy_link(const LinkRow& row) {
           .bytes_out = row.bytes_out.get(),
           .credit = row.credit.get(),
           .rtt_us = row.rtt_us.get(),
-          .unacknowledged = row.unacknowledged.get()};
+          .unacknowledged = row.unacknowledged.get(),
+          .since_s = row.since_s.get(),
+          .carriers = row.carriers.get()};
 }
 
 CounterSnapshot::Job copy_job(const JobRow& row) {
@@ -59,10 +61,8 @@ CounterSnapshot::Session copy_session(const SessionRow& row) {
 
 std::string_view name(LinkState state) {
   switch (state) {
-  case LinkState::Connecting: return "connecting";
   case LinkState::Up: return "up";
-  case LinkState::Closing: return "closing";
-  case LinkState::Broken: return "broken";
+  case LinkState::Reconnecting: return "reconnecting";
   }
   return "unknown";
 }

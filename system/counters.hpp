@@ -97,7 +97,7 @@ static_assert(
     }(),
     "the rows stand in the order of the enum");
 
-enum class LinkState : std::uint64_t { Connecting, Up, Closing, Broken };
+enum class LinkState : std::uint64_t { Up, Reconnecting };
 enum class JobState : std::uint64_t { Starting, Running, Ending };
 [[nodiscard]] std::string_view name(LinkState state);
 [[nodiscard]] std::string_view name(JobState state);
@@ -159,8 +159,10 @@ struct LinkRow {
   Cell credit; // bytes that may still be sent unasked
   Cell rtt_us;
   Cell unacknowledged; // trains
+  Cell since_s;        // Unix time: began
+  Cell carriers;       // connections so far
 };
-static_assert(sizeof(LinkRow) == 136);
+static_assert(sizeof(LinkRow) == 152);
 
 struct JobRow {
   Stamp stamp;
@@ -182,7 +184,7 @@ struct SessionRow {
 static_assert(sizeof(SessionRow) == 64);
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 2;
+inline constexpr std::uint64_t version = 3;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
@@ -215,7 +217,8 @@ struct CounterSnapshot {
   struct Link {
     std::string peer;
     LinkState state{};
-    std::uint64_t identity = 0, bytes_in = 0, bytes_out = 0, credit = 0, rtt_us = 0, unacknowledged = 0;
+    std::uint64_t identity = 0, bytes_in = 0, bytes_out = 0, credit = 0, rtt_us = 0, unacknowledged = 0,
+                  since_s = 0, carriers = 0;
   };
   struct Job {
     std::uint64_t id = 0, ranks = 0;

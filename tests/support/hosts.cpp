@@ -103,7 +103,8 @@ void Host::start() {
   if (!ready || !kernel_->running()) throw std::runtime_error("parcd of host " + name_ + ": " + log());
 }
 
-Hosts::Hosts(std::size_t count, std::vector<std::string> options, const std::string& more_hosts)
+Hosts::Hosts(std::size_t count, std::vector<std::string> options, const std::string& more_hosts,
+             const Way& way)
     : options_(std::move(options)) {
   const char* scratch = std::getenv("TMPDIR");
   directory_ = std::string(scratch != nullptr ? scratch : "/tmp") + "/parc-hosts-XXXXXX";
@@ -113,7 +114,7 @@ Hosts::Hosts(std::size_t count, std::vector<std::string> options, const std::str
   config << "key_file = \"" << directory_ << "/key\"\n[hosts]\n";
   for (std::size_t i = 0; i < count; ++i) {
     hosts_.push_back(std::make_unique<Host>(*this, name_of(i), ports[i]));
-    config << hosts_.back()->name() << " = \"127.0.0.1:" << ports[i] << "\"\n";
+    config << hosts_.back()->name() << " = \"127.0.0.1:" << way(ports[i]) << "\"\n";
   }
   config << more_hosts;
   config.close();

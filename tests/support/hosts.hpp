@@ -7,6 +7,7 @@
 #include "tests/support/process.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,9 +47,11 @@ private:
 class Hosts {
 public:
   // Named a, b, c ..., behind z host26 ...; their kernels run. `options` are given to each; `more_hosts` are
-  // lines for [hosts].
-  explicit Hosts(std::size_t count, std::vector<std::string> options = {},
-                 const std::string& more_hosts = {});
+  // lines for [hosts]; `way` gives the port by which the kernel on another is reached.
+  using Way = std::function<std::uint16_t(std::uint16_t port)>;
+  explicit Hosts(
+      std::size_t count, std::vector<std::string> options = {}, const std::string& more_hosts = {},
+      const Way& way = [](std::uint16_t port) { return port; });
   Hosts(const Hosts&) = delete;
   Hosts& operator=(const Hosts&) = delete;
   ~Hosts();

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(rows_come_and_go_with_their_owners) {
   BOOST_TEST(read().links.empty());
   BOOST_TEST(read().jobs.empty());
   BOOST_TEST(read().sessions.empty());
-  const auto again = counters.link("gamma", 8, LinkState::Connecting);
+  const auto again = counters.link("gamma", 8, LinkState::Reconnecting);
   BOOST_TEST(read().links.at(0).bytes_in == 0U);
 }
 

@@ -57,9 +57,11 @@ struct Pair {
   // The same, deciding as asked where a decision is due.
   void run(Verdict by_first, Verdict by_second, std::size_t step = SIZE_MAX) {
     run(step);
-    first.decide(by_first);
+    first.decide(by_first, 3);
     run(step);
-    second.decide(by_second);
+    second.decide(by_second, 4);
+    run(step);
+    (first.state() == State::Agreed ? first : second).adopt(7);
     run(step);
   }
   static bool move(Handshake& from, Handshake& to, Bytes& wire, std::size_t step) {
@@ -141,12 +143,37 @@ BOOST_AUTO_TEST_CASE(any_split_of_the_stream_is_the_same) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_first_train_stays_with_the_caller) {
-  Pair pair;
+// Whoever has the smaller identity, and whoever dialed.
+BOOST_AUTO_TEST_CASE(the_smaller_identity_says_which_carrier_it_is) {
+  for (const std::uint64_t initiator : {1u, 3u}) {
+    const Key key = random_key();
+    Pair pair(host("a", initiator), host("b", 2), key, key);
+    pair.run();
+    pair.first.decide(Verdict::Accepted, 5);
+    pair.run();
+    pair.second.decide(Verdict::Accepted, 6);
+    pair.run();
+    Handshake& smaller = initiator < 2 ? pair.first : pair.second;
+    Handshake& larger = initiator < 2 ? pair.second : pair.first;
+    BOOST_TEST((smaller.state() == State::Agreed));
+    BOOST_TEST((larger.state() == State::Exchanging));
+    smaller.adopt(9);
+    pair.run();
+    BOOST_TEST((larger.state() == State::Established));
+    BOOST_TEST((smaller.carrier() == 9u && larger.carrier() == 9u));
+    BOOST_TEST((pair.first.session() == 5u && pair.first.peer().session == 6u));
+    BOOST_TEST((pair.second.session() == 6u && pair.second.peer().session == 5u));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_first_byte_of_the_carrier_stays_with_the_caller) {
+  const Key key = random_key();
+  Pair pair(host("a", 3), host("b", 2), key, key);
   pair.run();
-  pair.first.decide(Verdict::Accepted);
+  pair.first.decide(Verdict::Accepted, 1);
   pair.run();
-  pair.second.decide(Verdict::Accepted);
+  pair.second.decide(Verdict::Accepted, 1);
+  pair.second.adopt(1);
   Bytes stream = take(pair.second);
   const std::size_t handshake_end = stream.size();
   stream.resize(handshake_end + 100, std::byte{'P'});
@@ -237,7 +264,7 @@ BOOST_AUTO_TEST_CASE(a_replayed_exchange_is_refused) {
   const Bytes hello = take(first);
   (void)second.feed(hello);
   (void)first.feed(take(second));
-  first.decide(Verdict::Accepted);
+  first.decide(Verdict::Accepted, 1);
   const Bytes proof = take(first);
 
   Handshake again(Role::Acceptor, host("b", 2), key, random_nonce());

@@ -26,9 +26,9 @@ std::string duration(std::uint64_t seconds) {
   return fmt::format("{} days {} h", seconds / 86400, seconds / 3600 % 24);
 }
 
-std::uint64_t uptime(const CounterSnapshot& kernel) {
+std::uint64_t seconds_since(std::uint64_t unix_time) {
   const auto now = static_cast<std::uint64_t>(std::time(nullptr));
-  return now - std::min(now, kernel.started_s);
+  return now - std::min(now, unix_time);
 }
 
 std::string job_name(std::uint64_t id) {
@@ -58,8 +58,8 @@ std::vector<Session> look_at_sessions(const CounterSnapshot& kernel) {
 void print_kernel(const CounterSnapshot& kernel) {
   if (kernel.alive)
     std::cout << fmt::format("kernel of host {}: process {}, listening on {}, up {}, {}, parcd {}\n",
-                             kernel.host, kernel.pid, kernel.listens, duration(uptime(kernel)),
-                             kernel.scheduling, kernel.program);
+                             kernel.host, kernel.pid, kernel.listens,
+                             duration(seconds_since(kernel.started_s)), kernel.scheduling, kernel.program);
   else
     std::cout << fmt::format(
         "kernel of host {}: DEAD (was process {}, parcd {}); these are its last counters. "
@@ -71,13 +71,16 @@ void print_links(const CounterSnapshot& kernel) {
   if (kernel.links.empty()) return void(std::cout << "\nno links to other hosts\n");
   std::vector<std::vector<std::string>> rows;
   for (const auto& link : kernel.links)
-    rows.push_back({link.peer, std::string(name(link.state)),
+    rows.push_back({link.peer, std::string(name(link.state)), duration(seconds_since(link.since_s)),
+                    fmt::to_string(link.carriers),
                     fmt::format("{:.3f} ms", static_cast<double>(link.rtt_us) / 1e3),
                     bytes_text(link.bytes_in), bytes_text(link.bytes_out), bytes_text(link.credit),
                     fmt::to_string(link.unacknowledged)});
   std::cout << '\n';
   print_table({{"LINK", false},
                {"STATE", false},
+               {"FOR", true},
+               {"CONNECTIONS", true},
                {"RTT", true},
                {"RECEIVED", true},
                {"SENT", true},
@@ -147,6 +150,8 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<Session>
   for (const auto& link : kernel.links)
     json["links"].push_back({{"host", link.peer},
                              {"state", name(link.state)},
+                             {"since", link.since_s},
+                             {"connections", link.carriers},
                              {"rtt_us", link.rtt_us},
                              {"bytes_in", link.bytes_in},
                              {"bytes_out", link.bytes_out},

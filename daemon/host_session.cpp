@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/host_session.hpp"
+
+#include "daemon/peer_link.hpp"
+#include "system/identity.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr double first_pause_s = 0.02, longest_pause_s = 0.5;
+// Who was dialed last lets the other one try first: it may be the only one that can.
+constexpr double pause_of_dialed_s = 0.2;
+constexpr double look_every_s = 0.25; // while something is not acknowledged
+// A kernel listens as long as it lives, and tries, too: a host that refuses for so long has none any more.
+constexpr auto longest_refusal = 3s;
+
+double in_seconds(HostSession::Clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+} // namespace
+
+HostSession::HostSession(event_base* loop, Identity identity, std::uint32_t link,
+                         std::chrono::seconds link_timeout, Hooks hooks)
+    : identity_(std::move(identity)), link_(link), link_timeout_(link_timeout), hooks_(std::move(hooks)),
+      began_s_(static_cast<std::uint64_t>(std::time(nullptr))),
+      random_(static_cast<std::minstd_rand::result_type>(random_number())),
+      dial_(Event::timer(loop, [this](short) { hooks_.dial(); })),
+      end_(Event::timer(loop,
+                        [this](short) {
+                          hooks_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
+                                               identity_.name, link_timeout_.count()));
+                        })),
+      look_(Event::timer(loop, [this](short) { look(); })) {}
+
+void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
+  if (carrier_ != 0 && connection_ == nullptr)
+    spdlog::info("the link to host {} is up again after {:.1f} s", identity_.name,
+                 in_seconds(Clock::now() - parted_at_));
+  connection_ = &by;
+  carrier_ = carrier;
+  dialed_ = dialed;
+  doubted_ = dialing_ = false;
+  refused_since_.reset();
+  dial_.remove();
+  end_.remove();
+  sent(); // what is sent again
+}
+
+std::uint32_t HostSession::rtt_us() const {
+  return connection_ != nullptr && connection_->rtt_us() != 0 ? connection_->rtt_us() : rtt_us_;
+}
+
+void HostSession::parted(const Error& why, Clock::time_point last_heard) {
+  rtt_us_ = rtt_us();
+  connection_ = nullptr;
+  parted_at_ = Clock::now();
+  spdlog::warn("{}; trying to reach host {} again", why.text, identity_.name);
+  end_.add(std::max(0.0, in_seconds(last_heard + link_timeout_ - parted_at_)));
+  doubted_ = false;
+  if (dialing_) return; // since its path seemed dead
+  pause_s_ = dialed_ ? first_pause_s : pause_of_dialed_s;
+  dial_later();
+}
+
+// Half of the pause is chance, so that two that try at once do not go on doing so.
+void HostSession::dial_later() {
+  dialing_ = true;
+  dial_.add(pause_s_ * std::uniform_real_distribution<double>(0.5, 1)(random_));
+  pause_s_ = std::min(2 * pause_s_, longest_pause_s);
+}
+
+void HostSession::dial_ended(const Error& why) {
+  dialing_ = false;
+  if (connection_ != nullptr && !doubted_) return;
+  if (why.code != ECONNREFUSED || connection_ != nullptr) {
+    refused_since_.reset();
+  } else if (!refused_since_) {
+    refused_since_ = Clock::now();
+  } else if (Clock::now() - *refused_since_ >= std::min<Clock::duration>(longest_refusal, link_timeout_)) {
+    return hooks_.give_up(
+        error(ECONNREFUSED, "gave host {} up: its kernel has ended ({})", identity_.name, why.text));
+  }
+  dial_later();
+}
+
+// No timer runs while nothing is under way.
+void HostSession::sent() {
+  if (watching_) return;
+  watching_ = true;
+  look_.add(look_every_s);
+}
+
+// A path that is cut without a word is known by what TCP sends again and again. The connection may recover by
+// itself, but TCP waits longer each time: another one is there sooner.
+void HostSession::look() {
+  watching_ = false;
+  if (connection_ == nullptr || !hooks_.waits_for_answers()) return;
+  doubted_ = connection_->path_seems_dead();
+  if (doubted_ && !dialing_) {
+    pause_s_ = first_pause_s;
+    dial_later();
+  }
+  sent();
+}
+
+} // namespace parc::daemon

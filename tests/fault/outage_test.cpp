@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections between hosts that end, at any byte and for any time: jobs go on where they were, until a host
+// has been silent for too long.
+#include "tests/support/hosts.hpp"
+#include "tests/support/path.hpp"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <map>
+
+namespace parc::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+// Every kernel reaches the others over paths that can be cut.
+struct Paths {
+  std::map<std::uint16_t, std::unique_ptr<Path>> to; // by port
+  Hosts hosts;
+
+  explicit Paths(std::size_t count, std::vector<std::string> options = {})
+      : hosts(count, std::move(options), {}, [this](std::uint16_t port) {
+          return to.emplace(port, std::make_unique<Path>(port)).first->second->port();
+        }) {}
+  Path& operator[](std::size_t host) { return *to.at(hosts[host].port()); }
+  [[nodiscard]] std::uint64_t cuts() const {
+    std::uint64_t sum = 0;
+    for (const auto& [port, path] : to) sum += path->cuts();
+    return sum;
+  }
+  [[nodiscard]] std::uint64_t passed() const {
+    std::uint64_t sum = 0;
+    for (const auto& [port, path] : to) sum += path->passed();
+    return sum;
+  }
+  void each(void (Path::*what)()) {
+    for (const auto& [port, path] : to) (*path.*what)();
+  }
+  void check(Process& run) {
+    BOOST_TEST(run.wait() == 0, run.errors() << hosts.logs());
+    BOOST_TEST(run.errors() == "");
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(outages)
+
+// The program compares its plate with the sequential solution bit for bit.
+BOOST_AUTO_TEST_CASE(heat_over_a_link_that_is_cut_again_and_again) {
+  for (const std::string variant : {"I.1", "I.3"}) {
+    Paths paths(2);
+    Process run = paths.hosts.run({"--hosts", "a,b", PARC_TEST_BIN "/heat", "--variant", variant, "--check",
+                                   "--nx", "32", "--ny", "4000", "--steps", "1000"});
+    for (int cut = 1; cut <= 20; ++cut) {
+      const std::uint64_t before = paths.passed();
+      BOOST_REQUIRE(eventually([&] { return paths.passed() > before + 200'000 || !run.running(); }));
+      paths.each(&Path::cut);
+    }
+    paths.check(run);
+    BOOST_TEST(paths.cuts() >= 20u);
+    BOOST_TEST(contains(paths.hosts[0].log(), "the link to host b is up again"));
+  }
+}
+
+BOOST_DATA_TEST_CASE(random_messages_over_links_that_end_at_any_byte,
+                     boost::unit_test::data::make({"none", "envelope", "full"}), level) {
+  Paths paths(3);
+  for (const auto& [port, path] : paths.to) path->cut_often(3'000'000);
+  std::vector<std::string> words{"--hosts", "a,b,c"};
+  if (level != std::string("none")) words.push_back(std::string("--early-release=") + level);
+  words.insert(words.end(), {PARC_TEST_PROGRAMS "/random_messages", "5", "1500"});
+  Process run = paths.hosts.run(words);
+  paths.check(run);
+  BOOST_TEST(paths.cuts() >= 10u);
+}
+
+// Nothing of it is there but the time that it took.
+BOOST_AUTO_TEST_CASE(a_link_that_is_down_for_a_while) {
+  Paths paths(2);
+  Process run = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/random_messages", "6", "1000"});
+  BOOST_REQUIRE(eventually([&] { return paths.passed() > 2'000'000; }));
+  paths.each(&Path::down);
+  BOOST_TEST(eventually([&] { return contains(paths.hosts[0].log(), "trying to reach host b again"); }));
+  BOOST_TEST(run.running());
+  Process status = paths.hosts.parc("status", {});
+  BOOST_TEST(status.wait() == 0);
+  BOOST_TEST(contains(status.output(), "reconnecting"), status.output());
+  paths.each(&Path::up);
+  paths.check(run);
+}
+
+BOOST_AUTO_TEST_CASE(a_host_that_is_silent_for_too_long_is_gone_for_both) {
+  Paths paths(2, {"--link-timeout-s", "2"});
+  Process run = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "3000000", "0"});
+  BOOST_REQUIRE(eventually([&] { return paths.passed() > 2'000'000; }));
+  paths.each(&Path::down);
+  BOOST_TEST(run.wait() == 125);
+  BOOST_TEST(contains(run.errors(), "parc: host b was lost"), run.errors());
+  for (const std::size_t host : {0u, 1u})
+    BOOST_TEST(
+        eventually([&] { return contains(paths.hosts[host].log(), "no sign of life of it for 2 s"); }));
+  BOOST_TEST(eventually([&] { return paths.hosts.ranks().empty(); }));
+  paths.each(&Path::up);
+  Process after = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
+  paths.check(after);
+}
+
+// Only the one that waits for the other gives it up; asked for the session, it says that there is none.
+BOOST_AUTO_TEST_CASE(one_that_was_given_up_hears_of_it) {
+  Paths paths(2, {"--link-timeout-s", "2"});
+  Process run = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "3000000", "0"});
+  BOOST_REQUIRE(eventually([&] { return paths.passed() > 2'000'000; }));
+  paths.hosts[1].kernel().signal(SIGSTOP);
+  paths.each(&Path::down);
+  BOOST_TEST(eventually([&] { return contains(paths.hosts[0].log(), "no sign of life of it for 2 s"); }));
+  paths.each(&Path::up);
+  paths.hosts[1].kernel().signal(SIGCONT);
+  BOOST_TEST(run.wait() == 125);
+  BOOST_TEST(eventually([&] { return paths.hosts.ranks().empty(); }));
+  Process after = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
+  paths.check(after);
+}
+
+BOOST_AUTO_TEST_CASE(kernels_that_are_stopped_for_a_while) {
+  Paths paths(2);
+  Process run = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/random_messages", "7", "1000"});
+  for (const std::size_t host : {0u, 1u}) {
+    const std::uint64_t before = paths.passed();
+    BOOST_REQUIRE(eventually([&] { return paths.passed() > before + 2'000'000; }));
+    paths.hosts[host].kernel().signal(SIGSTOP);
+    paths.each(&Path::cut);
+    BOOST_TEST(eventually([&] { return contains(paths.hosts[1 - host].log(), "trying to reach host"); }));
+    paths.hosts[host].kernel().signal(SIGCONT);
+  }
+  paths.check(run);
+}
+
+// The job on it is lost; the kernel that was started in its place says who it replaces.
+BOOST_AUTO_TEST_CASE(a_kernel_that_was_started_again_is_another) {
+  Paths paths(2);
+  Process run = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "3000000", "0"});
+  BOOST_REQUIRE(eventually([&] { return paths.passed() > 2'000'000; }));
+  paths[1].down(); // so that no refusal tells
+  paths.hosts[1].kernel().signal(SIGKILL);
+  BOOST_TEST(paths.hosts[1].kernel().wait() == 128 + SIGKILL);
+  paths.hosts[1].start();
+  paths[1].up();
+  BOOST_TEST(run.wait() == 125);
+  BOOST_TEST(contains(run.errors(), "parc: host b was lost"), run.errors());
+  BOOST_TEST(contains(paths.hosts[0].log(), "another has been started in its place"), paths.hosts[0].log());
+  Process after = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
+  paths.check(after);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
