@@ -53,7 +53,7 @@ using Nonce = std::array<std::byte, 32>;
 struct LocalHost {
   std::uint64_t identity = 0; // drawn at each start
   std::string name;           // 1 to 64 letters, digits, '-', '_' and '.'
-  std::uint16_t port = 0;     // that it listens on
+  std::uint16_t port = 0;     // that it listens on, at the address of this connection; 0: not there
   std::uint32_t features = 0;
   std::uint32_t fragment_size = protocol::default_fragment;
   std::uint32_t window = protocol::window; // trains that it lets be unacknowledged

@@ -17,8 +17,9 @@ constexpr double first_pause_s = 0.02, longest_pause_s = 0.5;
 // Who was dialed last lets the other one try first: it may be the only one that can.
 constexpr double pause_of_dialed_s = 0.2;
 constexpr double look_every_s = 0.25; // while something is not acknowledged
-// A kernel listens as long as it lives, and tries, too: a host that refuses for so long has none any more.
-constexpr auto longest_refusal = 3s;
+// A kernel listens as long as it lives where it says so, and tries, too: a host that refuses for so long has
+// none any more.
+constexpr auto longest_refusal = 1s;
 
 double in_seconds(HostSession::Clock::duration time) {
   return std::chrono::duration<double>(time).count();

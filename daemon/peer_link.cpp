@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <linux/tcp.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -33,14 +32,6 @@ Nonce fresh_nonce() {
   Nonce nonce;
   fill_random(nonce);
   return nonce;
-}
-
-std::string peer_address(int fd) {
-  Address address;
-  address.length = sizeof address.storage;
-  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0)
-    return "an unknown address";
-  return address.text();
 }
 
 // By so much that it is worth a system call.
@@ -80,14 +71,16 @@ Error connect_failure(int code, const std::string& address) {
 }
 
 PeerLink::PeerLink(Kernel& kernel, const Key& key, Fd accepted)
-    : kernel_(kernel), role_(Role::Acceptor), handshake_(role_, kernel.self(), key, fresh_nonce()),
-      state_(State::shaking), socket_(std::move(accepted)), address_(peer_address(socket_.get())) {
+    : kernel_(kernel), role_(Role::Acceptor),
+      handshake_(role_, kernel.peers().self_at(accepted.get()), key, fresh_nonce()), state_(State::shaking),
+      socket_(std::move(accepted)), address_(peer_address(socket_.get()).text()) {
   watch(kernel.config().connect_timeout_s);
 }
 
 PeerLink::PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address,
                    double patience_s)
-    : kernel_(kernel), role_(Role::Initiator), handshake_(role_, kernel.self(), key, fresh_nonce()),
+    : kernel_(kernel), role_(Role::Initiator),
+      handshake_(role_, kernel.peers().self_at(connecting.get()), key, fresh_nonce()),
       state_(State::connecting), socket_(std::move(connecting)), host_(std::move(host)),
       address_(address.text()) {
   watch(patience_s);
@@ -279,14 +272,7 @@ bool PeerLink::path_seems_dead() const {
 }
 
 std::string PeerLink::peer_host() const {
-  std::array<char, NI_MAXHOST> text{};
-  Address address;
-  address.length = sizeof address.storage;
-  auto* const at = reinterpret_cast<sockaddr*>(&address.storage);
-  if (getpeername(socket_.get(), at, &address.length) != 0 ||
-      getnameinfo(at, address.length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
-    return {};
-  return text.data();
+  return peer_address(socket_.get()).host();
 }
 
 // How long a train and how deep the socket's unsent part should be: about a millisecond of the path each, so

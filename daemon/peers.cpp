@@ -72,6 +72,7 @@ Result<Peers::Listeners> Peers::bind(const Config& config) {
         break;
       }
       made.port = result.value();
+      made.hosts.push_back(local_address(listener.get()).host());
       made.sockets.push_back(std::move(listener));
       addresses.push_back(address);
     }
@@ -86,7 +87,17 @@ Result<Peers::Listeners> Peers::bind(const Config& config) {
 }
 
 void Peers::listen(Listeners listeners) {
+  listens_at_ = std::move(listeners.hosts);
   for (Fd& socket : listeners.sockets) acceptor_.listen(std::move(socket));
+}
+
+LocalHost Peers::self_at(int socket) const {
+  LocalHost self = kernel_.self();
+  const Address at = local_address(socket);
+  const char* const any = at.family() == AF_INET ? "0.0.0.0" : "::";
+  const auto heard = [&](const std::string& host) { return host == any || host == at.host(); };
+  if (std::ranges::none_of(listens_at_, heard)) self.port = 0;
+  return self;
 }
 
 // The oldest comes first among the connections.
@@ -316,19 +327,20 @@ HostSession* Peers::adopt(PeerLink& link) {
 }
 
 void Peers::find_way(const PeerLink& link) {
-  Way& way = ways_[link.identity()];
   const bool dialed = link.role() == Role::Initiator;
-  if (dialed && way.host == link.host()) return; // by the way that it had
   const Peer& peer = link.handshake().peer();
+  const auto old = ways_.find(link.identity());
+  const bool by_name = old != ways_.end() && old->second.by_name;
+  if (dialed && old != ways_.end() && old->second.host == link.host()) return;
   const std::string& name = dialed ? link.host() : peer.name;
   const auto named = kernel_.config().hosts.find(name);
   if (named != kernel_.config().hosts.end()) {
-    way = {name, named->second, true};
+    ways_[link.identity()] = {name, named->second, true};
   } else if (dialed) {
-    way = {name, {name, default_port}, true};
-  } else if (!way.by_name) {
+    ways_[link.identity()] = {name, {name, default_port}, true};
+  } else if (!by_name && peer.port != 0) {
     const std::string address = link.peer_host();
-    way = {fmt::format("{} port {}", address, peer.port), {address, peer.port}, false};
+    ways_[link.identity()] = {fmt::format("{} port {}", address, peer.port), {address, peer.port}, false};
   }
 }
 
@@ -346,7 +358,9 @@ void Peers::dial(std::uint64_t identity) {
     else
       still->dial_ended({});
   };
-  const Way& way = ways_.at(identity);
+  const auto found = ways_.find(identity);
+  if (found == ways_.end()) return;
+  const Way way = found->second;
   const double rtt_s = session->rtt_us() / 1e6;
   const double patience_s =
       rtt_s == 0 ? first_patience_s : std::max(least_patience_s, round_trips_of_patience * rtt_s);

@@ -47,12 +47,14 @@ public:
 
   struct Listeners {
     std::vector<Fd> sockets;
+    std::vector<std::string> hosts; // numeric addresses
     std::uint16_t port = 0;
     std::string words; // "127.0.0.1 and ::1, port 7272, on loopback only"
   };
   // Binds the first free port of the configured range on every configured address.
   static Result<Listeners> bind(const Config& config);
   void listen(Listeners listeners);
+  [[nodiscard]] LocalHost self_at(int socket) const; // for who is at its other end
 
   // Finds or makes the session with a host by the name people use. `connected` is called once, later.
   void connect(const std::string& host, Connected connected);
@@ -93,7 +95,7 @@ private:
   HostSession* find(std::uint64_t identity) const;
   HostSession* carried_by(const PeerLink& link) const; // none: another connection does
 
-  struct Way { // to the other kernel of a session
+  struct Way { // to the other kernel of a session; none: only the other one can dial
     std::string host;
     HostAddress where;
     bool by_name = false; // people's: its address may change
@@ -124,6 +126,7 @@ private:
   Key key_;
   Resolver resolver_;
   Acceptor acceptor_;
+  std::vector<std::string> listens_at_; // numeric addresses
   Complaint refused_;
   Complaint dropped_;
   std::vector<std::unique_ptr<PeerLink>> connections_;

@@ -3,10 +3,12 @@
 
 #include "system/limits.hpp"
 
+#include <array>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <fmt/format.h>
 #include <mutex>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -148,13 +150,29 @@ void Address::set_port(std::uint16_t port) {
   reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);
 }
 
+std::string Address::host() const {
+  std::array<char, NI_MAXHOST> text{};
+  const auto* const at = reinterpret_cast<const sockaddr*>(&storage);
+  const bool known = getnameinfo(at, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
+  return known ? text.data() : "an unknown address";
+}
+
 std::string Address::text() const {
-  char host[NI_MAXHOST];
-  char service[NI_MAXSERV];
-  if (getnameinfo(reinterpret_cast<const sockaddr*>(&storage), length, host, sizeof host, service,
-                  sizeof service, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return "an unknown address";
-  return std::string(host) + " port " + service;
+  return fmt::format("{} port {}", host(), port());
+}
+
+Address local_address(int socket) {
+  Address address;
+  address.length = sizeof address.storage;
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.length);
+  return address;
+}
+
+Address peer_address(int socket) {
+  Address address;
+  address.length = sizeof address.storage;
+  getpeername(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.length);
+  return address;
 }
 
 Result<Address> numeric_address(const std::string& address, std::uint16_t port) {

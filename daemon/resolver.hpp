@@ -22,6 +22,7 @@ struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
   [[nodiscard]] std::string text() const; // "10.0.0.2 port 7272"
+  [[nodiscard]] std::string host() const; // "10.0.0.2"
   [[nodiscard]] int family() const { return storage.ss_family; }
   [[nodiscard]] std::uint16_t port() const;
   void set_port(std::uint16_t port);
@@ -58,6 +59,10 @@ private:
   std::map<std::string, std::vector<Question>> waiting_; // by name
   Event bell_;
 };
+
+// Of the two ends of a socket; of no family where there is none.
+Address local_address(int socket);
+Address peer_address(int socket);
 
 // A numeric address, without asking anybody.
 Result<Address> numeric_address(const std::string& address, std::uint16_t port);
