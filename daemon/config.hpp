@@ -21,7 +21,7 @@
 namespace parc::daemon {
 
 inline constexpr std::uint16_t default_port = 7272;
-inline constexpr std::size_t option_count = 16;
+inline constexpr std::size_t option_count = 17;
 
 struct PortRange {
   std::uint16_t first = default_port;
@@ -47,7 +47,8 @@ struct Config {
   std::uint32_t fragment_size = 4096;
   std::uint32_t send_buffer = 0; // of sockets, in bytes; 0: the system's
   std::uint32_t receive_buffer = 0;
-  std::uint64_t pool = 64 << 20; // bytes for messages that nobody has posted a read for
+  std::string congestion = "auto"; // control of every link's socket, or a name that the system knows
+  std::uint64_t pool = 64 << 20;   // bytes for messages that nobody has posted a read for
   std::uint32_t spin_us = 200;
   std::uint32_t connect_timeout_s = 5;
   std::uint32_t link_timeout_s = 60;

@@ -3,10 +3,14 @@
 // value its text. Every layer (file, environment, flags) hands over text, so each rule is written once.
 #include "daemon/config.hpp"
 
+#include "system/fd.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 namespace parc::daemon {
 namespace {
@@ -123,6 +127,16 @@ Result<std::string> parse_log_level(std::string_view text) {
   return parse_word(text, words, "one of trace, debug, info, warning, error, off");
 }
 
+// Asks the system, which knows what it has and whom it lets use it.
+Result<std::string> parse_congestion(std::string_view text) {
+  if (text == "auto") return std::string(text);
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, text.data(),
+                 static_cast<socklen_t>(text.size())) == 0)
+    return std::string(text);
+  return error(EINVAL, "auto, or one of /proc/sys/net/ipv4/tcp_allowed_congestion_control");
+}
+
 std::vector<std::string> get_ports(const Config& c) {
   if (c.port.first == c.port.last) return {fmt::to_string(c.port.first)};
   return {fmt::format("{}-{}", c.port.first, c.port.last)};
@@ -182,6 +196,8 @@ const std::array<Option, option_count> table{{
     {"receive_buffer", "BYTES", "receive buffer of every link's socket; 0 leaves it to the system",
      Form::Number, true, set_size<&Config::receive_buffer, 0, largest_buffer>,
      get_number<&Config::receive_buffer>},
+    {"congestion", "NAME", "congestion control of every link's socket; auto takes what suits its path",
+     Form::Text, true, set_text<&Config::congestion, parse_congestion>, get_text<&Config::congestion>},
     {"pool", "BYTES", "memory for messages that nobody has posted a read for", Form::Number, true,
      set_size<&Config::pool, 1U << 20, 1ULL << 40>, get_number<&Config::pool>},
     {"spin_us", "MICROSECONDS", "longest polling before the kernel sleeps", Form::Number, true,

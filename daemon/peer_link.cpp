@@ -16,7 +16,10 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::uint64_t turn_bytes = 256 << 10;    // that a link may move in one step of a turn
+constexpr std::uint64_t turn_bytes = 256 << 10; // that a link may move in one step of a turn
+// bbr paces with timers, which cost a path of less than a millisecond half of its bandwidth; elsewhere it is
+// the better one.
+constexpr std::uint32_t short_path_us = 1000;
 constexpr std::uint64_t measure_every = 128 << 10; // bytes
 constexpr std::uint32_t least_low_water = 64 << 10;
 constexpr std::uint32_t most_low_water = 4 << 20;
@@ -44,17 +47,31 @@ bool tcp_info_of(int fd, tcp_info& info) {
   return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
 }
 
+bool set_congestion(int fd, std::string_view name) {
+  return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
+}
+
 template <class T> bool set(int fd, int level, int option, const T& value) {
   return setsockopt(fd, level, option, &value, sizeof value) == 0;
 }
 
 } // namespace
 
-Result<void> prepare_socket(int fd, std::uint32_t send_buffer, std::uint32_t receive_buffer) {
+Result<void> prepare_socket(int fd) {
   const int yes = 1;
-  bool done = set(fd, IPPROTO_TCP, TCP_NODELAY, yes) && set(fd, SOL_SOCKET, SO_KEEPALIVE, yes);
-  if (send_buffer != 0) done = set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(send_buffer)) && done;
-  if (receive_buffer != 0) done = set(fd, SOL_SOCKET, SO_RCVBUF, static_cast<int>(receive_buffer)) && done;
+  const bool done = set(fd, IPPROTO_TCP, TCP_NODELAY, yes) && set(fd, SOL_SOCKET, SO_KEEPALIVE, yes);
+  if (!done) return system_error("cannot set the options of a TCP socket");
+  return success();
+}
+
+Result<void> prepare_socket(int fd, const Config& config) {
+  PARC_TRY(prepare_socket(fd));
+  bool done = true;
+  if (config.send_buffer != 0)
+    done = set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(config.send_buffer)) && done;
+  if (config.receive_buffer != 0)
+    done = set(fd, SOL_SOCKET, SO_RCVBUF, static_cast<int>(config.receive_buffer)) && done;
+  if (config.congestion != "auto") done = set_congestion(fd, config.congestion) && done;
   if (!done) return system_error("cannot set the options of a TCP socket");
   return success();
 }
@@ -282,6 +299,7 @@ void PeerLink::measure_path() {
   tcp_info info{};
   if (!tcp_info_of(socket_.get(), info)) return;
   rtt_us_ = info.tcpi_rtt;
+  if (!path_known_) choose_congestion(info.tcpi_min_rtt);
   // What we had to send limits most samples: those show how fast the path is only when they are faster.
   const std::uint64_t sample = info.tcpi_delivery_rate;
   if (info.tcpi_delivery_rate_app_limited == 0 || sample > delivery_rate_)
@@ -308,6 +326,17 @@ void PeerLink::measure_path() {
     --both_ways_;
   limit_flight(both_ways_ != 0 ? no_limit
                                : product + product / 2 + 2 * varies + millisecond + millisecond / 2);
+}
+
+void PeerLink::choose_congestion(std::uint32_t min_rtt_us) {
+  path_known_ = true;
+  std::array<char, 16> now{};
+  socklen_t size = now.size();
+  if (kernel_.config().congestion != "auto" || min_rtt_us >= short_path_us ||
+      getsockopt(socket_.get(), IPPROTO_TCP, TCP_CONGESTION, now.data(), &size) != 0)
+    return;
+  if (std::string_view(now.data()) == "bbr")
+    set_congestion(socket_.get(), "cubic"); // unless it is not allowed
 }
 
 // What is under way beyond what the path holds waits in the network's queues, and small messages wait behind

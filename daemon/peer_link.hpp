@@ -6,6 +6,7 @@
 // it again.
 #pragma once
 
+#include "daemon/config.hpp"
 #include "daemon/event.hpp"
 #include "daemon/handshake.hpp"
 #include "daemon/resolver.hpp"
@@ -71,6 +72,7 @@ private:
   void go_up();
   void measure_path();
   void limit_silence();
+  void choose_congestion(std::uint32_t min_rtt_us);
   void limit_flight(std::uint64_t bytes);
 
   Kernel& kernel_;
@@ -88,6 +90,7 @@ private:
   bool readable_ = false;
   bool writable_ = false;
   bool accepted_ = false;
+  bool path_known_ = false;
   HostSession* session_ = nullptr; // while it is up: that it carries
   std::uint32_t index_ = 0;
   std::uint32_t rtt_us_ = 0;
@@ -99,8 +102,10 @@ private:
   std::uint64_t flight_ = 0;        // how much may be unacknowledged
 };
 
-// What every socket between kernels is set to.
-Result<void> prepare_socket(int fd, std::uint32_t send_buffer, std::uint32_t receive_buffer);
+// What every socket between kernels is set to; and what those that listen or dial are, which those that come
+// in inherit.
+Result<void> prepare_socket(int fd);
+Result<void> prepare_socket(int fd, const Config& config);
 
 // Why connect() to an address did not succeed, with what to do about it.
 Error connect_failure(int code, const std::string& address);

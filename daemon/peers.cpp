@@ -31,7 +31,7 @@ Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, cons
   const int yes = 1;
   setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (address.family() == AF_INET6) setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
-  PARC_TRY(prepare_socket(listener.get(), config.send_buffer, config.receive_buffer));
+  PARC_TRY(prepare_socket(listener.get(), config));
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 ||
       ::listen(listener.get(), accept_backlog) != 0)
     return system_error("cannot listen on {}", address.text());
@@ -111,7 +111,7 @@ bool Peers::room() {
 }
 
 void Peers::accept(Fd socket) {
-  if (!prepare_socket(socket.get(), 0, 0)) return;
+  if (!prepare_socket(socket.get())) return;
   connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(socket)));
 }
 
@@ -189,8 +189,7 @@ void Peers::try_next(Attempt& attempt) {
   while (attempt.next < attempt.addresses.size()) {
     const Address address = attempt.addresses[attempt.next++];
     Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket ||
-        !prepare_socket(socket.get(), kernel_.config().send_buffer, kernel_.config().receive_buffer) ||
+    if (!socket || !prepare_socket(socket.get(), kernel_.config()) ||
         (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 &&
          errno != EINPROGRESS)) {
       const int code = errno;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 namespace parc::protocol {
@@ -27,9 +28,12 @@ std::uint32_t count_cut_off(const Link& link) {
   std::uint32_t fragments = 0;
   link.log.each_of(link.sequence, [&](const Log::Entry& entry) {
     if (left == 0) return false;
-    if (entry.kind() != Kind::fragment) return true;
-    left -= std::min<std::uint64_t>(left, entry.descriptor.length);
-    ++fragments;
+    if (entry.kind() != Kind::fragments) return true;
+    const std::uint32_t length = entry.descriptor.length;
+    const auto cut = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, length));
+    left -= cut;
+    fragments +=
+        static_cast<std::uint32_t>(fragments_of(length, link.fragment)) - (length - cut) / link.fragment;
     return true;
   });
   return left == 0 ? fragments : ~std::uint32_t{0}; // not even its header
@@ -50,16 +54,32 @@ void Engine::detach(std::uint32_t index) {
   carrier.stage = Carrier::Stage::none;
   carrier.header_filled = 0;
   if (carrier.due.empty()) return;
-  link.missing = static_cast<std::uint32_t>(carrier.due.size());
+  link.missing = 0;
   for (; !carrier.due.empty(); carrier.due.pop_back()) {
     Due& due = carrier.due.back();
-    if (due.chunk != nullptr) pool_used_ -= due.length;
+    const std::uint32_t whole = due.whole(due.done, link.fragment), left = due.length - whole;
+    link.missing += static_cast<std::uint32_t>(fragments_of(left, link.fragment));
+    if (due.chunk != nullptr && whole != 0) keep(link, due, whole);
+    if (due.chunk != nullptr) pool_used_ -= left;
     if (due.message != nullptr)
-      (due.eager ? due.message->eager : due.message->rest).put_back(due.length);
+      (due.eager ? due.message->eager : due.message->rest).put_back(left);
     else if (due.eager)
-      ++link.freed; // of a message that was given up: its sender will not send it again
+      link.freed += fragments_of(
+          left, link.fragment); // of a message that was given up: its sender will not send it again
   }
   received_whole(link);
+}
+
+// The first `whole` bytes of the payload of a chunk.
+void Engine::keep(Link& link, Due& due, std::uint32_t whole) {
+  Due part;
+  part.message = due.message;
+  part.offset = due.offset + (due.from_end ? due.length - whole : 0);
+  part.length = whole;
+  part.eager = due.eager;
+  part.chunk = std::make_unique_for_overwrite<std::byte[]>(whole);
+  std::memcpy(part.chunk.get(), due.chunk.get() + (part.offset - due.offset), whole);
+  in_place(link, part, 0, whole);
 }
 
 void Engine::attach(std::uint32_t index) {
@@ -84,7 +104,8 @@ Refusal Engine::take_statement(Link& link, const Statement& statement) {
   // Those of a statement that was heard before are back in the log already, and are in no train.
   std::uint32_t fragments = 0;
   link.log.each_of(last, [&](const Log::Entry& entry) {
-    fragments += entry.kind() == Kind::fragment;
+    if (entry.kind() == Kind::fragments)
+      fragments += static_cast<std::uint32_t>(fragments_of(entry.descriptor.length, link.fragment));
     return true;
   });
   if (last != link.stated && statement.missing > fragments) return Refusal::resume;
@@ -94,12 +115,25 @@ Refusal Engine::take_statement(Link& link, const Statement& statement) {
   std::uint32_t in_place = fragments - std::min(fragments, statement.missing);
   boost::container::small_vector<Log::Entry, max_entries> again;
   for (Log::Entry entry; link.log.take(last, entry);) {
-    const bool missing = entry.train == last && entry.kind() == Kind::fragment && in_place == 0;
-    if (entry.train == last && entry.kind() == Kind::fragment && in_place != 0) --in_place;
-    if (missing)
-      again.push_back(entry);
-    else
+    if (entry.train != last || entry.kind() != Kind::fragments) {
       acknowledged(entry);
+      continue;
+    }
+    // Of a run the first ones.
+    const Descriptor run = entry.descriptor;
+    const auto there = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(run.length, std::uint64_t{in_place} * link.fragment));
+    in_place -= static_cast<std::uint32_t>(fragments_of(there, link.fragment));
+    const bool from_end = (run.flags & flag_from_end) != 0;
+    if (there != run.length) {
+      again.push_back(entry);
+      again.back().descriptor.length = run.length - there;
+      if (!from_end) again.back().descriptor.offset += there;
+    }
+    if (there == 0) continue;
+    entry.descriptor.length = there;
+    if (from_end) entry.descriptor.offset += run.length - there;
+    acknowledged(entry);
   }
   link.log.rewind();
   for (; !again.empty(); again.pop_back()) link.log.put_back(again.back());
@@ -115,12 +149,12 @@ bool Engine::resend(Link& link) {
   for (; !link.log.all_sent(); link.log.sent(link.sequence + 1)) {
     Log::Entry& entry = link.log.next();
     const bool of_envelope = entry.kind() == Kind::envelope;
-    const bool of_fragment = entry.kind() == Kind::fragment;
-    Outgoing* message = of_envelope || of_fragment
+    const bool of_fragments = entry.kind() == Kind::fragments;
+    Outgoing* message = of_envelope || of_fragments
                             ? outgoing_.find(of_envelope ? entry.envelope.message : entry.descriptor.message)
                             : nullptr;
-    const bool dead = (of_envelope || of_fragment) && (message == nullptr || message->abandoned);
-    if (dead && of_fragment) entry.forget();
+    const bool dead = (of_envelope || of_fragments) && (message == nullptr || message->abandoned);
+    if (dead && of_fragments) entry.forget();
     if (entry.kind() == Kind::none) continue;
     if (of_envelope) {
       if (dead) undo_envelope(link, entry.envelope);
@@ -129,10 +163,11 @@ bool Engine::resend(Link& link) {
       continue;
     }
     if (!train.room_for(sizeof(Descriptor))) return false;
-    if (of_fragment && (train.payload() >= link.train_bytes || !train.room_for_pieces())) return false;
-    train.add(entry.descriptor);
-    if (of_fragment)
-      train.add_payload(message->memory, entry.descriptor.offset, entry.descriptor.length, message->id);
+    if (of_fragments && (train.payload() >= link.train_bytes || !train.room_for_pieces())) return false;
+    if (of_fragments)
+      add_run(link, *message, entry.descriptor);
+    else
+      train.add(entry.descriptor);
   }
   return true;
 }
@@ -145,7 +180,7 @@ void Engine::undo_envelope(Link& link, Envelope& envelope) {
         std::exchange(link.inline_out, link.inline_out - inline_cost(envelope.inline_length));
     link.credit_used -= before / link.fragment - link.inline_out / link.fragment;
   } else {
-    link.credit_used -= (envelope.eager + link.fragment - 1) / link.fragment;
+    link.credit_used -= fragments_of(envelope.eager, link.fragment);
   }
   if ((envelope.flags & flag_whole) != 0) {
     Job* job = find_job(envelope.job);

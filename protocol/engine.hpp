@@ -179,6 +179,7 @@ private:
   // carrier.cpp
   Refusal take_statement(Link& link, const Statement& statement);
   bool resend(Link& link);
+  void keep(Link& link, Due& due, std::uint32_t whole);
   void undo_envelope(Link& link, Envelope& envelope);
 
   // send.cpp
@@ -186,6 +187,7 @@ private:
   void add_answers(Link& link);
   void add_envelopes(Link& link);
   void add_fragments(Link& link);
+  void add_run(Link& link, const Outgoing& message, const Descriptor& run);
   void decide_eager(Link& link, Outgoing& message, Envelope& envelope);
   bool describe_answer(Answer& answer, Descriptor& descriptor);
   void owe(Link& link, Answer& answer);
@@ -203,11 +205,12 @@ private:
   Refusal take_header(Link& link, const Prefix& prefix, std::span<const std::byte> entries);
   Refusal take_envelope(Link& link, const EntryWalk::Entry& entry);
   Refusal take_descriptor(Link& link, const Descriptor& descriptor, std::uint64_t& payload);
-  Refusal take_fragment(Link& link, const Descriptor& descriptor);
+  Refusal take_fragments(Link& link, const Descriptor& descriptor);
   Refusal take_want(Link& link, const Descriptor& descriptor);
   Refusal take_departure(Link& link, const Descriptor& descriptor);
   void fill_due(Link& link, std::size_t bytes, const std::byte* from);
-  void arrived(Link& link, Due& due);
+  void in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to);
+  void arrived(Link& link, Incoming& message);
   void received_whole(Link& link);
   static void free_inline(Link& link, std::uint32_t length);
   void free_chunks(Incoming& message);

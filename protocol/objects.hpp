@@ -9,6 +9,7 @@
 #include "protocol/train_out.hpp"
 #include "protocol/wire.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
@@ -245,14 +246,34 @@ inline Departure how_departed(const Endpoint& at, std::int64_t peer) {
   return at.job->id != 0 && peer >= 0 ? at.job->how[static_cast<std::size_t>(peer)] : Departure::none;
 }
 
-// A stretch of payload that is still due on a link, in the order of the stream.
+// A run of fragments that is still due on a carrier, in the order of the stream.
 struct Due {
   Incoming* message = nullptr; // none: discard
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
-  std::uint32_t done = 0;
-  bool eager = false;                 // counts against the credit we granted
+  std::uint32_t done = 0; // of its payload
+  bool eager = false;     // counts against the credit we granted
+  bool from_end = false;
   std::unique_ptr<std::byte[]> chunk; // none: straight to the read's memory, or discard
+
+  // Of so many bytes of its payload, those that make whole fragments.
+  [[nodiscard]] std::uint32_t whole(std::uint32_t bytes, std::uint32_t fragment) const {
+    return bytes == length ? length : bytes / fragment * fragment;
+  }
+  // Where bytes [from, from + bytes) of its payload belong in the message, a stretch at a time.
+  template <class Use>
+  void each(std::uint32_t from, std::uint32_t bytes, std::uint32_t fragment, Use use) const {
+    if (!from_end) return use(offset + from, bytes);
+    while (bytes != 0) {
+      const std::uint32_t high = length - from / fragment * fragment;
+      const std::uint32_t low = high > fragment ? high - fragment : 0;
+      const std::uint32_t within = from % fragment;
+      const std::uint32_t n = std::min(bytes, high - low - within);
+      use(offset + low + within, n);
+      from += n;
+      bytes -= n;
+    }
+  }
 };
 
 // One byte stream between the two hosts of a link, and what is good only while it lasts. Each side says first

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t sink_bytes = 65536;
 
-std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
-  return (bytes + fragment - 1) / fragment;
-}
-
 } // namespace
 
 std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
@@ -27,23 +23,16 @@ std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
     if (length != 0) iovecs[count++] = {base, length};
     return count + 1 < iovecs.size();
   };
-  for (const Due& due : link.carrier.due) {
-    std::uint64_t at = due.offset + due.done;
-    std::uint64_t left = due.length - due.done;
-    if (due.chunk != nullptr) {
-      if (!add(due.chunk.get() + due.done, left)) return count;
-      continue;
-    }
-    bool room = true;
+  bool room = true;
+  const auto add_stretch = [&](const Due& due, std::uint64_t at, std::uint64_t left) {
+    if (!room) return;
+    if (due.chunk != nullptr) return void(room = add(due.chunk.get() + (at - due.offset), left));
     if (due.message != nullptr && due.message->read != nullptr && at < due.message->limit) {
       const std::uint64_t n = std::min(left, due.message->limit - at);
-      std::uint64_t planned = 0;
       due.message->read->memory.each(at, n, [&](std::byte* base, std::uint64_t part) {
-        if (room) planned += part, room = add(base, part);
+        if (room) room = add(base, part);
       });
-      if (!room) return count;
-      at += planned;
-      left -= planned;
+      left -= n;
     }
     while (left != 0 && room) {
       if (sink_.empty()) sink_.resize(sink_bytes);
@@ -51,6 +40,10 @@ std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
       room = add(sink_.data(), n);
       left -= n;
     }
+  };
+  for (const Due& due : link.carrier.due) {
+    due.each(due.done, due.length - due.done, link.fragment,
+             [&](std::uint64_t at, std::uint64_t n) { add_stretch(due, at, n); });
     if (!room) return count;
   }
   iovecs[count++] = {link.carrier.header.data() + link.carrier.header_filled,
@@ -78,58 +71,66 @@ void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
     Due& due = link.carrier.due.front();
     const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, due.length - due.done));
     if (from != nullptr) {
-      const std::uint64_t at = due.offset + due.done;
-      if (due.chunk != nullptr) {
-        std::memcpy(due.chunk.get() + due.done, from, n);
-      } else if (due.message != nullptr && due.message->read != nullptr && at < due.message->limit) {
-        due.message->read->memory.copy_in(at, from, std::min<std::uint64_t>(n, due.message->limit - at));
-      }
-      from += n;
+      due.each(due.done, n, link.fragment, [&](std::uint64_t at, std::uint64_t part) {
+        if (due.chunk != nullptr) {
+          std::memcpy(due.chunk.get() + (at - due.offset), from, part);
+        } else if (due.message != nullptr && due.message->read != nullptr && at < due.message->limit) {
+          due.message->read->memory.copy_in(at, from, std::min(part, due.message->limit - at));
+        }
+        from += part;
+      });
     }
+    const std::uint32_t before = due.whole(due.done, link.fragment);
     due.done += n;
     bytes -= n;
-    if (due.done == due.length) {
-      Due whole = std::move(due);
-      link.carrier.due.pop_front();
-      if (link.carrier.due.empty()) received_whole(link);
-      arrived(link, whole);
+    const std::uint32_t after = due.whole(due.done, link.fragment);
+    if (due.done != due.length) {
+      if (due.chunk == nullptr && after != before) in_place(link, due, before, after);
+      continue;
     }
+    Due last = std::move(due);
+    link.carrier.due.pop_front();
+    if (link.carrier.due.empty()) received_whole(link);
+    in_place(link, last, last.chunk == nullptr ? before : 0, after);
+    if (last.message != nullptr) arrived(link, *last.message);
   }
 }
 
-void Engine::arrived(Link& link, Due& due) {
-  ++link.fragments_in;
-  Incoming* message = due.message;
-  if (message == nullptr) {
-    if (due.eager) ++link.freed;
-    if (due.chunk != nullptr) pool_used_ -= due.length;
+// Bytes [from, to) of its payload, whole fragments: of a chunk all that is kept of it, which is stored, or
+// placed where a read has come meanwhile.
+void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to) {
+  const std::uint32_t length = to - from;
+  const std::uint64_t fragments = fragments_of(length, link.fragment);
+  link.fragments_in += fragments;
+  Incoming* const message = due.message;
+  if (message != nullptr) message->arrived += length;
+  if (message != nullptr && due.chunk != nullptr && message->read == nullptr && message->to != nullptr) {
+    message->chunks.push_back({due.offset, length, std::move(due.chunk)});
     return;
   }
-  message->arrived += due.length;
-  if (due.chunk != nullptr && message->read == nullptr && message->to != nullptr) {
-    message->chunks.push_back({due.offset, due.length, std::move(due.chunk)});
-  } else {
-    if (due.eager) ++link.freed;
-    if (due.chunk != nullptr) pool_used_ -= due.length;
-    if (due.chunk != nullptr && message->read != nullptr) {
-      place(*message, due.offset, {due.chunk.get(), due.length});
-    } else if (message->read != nullptr && due.offset < message->limit) {
-      Reading& read = *message->read;
-      read.progress.add(due.offset, std::min<std::uint64_t>(due.length, message->limit - due.offset),
-                        message->limit);
-      listener_.progressed(read.cookie, read.progress);
-    }
-  }
-  if (message->arrived != message->promised) return;
-  if (message->whole || message->wanted) link.ack_urgent = true;
-  if (message->read != nullptr) {
-    if (message->whole || !message->want_owed) release_name(*message);
-    check_read_done(*message);
-  } else if (message->whole) {
-    release_name(*message);
-    if (message->to == nullptr) drop_incoming(*message);
-  } else if (message->to == nullptr && !message->owed()) {
-    drop_incoming(*message); // what nobody will read is here, and nothing more was asked for
+  if (due.eager) link.freed += fragments;
+  if (due.chunk != nullptr) pool_used_ -= length;
+  if (message == nullptr || message->read == nullptr) return;
+  if (due.chunk != nullptr) return place(*message, due.offset, {due.chunk.get(), length});
+  const std::uint64_t at = due.offset + (due.from_end ? due.length - to : from);
+  if (at >= message->limit) return;
+  Reading& read = *message->read;
+  read.progress.add(at, std::min<std::uint64_t>(length, message->limit - at), message->limit);
+  listener_.progressed(read.cookie, read.progress);
+}
+
+// A run of it is here to its end.
+void Engine::arrived(Link& link, Incoming& message) {
+  if (message.arrived != message.promised) return;
+  if (message.whole || message.wanted) link.ack_urgent = true;
+  if (message.read != nullptr) {
+    if (message.whole || !message.want_owed) release_name(message);
+    check_read_done(message);
+  } else if (message.whole) {
+    release_name(message);
+    if (message.to == nullptr) drop_incoming(message);
+  } else if (message.to == nullptr && !message.owed()) {
+    drop_incoming(message); // what nobody will read is here, and nothing more was asked for
   }
 }
 
@@ -165,7 +166,7 @@ Refusal Engine::parse(Link& link) {
     if (have < sizeof(Prefix)) break;
     Prefix prefix;
     std::memcpy(&prefix, link.carrier.header.data() + at, sizeof prefix);
-    if (const Refusal refusal = check_prefix(prefix, link.fragment); refusal != Refusal::none) return refusal;
+    if (const Refusal refusal = check_prefix(prefix); refusal != Refusal::none) return refusal;
     if (have < prefix.header_length) break;
     const std::span<const std::byte> entries(link.carrier.header.data() + at + sizeof prefix,
                                              prefix.header_length - sizeof prefix);
@@ -272,7 +273,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
 
 Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& payload) {
   switch (d.kind) {
-  case Kind::fragment: payload += d.length; return take_fragment(link, d);
+  case Kind::fragments: payload += d.length; return take_fragments(link, d);
   case Kind::want: return take_want(link, d);
   case Kind::departed: return take_departure(link, d);
   case Kind::cancel: {
@@ -315,13 +316,14 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   }
 }
 
-Refusal Engine::take_fragment(Link& link, const Descriptor& d) {
+Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
   Incoming* message = find_incoming(link, d.message);
   if (message == nullptr) return Refusal::fragment;
   const bool eager = message->eager.left() != 0;
   Grant& from = eager ? message->eager : message->rest;
-  if (d.length != std::min<std::uint64_t>(from.left(), link.fragment) || !from.fits(d.offset, d.length) ||
-      (!eager && message->want_owed))
+  const bool full_sized = d.length % link.fragment == 0 || d.length == from.left();
+  if (!full_sized || d.length > max_payload || !from.fits(d.offset, d.length) ||
+      d.flags != (from.from_end ? flag_from_end : 0) || (!eager && message->want_owed))
     return Refusal::fragment;
   from.take(d.length);
   Due due;
@@ -329,6 +331,7 @@ Refusal Engine::take_fragment(Link& link, const Descriptor& d) {
   due.offset = d.offset;
   due.length = d.length;
   due.eager = eager;
+  due.from_end = from.from_end;
   if (message->read == nullptr && message->to != nullptr) {
     due.chunk = std::make_unique_for_overwrite<std::byte[]>(d.length);
     pool_used_ += d.length;
@@ -398,7 +401,8 @@ void Engine::free_chunks(Incoming& message) {
   else if (message.riding)
     free_inline(*message.link, static_cast<std::uint32_t>(bytes));
   else
-    message.link->freed += message.chunks.size();
+    for (const Incoming::Chunk& chunk : message.chunks)
+      message.link->freed += fragments_of(chunk.length, message.link->fragment);
   message.chunks.clear();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trains that leave: answers first, then envelopes in the order of their writes, then fragments, one of each
-// message in turn. An envelope that cannot be followed by data within the credit still leaves: no unread
+// Trains that leave: answers first, then envelopes in the order of their writes, then fragments, a run of
+// each message in turn. An envelope that cannot be followed by data within the credit still leaves: no unread
 // message blocks another.
 #include "protocol/engine.hpp"
 
@@ -12,6 +12,10 @@ namespace {
 // answers take a quarter. So none of them ever keeps another from moving.
 constexpr std::uint16_t entries_before_payload = max_entries / 2, answers_before_others = max_entries / 4;
 constexpr std::uint32_t bytes_before_payload = max_header / 2;
+constexpr std::uint32_t longest_train = 512 << 10; // what the receiver's cache takes
+// Of a train, for each of several messages; of a message that is eaten from its end, whose fragments lie
+// apart.
+constexpr std::uint32_t share_of_train = 8, fragments_from_end = 16;
 static_assert(sizeof(Prefix) + answers_before_others * sizeof(Descriptor) + sizeof(Envelope) + max_inline <=
               bytes_before_payload);
 } // namespace
@@ -30,7 +34,7 @@ void Engine::wrote(std::uint32_t index, std::size_t bytes) {
 
 void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint32_t delay_product_kib) {
   Link& link = *links_[index];
-  link.train_bytes = std::clamp(train_bytes, link.fragment, max_entries * link.fragment);
+  link.train_bytes = std::clamp(train_bytes, link.fragment, std::max(link.fragment, longest_train));
   link.delay_product_kib = std::max(link.delay_product_kib, delay_product_kib);
 }
 
@@ -212,7 +216,7 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
   const std::uint64_t cost = rides ? inline_cost(static_cast<std::uint32_t>(message.total)) : 0;
   const std::uint64_t fragments =
       rides ? (link.inline_out + cost) / link.fragment - link.inline_out / link.fragment
-            : (message.total + link.fragment - 1) / link.fragment;
+            : fragments_of(message.total, link.fragment);
   if (may_be_held && rides && fragments <= available) {
     link.inline_out += cost;
     link.credit_used += fragments;
@@ -236,6 +240,7 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
                                      : Grant{0, envelope.eager, false};
 }
 
+// A run of each message in turn: all that the train has room for where it is the only one.
 void Engine::add_fragments(Link& link) {
   TrainOut& train = link.carrier.train;
   while (!link.ready.empty() && train.payload() < link.train_bytes && train.room_for_pieces() &&
@@ -243,13 +248,30 @@ void Engine::add_fragments(Link& link) {
     Outgoing& message = link.ready.front();
     link.ready.pop_front();
     Grant& from = message.eager.left() != 0 ? message.eager : message.rest;
-    const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(from.left(), link.fragment));
-    const Descriptor descriptor{Kind::fragment, 0, 0, length, message.id, from.take(length), 0};
-    train.add(descriptor);
-    train.add_payload(message.memory, descriptor.offset, length, message.id);
-    link.log.append(link.sequence + 1, descriptor);
-    ++link.fragments_out;
+    std::uint32_t most = link.train_bytes - train.payload();
+    if (!link.ready.empty()) most = std::min(most, link.train_bytes / share_of_train);
+    if (from.from_end) most = std::min(most, fragments_from_end * link.fragment);
+    most = message.memory.count() > 1 ? 0 : most / link.fragment * link.fragment;
+    const auto length =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(from.left(), std::max(most, link.fragment)));
+    const std::uint8_t flags = from.from_end ? flag_from_end : 0;
+    const Descriptor run{Kind::fragments, flags, 0, length, message.id, from.take(length), 0};
+    add_run(link, message, run);
+    link.log.append(link.sequence + 1, run);
     if (message.eager.left() != 0 || message.rest.left() != 0) link.ready.push_back(message);
+  }
+}
+
+void Engine::add_run(Link& link, const Outgoing& message, const Descriptor& run) {
+  TrainOut& train = link.carrier.train;
+  train.add(run);
+  link.fragments_out += fragments_of(run.length, link.fragment);
+  if ((run.flags & flag_from_end) == 0)
+    return train.add_payload(message.memory, run.offset, run.length, message.id);
+  for (std::uint32_t high = run.length; high != 0;) {
+    const std::uint32_t length = std::min(high, link.fragment);
+    high -= length;
+    train.add_payload(message.memory, run.offset + high, length, message.id);
   }
 }
 
@@ -265,7 +287,7 @@ Refusal Engine::acknowledge(Link& link, std::uint64_t sequence) {
 
 void Engine::acknowledged(const Log::Entry& entry) {
   const bool of_envelope = entry.kind() == Kind::envelope;
-  if (!of_envelope && entry.kind() != Kind::fragment) return;
+  if (!of_envelope && entry.kind() != Kind::fragments) return;
   Outgoing* message = outgoing_.find(of_envelope ? entry.envelope.message : entry.descriptor.message);
   if (message == nullptr || message->abandoned) return;
   if (of_envelope) message->envelope_acknowledged = true;

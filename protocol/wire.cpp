@@ -25,11 +25,10 @@ const char* describe(Refusal refusal) {
   return "unknown refusal";
 }
 
-Refusal check_prefix(const Prefix& prefix, std::uint32_t fragment) {
+Refusal check_prefix(const Prefix& prefix) {
   if (prefix.magic != train_magic) return Refusal::magic;
   if (prefix.header_length < sizeof(Prefix) || prefix.header_length > max_header) return Refusal::length;
-  if (prefix.entries > max_entries || prefix.payload_length > prefix.entries * fragment)
-    return Refusal::length;
+  if (prefix.entries > max_entries || prefix.payload_length > max_payload) return Refusal::length;
   if (prefix.entries == 0 && (prefix.header_length != sizeof(Prefix) || prefix.sequence != 0))
     return Refusal::length;
   if (prefix.entries != 0 && prefix.sequence == 0) return Refusal::sequence;
@@ -86,7 +85,7 @@ bool EntryWalk::take_descriptor() {
   }
   std::memcpy(&entry_.descriptor, rest_.data(), sizeof(Descriptor));
   entry_.kind = entry_.descriptor.kind;
-  if (entry_.kind < Kind::fragment || entry_.kind > Kind::envelope_credit) {
+  if (entry_.kind < Kind::fragments || entry_.kind > Kind::envelope_credit) {
     refusal_ = Refusal::kind;
     return false;
   }

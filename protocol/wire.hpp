@@ -31,7 +31,8 @@ inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
 inline constexpr std::uint32_t max_header = 2048;
 inline constexpr std::uint32_t max_entries = 32;
-inline constexpr std::uint32_t max_inline = 192; // bytes of a message that ride with its envelope
+inline constexpr std::uint32_t max_payload = 1u << 20; // of a train
+inline constexpr std::uint32_t max_inline = 192;       // bytes of a message that ride with its envelope
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint32_t train_magic = 0x6e727450;     // "Ptrn"
 inline constexpr std::uint32_t statement_magic = 0x74735450; // "PTst"
@@ -67,7 +68,8 @@ static_assert(sizeof(Prefix) == 48);
 enum class Kind : std::uint8_t {
   none = 0, // never on the wire
   envelope = 1,
-  fragment,        // message, offset, length: payload follows; full-sized but for the last of its grant
+  fragments,       // message, offset, length: a run of them follows in the payload, each full-sized but for
+                   // the last of its grant; flag_from_end: the highest offset first
   want,            // to the sender: send [offset, extra) of message; flag_from_end: downwards
   cancel,          // to the receiver: forget message unless it has been matched or comes whole
   canceled,        // to the sender: forgotten; no answer comes when it was matched before
@@ -81,7 +83,7 @@ enum class Kind : std::uint8_t {
   get,
 };
 
-// Of an envelope: the eager part is the message's end. Of a want: send downwards.
+// Of an envelope: the eager part is the message's end. Of a want: send downwards. Of fragments: they were.
 inline constexpr std::uint8_t flag_from_end = 1;
 // Of an envelope: all of it comes unasked and it takes one of the places for whole messages. (A message of no
 // bytes may be either.)
@@ -152,6 +154,10 @@ enum class Refusal : std::uint8_t {
 };
 const char* describe(Refusal refusal);
 
+inline constexpr std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
+  return (bytes + fragment - 1) / fragment;
+}
+
 inline constexpr std::uint32_t padded(std::uint32_t bytes) {
   return (bytes + 7u) & ~7u;
 }
@@ -165,7 +171,7 @@ inline constexpr std::uint32_t inline_cost(std::uint32_t length) {
 static_assert(inline_cost(max_inline) <= min_fragment); // one at a time
 
 // A prefix that passed every check that needs no link state.
-Refusal check_prefix(const Prefix& prefix, std::uint32_t fragment);
+Refusal check_prefix(const Prefix& prefix);
 
 // Walks the entries of one header. next() gives nullptr at the end or at a refusal.
 class EntryWalk {

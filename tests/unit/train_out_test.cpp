@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(header_and_payload_in_order) {
   BOOST_TEST(!train.active());
   train.begin();
   for (std::uint64_t at = 0; at < 8192; at += 4096) {
-    train.add({Kind::fragment, 0, 0, 4096, 5, at, 0});
+    train.add({Kind::fragments, 0, 0, 4096, 5, at, 0});
     train.add_payload(pieces, at, 4096, 5);
   }
   Prefix prefix{};
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(half_written_trains_survive_the_loss_of_their_memory) {
     train.begin();
     const std::uint64_t fragments = 1 + random() % 4;
     for (std::uint64_t i = 0; i < fragments; ++i) {
-      train.add({Kind::fragment, 0, 0, 4096, i % 2 + 1, i * 4096, 0});
+      train.add({Kind::fragments, 0, 0, 4096, i % 2 + 1, i * 4096, 0});
       train.add_payload(pieces, i * 4096, 4096, i % 2 + 1);
     }
     train.finish({});
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(short_pieces_are_staged) {
   for (std::size_t at = 0; at < memory.size(); ++at) pieces.append({memory.data() + at, 1});
   TrainOut train;
   train.begin();
-  train.add({Kind::fragment, 0, 0, 4096, 1, 0, 0});
+  train.add({Kind::fragments, 0, 0, 4096, 1, 0, 0});
   train.add_payload(pieces, 0, 4096, 1);
   train.finish({});
   BOOST_TEST(train.rest().size() == 2u);
