@@ -201,7 +201,7 @@ void Handshake::take_ready() {
   const auto ready = body<Ready>();
   if (ready.verdict != Verdict::Accepted) {
     verdict_ = ready.verdict;
-    return fail(error(ECONNREFUSED, "host {} refused the link: {}", peer_.name, describe(ready.verdict)));
+    return fail(error(ECONNABORTED, "host {} refused the link: {}", peer_.name, describe(ready.verdict)));
   }
   peer_.session = ready.session;
   if (role_ == Role::Acceptor)
@@ -240,7 +240,7 @@ void Handshake::decide(Verdict verdict, std::uint32_t session) {
   send(Kind::Ready, bytes_of(Ready{verdict, session}));
   if (verdict != Verdict::Accepted) {
     verdict_ = verdict;
-    return fail(error(ECONNREFUSED, "link to host {} not kept: {}", peer_.name, describe(verdict)));
+    return fail(error(ECONNABORTED, "link to host {} not kept: {}", peer_.name, describe(verdict)));
   }
   if (role_ == Role::Acceptor) return agreed();
   expected_ = Kind::Ready;

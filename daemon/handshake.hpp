@@ -140,6 +140,8 @@ public:
   Handshake& operator=(const Handshake&) = delete;
   ~Handshake();
 
+  // So many bytes it takes next, whatever they are: who reads no more never reads what is the carrier's.
+  [[nodiscard]] std::size_t wanted() const { return in_wanted_ - in_length_; }
   // Takes what it can use and returns how much that was. It takes nothing unless Exchanging: what follows the
   // handshake stays with the caller, and so does what came while a decision was due; feed that again
   // afterwards.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "daemon/event.hpp"
+#include "daemon/resolver.hpp"
 #include "system/error.hpp"
 
 #include <chrono>
@@ -30,27 +31,38 @@ public:
     std::string name;         // as the host calls itself
   };
   struct Hooks {
-    std::function<void()> dial;              // tries once; dial_ended() follows
-    std::function<void(Error)> give_up;      // may be called from inside any call of this; the session stays
-    std::function<bool()> waits_for_answers; // something that was sent is not acknowledged
+    std::function<void()> dial;         // tries once; dial_ended() follows
+    std::function<void(Error)> give_up; // may be called from inside any call of this; the session stays
   };
 
   HostSession(event_base* loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
               Hooks hooks);
 
+  struct Way {                      // to the other kernel
+    std::string host;               // the name that people used last; empty: none
+    std::optional<Address> address; // where it listened, as the last connection has shown; none: not known
+  };
+
   // It has a connection, number `carrier`; `dialed`: this side made it.
   void carried(PeerLink& by, std::uint64_t carrier, bool dialed);
+  void resumed(); // over that, both know what the other has
   void parted(const Error& why, Clock::time_point last_heard);
-  void dial_ended(const Error& why); // code 0: there is a connection
-  void sent();                       // something that is to be acknowledged
+  // Code 0: there is a connection. `refused`: there is no such kernel any more where it was.
+  void dial_ended(const Error& why, bool refused);
+  void sent(); // something that is to be acknowledged
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
-  [[nodiscard]] bool doubted() const { return doubted_; }            // its path seems dead: another is tried
-  [[nodiscard]] std::uint32_t rtt_us() const;                        // as TCP last measured it; 0: not yet
-  [[nodiscard]] std::uint64_t began_s() const { return began_s_; }   // Unix time
+  void set_way(Way way) { way_ = std::move(way); }
+  [[nodiscard]] const Way& way() const { return way_; }
+  [[nodiscard]] double patience_s() const;                // with the TCP of the other host, for the next dial
+  [[nodiscard]] unsigned dials() const { return dials_; } // since the last connection
+  [[nodiscard]] bool asks_for_name() const { return dials_ % 2 == 0; }
+  [[nodiscard]] bool doubted() const { return doubted_; }          // its path seems dead: another is tried
+  [[nodiscard]] std::uint32_t rtt_us() const;                      // as TCP last measured it; 0: not yet
+  [[nodiscard]] std::uint64_t began_s() const { return began_s_; } // Unix time
 
 private:
   void look();
@@ -70,7 +82,11 @@ private:
   bool dialing_ = false;  // a try is under way or will be
   Clock::time_point parted_at_;
   std::optional<Clock::time_point> refused_since_;
+  Way way_;
+  bool ending_ = false; // end_ is set
   double pause_s_ = 0;
+  unsigned dials_ = 0;
+  unsigned silences_ = 0; // dials that nobody answered
   std::minstd_rand random_;
   Event dial_;
   Event end_;

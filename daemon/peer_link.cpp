@@ -24,8 +24,9 @@ constexpr std::uint64_t measure_every = 128 << 10; // bytes
 constexpr std::uint32_t least_low_water = 64 << 10;
 constexpr std::uint32_t most_low_water = 4 << 20;
 constexpr std::uint64_t least_flight = 128 << 10, most_flight = 1 << 30,
-                        no_limit = std::uint64_t{1} << 40; // bytes not acknowledged
-constexpr std::uint32_t measures_both_ways = 16;           // since bytes came as well as went
+                        no_limit = std::uint64_t{1} << 40;     // bytes not acknowledged
+constexpr std::uint32_t measures_both_ways = 16;               // since bytes came as well as went
+constexpr double least_patience_s = 1, trips_of_handshake = 4; // with a kernel, for a session to go on
 constexpr std::uint8_t retransmits_of_dead = 2; // without an answer, each twice as late as the one before
 constexpr std::size_t iovecs_at_once = 64;
 constexpr double linger_s = 2;   // for the other side to read why it was refused
@@ -94,13 +95,12 @@ PeerLink::PeerLink(Kernel& kernel, const Key& key, Fd accepted)
   watch(kernel.config().connect_timeout_s);
 }
 
-PeerLink::PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address,
-                   double patience_s)
+PeerLink::PeerLink(Kernel& kernel, const Key& key, Purpose purpose, Fd connecting, const Address& address)
     : kernel_(kernel), role_(Role::Initiator),
       handshake_(role_, kernel.peers().self_at(connecting.get()), key, fresh_nonce()),
-      state_(State::connecting), socket_(std::move(connecting)), host_(std::move(host)),
+      state_(State::connecting), socket_(std::move(connecting)), purpose_(std::move(purpose)),
       address_(address.text()) {
-  watch(patience_s);
+  watch(purpose_.patience_s);
 }
 
 void PeerLink::watch(double patience_s) {
@@ -136,7 +136,8 @@ void PeerLink::connected() {
   if (failed != 0) return close(connect_failure(failed, address_));
   if (!writable_) return;
   state_ = State::shaking;
-  patience_s_ = kernel_.config().connect_timeout_s;
+  patience_s_ = std::min<double>(kernel_.config().connect_timeout_s,
+                                 std::max(least_patience_s, trips_of_handshake * purpose_.patience_s));
   patience_.add(patience_s_);
 }
 
@@ -158,23 +159,24 @@ void PeerLink::shake() {
   if (!send_handshake()) handshake_.closed();
   bool more = readable_;
   while (more && handshake_.state() == Handshake::State::Exchanging) {
-    std::array<std::byte, 1024> peeked;
-    const ssize_t seen = recv(socket_.get(), peeked.data(), peeked.size(), MSG_PEEK);
-    if (seen < 0 && (errno == EAGAIN || errno == EINTR)) {
+    std::array<std::byte, handshake::longest_frame> bytes;
+    const ssize_t got = recv(socket_.get(), bytes.data(), handshake_.wanted(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
       readable_ = more = false;
-    } else if (seen <= 0) {
+    } else if (got <= 0) {
       handshake_.closed();
       more = false;
     } else {
-      const std::size_t used = handshake_.feed(std::span(peeked).first(static_cast<std::size_t>(seen)));
-      if (recv(socket_.get(), peeked.data(), used, 0) != static_cast<ssize_t>(used)) handshake_.closed();
+      (void)handshake_.feed(std::span(bytes).first(static_cast<std::size_t>(got)));
       if (handshake_.state() == Handshake::State::Deciding) {
         const Verdict verdict = kernel_.peers().judge(*this);
         accepted_ = verdict == Verdict::Accepted;
         handshake_.decide(verdict, kernel_.peers().session_number(identity()));
       }
-      if (handshake_.state() == Handshake::State::Agreed)
+      if (handshake_.state() == Handshake::State::Agreed) {
+        if (!kernel_.peers().still_true(*this)) return close(error(ESTALE, "what was said holds no more"));
         handshake_.adopt(kernel_.peers().next_carrier(*this));
+      }
       if (!send_handshake()) handshake_.closed();
     }
   }
@@ -213,8 +215,6 @@ std::uint64_t PeerLink::read() {
   while (moved < turn_bytes) {
     std::array<iovec, iovecs_at_once> iovecs;
     const std::size_t count = kernel_.engine().plan_read(index_, iovecs);
-    std::size_t asked = 0;
-    for (std::size_t i = 0; i < count; ++i) asked += iovecs[i].iov_len;
     const ssize_t got = readv(socket_.get(), iovecs.data(), static_cast<int>(count));
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
       readable_ = errno == EINTR;
@@ -231,12 +231,15 @@ std::uint64_t PeerLink::read() {
       kernel_.peers().broke_rules(*this, refusal);
       return moved;
     }
-    if (static_cast<std::size_t>(got) < asked) {
-      readable_ = false;
-      break;
-    }
+    if (!resumed_) resumed();
   }
   return moved;
+}
+
+// The other side has said what it has, and that was right: the session goes on.
+void PeerLink::resumed() {
+  resumed_ = kernel_.engine().link(index_).carrier.stage == protocol::Carrier::Stage::up;
+  if (resumed_) session_->resumed();
 }
 
 std::uint64_t PeerLink::write() {
@@ -274,22 +277,21 @@ bool PeerLink::wants_write() const {
   return state_ == State::up && writable_;
 }
 
-// A connection that is dead without a word is known to be before the session is given up.
+// A connection that is dead without a word is known to be in half of the time after which the session is
+// given up.
 void PeerLink::limit_silence() {
   const unsigned limit_s = kernel_.config().link_timeout_s;
   set(socket_.get(), IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(std::clamp(limit_s / 6, 1u, 10u)));
   set(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(std::clamp(limit_s / 12, 1u, 5u)));
   set(socket_.get(), IPPROTO_TCP, TCP_KEEPCNT, 4);
-  set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, std::min(limit_s, 30u) * 1000);
+  set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, std::clamp(limit_s * 500, 1000u, 30'000u));
 }
 
-bool PeerLink::path_seems_dead() const {
+PeerLink::Path PeerLink::path() const {
   tcp_info info{};
-  return tcp_info_of(socket_.get(), info) && info.tcpi_retransmits >= retransmits_of_dead;
-}
-
-std::string PeerLink::peer_host() const {
-  return peer_address(socket_.get()).host();
+  if (!tcp_info_of(socket_.get(), info)) return Path::quiet;
+  if (info.tcpi_retransmits >= retransmits_of_dead) return Path::seems_dead;
+  return info.tcpi_unacked != 0 || info.tcpi_notsent_bytes != 0 ? Path::waits : Path::quiet;
 }
 
 // How long a train and how deep the socket's unsent part should be: about a millisecond of the path each, so

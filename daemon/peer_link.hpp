@@ -2,8 +2,8 @@
 // One TCP connection to another kernel: connecting, shaking hands, carrying a session's bytes. It moves them
 // between the socket and the engine's plans and decides nothing.
 //
-// Edge-triggered: a side that answered EAGAIN, or less than was asked, is left alone until the loop reports
-// it again.
+// Edge-triggered: a side that answered EAGAIN is left alone until the loop reports it again. A short read is no
+// such answer: a reset that came behind the bytes may have been reported together with them, and only once.
 #pragma once
 
 #include "daemon/config.hpp"
@@ -27,10 +27,16 @@ class PeerLink {
 public:
   enum class State : std::uint8_t { connecting, shaking, up, lingering, closed };
 
-  // An accepted connection, or one to be made to `address` for `host`, the name that somebody asked for.
+  // Why this side dialed: for somebody who asked for a host by its name, or for a session to go on.
+  struct Purpose {
+    std::string host = {};
+    std::uint64_t session = 0; // the identity of the other kernel
+    bool listened = false;     // there, when it was last heard of
+    double patience_s = 0;     // with its TCP
+  };
+  // An accepted connection, or one to be made.
   PeerLink(Kernel& kernel, const Key& key, Fd accepted);
-  PeerLink(Kernel& kernel, const Key& key, std::string host, Fd connecting, const Address& address,
-           double patience_s); // patience: with its TCP; with its kernel, connect_timeout_s
+  PeerLink(Kernel& kernel, const Key& key, Purpose purpose, Fd connecting, const Address& address);
 
   std::uint64_t read();  // takes what has arrived, within the turn's budget
   std::uint64_t write(); // sends what the engine has to say
@@ -44,7 +50,8 @@ public:
   }
   [[nodiscard]] std::chrono::steady_clock::time_point born() const { return born_; }
   [[nodiscard]] Role role() const { return role_; }
-  [[nodiscard]] const std::string& host() const { return host_; }       // asked for; empty when accepted
+  [[nodiscard]] const Purpose& purpose() const { return purpose_; }
+  [[nodiscard]] int socket() const { return socket_.get(); }
   [[nodiscard]] const std::string& address() const { return address_; } // in words
   [[nodiscard]] const Handshake& handshake() const { return handshake_; }
   [[nodiscard]] std::uint64_t identity() const { return handshake_.peer().identity; }
@@ -54,18 +61,18 @@ public:
   [[nodiscard]] std::uint32_t index() const { return index_; } // in the engine, once up
   [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
   [[nodiscard]] bool wants_write() const;
-  // The other host's TCP has not answered for several times.
-  [[nodiscard]] bool path_seems_dead() const;
+  enum class Path : std::uint8_t { quiet, waits, seems_dead };
+  // What TCP knows: nothing is under way; something is; the other host has not answered for several times.
+  [[nodiscard]] Path path() const;
   // When the other host gave a sign of life, as far as TCP knows; from the close on.
   [[nodiscard]] std::chrono::steady_clock::time_point last_heard() const { return last_heard_; }
-  // As numeric_address() takes it, without the port; empty where that is not known.
-  [[nodiscard]] std::string peer_host() const;
 
 private:
   void watch(double patience_s);
   void ready(short what);
   void connected();
   void out_of_patience();
+  void resumed();
   void shake();
   void linger();
   bool send_handshake();
@@ -81,7 +88,7 @@ private:
   State state_;
   const std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();
   Fd socket_;
-  std::string host_;
+  Purpose purpose_;
   std::string address_;
   Event event_;
   double patience_s_ = 0;
@@ -90,6 +97,7 @@ private:
   bool readable_ = false;
   bool writable_ = false;
   bool accepted_ = false;
+  bool resumed_ = false;
   bool path_known_ = false;
   HostSession* session_ = nullptr; // while it is up: that it carries
   std::uint32_t index_ = 0;

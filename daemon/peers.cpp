@@ -14,14 +14,10 @@ namespace parc::daemon {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::size_t max_links = 1024;
 constexpr std::size_t max_strangers = 64;
 // A stranger's time when others wait for its place. A handshake takes two round trips.
 constexpr auto time_of_stranger = 500ms;
 constexpr double first_pause_s = 0.02, longest_pause_s = 0.5; // between two rounds of an attempt
-// With the TCP of a host whose session is to go on. When a path that was cut is open again, asking anew every
-// quarter of a second is sooner there than TCP, which waits a second at first and longer each time.
-constexpr double least_patience_s = 0.25, round_trips_of_patience = 4, first_patience_s = 1;
 
 Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, const Config& config,
                                Fd& listener) {
@@ -141,20 +137,12 @@ void Peers::connect(const std::string& host, Connected connected) {
     kernel_.after_step([known, connected = std::move(connected)] { connected(known); });
     return;
   }
-  const auto named = kernel_.config().hosts.find(host);
-  attempt(host, named != kernel_.config().hosts.end() ? named->second : HostAddress{host, default_port}, {},
-          std::move(connected));
-}
-
-void Peers::attempt(const std::string& host, const HostAddress& where, std::optional<double> patience_s,
-                    Connected connected) {
   auto [place, fresh] = attempts_.try_emplace(host);
   Attempt& attempt = place->second;
   attempt.waiting.push_back(std::move(connected));
-  attempt.once = patience_s.has_value() && (fresh || attempt.once);
   if (!fresh) return;
   attempt.host = host;
-  attempt.patience_s = patience_s.value_or(kernel_.config().connect_timeout_s);
+  const HostAddress where = address_of(host);
   resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
     resolved(host, std::move(addresses));
   });
@@ -188,32 +176,38 @@ void Peers::begin_round(Attempt& attempt) {
 void Peers::try_next(Attempt& attempt) {
   while (attempt.next < attempt.addresses.size()) {
     const Address address = attempt.addresses[attempt.next++];
-    Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket || !prepare_socket(socket.get(), kernel_.config()) ||
-        (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 &&
-         errno != EINPROGRESS)) {
-      const int code = errno;
-      note(attempt, connect_failure(code, address.text()));
-      continue;
-    }
-    const double patience_s = kernel_.config().connect_timeout_s;
-    connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, attempt.host, std::move(socket), address,
-                                                      std::min(patience_s, attempt.patience_s)));
-    return;
+    const Result<void> dialed =
+        dial(address, {.host = attempt.host, .patience_s = double(kernel_.config().connect_timeout_s)});
+    if (dialed) return;
+    note(attempt, dialed.error());
   }
   const auto pause =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
-  if (!attempt.once && Clock::now() + pause < attempt.last_round) {
+  if (Clock::now() + pause < attempt.last_round) {
     attempt.waits = true;
     attempt.again.add(attempt.pause_s);
     attempt.pause_s = std::min(2 * attempt.pause_s, longest_pause_s);
     return;
   }
   const std::string host = attempt.host;
-  const int code = attempt.why.code == ECONNREFUSED ? ECONNREFUSED : EHOSTUNREACH;
-  const Error failure = error(code, "cannot reach host {}: {}", host, attempt.why.text);
-  if (!attempt.once) spdlog::warn("{}", failure.text);
-  finish(host, failure);
+  spdlog::warn("cannot reach host {}: {}", host, attempt.why);
+  finish(host, error(EHOSTUNREACH, "cannot reach host {}: {}", host, attempt.why));
+}
+
+Result<void> Peers::dial(const Address& address, PeerLink::Purpose purpose) {
+  Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket || !prepare_socket(socket.get(), kernel_.config()) ||
+      (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 &&
+       errno != EINPROGRESS))
+    return connect_failure(errno, address.text());
+  connections_.push_back(
+      std::make_unique<PeerLink>(kernel_, key_, std::move(purpose), std::move(socket), address));
+  return success();
+}
+
+HostAddress Peers::address_of(const std::string& host) const {
+  const auto named = kernel_.config().hosts.find(host);
+  return named != kernel_.config().hosts.end() ? named->second : HostAddress{host, default_port};
 }
 
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.
@@ -227,8 +221,8 @@ void Peers::finish(const std::string& host, const Result<std::int32_t>& result) 
 
 // What may be over soon is tried again: nobody listened yet, or the other side hung up.
 void Peers::note(Attempt& attempt, const Error& why) {
-  attempt.why = why;
-  if (why.code == ECONNREFUSED || why.code == ECONNRESET)
+  attempt.why = why.text;
+  if (why.code == ECONNREFUSED || why.code == ECONNRESET || why.code == ECONNABORTED)
     attempt.last_round = attempt.began + std::chrono::seconds(kernel_.config().connect_timeout_s);
 }
 
@@ -243,160 +237,13 @@ void Peers::hosts_changed() {
   identities_.clear();
 }
 
-Verdict Peers::judge(const PeerLink& link) {
-  const std::uint64_t self = kernel_.self().identity;
-  const std::uint64_t peer = link.identity();
-  if (peer == self) return Verdict::Itself;
-  if (kernel_.stopping()) return Verdict::Leaving;
-  // Who dials knows whether it needs the connection.
-  const HostSession* const session = find(peer);
-  const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted();
-  if (carried && link.role() == Role::Initiator) return Verdict::Duplicate;
-  for (const auto& other : connections_) {
-    if (other.get() == &link || other->identity() != peer) continue;
-    const bool under_way = other->state() == PeerLink::State::shaking && other->accepted_by_us();
-    const bool begun_by_smaller = (other->role() == Role::Initiator) == (self < peer);
-    if (under_way && begun_by_smaller) return Verdict::Duplicate;
-  }
-  return session != nullptr || sessions_.size() < max_links ? Verdict::Accepted : Verdict::Full;
-}
-
-std::uint32_t Peers::session_number(std::uint64_t identity) const {
-  if (const HostSession* session = find(identity)) return session->identity().number;
-  const auto last = ended_.find(identity);
-  return last == ended_.end() ? 1 : last->second + 1;
-}
-
-std::uint64_t Peers::next_carrier(const PeerLink& link) const {
-  const HostSession* session = find(link.identity());
-  const bool goes_on = session != nullptr && session->identity().number >= link.handshake().peer().session;
-  return goes_on ? session->carrier() + 1 : 1;
-}
-
-// The numbers that both sides have said decide whether a session goes on or begins. None of it holds when
-// this side has ended or begun one meanwhile.
-HostSession* Peers::adopt(PeerLink& link) {
-  const Handshake& said = link.handshake();
-  const Peer& peer = said.peer();
-  if (kernel_.stopping() || session_number(peer.identity) != said.session()) return nullptr;
-  if (find(peer.predecessor) != nullptr)
-    end(peer.predecessor,
-        error(ECONNRESET, "gave the kernel of host {} up: another has been started in its place", peer.name));
-  const std::uint32_t number = std::max(said.session(), peer.session);
-  HostSession* session = find(peer.identity);
-  if (session != nullptr && session->identity().number != number) {
-    end(peer.identity, error(ECONNRESET, "host {} has given this one up meanwhile", peer.name));
-    session = nullptr;
-  }
-  if (session != nullptr) {
-    if (said.carrier() <= session->carrier()) return nullptr;
-    PeerLink* const older = session->connection();
-    session->carried(link, said.carrier(), link.role() == Role::Initiator);
-    if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
-    kernel_.engine().attach(session->link());
-    find_way(link);
-    return session;
-  }
-  const std::uint32_t index =
-      kernel_.engine().add_link({.fragment = peer.fragment_size,
-                                 .self = static_cast<std::uint32_t>(kernel_.self().identity),
-                                 .peer = static_cast<std::uint32_t>(peer.identity),
-                                 .write_table = peer.write_table});
-  HostSession::Hooks hooks{
-      .dial = [this, identity = peer.identity] { kernel_.after_step([this, identity] { dial(identity); }); },
-      .give_up =
-          [this, identity = peer.identity](Error why) {
-            kernel_.after_step([this, identity, why = std::move(why)] { end(identity, why); });
-          },
-      .waits_for_answers =
-          [this, index] {
-            const protocol::Link& of = kernel_.engine().link(index);
-            return of.sequence != of.acknowledged;
-          }};
-  auto made = std::make_unique<HostSession>(
-      kernel_.loop(), HostSession::Identity{peer.identity, number, peer.name}, index,
-      std::chrono::seconds(kernel_.config().link_timeout_s), std::move(hooks));
-  made->carried(link, said.carrier(), link.role() == Role::Initiator);
-  session = sessions_.emplace(peer.identity, std::move(made)).first->second.get();
-  find_way(link);
-  names_[index] = peer.name;
-  kernel_.control().listen(index);
-  spdlog::info("link to host {} ({}) is up", peer.name, link.address());
-  return session;
-}
-
-void Peers::find_way(const PeerLink& link) {
-  const bool dialed = link.role() == Role::Initiator;
-  const Peer& peer = link.handshake().peer();
-  const auto old = ways_.find(link.identity());
-  const bool by_name = old != ways_.end() && old->second.by_name;
-  if (dialed && old != ways_.end() && old->second.host == link.host()) return;
-  const std::string& name = dialed ? link.host() : peer.name;
-  const auto named = kernel_.config().hosts.find(name);
-  if (named != kernel_.config().hosts.end()) {
-    ways_[link.identity()] = {name, named->second, true};
-  } else if (dialed) {
-    ways_[link.identity()] = {name, {name, default_port}, true};
-  } else if (!by_name && peer.port != 0) {
-    const std::string address = link.peer_host();
-    ways_[link.identity()] = {fmt::format("{} port {}", address, peer.port), {address, peer.port}, false};
-  }
-}
-
-// By the name that was used last, whose address may have changed, or where the last connection came from.
-void Peers::dial(std::uint64_t identity) {
-  HostSession* const session = find(identity);
-  if (session == nullptr || kernel_.stopping()) return;
-  const auto failed = [this, identity](const Result<std::int32_t>& result) {
-    HostSession* const still = find(identity);
-    if (still == nullptr) return;
-    if (!result)
-      still->dial_ended(result.error());
-    else if (still->connection() == nullptr)
-      still->dial_ended(error(EHOSTUNREACH, "another kernel answers there"));
-    else
-      still->dial_ended({});
-  };
-  const auto found = ways_.find(identity);
-  if (found == ways_.end()) return;
-  const Way way = found->second;
-  const double rtt_s = session->rtt_us() / 1e6;
-  const double patience_s =
-      rtt_s == 0 ? first_patience_s : std::max(least_patience_s, round_trips_of_patience * rtt_s);
-  attempt(way.host, way.where, patience_s, failed);
-}
-
-void Peers::end(std::uint64_t identity, const Error& why) {
-  const auto found = sessions_.find(identity);
-  if (found == sessions_.end()) return;
-  const std::unique_ptr<HostSession> session = std::move(found->second);
-  sessions_.erase(found);
-  ways_.erase(identity);
-  ended_[identity] = session->identity().number;
-  spdlog::warn("{}", why.text);
-  if (session->connection() != nullptr) session->connection()->close(why);
-  kernel_.engine().break_link(session->link());
-  kernel_.link_lost(session->link());
-}
-
-// A statement that is refused has changed nothing: the session goes on with another connection. From anything
-// else there is no way back.
-void Peers::broke_rules(PeerLink& link, protocol::Refusal refusal) {
-  ++links_refused_;
-  const Error why = error(EPROTO, "closed the connection to host {}: {}", link.handshake().peer().name,
-                          protocol::describe(refusal));
-  if (kernel_.engine().link(link.index()).carrier.stage == protocol::Carrier::Stage::stating)
-    link.close(why);
-  else
-    end(link.identity(), why);
-}
-
 void Peers::established(PeerLink& link) {
   acceptor_.resume();
   const auto index = static_cast<std::int32_t>(link.index());
-  if (!link.host().empty()) {
-    identities_[link.host()] = link.identity();
-    finish(link.host(), index);
+  if (link.purpose().session != 0) redialed(link, {});
+  if (!link.purpose().host.empty()) {
+    identities_[link.purpose().host] = link.identity();
+    finish(link.purpose().host, index);
   }
   std::vector<std::string> waiting;
   for (const auto& [host, attempt] : attempts_)
@@ -409,28 +256,32 @@ void Peers::established(PeerLink& link) {
 
 void Peers::refused(PeerLink& link) {
   const Verdict verdict = link.handshake().verdict();
-  if (link.host().empty()) {
-    if (verdict == Verdict::Accepted) {
-      ++links_refused_;
-      refused_.say(
-          fmt::format("refused a connection from {}: {}", link.address(), link.handshake().failure().text));
-    }
-    return;
+  const Error why = Error(link.handshake().failure()).in(link.address());
+  if (link.role() == Role::Acceptor) {
+    if (verdict != Verdict::Accepted) return;
+    ++links_refused_;
+    return refused_.say(fmt::format("refused a connection from {}", why.text));
   }
-  const auto found = attempts_.find(link.host());
+  if (link.purpose().session != 0) return redialed(link, why);
+  const auto found = attempts_.find(link.purpose().host);
   if (found == attempts_.end()) return;
   if (verdict == Verdict::Itself) {
-    finish(link.host(), this_host);
+    finish(found->first, this_host);
   } else if (verdict == Verdict::Duplicate) {
     found->second.identity = link.identity();
-    if (const HostSession* session = find(link.identity());
-        session != nullptr && session->connection() != nullptr) {
-      identities_[link.host()] = link.identity();
-      finish(link.host(), static_cast<std::int32_t>(session->link()));
-    }
+    (void)finish_with_session(link);
   } else {
-    fail(found->second, Error(link.handshake().failure()).in(link.address()));
+    fail(found->second, why);
   }
+}
+
+// Another connection to the same kernel is up.
+bool Peers::finish_with_session(const PeerLink& link) {
+  const HostSession* const session = find(link.identity());
+  if (session == nullptr || session->connection() == nullptr) return false;
+  identities_[link.purpose().host] = link.identity();
+  finish(link.purpose().host, static_cast<std::int32_t>(session->link()));
+  return true;
 }
 
 void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
@@ -445,10 +296,12 @@ void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
   }
   // What was refused has been said, and acted on, when it was.
   if (was != PeerLink::State::lingering) {
-    const auto found = attempts_.find(link.host());
-    if (link.host().empty())
+    const auto found = attempts_.find(link.purpose().host);
+    if (link.role() == Role::Acceptor)
       dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text));
-    else if (found != attempts_.end())
+    else if (link.purpose().session != 0)
+      redialed(link, why);
+    else if (found != attempts_.end() && !finish_with_session(link))
       fail(found->second, why);
   }
   fail_waiting_for(link.identity(), why);

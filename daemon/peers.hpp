@@ -27,7 +27,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,13 +73,11 @@ private:
   using Clock = std::chrono::steady_clock;
   struct Attempt { // one host that somebody waits for
     std::string host;
-    bool once = false; // for a session that has lost its connection: one round
-    double patience_s = 0;
     std::vector<Connected> waiting;
     std::vector<Address> addresses;
     std::size_t next = 0;       // of the addresses, to try in this round
     std::uint64_t identity = 0; // known, and its other connection is about to be up
-    Error why;                  // what was tried last failed
+    std::string why;            // what was tried last failed
     Clock::time_point began;
     Clock::time_point last_round; // none begins later
     double pause_s = 0;           // before the next round
@@ -88,19 +85,17 @@ private:
     bool waits = false; // for it
   };
 
-  void attempt(const std::string& host, const HostAddress& where, std::optional<double> once_with_patience_s,
-               Connected connected);
-  void dial(std::uint64_t identity);
+  Result<void> dial(const Address& address, PeerLink::Purpose purpose);
+  [[nodiscard]] HostAddress address_of(const std::string& host) const;
+
+  // peer_sessions.cpp
+  HostSession* begin(PeerLink& link, std::uint32_t number, const HostSession::Way& way);
+  HostSession::Way way_of(const PeerLink& link) const;
+  void redial(std::uint64_t identity);
+  void redialed(const PeerLink& link, const Error& why);
   void end(std::uint64_t identity, const Error& why);
   HostSession* find(std::uint64_t identity) const;
   HostSession* carried_by(const PeerLink& link) const; // none: another connection does
-
-  struct Way { // to the other kernel of a session; none: only the other one can dial
-    std::string host;
-    HostAddress where;
-    bool by_name = false; // people's: its address may change
-  };
-  void find_way(const PeerLink& link);
 
   bool room();
   void accept(Fd socket);
@@ -110,11 +105,13 @@ private:
   void finish(const std::string& host, const Result<std::int32_t>& result);
   void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
+  bool finish_with_session(const PeerLink& link);
   void fail_waiting_for(std::uint64_t identity, const Error& why);
 
   // From PeerLink
   Verdict judge(const PeerLink& link);                        // its peer has proved the key
   std::uint32_t session_number(std::uint64_t identity) const; // that goes on, or would begin
+  bool still_true(const PeerLink& link) const;
   std::uint64_t next_carrier(const PeerLink& link) const;
   HostSession* adopt(PeerLink& link); // that it carries from here on; none: it is not needed
   void established(PeerLink& link);
@@ -131,7 +128,6 @@ private:
   Complaint dropped_;
   std::vector<std::unique_ptr<PeerLink>> connections_;
   Sessions sessions_;
-  std::map<std::uint64_t, Way> ways_;               // by identity
   std::map<std::uint64_t, std::uint32_t> ended_;    // the number of the last session, by identity
   std::map<std::string, Attempt> attempts_;         // by host
   std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_given_up_hears_of_it) {
   paths.each(&Path::up);
   paths.hosts[1].kernel().signal(SIGCONT);
   BOOST_TEST(run.wait() == 125);
-  BOOST_TEST(eventually([&] { return paths.hosts.ranks().empty(); }));
+  BOOST_TEST(eventually([&] { return paths.hosts.ranks().empty(); }), paths.hosts.logs());
   Process after = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
   paths.check(after);
 }
