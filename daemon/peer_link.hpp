@@ -2,8 +2,9 @@
 // One TCP connection to another kernel: connecting, shaking hands, carrying a session's bytes. It moves them
 // between the socket and the engine's plans and decides nothing.
 //
-// Edge-triggered: a side that answered EAGAIN is left alone until the loop reports it again. A short read is no
-// such answer: a reset that came behind the bytes may have been reported together with them, and only once.
+// Edge-triggered: a side that answered EAGAIN is left alone until the loop reports it again. A short read is
+// no such answer: a reset that came behind the bytes may have been reported together with them, and only
+// once.
 #pragma once
 
 #include "daemon/config.hpp"
