@@ -3,6 +3,7 @@
 // write before they read.
 #define BOOST_TEST_MODULE model
 #include "tests/model/model.hpp"
+#include "tests/model/resume.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -50,4 +51,27 @@ BOOST_AUTO_TEST_CASE(kernels_that_write_before_they_read_do) {
 
 BOOST_AUTO_TEST_CASE(senders_that_overdraw_their_credit_are_seen) {
   BOOST_TEST(explore({.room = 1, .fragments = 3, .credit = 1, .overdraft = 1}).broken.has_value());
+}
+
+// One and two trains, both sides losing their carriers at any token.
+BOOST_AUTO_TEST_CASE(nothing_is_lost_or_doubled_when_carriers_end) {
+  const Resuming shapes[] = {{.fragments = 2, .trains = 1, .breaks = 3},
+                             {.fragments = 3, .trains = 1},
+                             {.fragments = 3, .trains = 2},
+                             {.fragments = 4, .trains = 2},
+                             {.fragments = 2, .train = 1, .trains = 2, .breaks = 3}};
+  for (const Resuming& shape : shapes) {
+    const ResumingExplored found = explore(shape);
+    BOOST_TEST_MESSAGE(int{shape.fragments} << " fragments, " << int{shape.trains} << " trains, "
+                                            << int{shape.breaks} << " breaks: " << found.states << " states");
+    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
+    BOOST_TEST(!found.broken, found.broken.value_or(""));
+    BOOST_TEST(found.ends >= 1u);
+    BOOST_TEST(found.states > 1000u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(receivers_that_forget_what_is_missing_are_seen) {
+  const ResumingExplored found = explore({.forgetful = true});
+  BOOST_TEST((found.broken.has_value() || found.stuck.has_value()));
 }
