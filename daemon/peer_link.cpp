@@ -20,12 +20,7 @@ constexpr std::uint64_t turn_bytes = 256 << 10; // that a link may move in one s
 // bbr paces with timers, which cost a path of less than a millisecond half of its bandwidth; elsewhere it is
 // the better one.
 constexpr std::uint32_t short_path_us = 1000;
-constexpr std::uint64_t measure_every = 128 << 10; // bytes
-constexpr std::uint32_t least_low_water = 64 << 10;
-constexpr std::uint32_t most_low_water = 4 << 20;
-constexpr std::uint64_t least_flight = 128 << 10, most_flight = 1 << 30,
-                        no_limit = std::uint64_t{1} << 40;     // bytes not acknowledged
-constexpr std::uint32_t measures_both_ways = 16;               // since bytes came as well as went
+constexpr std::uint64_t most_flight = 1 << 30;                 // bytes not acknowledged
 constexpr double least_patience_s = 1, trips_of_handshake = 4; // with a kernel, for a session to go on
 constexpr std::uint8_t retransmits_of_dead = 2; // without an answer, each twice as late as the one before
 constexpr std::size_t iovecs_at_once = 64;
@@ -269,7 +264,7 @@ std::uint64_t PeerLink::write() {
   }
   if (moved != 0) session_->sent();
   bytes_to_measure_ += moved;
-  if (bytes_to_measure_ >= measure_every) measure_path();
+  if (bytes_to_measure_ >= PathGauge::sample_every) measure_path();
   return moved;
 }
 
@@ -294,40 +289,25 @@ PeerLink::Path PeerLink::path() const {
   return info.tcpi_unacked != 0 || info.tcpi_notsent_bytes != 0 ? Path::waits : Path::quiet;
 }
 
-// How long a train and how deep the socket's unsent part should be: about a millisecond of the path each, so
-// that order among messages is decided here and not in the socket.
 void PeerLink::measure_path() {
   bytes_to_measure_ = 0;
   tcp_info info{};
   if (!tcp_info_of(socket_.get(), info)) return;
   rtt_us_ = info.tcpi_rtt;
   if (!path_known_) choose_congestion(info.tcpi_min_rtt);
-  // What we had to send limits most samples: those show how fast the path is only when they are faster.
-  const std::uint64_t sample = info.tcpi_delivery_rate;
-  if (info.tcpi_delivery_rate_app_limited == 0 || sample > delivery_rate_)
-    delivery_rate_ = sample;
-  else
-    delivery_rate_ -= (delivery_rate_ - sample) / 64;
-  if (delivery_rate_ == 0) return;
-  const std::uint64_t millisecond = delivery_rate_ / 1000;
-  const std::uint64_t product = delivery_rate_ * info.tcpi_min_rtt / 1'000'000;
-  kernel_.engine().set_path(index_,
-                            static_cast<std::uint32_t>(std::min<std::uint64_t>(millisecond, 1u << 30)),
-                            static_cast<std::uint32_t>(std::min<std::uint64_t>(product / 1024, 1u << 20)));
-  const auto low_water =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(millisecond, least_low_water, most_low_water));
-  if (differs(low_water, low_water_)) {
-    low_water_ = low_water;
-    set(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, low_water);
+  if (!gauge_.take({.delivery_rate = info.tcpi_delivery_rate,
+                    .application_limited = info.tcpi_delivery_rate_app_limited != 0,
+                    .min_rtt_us = info.tcpi_min_rtt,
+                    .rtt_variation_us = info.tcpi_rttvar,
+                    .bytes_in = kernel_.engine().link(index_).bytes_in}))
+    return;
+  const PathLimits& limits = gauge_.limits();
+  kernel_.engine().set_path(index_, limits.train, limits.delay_product_kib);
+  if (differs(limits.unsent, low_water_)) {
+    low_water_ = limits.unsent;
+    set(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, low_water_);
   }
-  const std::uint64_t varies = delivery_rate_ * std::min(info.tcpi_rttvar, info.tcpi_min_rtt) / 1'000'000;
-  const std::uint64_t taken = kernel_.engine().link(index_).bytes_in;
-  if (taken - std::exchange(taken_, taken) > measure_every / 2)
-    both_ways_ = measures_both_ways;
-  else if (both_ways_ != 0)
-    --both_ways_;
-  limit_flight(both_ways_ != 0 ? no_limit
-                               : product + product / 2 + 2 * varies + millisecond + millisecond / 2);
+  limit_flight(limits.flight);
 }
 
 void PeerLink::choose_congestion(std::uint32_t min_rtt_us) {
@@ -346,12 +326,11 @@ void PeerLink::choose_congestion(std::uint32_t min_rtt_us) {
 // back is full too: acknowledgements then wait there and come in clumps, and a limit costs throughput.
 void PeerLink::limit_flight(std::uint64_t bytes) {
   if (kernel_.config().send_buffer != 0) return;
-  const std::uint64_t wanted = std::max(bytes, least_flight);
-  if (!differs(wanted, flight_)) return;
-  flight_ = wanted;
+  if (!differs(bytes, flight_)) return;
+  flight_ = bytes;
   // The system doubles what it is told, and counts what segments cost besides their bytes. Where it does not
   // allow so much, the buffer is the system's again.
-  const std::uint64_t value = wanted / 2 + wanted / 16;
+  const std::uint64_t value = bytes / 2 + bytes / 16;
   int got = 0;
   socklen_t size = sizeof got;
   if (value > most_flight || !set(socket_.get(), SOL_SOCKET, SO_SNDBUF, static_cast<int>(value)) ||

@@ -10,6 +10,7 @@
 #include "daemon/config.hpp"
 #include "daemon/event.hpp"
 #include "daemon/handshake.hpp"
+#include "daemon/path_gauge.hpp"
 #include "daemon/resolver.hpp"
 #include "protocol/engine.hpp"
 #include "system/fd.hpp"
@@ -104,11 +105,9 @@ private:
   std::uint32_t index_ = 0;
   std::uint32_t rtt_us_ = 0;
   std::uint64_t bytes_to_measure_ = 0;
-  std::uint64_t taken_ = 0;         // of the link's incoming bytes when the path was measured last
-  std::uint32_t both_ways_ = 0;     // measures for which the way back counts as full
-  std::uint64_t delivery_rate_ = 0; // bytes per second
-  std::uint32_t low_water_ = 0;     // TCP_NOTSENT_LOWAT
-  std::uint64_t flight_ = 0;        // how much may be unacknowledged
+  PathGauge gauge_;
+  std::uint32_t low_water_ = 0; // TCP_NOTSENT_LOWAT
+  std::uint64_t flight_ = 0;    // how much may be unacknowledged
 };
 
 // What every socket between kernels is set to; and what those that listen or dial are, which those that come

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/path_gauge.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(path_gauge)
+
+namespace {
+// 100 Mbit/s, 20 ms.
+constexpr std::uint64_t wan_rate = 12'500'000;
+PathSample wan(std::uint64_t bytes_in = 0) {
+  return {.delivery_rate = wan_rate, .min_rtt_us = 20'000, .bytes_in = bytes_in};
+}
+} // namespace
+
+BOOST_AUTO_TEST_CASE(nothing_is_known_of_a_path_without_a_rate) {
+  PathGauge gauge;
+  BOOST_TEST(!gauge.take({}));
+  BOOST_TEST(gauge.take(wan()));
+}
+
+BOOST_AUTO_TEST_CASE(a_millisecond_is_a_train_and_what_the_path_holds_is_under_way) {
+  PathGauge gauge;
+  gauge.take(wan());
+  BOOST_TEST(gauge.limits().train == 12'500u);
+  BOOST_TEST(gauge.limits().delay_product_kib == 250'000u / 1024);
+  BOOST_TEST(gauge.limits().unsent == PathGauge::least_unsent);
+  BOOST_TEST(gauge.limits().flight == 375'000u + 12'500 + 6'250);
+}
+
+BOOST_AUTO_TEST_CASE(the_bounds_hold_on_the_slowest_and_the_fastest_path) {
+  PathGauge slow, fast;
+  slow.take({.delivery_rate = 1000, .min_rtt_us = 100});
+  BOOST_TEST(slow.limits().train == 1u);
+  BOOST_TEST(slow.limits().unsent == PathGauge::least_unsent);
+  BOOST_TEST(slow.limits().flight == PathGauge::least_flight);
+  fast.take({.delivery_rate = std::uint64_t{1} << 43, .min_rtt_us = 1'000'000});
+  BOOST_TEST(fast.limits().unsent == PathGauge::most_unsent);
+  BOOST_TEST(fast.limits().train == 1u << 30);
+  BOOST_TEST(fast.limits().delay_product_kib == 1u << 20);
+}
+
+// A program that sends little says nothing of the path; but a path may become slower.
+BOOST_AUTO_TEST_CASE(what_the_program_limits_is_forgotten_slowly) {
+  PathGauge gauge;
+  gauge.take(wan());
+  PathSample idle = wan();
+  idle.delivery_rate = wan_rate / 20;
+  idle.application_limited = true;
+  gauge.take(idle);
+  BOOST_TEST(gauge.limits().train > 12'000u);
+  for (int i = 0; i < 1000; ++i) gauge.take(idle);
+  BOOST_TEST(gauge.limits().train < 1'000u);
+  idle.delivery_rate = 2 * wan_rate;
+  gauge.take(idle);
+  BOOST_TEST(gauge.limits().train == 25'000u);
+  idle.application_limited = false;
+  idle.delivery_rate = wan_rate / 20;
+  gauge.take(idle);
+  BOOST_TEST(gauge.limits().train == 625u);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_limits_the_flight_while_bytes_go_both_ways) {
+  PathGauge gauge;
+  std::uint64_t in = 0;
+  gauge.take(wan(in += PathGauge::sample_every));
+  BOOST_TEST(gauge.limits().flight == PathGauge::no_limit);
+  for (int i = 0; i < 15; ++i) gauge.take(wan(in));
+  BOOST_TEST(gauge.limits().flight == PathGauge::no_limit);
+  gauge.take(wan(in));
+  BOOST_TEST(gauge.limits().flight < 400'000u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::daemon
