@@ -21,6 +21,7 @@ constexpr double least_chance_s = 1;  // for another connection, however long th
 // When a path that was cut is open again, asking anew is sooner there than TCP, which waits a second at first
 // and longer each time. But a path that is slower now than it was needs more than that.
 constexpr double first_patience_s = 1, least_patience_s = 0.25, trips_of_patience = 4, longest_patience_s = 2;
+constexpr unsigned dials_before_doubling = 4;
 // A kernel listens as long as it lives where it says so, and tries, too: a host that refuses for so long has
 // none any more.
 constexpr auto longest_refusal = 1s;
@@ -76,7 +77,7 @@ std::uint32_t HostSession::rtt_us() const {
 double HostSession::patience_s() const {
   const double rtt_s = rtt_us() / 1e6;
   const double least = rtt_s == 0 ? first_patience_s : std::max(least_patience_s, trips_of_patience * rtt_s);
-  return std::min(least * static_cast<double>(1u << std::min(silences_, 4u)),
+  return std::min(least * static_cast<double>(1u << std::min(silences_ / dials_before_doubling, 4u)),
                   std::max(least, longest_patience_s));
 }
 
