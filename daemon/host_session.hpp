@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What this kernel knows of one other, beyond the connection that carries it at the moment. When that ends,
 // or the path under it seems dead, others are tried with growing pauses. The other kernel is given up when
-// there was no sign of life for link_timeout, or when its host answers for some seconds that no kernel is
-// there.
+// there was no sign of life for link_timeout, or when its host answers for a second that no kernel is there.
 //
 // It makes no connection itself: it says when one should be tried.
 #pragma once

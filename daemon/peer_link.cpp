@@ -268,10 +268,6 @@ std::uint64_t PeerLink::write() {
   return moved;
 }
 
-bool PeerLink::wants_write() const {
-  return state_ == State::up && writable_;
-}
-
 // A connection that is dead without a word is known to be in half of the time after which the session is
 // given up.
 void PeerLink::limit_silence() {

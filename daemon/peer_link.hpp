@@ -62,7 +62,6 @@ public:
   } // a verdict is given; the other side's may be due
   [[nodiscard]] std::uint32_t index() const { return index_; } // in the engine, once up
   [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
-  [[nodiscard]] bool wants_write() const;
   enum class Path : std::uint8_t { quiet, waits, seems_dead };
   // What TCP knows: nothing is under way; something is; the other host has not answered for several times.
   [[nodiscard]] Path path() const;

@@ -31,9 +31,7 @@ Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, cons
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 ||
       ::listen(listener.get(), accept_backlog) != 0)
     return system_error("cannot listen on {}", address.text());
-  address.length = sizeof address.storage;
-  getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.length);
-  return address.port();
+  return local_address(listener.get()).port();
 }
 
 // Projections.
