@@ -9,8 +9,8 @@
 namespace parc::client {
 namespace {
 
-constexpr std::uint32_t barrier_context = PARC_CONTEXT_RESERVED;
-constexpr int kill_patience = 10'000; // ms, or rather pauses of one
+constexpr std::uint32_t barrier_context = PARC_CONTEXT_RESERVED; // as tools show it
+constexpr int kill_patience = 10'000;                            // ms, or rather pauses of one
 
 } // namespace
 
@@ -36,13 +36,13 @@ const char* Context::host(int rank) const {
   return session_.hosts[static_cast<std::size_t>(rank)].c_str();
 }
 
-int Context::read(const parc_address& address, const iovec& buffer, parc_status* status) {
-  auto id = starts_.read(address, {&buffer, 1}, 0);
+int Context::read(const parc_envelope& envelope, const iovec& buffer, parc_status* status) {
+  auto id = starts_.read(envelope, {&buffer, 1}, 0);
   return id ? finish(id.value(), status) : fail(id.error());
 }
 
-int Context::write(const parc_address& address, const iovec& buffer) {
-  auto id = starts_.write(address, {&buffer, 1}, 0);
+int Context::write(const parc_envelope& envelope, const iovec& buffer) {
+  auto id = starts_.write(envelope, {&buffer, 1}, 0);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }
 
@@ -57,8 +57,8 @@ int Context::finish(parc_op id, parc_status* status) {
   }
 }
 
-int Context::probe(const parc_address& address, bool wait, parc_status& status) {
-  auto id = starts_.probe(address, wait);
+int Context::probe(const parc_envelope& envelope, bool wait, parc_status& status) {
+  auto id = starts_.probe(envelope, wait ? 0 : PARC_NOW);
   if (!id) return fail(id.error());
   const int code = finish(id.value(), &status);
   if (code != PARC_OK || wait) return code;
@@ -70,17 +70,17 @@ int Context::probe(const parc_address& address, bool wait, parc_status& status) 
 // cancelled: half a barrier would hold up all other ranks.
 int Context::barrier() {
   const std::lock_guard hold(barrier_lock_);
-  const auto tag = static_cast<int>(barriers_++ & INT32_MAX);
+  const std::uint64_t tag = shm::tag_of(barrier_context, static_cast<std::int32_t>(barriers_++ & INT32_MAX));
   for (std::int64_t distance = 1; distance < size(); distance *= 2)
     if (const int code = barrier_round(static_cast<int>(distance), tag); code != PARC_OK) return code;
   return PARC_OK;
 }
 
-int Context::barrier_round(int distance, int tag) {
+int Context::barrier_round(int distance, std::uint64_t tag) {
   const auto at = [this](std::int64_t rank) { return static_cast<int>((rank + size()) % size()); };
-  const auto below = starts_.own_read({at(std::int64_t{rank()} - distance), tag, barrier_context});
+  const auto below = starts_.barrier_read(at(std::int64_t{rank()} - distance), tag);
   if (!below) return fail(below.error());
-  const auto above = starts_.own_write({at(std::int64_t{rank()} + distance), tag, barrier_context});
+  const auto above = starts_.barrier_write(at(std::int64_t{rank()} + distance), tag);
   if (!above && !starts_.cancel(below.value())) return fail(above.error());
   parc_op both[] = {above ? above.value() : PARC_OP_NULL, below.value()};
   const int code = waits_.all(both, nullptr, Cancel::no);

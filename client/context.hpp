@@ -27,9 +27,9 @@ public:
   [[nodiscard]] Guards& guards() { return guards_; }
   [[nodiscard]] Trace& trace() { return trace_; }
 
-  [[nodiscard]] int read(const parc_address& address, const iovec& buffer, parc_status* status);
-  [[nodiscard]] int write(const parc_address& address, const iovec& buffer);
-  [[nodiscard]] int probe(const parc_address& address, bool wait, parc_status& status);
+  [[nodiscard]] int read(const parc_envelope& envelope, const iovec& buffer, parc_status* status);
+  [[nodiscard]] int write(const parc_envelope& envelope, const iovec& buffer);
+  [[nodiscard]] int probe(const parc_envelope& envelope, bool wait, parc_status& status);
   [[nodiscard]] int barrier();
   [[noreturn]] void abort(int status);
 
@@ -57,7 +57,7 @@ public:
 
 private:
   [[nodiscard]] int finish(parc_op id, parc_status* status);
-  [[nodiscard]] int barrier_round(int distance, int tag);
+  [[nodiscard]] int barrier_round(int distance, std::uint64_t tag);
 
   Session session_;
   Adoption& adoption_; // of the process

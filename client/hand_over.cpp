@@ -29,7 +29,8 @@ bool HandOver::prepare(Slot slot) {
   auto& entry = operations_.entry(slot);
   const Range due = unacknowledged(slot);
   const std::uint64_t size = entry.from_end ? due.end : entry.length - due.begin;
-  if (entry.block || due.size() == 0 || !operations_.peer_answers(entry.address.peer)) return false;
+  if (entry.synchronous || entry.block || due.size() == 0 || !operations_.peer_answers(entry.envelope.peer))
+    return false;
   if (!room_.reserve(size)) return false;
   entry.held = size; // goes with the slot, as the block does
   auto block = operations_.allocate(size);
@@ -59,7 +60,7 @@ bool HandOver::perform(parc_op id, Slot slot, std::span<const iovec> pieces) {
   request.extra = entry.from_end ? copied.end : copied.begin;
   if (!ring_.push(request)) return false;
 
-  const auto& handed = operations_.shared(slot).handed;
+  const auto& handed = operations_.shared(slot).handed_or_data;
   const auto generation = shm::generation_of(request.id);
   const auto is_handed = [&] { return handed.load(std::memory_order_acquire) == generation; };
   rest_.anywhere([&] { return operations_.done(slot) || is_handed(); });

@@ -28,6 +28,22 @@ parc_op id_of(std::uint64_t generation, Slot slot) {
   return static_cast<parc_op>(generation << shm::slot_bits | slot);
 }
 
+// As it was asked for.
+parc_status status_of(const parc_envelope& asked, int error, std::uint64_t length) {
+  const std::uint64_t tag = asked.tag | asked.ignore;
+  return {asked.peer, shm::tag_in(tag), shm::context_in(tag), error, length, 0};
+}
+
+// What is known of a read's message.
+void take_message(const shm::Operation& shared, parc_status& status) {
+  const std::uint64_t tag = shared.tag.load(std::memory_order_relaxed);
+  status.source = shared.source.load(std::memory_order_relaxed);
+  status.tag = shm::tag_in(tag);
+  status.context = shm::context_in(tag);
+  status.length = shared.total.load(std::memory_order_relaxed);
+  status.data = shared.handed_or_data.load(std::memory_order_relaxed);
+}
+
 bool is_write_slot(Slot slot) {
   return slot >= shm::read_slots;
 }
@@ -52,11 +68,12 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
     return std::move(slot).error();
   }
   Entry& entry = entries_[slot.value()];
-  entry.address = message.address;
+  entry.envelope = message.envelope;
   entry.length = message.length;
   entry.pieces.assign(message.pieces.begin(), message.pieces.end());
   entry.from_end = message.from_end;
   entry.early = message.early;
+  entry.synchronous.store(message.synchronous, std::memory_order_relaxed);
   entry.order = message.order;
   entry.adopted = message.adopted;
   entry.block = message.block;
@@ -79,11 +96,10 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   shared.front.store(0, std::memory_order_relaxed);
   shared.back.store(0, std::memory_order_relaxed);
   shared.total.store(entry.probe ? shm::probe_total : message.length, std::memory_order_relaxed);
-  shared.source.store(message.address.peer, std::memory_order_relaxed);
-  shared.tag.store(message.address.tag, std::memory_order_relaxed);
-  shared.context.store(message.address.context, std::memory_order_relaxed);
+  shared.source.store(message.envelope.peer, std::memory_order_relaxed);
+  shared.tag.store(message.envelope.tag | message.envelope.ignore, std::memory_order_relaxed);
   shared.error.store(PARC_OK, std::memory_order_relaxed);
-  shared.handed.store(0, std::memory_order_relaxed);
+  shared.handed_or_data.store(0, std::memory_order_relaxed);
   shared.posted.store(coarse_ms(), std::memory_order_relaxed);
   shared.departure.store(0, std::memory_order_relaxed);
   shared.state.store(shm::state_word(generation, shm::Phase::pending), std::memory_order_relaxed);
@@ -162,7 +178,7 @@ int Operations::finish(Slot slot, parc_status& status) {
 
 int Operations::detach(Slot slot, parc_status& status) {
   const Entry& entry = entries_[slot];
-  status = {entry.address.peer, entry.address.tag, entry.address.context, PARC_OK, entry.length};
+  status = status_of(entry.envelope, PARC_OK, entry.length);
   set_use(slot, Use::detached);
   detached_.push(entries_, slot);
   return PARC_OK;
@@ -170,7 +186,7 @@ int Operations::detach(Slot slot, parc_status& status) {
 
 int Operations::lost(Slot slot, int error, parc_status& status) {
   const Entry& entry = entries_[slot];
-  status = {entry.address.peer, entry.address.tag, entry.address.context, error, 0};
+  status = status_of(entry.envelope, error, 0);
   failed_ = {.departure = 0, .room = entry.length, .probe = entry.probe};
   set_use(slot, Use::spent);
   spent_.push(entries_, slot);
@@ -190,11 +206,9 @@ void Operations::spend_released(Slot slot) {
 void Operations::describe(Slot slot, parc_status& status) const {
   const Entry& entry = entries_[slot];
   const shm::Operation& shared = control_.operations[slot];
-  status = {entry.address.peer, entry.address.tag, entry.address.context, PARC_OK, entry.length};
+  status = status_of(entry.envelope, PARC_OK, entry.length);
   if (shm::phase_of(shared.state.load(std::memory_order_acquire)) == shm::Phase::pending) return;
-  status.source = shared.source.load(std::memory_order_relaxed);
-  status.tag = shared.tag.load(std::memory_order_relaxed);
-  status.length = shared.total.load(std::memory_order_relaxed);
+  take_message(shared, status);
 }
 
 // The result of a done operation, with a bounced read's bytes brought to where they were wanted.
@@ -202,20 +216,18 @@ int Operations::result(Slot slot, parc_status& status) {
   const Entry& entry = entries_[slot];
   const shm::Operation& shared = control_.operations[slot];
   const int error = shared.error.load(std::memory_order_relaxed);
-  status = {entry.address.peer, entry.address.tag, entry.address.context, error, entry.length};
+  status = status_of(entry.envelope, error, entry.length);
   if (error != PARC_OK)
     failed_ = {.departure = shared.departure.load(std::memory_order_relaxed),
                .room = entry.length,
                .probe = entry.probe};
   if (is_write_slot(slot)) {
-    note_peer(entry.address.peer, error);
+    note_peer(entry.envelope.peer, error);
     return error;
   }
   status.length = 0;
   if (error != PARC_OK && error != PARC_ETRUNCATE) return error; // no message came
-  status.source = shared.source.load(std::memory_order_relaxed);
-  status.tag = shared.tag.load(std::memory_order_relaxed);
-  status.length = shared.total.load(std::memory_order_relaxed);
+  take_message(shared, status);
   if (entry.block) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
   return error;
 }

@@ -46,7 +46,7 @@ enum class Use : std::uint8_t { free, live, loose, claimed, detached, spent };
 
 // What a program asked for, and the memory of the arena that goes with it.
 struct Message {
-  parc_address address{};
+  parc_envelope envelope{};
   std::uint64_t length = 0; // of the message (write) or of the buffer (read)
   std::span<const iovec> pieces{};
   bool from_end = false;
@@ -56,7 +56,8 @@ struct Message {
   void* list = nullptr;     // arena: the pieces, as the kernel reads them
   std::uint64_t held = 0;   // reserved in the copy room
   bool loose = false;
-  bool early = false; // PARC_EARLY
+  bool early = false;       // PARC_EARLY
+  bool synchronous = false; // PARC_SYNCHRONOUS
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
 };
@@ -67,7 +68,7 @@ public:
   struct Entry {
     std::atomic<std::uint64_t> tag = 0; // generation << 8 | Use
     Slot next = 0;                      // in spent_ or detached_
-    parc_address address{};
+    parc_envelope envelope{};
     std::uint64_t length = 0;
     std::vector<iovec> pieces; // the program's memory, in the order of the message
     bool from_end = false;
@@ -75,6 +76,7 @@ public:
     void* list = nullptr;
     std::uint64_t held = 0;
     bool early = false;
+    std::atomic<bool> synchronous = false; // also read of one that may just be retired
     Order order = Order::any;
     Adopted adopted;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
@@ -157,6 +159,12 @@ public:
 
   [[nodiscard]] static bool is_write(parc_op id) {
     return shm::slot_of(static_cast<std::uint64_t>(id)) >= shm::read_slots;
+  }
+
+  // Of an operation that the caller holds: its wait rests only for a while, and then copies it.
+  [[nodiscard]] bool may_copy(parc_op id) const {
+    return is_write(id) && !entries_[shm::slot_of(static_cast<std::uint64_t>(id))].synchronous.load(
+                               std::memory_order_relaxed);
   }
 
   // What has not been freed yet goes into the trace, as far as it is known.

@@ -159,8 +159,25 @@ int no_place(const char* what) {
   return client::fail(error(PARC_EINVAL, "there is no place for the {} (a null pointer)", what));
 }
 
-int no_address() {
-  return client::fail(error(PARC_EINVAL, "the address is a null pointer"));
+// The message that an address means.
+Result<parc_envelope> envelope_of(const parc_address* address, bool any) {
+  if (!address) return error(PARC_EINVAL, "the address is a null pointer");
+  const bool any_tag = any && address->tag == PARC_ANY_TAG;
+  if (address->tag < 0 && !any_tag)
+    return error(PARC_EINVAL, "tag {} is out of range: a tag is 0 to {}", address->tag, INT32_MAX);
+  if (address->context >= PARC_CONTEXT_RESERVED)
+    return error(PARC_EINVAL, "context {:#x} is parc's own: a program's are below {:#x}", address->context,
+                 PARC_CONTEXT_RESERVED);
+  return parc_envelope{address->peer, shm::tag_of(address->context, any_tag ? 0 : address->tag),
+                       any_tag ? UINT32_MAX : 0, 0};
+}
+Result<parc_envelope> envelope_of(const parc_envelope* envelope, bool /*any*/) {
+  if (!envelope) return error(PARC_EINVAL, "the envelope is a null pointer");
+  return *envelope;
+}
+Result<parc_envelope> envelope_of(int peer, int tag, bool any) {
+  const parc_address address{peer, tag, 0};
+  return envelope_of(&address, any);
 }
 
 // Where the caller wants no status.
@@ -265,28 +282,75 @@ void parc_free(parc_context* context, void* memory) {
 
 parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
   const iovec whole = piece(buffer, bytes);
-  return started(context, caller(), [&] { return context->starts().read({peer, tag, 0}, {&whole, 1}, 0); });
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(envelope, envelope_of(peer, tag, true));
+    return context->starts().read(envelope, {&whole, 1}, 0);
+  });
 }
 
 parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
   const iovec whole = piece(buffer, bytes);
-  return started(context, caller(), [&] { return context->starts().write({peer, tag, 0}, {&whole, 1}, 0); });
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(envelope, envelope_of(peer, tag, false));
+    return context->starts().write(envelope, {&whole, 1}, 0);
+  });
 }
+
+namespace {
+
+// Of an address or of an envelope.
+template <class Address> parc_op start_read(parc_context* context, const void* site, const Address* address,
+                                            const struct iovec* pieces, int count, unsigned flags) {
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  return started(context, site, [&]() -> Result<parc_op> {
+    PARC_TRY(envelope, envelope_of(address, true));
+    return context->starts().read(envelope, list(pieces, count), flags);
+  });
+}
+
+template <class Address> parc_op start_write(parc_context* context, const void* site, const Address* address,
+                                             const struct iovec* pieces, int count, unsigned flags) {
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  return started(context, site, [&]() -> Result<parc_op> {
+    PARC_TRY(envelope, envelope_of(address, false));
+    return context->starts().write(envelope, list(pieces, count), flags);
+  });
+}
+
+} // namespace
 
 parc_op parc_initreadv(parc_context* context, const parc_address* address, const struct iovec* pieces,
                        int count, unsigned flags) {
-  if (!address) return no_address();
-  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
-  return started(context, caller(),
-                 [&] { return context->starts().read(*address, list(pieces, count), flags); });
+  return start_read(context, caller(), address, pieces, count, flags);
 }
 
 parc_op parc_initwritev(parc_context* context, const parc_address* address, const struct iovec* pieces,
                         int count, unsigned flags) {
-  if (!address) return no_address();
+  return start_write(context, caller(), address, pieces, count, flags);
+}
+
+parc_op parc_initread_envelope(parc_context* context, const parc_envelope* envelope,
+                               const struct iovec* pieces, int count, unsigned flags) {
+  return start_read(context, caller(), envelope, pieces, count, flags);
+}
+
+parc_op parc_initwrite_envelope(parc_context* context, const parc_envelope* envelope,
+                                const struct iovec* pieces, int count, unsigned flags) {
+  return start_write(context, caller(), envelope, pieces, count, flags);
+}
+
+parc_op parc_initprobe(parc_context* context, const parc_envelope* envelope, unsigned flags) {
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(wanted, envelope_of(envelope, true));
+    return context->starts().probe(wanted, flags);
+  });
+}
+
+parc_op parc_initread_claimed(parc_context* context, parc_op claim, const struct iovec* pieces, int count,
+                              unsigned flags) {
   if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
   return started(context, caller(),
-                 [&] { return context->starts().write(*address, list(pieces, count), flags); });
+                 [&] { return context->starts().read_claimed(claim, list(pieces, count), flags); });
 }
 
 int parc_wait(parc_context* context, parc_op operation, parc_status* status) {
@@ -297,6 +361,10 @@ int parc_wait(parc_context* context, parc_op operation, parc_status* status) {
 
 int parc_test(parc_context* context, parc_op operation, parc_status* status) {
   return guarded(context, [&] { return context->waits().test(operation, StatusFor(status)); });
+}
+
+int parc_done(parc_context* context, parc_op operation) {
+  return guarded(context, [&] { return context->waits().done(operation) ? 1 : 0; });
 }
 
 int parc_waitall(parc_context* context, int count, parc_op* operations, parc_status* statuses) {
@@ -340,7 +408,9 @@ int parc_read(parc_context* context, int peer, int tag, void* buffer, size_t byt
   return guarded(
       context,
       [&] {
-        return context->read({peer, tag, 0}, piece(buffer, bytes), status);
+        const auto envelope = envelope_of(peer, tag, true);
+        if (!envelope) return client::fail(envelope.error());
+        return context->read(envelope.value(), piece(buffer, bytes), status);
       },
       called(context, trace::Call::read));
 }
@@ -349,21 +419,30 @@ int parc_write(parc_context* context, int peer, int tag, const void* buffer, siz
   return guarded(
       context,
       [&] {
-        return context->write({peer, tag, 0}, piece(buffer, bytes));
+        const auto envelope = envelope_of(peer, tag, false);
+        if (!envelope) return client::fail(envelope.error());
+        return context->write(envelope.value(), piece(buffer, bytes));
       },
       called(context, trace::Call::write));
 }
 
 int parc_probe(parc_context* context, const parc_address* address, parc_status* status) {
-  if (!address) return no_address();
   return guarded(
-      context, [&] { return context->probe(*address, true, StatusFor(status)); },
+      context,
+      [&] {
+        const auto envelope = envelope_of(address, true);
+        if (!envelope) return client::fail(envelope.error());
+        return context->probe(envelope.value(), true, StatusFor(status));
+      },
       called(context, trace::Call::probe));
 }
 
 int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status) {
-  if (!address) return no_address();
-  return guarded(context, [&] { return context->probe(*address, false, StatusFor(status)); });
+  return guarded(context, [&] {
+    const auto envelope = envelope_of(address, true);
+    if (!envelope) return client::fail(envelope.error());
+    return context->probe(envelope.value(), false, StatusFor(status));
+  });
 }
 
 int parc_barrier(parc_context* context) {

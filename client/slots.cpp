@@ -89,7 +89,7 @@ void Operations::reap(std::size_t at_most) {
       ++next_to_reap_;
       continue;
     }
-    note_peer(entries_[slot].address.peer, control_.operations[slot].error.load(std::memory_order_relaxed));
+    note_peer(entries_[slot].envelope.peer, control_.operations[slot].error.load(std::memory_order_relaxed));
     to_reap_[next_to_reap_] = to_reap_.back();
     to_reap_.pop_back();
     release(slot);
@@ -144,9 +144,11 @@ void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   // What a read was given, where it was given something.
   const bool known = !writes && over && shared.error.load(std::memory_order_relaxed) != PARC_ECANCELED;
   message.bytes = known ? shared.total.load(std::memory_order_relaxed) : entry.length;
-  message.peer = known ? shared.source.load(std::memory_order_relaxed) : entry.address.peer;
-  message.tag = known ? shared.tag.load(std::memory_order_relaxed) : entry.address.tag;
-  message.context = entry.address.context;
+  message.peer = known ? shared.source.load(std::memory_order_relaxed) : entry.envelope.peer;
+  const std::uint64_t tag =
+      known ? shared.tag.load(std::memory_order_relaxed) : entry.envelope.tag | entry.envelope.ignore;
+  message.tag = shm::tag_in(tag);
+  message.context = shm::context_in(tag);
   message.error = over ? shared.error.load(std::memory_order_relaxed) : PARC_OK;
   trace_.add(message);
 }

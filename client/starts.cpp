@@ -18,33 +18,51 @@ bool has_bytes(const iovec& piece) {
 
 } // namespace
 
-Result<parc_op> Starts::read(const parc_address& address, std::span<const iovec> pieces, unsigned flags) {
-  PARC_TRY(message, check(address, pieces, flags, true));
-  settle(pieces, Guards::Use::stores);
-  message.order = order_.load(std::memory_order_relaxed);
-  if (message.order == Order::down) message.from_end = true;
-  PARC_TRY(place_read(message));
+Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
+  PARC_TRY(check_peer(envelope.peer, true));
+  PARC_TRY(message, check(envelope, pieces, flags, PARC_FROM_END | PARC_EARLY));
+  PARC_TRY(prepare_read(message));
   return send(shm::RequestKind::read, message);
 }
 
-Result<parc_op> Starts::write(const parc_address& address, std::span<const iovec> pieces, unsigned flags) {
-  PARC_TRY(message, check(address, pieces, flags, false));
+Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags) {
+  const parc_envelope whoever{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
+  PARC_TRY(message, check(whoever, pieces, flags, PARC_FROM_END | PARC_EARLY));
+  PARC_TRY(prepare_read(message));
+  return send(shm::RequestKind::read, message, shm::flag_claimed, static_cast<std::uint64_t>(claim));
+}
+
+Result<void> Starts::prepare_read(Message& message) {
+  settle(message.pieces, Guards::Use::stores);
+  message.order = order_.load(std::memory_order_relaxed);
+  if (message.order == Order::down) message.from_end = true;
+  return place_read(message);
+}
+
+Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
+  PARC_TRY(check_peer(envelope.peer, false));
+  PARC_TRY(message, check(envelope, pieces, flags, PARC_FROM_END | PARC_EARLY | PARC_SYNCHRONOUS));
   settle(pieces, Guards::Use::loads);
   PARC_TRY(place_write(message));
-  return send(shm::RequestKind::write, message);
+  return send(shm::RequestKind::write, message,
+              message.synchronous ? shm::flag_synchronous : std::uint8_t{0});
 }
 
-Result<parc_op> Starts::probe(const parc_address& address, bool wait) {
-  PARC_TRY(check_address(address, true));
-  return send(shm::RequestKind::probe, {.address = address}, wait ? std::uint8_t{0} : shm::flag_no_wait);
+Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
+  PARC_TRY(check_peer(envelope.peer, true));
+  PARC_TRY(message, check(envelope, {}, flags, PARC_NOW | PARC_CLAIM));
+  const bool now = (flags & PARC_NOW) != 0, claim = (flags & PARC_CLAIM) != 0;
+  return send(shm::RequestKind::probe, message,
+              static_cast<std::uint8_t>((now ? shm::flag_no_wait : 0) | (claim ? shm::flag_claim : 0)));
 }
 
-Result<parc_op> Starts::own_read(const parc_address& address) {
-  return send(shm::RequestKind::read, {.address = address});
+Result<parc_op> Starts::barrier_read(int peer, std::uint64_t tag) {
+  return send(shm::RequestKind::read, {.envelope = {peer, tag, 0, 0}}, shm::flag_barrier);
 }
 
-Result<parc_op> Starts::own_write(const parc_address& address) {
-  return send(shm::RequestKind::write, {.address = address, .loose = operations_.peer_answers(address.peer)});
+Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
+  return send(shm::RequestKind::write,
+              {.envelope = {peer, tag, 0, 0}, .loose = operations_.peer_answers(peer)}, shm::flag_barrier);
 }
 
 // Somebody may be waiting for it. One that has finished, or whose wait has let it go, is beyond recall.
@@ -67,24 +85,17 @@ Error Starts::refused() const {
   return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
 }
 
-Result<void> Starts::check_address(const parc_address& address, bool any) const {
-  const bool is_any = any && address.peer == PARC_ANY_SOURCE;
-  if (!any && address.peer == PARC_ANY_SOURCE)
+Result<void> Starts::check_peer(int peer, bool any) const {
+  if (peer == PARC_ANY_SOURCE && any) return success();
+  if (peer == PARC_ANY_SOURCE)
     return error(PARC_EINVAL, "a write needs a rank to go to: PARC_ANY_SOURCE is for reads and probes");
-  if (!is_any && (address.peer < 0 || address.peer >= ranks_))
-    return error(PARC_EINVAL, "there is no rank {} in this job of {}", address.peer, ranks_);
-  if (address.tag < 0 && !(any && address.tag == PARC_ANY_TAG))
-    return error(PARC_EINVAL, "tag {} is out of range: a tag is 0 to {}", address.tag, INT32_MAX);
-  if (address.context >= PARC_CONTEXT_RESERVED)
-    return error(PARC_EINVAL, "context {:#x} is parc's own: a program's are below {:#x}", address.context,
-                 PARC_CONTEXT_RESERVED);
+  if (peer < 0 || peer >= ranks_)
+    return error(PARC_EINVAL, "there is no rank {} in this job of {}", peer, ranks_);
   return success();
 }
 
-Result<Message> Starts::check(const parc_address& address, std::span<const iovec> pieces, unsigned flags,
-                              bool any) const {
-  PARC_TRY(check_address(address, any));
-  const unsigned known = PARC_FROM_END | PARC_EARLY;
+Result<Message> Starts::check(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
+                              unsigned known) {
   if (flags & ~known) return error(PARC_EINVAL, "flags {:#x} are unknown here", flags & ~known);
   if (pieces.size() > shm::max_pieces)
     return error(PARC_EINVAL, "a message of {} pieces is too much: it may have {}", pieces.size(),
@@ -97,11 +108,12 @@ Result<Message> Starts::check(const parc_address& address, std::span<const iovec
       return error(PARC_EINVAL, "the message is too long: one may have {} bytes", shm::max_message);
     length += piece.iov_len;
   }
-  return Message{.address = address,
+  return Message{.envelope = envelope,
                  .length = length,
                  .pieces = pieces,
                  .from_end = (flags & PARC_FROM_END) != 0,
-                 .early = (flags & PARC_EARLY) != 0};
+                 .early = (flags & PARC_EARLY) != 0,
+                 .synchronous = (flags & PARC_SYNCHRONOUS) != 0};
 }
 
 void Starts::settle(std::span<const iovec> pieces, Guards::Use use) {
@@ -136,7 +148,7 @@ Result<void> Starts::place_read(Message& message) {
 }
 
 Result<void> Starts::place_write(Message& message) {
-  message.loose = operations_.peer_answers(message.address.peer);
+  message.loose = !message.synchronous && operations_.peer_answers(message.envelope.peer);
   if (message.length == 0 || (message.length <= short_write && place_short_write(message))) return success();
   if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
     message.loose = false;
@@ -187,16 +199,21 @@ Result<void> Starts::name_directly(Message& message) {
   return success();
 }
 
-Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std::uint8_t flags) {
+Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std::uint8_t flags,
+                             std::uint64_t extra) {
   shm::Request request{};
   request.kind = kind;
   request.flags = message.from_end ? flags | shm::flag_from_end : flags;
   request.pieces = message.listed;
-  request.context = message.address.context;
-  request.peer = message.address.peer;
-  request.tag = message.address.tag;
+  request.peer = message.envelope.peer;
+  request.tag = message.envelope.tag;
+  if (kind == shm::RequestKind::write)
+    request.data = message.envelope.data;
+  else
+    request.ignore = message.envelope.ignore;
   request.address = message.place;
   request.length = message.length;
+  request.extra = extra;
   PARC_TRY(id, operations_.begin(kind, message));
   request.id = static_cast<std::uint64_t>(id);
   const bool moves = kind != shm::RequestKind::read;

@@ -23,15 +23,16 @@ public:
         ring_(ring), ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
-  [[nodiscard]] Result<parc_op> read(const parc_address& address, std::span<const iovec> pieces,
+  [[nodiscard]] Result<parc_op> read(const parc_envelope& envelope, std::span<const iovec> pieces,
                                      unsigned flags);
-  [[nodiscard]] Result<parc_op> write(const parc_address& address, std::span<const iovec> pieces,
+  [[nodiscard]] Result<parc_op> write(const parc_envelope& envelope, std::span<const iovec> pieces,
                                       unsigned flags);
-  [[nodiscard]] Result<parc_op> probe(const parc_address& address, bool wait);
+  [[nodiscard]] Result<parc_op> probe(const parc_envelope& envelope, unsigned flags);
+  [[nodiscard]] Result<parc_op> read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags);
 
-  // An empty message of a context that programs may not name.
-  [[nodiscard]] Result<parc_op> own_read(const parc_address& address);
-  [[nodiscard]] Result<parc_op> own_write(const parc_address& address);
+  // An empty message that no read of the program sees.
+  [[nodiscard]] Result<parc_op> barrier_read(int peer, std::uint64_t tag);
+  [[nodiscard]] Result<parc_op> barrier_write(int peer, std::uint64_t tag);
 
   [[nodiscard]] Result<void> cancel(parc_op id);
 
@@ -39,9 +40,10 @@ public:
   void set_order(Order order) { order_.store(order, std::memory_order_relaxed); }
 
 private:
-  [[nodiscard]] Result<void> check_address(const parc_address& address, bool any) const;
-  [[nodiscard]] Result<Message> check(const parc_address& address, std::span<const iovec> pieces,
-                                      unsigned flags, bool any) const;
+  [[nodiscard]] Result<void> check_peer(int peer, bool any) const;
+  [[nodiscard]] static Result<Message> check(const parc_envelope& envelope, std::span<const iovec> pieces,
+                                             unsigned flags, unsigned known);
+  [[nodiscard]] Result<void> prepare_read(Message& message);
   void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool in_arena(const iovec& piece) const;
   [[nodiscard]] bool is_direct(Message& message, bool may_adopt);
@@ -51,7 +53,8 @@ private:
   static void name_block(Message& message, void* block);
   [[nodiscard]] Result<void> name_directly(Message& message);
   [[nodiscard]] Error refused() const; // why a request could not be pushed
-  [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, std::uint8_t flags = 0);
+  [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, std::uint8_t flags = 0,
+                                     std::uint64_t extra = 0);
 
   Arena& arena_;
   Adoption& adoption_;

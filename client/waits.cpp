@@ -9,7 +9,7 @@
 namespace parc::client {
 namespace {
 
-constexpr parc_status nothing{PARC_ANY_SOURCE, PARC_ANY_TAG, 0, PARC_OK, 0};
+constexpr parc_status nothing{PARC_ANY_SOURCE, PARC_ANY_TAG, 0, PARC_OK, 0, 0};
 constexpr auto between_looks = std::chrono::milliseconds(10);
 constexpr auto long_rest = std::chrono::milliseconds(100);
 
@@ -39,8 +39,8 @@ int Waits::explain(int code, parc_op id, const parc_status& status) const {
   case PARC_OK: return code;
   case PARC_EINVAL:
     return fail(error(code,
-                      "operation {} is none of this context's, has been waited for already, or names memory "
-                      "that was freed",
+                      "operation {} is none of this context's, has been waited for already, names memory "
+                      "that was freed, or reads a message that it has not claimed",
                       id));
   case PARC_ETRUNCATE:
     return fail(error(code, "{}: the message has {} bytes and the read {}; the buffer holds its beginning",
@@ -120,6 +120,12 @@ int Waits::test(parc_op id, parc_status& status) {
   return code == PARC_OK ? 1 : fail(code);
 }
 
+bool Waits::done(parc_op id) {
+  if (id <= 0 || operations_.finished(id)) return true;
+  rest_.tell_kernel();
+  return kernel_went();
+}
+
 int Waits::all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel) {
   // Everything but writes first: meanwhile the network may take the writes, and nothing is copied.
   const Release release = statuses ? Release::when_begun : Release::at_once;
@@ -193,7 +199,7 @@ int Waits::pick(std::span<const parc_op> ids) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == PARC_OP_NULL) continue;
     if (first < 0) first = static_cast<int>(i);
-    if (!Operations::is_write(ids[i])) only_writes = false;
+    if (!operations_.may_copy(ids[i])) only_writes = false;
   }
   const auto any_finished = [&] {
     for (std::size_t i = 0; i < ids.size() && ready < 0; ++i)

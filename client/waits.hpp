@@ -23,6 +23,7 @@ public:
   // Of one that was asked to be cancelled, until it is over: never released, never left before.
   void give_up(parc_op id);
   int test(parc_op id, parc_status& status);
+  [[nodiscard]] bool done(parc_op id);
   int all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel = Cancel::yes);
   int any(std::span<parc_op> ids, int& index, parc_status& status);
   int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);

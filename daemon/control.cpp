@@ -39,7 +39,7 @@ void Control::send(std::uint32_t link, const nlohmann::json& message, const std:
   protocol::WriteRequest request;
   request.cookie = make_cookie(Owner::control, write_bit | last_write_);
   request.destination = link;
-  request.context = protocol::kernel_context;
+  request.space = protocol::Space::kernels;
   request.memory = {bytes_of(kept).data(), kept.size()};
   kernel_.engine().write(kernel_.engine().kernel(), request);
 }
@@ -49,7 +49,7 @@ void Control::probe(std::uint32_t link) {
   protocol::ReadRequest request;
   request.cookie = make_cookie(Owner::control, link);
   request.source = static_cast<std::int32_t>(link);
-  request.context = protocol::kernel_context;
+  request.space = protocol::Space::kernels;
   request.probe = true;
   kernel_.engine().read(kernel_.engine().kernel(), request);
 }
@@ -77,7 +77,7 @@ void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
     protocol::ReadRequest request;
     request.cookie = make_cookie(Owner::control, link);
     request.source = static_cast<std::int32_t>(link);
-    request.context = protocol::kernel_context;
+    request.space = protocol::Space::kernels;
     request.memory = {bytes_of(inbox.room).data(), inbox.room.size()};
     kernel_.engine().read(kernel_.engine().kernel(), request);
   } else {

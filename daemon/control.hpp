@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages between kernels: spawning, output, exit status, departures. They travel as ordinary messages of a
-// reserved context of job 0, each a JSON object, optionally followed by raw bytes (program output).
+// space of their own, each a JSON object, optionally followed by raw bytes (program output).
 //
 // Every link has a probe posted; when it has found a message, a read with room for exactly that message
 // follows. So a peer takes room for one message, and one that stalls in the middle of it holds up nobody

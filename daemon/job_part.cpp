@@ -168,9 +168,9 @@ void JobPart::departs(std::uint32_t number) {
 
 // The first ones are described, the rest counted.
 void JobPart::unread(std::uint32_t rank, const protocol::Outcome& message) {
-  if (message.context >= PARC_CONTEXT_RESERVED || ++unread_ > unread_told) return;
+  if (message.space != protocol::Space::programs || ++unread_ > unread_told) return;
   unread_messages_.push_back(
-      {{"to", rank}, {"from", message.source}, {"tag", message.tag}, {"bytes", message.total}});
+      {{"to", rank}, {"from", message.source}, {"tag", shm::tag_in(message.tag)}, {"bytes", message.total}});
 }
 
 void JobPart::not_started(Rank& rank, const SpawnReport& why) {

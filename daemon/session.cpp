@@ -207,14 +207,17 @@ void Session::start(const shm::Request& request) {
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
   const bool peer_fits = request.peer < place_.size && request.peer >= (writes ? 0 : PARC_ANY_SOURCE);
-  const bool tag_fits = request.tag >= (writes ? 0 : PARC_ANY_TAG);
+  const bool claims = (request.flags & shm::flag_claim) != 0,
+             claimed = (request.flags & shm::flag_claimed) != 0;
+  const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
+  if (claims && claims_.size() + claiming_ >= shm::read_slots) return answer(number, PARC_EAGAIN);
   const bool memory_fits =
       request.kind == shm::RequestKind::probe ||
       (request.length <= shm::max_message &&
        (request.pieces == 0
             ? extents_.resolve(request.address, request.length, memory, slot->used)
             : extents_.resolve_list(request.address, request.pieces, request.length, memory, slot->used)));
-  if (!peer_fits || !tag_fits || !memory_fits) {
+  if (!peer_fits || !memory_fits || (claimed && claim == claims_.end())) {
     slot->used.reset();
     return answer(number, PARC_EINVAL);
   }
@@ -222,29 +225,41 @@ void Session::start(const shm::Request& request) {
   slot->total = request.length;
   const std::uint64_t cookie = cookie_of(number_, number, slot->generation);
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
+  const protocol::Space space =
+      (request.flags & shm::flag_barrier) != 0 ? protocol::Space::barriers : protocol::Space::programs;
   if (writes) {
     ++writes_;
     // Behind others that are about to pass, too: writes to one peer keep their order.
     const bool gated = (!not_begun_.empty() || !gated_.empty()) && request.peer != place_.rank;
-    slot->handle = kernel_.engine().write(endpoint_, {.cookie = cookie,
-                                                      .destination = static_cast<std::uint32_t>(request.peer),
-                                                      .tag = request.tag,
-                                                      .context = request.context,
-                                                      .memory = std::move(memory),
-                                                      .from_end = from_end,
-                                                      .gated = gated});
+    slot->handle =
+        kernel_.engine().write(endpoint_, {.cookie = cookie,
+                                           .destination = static_cast<std::uint32_t>(request.peer),
+                                           .tag = request.tag,
+                                           .data = request.data,
+                                           .space = space,
+                                           .memory = std::move(memory),
+                                           .from_end = from_end,
+                                           .gated = gated,
+                                           .synchronous = (request.flags & shm::flag_synchronous) != 0});
     if (gated && slot->busy) gated_.push_back({releases_, slot->handle});
     return;
   }
   ++reads_;
+  slot->claims = claims;
+  claiming_ += claims;
+  const std::uint64_t message = claimed ? claim->second : 0;
+  if (claimed) claims_.erase(claim);
   slot->handle = kernel_.engine().read(endpoint_, {.cookie = cookie,
                                                    .source = request.peer,
                                                    .tag = request.tag,
-                                                   .context = request.context,
+                                                   .ignore = request.ignore,
+                                                   .space = space,
                                                    .memory = std::move(memory),
                                                    .from_end = from_end,
                                                    .probe = request.kind == shm::RequestKind::probe,
-                                                   .no_wait = (request.flags & shm::flag_no_wait) != 0});
+                                                   .no_wait = (request.flags & shm::flag_no_wait) != 0,
+                                                   .claim = claims,
+                                                   .claimed = message});
 }
 
 Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
@@ -262,7 +277,8 @@ Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t fir
           .release = 0,
           .busy = true,
           .begun = false,
-          .handed_over = false};
+          .handed_over = false,
+          .claims = false};
   return &slot;
 }
 
@@ -307,7 +323,7 @@ void Session::hand_over(const shm::Request& request) {
   });
   extents_.hold(used & ~slot->used);
   slot->used |= used;
-  operation(shm::slot_of(request.id)).handed.store(slot->generation, std::memory_order_release);
+  operation(shm::slot_of(request.id)).handed_or_data.store(slot->generation, std::memory_order_release);
   control_->header.completions.fetch_add(1, std::memory_order_release);
   completed_ = true;
 }
@@ -350,7 +366,7 @@ void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
   shm::Operation& op = operation(slot);
   op.source.store(outcome.source, std::memory_order_relaxed);
   op.tag.store(outcome.tag, std::memory_order_relaxed);
-  op.context.store(outcome.context, std::memory_order_relaxed);
+  if (slot < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
   if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
@@ -377,6 +393,8 @@ void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
   extents_.release(slot.used);
   slot.used.reset();
   settle_release(slot);
+  claiming_ -= std::exchange(slot.claims, false);
+  if (outcome.claim != 0) claims_.emplace(slot.generation << shm::slot_bits | number, outcome.claim);
   if (state_ == State::over) {
     slot.busy = false;
     return;
@@ -398,7 +416,7 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
   shm::Operation& op = operation(number);
   op.source.store(outcome.source, std::memory_order_relaxed);
   op.tag.store(outcome.tag, std::memory_order_relaxed);
-  op.context.store(outcome.context, std::memory_order_relaxed);
+  if (number < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
   op.error.store(error, std::memory_order_relaxed);
   op.departure.store(static_cast<std::uint32_t>(outcome.departure), std::memory_order_relaxed);

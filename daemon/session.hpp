@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace parc::daemon {
@@ -57,6 +58,7 @@ private:
     bool busy = false;
     bool begun = false;
     bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
+    bool claims = false;
   };
 
   void hear();
@@ -102,6 +104,9 @@ private:
   std::vector<Slot> slots_; // operation_slots of them, once attached
   pid_t pid_ = 0;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      claims_;               // the engine's names of messages, by their probes' ids
+  std::size_t claiming_ = 0; // probes that may claim one
   // Causality (early release, section 2.5 of its paper): a released program may not reach anybody before what
   // it was released from has begun.
   struct Gated {

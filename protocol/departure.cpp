@@ -137,8 +137,8 @@ void Engine::depart(Endpoint& endpoint) {
     fail_read(read, Fault::canceled);
     if (local != nullptr) fail_write(*local, Fault::peer);
   }
-  while (!endpoint.arrivals.empty()) {
-    Incoming& message = endpoint.arrivals.front();
+  while (!endpoint.arrivals.empty() || !endpoint.claimed.empty()) {
+    Incoming& message = endpoint.arrivals.empty() ? endpoint.claimed.front() : endpoint.arrivals.front();
     tell_unread(*endpoint.job, endpoint.rank, message);
     if (message.local != nullptr)
       fail_write(*message.local, Fault::peer);
@@ -160,9 +160,13 @@ void Engine::depart(Endpoint& endpoint) {
 // One that was killed could not read it.
 void Engine::tell_unread(const Job& job, std::uint32_t rank, const Incoming& message) {
   if (job.how[rank] != Departure::left) return;
-  listener_.unread(
-      job.id, rank,
-      {Fault::none, static_cast<std::int32_t>(message.source), message.tag, message.context, message.total});
+  listener_.unread(job.id, rank,
+                   {.fault = Fault::none,
+                    .source = static_cast<std::int32_t>(message.source),
+                    .space = message.space,
+                    .tag = message.tag,
+                    .data = message.data,
+                    .total = message.total});
 }
 
 // Local ranks learn that nothing comes from, or goes to, `rank` any more.

@@ -27,9 +27,11 @@ enum class Fault : std::uint8_t { none, truncated, peer, canceled };
 struct Outcome {
   Fault fault = Fault::none;
   std::int32_t source = -1; // of a read's message; of a write: its destination
-  std::int32_t tag = -1;
-  std::uint32_t context = 0;
+  Space space = Space::programs;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0; // the writer's
   std::uint64_t total = 0;
+  std::uint64_t claim = 0;               // of a probe that claims: for ReadRequest::claimed
   Departure departure = Departure::none; // of the peer, where that is the fault; none: of all others
 };
 
@@ -66,22 +68,27 @@ struct LinkSettings {
 struct ReadRequest {
   std::uint64_t cookie = 0;
   std::int64_t source = -1; // rank (of the kernel's endpoint: link); -1: any
-  std::int32_t tag = -1;    // -1: any
-  std::uint32_t context = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0; // bits of the tag that may be any
+  Space space = Space::programs;
   Pieces memory;
   bool from_end = false;
-  bool probe = false;   // finishes when a matching message is there, and leaves it
-  bool no_wait = false; // of a probe: finishes at once, source -1 when there is none
+  bool probe = false;        // finishes when a matching message is there, and leaves it
+  bool no_wait = false;      // of a probe: finishes at once, source -1 when there is none
+  bool claim = false;        // of a probe: nobody else gets the message any more
+  std::uint64_t claimed = 0; // the message to read, in place of everything that matches
 };
 
 struct WriteRequest {
   std::uint64_t cookie = 0;
   std::uint32_t destination = 0; // rank (of the kernel's endpoint: link)
-  std::int32_t tag = 0;
-  std::uint32_t context = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0; // for who reads it
+  Space space = Space::programs;
   Pieces memory;
   bool from_end = false;
-  bool gated = false; // nobody hears of it before pass()
+  bool gated = false;       // nobody hears of it before pass()
+  bool synchronous = false; // finishes when it has been matched, too
 };
 
 class Engine {
@@ -157,9 +164,10 @@ private:
   // True when these are kept in the pool.
   bool arrive(Incoming& message, std::span<const std::byte> riding = {});
   void match(Reading& read, Incoming& message, std::span<const std::byte> riding = {});
-  Reading* find_posted(Endpoint& at, const Incoming& message);
   Incoming* find_unexpected(Endpoint& at, const Reading& read);
-  void satisfy_probes(Endpoint& at, const Incoming& message);
+  Outcome probed(const Reading& read, Incoming& message);
+  void unpost(Reading& read);
+  void satisfy_probes(Endpoint& at, Incoming& message);
   void count_match(Incoming& message);
   void place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
   void check_read_done(Incoming& message);
@@ -191,6 +199,7 @@ private:
   void decide_eager(Link& link, Outgoing& message, Envelope& envelope);
   bool describe_answer(Answer& answer, Descriptor& descriptor);
   void owe(Link& link, Answer& answer);
+  void owe(Incoming& message, Kind answer);
   void owe_departure(Stream& stream);
   Refusal acknowledge(Link& link, std::uint64_t sequence);
   void acknowledged(const Log::Entry& entry);
@@ -207,6 +216,7 @@ private:
   Refusal take_descriptor(Link& link, const Descriptor& descriptor, std::uint64_t& payload);
   Refusal take_fragments(Link& link, const Descriptor& descriptor);
   Refusal take_want(Link& link, const Descriptor& descriptor);
+  Refusal take_matched(Link& link, const Descriptor& descriptor);
   Refusal take_departure(Link& link, const Descriptor& descriptor);
   void fill_due(Link& link, std::size_t bytes, const std::byte* from);
   void in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to);

@@ -11,19 +11,23 @@ namespace parc::protocol {
 namespace {
 
 bool fits(const Reading& read, const Incoming& message) {
-  return read.context == message.context && (read.source < 0 || read.source == message.source) &&
-         (read.tag < 0 || read.tag == message.tag);
+  return read.fits(message.pair, message.space, message.tag);
 }
 
 Outcome outcome_of(const Incoming& message, Fault fault) {
-  return {fault, static_cast<std::int32_t>(message.source), message.tag, message.context, message.total};
+  return {.fault = fault,
+          .source = static_cast<std::int32_t>(message.source),
+          .space = message.space,
+          .tag = message.tag,
+          .data = message.data,
+          .total = message.total};
 }
 
 } // namespace
 
 bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   Endpoint& at = *message.to;
-  if (Reading* read = find_posted(at, message)) {
+  if (Reading* read = at.posted.find(message)) {
     match(*read, message, riding);
     return false;
   }
@@ -38,18 +42,6 @@ bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   at.arrivals.push_back(message);
   satisfy_probes(at, message);
   return !riding.empty();
-}
-
-Reading* Engine::find_posted(Endpoint& at, const Incoming& message) {
-  const auto first = [&](hook::List<Reading, hook::Queue>& posted) -> Reading* {
-    const auto found =
-        std::find_if(posted.begin(), posted.end(), [&](const Reading& r) { return fits(r, message); });
-    return found == posted.end() ? nullptr : &*found;
-  };
-  Reading* named = first(message.pair->posted);
-  Reading* any = first(at.any_source);
-  if (named == nullptr || any == nullptr) return named != nullptr ? named : any;
-  return named->number < any->number ? named : any;
 }
 
 Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
@@ -68,15 +60,32 @@ bool Engine::may_answer_reads(std::uint64_t endpoint) const {
   return !at.arrivals.empty() || at.job->any_departed;
 }
 
-void Engine::satisfy_probes(Endpoint& at, const Incoming& message) {
-  for (auto probe = at.probes.begin(); probe != at.probes.end();) {
+void Engine::satisfy_probes(Endpoint& at, Incoming& message) {
+  for (auto probe = at.probes.begin(); probe != at.probes.end() && !message.claimed;) {
     Reading& read = *probe++;
-    if (fits(read, message)) finish_read(read, outcome_of(message, Fault::none));
+    if (fits(read, message)) finish_read(read, probed(read, message));
   }
 }
 
+// One that claims takes the message out of the matching.
+Outcome Engine::probed(const Reading& read, Incoming& message) {
+  Outcome outcome = outcome_of(message, Fault::none);
+  if (!read.claim) return outcome;
+  message.hook::Hook<hook::Queue>::unlink();
+  message.hook::Hook<hook::Arrivals>::unlink();
+  message.claimed = true;
+  read.at->claimed.push_back(message);
+  outcome.claim = message.id;
+  return outcome;
+}
+
+void Engine::unpost(Reading& read) {
+  if (read.posted_as == Reading::not_posted) return;
+  read.at->posted.remove(read);
+}
+
 void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> riding) {
-  read.hook::Hook<hook::Queue>::unlink();
+  unpost(read);
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Arrivals>::unlink();
   message.read = &read;
@@ -104,8 +113,10 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
                        ? Grant{0, std::min(message.limit, message.total - eager), read.from_end}
                        : Grant{eager, std::max(message.limit, eager), read.from_end};
     message.promised += message.rest.left();
-    message.wanted = message.want_owed = true;
-    owe(*message.link, message);
+    message.wanted = true;
+    owe(message, Kind::want);
+  } else if (message.synchronous && message.link != nullptr) {
+    owe(message, Kind::matched);
   }
   check_read_done(message);
 }
@@ -137,12 +148,13 @@ void Engine::check_read_done(Incoming& message) {
   const Outcome outcome = outcome_of(message, message.total > message.limit ? Fault::truncated : Fault::none);
   message.read = nullptr;
   message.to = nullptr;
-  if (message.local == nullptr && !message.want_owed) drop_incoming(message);
+  if (message.local == nullptr && !message.owed()) drop_incoming(message);
   finish_read(read, outcome);
 }
 
 void Engine::fail_read(Reading& read, Fault fault) {
-  Outcome outcome{fault, static_cast<std::int32_t>(read.source), read.tag, read.context, 0};
+  Outcome outcome{
+      .fault = fault, .source = static_cast<std::int32_t>(read.source), .space = read.space, .tag = read.tag};
   if (Incoming* message = read.message) {
     outcome = outcome_of(*message, fault);
     message->read = nullptr;
@@ -159,6 +171,7 @@ void Engine::fail_read(Reading& read, Fault fault) {
 
 void Engine::finish_read(Reading& read, const Outcome& outcome) {
   const std::uint64_t cookie = read.cookie;
+  unpost(read);
   readings_.drop(read);
   listener_.finished(cookie, outcome);
 }

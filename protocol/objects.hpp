@@ -99,8 +99,9 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   Stream* stream = nullptr; // of `from` and `link`
   Incoming* local = nullptr;
   std::uint32_t destination = 0;
-  std::uint32_t context = 0;
-  std::int32_t tag = 0;
+  Space space = Space::programs;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
   Pieces memory;
   std::uint64_t total = 0;
   Grant eager;                // what goes unasked
@@ -114,7 +115,8 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   bool envelope_sent = false;
   bool envelope_acknowledged = false;
   bool whole = false;        // everything goes unasked
-  bool wanted = false;       // the receiver has said what it wants
+  bool synchronous = false;  // not done before it is matched
+  bool matched = false;      // the receiver has said so, and of what is not whole what it wants
   bool cancel_asked = false; // owes a cancel or has sent it
   bool abandoned = false;    // reported as finished; owes an abort
 };
@@ -136,8 +138,9 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   Returns* returns = nullptr; // of the source; none: local or unknown
   Pair* pair = nullptr;       // of `to` and the source
   std::uint32_t source = 0;
-  std::uint32_t context = 0;
-  std::int32_t tag = 0;
+  Space space = Space::programs;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
   std::uint64_t total = 0;
   std::uint64_t limit = 0;    // bytes that the read has room for
   std::uint64_t promised = 0; // bytes that will arrive
@@ -149,8 +152,9 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   bool riding = false;  // it came with its envelope; its chunk is paid for by inline_cost()
   bool counted = false; // in Returns::unmatched
   bool wanted = false;  // its read asked, or will ask, for the rest
-  bool want_owed = false;
-  bool canceled_owed = false;
+  bool synchronous = false;
+  bool claimed = false;   // only a read that names it takes it
+  Kind owes = Kind::none; // want, matched or canceled, as the next answer
 };
 
 // A posted read or probe.
@@ -161,13 +165,21 @@ struct Reading : hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   Incoming* message = nullptr;
   Pair* pair = nullptr;     // of `at` and the source; none: any
   std::int64_t source = -1; // -1: any
-  std::int32_t tag = -1;    // -1: any
-  std::uint32_t context = 0;
+  Space space = Space::programs;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0; // bits of it that may be any
   std::uint64_t number = 0; // order of posting
   Pieces memory;
   Progress progress;
   bool from_end = false;
   bool probe = false;
+  bool claim = false;                  // of a probe
+  std::uint8_t posted_as = not_posted; // PostedReads's
+  static constexpr std::uint8_t not_posted = 0xff;
+
+  [[nodiscard]] bool fits(const Pair* of, Space in, std::uint64_t bits) const {
+    return space == in && ((tag ^ bits) & ~ignore) == 0 && (pair == nullptr || pair == of);
+  }
 };
 
 // One endpoint's sending side towards one host.
@@ -202,7 +214,31 @@ struct Pair {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   hook::List<Incoming, hook::Queue> unexpected;
-  hook::List<Reading, hook::Queue> posted; // reads that name this source
+};
+
+// The reads of an endpoint that wait for a message (posted_reads.cpp). They are found by their source (or
+// any), the bits of the tag that they ignore and those that they do not: a hash for the few masks that
+// programs use, a list for reads with others.
+class PostedReads {
+public:
+  void add(Reading& read);
+  void remove(Reading& read);
+  [[nodiscard]] Reading* find(const Incoming& message); // the oldest that fits
+
+private:
+  using List = hook::List<Reading, hook::Queue>; // in the order of posting
+  struct Mask {
+    std::uint64_t ignore = 0;
+    std::uint32_t naming = 0; // reads that name a source
+    std::uint32_t any = 0;    // those that do not
+  };
+  [[nodiscard]] List& bucket(const Pair* pair, Space space, std::uint64_t ignore, std::uint64_t tag);
+  void grow();
+
+  std::array<Mask, 4> masks_;
+  std::vector<List> buckets_; // a power of two of them, from the first read on
+  List others_;
+  std::size_t hashed_ = 0;
 };
 
 struct Endpoint {
@@ -213,9 +249,10 @@ struct Endpoint {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 0;                       // of its job
   std::unordered_map<std::uint32_t, Pair> pairs; // by rank (of the kernel's endpoint: by link), on first use
-  hook::List<Reading, hook::Queue> any_source;
+  PostedReads posted;
   hook::List<Reading, hook::Queue> probes;
   hook::List<Incoming, hook::Arrivals> arrivals; // all unexpected messages, oldest first
+  hook::List<Incoming, hook::Arrivals> claimed;
   hook::List<Outgoing, hook::Owned> writes;
   hook::List<Reading, hook::Owned> reads;
   boost::container::flat_map<std::uint32_t, std::unique_ptr<Stream>> streams; // by link

@@ -9,12 +9,14 @@ namespace {
 constexpr std::uint64_t reading_handle = std::uint64_t{1} << 63; // tells the handles of the two slabs apart
 
 Outcome outcome_of(const Outgoing& message, Fault fault) {
-  return {fault,
-          static_cast<std::int32_t>(message.destination),
-          message.tag,
-          message.context,
-          message.total,
-          fault == Fault::peer ? how_departed(*message.from, message.destination) : Departure::none};
+  return {.fault = fault,
+          .source = static_cast<std::int32_t>(message.destination),
+          .space = message.space,
+          .tag = message.tag,
+          .data = message.data,
+          .total = message.total,
+          .departure =
+              fault == Fault::peer ? how_departed(*message.from, message.destination) : Departure::none};
 }
 
 } // namespace
@@ -27,32 +29,36 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   read.at = at;
   read.source = request.source;
   if (read.source >= 0) read.pair = &at->pairs[static_cast<std::uint32_t>(read.source)];
+  read.space = request.space;
   read.tag = request.tag;
-  read.context = request.context;
+  read.ignore = request.ignore;
   read.memory = request.memory;
   read.from_end = request.from_end;
   read.probe = request.probe;
+  read.claim = request.claim;
   read.number = ++at->posts;
   at->reads.push_back(read);
   const std::uint64_t handle = read.id | reading_handle;
 
-  if (Incoming* message = find_unexpected(*at, read)) {
-    if (!read.probe) {
+  if (request.claimed != 0) {
+    Incoming* message = incoming_.find(request.claimed);
+    if (message != nullptr && message->claimed && message->to == at)
       match(read, *message);
-    } else {
-      finish_read(read, {Fault::none, static_cast<std::int32_t>(message->source), message->tag,
-                         message->context, message->total});
-    }
+    else
+      fail_read(read, Fault::peer); // it went with its writer
+  } else if (Incoming* message = find_unexpected(*at, read)) {
+    if (!read.probe)
+      match(read, *message);
+    else
+      finish_read(read, probed(read, *message));
   } else if (read.probe && request.no_wait) {
     finish_read(read, {});
   } else if (hopeless(read)) {
     fail_read(read, Fault::peer);
   } else if (read.probe) {
     at->probes.push_back(read);
-  } else if (read.source < 0) {
-    at->any_source.push_back(read);
   } else {
-    read.pair->posted.push_back(read);
+    at->posted.add(read);
   }
   return handle;
 }
@@ -62,17 +68,23 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   assert(from != nullptr && request.destination < from->ranks);
   Job& job = *from->job;
   if (job.departed[request.destination]) {
-    listener_.finished(request.cookie,
-                       {Fault::peer, static_cast<std::int32_t>(request.destination), request.tag,
-                        request.context, request.memory.size(), how_departed(*from, request.destination)});
+    listener_.finished(request.cookie, {.fault = Fault::peer,
+                                        .source = static_cast<std::int32_t>(request.destination),
+                                        .space = request.space,
+                                        .tag = request.tag,
+                                        .data = request.data,
+                                        .total = request.memory.size(),
+                                        .departure = how_departed(*from, request.destination)});
     return 0;
   }
   Outgoing& message = outgoing_.make();
   message.cookie = request.cookie;
   message.from = from;
   message.destination = request.destination;
+  message.space = request.space;
   message.tag = request.tag;
-  message.context = request.context;
+  message.data = request.data;
+  message.synchronous = request.synchronous;
   message.memory = request.memory;
   message.total = request.memory.size();
   message.from_end = request.from_end;
@@ -104,8 +116,9 @@ void Engine::launch(Outgoing& message) {
   local.to = from.job->local[message.destination];
   local.source = from.rank;
   local.pair = &local.to->pairs[from.rank];
+  local.space = message.space;
   local.tag = message.tag;
-  local.context = message.context;
+  local.data = message.data;
   local.total = message.total;
   message.local = &local;
   ++from.pairs[message.destination].sent;
@@ -122,10 +135,10 @@ void Engine::cancel(std::uint64_t operation) {
   Outgoing* message = outgoing_.find(operation);
   if (message == nullptr || message->abandoned) return;
   if (message->local != nullptr) {
-    if (message->local->read == nullptr) fail_write(*message, Fault::canceled);
+    if (message->local->read == nullptr && !message->local->claimed) fail_write(*message, Fault::canceled);
   } else if (message->gated || !message->envelope_sent) {
     fail_write(*message, Fault::canceled);
-  } else if (!message->cancel_asked && !message->wanted && !message->whole) {
+  } else if (!message->cancel_asked && !message->matched && (!message->whole || message->synchronous)) {
     message->cancel_asked = true;
     owe(*message->link, *message);
   }
@@ -167,7 +180,8 @@ void Engine::retire(Outgoing& message) {
 }
 
 void Engine::check_write_done(Outgoing& message) {
-  if (message.abandoned || !message.envelope_acknowledged || !(message.whole || message.wanted)) return;
+  if (message.abandoned || !message.envelope_acknowledged) return;
+  if (!message.matched && (message.synchronous || !message.whole)) return;
   if (message.acknowledged == message.promised) finish_write(message, Fault::none);
 }
 

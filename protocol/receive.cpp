@@ -124,13 +124,12 @@ void Engine::arrived(Link& link, Incoming& message) {
   if (message.arrived != message.promised) return;
   if (message.whole || message.wanted) link.ack_urgent = true;
   if (message.read != nullptr) {
-    if (message.whole || !message.want_owed) release_name(message);
+    if (message.whole || message.owes != Kind::want) release_name(message);
     check_read_done(message);
-  } else if (message.whole) {
+  } else if (message.to == nullptr) {
+    if (!message.owed()) drop_incoming(message); // what nobody will read is here, nothing more is asked for
+  } else if (message.whole && !message.synchronous) { // that one can still be canceled
     release_name(message);
-    if (message.to == nullptr) drop_incoming(message);
-  } else if (message.to == nullptr && !message.owed()) {
-    drop_incoming(message); // what nobody will read is here, and nothing more was asked for
   }
 }
 
@@ -215,8 +214,8 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (job != nullptr) {
     if (source >= job->place.size() || job->place[source] != static_cast<std::int32_t>(link.index))
       return Refusal::envelope;
-    if (to_kernel ? e.destination != kernel_rank || e.context != kernel_context
-                  : e.destination >= job->place.size())
+    if (to_kernel != (e.space == Space::kernels) ||
+        (to_kernel ? e.destination != kernel_rank : e.destination >= job->place.size()))
       return Refusal::envelope;
     to = to_kernel ? find_endpoint(kernel_) : job->local[e.destination];
     returns = &job->returns.try_emplace(source, job, source).first->second;
@@ -245,8 +244,10 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.returns = returns;
   message.pair = pair;
   message.source = source;
-  message.context = e.context;
+  message.space = e.space;
   message.tag = e.tag;
+  message.data = e.data;
+  message.synchronous = (e.flags & flag_synchronous) != 0;
   message.total = e.length;
   message.promised = e.eager;
   message.whole = (e.flags & flag_whole) != 0;
@@ -254,11 +255,10 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   const bool from_end = (e.flags & flag_from_end) != 0;
   if (e.inline_length == 0)
     message.eager = from_end ? Grant{e.length - e.eager, e.length, true} : Grant{0, e.eager, false};
-  if (!message.whole || message.eager.left() != 0) {
-    if (!link.incoming.emplace(e.message, message.id).second) return Refusal::order;
-  } else {
-    link.ack_urgent = true;
-  }
+  const bool all_here = message.whole && message.eager.left() == 0;
+  if (all_here) link.ack_urgent = true;
+  if ((!all_here || message.synchronous) && !link.incoming.emplace(e.message, message.id).second)
+    return Refusal::order;
   message.riding = e.inline_length != 0;
   message.arrived = e.inline_length;
   if (to == nullptr) {
@@ -275,13 +275,14 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   switch (d.kind) {
   case Kind::fragments: payload += d.length; return take_fragments(link, d);
   case Kind::want: return take_want(link, d);
+  case Kind::matched: return take_matched(link, d);
   case Kind::departed: return take_departure(link, d);
   case Kind::cancel: {
     Incoming* message = find_incoming(link, d.message);
-    if (message == nullptr || message->whole || message->read != nullptr || message->to == nullptr)
+    if (message == nullptr || (message->whole && !message->synchronous) || message->claimed ||
+        message->read != nullptr || message->to == nullptr)
       return Refusal::none;
-    message->canceled_owed = true;
-    owe(link, *message);
+    owe(*message, Kind::canceled);
     discard(*message);
     return Refusal::none;
   }
@@ -323,7 +324,7 @@ Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
   Grant& from = eager ? message->eager : message->rest;
   const bool full_sized = d.length % link.fragment == 0 || d.length == from.left();
   if (!full_sized || d.length > max_payload || !from.fits(d.offset, d.length) ||
-      d.flags != (from.from_end ? flag_from_end : 0) || (!eager && message->want_owed))
+      d.flags != (from.from_end ? flag_from_end : 0) || (!eager && message->owes == Kind::want))
     return Refusal::fragment;
   from.take(d.length);
   Due due;
@@ -343,17 +344,29 @@ Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
 Refusal Engine::take_want(Link& link, const Descriptor& d) {
   Outgoing* message = outgoing_.find(d.message);
   if (message == nullptr || message->abandoned) return Refusal::none;
-  if (message->link != &link || !message->envelope_sent || message->wanted || message->whole)
+  if (message->link != &link || !message->envelope_sent || message->matched || message->whole)
     return Refusal::request;
   const std::uint64_t eager = message->promised;
   const std::uint64_t low = message->from_end ? 0 : eager;
   const std::uint64_t high = message->from_end ? message->total - eager : message->total;
   if (d.offset != low || d.extra < low || d.extra > high) return Refusal::request;
-  message->wanted = true;
+  message->matched = true;
   message->rest = {d.offset, d.extra, (d.flags & flag_from_end) != 0};
   message->promised += message->rest.left();
   if (message->rest.left() != 0 && !message->hook::Hook<hook::Queue>::is_linked())
     link.ready.push_back(*message);
+  check_write_done(*message);
+  return Refusal::none;
+}
+
+// Of a message that came whole; of another, what it wants says so.
+Refusal Engine::take_matched(Link& link, const Descriptor& d) {
+  Outgoing* message = outgoing_.find(d.message);
+  if (message == nullptr || message->abandoned) return Refusal::none;
+  if (message->link != &link || !message->envelope_sent || !message->synchronous || !message->whole ||
+      message->matched)
+    return Refusal::request;
+  message->matched = true;
   check_write_done(*message);
   return Refusal::none;
 }

@@ -5,6 +5,7 @@
 #include "protocol/engine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace parc::protocol {
 namespace {
@@ -91,6 +92,11 @@ void Engine::owe(Link& link, Answer& answer) {
   if (link.open && !answer.owed()) link.answers.push_back(answer);
 }
 
+void Engine::owe(Incoming& message, Kind answer) {
+  message.owes = answer;
+  owe(*message.link, message);
+}
+
 // It is behind the last envelope, and behind the acknowledgement of what was being received.
 void Engine::owe_departure(Stream& stream) {
   Link& link = *stream.link;
@@ -127,21 +133,18 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
   case Answer::Of::incoming: {
     auto& message = static_cast<Incoming&>(answer);
     descriptor.message = message.message;
-    if (message.canceled_owed) {
-      descriptor.kind = Kind::canceled;
-      message.canceled_owed = false;
-      if (message.arrived == message.promised) drop_incoming(message);
+    descriptor.kind = std::exchange(message.owes, Kind::none);
+    if (descriptor.kind != Kind::want) {
+      if (message.read == nullptr && message.arrived == message.promised) drop_incoming(message);
       return true;
     }
     if (message.read == nullptr) { // it died meanwhile: nothing more is wanted
       message.promised -= message.rest.left();
       message.rest.high = message.rest.low;
     }
-    descriptor.kind = Kind::want;
     descriptor.flags = message.rest.from_end ? flag_from_end : 0;
     descriptor.offset = message.rest.low;
     descriptor.extra = message.rest.high;
-    message.want_owed = false;
     if (message.arrived == message.promised) drop_incoming(message);
     return true;
   }
@@ -185,9 +188,11 @@ void Engine::add_envelopes(Link& link) {
     Envelope envelope{};
     envelope.kind = Kind::envelope;
     envelope.flags = message.from_end ? flag_from_end : 0;
+    if (message.synchronous) envelope.flags |= flag_synchronous;
+    envelope.space = message.space;
     envelope.tag = message.tag;
+    envelope.data = message.data;
     envelope.job = message.from->job->id;
-    envelope.context = message.context;
     envelope.source = message.from->rank;
     envelope.destination = envelope.job == 0 ? kernel_rank : message.destination;
     envelope.sequence = ++message.from->pairs[message.destination].sent;

@@ -66,8 +66,8 @@ bool EntryWalk::take_envelope() {
   }
   const bool rides = e.inline_length != 0;
   const bool whole = (e.flags & flag_whole) != 0;
-  if (e.length > max_message || e.eager > e.length || e.tag < 0 ||
-      (e.flags & ~(flag_from_end | flag_whole)) != 0 || (whole && e.eager != e.length) ||
+  if (e.length > max_message || e.eager > e.length || e.space > Space::kernels ||
+      (e.flags & ~(flag_from_end | flag_whole | flag_synchronous)) != 0 || (whole && e.eager != e.length) ||
       (!whole && e.eager == e.length && e.length != 0) ||
       (rides && (!whole || e.inline_length != e.length))) {
     refusal_ = Refusal::envelope;
@@ -85,7 +85,7 @@ bool EntryWalk::take_descriptor() {
   }
   std::memcpy(&entry_.descriptor, rest_.data(), sizeof(Descriptor));
   entry_.kind = entry_.descriptor.kind;
-  if (entry_.kind < Kind::fragments || entry_.kind > Kind::envelope_credit) {
+  if (entry_.kind < Kind::fragments || entry_.kind > Kind::matched) {
     refusal_ = Refusal::kind;
     return false;
   }

@@ -3,7 +3,7 @@
 // byte stream) a statement each way, then trains. Little-endian, fixed sizes.
 //
 //   train   = Prefix | entry[entries] | payload
-//   entry   = Envelope (64 bytes) and the message bytes that ride with it, padded to 8
+//   entry   = Envelope (72 bytes) and the message bytes that ride with it, padded to 8
 //           | Descriptor (32 bytes)
 //   payload = the bytes of the fragment descriptors, in their order
 //
@@ -25,7 +25,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 3;
+inline constexpr std::uint16_t wire_version = 4;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -76,9 +76,9 @@ enum class Kind : std::uint8_t {
   abort,           // to the receiver: the rest of message will not come
   departed,        // message = job, offset = rank, extra = envelopes it sent to this host in all
   envelope_credit, // message = job, offset = source rank, extra = its whole messages matched here in all
+  matched,         // to the sender of a synchronous message that came whole: it has been matched
   // Reserved: refused until somebody speaks them.
   message_ack = 32,
-  synchronous_ack,
   put,
   get,
 };
@@ -88,7 +88,7 @@ inline constexpr std::uint8_t flag_from_end = 1;
 // Of an envelope: all of it comes unasked and it takes one of the places for whole messages. (A message of no
 // bytes may be either.)
 inline constexpr std::uint8_t flag_whole = 2;
-// Of an envelope, reserved: acknowledged at the match.
+// Of an envelope: the writer waits for the match, which `want` says, or `matched`.
 inline constexpr std::uint8_t flag_synchronous = 4;
 // Of a departure: the rank did not leave, it was killed.
 inline constexpr std::uint8_t flag_killed = 1;
@@ -112,28 +112,30 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 32);
 
+// Whose messages it is among. No read matches one of another space.
+enum class Space : std::uint8_t { programs, barriers, kernels };
+
 struct Envelope {
   Kind kind;
   std::uint8_t flags;
   std::uint16_t inline_length; // bytes that ride behind: all of the message, or none
-  std::int32_t tag;
+  Space space;
+  std::uint8_t reserved[3];
+  std::uint64_t tag;
+  std::uint64_t data; // the user's, for who reads it
   std::uint64_t job;
-  std::uint32_t context;
   std::uint32_t source;
   std::uint32_t destination;
-  std::uint32_t reserved;
   std::uint64_t sequence; // per (source, destination), from 1
   std::uint64_t length;
   std::uint64_t message; // the sender's name for it on this link
   std::uint64_t eager;   // bytes that come without being asked for
 };
-static_assert(sizeof(Envelope) == 64);
-static_assert(offsetof(Envelope, job) == 8 && offsetof(Envelope, sequence) == 32);
+static_assert(sizeof(Envelope) == 72);
+static_assert(offsetof(Envelope, tag) == 8 && offsetof(Envelope, sequence) == 40);
 
 // The rank by which kernels address each other: job 0, a message from kernel to kernel.
 inline constexpr std::uint32_t kernel_rank = 0xfffffffe;
-// Their only context: what a kernel never reads must not pile up in another.
-inline constexpr std::uint32_t kernel_context = 0xffffffff;
 
 enum class Refusal : std::uint8_t {
   none = 0,

@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 4;
+inline constexpr std::uint32_t layout_version = 5;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -44,9 +44,9 @@ static_assert(operation_slots <= 1u << slot_bits);
 
 enum class RequestKind : std::uint8_t {
   none = 0,
-  read,      // peer, tag, context, memory, flags
-  write,     // peer, tag, context, memory, flags
-  probe,     // peer, tag, context, flags; answered in a read slot without data
+  read,      // peer, tag, ignore, memory, flags; of a claimed message: extra is the claim's id
+  write,     // peer, tag, data, memory, flags
+  probe,     // peer, tag, ignore, flags; answered in a read slot without data
   cancel,    // id of the operation to give up
   hand_over, // id of a write; memory is where its bytes from `extra` to its end lie from here on
   map,       // address, length, extra = shmid: the kernel attaches the segment and answers in slot `id`
@@ -62,6 +62,12 @@ enum class RequestKind : std::uint8_t {
 inline constexpr std::uint8_t flag_from_end = 1; // read, write: as PARC_FROM_END
 inline constexpr std::uint8_t flag_no_wait = 2;  // probe: answer at once, source -1 when nothing matches;
                                                  // unmap: answer before its last use has ended
+inline constexpr std::uint8_t flag_claim =
+    4; // probe: nobody else gets the message; its id names it from then on
+inline constexpr std::uint8_t flag_claimed = 8;      // read: of the message that was claimed
+inline constexpr std::uint8_t flag_synchronous = 16; // write: finished when it is matched, too
+inline constexpr std::uint8_t flag_barrier =
+    32; // read, write: of the library, which no read of the program's sees
 
 // Memory of a request: `pieces` == 0 means [address, address + length) in the program's addresses; otherwise
 // address names an array of `pieces` Piece in shared memory, whose lengths add up to `length`.
@@ -77,21 +83,35 @@ struct Request {
   RequestKind kind;
   std::uint8_t flags;
   std::uint16_t pieces;
-  std::uint32_t context;
-  std::uint64_t id;
   std::int32_t peer;
-  std::int32_t tag;
+  std::uint64_t id;
+  std::uint64_t tag;
+  union {
+    std::uint64_t ignore; // read, probe: bits of the tag that may be any
+    std::uint64_t data;   // write: for who reads it
+  };
   std::uint64_t address;
   std::uint64_t length;
   std::uint64_t extra;
-  std::uint64_t reserved[2];
+  std::uint64_t reserved;
 };
 static_assert(sizeof(Request) == 64);
+
+// parc.h's context and tag are the halves of a message's tag.
+inline constexpr std::uint64_t tag_of(std::uint32_t context, std::int32_t tag) {
+  return std::uint64_t{context} << 32 | static_cast<std::uint32_t>(tag);
+}
+inline constexpr std::uint32_t context_in(std::uint64_t tag) {
+  return static_cast<std::uint32_t>(tag >> 32);
+}
+inline constexpr std::int32_t tag_in(std::uint64_t tag) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(tag));
+}
 
 enum class Phase : std::uint64_t {
   idle = 0, // P: the slot is free
   pending,  // P: the request is in the ring or with the kernel
-  begun,    // K: a read's envelope has arrived: source, tag, context and total are valid
+  begun,    // K: a read's envelope has arrived: source, tag, data and total are valid
   done,     // K: finished; error and everything else are valid and K writes no more
 };
 
@@ -106,10 +126,11 @@ struct alignas(64) Operation {
   std::atomic<std::uint64_t>
       total; // length of the message as sent; while pending, that of the program's memory
   std::atomic<std::int32_t> source; // of the message (reads, probes)
-  std::atomic<std::int32_t> tag;
-  std::atomic<std::uint32_t> context;
-  std::atomic<std::int32_t> error;      // PARC_OK or PARC_E*
-  std::atomic<std::uint64_t> handed;    // K: generation whose hand-over is confirmed (release)
+  std::atomic<std::int32_t> error;  // PARC_OK or PARC_E*
+  std::atomic<std::uint64_t> tag;   // while pending: as asked for, the bits that may be any all ones
+  // K: of a write, the generation whose hand-over is confirmed (release); of a read or probe, what its writer
+  // sent with the message.
+  std::atomic<std::uint64_t> handed_or_data;
   std::atomic<std::uint32_t> posted;    // P: coarse_ms() when it was begun, for those who look on
   std::atomic<std::uint32_t> departure; // K, where error is PARC_EPEER: a protocol::Departure
 };

@@ -17,8 +17,9 @@ std::optional<Unfinished> look_at_slot(const Operation& slot, bool writes, std::
   if (phase != Phase::pending && phase != Phase::begun) return {};
   Unfinished seen;
   seen.peer = std::max(slot.source.load(std::memory_order_relaxed), -1);
-  seen.tag = std::max(slot.tag.load(std::memory_order_relaxed), -1);
-  seen.context = slot.context.load(std::memory_order_relaxed);
+  const std::uint64_t tag = slot.tag.load(std::memory_order_relaxed);
+  seen.tag = std::max(tag_in(tag), -1);
+  seen.context = context_in(tag);
   seen.bytes = slot.total.load(std::memory_order_relaxed);
   seen.probes = seen.bytes == probe_total;
   if (seen.probes) seen.bytes = 0;

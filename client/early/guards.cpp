@@ -84,7 +84,7 @@ Guards::Guard Guards::make_guard(parc_op id, Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
   Guard guard{.id = id,
               .slot = slot,
-              .address = entry.address,
+              .envelope = entry.envelope,
               .length = entry.length,
               .missing = {0, 0},
               .order = entry.order,
@@ -360,7 +360,7 @@ void Guards::let_go(parc_op write) {
   }
   if (!mine) {
     alone.reset();
-    const auto& handed = shared(write).handed;
+    const auto& handed = shared(write).handed_or_data;
     const auto generation = shm::generation_of(static_cast<std::uint64_t>(write));
     rest_.anywhere([&] { return is_done(write) || handed.load(std::memory_order_acquire) == generation; });
     sched_yield(); // it is about to open its pages

@@ -126,7 +126,7 @@ private:
   struct Guard {
     parc_op id;
     Slot slot;
-    parc_address address;
+    parc_envelope envelope;
     std::uint64_t length;
     Stretch missing; // of the message, as far as its pages are guarded: it only shrinks
     Order order;

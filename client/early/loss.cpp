@@ -53,8 +53,8 @@ void Guards::report(const Guard& guard, int error) {
   const parc_lost lost{.buffer = guard.piece[0].iov_base,
                        .length = guard.length,
                        .front = operation.front.load(std::memory_order_acquire),
-                       .source = guard.address.peer,
-                       .tag = guard.address.tag,
+                       .source = guard.envelope.peer,
+                       .tag = shm::tag_in(guard.envelope.tag | guard.envelope.ignore),
                        .error = error};
   parc_lost_handler* handler = nullptr;
   void* argument = nullptr;

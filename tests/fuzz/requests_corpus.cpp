@@ -2,6 +2,7 @@
 // make_requests_corpus DIR: writes what programs ask for to the fuzz target, one file per scene.
 #include "tests/fuzz/requests_target.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -73,7 +74,8 @@ private:
     request.kind = kind;
     request.id = id;
     request.peer = peer;
-    request.tag = tag;
+    request.tag = parc::shm::tag_of(0, std::max(tag, 0));
+    if (tag < 0) request.ignore = UINT32_MAX;
     request.address = address;
     request.length = length;
     return request;

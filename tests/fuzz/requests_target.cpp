@@ -136,12 +136,17 @@ bool Host::go_round() {
 }
 
 void Host::write_from_peer(std::uint8_t tag, std::size_t length) {
-  peer_.write(peer_endpoint_, {0, tag % 2u, tag, 0, {peer_memory_.data(), length}, tag % 3 == 0});
+  peer_.write(peer_endpoint_, {.destination = tag % 2u,
+                               .tag = tag,
+                               .memory = {peer_memory_.data(), length},
+                               .from_end = tag % 3 == 0});
 }
 
 void Host::read_at_peer(std::uint8_t tag, std::size_t length) {
-  peer_.read(peer_endpoint_,
-             {0, tag % 4 == 0 ? -1 : tag / 4 % 2, -1, 0, {peer_memory_.data(), length}, tag % 3 == 0});
+  peer_.read(peer_endpoint_, {.source = tag % 4 == 0 ? -1 : tag / 4 % 2,
+                              .ignore = ~std::uint64_t{0},
+                              .memory = {peer_memory_.data(), length},
+                              .from_end = tag % 3 == 0});
 }
 
 void Host::check_forgotten() {
@@ -248,7 +253,7 @@ void Programs::check_unharmed(std::size_t number) {
   message.kind = shm::RequestKind::read;
   message.id = id(0);
   message.peer = static_cast<std::int32_t>(number);
-  message.context = 99;
+  message.tag = shm::tag_of(99, 0);
   message.address = data_address + 100;
   message.length = 5;
   request(number, message);

@@ -22,11 +22,18 @@ public:
     second = engine_.open(job, 3, 3);
   }
 
-  std::uint64_t write(std::uint64_t endpoint, std::uint32_t to, std::int32_t tag, std::uint64_t length) {
-    return engine_.write(endpoint, {0, to, tag, context(engine_, endpoint), memory(length)});
+  std::uint64_t write(std::uint64_t endpoint, std::uint32_t to, std::uint64_t tag, std::uint64_t length) {
+    return engine_.write(endpoint, {.destination = to,
+                                    .tag = tag,
+                                    .space = space(engine_, endpoint),
+                                    .memory = memory(length),
+                                    .synchronous = length % 1000 == 0});
   }
   void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room) {
-    engine_.read(endpoint, {0, source, tag, context(engine_, endpoint), memory(room)});
+    ReadRequest request = read_request(source, tag);
+    request.space = space(engine_, endpoint);
+    request.memory = memory(room);
+    engine_.read(endpoint, request);
   }
 
   // Lets both talk until nothing moves, and records what the target hears.

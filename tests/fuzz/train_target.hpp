@@ -34,8 +34,16 @@ inline Settings settings() {
   return settings;
 }
 
-inline std::uint32_t context(const Engine& engine, std::uint64_t endpoint) {
-  return endpoint == engine.kernel() ? kernel_context : 0;
+inline Space space(const Engine& engine, std::uint64_t endpoint) {
+  return endpoint == engine.kernel() ? Space::kernels : Space::programs;
+}
+// A tag below 0 is any.
+inline ReadRequest read_request(std::int64_t source, std::int32_t tag) {
+  ReadRequest request;
+  request.source = source;
+  request.tag = tag < 0 ? 0 : static_cast<std::uint64_t>(tag);
+  request.ignore = tag < 0 ? ~std::uint64_t{0} : 0;
+  return request;
 }
 
 class Target : Listener {
@@ -109,14 +117,25 @@ private:
     memory_.push_back(std::make_unique<std::byte[]>(length));
     return {memory_.back().get(), length};
   }
-  void write(std::uint64_t endpoint, std::uint32_t to, std::int32_t tag, std::uint64_t length) {
-    cancelable_ = engine_.write(
-        endpoint, {next(), to, tag, context(engine_, endpoint), memory(length), length % 9 == 0});
+  void write(std::uint64_t endpoint, std::uint32_t to, std::uint64_t tag, std::uint64_t length) {
+    cancelable_ = engine_.write(endpoint, {.cookie = next(),
+                                           .destination = to,
+                                           .tag = tag,
+                                           .data = length,
+                                           .space = space(engine_, endpoint),
+                                           .memory = memory(length),
+                                           .from_end = length % 9 == 0,
+                                           .synchronous = length % 1000 == 0});
   }
   void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room,
             bool from_end = false) {
     if (endpoint == engine_.kernel()) kernel_read_ = ended_.size();
-    engine_.read(endpoint, {next(), source, tag, context(engine_, endpoint), memory(room), from_end});
+    ReadRequest request = read_request(source, tag);
+    request.cookie = next();
+    request.space = space(engine_, endpoint);
+    request.memory = memory(room);
+    request.from_end = from_end;
+    engine_.read(endpoint, request);
   }
   std::uint64_t next() {
     ended_.push_back(false);

@@ -64,6 +64,14 @@ inline Bytes pattern(std::size_t length, std::uint32_t seed) {
   return bytes;
 }
 
+// Of a read: a tag below 0 is any.
+struct AnyOr {
+  AnyOr(std::int32_t wanted) // NOLINT: tests name tags by numbers
+      : tag(wanted < 0 ? 0 : static_cast<std::uint64_t>(wanted)), ignore(wanted < 0 ? ~std::uint64_t{0} : 0) {
+  }
+  std::uint64_t tag, ignore;
+};
+
 inline constexpr std::uint64_t job = 7;
 
 class Hosts {
@@ -113,11 +121,13 @@ public:
   }
 
   // Of rank `at`: the operation's record, which stays where it is.
-  Op& read(std::uint32_t at, std::int64_t source, std::int32_t tag, Bytes& memory, bool from_end = false) {
-    return post(at, ReadRequest{0, source, tag, 0, {memory.data(), memory.size()}, from_end});
+  Op& read(std::uint32_t at, std::int64_t source, AnyOr tag, Bytes& memory, bool from_end = false) {
+    return post(
+        at, ReadRequest{
+                0, source, tag.tag, tag.ignore, Space::programs, {memory.data(), memory.size()}, from_end});
   }
-  Op& probe(std::uint32_t at, std::int64_t source, std::int32_t tag, bool no_wait = false) {
-    return post(at, ReadRequest{0, source, tag, 0, {}, false, true, no_wait});
+  Op& probe(std::uint32_t at, std::int64_t source, AnyOr tag, bool no_wait = false) {
+    return post(at, ReadRequest{0, source, tag.tag, tag.ignore, Space::programs, {}, false, true, no_wait});
   }
   Op& post(std::uint32_t at, ReadRequest request, std::uint64_t id = job) {
     const std::uint32_t host = host_of(at, id);
@@ -125,8 +135,8 @@ public:
     const std::uint64_t handle = engine(host).read(endpoint(at, id), request);
     return named(host, request.cookie, handle);
   }
-  Op& write(std::uint32_t from, std::uint32_t to, std::int32_t tag, Bytes& memory, bool from_end = false) {
-    return post(from, WriteRequest{0, to, tag, 0, {memory.data(), memory.size()}, from_end});
+  Op& write(std::uint32_t from, std::uint32_t to, std::uint64_t tag, Bytes& memory, bool from_end = false) {
+    return post(from, WriteRequest{0, to, tag, 0, Space::programs, {memory.data(), memory.size()}, from_end});
   }
   Op& post(std::uint32_t from, WriteRequest request, std::uint64_t id = job) {
     const std::uint32_t host = host_of(from, id);
@@ -136,17 +146,19 @@ public:
   }
   // Between kernels: the peer is a host.
   Op& kernel_read(std::uint32_t at, std::int64_t host, Bytes& memory) {
-    ReadRequest request{record(at).make(), host, -1, kernel_context, {memory.data(), memory.size()}};
+    ReadRequest request{record(at).make(), host,           0,
+                        ~std::uint64_t{0}, Space::kernels, {memory.data(), memory.size()}};
     if (host >= 0) request.source = link(at, static_cast<std::uint32_t>(host));
     return named(at, request.cookie, engine(at).read(engine(at).kernel(), request));
   }
   Op& kernel_write(std::uint32_t from, std::uint32_t host, Bytes& memory) {
-    const WriteRequest request{
-        record(from).make(), link(from, host), 1, kernel_context, {memory.data(), memory.size()}};
+    const WriteRequest request{record(from).make(),           link(from, host), 1, 0, Space::kernels,
+                               {memory.data(), memory.size()}};
     return named(from, request.cookie, engine(from).write(engine(from).kernel(), request));
   }
   Op& kernel_probe(std::uint32_t at, std::uint32_t host) {
-    const ReadRequest request{record(at).make(), link(at, host), -1, kernel_context, {}, false, true};
+    const ReadRequest request{
+        record(at).make(), link(at, host), 0, ~std::uint64_t{0}, Space::kernels, {}, false, true};
     return named(at, request.cookie, engine(at).read(engine(at).kernel(), request));
   }
   void cancel(std::uint32_t rank, const Op& op) { engine(host_of(rank)).cancel(op.handle); }

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
       sum.messages += t.messages, sum.bytes += t.bytes, sum.matched += t.matched,
           sum.truncated += t.truncated;
       sum.canceled += t.canceled, sum.lost += t.lost, sum.refusals += t.refusals;
-      sum.gated += t.gated, sum.carriers += t.carriers;
+      sum.gated += t.gated, sum.claimed += t.claimed, sum.carriers += t.carriers;
     } catch (const parc::sim::Violation& violation) {
       fmt::print(stderr, "seed {} failed: {}\nreplay it with: sim --seed {} --steps {}{}\n", options.seed,
                  violation.what(), options.seed, options.steps, options.hostile ? " --hostile" : "");
@@ -49,14 +49,15 @@ int main(int argc, char** argv) {
     }
   }
   if (failed != 0) return 1;
-  fmt::print("{} seeds: {} messages, {} matched ({} behind a gate), {} bytes compared, {} truncated, {} "
-             "canceled, {} lost to departures, {} carriers followed others, {} refusals\n",
-             done, sum.messages, sum.matched, sum.gated, sum.bytes, sum.truncated, sum.canceled, sum.lost,
-             sum.carriers, sum.refusals);
-  const bool covered =
-      sum.matched != 0 && sum.bytes != 0 &&
-      (done < 100 || (sum.canceled != 0 && sum.lost != 0 && sum.gated != 0 && sum.carriers != 0)) &&
-      (!options.hostile || done < 100 || sum.refusals != 0);
+  fmt::print(
+      "{} seeds: {} messages, {} matched ({} behind a gate, {} claimed), {} bytes compared, {} truncated, {} "
+      "canceled, {} lost to departures, {} carriers followed others, {} refusals\n",
+      done, sum.messages, sum.matched, sum.gated, sum.claimed, sum.bytes, sum.truncated, sum.canceled,
+      sum.lost, sum.carriers, sum.refusals);
+  const bool covered = sum.matched != 0 && sum.bytes != 0 &&
+                       (done < 100 || (sum.canceled != 0 && sum.lost != 0 && sum.gated != 0 &&
+                                       sum.claimed != 0 && sum.carriers != 0)) &&
+                       (!options.hostile || done < 100 || sum.refusals != 0);
   if (!covered) fmt::print(stderr, "the seeds did not cover what they are for\n");
   return covered ? 0 : 1;
 }

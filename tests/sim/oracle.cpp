@@ -10,14 +10,15 @@ using protocol::Outcome;
 
 std::string Oracle::name(const Message& m) const {
   return "message " + std::to_string(&m - messages.data()) + " (actor " + std::to_string(m.from) + " to " +
-         std::to_string(m.to) + ", tag " + std::to_string(m.tag) + ", context " + std::to_string(m.context) +
-         ", " + std::to_string(m.size) + " bytes)";
+         std::to_string(m.to) + ", tag " + std::to_string(m.tag) + ", space " +
+         std::to_string(static_cast<int>(m.space)) + ", " + std::to_string(m.size) + " bytes)";
 }
 
 std::string Oracle::name(const Read& r) const {
   return std::string(r.probe ? "probe " : "read ") + std::to_string(&r - reads.data()) + " (actor " +
          std::to_string(r.at) + " of " + (r.source == none ? "any" : std::to_string(r.source)) + ", tag " +
-         std::to_string(r.tag) + ", context " + std::to_string(r.context) + ", room " +
+         std::to_string(r.tag) + " ignoring " + std::to_string(r.ignore) + ", space " +
+         std::to_string(static_cast<int>(r.space)) + (r.claim ? ", claims" : "") + ", room " +
          std::to_string(r.room) + ")";
 }
 
@@ -28,13 +29,19 @@ bool Oracle::apart(std::size_t a, std::size_t b) const {
 }
 
 bool Oracle::fits(const Read& read, const Message& message) const {
-  return read.at == message.to && read.context == message.context &&
-         (read.source == none || read.source == message.from) && (read.tag < 0 || read.tag == message.tag);
+  return read.at == message.to && read.space == message.space &&
+         (read.source == none || read.source == message.from) &&
+         ((read.tag ^ message.tag) & ~read.ignore) == 0;
+}
+
+bool Oracle::is(const Message& message, const Outcome& outcome) const {
+  return outcome.data == data_of(static_cast<std::size_t>(&message - messages.data())) &&
+         message.tag == outcome.tag && message.space == outcome.space && message.size == outcome.total;
 }
 
 bool Oracle::open(const Message& message) const {
   const bool taken_back = message.over && message.fault == Fault::canceled && !actors[message.from].killed;
-  return message.read == none && !taken_back && !message.unheard;
+  return message.read == none && message.claim == none && !taken_back && !message.unheard;
 }
 
 // It is at its receiver or will be there, whatever happens to its writer from here on.
@@ -69,25 +76,40 @@ std::size_t Oracle::source_of(const Read& read, const Outcome& outcome) const {
   return peers[static_cast<std::size_t>(outcome.source)];
 }
 
+void Oracle::check_no_older(std::size_t index, std::size_t source, const Outcome& outcome) const {
+  const Read& read = reads[index];
+  for (const Read& older : reads) {
+    if (&older == &read) break;
+    if (older.at == read.at && !older.over && !older.probe && older.message == none &&
+        !fabricated(static_cast<std::size_t>(&older - reads.data())) && older.space == outcome.space &&
+        (older.source == none || older.source == source) && ((older.tag ^ outcome.tag) & ~older.ignore) == 0)
+      fail(name(read) + " took what the older " + name(older) + " should have");
+  }
+}
+
+void Oracle::begun_claimed(std::size_t index, std::size_t source, const Outcome& outcome) {
+  Read& read = reads[index];
+  Message& message = messages[read.claimed];
+  if (message.read != none || message.from != source || !is(message, outcome))
+    fail(name(read) + " took another message than the claimed " + name(message));
+  message.read = index;
+  read.message = read.claimed;
+}
+
 void Oracle::begun(std::size_t index, const Outcome& outcome) {
   Read& read = reads[index];
   if (read.over || read.message != none || fabricated(index) || read.probe)
     fail(name(read) + " began twice, or after its end");
   const std::size_t source = source_of(read, outcome);
-  for (const Read& older : reads) {
-    if (&older == &read) break;
-    if (older.at == read.at && !older.over && !older.probe && older.message == none &&
-        !fabricated(static_cast<std::size_t>(&older - reads.data())) && older.context == outcome.context &&
-        (older.source == none || older.source == source) && (older.tag < 0 || older.tag == outcome.tag))
-      fail(name(read) + " took what the older " + name(older) + " should have");
-  }
+  if (read.claimed != none) return begun_claimed(index, source, outcome);
+  check_no_older(index, source, outcome);
   if (hostile.contains(actors[source].host)) {
     fabricated_.insert(index);
     return;
   }
   for (Message& message : messages) {
     if (message.from != source || !open(message) || !fits(read, message)) continue;
-    const bool this_one = message.tag == outcome.tag && message.size == outcome.total;
+    const bool this_one = is(message, outcome);
     if (!this_one && certain(message))
       fail(name(read) + " took one of " + std::to_string(outcome.total) + " bytes, tag " +
            std::to_string(outcome.tag) + ", before the older " + name(message));
@@ -115,9 +137,13 @@ void Oracle::finished_probe(std::size_t index, const Outcome& outcome) {
   if (read.no_wait && outcome.source < 0 && outcome.fault == Fault::none) return;
   const std::size_t source = source_of(read, outcome);
   if (hostile.contains(actors[source].host)) return;
-  for (const Message& message : messages) {
+  if (read.claim) check_no_older(index, source, outcome);
+  for (Message& message : messages) {
     if (message.from != source || !open(message) || !fits(read, message)) continue;
-    if (message.tag == outcome.tag && message.size == outcome.total) return check_gate(message);
+    if (is(message, outcome)) {
+      if (read.claim) message.claim = index;
+      return check_gate(message);
+    }
     if (certain(message)) break;
   }
   fail(name(read) + " saw a message that is not the next one: " + std::to_string(outcome.total) +
@@ -146,8 +172,8 @@ void Oracle::finished_read(std::size_t index, const Outcome& outcome) {
   }
   case Fault::peer:
     if (at.departed() || fabricated(index)) return;
-    if (read.message != none) {
-      const Message& message = messages[read.message];
+    if (const std::size_t of = read.message != none ? read.message : read.claimed; of != none) {
+      const Message& message = messages[of];
       if (actors[message.from].killed || apart(message.from, message.to)) return;
       fail(name(read) + " lost its writer, who is there: " + name(message));
     }
@@ -163,16 +189,20 @@ void Oracle::finished_write(std::size_t index, const Outcome& outcome) {
   if (message.over) fail(name(message) + " ended twice");
   message.over = true;
   message.fault = outcome.fault;
-  if (outcome.total != message.size || outcome.tag != message.tag || outcome.context != message.context)
+  if (outcome.total != message.size || outcome.tag != message.tag || outcome.space != message.space)
     fail(name(message) + " ended as another message");
   const Actor& from = actors[message.from];
   const Actor& to = actors[message.to];
   message.unheard = holder(message) != nullptr;
   switch (outcome.fault) {
-  case Fault::none: return check_gate(message);
+  case Fault::none:
+    if (message.synchronous && message.read == none && !hostile.contains(from.host) &&
+        !hostile.contains(to.host))
+      fail(name(message) + " is synchronous and ended before its match");
+    return check_gate(message);
   case Fault::canceled:
     if (from.killed) return;
-    if (!message.cancel_asked || message.read != none)
+    if (!message.cancel_asked || message.read != none || message.claim != none)
       fail(name(message) + " was canceled, but nobody asked, or it was matched");
     return;
   case Fault::peer:
@@ -192,11 +222,10 @@ void Oracle::drained(std::size_t index) {
   actor.drained = true;
 }
 
-std::size_t Oracle::readable(std::size_t actor, std::uint32_t context, bool surely) const {
+std::size_t Oracle::readable(std::size_t actor, protocol::Space space, bool surely) const {
   return static_cast<std::size_t>(
       std::count_if(messages.begin(), messages.end(), [&](const Message& message) {
-        return message.to == actor && message.context == context &&
-               (surely ? certain(message) : open(message));
+        return message.to == actor && message.space == space && (surely ? certain(message) : open(message));
       }));
 }
 
@@ -212,7 +241,7 @@ void Oracle::check_rest() const {
     if (actors[message.from].killed) fail(name(message) + " of a killed writer never ends");
     if (actors[message.to].departed() || apart(message.from, message.to))
       fail(name(message) + " to a rank that has departed never ends");
-    if (message.cancel_asked) fail(name(message) + ": no answer to its cancel");
+    if (message.cancel_asked && message.claim == none) fail(name(message) + ": no answer to its cancel");
   }
   for (const Read& read : reads) {
     if (read.over) continue;

@@ -40,11 +40,13 @@ struct Actor {
 struct Message {
   std::size_t from = none;
   std::size_t to = none;
-  std::int32_t tag = 0;
-  std::uint32_t context = 0;
+  protocol::Space space = protocol::Space::programs;
+  std::uint64_t tag = 0;
   std::uint64_t size = 0;
-  std::uint64_t gate = 0;  // its writer's releases before it, which have to begin before anybody hears of it
-  std::size_t read = none; // that took it
+  bool synchronous = false;
+  std::uint64_t gate = 0;   // its writer's releases before it, which have to begin before anybody hears of it
+  std::size_t read = none;  // that took it
+  std::size_t claim = none; // the probe whose it is
   bool cancel_asked = false;
   bool over = false;    // for the writer
   bool unheard = false; // it was over before its gate opened
@@ -54,11 +56,14 @@ struct Message {
 struct Read {
   std::size_t at = none;
   std::size_t source = none; // none: any
-  std::int32_t tag = -1;
-  std::uint32_t context = 0;
+  protocol::Space space = protocol::Space::programs;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = ~std::uint64_t{0};
   std::uint64_t room = 0;
   bool probe = false;
   bool no_wait = false;
+  bool claim = false;         // of a probe
+  std::size_t claimed = none; // the message that it reads, whatever matches
   bool cancel_asked = false;
   std::uint64_t release = 0; // the number of its release; 0: none
   std::size_t message = none;
@@ -72,6 +77,9 @@ public:
   std::vector<Read> reads;
   std::set<std::size_t> hostile; // hosts whose word counts for nothing
 
+  // What a message carries for its reader, by which it is known again.
+  static std::uint64_t data_of(std::size_t message) { return message * 0x9e3779b97f4a7c15 + 1; }
+
   void lose_link(std::size_t a, std::size_t b) { lost_.insert({a, b}), lost_.insert({b, a}); }
 
   // What the engines answer. Sources are addresses as the actor knows them.
@@ -83,7 +91,7 @@ public:
   // Nothing moves any more.
   void check_rest() const;
   // Messages that `actor` can still read, surely or perhaps.
-  [[nodiscard]] std::size_t readable(std::size_t actor, std::uint32_t context, bool surely) const;
+  [[nodiscard]] std::size_t readable(std::size_t actor, protocol::Space space, bool surely) const;
   [[nodiscard]] bool fabricated(std::size_t read) const { return fabricated_.contains(read); }
   [[nodiscard]] bool begun(const Read& read) const { // a probe never does
     return read.message != none || fabricated(static_cast<std::size_t>(&read - reads.data()));
@@ -98,7 +106,10 @@ private:
   [[nodiscard]] const Read* holder(const Message& message) const; // that keeps it behind the gate
   void check_gate(const Message& message) const;
   [[nodiscard]] bool hopeless(const Read& read) const;
+  void begun_claimed(std::size_t read, std::size_t source, const protocol::Outcome& outcome);
   void finished_probe(std::size_t read, const protocol::Outcome& outcome);
+  void check_no_older(std::size_t read, std::size_t source, const protocol::Outcome& outcome) const;
+  [[nodiscard]] bool is(const Message& message, const protocol::Outcome& outcome) const;
   [[nodiscard]] std::size_t source_of(const Read& read, const protocol::Outcome& outcome) const;
   [[noreturn]] void fail(const std::string& what) const { throw Violation(what); }
   [[nodiscard]] std::string name(const Message& message) const;

@@ -5,6 +5,7 @@
 #include "tests/sim/world.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace parc::sim {
 
@@ -12,7 +13,8 @@ using namespace protocol;
 
 namespace {
 constexpr std::size_t most_reads = 20;
-constexpr std::uint32_t contexts[] = {0, 1, kernel_context};
+constexpr Space spaces[] = {Space::programs, Space::barriers, Space::kernels};
+constexpr std::uint64_t high_bit = std::uint64_t{1} << 40;
 } // namespace
 
 void World::act(std::size_t index) {
@@ -36,7 +38,7 @@ void World::act(std::size_t index) {
   case 0: probe(index); break;
   case 1: cancel(index); break;
   case 2: hand_over(index); break;
-  case 3:
+  case 3: read_claimed(index); break;
   case 4:
   case 5: break;
   default:
@@ -47,8 +49,13 @@ void World::act(std::size_t index) {
   }
 }
 
-std::uint32_t World::context(std::size_t actor) {
-  return oracle_.actors[actor].job == 0 ? kernel_context : static_cast<std::uint32_t>(random_.below(2));
+Space World::space(std::size_t actor) {
+  if (oracle_.actors[actor].job == 0) return Space::kernels;
+  return random_.one_in(2) ? Space::programs : Space::barriers;
+}
+
+std::uint64_t World::tag() {
+  return random_.below(3) | (random_.one_in(4) ? high_bit : 0);
 }
 
 void World::write(std::size_t index) {
@@ -60,14 +67,10 @@ void World::write(std::size_t index) {
   Message message;
   message.from = index;
   message.to = actor.peers[address];
-  message.tag = random_.one_in(5) ? ++last_tag_ : static_cast<std::int32_t>(random_.below(3));
-  message.context = context(index);
+  message.space = space(index);
+  message.tag = tag();
   message.size = random_.spread(longest_);
-  const auto same = [&](const Message& m) {
-    return m.from == message.from && m.to == message.to && m.tag == message.tag &&
-           m.context == message.context && m.size == message.size;
-  };
-  while (std::any_of(oracle_.messages.begin(), oracle_.messages.end(), same)) ++message.size;
+  message.synchronous = random_.one_in(8);
 
   // To itself a program may say anything at any time; nobody else hears of it.
   const bool gated = message.to != index && gates_[index].shut();
@@ -80,13 +83,20 @@ void World::write(std::size_t index) {
   write.memory.push_back(std::make_unique<Memory>(message.size, random_));
   write.memory.back()->fill(id);
   say("actor " + std::to_string(index) + " writes message " + std::to_string(id) + " to " +
-      std::to_string(message.to) + ", tag " + std::to_string(message.tag) + ", context " +
-      std::to_string(message.context) + ", " + std::to_string(message.size) + " bytes" +
-      (gated ? ", gated" : ""));
+      std::to_string(message.to) + ", tag " + std::to_string(message.tag) + ", space " +
+      std::to_string(static_cast<int>(message.space)) + ", " + std::to_string(message.size) + " bytes" +
+      (message.synchronous ? ", synchronous" : "") + (gated ? ", gated" : ""));
   ++tally_.messages;
   const std::uint64_t handle =
-      engine_of(index).write(actor.endpoint, {id << 1, address, message.tag, message.context,
-                                              write.memory.back()->pieces(), random_.one_in(3), gated});
+      engine_of(index).write(actor.endpoint, {.cookie = id << 1,
+                                              .destination = address,
+                                              .tag = message.tag,
+                                              .data = Oracle::data_of(id),
+                                              .space = message.space,
+                                              .memory = write.memory.back()->pieces(),
+                                              .from_end = random_.one_in(3),
+                                              .gated = gated,
+                                              .synchronous = message.synchronous});
   writes_[id].handle = handle;
   if (gated && !oracle_.messages[id].over) gates_[index].keep(handle);
 }
@@ -101,14 +111,9 @@ void World::read(std::size_t index) {
   if (oracle_.actors[index].peers.empty() || !may_read(index)) return;
   Read read;
   read.at = index;
-  read.context = context(index);
-  ReadRequest request;
-  if (!random_.one_in(3))
-    request.source = static_cast<std::int64_t>(random_.below(oracle_.actors[index].peers.size()));
-  if (!random_.one_in(3)) read.tag = static_cast<std::int32_t>(random_.below(3));
-  if (random_.one_in(8))
-    read.tag = 101 + static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(last_tag_ - 99)));
   read.room = random_.one_in(4) ? random_.spread(longest_) : 2 * longest_;
+  ReadRequest request;
+  ask_for_any(request, read);
   request.from_end = random_.one_in(3);
   post(request, read);
 }
@@ -119,11 +124,36 @@ void World::probe(std::size_t index) {
   read.at = index;
   read.probe = true;
   read.no_wait = random_.one_in(2);
-  read.context = context(index);
+  read.claim = random_.one_in(2);
   ReadRequest request;
+  ask_for_any(request, read);
+  post(request, read);
+}
+
+// More masks than the engine has a hash for.
+void World::ask_for_any(ReadRequest& request, Read& read) {
+  read.space = space(read.at);
   if (!random_.one_in(3))
-    request.source = static_cast<std::int64_t>(random_.below(oracle_.actors[index].peers.size()));
-  if (!random_.one_in(3)) read.tag = static_cast<std::int32_t>(random_.below(3));
+    request.source = static_cast<std::int64_t>(random_.below(oracle_.actors[read.at].peers.size()));
+  read.tag = tag();
+  read.ignore = random_.pick<std::uint64_t>(
+      {0, 0, 0, high_bit, 1, 3, ~high_bit, ~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}});
+}
+
+void World::read_claimed(std::size_t index) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < oracle_.messages.size(); ++i)
+    if (const Message& m = oracle_.messages[i];
+        m.to == index && m.claim != none && readings_[m.claim].claim != 0)
+      found.push_back(i);
+  if (found.empty()) return;
+  Read read;
+  read.at = index;
+  read.claimed = found[random_.below(found.size())];
+  read.space = oracle_.messages[read.claimed].space;
+  read.room = random_.one_in(4) ? random_.spread(longest_) : 2 * longest_;
+  ReadRequest request;
+  request.claimed = std::exchange(readings_[oracle_.messages[read.claimed].claim].claim, 0);
   post(request, read);
 }
 
@@ -135,13 +165,19 @@ void World::post(ReadRequest request, Read read) {
   readings_.emplace_back().memory = std::make_unique<Memory>(read.room, random_);
   request.cookie = id << 1 | 1;
   request.tag = read.tag;
-  request.context = read.context;
+  request.ignore = read.ignore;
+  request.space = read.space;
   request.memory = readings_[id].memory->pieces();
   request.probe = read.probe;
   request.no_wait = read.no_wait;
-  say("actor " + std::to_string(read.at) + (read.probe ? " probes " : " posts read ") + std::to_string(id) +
-      " of " + std::to_string(request.source) + ", tag " + std::to_string(read.tag) + ", context " +
-      std::to_string(read.context) + ", room " + std::to_string(read.room));
+  request.claim = read.claim;
+  say("actor " + std::to_string(read.at) +
+      (read.claim   ? " claims "
+       : read.probe ? " probes "
+                    : " posts read ") +
+      std::to_string(id) + " of " + std::to_string(request.source) + ", tag " + std::to_string(read.tag) +
+      " ignoring " + std::to_string(read.ignore) + ", space " + std::to_string(static_cast<int>(read.space)) +
+      ", room " + std::to_string(read.room));
   const std::uint64_t handle = engine_of(read.at).read(oracle_.actors[read.at].endpoint, request);
   readings_[id].handle = handle;
 }
@@ -161,7 +197,7 @@ std::size_t World::pick_unfinished(std::size_t actor, bool of_reads) {
 void World::cancel(std::size_t actor) {
   const bool of_reads = random_.one_in(3);
   const std::size_t op = pick_unfinished(actor, of_reads);
-  if (op == none || (!of_reads && oracle_.messages[op].tag < 100)) return;
+  if (op == none) return;
   say("actor " + std::to_string(actor) + " cancels " + (of_reads ? "read " : "message ") +
       std::to_string(op));
   if (of_reads)
@@ -201,7 +237,7 @@ void World::release(std::size_t actor) {
     op = oracle_.reads.size();
     Read read;
     read.at = actor;
-    read.context = context(actor);
+    read.space = space(actor);
     read.room = 2 * longest_;
     post({}, read);
   }
@@ -283,12 +319,13 @@ void World::finale() {
   oracle_.check_rest();
   cancel_reads();
   for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
-    for (const std::uint32_t context : contexts) {
+    for (const Space space : spaces) {
       if (oracle_.actors[actor].departed()) continue;
-      for (std::size_t left = oracle_.readable(actor, context, false); left != 0; --left) {
+      for (std::size_t left = oracle_.messages.size(); left != 0; --left) read_claimed(actor);
+      for (std::size_t left = oracle_.readable(actor, space, false); left != 0; --left) {
         Read read;
         read.at = actor;
-        read.context = context;
+        read.space = space;
         read.room = 2 * longest_;
         post({}, read);
       }
@@ -297,8 +334,8 @@ void World::finale() {
   oracle_.check_rest();
   cancel_reads();
   for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor) {
-    for (const std::uint32_t context : contexts)
-      if (oracle_.readable(actor, context, true) != 0)
+    for (const Space space : spaces)
+      if (oracle_.readable(actor, space, true) != 0)
         throw Violation("actor " + std::to_string(actor) + " cannot read what is there");
     if (oracle_.actors[actor].job != 0 && !oracle_.actors[actor].departed()) leave(actor);
   }

@@ -304,6 +304,7 @@ void World::begun(std::uint64_t cookie, const Outcome& outcome) {
   ++tally_.matched;
   const std::size_t message = oracle_.reads[cookie >> 1].message;
   tally_.gated += message != none && writes_[message].gated;
+  tally_.claimed += message != none && oracle_.messages[message].claim != none;
 }
 
 void World::progressed(std::uint64_t cookie, const Progress& progress) {
@@ -340,6 +341,7 @@ void World::finished(std::uint64_t cookie, const Outcome& outcome) {
   oracle_.finished_read(index, outcome);
   gates_[oracle_.reads[index].at].settle(index);
   Reading& reading = readings_[index];
+  reading.claim = outcome.claim;
   const Read& read = oracle_.reads[index];
   if (read.message != none && (outcome.fault == Fault::none || outcome.fault == Fault::truncated)) {
     const std::uint64_t used = std::min(oracle_.messages[read.message].size, read.room);

@@ -29,6 +29,7 @@ struct Options {
 struct Tally { // what the runs have covered
   std::uint64_t messages = 0, bytes = 0, matched = 0, truncated = 0, canceled = 0, lost = 0, refusals = 0;
   std::uint64_t gated = 0;    // of the matched ones: written behind a gate
+  std::uint64_t claimed = 0;  // of the matched ones
   std::uint64_t carriers = 0; // that have ended, and were followed by others
 };
 
@@ -64,6 +65,7 @@ private:
   };
   struct Reading {
     std::uint64_t handle = 0;
+    std::uint64_t claim = 0; // of a probe that has claimed a message which nobody has read yet: its name
     std::unique_ptr<Memory> memory;
     protocol::Progress progress;
   };
@@ -87,10 +89,13 @@ private:
 
   // The programs (programs.cpp).
   void act(std::size_t actor);
-  [[nodiscard]] std::uint32_t context(std::size_t actor);
+  [[nodiscard]] protocol::Space space(std::size_t actor);
+  [[nodiscard]] std::uint64_t tag();
   [[nodiscard]] bool may_read(std::size_t actor) const;
   void read(std::size_t actor);
   void probe(std::size_t actor);
+  void read_claimed(std::size_t actor);
+  void ask_for_any(protocol::ReadRequest& request, Read& read);
   void write(std::size_t actor);
   void cancel(std::size_t actor);
   void hand_over(std::size_t actor);
@@ -129,7 +134,6 @@ private:
   std::vector<Gate> gates_;                                   // by actor
   std::vector<Write> writes_;                                 // as the oracle's messages
   std::vector<Reading> readings_;                             // as the oracle's reads
-  std::int32_t last_tag_ = 100; // tags of messages that may be canceled are unique
   std::uint64_t longest_ = 0;
   std::uint64_t early_ = 0;   // one in so many acts of a program is to be released from a read; 0: none
   std::uint64_t trouble_ = 0; // one in so many steps brings a disaster; 0: none

@@ -47,6 +47,13 @@ BOOST_AUTO_TEST_CASE(threads_wait_each_for_its_own) {
   check_job(hosts, {"--hosts", "a:2", programs + "threads", "4", "500"});
 }
 
+BOOST_AUTO_TEST_CASE(tags_with_masks_claims_and_synchronous_writes) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a,b", programs + "matching"});
+  check_job(hosts, {"--hosts", "a:2", programs + "matching"});
+  check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "matching"});
+}
+
 BOOST_AUTO_TEST_CASE(endings) {
   Hosts hosts(2);
   check_job(hosts, {"--hosts", "a,b", programs + "endings"});

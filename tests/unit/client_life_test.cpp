@@ -163,9 +163,9 @@ BOOST_AUTO_TEST_CASE(nothing_is_asked_of_the_kernel_after_leaving) {
   char in[8];
   const iovec into{in, sizeof in};
   const auto start = [&](auto id) { return id ? id.value() : static_cast<parc_op>(id.error().code); };
-  const parc_op given_up = start(context.starts().write({1, 1, 0}, {&out, 1}, 0));
-  const parc_op bounced = start(context.starts().write({1, 2, 0}, {&other, 1}, 0));
-  const parc_op read = start(context.starts().read({1, 3, 0}, {&into, 1}, 0));
+  const parc_op given_up = start(context.starts().write({1, 1, 0, 0}, {&out, 1}, 0));
+  const parc_op bounced = start(context.starts().write({1, 2, 0, 0}, {&other, 1}, 0));
+  const parc_op read = start(context.starts().read({1, 3, 0, 0}, {&into, 1}, 0));
   context.leave();
   context.leave();
   BOOST_TEST(left.kernel.left());
@@ -177,9 +177,9 @@ BOOST_AUTO_TEST_CASE(nothing_is_asked_of_the_kernel_after_leaving) {
   BOOST_TEST(context.waits().wait(read, nullptr) == PARC_ECANCELED);
   context.free(memory); // what is not delivered yet stays as it is
   parc_status status;
-  BOOST_TEST(context.probe({1, 1, 0}, false, status) == PARC_EKERNEL);
-  BOOST_TEST(context.read({1, 1, 0}, into, nullptr) == PARC_EKERNEL);
-  BOOST_TEST(context.write({1, 1, 0}, other) == PARC_EKERNEL);
+  BOOST_TEST(context.probe({1, 1, 0, 0}, false, status) == PARC_EKERNEL);
+  BOOST_TEST(context.read({1, 1, 0, 0}, into, nullptr) == PARC_EKERNEL);
+  BOOST_TEST(context.write({1, 1, 0, 0}, other) == PARC_EKERNEL);
   BOOST_TEST(std::string(parc_error_detail()).find("has left its job") != std::string::npos);
   BOOST_TEST(context.barrier() == PARC_EKERNEL);
   BOOST_TEST(!context.operations().allocate(100u << 20).has_value());
@@ -197,11 +197,11 @@ BOOST_AUTO_TEST_CASE(a_thread_that_writes_while_its_program_leaves) {
   std::thread writer([&] {
     const std::string text = pattern(10'000);
     for (; code == PARC_OK; ++written)
-      code = left.context.write({1, 0, 0}, {const_cast<char*>(text.data()), text.size()});
+      code = left.context.write({1, 0, 0, 0}, {const_cast<char*>(text.data()), text.size()});
   });
   std::thread reader([&] {
     char byte;
-    BOOST_TEST(left.context.read({1, 1, 0}, {&byte, 1}, nullptr) == PARC_ECANCELED);
+    BOOST_TEST(left.context.read({1, 1, 0, 0}, {&byte, 1}, nullptr) == PARC_ECANCELED);
   });
   left.kernel.await([&] { return left.kernel.reads_posted() == 1; });
   while (written < 100) sched_yield();

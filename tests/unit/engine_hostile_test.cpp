@@ -76,11 +76,11 @@ BOOST_AUTO_TEST_CASE(messages_that_nobody_will_read_are_not_kept) {
   BOOST_TEST((stranger.announce(long_message(job, 1, 9)) == Refusal::credit)); // more than two tables
 }
 
-BOOST_AUTO_TEST_CASE(kernels_speak_in_one_context) {
+BOOST_AUTO_TEST_CASE(kernels_speak_in_a_space_of_their_own) {
   Hosts hosts({0, 1});
   Stranger stranger(hosts);
   Envelope envelope = long_message(0, kernel_rank, 1);
-  envelope.context = kernel_context;
+  envelope.space = Space::kernels;
   BOOST_TEST((stranger.announce(envelope) == Refusal::none));
   envelope = long_message(0, kernel_rank, 2);
   BOOST_TEST((stranger.announce(envelope) == Refusal::envelope));

@@ -48,17 +48,144 @@ BOOST_DATA_TEST_CASE(the_oldest_fitting_read_takes_the_message, distances, far) 
   BOOST_TEST((!other_tag.finished && !other_source.finished));
 }
 
-BOOST_DATA_TEST_CASE(contexts_never_meet, distances, far) {
+BOOST_DATA_TEST_CASE(spaces_never_meet, distances, far) {
   Hosts hosts({0, far});
   Bytes out(8), in(8);
-  Op& second = hosts.post(1, ReadRequest{0, -1, -1, 2, {in.data(), 8}});
-  Op& write = hosts.post(0, WriteRequest{0, 1, 5, 1, {out.data(), 8}});
+  const auto any_of = [&](Space space) {
+    return ReadRequest{.tag = 0, .ignore = ~std::uint64_t{0}, .space = space, .memory = {in.data(), 8}};
+  };
+  Op& second = hosts.post(1, any_of(Space::barriers));
+  Op& write = hosts.write(0, 1, 5, out);
   hosts.settle();
   BOOST_TEST(!second.finished);
-  Op& first = hosts.post(1, ReadRequest{0, -1, -1, 1, {in.data(), 8}});
+  Op& first = hosts.post(1, any_of(Space::programs));
   hosts.settle();
   BOOST_TEST((first.finished && write.finished && !second.finished));
-  BOOST_TEST(first.outcome.context == 1u);
+  BOOST_TEST((first.outcome.space == Space::programs && first.outcome.tag == 5u));
+}
+
+// Six masks are more than the hash has places for; of the reads that fit the oldest takes the message,
+// whichever it was found by.
+BOOST_DATA_TEST_CASE(reads_with_any_mask_match_in_the_order_of_posting, distances* data::xrange(50), far,
+                     seed) {
+  Hosts hosts({0, far});
+  std::minstd_rand random(static_cast<unsigned>(seed) + 1);
+  struct Posted {
+    Op* op;
+    std::uint64_t tag, ignore;
+    std::int64_t source;
+  };
+  const std::array<std::uint64_t, 6> masks{0, 1, 2, 0xffff'ffff, ~std::uint64_t{0}, std::uint64_t{1} << 63};
+  const auto tag = [&] {
+    return random() % 4 | std::uint64_t{random() % 2} << 63 | std::uint64_t{random() % 2} << 32;
+  };
+  Bytes memory(8);
+  std::vector<Posted> posted;
+  for (int step = 0; step < 200; ++step) {
+    if (random() % 2 == 0) {
+      Posted& p = posted.emplace_back(
+          Posted{nullptr, tag(), masks[random() % masks.size()], random() % 2 == 0 ? -1 : 0});
+      p.op = &hosts.post(
+          1, ReadRequest{.source = p.source, .tag = p.tag, .ignore = p.ignore, .memory = {memory.data(), 8}});
+      hosts.settle();
+      if (p.op->finished) posted.pop_back(); // a message waited for it
+      continue;
+    }
+    const std::uint64_t sent = tag();
+    hosts.write(0, 1, sent, memory);
+    hosts.settle();
+    const auto first = std::find_if(posted.begin(), posted.end(),
+                                    [&](const Posted& p) { return ((p.tag ^ sent) & ~p.ignore) == 0; });
+    for (auto p = posted.begin(); p != posted.end(); ++p) BOOST_TEST(p->op->finished == (p == first));
+    if (first == posted.end()) continue;
+    BOOST_TEST(first->op->outcome.tag == sent);
+    posted.erase(first);
+  }
+  for (const Posted& p : posted) hosts.cancel(1, *p.op);
+  for (const Posted& p : posted) BOOST_TEST((p.op->outcome.fault == Fault::canceled));
+}
+
+BOOST_DATA_TEST_CASE(a_word_of_the_writers_comes_with_the_message, distances* data::make({0u, 10u, 100'000u}),
+                     far, size) {
+  Hosts hosts({0, far});
+  Bytes out(size), in(size);
+  hosts.post(
+      0, WriteRequest{
+             .destination = 1, .tag = 5, .data = 0x1234'5678'9abc'def0, .memory = {out.data(), out.size()}});
+  hosts.settle();
+  Op& probe = hosts.probe(1, 0, 5);
+  Op& read = hosts.read(1, 0, 5, in);
+  hosts.settle();
+  BOOST_TEST(probe.outcome.data == 0x1234'5678'9abc'def0u);
+  BOOST_TEST(read.outcome.data == 0x1234'5678'9abc'def0u);
+}
+
+ReadRequest claim(bool no_wait = false) {
+  return {.ignore = ~std::uint64_t{0}, .memory = {}, .probe = true, .no_wait = no_wait, .claim = true};
+}
+
+// Whether its message was there before, or comes later; whatever else is asked for, it is nobody else's.
+BOOST_DATA_TEST_CASE(a_claimed_message_is_read_by_its_name,
+                     distances* data::make({0u, 10u, 100'000u}) * data::xrange(2), far, size, late) {
+  Hosts hosts({0, far});
+  Bytes first = pattern(size, 1), second = pattern(size, 2), in(size), other(size);
+  BOOST_TEST(hosts.post(1, claim(true)).outcome.source == -1);
+  Op* claims = late != 0 ? &hosts.post(1, claim()) : nullptr;
+  Op& write = hosts.write(0, 1, 5, first);
+  hosts.write(0, 1, 6, second);
+  hosts.settle();
+  if (claims == nullptr) claims = &hosts.post(1, claim());
+  BOOST_TEST(claims->finished);
+  BOOST_TEST((claims->outcome.tag == 5u && claims->outcome.total == size && claims->outcome.claim != 0));
+  hosts.cancel(0, write); // too late
+  Op& read = hosts.read(1, -1, -1, other);
+  hosts.settle();
+  BOOST_TEST((read.finished && other == second));
+  Op& claimed =
+      hosts.post(1, ReadRequest{.memory = {in.data(), in.size()}, .claimed = claims->outcome.claim});
+  hosts.settle();
+  BOOST_TEST((claimed.finished && claimed.outcome.fault == Fault::none && in == first && write.finished));
+  BOOST_TEST((write.outcome.fault == Fault::none));
+  Op& again = hosts.post(1, ReadRequest{.memory = {in.data(), in.size()}, .claimed = claims->outcome.claim});
+  BOOST_TEST((again.outcome.fault == Fault::peer));
+}
+
+BOOST_DATA_TEST_CASE(a_claimed_message_goes_with_who_claimed_it, distances* data::make({10u, 100'000u}), far,
+                     size) {
+  Hosts hosts({0, far});
+  Bytes out(size);
+  Op& write = hosts.write(0, 1, 5, out);
+  hosts.settle();
+  hosts.post(1, claim());
+  hosts.engine(hosts.host_of(1)).leave(hosts.endpoint(1));
+  hosts.settle();
+  BOOST_TEST(write.finished);
+  BOOST_TEST(hosts.engine(hosts.host_of(1)).pool_in_use() == 0u);
+}
+
+BOOST_DATA_TEST_CASE(a_synchronous_write_is_done_when_it_is_matched,
+                     distances* data::make({0u, 10u, 3000u, 1'000'000u}), far, size) {
+  Hosts hosts({0, far});
+  Bytes out = pattern(size, 1), in(size);
+  const auto write = [&]() -> Op& {
+    return hosts.post(
+        0, WriteRequest{.destination = 1, .tag = 5, .memory = {out.data(), out.size()}, .synchronous = true});
+  };
+  Op& early = write();
+  hosts.settle();
+  BOOST_TEST(!early.finished);
+  Op& read = hosts.read(1, 0, 5, in);
+  hosts.settle();
+  BOOST_TEST((early.finished && read.finished && in == out));
+  Op& posted = hosts.read(1, 0, 5, in);
+  Op& late = write();
+  hosts.settle();
+  BOOST_TEST((late.finished && posted.finished));
+  Op& never = write();
+  hosts.settle();
+  hosts.engine(hosts.host_of(1)).leave(hosts.endpoint(1));
+  hosts.settle();
+  BOOST_TEST((never.outcome.fault == Fault::peer));
 }
 
 BOOST_DATA_TEST_CASE(probes_see_and_leave, distances, far) {

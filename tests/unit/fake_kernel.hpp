@@ -310,7 +310,7 @@ private:
     check(low ? request.extra >= total - found->taken : request.extra <= found->taken);
     found->moved = {{request.address, request.length}};
     found->moved_begin = low ? 0 : request.extra;
-    operation(request.id).handed.store(shm::generation_of(request.id), std::memory_order_release);
+    operation(request.id).handed_or_data.store(shm::generation_of(request.id), std::memory_order_release);
     complete_one();
   }
 
@@ -334,8 +334,10 @@ private:
     if (at_once)
       for (std::uint64_t at = 0; at < write.bytes.size(); ++at) write.bytes[at] = *byte_of(write, at);
     const auto request = write.request;
-    Message message{
-        .source = 0, .tag = request.tag, .context = request.context, .bytes = std::move(write.bytes)};
+    Message message{.source = 0,
+                    .tag = shm::tag_in(request.tag),
+                    .context = shm::context_in(request.tag),
+                    .bytes = std::move(write.bytes)};
     finish(request.id, PARC_OK);
     if (request.peer == 0) return arrive(std::move(message));
     message.source = request.peer; // whom it went to
@@ -362,7 +364,7 @@ private:
 
   static bool matches(const shm::Request& read, const Message& message) {
     return (read.peer == PARC_ANY_SOURCE || read.peer == message.source) &&
-           (read.tag == PARC_ANY_TAG || read.tag == message.tag) && read.context == message.context;
+           ((read.tag ^ shm::tag_of(message.context, message.tag)) & ~read.ignore) == 0;
   }
 
   void fill(const Read& read, const Message& message) {
@@ -375,8 +377,7 @@ private:
   void describe(std::uint64_t id, const Message& message, int error) {
     auto& shared = operation(id);
     shared.source.store(message.source, std::memory_order_relaxed);
-    shared.tag.store(message.tag, std::memory_order_relaxed);
-    shared.context.store(message.context, std::memory_order_relaxed);
+    shared.tag.store(shm::tag_of(message.context, message.tag), std::memory_order_relaxed);
     shared.total.store(message.bytes.size(), std::memory_order_relaxed);
     finish(id, error);
   }

@@ -73,6 +73,7 @@ typedef struct parc_status {
   uint32_t context;
   int error;       /* PARC_OK or why it failed */
   uint64_t length; /* bytes of the message as it was sent, even when it was truncated */
+  uint64_t data;   /* of a read's message: what its writer put into parc_envelope.data, else 0 */
 } parc_status;
 
 /* Who and what a message is for, in the calls that take all of it. */
@@ -85,6 +86,20 @@ typedef struct parc_address {
 /* Flags of parc_initreadv and parc_initwritev. */
 #define PARC_FROM_END 1u /* the program walks downwards: move the message from its last byte to its first */
 #define PARC_EARLY 2u    /* waits for this one are released early, as at PARC_RELEASE_FULL */
+/* Writes: finished when the message has been matched, too. Its wait never copies: it waits for the peer. */
+#define PARC_SYNCHRONOUS 4u
+/* Flags of parc_initprobe. */
+#define PARC_NOW 8u    /* finish at once: with the source PARC_ANY_SOURCE when there is no such message yet */
+#define PARC_CLAIM 16u /* nobody else gets the message: it is for parc_initread_claimed */
+
+/* All that a message is matched by, for libraries that carry the messages of another interface. A program's
+ * context and tag are the halves of this tag: what one of the two ways wrote, the other can read. */
+typedef struct parc_envelope {
+  int peer;        /* rank; reads and probes: or PARC_ANY_SOURCE */
+  uint64_t tag;    /* any 64 bits (context << 32 | tag) */
+  uint64_t ignore; /* reads and probes: the bits of the tag that may be any */
+  uint64_t data;   /* writes: for who reads the message, in parc_status.data */
+} parc_envelope;
 
 /* ---- Context ------------------------------------------------------------------------------------------- */
 
@@ -151,6 +166,25 @@ PARC_API parc_op parc_initreadv(parc_context* context, const parc_address* addre
 PARC_API parc_op parc_initwritev(parc_context* context, const parc_address* address,
                                  const struct iovec* pieces, int count, unsigned flags);
 
+/* The same by envelope. */
+PARC_API parc_op parc_initread_envelope(parc_context* context, const parc_envelope* envelope,
+                                        const struct iovec* pieces, int count, unsigned flags);
+PARC_API parc_op parc_initwrite_envelope(parc_context* context, const parc_envelope* envelope,
+                                         const struct iovec* pieces, int count, unsigned flags);
+
+/* A probe as an operation: finished when a message that a read with this envelope would match is there, which
+ * its status describes. With PARC_CLAIM the message is this operation's: no other read or probe sees it, and
+ * it waits until parc_initread_claimed reads it, or until the context is closed. At most 1,024 messages may
+ * be claimed and not read. Flags: PARC_NOW, PARC_CLAIM. Errors: PARC_EINVAL, PARC_EAGAIN; of the operation
+ * PARC_EPEER, PARC_EAGAIN. */
+PARC_API parc_op parc_initprobe(parc_context* context, const parc_envelope* envelope, unsigned flags);
+
+/* Reads the message that `claim`, a finished parc_initprobe with PARC_CLAIM, has claimed; with no pieces it
+ * is thrown away (PARC_ETRUNCATE). Once for each claim: PARC_EINVAL from the operation when there is no such
+ * claim. Otherwise as parc_initreadv. */
+PARC_API parc_op parc_initread_claimed(parc_context* context, parc_op claim, const struct iovec* pieces,
+                                       int count, unsigned flags);
+
 /* ---- Finishing operations ------------------------------------------------------------------------------ */
 
 /* Blocks until `operation` has finished and spends it. status may be NULL. Returns PARC_OK, or why the
@@ -167,6 +201,10 @@ PARC_API int parc_wait(parc_context* context, parc_op operation, parc_status* st
  * too). Never copies a write. Signal-safe, also for an operation that a thread is just waiting for (0 then);
  * what the operation used is freed by the next call that starts one. */
 PARC_API int parc_test(parc_context* context, parc_op operation, parc_status* status);
+
+/* 1 when a wait for it would not block (it has finished, or its wait would report an error), else 0. Spends
+ * nothing. Signal-safe. */
+PARC_API int parc_done(parc_context* context, parc_op operation);
 
 /* Blocks until all of them have finished; copies writes only when everything else has. statuses is NULL or an
  * array of count. Returns PARC_OK or the first failure in the array's order; each operation is spent and set
