@@ -101,12 +101,12 @@ void Oracle::begun(std::size_t index, const Outcome& outcome) {
   if (read.over || read.message != none || fabricated(index) || read.probe)
     fail(name(read) + " began twice, or after its end");
   const std::size_t source = source_of(read, outcome);
-  if (read.claimed != none) return begun_claimed(index, source, outcome);
-  check_no_older(index, source, outcome);
+  if (read.claimed == none) check_no_older(index, source, outcome);
   if (hostile.contains(actors[source].host)) {
     fabricated_.insert(index);
     return;
   }
+  if (read.claimed != none) return begun_claimed(index, source, outcome);
   for (Message& message : messages) {
     if (message.from != source || !open(message) || !fits(read, message)) continue;
     const bool this_one = is(message, outcome);
@@ -136,7 +136,13 @@ void Oracle::finished_probe(std::size_t index, const Outcome& outcome) {
   const Read& read = reads[index];
   if (read.no_wait && outcome.source < 0 && outcome.fault == Fault::none) return;
   const std::size_t source = source_of(read, outcome);
-  if (hostile.contains(actors[source].host)) return;
+  if (hostile.contains(actors[source].host)) {
+    if (!read.claim) return;
+    for (Message& message : messages) // where it is not made up
+      if (message.from == source && fits(read, message) && open(message) && is(message, outcome))
+        message.claim = index;
+    return;
+  }
   if (read.claim) check_no_older(index, source, outcome);
   for (Message& message : messages) {
     if (message.from != source || !open(message) || !fits(read, message)) continue;
