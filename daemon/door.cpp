@@ -121,10 +121,10 @@ Result<void> Door::give_pipes(const Fd& socket) {
   if (!send_descriptors(socket.get(), program_reads.get(), program_writes.get()))
     return system_error("cannot hand it its pipes");
   const std::uint64_t job = random_number() | 1;
-  const std::int32_t place = protocol::here;
-  kernel_.engine().add_job(job, {&place, 1});
-  kernel_.sessions().add({job, 0, 1}, std::move(kernel_reads), std::move(kernel_writes),
-                         [&kernel = kernel_, job](Sessions::End) { kernel.engine().drop_job(job); });
+  const std::uint64_t endpoint = kernel_.engine().add_endpoint();
+  kernel_.engine().add_row(endpoint, {protocol::here, endpoint}); // rank 0 of its job
+  kernel_.sessions().add({job, 0, 1, endpoint}, std::move(kernel_reads), std::move(kernel_writes),
+                         [](Sessions::End) {});
   return success();
 }
 

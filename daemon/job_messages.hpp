@@ -4,8 +4,8 @@
 //
 //   origin            part
 //   prepare    ->                      the whole plan; it connects to the other hosts of the job
-//              <-     prepared         the job is known there
-//   start      ->                      when all are prepared
+//              <-     prepared         there are endpoints for its ranks: the first one's number
+//   start      ->                      when all are prepared: those of each host
 //              <-     failed           prepare or start did not work: exit status and sentence
 //              <-     output           of a rank, as far as its credit goes
 //   taken      ->                      credit back

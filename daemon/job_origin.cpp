@@ -180,11 +180,14 @@ void JobOrigin::prepare() {
   }
 }
 
-void JobOrigin::prepared(Host& host) {
+void JobOrigin::prepared(Host& host, std::uint64_t endpoint) {
   host.prepared = true;
+  host.endpoint = endpoint;
   if (stage_ != Stage::preparing || !std::ranges::all_of(hosts_, &Host::prepared)) return;
   stage_ = Stage::running;
-  tell_all("start");
+  nlohmann::json endpoints = nlohmann::json::array();
+  for (const Host& each : hosts_) endpoints.push_back(each.endpoint);
+  tell_all("start", {{"endpoints", endpoints}});
 }
 
 // ---- From the parts
@@ -195,7 +198,7 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
   if (stage_ < Stage::preparing || stage_ == Stage::over || !place || hosts_[*place].link != from) return;
   Host& host = hosts_[*place];
   if (host.lost) return;
-  if (kind == "prepared") return prepared(host);
+  if (kind == "prepared") return prepared(host, number_in(message, "endpoint", UINT64_MAX).value_or(0));
   if (kind == "failed") {
     const auto status = number_in(message, "status", 255).value_or(status_failed);
     return decide(static_cast<int>(status), text_in(message, "text"));

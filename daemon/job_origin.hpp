@@ -49,6 +49,7 @@ private:
     std::string name;
     std::optional<std::int32_t> link; // or this_host; none: not reached yet
     bool prepared = false;
+    std::uint64_t endpoint = 0; // of its first rank
     bool lost = false;
     std::uint64_t unread = 0; // messages, as the end of its last rank says; a sentence each of the first:
     std::vector<std::string> unread_messages = {};
@@ -79,7 +80,7 @@ private:
   void reached(std::size_t host, Result<std::int32_t> link);
   void merge_hosts();
   void prepare();
-  void prepared(Host& host);
+  void prepared(Host& host, std::uint64_t endpoint);
 
   // Towards the end.
   void exited(std::size_t rank, const nlohmann::json& message);

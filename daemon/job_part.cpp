@@ -59,7 +59,10 @@ JobPart::JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan)
 }
 
 JobPart::~JobPart() {
-  if (in_engine_) kernel_.engine().drop_job(plan_.job);
+  protocol::Engine& engine = kernel_.engine();
+  engine.drop_group(group_);
+  for (std::size_t local = 0; group_ == 0 && prepared_yet() && local < mine_.size(); ++local)
+    engine.kill(first_endpoint_ + local);
 }
 
 // ---- Getting ready: a link to every other host of the job.
@@ -106,11 +109,23 @@ void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
 }
 
 void JobPart::prepared() {
-  std::vector<std::int32_t> places;
-  for (const std::uint32_t host : plan_.host_of_rank()) places.push_back(links_[host]);
-  kernel_.engine().add_job(plan_.job, places);
-  in_engine_ = true;
-  tell("prepared");
+  for (std::size_t local = 0; local < mine_.size(); ++local) {
+    const std::uint64_t endpoint = kernel_.engine().add_endpoint();
+    if (local == 0) first_endpoint_ = endpoint;
+  }
+  tell("prepared", {{"endpoint", first_endpoint_}});
+}
+
+// Each host has said where the numbers of its ranks begin.
+Result<void> JobPart::make_group(const nlohmann::json& start) {
+  auto next = numbers_in(start, "endpoints", plan_.hosts.size());
+  if (!next || next->size() != plan_.hosts.size())
+    return error(EPROTO, "the kernel of parc run's host says that the job starts, but not who is in it");
+  std::vector<protocol::Address> members;
+  for (const std::uint32_t host : plan_.host_of_rank())
+    members.push_back({links_[host] == this_host ? protocol::here : links_[host], (*next)[host]++});
+  group_ = kernel_.engine().add_group(members);
+  return success();
 }
 
 // ---- Starting, one process a turn: a fork takes its time.
@@ -141,7 +156,7 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
   const std::uint32_t rank = mine_[local];
   ranks_.push_back(std::make_unique<Rank>(*this, kernel_.loop(), rank, spawned, output_credit(plan_.size)));
   const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
-                              static_cast<std::int32_t>(plan_.size)};
+                              static_cast<std::int32_t>(plan_.size), first_endpoint_ + local};
   const auto session_ended = [&jobs = jobs_, job = plan_.job, rank](Sessions::End) {
     jobs.rank_departs(job, static_cast<std::int32_t>(rank));
   };
@@ -167,10 +182,11 @@ void JobPart::departs(std::uint32_t number) {
 }
 
 // The first ones are described, the rest counted.
-void JobPart::unread(std::uint32_t rank, const protocol::Outcome& message) {
+void JobPart::unread(std::uint64_t endpoint, const protocol::Address& from,
+                     const protocol::Outcome& message) {
   if (message.space != protocol::Space::programs || ++unread_ > unread_told) return;
   unread_messages_.push_back(
-      {{"to", rank}, {"from", message.source}, {"tag", shm::tag_in(message.tag)}, {"bytes", message.total}});
+      {mine_[endpoint - first_endpoint_], from, shm::tag_in(message.tag), message.total});
 }
 
 void JobPart::not_started(Rank& rank, const SpawnReport& why) {
@@ -190,7 +206,13 @@ void JobPart::died(Rank& rank, RankExit how) {
 }
 
 void JobPart::ended(Rank& rank) {
-  tell("ended", {{"rank", rank.number()}, {"unread", unread_}, {"messages", unread_messages_}});
+  nlohmann::json messages = nlohmann::json::array();
+  for (const Unread& each : unread_messages_)
+    messages.push_back({{"to", each.rank},
+                        {"from", kernel_.engine().row_in_group(group_, each.from)},
+                        {"tag", each.tag},
+                        {"bytes", each.bytes}});
+  tell("ended", {{"rank", rank.number()}, {"unread", unread_}, {"messages", messages}});
   if (orphaned_) go_when_empty();
 }
 
@@ -198,7 +220,9 @@ void JobPart::ended(Rank& rank) {
 
 void JobPart::received(const std::string& kind, const nlohmann::json& message) {
   if (kind == "start") {
-    if (in_engine_ && ranks_.empty() && !ending_) start_timer_.add(0);
+    if (!prepared_yet() || group_ != 0 || ending_) return;
+    if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
+    start_timer_.add(0);
   } else if (kind == "taken") {
     const auto bytes = number_in(message, "bytes", output_credit(plan_.size));
     Rank* rank = find(number_in(message, "rank", max_ranks).value_or(max_ranks));
@@ -232,7 +256,7 @@ void JobPart::end() {
   ending_ = true;
   for (const auto& rank : ranks_)
     if (!rank->departed) order(*rank, SIGTERM);
-  for (std::size_t never = ranks_.size(); in_engine_ && never < mine_.size(); ++never) {
+  for (std::size_t never = ranks_.size(); prepared_yet() && never < mine_.size(); ++never) {
     tell("exited", {{"rank", mine_[never]}, {"status", 0}, {"signal", 0}, {"ordered", true}});
     tell("ended", {{"rank", mine_[never]}});
   }
@@ -260,7 +284,7 @@ void JobPart::go_when_empty() {
 
 std::vector<std::pair<std::string, std::int32_t>> JobPart::hosts() const {
   std::vector<std::pair<std::string, std::int32_t>> all;
-  if (in_engine_)
+  if (prepared_yet())
     for (std::size_t host = 0; host < links_.size(); ++host)
       all.emplace_back(plan_.hosts[host].name, links_[host]);
   return all;

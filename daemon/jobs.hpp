@@ -36,7 +36,8 @@ public:
   void link_lost(std::uint32_t link);
   void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here
   void rank_departs(std::uint64_t job, std::int32_t rank);      // its session has ended, or is about to
-  void unread(std::uint64_t job, std::uint32_t rank, const protocol::Outcome& message); // as Listener's
+  void unread(std::uint64_t endpoint, const protocol::Address& from,
+              const protocol::Outcome& message); // as Listener's
   // Tells everybody and ends the ranks here, then has the kernel stop.
   void shutting_down();
 

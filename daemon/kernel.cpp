@@ -238,8 +238,8 @@ void Kernel::drained(std::uint64_t endpoint_cookie) {
   sessions_->drained(endpoint_cookie);
 }
 
-void Kernel::unread(std::uint64_t job, std::uint32_t rank, const protocol::Outcome& message) {
-  jobs_->unread(job, rank, message);
+void Kernel::unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message) {
+  jobs_->unread(endpoint, from, message);
 }
 
 } // namespace parc::daemon

@@ -82,7 +82,8 @@ private:
   void progressed(std::uint64_t cookie, const protocol::Progress& progress) override;
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override;
   void drained(std::uint64_t endpoint_cookie) override;
-  void unread(std::uint64_t job, std::uint32_t rank, const protocol::Outcome& message) override;
+  void unread(std::uint64_t endpoint, const protocol::Address& from,
+              const protocol::Outcome& message) override;
 
   World world_;
   LocalHost self_;

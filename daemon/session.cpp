@@ -37,10 +37,10 @@ std::int32_t error_of(protocol::Fault fault) {
 
 } // namespace
 
-Session::Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, std::uint64_t endpoint,
-                 Fd from_program, Fd to_program, Sessions::Ended ended)
-    : kernel_(kernel), number_(number), place_(place), endpoint_(endpoint),
-      from_program_(std::move(from_program)), to_program_(std::move(to_program)), ended_(std::move(ended)),
+Session::Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, Fd from_program,
+                 Fd to_program, Sessions::Ended ended)
+    : kernel_(kernel), number_(number), place_(place), from_program_(std::move(from_program)),
+      to_program_(std::move(to_program)), ended_(std::move(ended)),
       bell_(kernel.loop(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }) {
   bell_.add();
 }
@@ -118,7 +118,7 @@ bool Session::has_requests() const {
 
 void Session::announce_sleep() {
   if (control_ == nullptr) return;
-  const bool lightly = kernel_.engine().may_answer_reads(endpoint_);
+  const bool lightly = kernel_.engine().may_answer_reads(place_.endpoint);
   shm::announce_sleep(control_->header.kernel_asleep, lightly ? shm::Sleep::light : shm::Sleep::deep);
 }
 
@@ -206,7 +206,8 @@ void Session::start(const shm::Request& request) {
   if (slot == nullptr) return;
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
-  const bool peer_fits = request.peer < place_.size && request.peer >= (writes ? 0 : PARC_ANY_SOURCE);
+  const bool peer_fits = request.peer >= (writes ? 0 : PARC_ANY_SOURCE) &&
+                         request.peer < static_cast<std::int64_t>(kernel_.engine().rows(place_.endpoint));
   const bool claims = (request.flags & shm::flag_claim) != 0,
              claimed = (request.flags & shm::flag_claimed) != 0;
   const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
@@ -231,8 +232,8 @@ void Session::start(const shm::Request& request) {
     ++writes_;
     // Behind others that are about to pass, too: writes to one peer keep their order.
     const bool gated = (!not_begun_.empty() || !gated_.empty()) && request.peer != place_.rank;
-    slot->handle =
-        kernel_.engine().write(endpoint_, {.cookie = cookie,
+    slot->handle = kernel_.engine().write(place_.endpoint,
+                                          {.cookie = cookie,
                                            .destination = static_cast<std::uint32_t>(request.peer),
                                            .tag = request.tag,
                                            .data = request.data,
@@ -249,17 +250,17 @@ void Session::start(const shm::Request& request) {
   claiming_ += claims;
   const std::uint64_t message = claimed ? claim->second : 0;
   if (claimed) claims_.erase(claim);
-  slot->handle = kernel_.engine().read(endpoint_, {.cookie = cookie,
-                                                   .source = request.peer,
-                                                   .tag = request.tag,
-                                                   .ignore = request.ignore,
-                                                   .space = space,
-                                                   .memory = std::move(memory),
-                                                   .from_end = from_end,
-                                                   .probe = request.kind == shm::RequestKind::probe,
-                                                   .no_wait = (request.flags & shm::flag_no_wait) != 0,
-                                                   .claim = claims,
-                                                   .claimed = message});
+  slot->handle = kernel_.engine().read(place_.endpoint, {.cookie = cookie,
+                                                         .source = request.peer,
+                                                         .tag = request.tag,
+                                                         .ignore = request.ignore,
+                                                         .space = space,
+                                                         .memory = std::move(memory),
+                                                         .from_end = from_end,
+                                                         .probe = request.kind == shm::RequestKind::probe,
+                                                         .no_wait = (request.flags & shm::flag_no_wait) != 0,
+                                                         .claim = claims,
+                                                         .claimed = message});
 }
 
 Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
@@ -333,7 +334,7 @@ void Session::leave(const shm::Request& request) {
   if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
   state_ = State::leaving;
   kernel_.rank_departs(place_.job, place_.rank);
-  kernel_.engine().leave(endpoint_);
+  kernel_.engine().leave(place_.endpoint);
   answer(shm::control_slot, PARC_OK);
 }
 
@@ -476,9 +477,9 @@ void Session::end(Sessions::End how) {
   to_program_.reset();
   kernel_.after_step([this, how, had_left, ended = std::move(ended_)] {
     if (how == Sessions::End::broken)
-      kernel_.engine().kill(endpoint_);
+      kernel_.engine().kill(place_.endpoint);
     else if (!had_left)
-      kernel_.engine().leave(endpoint_);
+      kernel_.engine().leave(place_.endpoint);
     ended(how);
     acted_on_ = true;
     if (drained_) kernel_.sessions().over(number_);

@@ -23,8 +23,8 @@ namespace parc::daemon {
 
 class Session {
 public:
-  Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, std::uint64_t endpoint,
-          Fd from_program, Fd to_program, Sessions::Ended ended);
+  Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, Fd from_program, Fd to_program,
+          Sessions::Ended ended);
 
   std::uint64_t take_requests(); // so many as it may have in a turn
   bool ring();                   // wakes the program if something was completed and it sleeps
@@ -89,7 +89,6 @@ private:
   Kernel& kernel_;
   std::uint32_t number_;
   Sessions::Place place_;
-  std::uint64_t endpoint_; // in the engine
   Fd from_program_;
   Fd to_program_;
   Sessions::Ended ended_;

@@ -18,9 +18,8 @@ void Sessions::add(const Place& place, Fd from_program, Fd to_program, Ended end
   std::uint32_t number = 0;
   while (number < sessions_.size() && sessions_[number] != nullptr) ++number;
   if (number == sessions_.size()) sessions_.emplace_back();
-  const std::uint64_t endpoint =
-      kernel_.engine().open(place.job, static_cast<std::uint32_t>(place.rank), number);
-  sessions_[number] = std::make_unique<Session>(kernel_, number, place, endpoint, std::move(from_program),
+  kernel_.engine().open(place.endpoint, number);
+  sessions_[number] = std::make_unique<Session>(kernel_, number, place, std::move(from_program),
                                                 std::move(to_program), std::move(ended));
 }
 

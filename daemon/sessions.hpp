@@ -31,6 +31,7 @@ public:
     std::uint64_t job;
     std::int32_t rank;
     std::int32_t size;
+    std::uint64_t endpoint; // in the engine
   };
   enum class End {
     left,   // parc_close or exit: what it wrote is delivered
@@ -38,8 +39,8 @@ public:
   };
   using Ended = std::function<void(End)>;
 
-  // A program that will say hello over these pipes (non-blocking, close-on-exec). The rank's endpoint exists
-  // in the engine. `ended` is called once, at a step's end.
+  // A program that will say hello over these pipes (non-blocking, close-on-exec). `ended` is called once, at
+  // a step's end.
   void add(const Place& place, Fd from_program, Fd to_program, Ended ended);
   // The rank's process is gone (pidfd): ends the session if there is one still.
   void process_died(std::uint64_t job, std::int32_t rank);

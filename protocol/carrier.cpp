@@ -183,10 +183,7 @@ void Engine::undo_envelope(Link& link, Envelope& envelope) {
     link.credit_used -= fragments_of(envelope.eager, link.fragment);
   }
   if ((envelope.flags & flag_whole) != 0) {
-    Job* job = find_job(envelope.job);
-    Endpoint* from = job == nullptr      ? nullptr
-                     : envelope.job == 0 ? find_endpoint(kernel_)
-                                         : job->local[envelope.source];
+    Endpoint* from = find_endpoint(envelope.source);
     if (from != nullptr) --stream_of(*from, link).whole;
   }
   envelope.flags &= static_cast<std::uint8_t>(~flag_whole);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Jobs, endpoints and links come and go. A departure is announced behind the last envelope of its rank, so
+// Endpoints and links come and go. A departure is announced behind the last envelope of its endpoint, so
 // that a read fails only when nothing announced or stored can match it any more.
 #include "protocol/engine.hpp"
 
@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t least_window = 16;    // fragments that a link gets while the pool has them
 constexpr std::uint64_t share_of_window = 32; // of what no link has yet
+constexpr std::size_t most_killed = 4096;
 
 void add_totals(Engine::Totals& all, const Link& link) {
   all.trains_in += link.trains_in;
@@ -24,113 +25,43 @@ void add_totals(Engine::Totals& all, const Link& link) {
 } // namespace
 
 Engine::Engine(const Settings& settings, Listener& listener) : settings_(settings), listener_(listener) {
-  auto& job = jobs_[0] = std::make_unique<Job>();
-  job->local = {};
-  auto endpoint = std::make_unique<Endpoint>();
-  kernel_ = endpoint->id = ++last_endpoint_;
-  endpoint->job = job.get();
-  endpoint->rank = kernel_rank;
-  endpoints_.emplace(kernel_, std::move(endpoint));
+  endpoints_.emplace(kernel_endpoint, std::make_unique<Endpoint>());
 }
 
 Engine::~Engine() = default;
 
-Job* Engine::find_job(std::uint64_t id) {
-  const auto found = jobs_.find(id);
-  return found == jobs_.end() ? nullptr : found->second.get();
-}
-
-Endpoint* Engine::find_endpoint(std::uint64_t id) {
-  const auto found = endpoints_.find(id);
-  return found == endpoints_.end() ? nullptr : found->second.get();
-}
-
-void Engine::add_job(std::uint64_t id, std::span<const std::int32_t> place) {
-  assert(id != 0 && find_job(id) == nullptr);
-  auto job = std::make_unique<Job>();
-  job->id = id;
-  job->place.assign(place.begin(), place.end());
-  job->departed.assign(place.size(), false);
-  job->how.assign(place.size(), Departure::none);
-  job->local.assign(place.size(), nullptr);
-  for (std::uint32_t rank = 0; rank < place.size(); ++rank) {
-    if (place[rank] != here) {
-      const auto index = static_cast<std::uint32_t>(place[rank]);
-      job->departed[rank] = links_[index] == nullptr;
-      if (!job->departed[rank]) job->links.push_back(index);
-      if (job->departed[rank]) job->how[rank] = Departure::lost;
-      job->any_departed = job->any_departed || job->departed[rank];
-      continue;
-    }
-    auto endpoint = std::make_unique<Endpoint>();
-    endpoint->id = ++last_endpoint_;
-    endpoint->job = job.get();
-    endpoint->rank = rank;
-    endpoint->ranks = static_cast<std::uint32_t>(place.size());
-    job->local[rank] = endpoint.get();
-    endpoints_.emplace(endpoint->id, std::move(endpoint));
-  }
-  std::sort(job->links.begin(), job->links.end());
-  job->links.erase(std::unique(job->links.begin(), job->links.end()), job->links.end());
-  jobs_.emplace(id, std::move(job));
-}
-
-std::uint64_t Engine::open(std::uint64_t id, std::uint32_t rank, std::uint64_t cookie) {
-  Job* job = find_job(id);
-  if (id == 0 || job == nullptr || job->dropped || rank >= job->local.size() || job->local[rank] == nullptr)
-    return 0;
-  job->local[rank]->cookie = cookie;
-  job->local[rank]->opened = true;
-  return job->local[rank]->id;
-}
-
-void Engine::drop_job(std::uint64_t id) {
-  Job* job = find_job(id);
-  if (job == nullptr || id == 0) return;
-  job->dropped = true;
-  for (std::size_t rank = 0; rank < job->local.size(); ++rank)
-    if (Endpoint* endpoint = job->local[rank]) kill(endpoint->id);
-  forget_if_over(*job);
-}
-
-void Engine::forget_if_over(Job& job) {
-  const auto gone = [](const Endpoint* endpoint) { return endpoint == nullptr; };
-  if (!job.dropped || !std::all_of(job.local.begin(), job.local.end(), gone)) return;
-  // Messages that are still arriving for nobody outlive the job that counted them.
-  incoming_.each([&](Incoming& message) {
-    if (message.returns == nullptr || message.returns->job != &job) return;
-    message.returns = nullptr;
-    message.counted = false;
-  });
-  jobs_.erase(job.id);
-}
-
-void Engine::leave(std::uint64_t id) {
-  Endpoint* endpoint = find_endpoint(id);
-  if (endpoint == nullptr || endpoint->departed) return;
+void Engine::leave(std::uint64_t number) {
+  Endpoint* endpoint = find_endpoint(number);
+  if (endpoint == nullptr || endpoint->departed()) return;
   std::vector<std::uint64_t> gated; // nothing can hold them back any more
   for (const Outgoing& write : endpoint->writes)
     if (write.gated) gated.push_back(write.id);
   for (const std::uint64_t write : gated) pass(write);
-  depart(*endpoint);
+  depart(*endpoint, Departure::left);
 }
 
-void Engine::kill(std::uint64_t id) {
-  Endpoint* endpoint = find_endpoint(id);
+void Engine::kill(std::uint64_t number) {
+  Endpoint* endpoint = find_endpoint(number);
   if (endpoint == nullptr) return;
-  if (!endpoint->departed) endpoint->job->how[endpoint->rank] = Departure::killed;
+  if (!endpoint->departed()) return depart(*endpoint, Departure::killed);
   endpoint->killing = true; // it must not go while its writes are taken from it
   while (!endpoint->writes.empty()) fail_write(endpoint->writes.front(), Fault::canceled);
   endpoint->killing = false;
-  if (endpoint->departed)
-    check_drained(*endpoint);
-  else
-    depart(*endpoint);
+  check_drained(*endpoint);
 }
 
-void Engine::depart(Endpoint& endpoint) {
-  if (Departure& how = endpoint.job->how[endpoint.rank]; how == Departure::none) how = Departure::left;
+void Engine::depart(Endpoint& endpoint, Departure how) {
+  endpoint.how = how;
+  if (how == Departure::killed) {
+    if (killed_.size() == most_killed) killed_.clear();
+    killed_.insert(endpoint.number);
+  }
+  const Address self{here, endpoint.number};
+  if (const auto peer = peers_.find(self); peer != peers_.end())
+    peer->second->how = how; // before anything of it ends
   endpoint.killing = true;
+  while (how == Departure::killed && !endpoint.writes.empty())
+    fail_write(endpoint.writes.front(), Fault::canceled);
   while (!endpoint.reads.empty()) {
     Reading& read = endpoint.reads.front();
     Outgoing* local = read.message != nullptr ? read.message->local : nullptr;
@@ -139,96 +70,72 @@ void Engine::depart(Endpoint& endpoint) {
   }
   while (!endpoint.arrivals.empty() || !endpoint.claimed.empty()) {
     Incoming& message = endpoint.arrivals.empty() ? endpoint.claimed.front() : endpoint.arrivals.front();
-    tell_unread(*endpoint.job, endpoint.rank, message);
+    if (how == Departure::left) // one that was killed could not read it
+      listener_.unread(
+          endpoint.number, message.pair->peer->address,
+          {.space = message.space, .tag = message.tag, .data = message.data, .total = message.total});
     if (message.local != nullptr)
       fail_write(*message.local, Fault::peer);
     else
       discard(message);
   }
-  endpoint.departed = true;
-  settle_departed(*endpoint.job, endpoint.rank);
-  for (const std::uint32_t index : endpoint.job->links) {
-    if (links_[index] == nullptr) continue;
-    Stream& stream = stream_of(endpoint, *links_[index]);
-    stream.departs_after = stream.link->reading;
-    owe_departure(stream);
+  if (endpoint.group != nullptr) endpoint.group->missed_somebody = true;
+  if (const auto peer = peers_.find(self); peer != peers_.end()) tell_departed(*peer->second);
+  for (const auto& [index, stream] : endpoint.streams) {
+    stream->departs_after = stream->link->reading;
+    owe_departure(*stream);
   }
   endpoint.killing = false;
   check_drained(endpoint);
 }
 
-// One that was killed could not read it.
-void Engine::tell_unread(const Job& job, std::uint32_t rank, const Incoming& message) {
-  if (job.how[rank] != Departure::left) return;
-  listener_.unread(job.id, rank,
-                   {.fault = Fault::none,
-                    .source = static_cast<std::int32_t>(message.source),
-                    .space = message.space,
-                    .tag = message.tag,
-                    .data = message.data,
-                    .total = message.total});
-}
-
-// Local ranks learn that nothing comes from, or goes to, `rank` any more.
-void Engine::settle_departed(Job& job, std::uint32_t rank) {
-  job.departed[rank] = job.any_departed = true;
-  for (std::size_t other = 0; other < job.local.size(); ++other) {
-    Endpoint* endpoint = job.local[other];
-    if (endpoint == nullptr || endpoint->killing) continue;
+// Endpoints of this host learn that nothing comes from, or goes to, this one any more. What that ends may be
+// the end of others, which is why they are looked up again.
+void Engine::tell_departed(Peer& peer) {
+  const Address address = peer.address;
+  std::vector<std::uint64_t> here_too;
+  for (const Pair& pair : peer.pairs)
+    if (!pair.at->killing) here_too.push_back(pair.at->number);
+  std::vector<std::uint64_t> groups;
+  for (const Group* group : peer.groups) groups.push_back(group->id);
+  for (const std::uint64_t number : here_too) {
+    Endpoint* endpoint = find_endpoint(number);
+    if (endpoint == nullptr) continue;
+    endpoint->missed_somebody = true;
     endpoint->killing = true;
-    fail_hopeless(*endpoint, rank);
+    fail_hopeless(*endpoint, &address);
     for (auto it = endpoint->writes.begin(); it != endpoint->writes.end();) {
       Outgoing& write = *it++;
-      if (write.destination == rank) fail_write(write, Fault::peer);
+      if (write.pair->peer->address == address) fail_write(write, Fault::peer);
     }
     endpoint->killing = false;
     check_drained(*endpoint); // one that had left may have waited for these writes
   }
+  for (const std::uint64_t id : groups) {
+    Group* group = find_group(id);
+    if (group == nullptr || --group->living > 1) continue;
+    for (Endpoint& endpoint : group->local)
+      if (!endpoint.killing) fail_hopeless(endpoint, nullptr);
+  }
+  if (const auto still = peers_.find(address); still != peers_.end()) release(*still->second);
 }
 
 // Reads and probes that wait for `departed`, or for anybody when nobody is left.
-void Engine::fail_hopeless(Endpoint& endpoint, std::uint32_t departed) {
+void Engine::fail_hopeless(Endpoint& endpoint, const Address* departed) {
   for (auto it = endpoint.reads.begin(); it != endpoint.reads.end();) {
     Reading& read = *it++;
     const bool waits = read.message == nullptr && read.hook::Hook<hook::Queue>::is_linked();
-    if (waits && (read.source < 0 || read.source == departed) && hopeless(read)) fail_read(read, Fault::peer);
+    const bool of_it = read.pair == nullptr || (departed != nullptr && read.pair->peer->address == *departed);
+    if (waits && of_it && hopeless(read)) fail_read(read, Fault::peer);
   }
 }
 
-void Engine::lose_rank(std::uint64_t id, std::uint32_t rank) {
-  Job* job = find_job(id);
-  if (id == 0 || job == nullptr || rank >= job->place.size() || job->departed[rank]) return;
-  job->how[rank] = Departure::lost;
-  const auto returns = job->returns.find(rank); // none: nothing of it ever came
-  incoming_.each([&](Incoming& message) {
-    if (returns == job->returns.end() || message.returns != &returns->second) return;
-    if (message.whole && message.arrived == message.promised) return; // it is all here and may be read
-    if (message.read != nullptr) fail_read(*message.read, Fault::peer);
-    discard(message);
-  });
-  settle_departed(*job, rank);
-}
-
-// An endpoint goes when it has left, nothing of it is under way and everybody has been told.
+// An endpoint goes when it has departed, nothing of it is under way and everybody has been told.
 void Engine::check_drained(Endpoint& endpoint) {
-  if (!endpoint.departed || endpoint.killing || !endpoint.writes.empty()) return;
+  if (!endpoint.departed() || endpoint.killing || !endpoint.writes.empty()) return;
   for (const auto& [index, stream] : endpoint.streams)
     if (stream->owed() || stream->fresh != 0) return;
   forget_endpoint(endpoint);
-}
-
-void Engine::forget_endpoint(Endpoint& endpoint) {
-  const std::uint64_t cookie = endpoint.cookie;
-  const bool opened = endpoint.opened;
-  endpoint.job->local[endpoint.rank] = nullptr;
-  endpoints_.erase(endpoint.id);
-  if (opened) listener_.drained(cookie);
-}
-
-Stream& Engine::stream_of(Endpoint& from, Link& link) {
-  std::unique_ptr<Stream>& stream = from.streams[link.index];
-  if (stream == nullptr) stream = std::make_unique<Stream>(&from, &link);
-  return *stream;
 }
 
 std::uint32_t Engine::add_link(const LinkSettings& settings) {
@@ -247,10 +154,9 @@ std::uint32_t Engine::add_link(const LinkSettings& settings) {
       std::min({settings_.link_window / link.fragment, std::max(room / share_of_window, least_window), room});
   pool_reserved_ += link.reserved * link.fragment;
   open_links_.push_back(&link);
-  Job& kernels = *jobs_[0];
-  kernels.place.push_back(static_cast<std::int32_t>(index));
-  kernels.departed.push_back(false);
-  find_endpoint(kernel_)->ranks = index + 1;
+  [[maybe_unused]] const std::int32_t row =
+      add_row(kernel_endpoint, {static_cast<std::int32_t>(index), kernel_endpoint});
+  assert(row == static_cast<std::int32_t>(index));
   attach(index);
   return index;
 }
@@ -259,10 +165,16 @@ void Engine::break_link(std::uint32_t index) {
   if (links_[index] == nullptr) return;
   Link& link = *links_[index];
   link.open = false;
-  for (auto& [id, job] : jobs_)
-    for (std::size_t rank = 0; id != 0 && rank < job->place.size(); ++rank)
-      if (job->place[rank] == static_cast<std::int32_t>(index) && !job->departed[rank])
-        job->how[rank] = Departure::lost;
+  std::vector<Address> lost, departed_before;
+  for (const auto& [address, peer] : peers_) {
+    if (address.place != static_cast<std::int32_t>(index)) continue;
+    peer->unmatched = 0;
+    (peer->how == Departure::none ? lost : departed_before).push_back(address);
+    if (peer->how == Departure::none) peer->how = Departure::lost; // before anything ends with it
+  }
+  incoming_.each([&](Incoming& message) {
+    if (message.link == &link) message.counted = nullptr;
+  });
   outgoing_.each([&](Outgoing& message) {
     if (message.link != &link) return;
     if (message.abandoned)
@@ -275,7 +187,6 @@ void Engine::break_link(std::uint32_t index) {
     if (message.read == nullptr && message.to != nullptr && message.whole &&
         message.arrived == message.promised) {
       message.link = nullptr; // it is all here and may still be read
-      message.returns = nullptr;
       for (const Incoming::Chunk& chunk : message.chunks) pool_reserved_ += chunk.length;
       return;
     }
@@ -284,15 +195,11 @@ void Engine::break_link(std::uint32_t index) {
   });
   link.answers.clear();
   link.departing.clear();
-  for (auto& [id, endpoint] : endpoints_) endpoint->streams.erase(index);
-  for (auto& [id, job] : jobs_)
-    for (std::uint32_t rank = 0; rank < job->place.size(); ++rank)
-      if (job->place[rank] == static_cast<std::int32_t>(index) && !job->departed[rank]) {
-        if (id == 0)
-          lose_kernel(index);
-        else
-          settle_departed(*job, rank);
-      }
+  for (auto& [number, endpoint] : endpoints_) endpoint->streams.erase(index);
+  for (const Address& address : lost)
+    if (const auto peer = peers_.find(address); peer != peers_.end()) tell_departed(*peer->second);
+  for (const Address& address : departed_before)
+    if (const auto peer = peers_.find(address); peer != peers_.end()) release(*peer->second);
   pool_reserved_ -= link.reserved * link.fragment;
   for (Due& due : link.carrier.due)
     if (due.chunk != nullptr) pool_used_ -= due.length;
@@ -300,22 +207,20 @@ void Engine::break_link(std::uint32_t index) {
   std::erase(open_links_, &link);
   links_[index].reset();
   std::vector<Endpoint*> leaving;
-  for (auto& [id, endpoint] : endpoints_)
-    if (endpoint->departed) leaving.push_back(endpoint.get());
+  for (auto& [number, endpoint] : endpoints_)
+    if (endpoint->departed()) leaving.push_back(endpoint.get());
   for (Endpoint* endpoint : leaving) check_drained(*endpoint);
-  std::vector<Job*> jobs;
-  for (auto& [id, job] : jobs_) jobs.push_back(job.get());
-  for (Job* job : jobs) forget_if_over(*job);
+  forget_kernel(index);
 }
 
-// The kernel at the other end is gone: reads of ours that name it fail.
-void Engine::lose_kernel(std::uint32_t index) {
-  jobs_[0]->departed[index] = true;
-  fail_hopeless(*find_endpoint(kernel_), index);
-  jobs_[0]->returns.erase(index);
-  auto& pairs = find_endpoint(kernel_)->pairs;
-  if (const auto pair = pairs.find(index); pair != pairs.end() && pair->second.unexpected.empty())
-    pairs.erase(pair);
+// A link's number is not used again, and neither is the row of the kernel at its other end.
+void Engine::forget_kernel(std::uint32_t index) {
+  const Address address{static_cast<std::int32_t>(index), kernel_endpoint};
+  Endpoint& kernel = *find_endpoint(kernel_endpoint);
+  const auto of_it = [&](const Incoming& message) { return message.pair->peer->address == address; };
+  if (std::ranges::none_of(kernel.arrivals, of_it) && std::ranges::none_of(kernel.claimed, of_it))
+    kernel.pairs.erase(address);
+  if (const auto peer = peers_.find(address); peer != peers_.end()) release(*peer->second);
 }
 
 const Link& Engine::link(std::uint32_t index) const {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace parc::protocol {
@@ -26,7 +27,7 @@ enum class Fault : std::uint8_t { none, truncated, peer, canceled };
 
 struct Outcome {
   Fault fault = Fault::none;
-  std::int32_t source = -1; // of a read's message; of a write: its destination
+  std::int32_t source = -1; // row of a read's message's source; of a write: of its destination
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0; // the writer's
@@ -47,8 +48,9 @@ public:
   // An opened endpoint that has left or was killed has nothing under way any more and is gone; its operations
   // have finished before.
   virtual void drained(std::uint64_t endpoint_cookie) = 0;
-  // A message for a rank of this host that has left and did not read it.
-  virtual void unread(std::uint64_t /*job*/, std::uint32_t /*rank*/, const Outcome& /*message*/) {}
+  // A message of `from` for an endpoint of this host that has departed and did not read it; its source is not
+  // set.
+  virtual void unread(std::uint64_t /*endpoint*/, const Address& /*from*/, const Outcome& /*message*/) {}
 };
 
 struct Settings {
@@ -67,7 +69,7 @@ struct LinkSettings {
 
 struct ReadRequest {
   std::uint64_t cookie = 0;
-  std::int64_t source = -1; // rank (of the kernel's endpoint: link); -1: any
+  std::int64_t source = -1; // row (of the kernel's endpoint: link); -1: any
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0; // bits of the tag that may be any
   Space space = Space::programs;
@@ -81,7 +83,7 @@ struct ReadRequest {
 
 struct WriteRequest {
   std::uint64_t cookie = 0;
-  std::uint32_t destination = 0; // rank (of the kernel's endpoint: link)
+  std::uint32_t destination = 0; // row (of the kernel's endpoint: link)
   std::uint64_t tag = 0;
   std::uint64_t data = 0; // for who reads it
   Space space = Space::programs;
@@ -98,15 +100,22 @@ public:
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // ---- Jobs and endpoints (departure.cpp). A job is known on all its hosts before any of its ranks sends.
-  void add_job(std::uint64_t job, std::span<const std::int32_t> place); // per rank: a link, or `here`
-  void drop_job(std::uint64_t job); // kills what is left of it here, and tells its other hosts
-  std::uint64_t open(std::uint64_t job, std::uint32_t rank, std::uint64_t cookie); // 0: no such place
-  [[nodiscard]] std::uint64_t kernel() const { return kernel_; } // the endpoint of messages between kernels
+  // ---- Endpoints (endpoints.cpp). Each has a table of those that it exchanges messages with: the rows of
+  // its group, those that were added, and whoever else has written to it.
+  std::uint64_t add_endpoint(); // others may write to it from now on; its reads come with open()
+  bool open(std::uint64_t endpoint, std::uint64_t cookie);               // false: it is gone
+  [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; } // that of messages between kernels
+  [[nodiscard]] std::size_t rows(std::uint64_t endpoint) const;
+  std::int32_t add_row(std::uint64_t endpoint, const Address& address); // its row, if it has one already
+  [[nodiscard]] Address address(std::uint64_t endpoint, std::uint32_t row) const;
   void leave(std::uint64_t endpoint); // cleanly: what it wrote is delivered, its reads are canceled
   void kill(std::uint64_t endpoint);  // its unfinished messages are aborted
-  // A rank of a job on another host is known to be lost without its kernel saying so.
-  void lose_rank(std::uint64_t job, std::uint32_t rank);
+  // Endpoints that were started together: the members of this host get these rows as theirs. Who waits for
+  // anybody waits until all other members, and who else is in its table, have departed.
+  std::uint64_t add_group(std::span<const Address> members);
+  // Kills its members here; what those that left have written is still delivered.
+  void drop_group(std::uint64_t group);
+  [[nodiscard]] std::int32_t row_in_group(std::uint64_t group, const Address& address) const; // -1: no member
 
   // A new read of it may have something to take, or nobody left to wait for.
   [[nodiscard]] bool may_answer_reads(std::uint64_t endpoint) const;
@@ -173,7 +182,7 @@ private:
   void check_read_done(Incoming& message);
   void fail_read(Reading& read, Fault fault);
   void finish_read(Reading& read, const Outcome& outcome);
-  [[nodiscard]] bool hopeless(const Reading& read) const;
+  [[nodiscard]] bool hopeless(const Reading& read);
 
   // operations.cpp
   void launch(Outgoing& message);
@@ -230,31 +239,44 @@ private:
   void discard(Incoming& message);
   void widen(Link& link, std::uint32_t delay_product_kib);
 
-  // departure.cpp
-  void depart(Endpoint& endpoint);
-  void tell_unread(const Job& job, std::uint32_t rank, const Incoming& message);
-  void settle_departed(Job& job, std::uint32_t rank);
-  void fail_hopeless(Endpoint& endpoint, std::uint32_t departed);
-  void forget_if_over(Job& job);
-  Job* find_job(std::uint64_t id);
-  Endpoint* find_endpoint(std::uint64_t id);
+  // endpoints.cpp
+  [[nodiscard]] Endpoint* find_endpoint(std::uint64_t number) const;
+  Group* find_group(std::uint64_t id) const;
+  Link* find_link(const Address& address) const; // none: it is here, or its link is no more
+  Pair& pair_of(Endpoint& at, const Address& address);
+  Pair& pair_of(Endpoint& at, std::int32_t row);
+  Peer& peer_of(const Address& address);
+  void watch(Peer& peer);
+  void wait_for_anybody(Group& group);
+  void release(Peer& peer);
   Stream& stream_of(Endpoint& from, Link& link);
   void forget_endpoint(Endpoint& endpoint);
-  void lose_kernel(std::uint32_t link);
+  std::int32_t make_row(Endpoint& at, const Address& address);
+  void forget_if_over(Group& group);
+  Refusal take_watch(Link& link, const Descriptor& descriptor);
+
+  // departure.cpp
+  void depart(Endpoint& endpoint, Departure how);
+  void tell_departed(Peer& peer);
+  void fail_hopeless(Endpoint& endpoint, const Address* departed);
+  void forget_kernel(std::uint32_t link);
 
   Settings settings_;
   Listener& listener_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Job>> jobs_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;
+  std::unordered_map<Address, std::unique_ptr<Peer>> peers_;
   std::vector<std::unique_ptr<Link>> links_; // none: it broke
   std::vector<Link*> open_links_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints_;
-  std::uint64_t last_endpoint_ = 0;
+  std::uint64_t last_endpoint_ = kernel_endpoint;
+  std::unordered_set<std::uint64_t>
+      killed_; // of the endpoints that are gone, the last ones that did not leave
+  std::uint64_t last_group_ = 0;
   Slab<Outgoing> outgoing_;
   Slab<Incoming> incoming_;
   Slab<Reading> readings_;
   hook::List<Incoming, hook::Queue> copies_; // local messages with a read
-  std::uint64_t kernel_ = 0;
-  std::uint64_t pool_reserved_ = 0; // for the links, and by what is left of those that broke
+  std::uint64_t pool_reserved_ = 0;          // for the links, and by what is left of those that broke
   std::uint64_t pool_used_ = 0;
   Totals totals_;
   std::vector<std::byte> sink_; // discarded payload goes here

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 namespace parc::protocol {
 namespace {
@@ -16,7 +17,7 @@ bool fits(const Reading& read, const Incoming& message) {
 
 Outcome outcome_of(const Incoming& message, Fault fault) {
   return {.fault = fault,
-          .source = static_cast<std::int32_t>(message.source),
+          .source = message.pair->row,
           .space = message.space,
           .tag = message.tag,
           .data = message.data,
@@ -37,7 +38,7 @@ bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
     message.chunks.push_back({0, static_cast<std::uint32_t>(riding.size()), std::move(bytes)});
     pool_used_ += riding.size();
   }
-  if (message.link != nullptr && at.id != kernel_) ++totals_.unexpected;
+  if (message.link != nullptr && at.number != kernel_endpoint) ++totals_.unexpected;
   message.pair->unexpected.push_back(message);
   at.arrivals.push_back(message);
   satisfy_probes(at, message);
@@ -50,14 +51,14 @@ Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
         std::find_if(messages.begin(), messages.end(), [&](const Incoming& m) { return fits(read, m); });
     return found == messages.end() ? nullptr : &*found;
   };
-  return read.source < 0 ? first(at.arrivals) : first(read.pair->unexpected);
+  return read.pair == nullptr ? first(at.arrivals) : first(read.pair->unexpected);
 }
 
 bool Engine::may_answer_reads(std::uint64_t endpoint) const {
   const auto found = endpoints_.find(endpoint);
   if (found == endpoints_.end()) return false;
   const Endpoint& at = *found->second;
-  return !at.arrivals.empty() || at.job->any_departed;
+  return !at.arrivals.empty() || at.missed_somebody || (at.group != nullptr && at.group->missed_somebody);
 }
 
 void Engine::satisfy_probes(Endpoint& at, Incoming& message) {
@@ -104,7 +105,7 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   if (!riding.empty()) place(message, 0, riding);
   for (const Incoming::Chunk& chunk : message.chunks) {
     place(message, chunk.offset, {chunk.bytes.get(), chunk.length});
-    if (read.at->id != kernel_) totals_.unexpected_bytes += chunk.length;
+    if (read.at->number != kernel_endpoint) totals_.unexpected_bytes += chunk.length;
   }
   free_chunks(message);
   if (!message.whole) {
@@ -121,15 +122,16 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   check_read_done(message);
 }
 
-// A message of a remote rank is matched or gone: its envelope's place here is free again.
+// A message from another host is matched or gone: its envelope's place here is free again.
 void Engine::count_match(Incoming& message) {
-  if (!message.counted) return;
-  message.counted = false;
-  Returns& returns = *message.returns;
-  --returns.unmatched;
-  if (!message.whole) return;
-  ++returns.matched_whole;
-  if (returns.matched_whole - returns.reported >= message.link->write_table / 4) owe(*message.link, returns);
+  Peer* const peer = std::exchange(message.counted, nullptr);
+  if (peer == nullptr) return;
+  --peer->unmatched;
+  if (message.whole) {
+    ++peer->matched_whole;
+    if (peer->matched_whole - peer->reported >= message.link->write_table / 4) owe(*message.link, *peer);
+  }
+  release(*peer);
 }
 
 void Engine::place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -153,15 +155,17 @@ void Engine::check_read_done(Incoming& message) {
 }
 
 void Engine::fail_read(Reading& read, Fault fault) {
+  const Pair* pair = read.pair;
   Outcome outcome{
-      .fault = fault, .source = static_cast<std::int32_t>(read.source), .space = read.space, .tag = read.tag};
+      .fault = fault, .source = pair != nullptr ? pair->row : -1, .space = read.space, .tag = read.tag};
   if (Incoming* message = read.message) {
     outcome = outcome_of(*message, fault);
+    pair = message->pair;
     message->read = nullptr;
     message->to = nullptr;
   }
   if (fault == Fault::peer) {
-    outcome.departure = how_departed(*read.at, outcome.source);
+    if (pair != nullptr) outcome.departure = pair->peer->how;
     // A message that was on its way is aborted only by the end of its rank, which is heard of behind it.
     if (outcome.departure == Departure::none && read.message != nullptr)
       outcome.departure = Departure::killed;
@@ -177,13 +181,13 @@ void Engine::finish_read(Reading& read, const Outcome& outcome) {
 }
 
 // Nothing that is stored or announced fits (the caller has looked), and nobody is left who could send it.
-bool Engine::hopeless(const Reading& read) const {
-  const std::vector<bool>& departed = read.at->job->departed;
-  if (read.source >= 0) return departed[static_cast<std::size_t>(read.source)];
-  if (read.at->id == kernel_ || departed.size() == 1) return false;
-  for (std::size_t rank = 0; rank < departed.size(); ++rank)
-    if (!departed[rank] && rank != read.at->rank) return false;
-  return true;
+bool Engine::hopeless(const Reading& read) {
+  if (read.pair != nullptr) return read.pair->peer->how != Departure::none;
+  const Group* const group = read.at->group;
+  if (group == nullptr || group->members.size() == 1 || group->living > 1) return false; // it is one of them
+  return std::none_of(read.at->more_rows.begin(), read.at->more_rows.end(), [&](const Address& address) {
+    return pair_of(*read.at, address).peer->how == Departure::none;
+  });
 }
 
 } // namespace parc::protocol

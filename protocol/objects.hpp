@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the engine keeps: jobs, endpoints (local ranks), reads, outgoing and incoming messages, links. Each
-// object is in the lists that its state puts it in; the hooks unlink themselves, so dropping an object takes
-// it out of all of them.
+// What the engine keeps: endpoints and their peers, groups, reads, outgoing and incoming messages, links.
+// Each object is in the lists that its state puts it in; the hooks unlink themselves, so dropping an object
+// takes it out of all of them.
 #pragma once
 
 #include "protocol/log.hpp"
@@ -14,8 +14,10 @@
 #include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
+#include <compare>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -23,14 +25,32 @@
 namespace parc::protocol {
 
 struct Endpoint;
+struct Group;
 struct Incoming;
-struct Job;
 struct Link;
 struct Outgoing;
 struct Pair;
+struct Peer;
 struct Reading;
-struct Returns;
 struct Stream;
+
+// Of an endpoint: where it is, and its number there, which its kernel never gives again.
+inline constexpr std::int32_t here = -1;
+struct Address {
+  std::int32_t place = here; // or a link
+  std::uint64_t number = 0;
+  friend auto operator<=>(const Address&, const Address&) = default;
+};
+
+} // namespace parc::protocol
+
+template <> struct std::hash<parc::protocol::Address> {
+  std::size_t operator()(const parc::protocol::Address& address) const {
+    return (address.number ^ static_cast<std::uint64_t>(address.place) << 48) * 0x9e3779b97f4a7c15 >> 7;
+  }
+};
+
+namespace parc::protocol {
 
 namespace hook {
 using mode = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
@@ -38,6 +58,8 @@ template <class Tag> using Hook = boost::intrusive::list_base_hook<boost::intrus
 struct Answers;  // in Link::answers
 struct Queue;    // in the queue that the object's state names
 struct Arrivals; // in Endpoint::arrivals
+struct OfPeer;   // in Peer::pairs
+struct OfGroup;  // in Group::local
 struct Owned;    // with its endpoint
 template <class T, class Tag> using List =
     boost::intrusive::list<T, boost::intrusive::base_hook<Hook<Tag>>,
@@ -47,7 +69,7 @@ template <class T, class Tag> using List =
 // An object that owes the other kernel a descriptor. What it owes is read from its state when a train has
 // room, so answers never pile up.
 struct Answer : hook::Hook<hook::Answers> {
-  enum class Of : std::uint8_t { outgoing, incoming, returns, stream };
+  enum class Of : std::uint8_t { outgoing, incoming, peer, stream };
   explicit Answer(Of kind) : of(kind) {}
   [[nodiscard]] bool owed() const { return hook::Hook<hook::Answers>::is_linked(); }
   Of of;
@@ -98,7 +120,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   Link* link = nullptr;     // none: the destination is local
   Stream* stream = nullptr; // of `from` and `link`
   Incoming* local = nullptr;
-  std::uint32_t destination = 0;
+  Pair* pair = nullptr; // of `from` and the destination
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
@@ -135,9 +157,8 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   std::uint64_t message = 0; // the sender's name for it
   Endpoint* to = nullptr;    // none: nobody will read it, discard
   Reading* read = nullptr;
-  Returns* returns = nullptr; // of the source; none: local or unknown
-  Pair* pair = nullptr;       // of `to` and the source
-  std::uint32_t source = 0;
+  Peer* counted = nullptr; // the source, as long as the message is in its `unmatched`
+  Pair* pair = nullptr;    // of `to` and the source; none: nobody will read it
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
@@ -149,9 +170,8 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   Grant rest;
   std::vector<Chunk> chunks; // what arrived before its read
   bool whole = false;
-  bool riding = false;  // it came with its envelope; its chunk is paid for by inline_cost()
-  bool counted = false; // in Returns::unmatched
-  bool wanted = false;  // its read asked, or will ask, for the rest
+  bool riding = false; // it came with its envelope; its chunk is paid for by inline_cost()
+  bool wanted = false; // its read asked, or will ask, for the rest
   bool synchronous = false;
   bool claimed = false;   // only a read that names it takes it
   Kind owes = Kind::none; // want, matched or canceled, as the next answer
@@ -163,8 +183,7 @@ struct Reading : hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   std::uint64_t cookie = 0;
   Endpoint* at = nullptr;
   Incoming* message = nullptr;
-  Pair* pair = nullptr;     // of `at` and the source; none: any
-  std::int64_t source = -1; // -1: any
+  Pair* pair = nullptr; // of `at` and the source; none: any
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0; // bits of it that may be any
@@ -198,19 +217,27 @@ struct Stream : Answer {
   std::uint64_t departs_after = 0;
 };
 
-// What this host owes a remote rank: the receiving side of its Stream.
-struct Returns : Answer {
-  Returns(Job* of_job, std::uint32_t rank) : Answer(Of::returns), job(of_job), source(rank) {}
-  Job* job;
-  std::uint32_t source;
+// Somebody that endpoints of this host write to, read from or wait for, whoever of them does.
+struct Peer : Answer {
+  explicit Peer(const Address& whose) : Answer(Of::peer), address(whose) {}
+  Address address;
+  Departure how = Departure::none; // none: it is there
+  hook::List<Pair, hook::OfPeer> pairs;
+  std::vector<Group*> groups; // whose members wait for anybody
+  bool watched = false;
+  bool watch_owed = false;
+  // What this host owes it: the receiving side of its Stream.
   std::uint64_t envelopes = 0;
   std::uint64_t unmatched = 0; // held here, at most twice the write table
   std::uint64_t matched_whole = 0;
   std::uint64_t reported = 0;
 };
 
-// What an endpoint knows of one other rank.
-struct Pair {
+// What an endpoint and a peer have to do with each other.
+struct Pair : hook::Hook<hook::OfPeer> {
+  Endpoint* at = nullptr;
+  Peer* peer = nullptr;
+  std::int32_t row = 0; // of the peer, for `at`
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   hook::List<Incoming, hook::Queue> unexpected;
@@ -241,14 +268,13 @@ private:
   std::size_t hashed_ = 0;
 };
 
-struct Endpoint {
-  std::uint64_t id = 0;
+struct Endpoint : hook::Hook<hook::OfGroup> {
+  std::uint64_t number = 0;
   std::uint64_t cookie = 0;
   bool opened = false; // its owner is told of its end
-  Job* job = nullptr;
-  std::uint32_t rank = 0;
-  std::uint32_t ranks = 0;                       // of its job
-  std::unordered_map<std::uint32_t, Pair> pairs; // by rank (of the kernel's endpoint: by link), on first use
+  Group* group = nullptr;
+  std::vector<Address> more_rows;          // behind those of the group
+  std::unordered_map<Address, Pair> pairs; // on first use
   PostedReads posted;
   hook::List<Reading, hook::Queue> probes;
   hook::List<Incoming, hook::Arrivals> arrivals; // all unexpected messages, oldest first
@@ -257,31 +283,29 @@ struct Endpoint {
   hook::List<Reading, hook::Owned> reads;
   boost::container::flat_map<std::uint32_t, std::unique_ptr<Stream>> streams; // by link
   std::uint64_t posts = 0;
-  bool departed = false;
+  bool missed_somebody = false; // one of its peers has departed
+  Departure how = Departure::none;
   bool killing = false; // its lists are being emptied: it must not be forgotten meanwhile
+
+  [[nodiscard]] bool departed() const { return how != Departure::none; }
 };
 
-inline constexpr std::int32_t here = -1;
-
-struct Job {
+// Endpoints that were started together: row r of each is member r.
+struct Group {
   std::uint64_t id = 0;
-  std::vector<std::int32_t> place; // of each rank: its link, or here
-  std::vector<bool> departed;
-  std::vector<Departure> how; // by rank; said before anything of the rank ends
-  bool any_departed = false;
-  std::vector<Endpoint*> local;                       // by rank; none: not here, or gone
-  std::vector<std::uint32_t> links;                   // to its other hosts
-  std::unordered_map<std::uint32_t, Returns> returns; // by rank (of the kernels: by link), on first use
-  bool dropped = false; // goes when its last endpoint has told the others of its departure
+  std::vector<Address> members;
+  std::vector<std::uint32_t> by_address;     // the rows, for Group::row_of
+  hook::List<Endpoint, hook::OfGroup> local; // members of this host that are not gone
+  bool waited_for = false;                   // somebody has waited for anybody: `living` counts
+  std::size_t living = 0;
+  bool missed_somebody = false; // a member of this host has departed
+  bool dropped = false;         // goes with its last local member
+
+  [[nodiscard]] std::int32_t row_of(const Address& address) const; // -1: no member
 };
 
 // What a message that rides with its envelope takes here while nobody has read it: more than its bytes.
 static_assert(sizeof(Incoming) + sizeof(Incoming::Chunk) <= inline_overhead);
-
-// Of a peer of `at`; none: it is there, or is another kernel.
-inline Departure how_departed(const Endpoint& at, std::int64_t peer) {
-  return at.job->id != 0 && peer >= 0 ? at.job->how[static_cast<std::size_t>(peer)] : Departure::none;
-}
 
 // A run of fragments that is still due on a carrier, in the order of the stream.
 struct Due {
@@ -341,6 +365,8 @@ struct Link {
   std::uint64_t stated = 0;  // the last train of the last statement heard
   std::uint32_t cut_off = 0; // fragments of the last train that its carrier did not take
   hook::List<Answer, hook::Answers> answers;
+  std::deque<std::uint64_t> gone; // endpoints that the peer watches and that have departed long ago
+  std::size_t peers = 0;          // endpoints over there that somebody here knows
   hook::List<Answer, hook::Answers> departing; // streams whose departure waits for a train to be here whole
   hook::List<Outgoing, hook::Queue> fresh;     // envelopes to send, in the order of the writes
   hook::List<Outgoing, hook::Queue> ready;     // payload to send, in turns

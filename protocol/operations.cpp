@@ -10,25 +10,24 @@ constexpr std::uint64_t reading_handle = std::uint64_t{1} << 63; // tells the ha
 
 Outcome outcome_of(const Outgoing& message, Fault fault) {
   return {.fault = fault,
-          .source = static_cast<std::int32_t>(message.destination),
+          .source = message.pair->row,
           .space = message.space,
           .tag = message.tag,
           .data = message.data,
           .total = message.total,
-          .departure =
-              fault == Fault::peer ? how_departed(*message.from, message.destination) : Departure::none};
+          .departure = fault == Fault::peer ? message.pair->peer->how : Departure::none};
 }
 
 } // namespace
 
 std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   Endpoint* at = find_endpoint(endpoint);
-  assert(at != nullptr && request.source < static_cast<std::int64_t>(at->ranks));
+  assert(at != nullptr && request.source < static_cast<std::int64_t>(rows(endpoint)));
   Reading& read = readings_.make();
   read.cookie = request.cookie;
   read.at = at;
-  read.source = request.source;
-  if (read.source >= 0) read.pair = &at->pairs[static_cast<std::uint32_t>(read.source)];
+  if (request.source >= 0) read.pair = &pair_of(*at, static_cast<std::int32_t>(request.source));
+  if (request.source < 0 && at->group != nullptr) wait_for_anybody(*at->group);
   read.space = request.space;
   read.tag = request.tag;
   read.ignore = request.ignore;
@@ -65,22 +64,22 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
 
 std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request) {
   Endpoint* from = find_endpoint(endpoint);
-  assert(from != nullptr && request.destination < from->ranks);
-  Job& job = *from->job;
-  if (job.departed[request.destination]) {
+  assert(from != nullptr && request.destination < rows(endpoint));
+  Pair& pair = pair_of(*from, static_cast<std::int32_t>(request.destination));
+  if (pair.peer->how != Departure::none) {
     listener_.finished(request.cookie, {.fault = Fault::peer,
-                                        .source = static_cast<std::int32_t>(request.destination),
+                                        .source = pair.row,
                                         .space = request.space,
                                         .tag = request.tag,
                                         .data = request.data,
                                         .total = request.memory.size(),
-                                        .departure = how_departed(*from, request.destination)});
+                                        .departure = pair.peer->how});
     return 0;
   }
   Outgoing& message = outgoing_.make();
   message.cookie = request.cookie;
   message.from = from;
-  message.destination = request.destination;
+  message.pair = &pair;
   message.space = request.space;
   message.tag = request.tag;
   message.data = request.data;
@@ -95,7 +94,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   return handle;
 }
 
-// A rank that has departed meanwhile has failed what was gated too (settle_departed).
+// A peer that has departed meanwhile has failed what was gated, too.
 void Engine::pass(std::uint64_t operation) {
   Outgoing* message = outgoing_.find(operation);
   if (message == nullptr || !message->gated) return;
@@ -105,23 +104,22 @@ void Engine::pass(std::uint64_t operation) {
 
 void Engine::launch(Outgoing& message) {
   Endpoint& from = *message.from;
-  const std::int32_t place = from.job->place[message.destination];
-  if (place != here) {
-    message.link = links_[static_cast<std::size_t>(place)].get();
+  const Address& to = message.pair->peer->address;
+  if (to.place != here) {
+    message.link = links_[static_cast<std::size_t>(to.place)].get();
     message.stream = &stream_of(from, *message.link);
     return announce(message);
   }
   Incoming& local = incoming_.make();
   local.local = &message;
-  local.to = from.job->local[message.destination];
-  local.source = from.rank;
-  local.pair = &local.to->pairs[from.rank];
+  local.to = find_endpoint(to.number);
+  local.pair = &pair_of(*local.to, {here, from.number});
   local.space = message.space;
   local.tag = message.tag;
   local.data = message.data;
   local.total = message.total;
   message.local = &local;
-  ++from.pairs[message.destination].sent;
+  ++message.pair->sent;
   ++totals_.messages_local;
   arrive(local);
 }

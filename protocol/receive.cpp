@@ -12,6 +12,7 @@ namespace parc::protocol {
 namespace {
 
 constexpr std::size_t sink_bytes = 65536;
+constexpr std::size_t most_peers = std::size_t{1} << 17; // endpoints of a host that write to this one
 
 } // namespace
 
@@ -206,24 +207,19 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
 
 Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   const Envelope& e = entry.envelope;
-  const bool to_kernel = e.job == 0;
-  Job* job = find_job(e.job);
-  const std::uint32_t source = to_kernel ? link.index : e.source;
-  Endpoint* to = nullptr;
-  Returns* returns = nullptr;
-  if (job != nullptr) {
-    if (source >= job->place.size() || job->place[source] != static_cast<std::int32_t>(link.index))
-      return Refusal::envelope;
-    if (to_kernel != (e.space == Space::kernels) ||
-        (to_kernel ? e.destination != kernel_rank : e.destination >= job->place.size()))
-      return Refusal::envelope;
-    to = to_kernel ? find_endpoint(kernel_) : job->local[e.destination];
-    returns = &job->returns.try_emplace(source, job, source).first->second;
-    ++returns->envelopes;
-    if (++returns->unmatched > 2ull * link.write_table) return Refusal::credit;
-  }
-  if (to != nullptr && to->departed) to = nullptr;
-  Pair* const pair = to != nullptr ? &to->pairs[source] : nullptr;
+  const bool to_kernel = e.destination == kernel_endpoint;
+  if (to_kernel != (e.space == Space::kernels) || to_kernel != (e.source == kernel_endpoint) ||
+      e.destination > last_endpoint_)
+    return Refusal::envelope;
+  const Address source{static_cast<std::int32_t>(link.index), e.source};
+  Endpoint* to = find_endpoint(e.destination);
+  if (to != nullptr && to->departed()) to = nullptr;
+  Peer& peer = peer_of(source);
+  if (link.peers > most_peers) return Refusal::envelope;
+  if (peer.how != Departure::none) return Refusal::departure;
+  ++peer.envelopes;
+  if (++peer.unmatched > 2ull * link.write_table) return Refusal::credit;
+  Pair* const pair = to != nullptr ? &pair_of(*to, source) : nullptr;
   if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
 
   std::uint64_t fragments = 0;
@@ -241,9 +237,8 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.link = &link;
   message.message = e.message;
   message.to = to;
-  message.returns = returns;
+  message.counted = &peer;
   message.pair = pair;
-  message.source = source;
   message.space = e.space;
   message.tag = e.tag;
   message.data = e.data;
@@ -251,7 +246,6 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.total = e.length;
   message.promised = e.eager;
   message.whole = (e.flags & flag_whole) != 0;
-  message.counted = returns != nullptr;
   const bool from_end = (e.flags & flag_from_end) != 0;
   if (e.inline_length == 0)
     message.eager = from_end ? Grant{e.length - e.eager, e.length, true} : Grant{0, e.eager, false};
@@ -262,7 +256,9 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.riding = e.inline_length != 0;
   message.arrived = e.inline_length;
   if (to == nullptr) {
-    if (job != nullptr) tell_unread(*job, e.destination, message);
+    if (!killed_.contains(e.destination))
+      listener_.unread(e.destination, source,
+                       {.space = e.space, .tag = e.tag, .data = e.data, .total = e.length});
     discard(message);
     free_inline(link, e.inline_length);
   } else if (!arrive(message, {entry.inline_data, e.inline_length})) {
@@ -277,6 +273,7 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::want: return take_want(link, d);
   case Kind::matched: return take_matched(link, d);
   case Kind::departed: return take_departure(link, d);
+  case Kind::watch: return take_watch(link, d);
   case Kind::cancel: {
     Incoming* message = find_incoming(link, d.message);
     if (message == nullptr || (message->whole && !message->synchronous) || message->claimed ||
@@ -302,12 +299,8 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
     return Refusal::none;
   }
   case Kind::envelope_credit: {
-    Job* job = find_job(d.message);
-    const std::uint64_t rank = d.message == 0 ? link.index : d.offset;
-    if (job == nullptr) return Refusal::none;
-    if (rank >= job->place.size()) return Refusal::request;
-    Endpoint* endpoint = d.message == 0 ? find_endpoint(kernel_) : job->local[rank];
-    if (endpoint == nullptr) return Refusal::none;
+    Endpoint* endpoint = find_endpoint(d.message);
+    if (endpoint == nullptr) return d.message > last_endpoint_ ? Refusal::request : Refusal::none;
     Stream& stream = stream_of(*endpoint, link);
     if (d.extra < stream.returned || d.extra > stream.whole) return Refusal::credit;
     stream.returned = d.extra;
@@ -372,16 +365,13 @@ Refusal Engine::take_matched(Link& link, const Descriptor& d) {
 }
 
 Refusal Engine::take_departure(Link& link, const Descriptor& d) {
-  Job* job = find_job(d.message);
-  if (job == nullptr) return Refusal::none;
-  if (d.message == 0 || d.offset >= job->place.size() ||
-      job->place[d.offset] != static_cast<std::int32_t>(link.index))
-    return Refusal::departure;
-  if (job->departed[d.offset]) return Refusal::none; // it was lost before
-  const auto returns = job->returns.find(static_cast<std::uint32_t>(d.offset));
-  if ((returns == job->returns.end() ? 0 : returns->second.envelopes) != d.extra) return Refusal::departure;
-  job->how[d.offset] = (d.flags & flag_killed) != 0 ? Departure::killed : Departure::left;
-  settle_departed(*job, static_cast<std::uint32_t>(d.offset));
+  if (d.message == kernel_endpoint) return Refusal::departure;
+  const auto found = peers_.find({static_cast<std::int32_t>(link.index), d.message});
+  // Nobody waits for it any more, or it has been said before: of what it sent, and as the answer to a watch.
+  if (found == peers_.end() || found->second->how != Departure::none) return Refusal::none;
+  if (found->second->envelopes != d.extra) return Refusal::departure;
+  found->second->how = (d.flags & flag_killed) != 0 ? Departure::killed : Departure::left;
+  tell_departed(*found->second);
   return Refusal::none;
 }
 

@@ -60,7 +60,7 @@ bool Engine::build(Link& link) {
   TrainOut& train = link.carrier.train;
   const bool may_number = link.sequence - link.acknowledged < window;
   const bool has_entries = may_number && (!link.log.all_sent() || !link.answers.empty() ||
-                                          !link.fresh.empty() || !link.ready.empty());
+                                          !link.gone.empty() || !link.fresh.empty() || !link.ready.empty());
   const bool pure = link.ack_now || link.received - link.received_told >= window / 4 ||
                     grant(link) - link.granted_told >= std::max<std::uint64_t>(link.reserved / 4, 1);
   if (!has_entries && !pure) return false;
@@ -100,7 +100,7 @@ void Engine::owe(Incoming& message, Kind answer) {
 // It is behind the last envelope, and behind the acknowledgement of what was being received.
 void Engine::owe_departure(Stream& stream) {
   Link& link = *stream.link;
-  if (!link.open || stream.fresh != 0 || !stream.from->departed || stream.owed()) return;
+  if (!link.open || stream.fresh != 0 || !stream.from->departed() || stream.owed()) return;
   if (link.received >= stream.departs_after)
     owe(link, stream);
   else
@@ -109,14 +109,23 @@ void Engine::owe_departure(Stream& stream) {
 
 void Engine::add_answers(Link& link) {
   const bool others_wait = !link.ready.empty() || !link.fresh.empty();
-  while (!link.answers.empty() && link.carrier.train.room_for(sizeof(Descriptor))) {
-    if (others_wait && link.carrier.train.entries() >= answers_before_others) return;
+  const auto room = [&] {
+    return link.carrier.train.room_for(sizeof(Descriptor)) &&
+           !(others_wait && link.carrier.train.entries() >= answers_before_others);
+  };
+  const auto add = [&](const Descriptor& descriptor) {
+    link.carrier.train.add(descriptor);
+    link.log.append(link.sequence + 1, descriptor);
+  };
+  for (; !link.gone.empty() && room(); link.gone.pop_front()) {
+    const std::uint64_t number = link.gone.front();
+    add({Kind::departed, killed_.contains(number) ? flag_killed : std::uint8_t{0}, 0, 0, number, 0, 0});
+  }
+  while (!link.answers.empty() && room()) {
     Answer& answer = link.answers.front();
     link.answers.pop_front();
     Descriptor descriptor{};
-    if (!describe_answer(answer, descriptor)) continue;
-    link.carrier.train.add(descriptor);
-    link.log.append(link.sequence + 1, descriptor);
+    if (describe_answer(answer, descriptor)) add(descriptor);
   }
 }
 
@@ -148,24 +157,25 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
     if (message.arrived == message.promised) drop_incoming(message);
     return true;
   }
-  case Answer::Of::returns: {
-    auto& returns = static_cast<Returns&>(answer);
+  case Answer::Of::peer: {
+    auto& peer = static_cast<Peer&>(answer);
+    descriptor.message = peer.address.number;
+    if (std::exchange(peer.watch_owed, false)) {
+      descriptor.kind = Kind::watch;
+      if (peer.matched_whole != peer.reported) owe(*find_link(peer.address), peer);
+      return true;
+    }
     descriptor.kind = Kind::envelope_credit;
-    descriptor.message = returns.job->id;
-    descriptor.offset = returns.source;
-    descriptor.extra = returns.reported = returns.matched_whole;
+    descriptor.extra = peer.reported = peer.matched_whole;
     return true;
   }
   case Answer::Of::stream: {
     auto& stream = static_cast<Stream&>(answer);
     descriptor.kind = Kind::departed;
-    descriptor.message = stream.from->job->id;
-    descriptor.offset = stream.from->rank;
+    descriptor.message = stream.from->number;
     descriptor.extra = stream.envelopes;
-    if (how_departed(*stream.from, stream.from->rank) == Departure::killed) descriptor.flags = flag_killed;
-    Job& job = *stream.from->job;
+    if (stream.from->how == Departure::killed) descriptor.flags = flag_killed;
     check_drained(*stream.from);
-    forget_if_over(job);
     return true;
   }
   }
@@ -192,17 +202,16 @@ void Engine::add_envelopes(Link& link) {
     envelope.space = message.space;
     envelope.tag = message.tag;
     envelope.data = message.data;
-    envelope.job = message.from->job->id;
-    envelope.source = message.from->rank;
-    envelope.destination = envelope.job == 0 ? kernel_rank : message.destination;
-    envelope.sequence = ++message.from->pairs[message.destination].sent;
+    envelope.source = message.from->number;
+    envelope.destination = message.pair->peer->address.number;
+    envelope.sequence = ++message.pair->sent;
     envelope.length = message.total;
     envelope.message = message.id;
     decide_eager(link, message, envelope);
     train.add(envelope, message.memory);
     link.log.append(link.sequence + 1, envelope);
     message.envelope_sent = true;
-    if (envelope.job != 0) ++totals_.messages_out;
+    if (envelope.source != kernel_endpoint) ++totals_.messages_out;
 
     Stream& stream = *message.stream;
     ++stream.envelopes;

@@ -25,7 +25,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 4;
+inline constexpr std::uint16_t wire_version = 5;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -74,9 +74,11 @@ enum class Kind : std::uint8_t {
   cancel,          // to the receiver: forget message unless it has been matched or comes whole
   canceled,        // to the sender: forgotten; no answer comes when it was matched before
   abort,           // to the receiver: the rest of message will not come
-  departed,        // message = job, offset = rank, extra = envelopes it sent to this host in all
-  envelope_credit, // message = job, offset = source rank, extra = its whole messages matched here in all
+  departed,        // message = endpoint of the sender's host, extra = envelopes it sent to this host in all
+  envelope_credit, // message = endpoint of the receiver's host, extra = its whole messages matched here in
+                   // all
   matched,         // to the sender of a synchronous message that came whole: it has been matched
+  watch,           // message = endpoint of the receiver's host: say when it departs, or that it has
   // Reserved: refused until somebody speaks them.
   message_ack = 32,
   put,
@@ -90,7 +92,7 @@ inline constexpr std::uint8_t flag_from_end = 1;
 inline constexpr std::uint8_t flag_whole = 2;
 // Of an envelope: the writer waits for the match, which `want` says, or `matched`.
 inline constexpr std::uint8_t flag_synchronous = 4;
-// Of a departure: the rank did not leave, it was killed.
+// Of a departure: it did not leave, it was killed.
 inline constexpr std::uint8_t flag_killed = 1;
 
 // Why nothing comes from a rank, or goes to it, any more.
@@ -122,10 +124,9 @@ struct Envelope {
   Space space;
   std::uint8_t reserved[3];
   std::uint64_t tag;
-  std::uint64_t data; // the user's, for who reads it
-  std::uint64_t job;
-  std::uint32_t source;
-  std::uint32_t destination;
+  std::uint64_t data;   // the user's, for who reads it
+  std::uint64_t source; // endpoints; 0: the kernel, whose messages go to kernels
+  std::uint64_t destination;
   std::uint64_t sequence; // per (source, destination), from 1
   std::uint64_t length;
   std::uint64_t message; // the sender's name for it on this link
@@ -134,8 +135,8 @@ struct Envelope {
 static_assert(sizeof(Envelope) == 72);
 static_assert(offsetof(Envelope, tag) == 8 && offsetof(Envelope, sequence) == 40);
 
-// The rank by which kernels address each other: job 0, a message from kernel to kernel.
-inline constexpr std::uint32_t kernel_rank = 0xfffffffe;
+// The endpoint that every kernel itself is.
+inline constexpr std::uint64_t kernel_endpoint = 0;
 
 enum class Refusal : std::uint8_t {
   none = 0,
@@ -151,7 +152,7 @@ enum class Refusal : std::uint8_t {
   fragment,  // a fragment that was neither eager nor asked for
   credit,    // more unasked data or envelopes than granted
   request,   // a want, cancel or answer that fits no message
-  departure, // a departure that fits no rank or counts
+  departure, // a departure that fits no endpoint or counts
   resume,    // a statement of what this session never sent, or that takes back an earlier one
 };
 const char* describe(Refusal refusal);

@@ -107,16 +107,18 @@ void Host::clear() {
 
 void Host::start_job() {
   const auto there = static_cast<std::int32_t>(link_), home = static_cast<std::int32_t>(peer_link_);
-  const std::array<std::int32_t, ranks> places{protocol::here, protocol::here, there};
-  kernel_->engine().add_job(job, places);
-  const std::array<std::int32_t, ranks> seen_there{home, home, protocol::here};
-  peer_.add_job(job, seen_there);
-  peer_endpoint_ = peer_.open(job, ranks - 1, 0);
+  for (std::uint64_t& endpoint : endpoints_) endpoint = kernel_->engine().add_endpoint();
+  peer_endpoint_ = peer_.add_endpoint();
+  using protocol::here;
+  group_ = kernel_->engine().add_group(
+      std::vector<protocol::Address>{{here, endpoints_[0]}, {here, endpoints_[1]}, {there, peer_endpoint_}});
+  peer_group_ = peer_.add_group(
+      std::vector<protocol::Address>{{home, endpoints_[0]}, {home, endpoints_[1]}, {here, peer_endpoint_}});
 }
 
 void Host::drop_job() {
-  peer_.drop_job(job);
-  kernel_->engine().drop_job(job);
+  peer_.drop_group(peer_group_);
+  kernel_->engine().drop_group(group_);
 }
 
 bool Host::go_round() {
@@ -171,8 +173,9 @@ void Programs::start(std::size_t number) {
   require(pipe2(up.data(), O_NONBLOCK | O_CLOEXEC) == 0 && pipe2(down.data(), O_NONBLOCK | O_CLOEXEC) == 0);
   program.to_kernel.reset(up[1]);
   program.from_kernel.reset(down[0]);
-  host_.kernel().sessions().add({Host::job, static_cast<std::int32_t>(number), Host::ranks}, Fd(up[0]),
-                                Fd(down[1]), [&program](daemon::Sessions::End) { ++program.ended; });
+  host_.kernel().sessions().add(
+      {Host::job, static_cast<std::int32_t>(number), Host::ranks, host_.endpoint(number)}, Fd(up[0]),
+      Fd(down[1]), [&program](daemon::Sessions::End) { ++program.ended; });
   const shm::Attach hello{shm::attach_magic,
                           shm::layout_version,
                           host_.segment_id(number, 2),

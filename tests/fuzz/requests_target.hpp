@@ -59,6 +59,7 @@ public:
   void clear();           // before an input
   void check_forgotten(); // after it: the kernel keeps nothing of it
   void start_job();
+  [[nodiscard]] std::uint64_t endpoint(std::size_t program) const { return endpoints_[program]; }
   void drop_job();
   void write_from_peer(std::uint8_t tag, std::size_t length);
   void read_at_peer(std::uint8_t tag, std::size_t length);
@@ -72,7 +73,9 @@ private:
   std::unique_ptr<daemon::Kernel> kernel_;
   protocol::Engine peer_;
   std::uint32_t link_ = 0, peer_link_ = 0; // the two ends
+  std::array<std::uint64_t, ranks - 1> endpoints_{};
   std::uint64_t peer_endpoint_ = 0;
+  std::uint64_t group_ = 0, peer_group_ = 0;
   sim::Pipe there_, back_;
   shm::Segment data_, more_;
   std::array<shm::Segment, 2> controls_;

@@ -11,15 +11,14 @@ namespace {
 
 using namespace parc::fuzz;
 
-class Peer : Listener {
+class OtherKernel : Listener {
 public:
-  Peer() : engine_(settings(), *this) {
+  OtherKernel() : engine_(settings(), *this) {
     link_ = engine_.add_link({fragment, peer_host, self_host, settings().write_table});
     const auto there = static_cast<std::int32_t>(link_);
-    const std::array<std::int32_t, 4> place{there, here, there, here};
-    engine_.add_job(job, place);
-    first = engine_.open(job, 1, 1);
-    second = engine_.open(job, 3, 3);
+    first = engine_.add_endpoint(); // with the numbers that those over there have
+    second = engine_.add_endpoint();
+    engine_.add_group(std::vector<Address>{{there, first}, {here, first}, {there, second}, {here, second}});
   }
 
   std::uint64_t write(std::uint64_t endpoint, std::uint32_t to, std::uint64_t tag, std::uint64_t length) {
@@ -112,54 +111,54 @@ private:
 
 struct Scene {
   const char* name;
-  std::function<void(Peer&)> play;
+  std::function<void(OtherKernel&)> play;
 };
 
 const Scene scenes[] = {
     {"riding",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        for (std::int32_t tag = 0; tag < 4; ++tag) p.write(p.first, 0, tag, 8), p.write(p.second, 2, tag, 0);
      }},
     {"whole",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        p.write(p.first, 0, 1, 1500), p.write(p.second, 2, 2, 1030), p.write(p.first, 2, 5, 600);
      }},
-    {"asked_for", [](Peer& p) { p.write(p.first, 0, 1, 5000), p.write(p.second, 2, 2, 6500); }},
+    {"asked_for", [](OtherKernel& p) { p.write(p.first, 0, 1, 5000), p.write(p.second, 2, 2, 6500); }},
     {"answers",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        p.read(p.first, 0, 1, 50);
        p.read(p.second, 0, 2, 4000);
        p.read(p.first, 2, 3, 9000);
        p.read(p.engine().kernel(), 0, -1, 1000);
      }},
     {"late_answers",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        p.talk();
        p.read(p.first, 2, 3, 7000);
        p.talk();
        p.read(p.second, 0, -1, 3000);
      }},
     {"cancel",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        const std::uint64_t write = p.write(p.first, 2, 6, 9000);
        p.talk();
        p.engine().cancel(write);
      }},
     {"killed",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        p.write(p.first, 2, 6, 9000);
        p.write(p.first, 0, 1, 3000);
        p.talk();
        p.engine().kill(p.first);
      }},
     {"left",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        p.write(p.second, 0, 6, 400);
        p.engine().leave(p.second);
        p.engine().leave(p.first);
      }},
     {"resumed",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        p.talk();
        p.write(p.first, 0, 1, 1500), p.write(p.second, 2, 2, 6500), p.write(p.first, 0, 3, 80);
        p.break_after(30);
@@ -169,18 +168,18 @@ const Scene scenes[] = {
        p.break_after(20);
      }},
     {"killed_in_between",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        p.talk();
        p.write(p.first, 0, 1, 1500), p.write(p.second, 2, 2, 6500), p.write(p.first, 0, 3, 80);
        p.break_after(900);
        p.engine().kill(p.first);
      }},
     {"kernels",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        p.write(p.engine().kernel(), p.link(), 3, 900), p.write(p.engine().kernel(), p.link(), 3, 80);
      }},
     {"many",
-     [](Peer& p) {
+     [](OtherKernel& p) {
        for (int i = 0; i < 6; ++i) {
          for (std::uint32_t to : {0u, 2u}) p.write(p.first, to, 20, 20), p.write(p.second, to, 21, 250);
          p.talk();
@@ -196,7 +195,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (const Scene& scene : scenes) {
-    Peer peer;
+    OtherKernel peer;
     scene.play(peer);
     peer.talk();
     peer.save(std::string(argv[1]) + "/" + scene.name);

@@ -22,7 +22,6 @@ namespace parc::fuzz {
 
 using namespace protocol;
 
-inline constexpr std::uint64_t job = 7;
 inline constexpr std::uint32_t fragment = 512;
 inline constexpr std::uint32_t self_host = 1, peer_host = 2;
 
@@ -51,10 +50,10 @@ public:
   Target() : engine_(settings(), *this) {
     link_ = engine_.add_link({fragment, self_host, peer_host, settings().write_table});
     const auto there = static_cast<std::int32_t>(link_);
-    const std::array<std::int32_t, 4> place{here, there, here, there};
-    engine_.add_job(job, place);
-    first_ = engine_.open(job, 0, 0);
-    second_ = engine_.open(job, 2, 2);
+    first_ = engine_.add_endpoint();
+    second_ = engine_.add_endpoint();
+    group_ = engine_.add_group(
+        std::vector<Address>{{here, first_}, {there, first_}, {here, second_}, {there, second_}});
     write(first_, 1, 1, 100);
     write(first_, 3, 2, 3000);
     write(second_, 1, 3, 9000);
@@ -67,7 +66,7 @@ public:
   }
   ~Target() {
     engine_.break_link(link_);
-    engine_.drop_job(job);
+    engine_.drop_group(group_);
     while (ended_[kernel_read_]) read(engine_.kernel(), -1, -1, 1000); // what came whole is still to be read
     if (engine_.pool_in_use() != 0) std::abort();
     for (std::size_t i = 0; i < ended_.size(); ++i)
@@ -159,6 +158,7 @@ private:
   Engine engine_;
   std::uint32_t link_ = 0;
   std::uint64_t first_ = 0, second_ = 0, cancelable_ = 0;
+  std::uint64_t group_ = 0;
   std::size_t kernel_read_ = 0;
   std::uint64_t records_ = 0;
 };

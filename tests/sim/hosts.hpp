@@ -98,14 +98,23 @@ public:
 
   void start(std::uint64_t id, const std::vector<std::uint32_t>& place) {
     places_[id] = place;
+    for (std::uint32_t rank = 0; rank < place.size(); ++rank)
+      endpoints_[{id, rank}] = engines_[place[rank]]->add_endpoint();
     for (std::uint32_t h = 0; h < engines_.size(); ++h) {
-      std::vector<std::int32_t> seen;
-      for (const std::uint32_t host : place)
-        seen.push_back(host == h ? here : static_cast<std::int32_t>(link(h, host)));
-      engines_[h]->add_job(id, seen);
+      std::vector<Address> members;
+      for (std::uint32_t rank = 0; rank < place.size(); ++rank) members.push_back(address(h, rank, id));
+      groups_[{id, h}] = engines_[h]->add_group(members);
     }
     for (std::uint32_t rank = 0; rank < place.size(); ++rank)
-      endpoints_[{id, rank}] = engines_[place[rank]]->open(id, rank, rank);
+      BOOST_REQUIRE(engines_[place[rank]]->open(endpoint(rank, id), rank));
+  }
+  // Of a rank, as a host sees it.
+  [[nodiscard]] Address address(std::uint32_t seen_from, std::uint32_t rank, std::uint64_t id = job) const {
+    const std::uint32_t host = host_of(rank, id);
+    return {host == seen_from ? here : static_cast<std::int32_t>(link(seen_from, host)), endpoint(rank, id)};
+  }
+  void drop(std::uint32_t host, std::uint64_t id = job) {
+    engines_[host]->drop_group(groups_.at({id, host}));
   }
 
   Engine& engine(std::uint32_t host) { return *engines_[host]; }
@@ -220,6 +229,7 @@ private:
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> links_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Pipe> pipes_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> endpoints_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> groups_; // by job and host
   std::map<std::uint64_t, std::vector<std::uint32_t>> places_;
 };
 

@@ -69,11 +69,29 @@ void Oracle::check_gate(const Message& message) const {
          ", from which its writer was released");
 }
 
-std::size_t Oracle::source_of(const Read& read, const Outcome& outcome) const {
+void Oracle::note_row(std::size_t actor, std::size_t row, std::size_t peer) {
+  auto& peers = actors[actor].peers;
+  if (row >= peers.size()) peers.resize(row + 1, none);
+  if (peers[row] != none && peers[row] != peer)
+    fail("row " + std::to_string(row) + " of actor " + std::to_string(actor) + " was another's");
+  peers[row] = peer;
+}
+
+// Whoever has written to an endpoint has a row there: who that is, is known by the message. None: somebody
+// whom a hostile host made up.
+std::size_t Oracle::source_of(const Read& read, const Outcome& outcome) {
   const auto& peers = actors[read.at].peers;
-  if (outcome.source < 0 || static_cast<std::size_t>(outcome.source) >= peers.size())
-    fail(name(read) + " took a message from nobody: source " + std::to_string(outcome.source));
-  return peers[static_cast<std::size_t>(outcome.source)];
+  if (outcome.source < 0) fail(name(read) + " took a message from nobody");
+  const auto row = static_cast<std::size_t>(outcome.source);
+  if (row < peers.size() && peers[row] != none) return peers[row];
+  const auto message =
+      std::find_if(messages.begin(), messages.end(), [&](const Message& m) { return is(m, outcome); });
+  if (!hostile.empty() && (message == messages.end() || hostile.contains(actors[message->from].host)))
+    return none;
+  if (message == messages.end() || message->to != read.at)
+    fail(name(read) + " took a message from nobody: row " + std::to_string(row));
+  note_row(read.at, row, message->from);
+  return message->from;
 }
 
 void Oracle::check_no_older(std::size_t index, std::size_t source, const Outcome& outcome) const {
@@ -102,7 +120,7 @@ void Oracle::begun(std::size_t index, const Outcome& outcome) {
     fail(name(read) + " began twice, or after its end");
   const std::size_t source = source_of(read, outcome);
   if (read.claimed == none) check_no_older(index, source, outcome);
-  if (hostile.contains(actors[source].host)) {
+  if (source == none || hostile.contains(actors[source].host)) {
     fabricated_.insert(index);
     return;
   }
@@ -127,19 +145,28 @@ bool Oracle::hopeless(const Read& read) const {
   const auto lost = [&](std::size_t peer) { return actors[peer].departed() || apart(read.at, peer); };
   const Actor& at = actors[read.at];
   if (read.source != none) return lost(read.source);
-  if (at.job == 0 || at.peers.size() == 1) return false;
+  if (at.job == 0 || at.members == 1) return false;
   return std::all_of(at.peers.begin(), at.peers.end(),
-                     [&](std::size_t peer) { return peer == read.at || lost(peer); });
+                     [&](std::size_t peer) { return peer == none || peer == read.at || lost(peer); });
+}
+
+// Somebody of another job has written to it and is there: perhaps he has a row of which nobody has heard yet.
+bool Oracle::has_stranger(std::size_t actor) const {
+  return std::any_of(messages.begin(), messages.end(), [&](const Message& message) {
+    return message.to == actor && actors[message.from].job != actors[actor].job &&
+           !actors[message.from].departed() && !apart(actor, message.from);
+  });
 }
 
 void Oracle::finished_probe(std::size_t index, const Outcome& outcome) {
   const Read& read = reads[index];
   if (read.no_wait && outcome.source < 0 && outcome.fault == Fault::none) return;
   const std::size_t source = source_of(read, outcome);
-  if (hostile.contains(actors[source].host)) {
+  if (source == none || hostile.contains(actors[source].host)) {
     if (!read.claim) return;
     for (Message& message : messages) // where it is not made up
-      if (message.from == source && fits(read, message) && open(message) && is(message, outcome))
+      if ((source == none || message.from == source) && fits(read, message) && open(message) &&
+          is(message, outcome))
         message.claim = index;
     return;
   }
@@ -184,8 +211,12 @@ void Oracle::finished_read(std::size_t index, const Outcome& outcome) {
       fail(name(read) + " lost its writer, who is there: " + name(message));
     }
     if (!hopeless(read)) fail(name(read) + " gave up, but there is hope");
-    for (const Message& message : messages)
-      if (fits(read, message) && certain(message)) fail(name(read) + " gave up; there is " + name(message));
+    for (const Message& message : messages) {
+      // Who waits for anybody does not know of a stranger's first message that is still on its way.
+      const bool may_be_unheard = read.source == none && std::ranges::count(at.peers, message.from) == 0;
+      if (!may_be_unheard && fits(read, message) && certain(message))
+        fail(name(read) + " gave up; there is " + name(message));
+    }
     return;
   }
 }
@@ -254,7 +285,8 @@ void Oracle::check_rest() const {
     if (read.message != none || fabricated(static_cast<std::size_t>(&read - reads.data())))
       fail(name(read) + " is matched and never ends");
     if (read.cancel_asked || actors[read.at].departed()) fail(name(read) + " given up, never ends");
-    if (hopeless(read)) fail(name(read) + " waits for nobody");
+    if (hopeless(read) && (read.source != none || !has_stranger(read.at)))
+      fail(name(read) + " waits for nobody");
     for (const Message& message : messages)
       if (fits(read, message) && certain(message) && holder(message) == nullptr)
         fail(name(read) + " does not take " + name(message));

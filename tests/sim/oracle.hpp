@@ -27,7 +27,8 @@ inline constexpr std::size_t none = ~std::size_t{0};
 struct Actor {
   std::size_t host = 0;
   std::uint64_t job = 0;          // 0: a kernel
-  std::vector<std::size_t> peers; // actors by the address that this one uses for them
+  std::vector<std::size_t> peers; // actors by the row that this one has for them; none: not known yet
+  std::size_t members = 0;        // of its job: the first rows
   std::uint64_t endpoint = 0;
   bool left = false;
   bool killed = false;
@@ -82,6 +83,9 @@ public:
 
   void lose_link(std::size_t a, std::size_t b) { lost_.insert({a, b}), lost_.insert({b, a}); }
 
+  // A row of an actor's table: new, or the same as before.
+  void note_row(std::size_t actor, std::size_t row, std::size_t peer);
+
   // What the engines answer. Sources are addresses as the actor knows them.
   void begun(std::size_t read, const protocol::Outcome& outcome);
   void finished_read(std::size_t read, const protocol::Outcome& outcome);
@@ -106,11 +110,12 @@ private:
   [[nodiscard]] const Read* holder(const Message& message) const; // that keeps it behind the gate
   void check_gate(const Message& message) const;
   [[nodiscard]] bool hopeless(const Read& read) const;
+  [[nodiscard]] bool has_stranger(std::size_t actor) const;
   void begun_claimed(std::size_t read, std::size_t source, const protocol::Outcome& outcome);
   void finished_probe(std::size_t read, const protocol::Outcome& outcome);
   void check_no_older(std::size_t read, std::size_t source, const protocol::Outcome& outcome) const;
   [[nodiscard]] bool is(const Message& message, const protocol::Outcome& outcome) const;
-  [[nodiscard]] std::size_t source_of(const Read& read, const protocol::Outcome& outcome) const;
+  std::size_t source_of(const Read& read, const protocol::Outcome& outcome);
   [[noreturn]] void fail(const std::string& what) const { throw Violation(what); }
   [[nodiscard]] std::string name(const Message& message) const;
   [[nodiscard]] std::string name(const Read& read) const;

@@ -39,7 +39,7 @@ void World::act(std::size_t index) {
   case 1: cancel(index); break;
   case 2: hand_over(index); break;
   case 3: read_claimed(index); break;
-  case 4:
+  case 4: add_row(index); break;
   case 5: break;
   default:
     if (random_.one_in(2))
@@ -63,10 +63,11 @@ void World::write(std::size_t index) {
   const auto unfinished = std::count_if(oracle_.messages.begin(), oracle_.messages.end(),
                                         [&](const Message& m) { return m.from == index && !m.over; });
   if (actor.peers.empty() || unfinished >= hosts_[actor.host]->settings.write_table) return;
-  const std::uint32_t address = static_cast<std::uint32_t>(random_.below(actor.peers.size()));
+  const std::uint32_t row = static_cast<std::uint32_t>(random_.below(actor.peers.size()));
+  if (actor.peers[row] == none) return;
   Message message;
   message.from = index;
-  message.to = actor.peers[address];
+  message.to = actor.peers[row];
   message.space = space(index);
   message.tag = tag();
   message.size = random_.spread(longest_);
@@ -89,7 +90,7 @@ void World::write(std::size_t index) {
   ++tally_.messages;
   const std::uint64_t handle =
       engine_of(index).write(actor.endpoint, {.cookie = id << 1,
-                                              .destination = address,
+                                              .destination = row,
                                               .tag = message.tag,
                                               .data = Oracle::data_of(id),
                                               .space = message.space,
@@ -133,11 +134,22 @@ void World::probe(std::size_t index) {
 // More masks than the engine has a hash for.
 void World::ask_for_any(ReadRequest& request, Read& read) {
   read.space = space(read.at);
-  if (!random_.one_in(3))
-    request.source = static_cast<std::int64_t>(random_.below(oracle_.actors[read.at].peers.size()));
+  const auto row = random_.below(oracle_.actors[read.at].peers.size());
+  if (oracle_.actors[read.at].peers[row] != none && !random_.one_in(3))
+    request.source = static_cast<std::int64_t>(row);
   read.tag = tag();
   read.ignore = random_.pick<std::uint64_t>(
       {0, 0, 0, high_bit, 1, 3, ~high_bit, ~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}});
+}
+
+// Of another job.
+void World::add_row(std::size_t index) {
+  const std::size_t other = random_.below(oracle_.actors.size());
+  if (jobs_.size() < 2 || oracle_.actors[index].job == 0 || oracle_.actors[other].job == 0) return;
+  say("actor " + std::to_string(index) + " gets a row for actor " + std::to_string(other));
+  const std::int32_t row =
+      engine_of(index).add_row(oracle_.actors[index].endpoint, address(oracle_.actors[index].host, other));
+  oracle_.note_row(index, static_cast<std::size_t>(row), other);
 }
 
 void World::read_claimed(std::size_t index) {
@@ -279,19 +291,16 @@ void World::kill(std::size_t actor) {
   oracle_.actors[actor].killed = true;
   if (!dead.drained) engine_of(actor).kill(dead.endpoint);
   check_silent(actor);
-  const auto& ranks = jobs_[dead.job];
-  const auto rank = static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), actor) - ranks.begin());
-  for (std::size_t host = 0; host < hosts_.size(); ++host)
-    if (host != dead.host && random_.one_in(4)) hosts_[host]->engine.lose_rank(dead.job, rank);
 }
 
 void World::drop_job(std::uint64_t job, std::size_t host) {
   say("host " + std::to_string(host) + " drops job " + std::to_string(job));
   for (const std::size_t actor : jobs_[job])
-    if (oracle_.actors[actor].host == host) oracle_.actors[actor].killed = true;
-  hosts_[host]->engine.drop_job(job);
+    if (oracle_.actors[actor].host == host && !oracle_.actors[actor].left)
+      oracle_.actors[actor].killed = true;
+  hosts_[host]->engine.drop_group(groups_.at({job, host}));
   for (const std::size_t actor : jobs_[job])
-    if (oracle_.actors[actor].host == host) check_silent(actor);
+    if (oracle_.actors[actor].host == host && oracle_.actors[actor].killed) check_silent(actor);
 }
 
 // All operations of a killed program are over; its memory is gone with them, and the sanitizer watches it.
@@ -312,12 +321,7 @@ void World::cancel_reads() {
     }
 }
 
-// No more trouble: everything comes to rest, all that can be read is read, everybody leaves, nothing is left.
-void World::finale() {
-  say("finale");
-  settle();
-  oracle_.check_rest();
-  cancel_reads();
+void World::read_all() {
   for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
     for (const Space space : spaces) {
       if (oracle_.actors[actor].departed()) continue;
@@ -333,6 +337,17 @@ void World::finale() {
   settle();
   oracle_.check_rest();
   cancel_reads();
+}
+
+// No more trouble: everything comes to rest, all that can be read is read, everybody leaves, nothing is left.
+void World::finale() {
+  say("finale");
+  settle();
+  oracle_.check_rest();
+  cancel_reads();
+  // Who waits for anybody gives up when only strangers are left, and what these have said may come later.
+  read_all();
+  read_all();
   for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor) {
     for (const Space space : spaces)
       if (oracle_.readable(actor, space, true) != 0)

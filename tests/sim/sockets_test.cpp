@@ -68,11 +68,11 @@ public:
       : socket_(socket), out_(message_of(side)), in_(message_size), engine_({}, *this) {
     const auto self = static_cast<std::uint32_t>(side), peer = 1 - self;
     link_ = engine_.add_link({.self = self, .peer = peer});
-    std::array<std::int32_t, 2> place{};
-    place[self] = here;
-    place[peer] = static_cast<std::int32_t>(link_);
-    engine_.add_job(1, place);
-    const std::uint64_t endpoint = engine_.open(1, self, 0);
+    const std::uint64_t endpoint = engine_.add_endpoint(); // both have the same number
+    std::array<Address, 2> members;
+    members[self] = {here, endpoint};
+    members[peer] = {static_cast<std::int32_t>(link_), endpoint};
+    engine_.add_group(members);
     engine_.write(endpoint, {.cookie = 1, .destination = peer, .memory = {out_.data(), out_.size()}});
     engine_.read(endpoint, {.cookie = 2, .source = peer, .tag = 0, .memory = {in_.data(), in_.size()}});
   }

@@ -20,14 +20,14 @@ World::World(const Options& options) : options_(options), random_(options.seed) 
   early_ = random_.pick<std::uint64_t>({0, 10, 30, 100});
   make_hosts();
   make_job(1);
-  if (random_.one_in(3)) make_job(2);
+  if (random_.one_in(2)) make_job(2);
   gates_.resize(oracle_.actors.size());
 }
 
 World::~World() = default;
 
 void World::make_hosts() {
-  const std::size_t count = 2 + random_.below(3);
+  const auto count = random_.pick<std::size_t>({2, 2, 2, 3, 3, 3, 4, 4, 5, 8});
   if (options_.hostile) oracle_.hostile.insert(count - 1);
   for (std::size_t h = 0; h < count; ++h) {
     Settings settings;
@@ -64,20 +64,24 @@ void World::make_job(std::uint64_t job) {
     actor.host = rank < 2 ? rank : random_.below(hosts_.size());
     actor.job = job;
     for (std::size_t peer = 0; peer < size; ++peer) actor.peers.push_back(first + peer);
+    actor.members = size;
     jobs_[job].push_back(first + rank);
   }
+  for (const std::size_t actor : jobs_[job]) oracle_.actors[actor].endpoint = engine_of(actor).add_endpoint();
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
-    std::vector<std::int32_t> place;
-    for (const std::size_t actor : jobs_[job]) {
-      const std::size_t at = oracle_.actors[actor].host;
-      place.push_back(at == h ? here : static_cast<std::int32_t>(hosts_[h]->links[at]));
-    }
-    hosts_[h]->engine.add_job(job, place);
+    std::vector<Address> members;
+    for (const std::size_t actor : jobs_[job]) members.push_back(address(h, actor));
+    groups_[{job, h}] = hosts_[h]->engine.add_group(members);
   }
-  for (std::uint32_t rank = 0; rank < size; ++rank) {
-    Actor& actor = oracle_.actors[first + rank];
-    actor.endpoint = hosts_[actor.host]->engine.open(job, rank, first + rank);
-  }
+  for (const std::size_t actor : jobs_[job])
+    if (!engine_of(actor).open(oracle_.actors[actor].endpoint, actor)) throw Violation("an endpoint is gone");
+}
+
+// As a host sees it.
+Address World::address(std::size_t host, std::size_t actor) const {
+  const Actor& whose = oracle_.actors[actor];
+  return {whose.host == host ? here : static_cast<std::int32_t>(hosts_[host]->links.at(whose.host)),
+          whose.endpoint};
 }
 
 void World::run() {

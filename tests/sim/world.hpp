@@ -72,6 +72,7 @@ private:
 
   void make_hosts();
   void make_job(std::uint64_t job);
+  [[nodiscard]] protocol::Address address(std::size_t host, std::size_t actor) const;
 
   // The network.
   void turn(std::size_t host, bool calm);
@@ -95,6 +96,7 @@ private:
   void read(std::size_t actor);
   void probe(std::size_t actor);
   void read_claimed(std::size_t actor);
+  void add_row(std::size_t actor);
   void ask_for_any(protocol::ReadRequest& request, Read& read);
   void write(std::size_t actor);
   void cancel(std::size_t actor);
@@ -109,6 +111,7 @@ private:
   std::size_t pick_unfinished(std::size_t actor, bool of_reads);
   void check_silent(std::size_t actor);
   void cancel_reads();
+  void read_all();
   void finale();
 
   // From the engines.
@@ -129,11 +132,12 @@ private:
   Oracle oracle_;
   std::uint64_t now_ = 0;
   std::vector<std::unique_ptr<Host>> hosts_;
-  std::map<std::pair<std::size_t, std::size_t>, Line> lines_; // the smaller host first
-  std::map<std::uint64_t, std::vector<std::size_t>> jobs_;    // actors by rank
-  std::vector<Gate> gates_;                                   // by actor
-  std::vector<Write> writes_;                                 // as the oracle's messages
-  std::vector<Reading> readings_;                             // as the oracle's reads
+  std::map<std::pair<std::size_t, std::size_t>, Line> lines_;             // the smaller host first
+  std::map<std::uint64_t, std::vector<std::size_t>> jobs_;                // actors by rank
+  std::map<std::pair<std::uint64_t, std::size_t>, std::uint64_t> groups_; // by job and host
+  std::vector<Gate> gates_;                                               // by actor
+  std::vector<Write> writes_;                                             // as the oracle's messages
+  std::vector<Reading> readings_;                                         // as the oracle's reads
   std::uint64_t longest_ = 0;
   std::uint64_t early_ = 0;   // one in so many acts of a program is to be released from a read; 0: none
   std::uint64_t trouble_ = 0; // one in so many steps brings a disaster; 0: none

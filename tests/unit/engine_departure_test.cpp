@@ -86,9 +86,11 @@ BOOST_DATA_TEST_CASE(what_was_read_is_no_loss, data::make({200, 4096, 20'000}), 
 BOOST_AUTO_TEST_CASE(what_was_never_opened_is_not_drained) {
   Recorder record;
   Engine engine(Settings{}, record);
-  engine.add_job(job, std::vector<std::int32_t>(3, here));
-  (void)engine.open(job, 1, 11);
-  engine.drop_job(job);
+  std::vector<Address> members(3);
+  for (Address& each : members) each = {here, engine.add_endpoint()};
+  const std::uint64_t group = engine.add_group(members);
+  BOOST_TEST(engine.open(members[1].number, 11));
+  engine.drop_group(group);
   BOOST_TEST(record.gone == std::vector<std::uint64_t>{11}, boost::test_tools::per_element());
 }
 
@@ -112,8 +114,10 @@ BOOST_AUTO_TEST_CASE(a_large_job_costs_what_its_ranks_use) {
   Engine engine(Settings{}, record);
   constexpr std::size_t ranks = 20'000;
   const std::size_t before = mallinfo2().uordblks;
-  engine.add_job(job, std::vector<std::int32_t>(ranks, here));
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) (void)engine.open(job, rank, rank);
+  std::vector<Address> members(ranks);
+  for (Address& each : members) each = {here, engine.add_endpoint()};
+  engine.add_group(members);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) (void)engine.open(members[rank].number, rank);
   BOOST_TEST(mallinfo2().uordblks - before < ranks * std::size_t{1024});
 }
 
@@ -289,28 +293,80 @@ BOOST_AUTO_TEST_CASE(a_rank_that_left_drains_when_its_link_breaks) {
   BOOST_TEST(gone(hosts, 0));
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_lost_without_a_word) {
-  Hosts hosts({0, 1, 2});
+// Nobody asked while it was there: its kernel still says what has become of it.
+BOOST_DATA_TEST_CASE(a_peer_that_is_long_gone, distances* data::make({Departure::left, Departure::killed}),
+                     far, how) {
+  Hosts hosts({0, far, far});
   hosts.settle();
-  Bytes out = pattern(900'000, 1), in(out.size()), small = pattern(50, 2);
-  Op& write = hosts.write(1, 0, 5, out);
-  hosts.write(1, 0, 6, small);
-  Op& back = hosts.write(0, 1, 7, out);
+  if (how == Departure::left)
+    leave(hosts, 1);
+  else
+    kill(hosts, 1);
   hosts.settle();
-  hosts.engine(0).lose_rank(job, 1);
-  BOOST_TEST(back.outcome.fault == Fault::peer);
-  BOOST_TEST(hosts.read(0, 1, 5, in).outcome.fault == Fault::peer); // announced, but the rest never comes
-  Op& stored = hosts.read(0, 1, 6, in);
-  BOOST_TEST(stored.finished);
-  BOOST_TEST(stored.outcome.fault == Fault::none);
-  Op& anybody = hosts.read(0, -1, 8, in);
-  hosts.engine(0).lose_rank(job, 2);
-  BOOST_TEST(anybody.outcome.fault == Fault::peer);
+  BOOST_TEST(gone(hosts, 1));
+  Bytes memory(8);
+  Op& read = hosts.read(0, 1, 5, memory);
+  Op& write = hosts.write(0, 1, 5, memory);
+  Op& anybody = hosts.read(0, -1, 5, memory);
   hosts.settle();
-  hosts.engine(1).drop_job(job);
-  hosts.settle();
+  BOOST_TEST((read.outcome.fault == Fault::peer && read.outcome.departure == how));
   BOOST_TEST(write.finished);
-  BOOST_TEST(hosts.engine(0).pool_in_use() == 0u);
+  BOOST_TEST(!anybody.finished);
+  leave(hosts, 2);
+  hosts.settle();
+  BOOST_TEST((anybody.outcome.fault == Fault::peer));
+  BOOST_TEST((hosts.write(0, 1, 5, memory).outcome.fault == Fault::peer));
+}
+
+// Members of two jobs that know each other's addresses; who is written to has a row for the writer.
+BOOST_DATA_TEST_CASE(endpoints_of_two_jobs, distances, far) {
+  Hosts both({0, far, 0});
+  both.start(8, {far, 0});
+  Bytes out = pattern(100'000, 1), in(out.size()), back(8), got(8);
+  const std::int32_t row = both.engine(0).add_row(both.endpoint(0), both.address(0, 0, 8));
+  BOOST_TEST(row == 3);
+  BOOST_TEST(both.engine(0).add_row(both.endpoint(0), both.address(0, 0, 8)) == 3);
+  BOOST_TEST(both.engine(0).add_row(both.endpoint(0), both.address(0, 2)) == 2);
+  BOOST_TEST(both.engine(0).rows(both.endpoint(0)) == 4u);
+  both.write(0, 3, 5, out);
+  both.settle();
+  Op& read = both.post(0, ReadRequest{.tag = 5, .memory = {in.data(), in.size()}}, 8);
+  both.settle();
+  BOOST_TEST((read.finished && in == out));
+  BOOST_TEST(read.outcome.source == 2);
+  BOOST_TEST((both.engine(far).address(both.endpoint(0, 8), 2) == both.address(far, 0)));
+  Op& waits = both.read(0, 3, 6, got);
+  both.post(0, WriteRequest{.destination = 2, .tag = 6, .memory = {back.data(), back.size()}}, 8);
+  both.settle();
+  BOOST_TEST(waits.finished);
+  // Who waits for anybody waits for the added one, too.
+  Op& anybody = both.read(0, -1, 7, got);
+  leave(both, 1);
+  leave(both, 2);
+  both.settle();
+  BOOST_TEST(!anybody.finished);
+  both.drop(far, 8);
+  both.settle();
+  BOOST_TEST((anybody.outcome.fault == Fault::peer));
+}
+
+// They may be written to before their own host knows whose they are.
+BOOST_AUTO_TEST_CASE(a_message_that_comes_before_its_group) {
+  Hosts hosts({0, 1});
+  const std::uint64_t early = hosts.engine(1).add_endpoint(), writer = hosts.engine(0).add_endpoint();
+  const Address there{static_cast<std::int32_t>(hosts.link(0, 1)), early},
+      away{static_cast<std::int32_t>(hosts.link(1, 0)), writer};
+  Bytes out = pattern(100, 1), in(100);
+  hosts.engine(0).add_group(std::vector<Address>{there, {here, writer}});
+  hosts.engine(0).write(
+      writer, {.cookie = hosts.record(0).make(), .destination = 0, .memory = {out.data(), out.size()}});
+  hosts.settle();
+  hosts.engine(1).add_group(std::vector<Address>{{here, early}, away});
+  const std::uint64_t cookie = hosts.record(1).make();
+  hosts.engine(1).read(early, {.cookie = cookie, .source = 1, .memory = {in.data(), in.size()}});
+  BOOST_TEST((hosts.record(1).op(cookie).finished && in == out));
+  BOOST_TEST(hosts.record(1).op(cookie).outcome.source == 1);
+  BOOST_TEST(hosts.engine(1).rows(early) == 2u);
 }
 
 BOOST_DATA_TEST_CASE(a_job_is_dropped_under_way, data::make({0u, 1u}), first) {
@@ -327,16 +383,16 @@ BOOST_DATA_TEST_CASE(a_job_is_dropped_under_way, data::make({0u, 1u}), first) {
     Op& other = hosts.post(0, WriteRequest{0, 1, 0, 0, Space::programs, {out.data(), out.size()}}, 8);
     Op& stays = hosts.post(1, ReadRequest{0, 0, 0, 0, Space::programs, {kept.data(), kept.size()}}, 8);
     for (int i = 0; i < steps; ++i) hosts.step(static_cast<std::size_t>(i % 4 == 0 ? 60'000 : 900));
-    hosts.engine(first).drop_job(job);
+    hosts.drop(first);
     hosts.settle();
-    hosts.engine(1 - first).drop_job(job);
+    hosts.drop(1 - first);
     for (Op* op : ops) BOOST_TEST(op->finished);
     hosts.settle();
     BOOST_TEST((gone(hosts, 2) && gone(hosts, 3)));
     BOOST_TEST((other.finished && stays.finished && kept == out));
     for (std::uint32_t host : {0u, 1u}) {
       BOOST_TEST(hosts.engine(host).pool_in_use() == 0u);
-      BOOST_TEST(hosts.engine(host).open(job, host, 0) == 0u);
+      BOOST_TEST(!hosts.engine(host).open(hosts.endpoint(host), 0));
       const Link& link = hosts.engine(host).link(hosts.link(host, 1 - host));
       BOOST_TEST(link.granted_used == link.freed);
     }
@@ -355,7 +411,7 @@ BOOST_AUTO_TEST_CASE(a_host_tells_the_others_when_it_alone_drops_a_job) {
   Op& write = hosts.write(0, 1, 5, out);
   Op& read = hosts.read(0, 1, 5, in);
   hosts.settle();
-  hosts.engine(1).drop_job(job);
+  hosts.drop(1);
   hosts.settle();
   BOOST_TEST(write.outcome.fault == Fault::peer);
   BOOST_TEST(read.outcome.fault == Fault::peer);

@@ -46,9 +46,9 @@ private:
   std::uint64_t sequence_ = 0;
 };
 
-Envelope long_message(std::uint64_t of_job, std::uint32_t to, std::uint64_t name) {
+Envelope long_message(std::uint64_t to, std::uint64_t name) {
   Envelope envelope{};
-  envelope.job = of_job;
+  envelope.source = to == kernel_endpoint ? kernel_endpoint : 1;
   envelope.destination = to;
   envelope.sequence = name;
   envelope.length = 1'000'000;
@@ -66,23 +66,23 @@ BOOST_AUTO_TEST_CASE(messages_that_nobody_will_read_are_not_kept) {
   hosts.engine(1).leave(hosts.endpoint(2));
   Stranger stranger(hosts);
   for (std::uint64_t name = 1; name <= 1000; ++name) {
-    BOOST_TEST((stranger.announce(long_message(99, 0, name)) == Refusal::none)); // a job that is over
-    BOOST_TEST((stranger.announce(long_message(job, 2, 1000 + name)) == Refusal::none));
+    BOOST_TEST((stranger.announce(long_message(hosts.endpoint(2), name)) == Refusal::none));
   }
   BOOST_TEST(stranger.kept() == 0u);
   for (std::uint64_t name = 1; name <= 8; ++name)
-    BOOST_TEST((stranger.announce(long_message(job, 1, name)) == Refusal::none));
+    BOOST_TEST((stranger.announce(long_message(hosts.endpoint(1), name)) == Refusal::none));
   BOOST_TEST(stranger.kept() == 8u);
-  BOOST_TEST((stranger.announce(long_message(job, 1, 9)) == Refusal::credit)); // more than two tables
+  BOOST_TEST(
+      (stranger.announce(long_message(hosts.endpoint(1), 9)) == Refusal::credit)); // more than two tables
 }
 
 BOOST_AUTO_TEST_CASE(kernels_speak_in_a_space_of_their_own) {
   Hosts hosts({0, 1});
   Stranger stranger(hosts);
-  Envelope envelope = long_message(0, kernel_rank, 1);
+  Envelope envelope = long_message(kernel_endpoint, 1);
   envelope.space = Space::kernels;
   BOOST_TEST((stranger.announce(envelope) == Refusal::none));
-  envelope = long_message(0, kernel_rank, 2);
+  envelope = long_message(kernel_endpoint, 2);
   BOOST_TEST((stranger.announce(envelope) == Refusal::envelope));
 }
 

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who exchanges messages with whom. An endpoint names its peers by the rows of its table; the engine matches
+// by their addresses. What two hosts know of an endpoint of one of them: the other watches it, or has had an
+// envelope of it, and so is told of its departure (departure.cpp).
+#include "protocol/engine.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace parc::protocol {
+namespace {
+
+// Of endpoints that departed long ago: more than a peer can ask for before it hears of the first.
+constexpr std::size_t most_gone = std::size_t{1} << 20;
+
+std::size_t members_of(const Endpoint& endpoint) {
+  return endpoint.group != nullptr ? endpoint.group->members.size() : 0;
+}
+
+} // namespace
+
+std::int32_t Group::row_of(const Address& address) const {
+  const auto found =
+      std::ranges::lower_bound(by_address, address, {}, [&](std::uint32_t row) { return members[row]; });
+  return found != by_address.end() && members[*found] == address ? static_cast<std::int32_t>(*found) : -1;
+}
+
+Endpoint* Engine::find_endpoint(std::uint64_t number) const {
+  const auto found = endpoints_.find(number);
+  return found == endpoints_.end() ? nullptr : found->second.get();
+}
+
+Group* Engine::find_group(std::uint64_t id) const {
+  const auto found = groups_.find(id);
+  return found == groups_.end() ? nullptr : found->second.get();
+}
+
+Link* Engine::find_link(const Address& address) const {
+  return address.place == here ? nullptr : links_[static_cast<std::size_t>(address.place)].get();
+}
+
+std::uint64_t Engine::add_endpoint() {
+  auto endpoint = std::make_unique<Endpoint>();
+  endpoint->number = ++last_endpoint_;
+  endpoints_.emplace(last_endpoint_, std::move(endpoint));
+  return last_endpoint_;
+}
+
+bool Engine::open(std::uint64_t number, std::uint64_t cookie) {
+  Endpoint* endpoint = find_endpoint(number);
+  if (endpoint == nullptr || endpoint->departed()) return false;
+  endpoint->cookie = cookie;
+  endpoint->opened = true;
+  return true;
+}
+
+std::size_t Engine::rows(std::uint64_t number) const {
+  const Endpoint* endpoint = find_endpoint(number);
+  return endpoint == nullptr ? 0 : members_of(*endpoint) + endpoint->more_rows.size();
+}
+
+std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
+  Endpoint* endpoint = find_endpoint(number);
+  assert(endpoint != nullptr);
+  Pair& pair = pair_of(*endpoint, address);
+  watch(*pair.peer); // who waits for anybody waits for it, too
+  return pair.row;
+}
+
+Address Engine::address(std::uint64_t number, std::uint32_t row) const {
+  const Endpoint* endpoint = find_endpoint(number);
+  assert(endpoint != nullptr && row < rows(number));
+  const std::size_t members = members_of(*endpoint);
+  return row < members ? endpoint->group->members[row] : endpoint->more_rows[row - members];
+}
+
+// Whoever has written to a member before has got a row already.
+std::uint64_t Engine::add_group(std::span<const Address> members) {
+  auto made = std::make_unique<Group>();
+  Group& group = *made;
+  group.id = ++last_group_;
+  group.members.assign(members.begin(), members.end());
+  group.by_address.resize(members.size());
+  std::iota(group.by_address.begin(), group.by_address.end(), 0);
+  std::ranges::sort(group.by_address, {}, [&](std::uint32_t row) { return group.members[row]; });
+  groups_.emplace(group.id, std::move(made));
+  for (const Address& address : members) {
+    Endpoint* endpoint = address.place == here ? find_endpoint(address.number) : nullptr;
+    if (endpoint == nullptr) continue;
+    assert(endpoint->group == nullptr && endpoint->reads.empty() && endpoint->writes.empty());
+    endpoint->group = &group;
+    group.local.push_back(*endpoint);
+    endpoint->more_rows.clear();
+    for (auto& [of, pair] : endpoint->pairs) pair.row = make_row(*endpoint, of);
+  }
+  return group.id;
+}
+
+void Engine::drop_group(std::uint64_t id) {
+  Group* group = find_group(id);
+  if (group == nullptr) return;
+  std::vector<std::uint64_t> local;
+  for (const Endpoint& endpoint : group->local)
+    if (!endpoint.departed()) local.push_back(endpoint.number);
+  group->dropped = true;
+  for (const std::uint64_t number : local) kill(number);
+  if (group = find_group(id); group != nullptr) forget_if_over(*group);
+}
+
+void Engine::forget_if_over(Group& group) {
+  if (!group.dropped || !group.local.empty()) return;
+  const std::unique_ptr<Group> last = std::move(groups_.extract(group.id).mapped());
+  if (!group.waited_for) return;
+  for (const Address& address : group.members) {
+    Peer& peer = *peers_.at(address);
+    std::erase(peer.groups, &group);
+    release(peer);
+  }
+}
+
+std::int32_t Engine::row_in_group(std::uint64_t id, const Address& address) const {
+  const Group* group = find_group(id);
+  return group == nullptr ? -1 : group->row_of(address);
+}
+
+std::int32_t Engine::make_row(Endpoint& at, const Address& address) {
+  if (at.group != nullptr)
+    if (const std::int32_t row = at.group->row_of(address); row >= 0) return row;
+  at.more_rows.push_back(address);
+  return static_cast<std::int32_t>(members_of(at) + at.more_rows.size() - 1);
+}
+
+Pair& Engine::pair_of(Endpoint& at, const Address& address) {
+  const auto [found, fresh] = at.pairs.try_emplace(address);
+  Pair& pair = found->second;
+  if (!fresh) return pair;
+  pair.at = &at;
+  pair.peer = &peer_of(address);
+  pair.peer->pairs.push_back(pair);
+  pair.row = make_row(at, address);
+  return pair;
+}
+
+Pair& Engine::pair_of(Endpoint& at, std::int32_t row) {
+  Pair& pair = pair_of(at, address(at.number, static_cast<std::uint32_t>(row)));
+  watch(*pair.peer);
+  return pair;
+}
+
+Peer& Engine::peer_of(const Address& address) {
+  std::unique_ptr<Peer>& peer = peers_[address];
+  if (peer != nullptr) return *peer;
+  peer = std::make_unique<Peer>(address);
+  if (address.place != here) {
+    if (Link* link = find_link(address))
+      ++link->peers;
+    else
+      peer->how = Departure::lost;
+  } else if (const Endpoint* endpoint = find_endpoint(address.number)) {
+    peer->how = endpoint->how;
+  } else {
+    peer->how = killed_.contains(address.number) ? Departure::killed : Departure::left;
+  }
+  return *peer;
+}
+
+// Kernels are lost with their links, and of whoever has written to us we are told.
+void Engine::watch(Peer& peer) {
+  Link* link = find_link(peer.address);
+  if (link == nullptr || peer.watched || peer.envelopes != 0 || peer.address.number == kernel_endpoint)
+    return;
+  peer.watched = peer.watch_owed = true;
+  owe(*link, peer);
+}
+
+Refusal Engine::take_watch(Link& link, const Descriptor& d) {
+  if (d.message == kernel_endpoint || d.message > last_endpoint_) return Refusal::request;
+  if (Endpoint* endpoint = find_endpoint(d.message)) {
+    const bool tells = endpoint->streams.contains(link.index);
+    Stream& stream = stream_of(*endpoint, link);
+    if (!tells) owe_departure(stream); // where it has departed and is not through
+    const bool told = tells && endpoint->departed() && stream.fresh == 0 && !stream.owed();
+    if (!told) return Refusal::none;
+  }
+  if (link.gone.size() == most_gone) return Refusal::request;
+  link.gone.push_back(d.message);
+  return Refusal::none;
+}
+
+// From now on it is known how many members are there.
+void Engine::wait_for_anybody(Group& group) {
+  if (group.waited_for || group.members.size() == 1) return;
+  group.waited_for = true;
+  for (const Address& address : group.members) {
+    Peer& peer = peer_of(address);
+    peer.groups.push_back(&group);
+    watch(peer);
+    if (peer.how == Departure::none) ++group.living;
+  }
+}
+
+// Nobody names it any more, and it will not be heard of again.
+void Engine::release(Peer& peer) {
+  if (!peer.pairs.empty() || !peer.groups.empty() || peer.unmatched != 0) return;
+  if (peer.address.place != here && peer.how == Departure::none) return;
+  if (Link* link = find_link(peer.address)) --link->peers;
+  peers_.erase(Address(peer.address));
+}
+
+Stream& Engine::stream_of(Endpoint& from, Link& link) {
+  std::unique_ptr<Stream>& stream = from.streams[link.index];
+  if (stream == nullptr) stream = std::make_unique<Stream>(&from, &link);
+  return *stream;
+}
+
+void Engine::forget_endpoint(Endpoint& endpoint) {
+  const std::unique_ptr<Endpoint> last = std::move(endpoints_.extract(endpoint.number).mapped());
+  std::vector<Peer*> peers;
+  for (auto& [address, pair] : endpoint.pairs) peers.push_back(pair.peer);
+  endpoint.pairs.clear();
+  for (Peer* peer : peers) release(*peer);
+  if (Group* group = endpoint.group) {
+    endpoint.hook::Hook<hook::OfGroup>::unlink();
+    forget_if_over(*group);
+  }
+  if (endpoint.opened) listener_.drained(endpoint.cookie);
+}
+
+} // namespace parc::protocol
