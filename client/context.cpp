@@ -4,6 +4,8 @@
 #include "client/early/fault.hpp"
 #include "client/failure.hpp"
 
+#include <algorithm>
+#include <array>
 #include <unistd.h>
 
 namespace parc::client {
@@ -63,6 +65,37 @@ int Context::probe(const parc_envelope& envelope, bool wait, parc_status& status
   const int code = finish(id.value(), &status);
   if (code != PARC_OK || wait) return code;
   return status.source == PARC_ANY_SOURCE ? 0 : 1;
+}
+
+int Context::address_of(int peer, char* text, std::size_t bytes) {
+  std::array<char, PARC_ADDRESS_BYTES> room{};
+  const auto id = starts_.name_peer(peer, {room.data(), room.size() - 1});
+  if (!id) return fail(id.error());
+  parc_status status;
+  if (const int code = finish(id.value(), &status); code == PARC_EPEER)
+    return fail(error(code, "peer {} has no address any more: its host is lost", peer));
+  else if (code != PARC_OK)
+    return code;
+  if (status.length >= bytes)
+    return fail(error(PARC_ETRUNCATE, "the address of peer {} has {} bytes, there is room for {}", peer,
+                      status.length + 1, bytes));
+  std::copy_n(room.data(), status.length + 1, text);
+  return PARC_OK;
+}
+
+int Context::add_peer(const char* address) {
+  const auto id = starts_.add_peer(address);
+  if (!id) return fail(id.error());
+  parc_status status;
+  const int code = finish(id.value(), &status);
+  if (code == PARC_OK) return status.source;
+  if (code == PARC_EINVAL)
+    return fail(error(
+        code, "\"{}\" is no address: one looks like HOST:PORT/IDENTITY/NUMBER (parc_address_of)", address));
+  if (code == PARC_EPEER)
+    return fail(
+        error(code, "no program can be reached at {}: the log of this host's parcd says why", address));
+  return code;
 }
 
 // Dissemination: after round k, everybody knows of the 2^(k+1) ranks below it. Rounds of one barrier go to

@@ -30,6 +30,8 @@ public:
   [[nodiscard]] int read(const parc_envelope& envelope, const iovec& buffer, parc_status* status);
   [[nodiscard]] int write(const parc_envelope& envelope, const iovec& buffer);
   [[nodiscard]] int probe(const parc_envelope& envelope, bool wait, parc_status& status);
+  [[nodiscard]] int address_of(int peer, char* text, std::size_t bytes);
+  [[nodiscard]] int add_peer(const char* address);
   [[nodiscard]] int barrier();
   [[noreturn]] void abort(int status);
 

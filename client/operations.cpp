@@ -34,16 +34,6 @@ parc_status status_of(const parc_envelope& asked, int error, std::uint64_t lengt
   return {asked.peer, shm::tag_in(tag), shm::context_in(tag), error, length, 0};
 }
 
-// What is known of a read's message.
-void take_message(const shm::Operation& shared, parc_status& status) {
-  const std::uint64_t tag = shared.tag.load(std::memory_order_relaxed);
-  status.source = shared.source.load(std::memory_order_relaxed);
-  status.tag = shm::tag_in(tag);
-  status.context = shm::context_in(tag);
-  status.length = shared.total.load(std::memory_order_relaxed);
-  status.data = shared.handed_or_data.load(std::memory_order_relaxed);
-}
-
 bool is_write_slot(Slot slot) {
   return slot >= shm::read_slots;
 }
@@ -55,8 +45,7 @@ thread_local Operations::Failed Operations::failed_;
 Operations::Operations(shm::Control& control, Arena& arena, Adoption& adoption, CopyRoom& room, Rest& rest,
                        Trace& trace, int ranks)
     : control_(control), arena_(arena), adoption_(adoption), room_(room), rest_(rest), trace_(trace),
-      entries_(shm::control_slot),
-      failed_peers_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(ranks))) {
+      entries_(shm::control_slot), peers_(ranks) {
   for (Slot slot = shm::control_slot; slot-- > 0;)
     (is_write_slot(slot) ? free_writes_ : free_reads_).push_back(slot);
 }
@@ -81,7 +70,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.held = message.held;
   const auto generation = generation_of_tag(entry.tag.load(std::memory_order_relaxed)) + 1;
 
-  entry.probe = kind == shm::RequestKind::probe;
+  entry.probe = kind != shm::RequestKind::read && kind != shm::RequestKind::write;
   if (trace_.on()) {
     entry.posted = trace::now();
     entry.thread = Trace::thread();
@@ -203,12 +192,26 @@ void Operations::spend_released(Slot slot) {
   spent_.push(entries_, slot);
 }
 
-void Operations::describe(Slot slot, parc_status& status) const {
+void Operations::describe(Slot slot, parc_status& status) {
   const Entry& entry = entries_[slot];
   const shm::Operation& shared = control_.operations[slot];
   status = status_of(entry.envelope, PARC_OK, entry.length);
   if (shm::phase_of(shared.state.load(std::memory_order_acquire)) == shm::Phase::pending) return;
   take_message(shared, status);
+}
+
+// What is known of a read's message.
+void Operations::take_message(const shm::Operation& shared, parc_status& status) {
+  const std::uint64_t tag = shared.tag.load(std::memory_order_relaxed);
+  status.source = shared.source.load(std::memory_order_relaxed);
+  status.tag = shm::tag_in(tag);
+  status.context = shm::context_in(tag);
+  status.length = shared.total.load(std::memory_order_relaxed);
+  int known = peers_.load(std::memory_order_relaxed);
+  while (status.source >= known &&
+         !peers_.compare_exchange_weak(known, status.source + 1, std::memory_order_relaxed)) {
+  }
+  status.data = shared.handed_or_data.load(std::memory_order_relaxed);
 }
 
 // The result of a done operation, with a bounced read's bytes brought to where they were wanted.
@@ -253,11 +256,13 @@ bool Operations::is_held(parc_op id) {
 }
 
 bool Operations::peer_answers(int rank) const {
-  return !failed_peers_[static_cast<std::size_t>(rank)].load(std::memory_order_relaxed);
+  return !failed_peers_[static_cast<std::size_t>(rank) % failed_peers_.size()].load(
+      std::memory_order_relaxed);
 }
 
 void Operations::note_peer(int rank, int error) {
-  failed_peers_[static_cast<std::size_t>(rank)].store(error == PARC_EPEER, std::memory_order_relaxed);
+  failed_peers_[static_cast<std::size_t>(rank) % failed_peers_.size()].store(error == PARC_EPEER,
+                                                                             std::memory_order_relaxed);
 }
 
 void Operations::loosen(parc_op id) {

@@ -28,6 +28,7 @@
 #include "client/trace.hpp"
 #include "parc/parc.h"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -80,7 +81,7 @@ public:
     Order order = Order::any;
     Adopted adopted;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
-    bool probe = false;
+    bool probe = false;  // or another question to the kernel: no message
     // Where there is a trace: when, from where, by whom.
     std::uint64_t posted = 0, released = 0, site = 0;
     std::uint32_t thread = 0;
@@ -133,7 +134,7 @@ public:
   void spend_released(Slot slot);
   // The same for a write, whether the kernel is done with it or not.
   void let_go_released(Slot slot) { detached_.push(entries_, slot); }
-  void describe(Slot slot, parc_status& status) const;
+  void describe(Slot slot, parc_status& status);
 
   // What the sentence about an operation that failed says besides its status.
   struct Failed {
@@ -148,6 +149,9 @@ public:
   std::optional<int> finish_retired(parc_op id, parc_status& status);
   // The program has not been told how it ended, unless somebody is about to.
   [[nodiscard]] bool is_held(parc_op id);
+
+  // A rank, or a peer that was added or has written to this program.
+  [[nodiscard]] bool knows(int peer) const { return peer < peers_.load(std::memory_order_relaxed); }
 
   // False: the last write to this rank that we know of failed, so no write to it is let go unseen.
   [[nodiscard]] bool peer_answers(int rank) const;
@@ -210,6 +214,7 @@ private:
   [[nodiscard]] int result(Slot slot, parc_status& status);
   void set_use(Slot slot, Use use);
   void note_peer(int rank, int error);
+  void take_message(const shm::Operation& shared, parc_status& status);
 
   // A signal handler's too: its place is there from the thread's start.
   __attribute__((tls_model("initial-exec"))) static thread_local Failed failed_;
@@ -221,7 +226,9 @@ private:
   Rest& rest_;
   Trace& trace_;
   Entries entries_;
-  std::unique_ptr<std::atomic<bool>[]> failed_peers_;
+  std::atomic<int> peers_; // their numbers are below
+  // Of peers, by their numbers; where there are more, some share a place and one that failed counts for all.
+  std::array<std::atomic<bool>, 4096> failed_peers_{};
   Stack spent_, detached_;
   std::function<void()> open_;
 

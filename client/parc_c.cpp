@@ -445,6 +445,16 @@ int parc_iprobe(parc_context* context, const parc_address* address, parc_status*
   });
 }
 
+int parc_address_of(parc_context* context, int peer, char* text, size_t bytes) {
+  if (!text) return no_place("address");
+  return guarded(context, [&] { return context->address_of(peer, text, bytes); });
+}
+
+int parc_add_peer(parc_context* context, const char* address) {
+  if (!address) return client::fail(error(PARC_EINVAL, "the address is a null pointer"));
+  return guarded(context, [&] { return context->add_peer(address); });
+}
+
 int parc_barrier(parc_context* context) {
   return guarded(
       context, [&] { return context->barrier(); }, called(context, trace::Call::barrier));

@@ -56,6 +56,25 @@ Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
               static_cast<std::uint8_t>((now ? shm::flag_no_wait : 0) | (claim ? shm::flag_claim : 0)));
 }
 
+// The kernel puts it into memory of the arena, from where the wait brings it.
+Result<parc_op> Starts::name_peer(int peer, const iovec& text) {
+  PARC_TRY(check_peer(peer, false));
+  Message message{.envelope = {peer, 0, 0, 0}, .length = text.iov_len, .pieces = {&text, 1}};
+  PARC_TRY(block, operations_.allocate(text.iov_len));
+  name_block(message, block);
+  return send(shm::RequestKind::address_of, message);
+}
+
+Result<parc_op> Starts::add_peer(std::string_view address) {
+  if (address.size() > shm::max_address)
+    return error(PARC_EINVAL, "an address has at most {} bytes", shm::max_address);
+  Message message{.envelope = {PARC_ANY_SOURCE, 0, 0, 0}, .length = address.size()};
+  PARC_TRY(block, operations_.allocate(address.size()));
+  name_block(message, block);
+  address.copy(static_cast<char*>(block), address.size());
+  return send(shm::RequestKind::add_peer, message);
+}
+
 Result<parc_op> Starts::barrier_read(int peer, std::uint64_t tag) {
   return send(shm::RequestKind::read, {.envelope = {peer, tag, 0, 0}}, shm::flag_barrier);
 }
@@ -89,7 +108,7 @@ Result<void> Starts::check_peer(int peer, bool any) const {
   if (peer == PARC_ANY_SOURCE && any) return success();
   if (peer == PARC_ANY_SOURCE)
     return error(PARC_EINVAL, "a write needs a rank to go to: PARC_ANY_SOURCE is for reads and probes");
-  if (peer < 0 || peer >= ranks_)
+  if (peer < 0 || !operations_.knows(peer))
     return error(PARC_EINVAL, "there is no rank {} in this job of {}", peer, ranks_);
   return success();
 }

@@ -30,6 +30,9 @@ public:
   [[nodiscard]] Result<parc_op> probe(const parc_envelope& envelope, unsigned flags);
   [[nodiscard]] Result<parc_op> read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags);
 
+  [[nodiscard]] Result<parc_op> name_peer(int peer, const iovec& text);
+  [[nodiscard]] Result<parc_op> add_peer(std::string_view address);
+
   // An empty message that no read of the program sees.
   [[nodiscard]] Result<parc_op> barrier_read(int peer, std::uint64_t tag);
   [[nodiscard]] Result<parc_op> barrier_write(int peer, std::uint64_t tag);

@@ -28,6 +28,8 @@ std::string Waits::describe(parc_op id, const parc_status& status) const {
                      : Operations::last_failed().probe ? "probe for a message from"
                                                        : "read from";
   if (status.source < 0) return fmt::format("the {} any rank ({}) failed", what, tag);
+  if (static_cast<std::size_t>(status.source) >= hosts_.size())
+    return fmt::format("the {} peer {}, which is of another job ({}), failed", what, status.source, tag);
   return fmt::format("the {} rank {} on host {} ({}) failed", what, status.source,
                      hosts_[static_cast<std::size_t>(status.source)], tag);
 }

@@ -126,6 +126,37 @@ const std::string& Peers::name_of(std::uint32_t link) const {
 }
 
 void Peers::connect(const std::string& host, Connected connected) {
+  connect(host, default_port, std::move(connected));
+}
+
+void Peers::connect(const EndpointAddress& address, Connected connected) {
+  const HostSession* const session = find(address.identity);
+  if (session != nullptr || address.identity == kernel_.self().identity) {
+    const std::int32_t link = session == nullptr ? this_host : static_cast<std::int32_t>(session->link());
+    return kernel_.after_step([link, connected = std::move(connected)] { connected(link); });
+  }
+  connect(address.host, address.port == 0 ? default_port : address.port,
+          [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
+            const HostSession* const found = find(address.identity);
+            if (!link || (found != nullptr && link.value() == static_cast<std::int32_t>(found->link())))
+              return connected(std::move(link));
+            connected(error(ESTALE, "the kernel of host {} is another one now: what it ran has gone with it",
+                            address.host));
+          });
+}
+
+EndpointAddress Peers::describe(const protocol::Address& address) const {
+  if (address.place == protocol::here)
+    return {kernel_.config().name, kernel_.self().port, kernel_.self().identity, address.number};
+  for (const auto& [identity, session] : sessions_)
+    if (session->link() == static_cast<std::uint32_t>(address.place)) {
+      const std::uint16_t port = session->way().address ? session->way().address->port() : std::uint16_t{0};
+      return {session->identity().name, port, identity, address.number};
+    }
+  return {};
+}
+
+void Peers::connect(const std::string& host, std::uint16_t port, Connected connected) {
   std::int32_t known = host == kernel_.config().name || host == "localhost" ? this_host : -2;
   if (const auto identity = identities_.find(host); known != this_host && identity != identities_.end())
     if (const HostSession* session = find(identity->second);
@@ -140,7 +171,7 @@ void Peers::connect(const std::string& host, Connected connected) {
   attempt.waiting.push_back(std::move(connected));
   if (!fresh) return;
   attempt.host = host;
-  const HostAddress where = address_of(host);
+  const HostAddress where = address_of(host, port);
   resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
     resolved(host, std::move(addresses));
   });
@@ -203,9 +234,9 @@ Result<void> Peers::dial(const Address& address, PeerLink::Purpose purpose) {
   return success();
 }
 
-HostAddress Peers::address_of(const std::string& host) const {
+HostAddress Peers::address_of(const std::string& host, std::uint16_t port) const {
   const auto named = kernel_.config().hosts.find(host);
-  return named != kernel_.config().hosts.end() ? named->second : HostAddress{host, default_port};
+  return named != kernel_.config().hosts.end() ? named->second : HostAddress{host, port};
 }
 
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.

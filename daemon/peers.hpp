@@ -14,6 +14,7 @@
 #include "daemon/acceptor.hpp"
 #include "daemon/complaint.hpp"
 #include "daemon/config.hpp"
+#include "daemon/endpoint_address.hpp"
 #include "daemon/event.hpp"
 #include "daemon/host_session.hpp"
 #include "daemon/key.hpp"
@@ -57,7 +58,10 @@ public:
 
   // Finds or makes the session with a host by the name people use. `connected` is called once, later.
   void connect(const std::string& host, Connected connected);
-  [[nodiscard]] const std::string& name_of(std::uint32_t link) const; // as the host calls itself
+  // The same with the kernel at an address that was handed on.
+  void connect(const EndpointAddress& address, Connected connected);
+  [[nodiscard]] EndpointAddress describe(const protocol::Address& address) const; // for others to connect to
+  [[nodiscard]] const std::string& name_of(std::uint32_t link) const;             // as the host calls itself
 
   std::uint64_t read();  // the turn's first step: takes what has arrived
   std::uint64_t write(); // the turn's third step
@@ -86,7 +90,8 @@ private:
   };
 
   Result<void> dial(const Address& address, PeerLink::Purpose purpose);
-  [[nodiscard]] HostAddress address_of(const std::string& host) const;
+  void connect(const std::string& host, std::uint16_t port, Connected connected);
+  [[nodiscard]] HostAddress address_of(const std::string& host, std::uint16_t port = default_port) const;
 
   // peer_sessions.cpp
   HostSession* begin(PeerLink& link, std::uint32_t number, const HostSession::Way& way);

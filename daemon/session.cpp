@@ -162,6 +162,8 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::read:
   case shm::RequestKind::write:
   case shm::RequestKind::probe: return start(request);
+  case shm::RequestKind::address_of: return name_peer(request);
+  case shm::RequestKind::add_peer: return add_peer(request);
   case shm::RequestKind::cancel:
     if (const Slot* slot = find_slot(request.id)) kernel_.engine().cancel(slot->handle);
     return;
@@ -187,6 +189,8 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::read:
   case shm::RequestKind::write:
   case shm::RequestKind::probe:
+  case shm::RequestKind::address_of:
+  case shm::RequestKind::add_peer:
   case shm::RequestKind::map:
   case shm::RequestKind::unmap:
   case shm::RequestKind::leave: {

@@ -5,6 +5,7 @@
 // does not exist, gets PARC_EINVAL.
 #pragma once
 
+#include "daemon/endpoint_address.hpp"
 #include "daemon/extents.hpp"
 #include "daemon/sessions.hpp"
 #include "shm/layout.hpp"
@@ -69,6 +70,11 @@ private:
   void handle(const shm::Request& request);
   void refuse(const shm::Request& request);
   void start(const shm::Request& request);
+  void name_peer(const shm::Request& request);
+  void add_peer(const shm::Request& request);
+  void peer_reached(std::uint64_t slot, std::uint64_t generation, const EndpointAddress& address,
+                    const Result<std::int32_t>& link);
+  std::optional<protocol::Pieces> take_text(const shm::Request& request);
   void map(const shm::Request& request);
   void unmap(const shm::Request& request);
   void hand_over(const shm::Request& request);
@@ -116,6 +122,7 @@ private:
   boost::container::flat_set<std::uint64_t> not_begun_; // releases
   std::deque<Gated> gated_;                             // writes, in their order
   std::uint64_t unmap_address_ = 0;                     // of an unmap that is answered when its last use ends
+  std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
   std::optional<SessionCounters> row_;
   bool drained_ = false;
   bool acted_on_ = false;   // its end: nothing that is pending refers to it any more

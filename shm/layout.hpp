@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 5;
+inline constexpr std::uint32_t layout_version = 6;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -27,6 +27,7 @@ inline constexpr std::uint32_t control_slot = read_slots + write_slots;
 inline constexpr std::uint32_t operation_slots = control_slot + 1;
 inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
 inline constexpr std::uint32_t max_pieces = 1024; // of one message
+inline constexpr std::uint64_t max_address = 512; // bytes of the text that names an endpoint
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t probe_total = UINT64_MAX; // Operation::total of a probe that is pending
 
@@ -44,16 +45,18 @@ static_assert(operation_slots <= 1u << slot_bits);
 
 enum class RequestKind : std::uint8_t {
   none = 0,
-  read,      // peer, tag, ignore, memory, flags; of a claimed message: extra is the claim's id
-  write,     // peer, tag, data, memory, flags
-  probe,     // peer, tag, ignore, flags; answered in a read slot without data
-  cancel,    // id of the operation to give up
-  hand_over, // id of a write; memory is where its bytes from `extra` to its end lie from here on
-  map,       // address, length, extra = shmid: the kernel attaches the segment and answers in slot `id`
-  unmap,     // address: the program starts nothing there any more; answered in slot `id` when the kernel has
-             // detached, or at once (flags)
-  abort,     // extra = exit status for the whole job
-  leave,     // a clean departure: what was accepted is delivered
+  read,       // peer, tag, ignore, memory, flags; of a claimed message: extra is the claim's id
+  write,      // peer, tag, data, memory, flags
+  probe,      // peer, tag, ignore, flags; answered in a read slot without data
+  address_of, // peer, memory; answered in a read slot: the peer's address as text, of total bytes
+  add_peer,   // memory: such a text; answered in a read slot: source is the row
+  cancel,     // id of the operation to give up
+  hand_over,  // id of a write; memory is where its bytes from `extra` to its end lie from here on
+  map,        // address, length, extra = shmid: the kernel attaches the segment and answers in slot `id`
+  unmap,      // address: the program starts nothing there any more; answered in slot `id` when the kernel has
+              // detached, or at once (flags)
+  abort,      // extra = exit status for the whole job
+  leave,      // a clean departure: what was accepted is delivered
   // A wait for read `id` has returned although its message has not arrived (early release). Writes to others
   // that are asked for behind this leave when that read has begun, or has failed.
   release,

@@ -54,6 +54,24 @@ BOOST_AUTO_TEST_CASE(tags_with_masks_claims_and_synchronous_writes) {
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "matching"});
 }
 
+// On the same host, on others that their kernels know, and on one that they have to find.
+BOOST_AUTO_TEST_CASE(two_jobs_that_know_each_other_by_address) {
+  for (const auto& [servers, askers] :
+       {std::pair("a:2", "a:2"), std::pair("a,b", "b,a"), std::pair("a:2", "b:2")}) {
+    Hosts hosts(2);
+    const std::string file = hosts.directory() + "/addresses";
+    Process server = hosts.run({"--hosts", servers, programs + "strangers", "serve", file, "2"});
+    // The one that asks is started from where its first rank runs.
+    Process asker =
+        hosts.run({"--hosts", askers, programs + "strangers", "ask", file, "2"}, *askers == 'b' ? 1 : 0);
+    for (Process* job : {&server, &asker}) {
+      const int status = job->wait();
+      BOOST_TEST((status == 0 && job->errors() == ""),
+                 "status " << status << ": " << job->errors() << hosts.logs());
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(endings) {
   Hosts hosts(2);
   check_job(hosts, {"--hosts", "a,b", programs + "endings"});

@@ -238,7 +238,9 @@ private:
     case shm::RequestKind::unmap:
       check(segments_.erase(request.address) == 1);
       return finish(request.id, PARC_OK);
-    case shm::RequestKind::release: return; // nothing leaves this kernel
+    case shm::RequestKind::address_of:
+    case shm::RequestKind::add_peer: return finish(request.id, PARC_EPEER); // it knows nobody else
+    case shm::RequestKind::release: return;                                 // nothing leaves this kernel
     case shm::RequestKind::leave: return leave(request.id);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.extra); return;
     case shm::RequestKind::none: break;

@@ -121,6 +121,26 @@ PARC_API int parc_size(const parc_context* context);
 /* Name of the host of a rank; owned by the context. NULL when rank is out of range. */
 PARC_API const char* parc_host(const parc_context* context, int rank);
 
+/* ---- Programs of other jobs ---------------------------------------------------------------------------- */
+
+/* Bytes that the text of any address has room in, its end included. */
+#define PARC_ADDRESS_BYTES 512
+
+/* Writes the address of a peer (a rank of this job, parc_rank for the caller's own, or what parc_add_peer
+ * gave) into text[0..bytes), zero terminated: a name by which programs of any job, on any host whose kernel
+ * has the same key, can write to it, as long as it runs. How they get it (a file, a message, a name server)
+ * is theirs. Errors: PARC_EINVAL; PARC_ETRUNCATE, with nothing written, when it has no room; PARC_EPEER when
+ * its host is lost. */
+PARC_API int parc_address_of(parc_context* context, int peer, char* text, size_t bytes);
+
+/* Gives the program that has this address a number of its own, from parc_size on (or its rank, when it is of
+ * this job; the same address has the same number): it is a peer like every rank from then on, in all calls.
+ * Whoever writes to this program first has got a number by itself, as the source of that message. Blocks
+ * until its kernel is reached, for connect_timeout_s of parcd.toml at most. A read of PARC_ANY_SOURCE waits
+ * for such peers, too, and in a job of one rank for ever. Errors: PARC_EINVAL (no address), PARC_EPEER (its
+ * host cannot be reached, or its kernel is another one now), PARC_EAGAIN (the table of reads is full). */
+PARC_API int parc_add_peer(parc_context* context, const char* address);
+
 /* Ends the whole job: every other rank is killed, and `parc run` exits with `status` (1 to 125 are usual).
  * Does not return. */
 PARC_API void parc_abort(parc_context* context, int status) __attribute__((noreturn));

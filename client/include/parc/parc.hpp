@@ -29,6 +29,7 @@
 #include <ranges>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -281,6 +282,14 @@ public:
     if (detail::checked(parc_iprobe(get(), &address, &status)) == 0) return std::nullopt;
     return status;
   }
+
+  // Programs of other jobs.
+  [[nodiscard]] std::string address_of(int peer) const {
+    char text[PARC_ADDRESS_BYTES];
+    detail::checked(parc_address_of(get(), peer, text, sizeof text));
+    return text;
+  }
+  int add_peer(const std::string& address) { return detail::checked(parc_add_peer(get(), address.c_str())); }
 
   void barrier() { detail::checked(parc_barrier(get())); }
   // Early release. A wait that returns a Status is released when the message has begun; wait_all at once.
