@@ -173,6 +173,11 @@ Rank* JobPart::find(std::uint64_t number) {
   return place != mine_.end() && *place == number && index < ranks_.size() ? ranks_[index].get() : nullptr;
 }
 
+std::uint64_t JobPart::endpoint_of(const Rank& rank) const {
+  return first_endpoint_ +
+         static_cast<std::uint64_t>(std::ranges::lower_bound(mine_, rank.number()) - mine_.begin());
+}
+
 // The order in which the origin hears of departures is the order in which ranks can have known of them.
 void JobPart::departs(std::uint32_t number) {
   Rank* rank = find(number);
@@ -200,7 +205,7 @@ void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
 }
 
 void JobPart::died(Rank& rank, RankExit how) {
-  kernel_.sessions().process_died(plan_.job, static_cast<std::int32_t>(rank.number()));
+  kernel_.sessions().process_died(endpoint_of(rank));
   tell("exited",
        {{"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}});
 }
@@ -301,7 +306,7 @@ nlohmann::json JobPart::look() const {
                     .host = plan_.hosts[plan_.self].name,
                     .program = rank->alive() ? program_of(rank->id()) : std::string(),
                     .operations = {}};
-    kernel_.sessions().look_at(plan_.job, static_cast<std::int32_t>(rank->number()), most, state);
+    kernel_.sessions().look_at(endpoint_of(*rank), most, state);
     all.push_back(to_json(state));
   }
   return all;

@@ -72,6 +72,7 @@ private:
   [[nodiscard]] bool prepared_yet() const { return first_endpoint_ != UINT64_MAX; }
   void tell(const char* kind, nlohmann::json message = nlohmann::json::object(), std::string bytes = {});
   Rank* find(std::uint64_t number);
+  [[nodiscard]] std::uint64_t endpoint_of(const Rank& rank) const;
 
   Kernel& kernel_;
   Jobs& jobs_;

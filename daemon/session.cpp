@@ -59,7 +59,9 @@ void Session::hear() {
       take_last_requests();
       return end(state_ == State::leaving ? Sessions::End::left : Sessions::End::broken);
     }
-    if (!greeting) return; // more bells ring the loop again: a program that never stops holds up nobody
+    if (!greeting)
+      return kernel_.sessions().listen_to(
+          *this); // more bells ring the loop again: a program that never stops holds up nobody
     hello_length_ += static_cast<std::size_t>(got);
     if (hello_length_ < hello_.size()) continue;
     shm::Attach hello;
@@ -87,6 +89,10 @@ void Session::attach(const shm::Attach& hello) {
   control_ = control;
   slots_.resize(shm::operation_slots);
   ++kernel_.sessions().totals_.attached;
+  ++kernel_.sessions().attached_;
+  counted_ = true;
+  kernel_.sessions().listen_to(*this);
+  kernel_.sessions().tell(*this);
   welcome(PARC_OK);
 }
 
@@ -116,14 +122,21 @@ bool Session::has_requests() const {
          control_->header.request_tail.load(std::memory_order_acquire) != head_;
 }
 
+bool Session::park() {
+  if (spinning()) return false;
+  shm::announce_sleep(control_->header.kernel_asleep);
+  if (!has_requests()) return true;
+  announce_awake();
+  return false;
+}
+
 void Session::announce_sleep() {
-  if (control_ == nullptr) return;
   const bool lightly = kernel_.engine().may_answer_reads(place_.endpoint);
   shm::announce_sleep(control_->header.kernel_asleep, lightly ? shm::Sleep::light : shm::Sleep::deep);
 }
 
 void Session::announce_awake() {
-  if (control_ != nullptr) shm::announce_awake(control_->header.kernel_asleep);
+  shm::announce_awake(control_->header.kernel_asleep);
 }
 
 std::uint64_t Session::take_requests() {
@@ -228,6 +241,7 @@ void Session::start(const shm::Request& request) {
   }
   extents_.hold(slot->used);
   slot->total = request.length;
+  kernel_.sessions().changed(*this);
   const std::uint64_t cookie = cookie_of(number_, number, slot->generation);
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
   const protocol::Space space =
@@ -329,8 +343,7 @@ void Session::hand_over(const shm::Request& request) {
   extents_.hold(used & ~slot->used);
   slot->used |= used;
   operation(shm::slot_of(request.id)).handed_or_data.store(slot->generation, std::memory_order_release);
-  control_->header.completions.fetch_add(1, std::memory_order_release);
-  completed_ = true;
+  completed();
 }
 
 // What the program wrote is delivered from the segments, which stay here until then.
@@ -376,6 +389,7 @@ void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
   if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
   slots_[slot].begun = progressed_ = true;
+  kernel_.sessions().tell(*this);
   settle_release(slots_[slot]);
 }
 
@@ -386,6 +400,7 @@ void Session::progressed(std::uint64_t rest, const protocol::Progress& progress)
   op.front.store(progress.front, std::memory_order_release);
   op.back.store(progress.back, std::memory_order_release);
   progressed_ = true;
+  kernel_.sessions().tell(*this);
 }
 
 void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
@@ -428,8 +443,13 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
   slot.busy = false;
   if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slot.generation, shm::Phase::done), std::memory_order_release);
+  completed();
+}
+
+void Session::completed() {
   control_->header.completions.fetch_add(1, std::memory_order_release);
   completed_ = true;
+  kernel_.sessions().tell(*this);
 }
 
 bool Session::ring() {
@@ -478,6 +498,7 @@ void Session::end(Sessions::End how) {
   state_ = State::over;
   bell_.remove();
   row_.reset();
+  kernel_.sessions().attached_ -= std::exchange(counted_, false);
   to_program_.reset();
   kernel_.after_step([this, how, had_left, ended = std::move(ended_)] {
     if (how == Sessions::End::broken)

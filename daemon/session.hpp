@@ -40,6 +40,8 @@ public:
   [[nodiscard]] bool open() const { return state_ != State::over; }
   [[nodiscard]] bool spinning() const;
   [[nodiscard]] bool has_requests() const;
+  // It rings with every request from now on. False: it has made one, or polls.
+  bool park();
   void announce_sleep();
   void announce_awake();
   [[nodiscard]] const Sessions::Place& place() const { return place_; }
@@ -49,6 +51,7 @@ public:
   void publish(Counters& counters);
 
 private:
+  friend class Sessions;
   enum class State : std::uint8_t { expected, running, leaving, over };
   struct Slot { // what the kernel knows of an operation
     std::uint64_t generation = 0;
@@ -88,6 +91,7 @@ private:
   Slot* find_slot(std::uint64_t id);
   void answer(std::uint64_t slot, std::int32_t error);
   void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);
+  void completed(); // something the program may sleep for
   void broke(const char* rule);
   void end(Sessions::End how);
   shm::Operation& operation(std::uint64_t slot) { return control_->operations[slot]; }
@@ -125,7 +129,11 @@ private:
   std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
   std::optional<SessionCounters> row_;
   bool drained_ = false;
-  bool acted_on_ = false;   // its end: nothing that is pending refers to it any more
+  bool acted_on_ = false; // its end: nothing that is pending refers to it any more
+  // Sessions': in which of its lists it is.
+  bool listened_to_ = false, telling_ = false, unpublished_ = false;
+  bool counted_ = false; // as attached
+  std::uint32_t quiet_turns_ = 0;
   bool completed_ = false;  // something the program may sleep for
   bool progressed_ = false; // something it sleeps for only if it watches
 };

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <sys/types.h>
+#include <unordered_map>
 #include <vector>
 
 namespace parc::daemon {
@@ -42,8 +43,8 @@ public:
   // A program that will say hello over these pipes (non-blocking, close-on-exec). `ended` is called once, at
   // a step's end.
   void add(const Place& place, Fd from_program, Fd to_program, Ended ended);
-  // The rank's process is gone (pidfd): ends the session if there is one still.
-  void process_died(std::uint64_t job, std::int32_t rank);
+  // The process is gone (pidfd): ends its session if there is one still.
+  void process_died(std::uint64_t endpoint);
 
   std::uint64_t take_requests(); // the turn's second step
   bool ring();                   // after each step: wakes programs for whom something was completed; any?
@@ -60,12 +61,18 @@ public:
 
   void publish(Counters& counters); // for `parc status`
   // What can be seen of a program; `state` stays as it is where that is nothing.
-  void look_at(std::uint64_t job, std::int32_t rank, std::size_t most, RankState& state) const;
+  void look_at(std::uint64_t endpoint, std::size_t most, RankState& state) const;
 
 private:
   friend class Session;
   Session* find(std::uint64_t cookie_rest);
+  [[nodiscard]] Session* of_endpoint(std::uint64_t endpoint) const;
   void over(std::uint32_t number); // a drained session has ended
+  void forget(std::uint32_t number);
+  // From sessions. What a turn costs is what these lists hold, not how many programs there are.
+  void listen_to(Session& session); // it has requests, or may soon have some without a bell
+  void tell(Session& session);      // it has something to tell its program
+  void changed(Session& session);   // its counters have
 
   struct Totals { // since the start
     std::uint64_t attached = 0, refused = 0, wakes = 0;
@@ -73,8 +80,13 @@ private:
 
   Kernel& kernel_;
   Totals totals_;
-  std::vector<std::unique_ptr<Session>>
-      sessions_; // by the number in their cookies; empty places are used again
+  std::vector<std::unique_ptr<Session>> sessions_;           // by the number in their cookies
+  std::vector<std::uint32_t> free_;                          // empty places
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_; // by endpoint
+  std::vector<Session*> listened_to_; // the others ring with every request (Session::park)
+  std::vector<Session*> telling_;
+  std::vector<Session*> unpublished_;
+  std::uint64_t attached_ = 0;
 };
 
 } // namespace parc::daemon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel costs that no message shows: its own memory while much is sent, and its wakings while nothing
-// is. Two kernels on loopback; the bench looks at them through /proc while its ranks run.
+// What a kernel costs that no message shows: its own memory while much is sent, its wakings while nothing is,
+// and what programs that sleep cost others. Two kernels on loopback; the bench looks at them through /proc
+// while its ranks run.
 #include "bench/figures/figures.hpp"
 #include "bench/figures/places.hpp"
 #include "bench/kernel/ranks.hpp"
@@ -82,6 +83,17 @@ Result<double> idle_switches(const Hosts& hosts, const Kernels& kernels) {
   return after - before;
 }
 
+// One way between the first two of so many ranks of one host, in microseconds.
+Result<double> latency_beside(const Hosts& hosts, int ranks) {
+  PARC_TRY(ran, Child::start(job(hosts, ranks, fmt::format("a:{}", ranks), {"--rank", "beside"})));
+  for (const auto give_up = Clock::now() + patience; ran.running();) {
+    if (Clock::now() > give_up) return error(ETIMEDOUT, "{} ranks did not end", ranks);
+    PARC_TRY(Child::wait_for_any({&ran, 1}, Clock::now() + look_again));
+  }
+  if (ran.exit_status() != 0) return error(ECHILD, "{} ranks failed: {}", ranks, ran.errors());
+  return std::stod(ran.output());
+}
+
 struct Part {
   const char* name;
   const char* text;
@@ -101,6 +113,9 @@ Result<void> bench(const Options& options) {
                   .metric = "wakings of both idle kernels in 10 s",
                   .unit = "",
                   .goal = "<= 0"});
+  rows.push_back({"2 ranks beside 1,000 that sleep", "8 bytes one way", "us", "2 ranks alone", "<= 1.2"});
+  Row& sleeping = rows[std::size(parts)];
+  Row& beside = rows[std::size(parts) + 1];
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     std::cerr << fmt::format("repeat {} of {}\n", repeat + 1, options.repeats);
     auto kernels = Kernels::start(hosts, {});
@@ -110,7 +125,10 @@ Result<void> bench(const Options& options) {
       rows[i].add(peak, allowed_mib);
     }
     PARC_TRY(woken, idle_switches(hosts, kernels.value()));
-    rows.back().parc.push_back(woken);
+    sleeping.parc.push_back(woken);
+    PARC_TRY(alone, latency_beside(hosts, 2));
+    PARC_TRY(crowded, latency_beside(hosts, 1002));
+    beside.add(crowded, alone);
   }
   return show("kernel", options, network, rows);
 }
@@ -121,7 +139,8 @@ Result<void> bench(const Options& options) {
 int main(int argc, char** argv) {
   parc::open_standard_streams();
   using namespace parc::bench;
-  CLI::App app("Memory of the kernels while much is sent, and their wakings while nothing is.",
+  CLI::App app("Memory of the kernels while much is sent, their wakings while nothing is, and what sleeping "
+               "programs cost.",
                "bench-kernel");
   Options options;
   std::string part;

@@ -2,6 +2,7 @@
 #include "bench/kernel/ranks.hpp"
 #include "bench/figures/rank.hpp"
 
+#include <cstdio>
 #include <cstring>
 #include <unistd.h>
 #include <vector>
@@ -23,6 +24,27 @@ Result<void> send_long(const Rank& rank) {
   PARC_TRY(data, touched(rank, bytes));
   if (rank.number() == 0) return checked(parc_write(rank.get(), 1, tag_data, data.get(), bytes));
   return checked(parc_read(rank.get(), 0, tag_data, data.get(), bytes, nullptr));
+}
+
+// The first two exchange 8 bytes, all others sleep; rank 0 says how long one way took, in microseconds.
+Result<void> exchange_beside(const Rank& rank) {
+  constexpr int rounds = 20'000, settling = 2'000; // kernels forget who sleeps
+  PARC_TRY(checked(parc_barrier(rank.get())));
+  PARC_TRY(word, Shared::make(rank, 8));
+  double begin = 0;
+  for (int i = -settling; rank.number() < 2 && i < rounds; ++i) {
+    if (i == 0) begin = parc_clock();
+    const int peer = 1 - rank.number();
+    if (rank.number() == 0) {
+      PARC_TRY(checked(parc_write(rank.get(), peer, tag_data, word.get(), 8)));
+    }
+    PARC_TRY(checked(parc_read(rank.get(), peer, tag_data, word.get(), 8, nullptr)));
+    if (rank.number() == 1) {
+      PARC_TRY(checked(parc_write(rank.get(), peer, tag_data, word.get(), 8)));
+    }
+  }
+  if (rank.number() == 0) std::printf("%.3f\n", (parc_clock() - begin) / rounds / 2 * 1e6);
+  return checked(parc_barrier(rank.get()));
 }
 
 // Envelopes arrive in order: with the last message all of them have.
@@ -78,6 +100,7 @@ Result<void> be_rank(std::string_view part) {
   PARC_TRY(part == "long"         ? send_long(rank)
            : part == "unexpected" ? send_unexpected(rank)
            : part == "all-pairs"  ? exchange_all(rank)
+           : part == "beside"     ? exchange_beside(rank)
                                   : stay_idle(rank));
   return rank.leave();
 }

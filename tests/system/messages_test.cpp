@@ -36,6 +36,12 @@ BOOST_AUTO_TEST_CASE(random_messages_against_a_model) {
   check_job(hosts, {"--hosts", "a:2,b:2", programs + "random_messages", "1", "10000"});
 }
 
+// More programs than a kernel looks at in every turn: those that rest ring when they go on.
+BOOST_AUTO_TEST_CASE(random_messages_of_many) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a:24,b:24", programs + "random_messages", "3", "400"});
+}
+
 BOOST_AUTO_TEST_CASE(random_messages_with_little_pool_and_other_fragments) {
   Hosts hosts(3, {"--pool", "1 MiB", "--fragment-size", "1024"});
   check_job(hosts, {"--hosts", "a,b,c", programs + "random_messages", "2", "2000"});
