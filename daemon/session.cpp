@@ -87,7 +87,6 @@ void Session::attach(const shm::Attach& hello) {
       header.read_slots != shm::read_slots || header.write_slots != shm::write_slots)
     return broke("its control segment has another layout");
   control_ = control;
-  slots_.resize(shm::operation_slots);
   ++kernel_.sessions().totals_.attached;
   ++kernel_.sessions().attached_;
   counted_ = true;
@@ -178,7 +177,7 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::address_of: return name_peer(request);
   case shm::RequestKind::add_peer: return add_peer(request);
   case shm::RequestKind::cancel:
-    if (const Slot* slot = find_slot(request.id)) kernel_.engine().cancel(slot->handle);
+    if (const Slot* slot = slots_.find(request.id)) kernel_.engine().cancel(slot->handle);
     return;
   case shm::RequestKind::hand_over: return hand_over(request);
   case shm::RequestKind::map: return map(request);
@@ -208,7 +207,7 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::unmap:
   case shm::RequestKind::leave: {
     const std::uint64_t number = shm::slot_of(request.id);
-    if (number >= slots_.size() || slots_[number].busy) return;
+    if (number >= shm::operation_slots || slots_[number].busy) return;
     slots_[number].generation = shm::generation_of(request.id);
     return answer(number, PARC_ECANCELED);
   }
@@ -248,8 +247,7 @@ void Session::start(const shm::Request& request) {
       (request.flags & shm::flag_barrier) != 0 ? protocol::Space::barriers : protocol::Space::programs;
   if (writes) {
     ++writes_;
-    // Behind others that are about to pass, too: writes to one peer keep their order.
-    const bool gated = (!not_begun_.empty() || !gated_.empty()) && request.peer != place_.rank;
+    const bool gated = gate_.shut() && request.peer != place_.rank;
     slot->handle = kernel_.engine().write(place_.endpoint,
                                           {.cookie = cookie,
                                            .destination = static_cast<std::uint32_t>(request.peer),
@@ -260,7 +258,7 @@ void Session::start(const shm::Request& request) {
                                            .from_end = from_end,
                                            .gated = gated,
                                            .synchronous = (request.flags & shm::flag_synchronous) != 0});
-    if (gated && slot->busy) gated_.push_back({releases_, slot->handle});
+    if (gated && slot->busy) gate_.keep(slot->handle);
     return;
   }
   ++reads_;
@@ -283,29 +281,9 @@ void Session::start(const shm::Request& request) {
 
 Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
   const std::uint64_t number = shm::slot_of(request.id);
-  if (number < first || number >= last || slots_[number].busy ||
-      shm::generation_of(request.id) <= slots_[number].generation) {
-    broke("it used an operation's place that is not free");
-    return nullptr;
-  }
-  Slot& slot = slots_[number];
-  slot = {.generation = shm::generation_of(request.id),
-          .handle = 0,
-          .total = 0,
-          .used = {},
-          .release = 0,
-          .busy = true,
-          .begun = false,
-          .handed_over = false,
-          .claims = false};
-  return &slot;
-}
-
-Session::Slot* Session::find_slot(std::uint64_t id) {
-  const std::uint64_t number = shm::slot_of(id);
-  if (number >= slots_.size()) return nullptr;
-  Slot& slot = slots_[number];
-  return slot.busy && slot.generation == shm::generation_of(id) ? &slot : nullptr;
+  Slot* slot = number < first || number >= last ? nullptr : slots_.take(request.id);
+  if (slot == nullptr) broke("it used an operation's place that is not free");
+  return slot;
 }
 
 void Session::map(const shm::Request& request) {
@@ -324,7 +302,7 @@ void Session::unmap(const shm::Request& request) {
 }
 
 void Session::hand_over(const shm::Request& request) {
-  Slot* slot = find_slot(request.id);
+  Slot* slot = slots_.find(request.id);
   if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
   const bool low_part = (request.flags & shm::flag_from_end) != 0;
   if (std::exchange(slot->handed_over, true)) return broke("it handed over a write twice");
@@ -357,25 +335,17 @@ void Session::leave(const shm::Request& request) {
 
 // A read that has begun, or is over, holds nothing back; neither does one that the kernel does not know.
 void Session::release(const shm::Request& request) {
-  Slot* slot = find_slot(request.id);
+  Slot* slot = slots_.find(request.id);
   if (slot == nullptr || slot->begun || slot->release != 0 || shm::slot_of(request.id) >= shm::read_slots)
     return;
-  slot->release = ++releases_;
-  not_begun_.insert(not_begun_.end(), slot->release);
+  slot->release = gate_.release();
 }
 
 void Session::settle_release(Slot& slot) {
   if (slot.release == 0) return;
-  not_begun_.erase(std::exchange(slot.release, 0));
-  if (!gated_.empty()) kernel_.after_step([this] { pass_gated(); });
-}
-
-void Session::pass_gated() {
-  while (!gated_.empty() && (not_begun_.empty() || gated_.front().gate < *not_begun_.begin())) {
-    const std::uint64_t handle = gated_.front().handle;
-    gated_.pop_front(); // it may finish at once
-    kernel_.engine().pass(handle);
-  }
+  gate_.settle(std::exchange(slot.release, 0));
+  if (gate_.keeps())
+    kernel_.after_step([this] { gate_.open([this](std::uint64_t write) { kernel_.engine().pass(write); }); });
 }
 
 void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
@@ -408,8 +378,7 @@ void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
   Slot& slot = slots_[number];
   if (!slot.busy || (slot.generation & generation_mask) != (rest & generation_mask)) return;
   --(number < shm::read_slots ? reads_ : writes_);
-  if (number >= shm::read_slots && !gated_.empty())
-    std::erase_if(gated_, [&](const Gated& each) { return each.handle == slot.handle; });
+  if (number >= shm::read_slots && gate_.keeps()) gate_.drop(slot.handle);
   extents_.release(slot.used);
   slot.used.reset();
   settle_release(slot);

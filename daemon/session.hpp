@@ -7,13 +7,13 @@
 
 #include "daemon/endpoint_address.hpp"
 #include "daemon/extents.hpp"
+#include "daemon/operation_table.hpp"
 #include "daemon/sessions.hpp"
+#include "protocol/gate.hpp"
 #include "shm/layout.hpp"
 
 #include <array>
-#include <boost/container/flat_set.hpp>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,17 +53,7 @@ public:
 private:
   friend class Sessions;
   enum class State : std::uint8_t { expected, running, leaving, over };
-  struct Slot { // what the kernel knows of an operation
-    std::uint64_t generation = 0;
-    std::uint64_t handle = 0; // in the engine
-    std::uint64_t total = 0;
-    Extents::Used used;
-    std::uint64_t release = 0; // its number while it is released and has not begun
-    bool busy = false;
-    bool begun = false;
-    bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
-    bool claims = false;
-  };
+  using Slot = OperationTable::Slot;
 
   void hear();
   void attach(const shm::Attach& attach);
@@ -84,11 +74,9 @@ private:
   void leave(const shm::Request& request);
   void release(const shm::Request& request);
   void settle_release(Slot& slot);
-  void pass_gated();
   [[nodiscard]] bool watched() const;
   [[nodiscard]] bool traced() const;
   Slot* take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last);
-  Slot* find_slot(std::uint64_t id);
   void answer(std::uint64_t slot, std::int32_t error);
   void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);
   void completed(); // something the program may sleep for
@@ -110,22 +98,14 @@ private:
   shm::Control* control_ = nullptr;
   std::uint64_t head_ = 0; // of the request ring, ours
   Extents extents_;
-  std::vector<Slot> slots_; // operation_slots of them, once attached
+  OperationTable slots_; // once attached
   pid_t pid_ = 0;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
   std::unordered_map<std::uint64_t, std::uint64_t>
       claims_;               // the engine's names of messages, by their probes' ids
   std::size_t claiming_ = 0; // probes that may claim one
-  // Causality (early release, section 2.5 of its paper): a released program may not reach anybody before what
-  // it was released from has begun.
-  struct Gated {
-    std::uint64_t gate;   // the last release before it
-    std::uint64_t handle; // in the engine
-  };
-  std::uint64_t releases_ = 0;                          // numbers given
-  boost::container::flat_set<std::uint64_t> not_begun_; // releases
-  std::deque<Gated> gated_;                             // writes, in their order
-  std::uint64_t unmap_address_ = 0;                     // of an unmap that is answered when its last use ends
+  protocol::Gate gate_;
+  std::uint64_t unmap_address_ = 0; // of an unmap that is answered when its last use ends
   std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
   std::optional<SessionCounters> row_;
   bool drained_ = false;

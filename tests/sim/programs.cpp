@@ -31,7 +31,7 @@ void World::act(std::size_t index) {
     return;
   }
   if (early_ != 0 && actor.job != 0) {
-    if (gates_[index].released() && random_.one_in(16)) return give_up(index);
+    if (gates_[index].first() != 0 && random_.one_in(16)) return give_up(index);
     if (random_.one_in(early_)) return release(index);
   }
   switch (random_.below(20)) {
@@ -257,14 +257,17 @@ void World::release(std::size_t actor) {
   Read& read = oracle_.reads[op];
   if (read.over || read.probe || read.release != 0 || oracle_.begun(read)) return;
   say("actor " + std::to_string(actor) + " is released from read " + std::to_string(op));
-  read.release = ++oracle_.actors[actor].releases;
-  gates_[actor].release(op);
+  read.release = oracle_.actors[actor].releases = gates_[actor].release();
 }
 
 // Two programs that wait for each other behind their gates stay there, as they would in the blocking order:
 // one of the reads fails, or nothing more would be said.
 void World::give_up(std::size_t actor) {
-  const std::size_t op = *gates_[actor].released();
+  const auto first = [&](const Read& read) {
+    return read.at == actor && read.release == gates_[actor].first();
+  };
+  const auto op =
+      static_cast<std::size_t>(std::ranges::find_if(oracle_.reads, first) - oracle_.reads.begin());
   say("actor " + std::to_string(actor) + " gives up read " + std::to_string(op));
   oracle_.reads[op].cancel_asked = true;
   engine_of(actor).cancel(readings_[op].handle);
@@ -275,7 +278,7 @@ bool World::pass_gates(std::size_t host, bool calm) {
   bool passed = false;
   for (std::size_t actor = 0; actor < gates_.size(); ++actor)
     if (oracle_.actors[actor].host == host && (calm || random_.one_in(2)))
-      passed |= gates_[actor].pass(hosts_[host]->engine);
+      passed |= gates_[actor].open([&](std::uint64_t write) { hosts_[host]->engine.pass(write); });
   return passed;
 }
 

@@ -302,7 +302,7 @@ void World::check_bounds(std::size_t host) {
 void World::begun(std::uint64_t cookie, const Outcome& outcome) {
   if ((cookie & 1) == 0) throw Violation("a write has begun");
   oracle_.begun(cookie >> 1, outcome);
-  gates_[oracle_.reads[cookie >> 1].at].settle(cookie >> 1);
+  gates_[oracle_.reads[cookie >> 1].at].settle(oracle_.reads[cookie >> 1].release);
   say("read " + std::to_string(cookie >> 1) + " takes message " +
       std::to_string(oracle_.reads[cookie >> 1].message));
   ++tally_.matched;
@@ -343,7 +343,7 @@ void World::finished(std::uint64_t cookie, const Outcome& outcome) {
     return;
   }
   oracle_.finished_read(index, outcome);
-  gates_[oracle_.reads[index].at].settle(index);
+  gates_[oracle_.reads[index].at].settle(oracle_.reads[index].release);
   Reading& reading = readings_[index];
   reading.claim = outcome.claim;
   const Read& read = oracle_.reads[index];

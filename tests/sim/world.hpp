@@ -4,7 +4,7 @@
 #pragma once
 
 #include "protocol/engine.hpp"
-#include "tests/sim/gate.hpp"
+#include "protocol/gate.hpp"
 #include "tests/sim/memory.hpp"
 #include "tests/sim/network.hpp"
 #include "tests/sim/oracle.hpp"
@@ -135,7 +135,7 @@ private:
   std::map<std::pair<std::size_t, std::size_t>, Line> lines_;             // the smaller host first
   std::map<std::uint64_t, std::vector<std::size_t>> jobs_;                // actors by rank
   std::map<std::pair<std::uint64_t, std::size_t>, std::uint64_t> groups_; // by job and host
-  std::vector<Gate> gates_;                                               // by actor
+  std::vector<protocol::Gate> gates_;                                     // by actor
   std::vector<Write> writes_;                                             // as the oracle's messages
   std::vector<Reading> readings_;                                         // as the oracle's reads
   std::uint64_t longest_ = 0;
