@@ -2,7 +2,7 @@
 #include "daemon/kernel.hpp"
 
 #include "daemon/cookie.hpp"
-#include "daemon/jobs.hpp"
+#include "daemon/job/jobs.hpp"
 #include "system/identity.hpp"
 
 #include <algorithm>

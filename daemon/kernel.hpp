@@ -7,15 +7,15 @@
 // re-entered.
 #pragma once
 
-#include "daemon/config.hpp"
 #include "daemon/control.hpp"
 #include "daemon/counters.hpp"
-#include "daemon/door.hpp"
 #include "daemon/event.hpp"
-#include "daemon/handshake.hpp"
-#include "daemon/peers.hpp"
+#include "daemon/link/handshake.hpp"
+#include "daemon/link/peers.hpp"
+#include "daemon/program/door.hpp"
+#include "daemon/program/sessions.hpp"
 #include "daemon/rest.hpp"
-#include "daemon/sessions.hpp"
+#include "daemon/settings/config.hpp"
 #include "protocol/engine.hpp"
 #include "system/runtime_dir.hpp"
 #include "system/scheduling.hpp"

@@ -18,7 +18,7 @@
 namespace parc::test {
 namespace {
 
-constexpr std::size_t most_strangers = 64; // daemon/peers.cpp
+constexpr std::size_t most_strangers = 64; // daemon/link/peers.cpp
 
 Fd connect_to(std::uint16_t port) {
   sockaddr_in address{};

@@ -14,8 +14,8 @@
 //   peer      tag and length (1 each): the rank on the other host reads (even) or writes (odd)
 #pragma once
 
-#include "client/include/parc/parc.h"
 #include "daemon/kernel.hpp"
+#include "include/parc/parc.h"
 #include "shm/layout.hpp"
 #include "shm/segment.hpp"
 #include "system/fd.hpp"

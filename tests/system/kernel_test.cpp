@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What bad input does to a kernel: nothing, but a sentence and the documented exit status; and what strangers
 // and rogues do to others: nothing.
-#include "daemon/handshake.hpp"
+#include "daemon/link/handshake.hpp"
 #include "system/fd.hpp"
 #include "tests/support/hosts.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/config.hpp"
+#include "daemon/settings/config.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>

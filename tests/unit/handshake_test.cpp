@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/handshake.hpp"
+#include "daemon/link/handshake.hpp"
 #include "system/identity.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/job_plan.hpp"
+#include "daemon/job/job_plan.hpp"
 
 #include <boost/test/unit_test.hpp>
 

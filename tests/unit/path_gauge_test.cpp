@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/path_gauge.hpp"
+#include "daemon/link/path_gauge.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "system/placement.hpp"
+#include "jobs/placement.hpp"
 
 #include <boost/test/unit_test.hpp>
 

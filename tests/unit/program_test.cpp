@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "system/program.hpp"
+#include "jobs/program.hpp"
 
 #include <boost/test/unit_test.hpp>
 

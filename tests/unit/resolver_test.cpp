@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/resolver.hpp"
+#include "daemon/link/resolver.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cerrno>

@@ -3,7 +3,7 @@
 // is not 0.
 #pragma once
 
-#include "system/placement.hpp"
+#include "jobs/placement.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc run: says to the kernel of this host what is to run, and then is the terminal of the job: its output,
 // its signals, its exit status.
+#include "jobs/program.hpp"
 #include "system/frames.hpp"
-#include "system/program.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/kernel_connection.hpp"
 #include "tools/parc/output.hpp"

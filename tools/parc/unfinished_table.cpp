@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/unfinished_table.hpp"
 
-#include "client/include/parc/parc.h"
+#include "include/parc/parc.h"
 #include "tools/parc/table.hpp"
 
 #include <algorithm>

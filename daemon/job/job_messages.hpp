@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the kernels of a job say to each other: the kernel that `parc run` talks to (the origin) and those
+// that run its ranks (parts), which may be the same. Each message is an object with "kind" and "job".
+//
+//   origin            part
+//   prepare    ->                      the whole plan; it connects to the other hosts of the job
+//              <-     prepared         there are endpoints for its ranks: the first one's number
+//   start      ->                      when all are prepared: those of each host
+//              <-     failed           prepare or start did not work: exit status and sentence
+//              <-     output           of a rank, as far as its credit goes
+//   taken      ->                      credit back
+//              <-     departed         a rank's session has ended
+//              <-     exited, ended    its process; and then also its output
+//              <-     abort            parc_abort, with its status
+//              <-     parted           two hosts of the job have lost their link
+//              <-     stopping         that kernel shuts down
+//   signal     ->                      for every rank
+//   end, kill  ->                      the ranks are to end: SIGTERM and soon SIGKILL; SIGKILL
+//   finish     ->                      the job is over: forget it
+//
+// Any kernel of a job asks any other for `parc dump` (daemon/job/job_dump.hpp): "look", answered by "seen",
+// which carry the asker's token in place of the job's origin.
+#pragma once
+
+#include "jobs/placement.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace parc::daemon {
+
+inline constexpr int status_failed = 125; // exit status of `parc run`: parc itself failed
+// With "ended": how many messages the ranks of that host had not read when they left, and so many of them.
+inline constexpr std::uint64_t unread_told = 5;
+
+// Unacknowledged output of a rank between its pipe and the tool. All ranks together may fill 8 MiB, more only
+// where that is less than 1 KiB for each.
+inline std::uint64_t output_credit(std::uint32_t ranks) {
+  constexpr std::uint64_t least = 1024, most = 256 << 10, together = 8 << 20;
+  return std::clamp<std::uint64_t>(together / std::max(ranks, 1u), least, most);
+}
+
+} // namespace parc::daemon

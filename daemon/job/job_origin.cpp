@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/job/job_origin.hpp"
+
+#include "daemon/job/job_messages.hpp"
+#include "daemon/job/jobs.hpp"
+#include "daemon/kernel.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr double patience_s = 4; // with a host whose ranks should have been killed after 2
+constexpr int status_timeout = 124;
+constexpr int status_signal = 128;
+
+} // namespace
+
+JobOrigin::JobOrigin(Kernel& kernel, Jobs& jobs, std::uint64_t id, Fd tool)
+    : kernel_(kernel), jobs_(jobs), id_(id),
+      patience_(Event::timer(kernel.loop(), [this](short) { out_of_patience(); })),
+      door_(kernel.loop(), std::move(tool),
+            {.frame = [this](Frame frame) { asked(std::move(frame)); },
+             .taken = [this](std::uint32_t rank, std::uint64_t bytes) { credit(rank, bytes); },
+             .idle =
+                 [this] {
+                   if (stage_ == Stage::over) jobs_.forget_origin(id_);
+                 },
+             .gone = [this] { tool_gone(); }}) {}
+
+// ---- What the tool asks
+
+void JobOrigin::asked(Frame frame) {
+  const std::string kind = text_in(frame.message, "kind");
+  const auto number =
+      static_cast<std::uint32_t>(number_in(frame.message, "signal", NSIG - 1).value_or(SIGTERM));
+  if (kind == "run" && stage_ == Stage::asked) {
+    if (auto planned = plan(frame); !planned) decide(status_failed, planned.error().text);
+  } else if (kind == "dump" && stage_ == Stage::asked) {
+    dump(frame);
+  } else if (kind == "signal") {
+    forwarded_ = number;
+    if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
+    if (stage_ == Stage::running) tell_all("signal", {{"signal", number}});
+  } else if (kind == "kill") {
+    decide(status_signal + static_cast<int>(number), {});
+    if (stage_ == Stage::ending) tell_all("kill");
+  } else if (kind == "timeout") {
+    decide(status_timeout, "the job ran longer than --timeout allows, and was ended");
+  } else {
+    decide(status_failed, fmt::format("parcd does not know the request \"{}\"; upgrade parcd", kind));
+  }
+}
+
+Result<void> JobOrigin::plan(const Frame& frame) {
+  if (kernel_.stopping())
+    return error(ESHUTDOWN, "the kernel of host {} is stopping; start it again", kernel_.config().name);
+  const auto malformed = [] { return error(EPROTO, "parc run sent a request that makes no sense"); };
+  const auto names = frame.message.find("hosts");
+  const auto runs = numbers_in(frame.message, "runs", std::size_t{2} * max_ranks);
+  if (names == frame.message.end() || !names->is_array() || names->empty() || !runs || runs->size() % 2 != 0)
+    return malformed();
+  for (const auto& name : *names) {
+    if (!name.is_string()) return malformed();
+    hosts_.push_back({.name = name.get<std::string>(), .link = {}});
+  }
+  for (std::size_t i = 0; i < runs->size(); i += 2) {
+    const auto host = (*runs)[i], count = (*runs)[i + 1];
+    if (host >= hosts_.size() || count == 0 || count > max_ranks - ranks_.size()) return malformed();
+    ranks_.resize(ranks_.size() + count, RankState(static_cast<std::uint32_t>(host)));
+  }
+  if (ranks_.empty()) return malformed();
+  PARC_TRY(program, decode_program(frame.message, frame.bytes));
+  plan_.program = std::move(program);
+
+  stage_ = Stage::connecting;
+  spdlog::info("job {:x}: {} ranks of {} on {} hosts", id_, ranks_.size(), plan_.program.arguments[0],
+               hosts_.size());
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    const std::string& name = hosts_[host].name;
+    kernel_.peers().connect(name.empty() ? kernel_.config().name : name,
+                            [&jobs = jobs_, id = id_, host](Result<std::int32_t> link) {
+                              if (JobOrigin* origin = jobs.origin(id)) origin->reached(host, std::move(link));
+                            });
+  }
+  return success();
+}
+
+void JobOrigin::dump(const Frame& frame) {
+  stage_ = Stage::dumping;
+  dump_.emplace(kernel_, jobs_, id_, door_, [this] {
+    stage_ = Stage::over; // and gone when the tool has it all
+  });
+  const auto asked = dump_->ask(number_in(frame.message, "job", UINT64_MAX).value_or(0));
+  if (asked) return;
+  stage_ = Stage::over;
+  door_.send({{"kind", "done"}, {"status", status_failed}, {"text", asked.error().text}});
+}
+
+std::vector<std::pair<std::string, std::int32_t>> JobOrigin::hosts() const {
+  std::vector<std::pair<std::string, std::int32_t>> all;
+  if (stage_ == Stage::running || stage_ == Stage::ending)
+    for (const Host& host : hosts_) all.emplace_back(host.name, *host.link);
+  return all;
+}
+
+void JobOrigin::seen(std::int32_t from, const nlohmann::json& message) {
+  if (dump_) dump_->answered(from, message);
+}
+
+void JobOrigin::tool_gone() {
+  if (stage_ == Stage::over || stage_ == Stage::dumping) {
+    stage_ = Stage::over;
+    return jobs_.forget_origin(id_);
+  }
+  spdlog::info("job {:x}: its parc run has gone; the job ends", id_);
+  decide(status_failed, {});
+}
+
+// Credit goes back in quarters: one message for many lines.
+void JobOrigin::credit(std::uint32_t rank, std::uint64_t bytes) {
+  RankState& state = ranks_[rank];
+  state.taken += bytes;
+  if (state.taken < output_credit(plan_.size) / 4) return;
+  tell(hosts_[state.host], "taken", {{"rank", rank}, {"bytes", state.taken}});
+  state.taken = 0;
+}
+
+// ---- Towards the start
+
+void JobOrigin::reached(std::size_t host, Result<std::int32_t> link) {
+  if (stage_ != Stage::connecting) return;
+  if (!link) return decide(status_failed, link.error().text);
+  hosts_[host].link = link.value();
+  if (!jobs_.reaches(link.value())) return lose(hosts_[host]);
+  if (!std::ranges::all_of(hosts_, [](const Host& each) { return each.link.has_value(); })) return;
+  merge_hosts();
+  prepare();
+}
+
+// Two names of one host are one host, by its first name; this host has its own name everywhere.
+void JobOrigin::merge_hosts() {
+  std::vector<Host> merged;
+  std::vector<std::uint32_t> place;
+  for (Host& host : hosts_) {
+    const auto same = std::ranges::find(merged, host.link, &Host::link);
+    place.push_back(static_cast<std::uint32_t>(same - merged.begin()));
+    if (same != merged.end()) continue;
+    if (*host.link == this_host) host.name = kernel_.config().name;
+    merged.push_back(std::move(host));
+  }
+  hosts_ = std::move(merged);
+  for (RankState& rank : ranks_) rank.host = place[rank.host];
+}
+
+void JobOrigin::prepare() {
+  stage_ = Stage::preparing;
+  plan_.job = id_;
+  plan_.size = static_cast<std::uint32_t>(ranks_.size());
+  plan_.origin_place = hosts_.size();
+  for (const Host& host : hosts_) {
+    if (*host.link == this_host) plan_.origin_place = plan_.hosts.size();
+    const std::uint64_t identity = *host.link == this_host
+                                       ? kernel_.self().identity
+                                       : kernel_.engine().link(static_cast<std::uint32_t>(*host.link)).peer;
+    plan_.hosts.push_back({host.name, static_cast<std::uint32_t>(identity)});
+  }
+  for (const RankState& rank : ranks_) {
+    if (plan_.runs.empty() || plan_.runs.back().host != rank.host) plan_.runs.push_back({rank.host, 0});
+    ++plan_.runs.back().ranks;
+  }
+  for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self) {
+    std::string bytes;
+    nlohmann::json message = encode_plan(plan_, bytes);
+    jobs_.tell(*hosts_[plan_.self].link, std::move(message), std::move(bytes));
+  }
+}
+
+void JobOrigin::prepared(Host& host, std::uint64_t endpoint) {
+  host.prepared = true;
+  host.endpoint = endpoint;
+  if (stage_ != Stage::preparing || !std::ranges::all_of(hosts_, &Host::prepared)) return;
+  stage_ = Stage::running;
+  nlohmann::json endpoints = nlohmann::json::array();
+  for (const Host& each : hosts_) endpoints.push_back(each.endpoint);
+  tell_all("start", {{"endpoints", endpoints}});
+}
+
+// ---- From the parts
+
+void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
+                         std::string bytes) {
+  const auto place = number_in(message, "host", hosts_.size() - 1);
+  if (stage_ < Stage::preparing || stage_ == Stage::over || !place || hosts_[*place].link != from) return;
+  Host& host = hosts_[*place];
+  if (host.lost) return;
+  if (kind == "prepared") return prepared(host, number_in(message, "endpoint", UINT64_MAX).value_or(0));
+  if (kind == "failed") {
+    const auto status = number_in(message, "status", 255).value_or(status_failed);
+    return decide(static_cast<int>(status), text_in(message, "text"));
+  }
+  if (kind == "stopping")
+    return decide(status_failed, fmt::format("the kernel of host {} was stopped", host.name));
+  if (kind == "parted") {
+    const auto other = number_in(message, "other", hosts_.size() - 1);
+    return decide(status_failed,
+                  fmt::format("host {} lost its link to host {}; the logs of their parcd say why", host.name,
+                              other ? hosts_[*other].name : "?"));
+  }
+
+  const auto number = number_in(message, "rank", ranks_.size() - 1);
+  if (!number || ranks_[*number].host != *place) return;
+  RankState& rank = ranks_[*number];
+  if (kind == "output") {
+    if (door_.open())
+      door_.send_output(static_cast<std::uint32_t>(*number), number_in(message, "stream", 3).value_or(1),
+                        bytes);
+    else
+      credit(static_cast<std::uint32_t>(*number), bytes.size());
+  } else if (kind == "departed") {
+    depart(rank);
+  } else if (kind == "exited") {
+    exited(*number, message);
+  } else if (kind == "ended") {
+    rank.ended = true;
+    note_unread(host, message);
+    check_over();
+  } else if (kind == "abort") {
+    decide(static_cast<int>(number_in(message, "status", 255).value_or(1)),
+           fmt::format("rank {} on host {} called parc_abort", *number, host.name));
+  }
+}
+
+// ---- Towards the end
+
+void JobOrigin::depart(RankState& rank) {
+  if (rank.departure == 0) rank.departure = ++departures_;
+}
+
+void JobOrigin::exited(std::size_t number, const nlohmann::json& message) {
+  RankState& rank = ranks_[number];
+  depart(rank);
+  rank.exited = true;
+  rank.exit.status = static_cast<std::uint32_t>(number_in(message, "status", 255).value_or(0));
+  rank.exit.signal = static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(0));
+  const auto ordered = message.find("ordered");
+  rank.ordered = ordered != message.end() && ordered->is_boolean() && ordered->get<bool>();
+  if (!rank.ordered && (rank.exit.status != 0 || rank.exit.signal != 0)) end();
+}
+
+void JobOrigin::link_lost(std::uint32_t link) {
+  if (stage_ == Stage::over) return;
+  for (Host& host : hosts_)
+    if (host.link == static_cast<std::int32_t>(link)) lose(host);
+}
+
+void JobOrigin::lose(Host& host) {
+  if (host.lost) return;
+  host.lost = true;
+  const auto place = static_cast<std::uint32_t>(&host - hosts_.data());
+  for (RankState& rank : ranks_)
+    if (rank.host == place) rank.exited = rank.ended = rank.ordered = true;
+  decide(status_failed,
+         fmt::format("host {} was lost: the link to its kernel broke; is parcd still running there?",
+                     host.name));
+  check_over();
+}
+
+void JobOrigin::decide(int status, std::string text) {
+  if (!verdict_) verdict_ = {status, std::move(text)};
+  end();
+}
+
+void JobOrigin::end() {
+  if (stage_ >= Stage::ending) return;
+  if (stage_ < Stage::running) return conclude();
+  stage_ = Stage::ending;
+  tell_all("end");
+  patience_.add(patience_s);
+  check_over();
+}
+
+// With hosts that have not killed their ranks: their kernels hang.
+void JobOrigin::out_of_patience() {
+  for (const RankState& rank : ranks_)
+    if (!rank.exited) lose(hosts_[rank.host]);
+}
+
+void JobOrigin::check_over() {
+  const bool over =
+      std::ranges::all_of(ranks_, [](const RankState& rank) { return rank.exited && rank.ended; });
+  if (over && (stage_ == Stage::running || stage_ == Stage::ending)) conclude();
+}
+
+JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {
+  const RankState* first = nullptr;
+  for (const RankState& rank : ranks_) {
+    if (rank.ordered || (rank.exit.status == 0 && rank.exit.signal == 0)) continue;
+    if (first == nullptr || rank.departure < first->departure) first = &rank;
+  }
+  if (first == nullptr) return {};
+  const auto number = first - ranks_.data();
+  const std::string& host = hosts_[first->host].name;
+  if (first->exit.signal == 0)
+    return {static_cast<int>(first->exit.status),
+            fmt::format("rank {} on host {} ended with exit status {}", number, host, first->exit.status)};
+  const auto signal = static_cast<int>(first->exit.signal);
+  Verdict verdict{status_signal + signal, {}};
+  if (first->exit.signal != forwarded_) // that one needs no telling
+    verdict.text = fmt::format("rank {} on host {} was killed by signal {} ({})", number, host, signal,
+                               strsignal(signal));
+  return verdict;
+}
+
+void JobOrigin::note_unread(Host& host, const nlohmann::json& message) {
+  host.unread = number_in(message, "unread", UINT32_MAX).value_or(0);
+  host.unread_messages.clear();
+  const auto messages = message.find("messages");
+  if (messages == message.end() || !messages->is_array()) return;
+  for (const auto& each : *messages) {
+    if (!each.is_object() || host.unread_messages.size() == unread_told) return;
+    const auto from = number_in(each, "from", max_ranks), to = number_in(each, "to", max_ranks),
+               tag = number_in(each, "tag", INT32_MAX), bytes = number_in(each, "bytes", UINT64_MAX);
+    if (!from || !to || !tag || !bytes) return;
+    host.unread_messages.push_back(fmt::format(
+        "a message from rank {} to rank {} was never read (tag {}, {} bytes)", *from, *to, *tag, *bytes));
+  }
+}
+
+// At most a few lines, and a count.
+std::vector<std::string> JobOrigin::warnings() const {
+  std::uint64_t all = 0;
+  std::vector<std::string> lines;
+  for (const Host& host : hosts_) {
+    all += host.unread;
+    for (const std::string& line : host.unread_messages)
+      if (lines.size() < unread_told) lines.push_back(line);
+  }
+  if (all > lines.size())
+    lines.push_back(fmt::format("{} more messages were never read", all - lines.size()));
+  return lines;
+}
+
+void JobOrigin::conclude() {
+  const bool told = stage_ >= Stage::preparing;
+  stage_ = Stage::over;
+  patience_.remove();
+  if (told) tell_all("finish");
+  const Verdict verdict = verdict_ ? *verdict_ : verdict_of_ranks();
+  spdlog::info("job {:x}: over with status {}{}{}", id_, verdict.status, verdict.text.empty() ? "" : ": ",
+               verdict.text);
+  if (door_.open())
+    door_.send({{"kind", "done"},
+                {"status", verdict.status},
+                {"text", verdict.text},
+                {"warnings", verdict.status == 0 ? warnings() : std::vector<std::string>{}}});
+  else
+    jobs_.forget_origin(id_);
+}
+
+void JobOrigin::shutting_down() {
+  if (stage_ == Stage::over) return;
+  if (!verdict_)
+    verdict_ = {status_failed, fmt::format("the kernel of host {} was stopped", kernel_.config().name)};
+  conclude();
+}
+
+void JobOrigin::tell(const Host& host, const char* kind, nlohmann::json message) {
+  if (host.lost || !host.link) return;
+  message["kind"] = kind;
+  message["job"] = id_;
+  jobs_.tell(*host.link, std::move(message));
+}
+
+void JobOrigin::tell_all(const char* kind, const nlohmann::json& message) {
+  for (const Host& host : hosts_) tell(host, kind, message);
+}
+
+} // namespace parc::daemon

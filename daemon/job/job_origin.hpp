@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A tool's connection, and the job that it asks for. (Or it asks what another job waits for, which JobDump
+// answers.)
+//
+// A job as the kernel of its `parc run` sees it: asked for by a tool, planned, prepared on every host,
+// started when all are ready, and over when every rank has ended. It alone decides the exit status.
+//
+// Whatever goes wrong takes one way: a verdict, "end" to all hosts, and the wait for what is left. A verdict
+// is final when it is about the job (a host lost, a program not found, parc_abort, a time-out). Otherwise the
+// status is that of the failed rank that departed first, for the failures of others follow from it.
+#pragma once
+
+#include "daemon/event.hpp"
+#include "daemon/job/job_dump.hpp"
+#include "daemon/job/job_plan.hpp"
+#include "daemon/job/rank.hpp"
+#include "daemon/job/tool_door.hpp"
+#include "system/error.hpp"
+#include "system/fd.hpp"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace parc::daemon {
+
+class Kernel;
+class Jobs;
+
+class JobOrigin {
+public:
+  JobOrigin(Kernel& kernel, Jobs& jobs, std::uint64_t id, Fd tool);
+
+  void received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
+                std::string bytes); // from a part
+  void link_lost(std::uint32_t link);
+  void shutting_down();
+
+  // For dumps.
+  [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: no job runs
+  void seen(std::int32_t from, const nlohmann::json& message);
+
+private:
+  enum class Stage { asked, dumping, connecting, preparing, running, ending, over };
+  struct Host {
+    std::string name;
+    std::optional<std::int32_t> link; // or this_host; none: not reached yet
+    bool prepared = false;
+    std::uint64_t endpoint = 0; // of its first rank
+    bool lost = false;
+    std::uint64_t unread = 0; // messages, as the end of its last rank says; a sentence each of the first:
+    std::vector<std::string> unread_messages = {};
+  };
+  struct RankState {
+    explicit RankState(std::uint32_t at) : host(at) {}
+    std::uint32_t host;
+    std::uint32_t departure = 0; // 1 for the first that departed or exited; 0: has not
+    RankExit exit;
+    bool exited = false;
+    bool ended = false;      // its output too
+    bool ordered = false;    // it exited because it was told to
+    std::uint64_t taken = 0; // bytes of output, not credited yet
+  };
+  struct Verdict {
+    int status = 0;
+    std::string text;
+  };
+
+  // From the tool.
+  void asked(Frame frame);
+  Result<void> plan(const Frame& frame);
+  void dump(const Frame& frame);
+  void tool_gone();
+  void credit(std::uint32_t rank, std::uint64_t bytes);
+
+  // Towards the start.
+  void reached(std::size_t host, Result<std::int32_t> link);
+  void merge_hosts();
+  void prepare();
+  void prepared(Host& host, std::uint64_t endpoint);
+
+  // Towards the end.
+  void exited(std::size_t rank, const nlohmann::json& message);
+  void depart(RankState& rank);
+  void lose(Host& host);
+  void decide(int status, std::string text);
+  void end();
+  void out_of_patience();
+  void check_over();
+  void conclude();
+  [[nodiscard]] Verdict verdict_of_ranks() const;
+  static void note_unread(Host& host, const nlohmann::json& message);
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
+  void tell(const Host& host, const char* kind, nlohmann::json message = nlohmann::json::object());
+  void tell_all(const char* kind, const nlohmann::json& message = nlohmann::json::object());
+
+  Kernel& kernel_;
+  Jobs& jobs_;
+  std::uint64_t id_;
+  Stage stage_ = Stage::asked;
+  std::vector<Host> hosts_;
+  std::vector<RankState> ranks_;
+  JobPlan plan_;
+  std::optional<Verdict> verdict_;
+  std::uint32_t departures_ = 0;
+  std::uint32_t forwarded_ = 0; // the signal that parc run got
+  Event patience_;              // with hosts that do not answer
+  ToolDoor door_;
+  std::optional<JobDump> dump_; // the tool asked for this and no job
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/job/job_part.hpp"
+
+#include "daemon/job/job_messages.hpp"
+#include "daemon/job/jobs.hpp"
+#include "daemon/kernel.hpp"
+#include "include/parc/parc.h"
+#include "shm/layout.hpp"
+#include "shm/segment.hpp"
+#include "system/frames.hpp"
+#include "system/identity.hpp"
+#include "system/limits.hpp"
+#include "system/orphans.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr double grace_s = 2;
+constexpr std::size_t descriptors_to_start = 48; // while a rank is made, and for what else goes on
+
+std::uint32_t low_half(std::uint64_t identity) {
+  return static_cast<std::uint32_t>(identity);
+}
+
+// What every rank takes of something that this system has only so much of: better no job than the beginning
+// of one.
+Result<void> check_room(const Program& program, std::size_t ranks) {
+  const std::size_t limit = descriptor_limit();
+  const std::size_t taken = descriptors_open() + descriptors_to_start;
+  const std::size_t each = descriptors_of(program);
+  const std::size_t ranks_with_descriptors = (limit - std::min(taken, limit)) / each;
+  if (ranks > ranks_with_descriptors)
+    return error(EMFILE, "its parcd has descriptors for {} more, {} each{}", ranks_with_descriptors, each,
+                 descriptor_advice(EMFILE));
+  const std::size_t segments = shm::most_segments();
+  if (ranks > segments)
+    return error(ENOSPC,
+                 "each has a shared-memory segment, of which the system allows {} "
+                 "(/proc/sys/kernel/shmmni): raise that with sysctl kernel.shmmni, or use more hosts",
+                 segments);
+  return success();
+}
+
+} // namespace
+
+JobPart::JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan)
+    : kernel_(kernel), jobs_(jobs), plan_(std::move(plan)), links_(plan_.hosts.size(), this_host),
+      start_timer_(Event::timer(kernel.loop(), [this](short) { start_next(); })),
+      grace_timer_(Event::timer(kernel.loop(), [this](short) { kill(); })) {
+  const auto host_of_rank = plan_.host_of_rank();
+  for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
+    if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
+  hosts_ = plan_.hosts_in_words();
+}
+
+JobPart::~JobPart() {
+  protocol::Engine& engine = kernel_.engine();
+  engine.drop_group(group_);
+  for (std::size_t local = 0; group_ == 0 && prepared_yet() && local < mine_.size(); ++local)
+    engine.kill(first_endpoint_ + local);
+}
+
+// ---- Getting ready: a link to every other host of the job.
+
+void JobPart::prepare() {
+  if (auto room = check_room(plan_.program, mine_.size()); !room)
+    return fail(status_failed, fmt::format("host {} cannot run {} ranks of a job: {}",
+                                           plan_.hosts[plan_.self].name, mine_.size(), room.error().text));
+  unreached_ = plan_.hosts.size();
+  for (std::size_t host = 0; host < plan_.hosts.size(); ++host) {
+    const auto answer = [&jobs = jobs_, job = plan_.job, host](Result<std::int32_t> link) {
+      if (JobPart* part = jobs.part(job)) part->reached(host, std::move(link));
+    };
+    if (host == plan_.self)
+      answer(this_host);
+    else if (host == plan_.origin_place)
+      answer(plan_.origin);
+    else
+      kernel_.peers().connect(plan_.hosts[host].name, answer);
+  }
+}
+
+Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
+  const JobPlan::Host& expected = plan_.hosts[host];
+  const std::uint32_t found = link == this_host
+                                  ? low_half(kernel_.self().identity)
+                                  : kernel_.engine().link(static_cast<std::uint32_t>(link)).peer;
+  if (found == expected.identity) return success();
+  return error(EINVAL,
+               "host {} reaches another kernel under the name {} than the host of parc run does; "
+               "make [hosts] of parcd.toml agree on all hosts",
+               plan_.hosts[plan_.self].name, expected.name);
+}
+
+void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
+  if (orphaned_ || ending_) return;
+  if (link && !jobs_.reaches(link.value())) return tell("parted", {{"other", host}});
+  Result<void> good = link ? check_host(host, link.value())
+                           : Result<void>(std::move(link).error().in(
+                                 fmt::format("host {} cannot join the job", plan_.hosts[plan_.self].name)));
+  if (!good) return fail(status_failed, good.error().text);
+  links_[host] = link.value();
+  if (--unreached_ == 0) prepared();
+}
+
+void JobPart::prepared() {
+  for (std::size_t local = 0; local < mine_.size(); ++local) {
+    const std::uint64_t endpoint = kernel_.engine().add_endpoint();
+    if (local == 0) first_endpoint_ = endpoint;
+  }
+  tell("prepared", {{"endpoint", first_endpoint_}});
+}
+
+// Each host has said where the numbers of its ranks begin.
+Result<void> JobPart::make_group(const nlohmann::json& start) {
+  auto next = numbers_in(start, "endpoints", plan_.hosts.size());
+  if (!next || next->size() != plan_.hosts.size())
+    return error(EPROTO, "the kernel of parc run's host says that the job starts, but not who is in it");
+  std::vector<protocol::Address> members;
+  for (const std::uint32_t host : plan_.host_of_rank())
+    members.push_back({links_[host] == this_host ? protocol::here : links_[host], (*next)[host]++});
+  group_ = kernel_.engine().add_group(members);
+  return success();
+}
+
+// ---- Starting, one process a turn: a fork takes its time.
+
+void JobPart::start_next() {
+  if (ending_ || ranks_.size() == mine_.size()) return;
+  if (auto started = start_rank(static_cast<std::uint32_t>(ranks_.size())); !started) {
+    fail(status_failed, fmt::format("cannot start {} on host {}: {}{}", plan_.program.arguments[0],
+                                    plan_.hosts[plan_.self].name, started.error().text,
+                                    descriptor_advice(started.error().code)));
+    return;
+  }
+  start_timer_.add(0);
+}
+
+std::vector<std::string> JobPart::variables(std::uint32_t local) const {
+  return {fmt::format("PARC_RANK={}", mine_[local]),
+          fmt::format("PARC_SIZE={}", plan_.size),
+          fmt::format("PARC_LOCAL_RANK={}", local),
+          fmt::format("PARC_JOB={:x}", plan_.job),
+          fmt::format("PARC_RUNTIME_DIR={}", kernel_.runtime_dir().path()),
+          kernel_variable(getpid()),
+          fmt::format("{}={}", shm::env_hosts, hosts_)};
+}
+
+Result<void> JobPart::start_rank(std::uint32_t local) {
+  PARC_TRY(spawned, spawn(plan_.program, variables(local)));
+  const std::uint32_t rank = mine_[local];
+  ranks_.push_back(std::make_unique<Rank>(*this, kernel_.loop(), rank, spawned, output_credit(plan_.size)));
+  const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
+                              static_cast<std::int32_t>(plan_.size), first_endpoint_ + local};
+  const auto session_ended = [&jobs = jobs_, job = plan_.job, rank](Sessions::End) {
+    jobs.rank_departs(job, static_cast<std::int32_t>(rank));
+  };
+  kernel_.sessions().add(place, std::move(spawned.from_program), std::move(spawned.to_program),
+                         session_ended);
+  return success();
+}
+
+// ---- From the ranks.
+
+Rank* JobPart::find(std::uint64_t number) {
+  const auto place = std::ranges::lower_bound(mine_, number);
+  const auto index = static_cast<std::size_t>(place - mine_.begin());
+  return place != mine_.end() && *place == number && index < ranks_.size() ? ranks_[index].get() : nullptr;
+}
+
+std::uint64_t JobPart::endpoint_of(const Rank& rank) const {
+  return first_endpoint_ +
+         static_cast<std::uint64_t>(std::ranges::lower_bound(mine_, rank.number()) - mine_.begin());
+}
+
+// The order in which the origin hears of departures is the order in which ranks can have known of them.
+void JobPart::departs(std::uint32_t number) {
+  Rank* rank = find(number);
+  if (rank == nullptr || rank->departed) return;
+  rank->departed = true;
+  tell("departed", {{"rank", number}});
+}
+
+// The first ones are described, the rest counted.
+void JobPart::unread(std::uint64_t endpoint, const protocol::Address& from,
+                     const protocol::Outcome& message) {
+  if (message.space != protocol::Space::programs || ++unread_ > unread_told) return;
+  unread_messages_.push_back(
+      {mine_[endpoint - first_endpoint_], from, shm::tag_in(message.tag), message.total});
+}
+
+void JobPart::not_started(Rank& rank, const SpawnReport& why) {
+  rank.ordered = true; // that it exits is no news
+  const StartFailure failure = explain(plan_.program, why, plan_.hosts[plan_.self].name);
+  fail(failure.status, failure.text);
+}
+
+void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
+  tell("output", {{"rank", rank.number()}, {"stream", stream}}, std::move(bytes));
+}
+
+void JobPart::died(Rank& rank, RankExit how) {
+  kernel_.sessions().process_died(endpoint_of(rank));
+  tell("exited",
+       {{"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}});
+}
+
+void JobPart::ended(Rank& rank) {
+  nlohmann::json messages = nlohmann::json::array();
+  for (const Unread& each : unread_messages_)
+    messages.push_back({{"to", each.rank},
+                        {"from", kernel_.engine().row_in_group(group_, each.from)},
+                        {"tag", each.tag},
+                        {"bytes", each.bytes}});
+  tell("ended", {{"rank", rank.number()}, {"unread", unread_}, {"messages", messages}});
+  if (orphaned_) go_when_empty();
+}
+
+// ---- From the origin, and when it is lost.
+
+void JobPart::received(const std::string& kind, const nlohmann::json& message) {
+  if (kind == "start") {
+    if (!prepared_yet() || group_ != 0 || ending_) return;
+    if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
+    start_timer_.add(0);
+  } else if (kind == "taken") {
+    const auto bytes = number_in(message, "bytes", output_credit(plan_.size));
+    Rank* rank = find(number_in(message, "rank", max_ranks).value_or(max_ranks));
+    if (rank != nullptr && bytes) rank->add_credit(*bytes);
+  } else if (kind == "signal") {
+    signal(static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM)));
+  } else if (kind == "end") {
+    end();
+  } else if (kind == "kill") {
+    end();
+    kill();
+  } else if (kind == "finish") {
+    orphan();
+    kill();
+  }
+}
+
+void JobPart::signal(int number) {
+  for (const auto& rank : ranks_) rank->signal(number);
+}
+
+void JobPart::order(Rank& rank, int signal) {
+  if (!rank.alive()) return;
+  rank.ordered = true;
+  rank.signal(signal);
+}
+
+// A rank whose session has ended is on its way out, and its own exit status may be why the job ends.
+void JobPart::end() {
+  if (ending_) return;
+  ending_ = true;
+  for (const auto& rank : ranks_)
+    if (!rank->departed) order(*rank, SIGTERM);
+  for (std::size_t never = ranks_.size(); prepared_yet() && never < mine_.size(); ++never) {
+    tell("exited", {{"rank", mine_[never]}, {"status", 0}, {"signal", 0}, {"ordered", true}});
+    tell("ended", {{"rank", mine_[never]}});
+  }
+  if (std::ranges::any_of(ranks_, [](const auto& rank) { return rank->alive(); })) grace_timer_.add(grace_s);
+}
+
+void JobPart::kill() {
+  for (const auto& rank : ranks_) order(*rank, SIGKILL);
+}
+
+// Nobody hears of it any more; it goes with its last process.
+void JobPart::orphan() {
+  if (orphaned_) return;
+  orphaned_ = true;
+  end();
+  for (const auto& rank : ranks_) rank->discard_output();
+  go_when_empty();
+}
+
+void JobPart::go_when_empty() {
+  if (gone_ || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); })) return;
+  gone_ = true;
+  jobs_.forget_part(plan_.job);
+}
+
+std::vector<std::pair<std::string, std::int32_t>> JobPart::hosts() const {
+  std::vector<std::pair<std::string, std::int32_t>> all;
+  if (prepared_yet())
+    for (std::size_t host = 0; host < links_.size(); ++host)
+      all.emplace_back(plan_.hosts[host].name, links_[host]);
+  return all;
+}
+
+nlohmann::json JobPart::look() const {
+  nlohmann::json all = nlohmann::json::array();
+  // They go to the tool in one frame.
+  const std::size_t most =
+      std::clamp<std::size_t>(4000 / std::max<std::size_t>(ranks_.size(), 1), 1, most_unfinished);
+  for (const auto& rank : ranks_) {
+    RankState state{.rank = rank->number(),
+                    .process = static_cast<std::uint64_t>(rank->id()),
+                    .host = plan_.hosts[plan_.self].name,
+                    .program = rank->alive() ? program_of(rank->id()) : std::string(),
+                    .operations = {}};
+    kernel_.sessions().look_at(endpoint_of(*rank), most, state);
+    all.push_back(to_json(state));
+  }
+  return all;
+}
+
+void JobPart::link_lost(std::uint32_t link) {
+  const auto index = static_cast<std::int32_t>(link);
+  if (plan_.origin == index) {
+    if (!orphaned_)
+      spdlog::warn("job {:x}: lost the host of its parc run; its {} ranks here end", plan_.job, mine_.size());
+    return orphan();
+  }
+  for (std::size_t host = 0; host < links_.size(); ++host)
+    if (links_[host] == index) tell("parted", {{"other", host}});
+}
+
+void JobPart::abort(std::int32_t rank, int status) {
+  tell("abort", {{"rank", rank}, {"status", status & 0xff}});
+}
+
+void JobPart::shutting_down() {
+  tell("stopping");
+  orphan();
+}
+
+void JobPart::fail(int status, const std::string& text) {
+  tell("failed", {{"status", status}, {"text", text}});
+}
+
+void JobPart::tell(const char* kind, nlohmann::json message, std::string bytes) {
+  if (orphaned_) return;
+  message["kind"] = kind;
+  message["job"] = plan_.job;
+  message["host"] = plan_.self;
+  jobs_.tell(plan_.origin, std::move(message), std::move(bytes));
+}
+
+} // namespace parc::daemon

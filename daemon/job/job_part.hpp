@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What runs of a job on this host, told what to do by the job's origin.
+//
+// A job is a table of addresses: each host makes endpoints for its ranks and says which (`prepared`), and
+// hears those of all ranks before the first of its own starts (`start`). Invariant: this goes only when every
+// process is dead. A part whose origin is lost ends by itself.
+#pragma once
+
+#include "daemon/event.hpp"
+#include "daemon/job/job_plan.hpp"
+#include "daemon/job/rank.hpp"
+#include "protocol/engine.hpp"
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace parc::daemon {
+
+class Kernel;
+class Jobs;
+
+class JobPart {
+public:
+  JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan);
+  ~JobPart();
+
+  void prepare();
+  void received(const std::string& kind, const nlohmann::json& message); // from its origin
+  void link_lost(std::uint32_t link);
+  void abort(std::int32_t rank, int status);
+  void departs(std::uint32_t rank);
+  [[nodiscard]] bool has(std::uint64_t endpoint) const {
+    return endpoint >= first_endpoint_ && endpoint - first_endpoint_ < mine_.size();
+  }
+  // It left without reading that. From inside the engine, which nothing here calls.
+  void unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message);
+  void shutting_down();
+
+  [[nodiscard]] const JobPlan& plan() const { return plan_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: it is not prepared
+  [[nodiscard]] nlohmann::json look() const; // what its ranks here have not finished
+  [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
+  [[nodiscard]] bool running() const { return !ranks_.empty(); }
+  [[nodiscard]] bool ending() const { return ending_; }
+
+  // From its ranks.
+  void not_started(Rank& rank, const SpawnReport& why);
+  void output(Rank& rank, std::size_t stream, std::string bytes);
+  void died(Rank& rank, RankExit how);
+  void ended(Rank& rank);
+
+private:
+  void reached(std::size_t host, Result<std::int32_t> link);
+  Result<void> check_host(std::size_t host, std::int32_t link) const;
+  void prepared();
+  Result<void> make_group(const nlohmann::json& start);
+  void start_next();
+  Result<void> start_rank(std::uint32_t local);
+  [[nodiscard]] std::vector<std::string> variables(std::uint32_t local) const;
+  void signal(int number);
+  void end();
+  void kill();
+  void order(Rank& rank, int signal);
+  void orphan();
+  void go_when_empty();
+  void fail(int status, const std::string& text);
+  [[nodiscard]] bool prepared_yet() const { return first_endpoint_ != UINT64_MAX; }
+  void tell(const char* kind, nlohmann::json message = nlohmann::json::object(), std::string bytes = {});
+  Rank* find(std::uint64_t number);
+  [[nodiscard]] std::uint64_t endpoint_of(const Rank& rank) const;
+
+  Kernel& kernel_;
+  Jobs& jobs_;
+  JobPlan plan_;
+  std::string hosts_;                         // as its ranks are told
+  std::vector<std::uint32_t> mine_;           // ranks of this host
+  std::vector<std::int32_t> links_;           // to each host, or this_host
+  std::size_t unreached_ = 0;                 // hosts
+  std::uint64_t first_endpoint_ = UINT64_MAX; // of its ranks here, from `prepared` on
+  std::uint64_t group_ = 0;                   // in the engine, from `start` on
+  bool orphaned_ = false;                     // the origin is lost, or has finished with the job
+  bool ending_ = false;
+  bool gone_ = false;
+  std::uint64_t unread_ = 0; // messages; the first of them:
+  struct Unread {
+    std::uint32_t rank;
+    protocol::Address from;
+    std::int32_t tag;
+    std::uint64_t bytes;
+  };
+  std::vector<Unread> unread_messages_;
+  std::vector<std::unique_ptr<Rank>> ranks_; // those started, in the order of mine_
+  Event start_timer_;                        // one process a turn
+  Event grace_timer_;                        // from SIGTERM to SIGKILL
+};
+
+} // namespace parc::daemon

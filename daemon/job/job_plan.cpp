@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/job/job_plan.hpp"
+
+#include "system/frames.hpp"
+
+#include <cerrno>
+#include <span>
+
+namespace parc::daemon {
+namespace {
+
+Error malformed() {
+  return error(EPROTO, "the kernel of parc run's host sent a plan of a job that makes no sense");
+}
+
+std::optional<std::vector<Run>> decode_runs(const nlohmann::json& message, std::size_t hosts,
+                                            std::uint32_t size) {
+  const auto numbers = numbers_in(message, "runs", std::size_t{2} * max_ranks);
+  if (!numbers || numbers->size() % 2 != 0) return {};
+  std::vector<Run> runs;
+  std::uint64_t ranks = 0;
+  for (std::size_t i = 0; i < numbers->size(); i += 2) {
+    if ((*numbers)[i] >= hosts || (*numbers)[i + 1] > max_ranks) return {};
+    runs.push_back(
+        {static_cast<std::uint32_t>((*numbers)[i]), static_cast<std::uint32_t>((*numbers)[i + 1])});
+    ranks += runs.back().ranks;
+  }
+  if (ranks != size) return {};
+  return runs;
+}
+
+// After how many ranks their hosts come round again, as place_ranks() makes them.
+std::size_t period_of(const std::vector<std::uint32_t>& hosts) {
+  // Knuth, Morris and Pratt: border[i] is how much of the beginning the first i + 1 end with.
+  std::vector<std::size_t> border(hosts.size());
+  for (std::size_t i = 1; i < hosts.size(); ++i) {
+    std::size_t length = border[i - 1];
+    while (length != 0 && hosts[i] != hosts[length]) length = border[length - 1];
+    border[i] = hosts[i] == hosts[length] ? length + 1 : 0;
+  }
+  return hosts.size() - border.back();
+}
+
+std::vector<Run> runs_of(std::span<const std::uint32_t> hosts) {
+  std::vector<Run> runs;
+  for (const std::uint32_t host : hosts) {
+    if (runs.empty() || runs.back().host != host) runs.push_back({host, 0});
+    ++runs.back().ranks;
+  }
+  return runs;
+}
+
+} // namespace
+
+// The environment holds 128 KiB of it, and a job may go round many times.
+std::string JobPlan::hosts_in_words() const {
+  const auto all = host_of_rank();
+  const auto round = runs_of(std::span(all).first(period_of(all)));
+  std::string text;
+  for (const Run& run : round.size() < runs.size() ? round : runs)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", hosts[run.host].name, run.ranks);
+  return text;
+}
+
+std::vector<std::uint32_t> JobPlan::host_of_rank() const {
+  std::vector<std::uint32_t> hosts_of_ranks;
+  for (const Run& run : runs) hosts_of_ranks.insert(hosts_of_ranks.end(), run.ranks, run.host);
+  return hosts_of_ranks;
+}
+
+nlohmann::json encode_plan(const JobPlan& plan, std::string& bytes) {
+  nlohmann::json message{{"kind", "prepare"},
+                         {"job", plan.job},
+                         {"self", plan.self},
+                         {"origin", plan.origin_place},
+                         {"size", plan.size}};
+  auto& hosts = message["hosts"] = nlohmann::json::array();
+  auto& identities = message["identities"] = nlohmann::json::array();
+  for (const JobPlan::Host& host : plan.hosts) {
+    hosts.push_back(host.name);
+    identities.push_back(host.identity);
+  }
+  auto& runs = message["runs"] = nlohmann::json::array();
+  for (const Run& run : plan.runs) {
+    runs.push_back(run.host);
+    runs.push_back(run.ranks);
+  }
+  bytes = encode_program(plan.program, message);
+  return message;
+}
+
+Result<JobPlan> decode_plan(const nlohmann::json& message, const std::string& bytes, std::int32_t origin) {
+  JobPlan plan;
+  const auto hosts = message.find("hosts");
+  const auto identities = numbers_in(message, "identities", max_ranks);
+  if (hosts == message.end() || !hosts->is_array() || !identities || hosts->size() != identities->size())
+    return malformed();
+  for (std::size_t i = 0; i < hosts->size(); ++i) {
+    if (!(*hosts)[i].is_string() || (*identities)[i] > UINT32_MAX) return malformed();
+    plan.hosts.push_back({(*hosts)[i].get<std::string>(), static_cast<std::uint32_t>((*identities)[i])});
+  }
+  const auto job = number_in(message, "job", UINT64_MAX);
+  const auto self = number_in(message, "self", plan.hosts.size() - 1);
+  const auto origin_place = number_in(message, "origin", plan.hosts.size());
+  const auto size = number_in(message, "size", max_ranks);
+  if (plan.hosts.empty() || !job || *job == 0 || !self || !origin_place || !size || *size == 0)
+    return malformed();
+  plan.job = *job;
+  plan.origin = origin;
+  plan.self = *self;
+  plan.origin_place = *origin_place;
+  plan.size = static_cast<std::uint32_t>(*size);
+  auto runs = decode_runs(message, plan.hosts.size(), plan.size);
+  if (!runs) return malformed();
+  plan.runs = std::move(*runs);
+  PARC_TRY(program, decode_program(message, bytes));
+  plan.program = std::move(program);
+  return plan;
+}
+
+} // namespace parc::daemon

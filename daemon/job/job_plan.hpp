@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A job as its origin plans it and every host of it knows it. Invariant of a decoded plan: places lie within
+// the list of hosts, and the runs add up to the size.
+#pragma once
+
+#include "jobs/placement.hpp"
+#include "jobs/program.hpp"
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace parc::daemon {
+
+struct JobPlan {
+  struct Host {
+    std::string name;       // as the user calls it
+    std::uint32_t identity; // low half: that all hosts mean the same host by it
+  };
+  std::uint64_t job = 0;
+  std::int32_t origin = -1; // link to its kernel, or this_host
+  std::vector<Host> hosts;
+  std::size_t self = 0;         // this host among them
+  std::size_t origin_place = 0; // the origin among them, or hosts.size()
+  std::uint32_t size = 0;
+  std::vector<Run> runs;
+  Program program;
+
+  [[nodiscard]] std::vector<std::uint32_t> host_of_rank() const;
+  // For PARC_HOSTS: "a:2,b:1", to be read again from the front while there are ranks left.
+  [[nodiscard]] std::string hosts_in_words() const;
+};
+
+// What an origin sends as "prepare".
+[[nodiscard]] nlohmann::json encode_plan(const JobPlan& plan, std::string& bytes);
+[[nodiscard]] Result<JobPlan> decode_plan(const nlohmann::json& message, const std::string& bytes,
+                                          std::int32_t origin);
+
+} // namespace parc::daemon

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/job/jobs.hpp"
+
+#include "daemon/kernel.hpp"
+#include "system/frames.hpp"
+#include "system/identity.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr double farewell_s = 0.05; // for the last words to leave
+
+template <class Table> auto find_in(const Table& table, std::uint64_t job) {
+  const auto found = table.find(job);
+  return found == table.end() ? nullptr : found->second.get();
+}
+
+} // namespace
+
+// Whoever started the kernel may have ignored SIGCHLD, and then no exit status would be kept.
+Jobs::Jobs(Kernel& kernel) : kernel_(kernel) {
+  std::signal(SIGCHLD, SIG_DFL);
+}
+
+Jobs::~Jobs() = default;
+
+JobOrigin* Jobs::origin(std::uint64_t job) const {
+  return find_in(origins_, job);
+}
+
+JobPart* Jobs::part(std::uint64_t job) const {
+  return find_in(parts_, job);
+}
+
+void Jobs::forget_origin(std::uint64_t job) {
+  kernel_.after_step([this, job] {
+    origins_.erase(job);
+    stop_when_empty();
+  });
+}
+
+void Jobs::forget_part(std::uint64_t job) {
+  kernel_.after_step([this, job] {
+    parts_.erase(job);
+    stop_when_empty();
+  });
+}
+
+void Jobs::tool_connected(Fd socket) {
+  fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+  std::uint64_t job = 0;
+  while (job == 0 || origins_.contains(job) || parts_.contains(job)) job = random_number();
+  origins_.emplace(job, std::make_unique<JobOrigin>(kernel_, *this, job, std::move(socket)));
+}
+
+void Jobs::tell(std::int32_t host, nlohmann::json message, std::string bytes) {
+  if (host != this_host) return kernel_.control().send(static_cast<std::uint32_t>(host), message, bytes);
+  kernel_.after_step([this, message = std::move(message), bytes = std::move(bytes)]() mutable {
+    deliver(this_host, message, std::move(bytes));
+  });
+}
+
+bool Jobs::reaches(std::int32_t host) const {
+  return host == this_host || kernel_.engine().link(static_cast<std::uint32_t>(host)).open;
+}
+
+void Jobs::received(std::uint32_t link, nlohmann::json message, std::string bytes) {
+  deliver(static_cast<std::int32_t>(link), message, std::move(bytes));
+}
+
+void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string bytes) {
+  const std::string kind = text_in(message, "kind");
+  const std::uint64_t job = number_in(message, "job", UINT64_MAX).value_or(0);
+  if (kind == "prepare") return prepare(from, message, bytes);
+  if (kind == "look") return look(from, message);
+  if (kind == "seen") {
+    if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0))) at->seen(from, message);
+    return;
+  }
+  // A part's messages say which host of the job they come from.
+  if (message.contains("host")) {
+    if (JobOrigin* at = origin(job)) at->received(from, kind, message, std::move(bytes));
+  } else if (JobPart* at = part(job); at != nullptr && at->plan().origin == from) {
+    at->received(kind, message);
+  }
+}
+
+void Jobs::prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes) {
+  if (!reaches(from)) return; // nobody waits for an answer
+  auto plan = decode_plan(message, bytes, from);
+  if (plan && parts_.contains(plan.value().job)) plan = error(EEXIST, "that job runs already");
+  if (kernel_.stopping()) plan = error(ESHUTDOWN, "the kernel of host {} is stopping", kernel_.config().name);
+  if (plan) {
+    const std::uint64_t job = plan.value().job;
+    auto& made = parts_[job] = std::make_unique<JobPart>(kernel_, *this, std::move(plan).value());
+    return made->prepare();
+  }
+  spdlog::warn("refused a job: {}", plan.error().text);
+  tell(from, {{"kind", "failed"},
+              {"job", number_in(message, "job", UINT64_MAX).value_or(0)},
+              {"host", number_in(message, "self", UINT32_MAX).value_or(0)},
+              {"status", 125},
+              {"text", plan.error().text}});
+}
+
+std::vector<std::uint64_t> Jobs::known() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& [job, at] : parts_) all.push_back(job);
+  for (const auto& [job, at] : origins_)
+    if (!at->hosts().empty() && !parts_.contains(job)) all.push_back(job);
+  return all;
+}
+
+std::vector<std::pair<std::string, std::int32_t>> Jobs::hosts_of(std::uint64_t job) const {
+  if (const JobPart* at = part(job)) return at->hosts();
+  const JobOrigin* at = origin(job);
+  return at != nullptr ? at->hosts() : std::vector<std::pair<std::string, std::int32_t>>{};
+}
+
+// A kernel that may ask is one of this user's: it has the key.
+void Jobs::look(std::int32_t from, const nlohmann::json& message) {
+  nlohmann::json ranks = nlohmann::json::array();
+  if (const JobPart* at = part(number_in(message, "job", UINT64_MAX).value_or(0))) ranks = at->look();
+  tell(from, {{"kind", "seen"},
+              {"token", number_in(message, "token", UINT64_MAX).value_or(0)},
+              {"place", number_in(message, "place", UINT32_MAX).value_or(0)},
+              {"ranks", std::move(ranks)}});
+}
+
+void Jobs::link_lost(std::uint32_t link) {
+  for (const auto& [job, at] : origins_) at->link_lost(link);
+  for (const auto& [job, at] : parts_) at->link_lost(link);
+}
+
+void Jobs::abort(std::uint64_t job, std::int32_t rank, int status) {
+  if (JobPart* at = part(job)) at->abort(rank, status);
+}
+
+void Jobs::rank_departs(std::uint64_t job, std::int32_t rank) {
+  if (JobPart* at = part(job)) at->departs(static_cast<std::uint32_t>(rank));
+}
+
+void Jobs::unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message) {
+  for (const auto& [job, at] : parts_)
+    if (at->has(endpoint)) return at->unread(endpoint, from, message);
+}
+
+void Jobs::shutting_down() {
+  if (origins_.empty() && parts_.empty()) return kernel_.stop_when_said();
+  farewell_ = Event::timer(kernel_.loop(), [this](short) { kernel_.stop_when_said(); });
+  for (const auto& [job, at] : parts_) at->shutting_down();
+  for (const auto& [job, at] : origins_) at->shutting_down();
+}
+
+void Jobs::stop_when_empty() {
+  if (farewell_ && origins_.empty() && parts_.empty()) farewell_.add(farewell_s);
+}
+
+void Jobs::publish(Counters& counters) {
+  std::erase_if(rows_, [this](const auto& row) { return !parts_.contains(row.first); });
+  for (const auto& [job, at] : parts_) {
+    const JobState state = at->ending()    ? JobState::Ending
+                           : at->running() ? JobState::Running
+                                           : JobState::Starting;
+    auto row = rows_.find(job);
+    if (row == rows_.end()) row = rows_.emplace(job, counters.job(job, at->ranks_here(), state)).first;
+    row->second->state.set(static_cast<std::uint64_t>(state));
+  }
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The jobs of this kernel: those whose `parc run` talks to it (JobOrigin), and the parts of jobs whose ranks
+// run here (JobPart). A job of this host alone is both, and they talk in messages all the same. This is the
+// post office between them.
+//
+// Invariants: a message is delivered at a step's end, never inside a call of its sender; an origin or part is
+// forgotten at a step's end too; a peer's message reaches an origin or part only when it belongs to its job.
+#pragma once
+
+#include "daemon/counters.hpp"
+#include "daemon/event.hpp"
+#include "daemon/job/job_origin.hpp"
+#include "daemon/job/job_part.hpp"
+#include "system/fd.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace parc::daemon {
+
+class Kernel;
+
+class Jobs {
+public:
+  explicit Jobs(Kernel& kernel);
+  ~Jobs(); // kills what still runs
+
+  // From the kernel.
+  void tool_connected(Fd socket); // its user is ours
+  void received(std::uint32_t link, nlohmann::json message, std::string bytes);
+  void link_lost(std::uint32_t link);
+  void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here
+  void rank_departs(std::uint64_t job, std::int32_t rank);      // its session has ended, or is about to
+  void unread(std::uint64_t endpoint, const protocol::Address& from,
+              const protocol::Outcome& message); // as Listener's
+  // Tells everybody and ends the ranks here, then has the kernel stop.
+  void shutting_down();
+
+  void publish(Counters& counters);
+
+  // For dumps: jobs of which this host knows, and the hosts of one, each with its link; none: not yet
+  // reached.
+  [[nodiscard]] std::vector<std::uint64_t> known() const;
+  [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts_of(std::uint64_t job) const;
+
+  // For origins and parts. `host` is a link, or this_host.
+  void tell(std::int32_t host, nlohmann::json message, std::string bytes = {});
+  // Whether its link is up: it may have broken before link_lost() says so.
+  [[nodiscard]] bool reaches(std::int32_t host) const;
+  [[nodiscard]] JobOrigin* origin(std::uint64_t job) const;
+  [[nodiscard]] JobPart* part(std::uint64_t job) const;
+  void forget_origin(std::uint64_t job);
+  void forget_part(std::uint64_t job);
+
+private:
+  void deliver(std::int32_t from, const nlohmann::json& message, std::string bytes);
+  void look(std::int32_t from, const nlohmann::json& message);
+  void prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
+  void stop_when_empty();
+
+  Kernel& kernel_;
+  std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;
+  std::map<std::uint64_t, std::unique_ptr<JobPart>> parts_;
+  std::map<std::uint64_t, JobCounters> rows_; // of parts
+  Event farewell_;
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/job/rank.hpp"
+
+#include "daemon/job/job_part.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::size_t chunk = 32768; // of output in one message
+
+} // namespace
+
+Rank::Rank(JobPart& part, event_base* loop, std::uint32_t number, Spawned& process, std::uint64_t credit)
+    : part_(part), number_(number), id_(process.id), credit_(credit), process_(std::move(process.process)),
+      report_(std::move(process.report)),
+      ended_(loop, process_.get(), EV_READ, [this](short) { process_ended(); }),
+      reported_(loop, report_.get(), EV_READ, [this](short) { read_start_report(); }) {
+  streams_[0].pipe = std::move(process.output);
+  streams_[1].pipe = std::move(process.errors);
+  streams_[2].pipe = std::move(process.trace);
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (!streams_[i].pipe) continue;
+    streams_[i].readable =
+        Event(loop, streams_[i].pipe.get(), EV_READ | EV_PERSIST, [this, i](short) { read_output(i); });
+    streams_[i].readable.add();
+  }
+  ended_.add();
+  reported_.add();
+}
+
+Rank::~Rank() {
+  if (alive()) signal(SIGKILL);
+}
+
+void Rank::signal(int number) {
+  if (alive()) kill(-id_, number);
+}
+
+void Rank::read_start_report() {
+  if (!report_) return;
+  const auto failure = read_report(report_);
+  reported_.remove();
+  report_.reset();
+  if (failure) part_.not_started(*this, *failure);
+}
+
+// The process is a zombie until waitid below: until then its group's number is its own.
+void Rank::process_ended() {
+  read_start_report();
+  kill(-id_, SIGKILL);
+  siginfo_t how{};
+  waitid(P_PIDFD, static_cast<id_t>(process_.get()), &how, WEXITED);
+  ended_.remove();
+  process_.reset();
+  const auto value = static_cast<std::uint32_t>(how.si_status);
+  part_.died(*this, how.si_code == CLD_EXITED ? RankExit{value, 0} : RankExit{0, value});
+  drain();
+  settle();
+}
+
+void Rank::read_output(std::size_t index) {
+  Stream& stream = streams_[index];
+  char buffer[chunk];
+  const std::size_t room = discards_ ? chunk : std::min<std::uint64_t>(chunk, credit_);
+  const ssize_t got = read(stream.pipe.get(), buffer, room);
+  if (got < 0 && (errno == EINTR || (errno == EAGAIN && alive()))) return;
+  if (got <= 0) { // its end; or the process is dead, and what still holds the pipe writes for nobody
+    close(stream);
+    return settle();
+  }
+  if (discards_) return;
+  credit_ -= static_cast<std::uint64_t>(got);
+  part_.output(*this, index + 1, std::string(buffer, static_cast<std::size_t>(got)));
+  if (credit_ != 0) return;
+  for (Stream& each : streams_)
+    if (each.pipe) each.readable.remove();
+}
+
+// After the death: all that is there, as far as the credit goes; the rest when there is more of it.
+void Rank::drain() {
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (discards_ && streams_[i].pipe) close(streams_[i]);
+    while (streams_[i].pipe && credit_ != 0) read_output(i);
+  }
+}
+
+void Rank::add_credit(std::uint64_t bytes) {
+  if (credit_ == 0 && bytes != 0)
+    for (Stream& stream : streams_)
+      if (stream.pipe) stream.readable.add();
+  credit_ += bytes;
+  if (alive()) return;
+  drain();
+  settle();
+}
+
+void Rank::discard_output() {
+  discards_ = true;
+  for (Stream& stream : streams_)
+    if (stream.pipe) stream.readable.add();
+  if (alive()) return;
+  drain();
+  settle();
+}
+
+void Rank::close(Stream& stream) {
+  stream.readable.remove();
+  stream.pipe.reset();
+}
+
+void Rank::settle() {
+  if (settled_ || !ended()) return;
+  settled_ = true;
+  part_.ended(*this);
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One process of a job on this host: its start, its output, its end. Its part of the job (JobPart) hears of
+// each.
+//
+// Output is read only with credit, so that no more than that lies between the rank and the terminal of
+// `parc run`; a rank that writes on waits in its pipe. Invariants: the process is reaped by its pidfd alone,
+// after everything else in its process group was killed, so a group's number is never used for a later one;
+// nothing that was written before the process died is lost.
+#pragma once
+
+#include "daemon/event.hpp"
+#include "daemon/job/spawn.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace parc::daemon {
+
+class JobPart;
+
+// How a process ended.
+struct RankExit {
+  std::uint32_t status = 0; // where signal is 0
+  std::uint32_t signal = 0;
+};
+
+class Rank {
+public:
+  Rank(JobPart& part, event_base* loop, std::uint32_t number, Spawned& process, std::uint64_t credit);
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+  ~Rank(); // kills what lives
+
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] pid_t id() const { return id_; } // of its process, as long as it is alive
+  [[nodiscard]] bool alive() const { return static_cast<bool>(process_); }
+  [[nodiscard]] bool ended() const {
+    return !alive() && std::ranges::none_of(streams_, [](const Stream& each) { return bool(each.pipe); });
+  }
+
+  void signal(int number);              // the whole process group
+  void add_credit(std::uint64_t bytes); // its output was taken
+  void discard_output();                // nobody is left to take it
+
+  bool departed = false; // its session has ended: it is on its way out
+  bool ordered = false;  // was told to end, because its job does
+
+private:
+  struct Stream {
+    Fd pipe;
+    Event readable;
+  };
+  void read_start_report();
+  void process_ended();
+  void read_output(std::size_t stream);
+  void drain();
+  void close(Stream& stream);
+  void settle();
+
+  JobPart& part_;
+  std::uint32_t number_;
+  pid_t id_;
+  std::uint64_t credit_;
+  bool discards_ = false;
+  bool settled_ = false; // its part knows that it has ended
+  Fd process_;
+  Fd report_;
+  Event ended_;
+  Event reported_;
+  std::array<Stream, 3> streams_; // stdout, stderr, trace
+};
+
+} // namespace parc::daemon

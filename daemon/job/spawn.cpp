@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/job/spawn.hpp"
+
+#include "daemon/job/job_messages.hpp"
+#include "shm/layout.hpp"
+#include "system/limits.hpp"
+#include "system/trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace parc::daemon {
+namespace {
+
+// Where the child finds the pipes of its session: out of the way of a script's redirections.
+constexpr int session_in = 20;
+constexpr int session_out = 21;
+constexpr int trace_out = 22;
+constexpr int first_free = 32; // the child's ends wait from here on for their places
+
+constexpr int status_not_executable = 126;
+constexpr int status_not_found = 127;
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return system_error("cannot make a pipe");
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+// The same open file above the places that the child's descriptors take.
+Result<Fd> move_up(Fd fd) {
+  Fd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, first_free));
+  if (!moved) return system_error("cannot make a pipe");
+  return moved;
+}
+
+void unblock(const Fd& fd) {
+  fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+}
+
+struct ChildEnds {
+  Fd null, output, errors, report, session_in, session_out, trace; // trace: perhaps none
+};
+
+template <class... Fds> Result<ChildEnds> child_ends(Fds... fds) {
+  std::array<Fd, sizeof...(Fds)> given{std::move(fds)...};
+  for (Fd& fd : given) {
+    if (!fd) continue;
+    PARC_TRY(moved, move_up(std::move(fd)));
+    fd = std::move(moved);
+  }
+  return ChildEnds{std::move(given[0]), std::move(given[1]), std::move(given[2]), std::move(given[3]),
+                   std::move(given[4]), std::move(given[5]), std::move(given[6])};
+}
+
+// Everything the child needs, made before the fork: it must not allocate.
+struct Plan {
+  std::vector<std::string> environment;
+  std::vector<std::string> files; // to try, in this order
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+};
+
+// A signal for the child must not run a handler of the kernel's in it: that would tell the kernel, through
+// what they share, that it got the signal itself. The child opens its mask when it has no handlers.
+pid_t fork_without_signals() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t child = fork();
+  const int failure = errno;
+  if (child != 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = failure;
+  return child;
+}
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+std::string_view search_path(const Program& program) {
+  for (const std::string& variable : program.environment)
+    if (variable.starts_with("PATH=")) return std::string_view(variable).substr(5);
+  return "/usr/local/bin:/usr/bin:/bin";
+}
+
+bool has_path(const Program& program) {
+  return program.arguments[0].find('/') != std::string::npos;
+}
+
+std::vector<std::string> files_to_try(const Program& program) {
+  const std::string& name = program.arguments[0];
+  if (has_path(program)) return {name};
+  std::vector<std::string> files;
+  const std::string_view path = search_path(program);
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const auto end = std::min(path.find(':', begin), path.size());
+    const auto directory = path.substr(begin, end - begin);
+    files.push_back(fmt::format("{}/{}", directory.empty() ? "." : directory, name));
+    begin = end + 1;
+  }
+  return files;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+// The library that makes system calls wait for guarded pages, on this host; empty: it is not installed.
+std::string early_library() {
+  std::error_code failure;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
+  for (const char* directory : {PARC_LIB_FROM_BIN, "../lib"}) {
+    const auto file = (self / directory / "libparc-early.so.0").lexically_normal();
+    if (!failure && std::filesystem::exists(file, failure)) return file.string();
+  }
+  return {};
+}
+
+// A program whose waits are released early gets it in front of its other libraries.
+void preload_for_early_release(std::vector<std::string>& environment) {
+  constexpr std::string_view asks = "PARC_EARLY_RELEASE=", preload = "LD_PRELOAD=";
+  const auto asked =
+      std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(asks); });
+  if (asked == environment.end() || *asked == "PARC_EARLY_RELEASE=off") return;
+  const std::string library = early_library();
+  if (library.empty()) return;
+  const auto other =
+      std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(preload); });
+  if (other == environment.end())
+    environment.push_back(fmt::format("{}{}", preload, library));
+  else
+    *other = fmt::format("{}{}:{}", preload, library, other->substr(preload.size()));
+}
+
+bool asks_for_trace(const Program& program) {
+  return std::ranges::any_of(program.environment, [](const std::string& variable) {
+    return name_of(variable) == trace::environment;
+  });
+}
+
+Plan make_plan(const Program& program, const std::vector<std::string>& variables) {
+  Plan plan;
+  for (const std::string& variable : program.environment) {
+    const bool replaced = std::ranges::any_of(
+        variables, [&](const std::string& ours) { return name_of(ours) == name_of(variable); });
+    if (!replaced) plan.environment.push_back(variable);
+  }
+  plan.environment.insert(plan.environment.end(), variables.begin(), variables.end());
+  preload_for_early_release(plan.environment);
+  plan.files = files_to_try(program);
+  plan.argv = pointers(program.arguments);
+  plan.envp = pointers(plan.environment);
+  return plan;
+}
+
+// ---- In the child: async-signal-safe calls only.
+
+[[noreturn]] void give_up(const ChildEnds& ends, SpawnReport::Stage stage, int failure) {
+  const SpawnReport report{stage, failure};
+  (void)!write(ends.report.get(), &report, sizeof report);
+  _exit(status_failed);
+}
+
+void reset_signals() {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) sigaction(number, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+bool take_places(const ChildEnds& ends) {
+  const std::array<std::pair<int, int>, 6> places{{{ends.null.get(), STDIN_FILENO},
+                                                   {ends.output.get(), STDOUT_FILENO},
+                                                   {ends.errors.get(), STDERR_FILENO},
+                                                   {ends.session_in.get(), session_in},
+                                                   {ends.session_out.get(), session_out},
+                                                   {ends.trace.get(), trace_out}}};
+  for (const auto& [from, to] : places)
+    if (from >= 0 && dup2(from, to) < 0) return false;
+  return true;
+}
+
+// Those of the caller of `parc run`, as far as they are not above ours.
+void set_limits(const Program& program) {
+  for (const Program::Limit& wanted : program.limits) {
+    const auto resource = static_cast<__rlimit_resource>(wanted.resource);
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0) continue;
+    limit.rlim_max = std::min<rlim_t>(limit.rlim_max, wanted.hard);
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, wanted.soft);
+    (void)setrlimit(resource, &limit);
+  }
+}
+
+[[noreturn]] void execute(const Plan& plan, const ChildEnds& ends) {
+  int failure = ENOENT;
+  for (const std::string& file : plan.files) {
+    execve(file.c_str(), plan.argv.data(), plan.envp.data());
+    if (errno == ENOENT && access(file.c_str(), F_OK) == 0)
+      give_up(ends, SpawnReport::Stage::interpreter, ENOENT);
+    if (errno == ENOENT || errno == ENOTDIR) continue; // as execvp: a later one may do
+    failure = errno;
+    if (failure != EACCES) break;
+    struct stat status {};
+    if (stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) failure = EISDIR;
+  }
+  give_up(ends, SpawnReport::Stage::program, failure);
+}
+
+[[noreturn]] void become(const Program& program, const Plan& plan, const ChildEnds& ends, pid_t kernel) {
+  setpgid(0, 0);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(ends, SpawnReport::Stage::setup, errno);
+  if (getppid() != kernel) _exit(status_failed); // it died before it could be told of
+  reset_signals();
+  if (!take_places(ends)) give_up(ends, SpawnReport::Stage::setup, errno);
+  (void)syscall(SYS_close_range, static_cast<unsigned>(first_free), ~0U, CLOSE_RANGE_CLOEXEC);
+  umask(program.umask);
+  if (chdir(program.directory.c_str()) != 0) give_up(ends, SpawnReport::Stage::directory, errno);
+  set_limits(program);
+  execute(plan, ends);
+}
+
+std::string explain_program(const Program& program, const SpawnReport& report) {
+  if (report.error != ENOENT && report.error != ENOTDIR) {
+    const char* advice = report.error == EACCES    ? "; chmod +x it there"
+                         : report.error == ENOEXEC ? "; it has neither #! nor the format of a program"
+                         : report.error == E2BIG   ? "; its arguments and environment are too long"
+                         : report.error == EISDIR  ? "; name a program in it"
+                                                   : "";
+    return fmt::format("{}{}", std::strerror(report.error), advice);
+  }
+  if (!has_path(program))
+    return fmt::format("no such program there (looked in {}); install it or give its path",
+                       search_path(program));
+  if (program.arguments[0].starts_with('/')) return "no such file there; copy it";
+  return fmt::format("no such file there (looked in {}); copy it or use --wdir", program.directory);
+}
+
+} // namespace
+
+std::size_t descriptors_of(const Program& program) {
+  return asks_for_trace(program) ? 6 : 5;
+}
+
+Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables) {
+  PARC_TRY(output, make_pipe());
+  PARC_TRY(errors, make_pipe());
+  PARC_TRY(report, make_pipe());
+  PARC_TRY(to_kernel, make_pipe());
+  PARC_TRY(to_program, make_pipe());
+  Pipe traces;
+  if (asks_for_trace(program)) {
+    PARC_TRY(made, make_pipe());
+    traces = std::move(made);
+  }
+  Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null) return system_error("cannot open /dev/null");
+  PARC_TRY(ends, child_ends(std::move(null), std::move(output.write), std::move(errors.write),
+                            std::move(report.write), std::move(to_program.read), std::move(to_kernel.write),
+                            std::move(traces.write)));
+
+  std::vector<std::string> all = variables;
+  all.push_back(fmt::format("{}={},{}", shm::env_pipes, session_in, session_out));
+  if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, trace_out));
+  const Plan plan = make_plan(program, all);
+  const pid_t kernel = getpid();
+  const pid_t child = fork_without_signals();
+  if (child < 0) {
+    auto failure = system_error("cannot make a process");
+    if (failure.code == EAGAIN) failure.text += process_advice;
+    return failure;
+  }
+  if (child == 0) become(program, plan, ends, kernel);
+
+  setpgid(child, child); // whoever of the two comes first
+  Spawned spawned;
+  spawned.id = child;
+  spawned.process.reset(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  if (!spawned.process) {
+    const Error failure = system_error("cannot watch a process");
+    kill(child, SIGKILL);
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    return failure;
+  }
+  spawned.output = std::move(output.read);
+  spawned.errors = std::move(errors.read);
+  spawned.trace = std::move(traces.read);
+  spawned.report = std::move(report.read);
+  spawned.from_program = std::move(to_kernel.read);
+  spawned.to_program = std::move(to_program.write);
+  for (const Fd* end : {&spawned.output, &spawned.errors, &spawned.trace, &spawned.report,
+                        &spawned.from_program, &spawned.to_program})
+    if (*end) unblock(*end);
+  return spawned;
+}
+
+std::optional<SpawnReport> read_report(const Fd& report) {
+  SpawnReport read_in{};
+  if (read(report.get(), &read_in, sizeof read_in) != sizeof read_in) return {};
+  return read_in;
+}
+
+StartFailure explain(const Program& program, const SpawnReport& report, const std::string& host) {
+  const std::string tried = fmt::format("cannot start {} on host {}: ", program.arguments[0], host);
+  switch (report.stage) {
+  case SpawnReport::Stage::setup:
+    return {status_failed, fmt::format("{}{}", tried, std::strerror(report.error))};
+  case SpawnReport::Stage::directory:
+    return {status_failed, fmt::format("{}cannot go to directory {} there: {}; make it or use --wdir", tried,
+                                       program.directory, std::strerror(report.error))};
+  case SpawnReport::Stage::interpreter:
+    return {status_not_executable,
+            tried + "the interpreter that it names (after #!, or its loader) is not there; install it"};
+  case SpawnReport::Stage::program: break;
+  }
+  const bool found = report.error != ENOENT && report.error != ENOTDIR;
+  return {found ? status_not_executable : status_not_found, tried + explain_program(program, report)};
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting one process of a job: fork, then in the child everything that exec does not undo, then exec.
+//
+// The child is in a process group of its own, dies with the kernel (PR_SET_PDEATHSIG), has directory, umask,
+// limits and environment of `parc run`'s caller, /dev/null as its input, and nothing else open but its output
+// pipes and the two pipes of its session. Between fork and exec it makes only async-signal-safe calls: the
+// kernel has a second thread (the resolver).
+#pragma once
+
+#include "jobs/program.hpp"
+#include "system/error.hpp"
+#include "system/fd.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace parc::daemon {
+
+// The kernel's ends: close-on-exec and non-blocking.
+struct Spawned {
+  pid_t id = -1;
+  Fd process; // pidfd
+  Fd output;
+  Fd errors;
+  Fd trace;  // of a program that is traced
+  Fd report; // ends empty when the program runs, else with a SpawnReport
+  Fd from_program;
+  Fd to_program;
+};
+
+// How many of these the kernel keeps while the program runs.
+[[nodiscard]] std::size_t descriptors_of(const Program& program);
+
+struct SpawnReport {
+  enum class Stage : int { setup, directory, program, interpreter } stage;
+  int error; // errno
+};
+
+// `variables` are put over the environment of the program. An error means that no process was made.
+[[nodiscard]] Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables);
+
+// What a report pipe holds that can be read without waiting: none when the program runs.
+[[nodiscard]] std::optional<SpawnReport> read_report(const Fd& report);
+
+// Why a program did not start: the exit status of `parc run` and a sentence.
+struct StartFailure {
+  int status;
+  std::string text;
+};
+[[nodiscard]] StartFailure explain(const Program& program, const SpawnReport& report,
+                                   const std::string& host);
+
+} // namespace parc::daemon

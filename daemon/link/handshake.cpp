@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The steps of the first exchange. Frames are gathered in one fixed buffer: the prefix, judged as soon as its
+// bytes are there, then exactly the body that a frame of that kind has.
+#include "daemon/link/handshake.hpp"
+
+#include "shm/layout.hpp"
+#include "system/identity.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+namespace parc::daemon {
+
+using namespace handshake;
+
+namespace {
+
+constexpr std::uint32_t smallest_fragment = 1024;
+// As many as operations can be told apart by their ids. Envelopes that nobody has read for are kept, and this
+// is what bounds them.
+constexpr std::uint32_t largest_write_table = 1U << shm::slot_bits;
+
+template <class T> std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+std::size_t body_length(Kind kind) {
+  switch (kind) {
+  case Kind::Hello: return sizeof(Hello);
+  case Kind::Proof: return sizeof(Proof);
+  case Kind::Ready: return sizeof(Ready);
+  case Kind::Adopt: return sizeof(Adopt);
+  case Kind::Refusal: break;
+  }
+  return longest_refusal;
+}
+
+bool plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+         c == '.';
+}
+
+// Empty when every field is within its limits, else which one is not.
+std::string_view fault_of(const Hello& hello, Role wanted) {
+  if (hello.role != wanted) return "role";
+  if (hello.name_length == 0 || hello.name_length > hello.name.size()) return "name length";
+  if (!std::all_of(hello.name.begin(), hello.name.begin() + hello.name_length, plain)) return "name";
+  if (hello.fragment_size < smallest_fragment || hello.fragment_size > protocol::max_fragment ||
+      hello.fragment_size % 8 != 0)
+    return "fragment size";
+  if (hello.window == 0) return "window";
+  if (hello.write_table == 0 || hello.write_table > largest_write_table) return "write table";
+  return {};
+}
+
+Hello hello_of(Role role, const LocalHost& self, const Nonce& nonce) {
+  Hello hello{};
+  hello.identity = self.identity;
+  hello.predecessor = self.predecessor;
+  hello.features = self.features;
+  hello.fragment_size = self.fragment_size;
+  hello.window = self.window;
+  hello.write_table = self.write_table;
+  hello.port = self.port;
+  hello.role = role;
+  hello.name_length = static_cast<std::uint8_t>(std::min(self.name.size(), hello.name.size()));
+  std::copy_n(self.name.begin(), hello.name_length, hello.name.begin());
+  hello.nonce = nonce;
+  return hello;
+}
+
+Role other(Role role) {
+  return role == Role::Initiator ? Role::Acceptor : Role::Initiator;
+}
+
+// Text from somebody who has proved nothing: what could play with a terminal goes.
+std::string harmless(std::span<const std::byte> text) {
+  std::string out;
+  for (const std::byte b : text) {
+    const auto c = static_cast<unsigned char>(b);
+    out += c < 0x20 || c >= 0x7f ? '?' : static_cast<char>(c);
+  }
+  return out;
+}
+
+} // namespace
+
+std::string_view describe(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::Accepted: return "accepted";
+  case Verdict::Duplicate: return "a duplicate, the other connection is used";
+  case Verdict::Itself: return "this is the same kernel";
+  case Verdict::Leaving: return "the kernel is shutting down";
+  case Verdict::Full: return "the kernel has as many sessions as it can have";
+  }
+  return "unknown reason";
+}
+
+Handshake::Handshake(Role role, const LocalHost& self, const Key& key, const Nonce& nonce)
+    : role_(role), self_(self), key_(key) {
+  send(Kind::Hello, bytes_of(hello_of(role, self, nonce)));
+  std::copy_n(out_.begin(), our_hello_.size(), our_hello_.begin());
+  // An acceptor answers, it does not begin: take_hello() sends this.
+  if (role == Role::Acceptor) out_end_ = 0;
+}
+
+Handshake::~Handshake() {
+  OPENSSL_cleanse(key_.data(), key_.size());
+}
+
+std::size_t Handshake::feed(std::span<const std::byte> bytes) {
+  std::size_t taken = 0;
+  while (state_ == State::Exchanging && taken < bytes.size()) {
+    const std::size_t part = std::min(in_wanted_ - in_length_, bytes.size() - taken);
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(taken), part,
+                in_.begin() + static_cast<std::ptrdiff_t>(in_length_));
+    in_length_ += part;
+    taken += part;
+    if (in_length_ <= sizeof(Prefix)) examine_prefix();
+    if (state_ == State::Exchanging && in_length_ == in_wanted_) take_frame();
+  }
+  return taken;
+}
+
+// Judges as much of the prefix as is there, and from its end on knows how long the frame is.
+void Handshake::examine_prefix() {
+  Prefix prefix{};
+  std::memcpy(&prefix, in_.data(), in_length_);
+  if (!std::equal(magic.begin(),
+                  magic.begin() + static_cast<std::ptrdiff_t>(std::min(in_length_, magic.size())),
+                  prefix.magic.begin()))
+    return fail(error(EPROTO, "what answers there is not a parcd"));
+  if (in_length_ < sizeof(Prefix)) return;
+  const bool refusal = prefix.kind == Kind::Refusal;
+  if (!refusal && prefix.version != self_.wire_version) return refuse_version(prefix.version);
+  if (!refusal && prefix.kind != expected_)
+    return fail(error(EPROTO, "the other kernel sent frame {} where {} was due",
+                      static_cast<unsigned>(prefix.kind), static_cast<unsigned>(expected_)));
+  const std::size_t length = body_length(prefix.kind);
+  if (refusal ? prefix.length == 0 || prefix.length > length : prefix.length != length)
+    return fail(error(EPROTO, "the other kernel sent a frame {} of {} bytes, where {} are right",
+                      static_cast<unsigned>(prefix.kind), prefix.length, length));
+  in_wanted_ = sizeof(Prefix) + prefix.length;
+}
+
+void Handshake::take_frame() {
+  Prefix prefix{};
+  std::memcpy(&prefix, in_.data(), sizeof prefix);
+  switch (prefix.kind) {
+  case Kind::Hello: take_hello(); break;
+  case Kind::Proof: take_proof(); break;
+  case Kind::Ready: take_ready(); break;
+  case Kind::Refusal: take_refusal(); break;
+  case Kind::Adopt: take_adopt(); break;
+  }
+  in_length_ = 0;
+  in_wanted_ = sizeof(Prefix);
+}
+
+void Handshake::take_hello() {
+  const auto hello = body<Hello>();
+  if (const auto fault = fault_of(hello, other(role_)); !fault.empty())
+    return fail(error(EPROTO, "the other kernel's hello has a bad {}", fault));
+  std::copy_n(in_.begin(), their_hello_.size(), their_hello_.begin());
+  if (role_ == Role::Acceptor) {
+    send(Kind::Hello, std::span(our_hello_).subspan(sizeof(Prefix)));
+    send(Kind::Proof, proof_of(role_));
+  }
+  peer_.identity = hello.identity;
+  peer_.predecessor = hello.predecessor;
+  peer_.name.assign(hello.name.data(), hello.name_length);
+  peer_.port = hello.port;
+  peer_.features = hello.features & self_.features;
+  peer_.fragment_size = std::min(hello.fragment_size, self_.fragment_size);
+  peer_.window = std::min(hello.window, self_.window);
+  peer_.write_table = hello.write_table;
+  expected_ = Kind::Proof;
+}
+
+void Handshake::take_proof() {
+  const auto theirs = body<Proof>();
+  const Proof right = proof_of(other(role_));
+  if (CRYPTO_memcmp(theirs.data(), right.data(), right.size()) != 0) {
+    out_begin_ = out_end_; // refused without another word
+    return fail(error(EKEYREJECTED,
+                      "the kernel that calls itself {} does not hold the key of this host; "
+                      "both need the same key file",
+                      peer_.name));
+  }
+  if (role_ == Role::Acceptor)
+    expected_ = Kind::Ready; // the initiator's verdict comes first
+  else
+    state_ = State::Deciding;
+}
+
+void Handshake::take_ready() {
+  const auto ready = body<Ready>();
+  if (ready.verdict != Verdict::Accepted) {
+    verdict_ = ready.verdict;
+    return fail(error(ECONNABORTED, "host {} refused the link: {}", peer_.name, describe(ready.verdict)));
+  }
+  peer_.session = ready.session;
+  if (role_ == Role::Acceptor)
+    state_ = State::Deciding;
+  else
+    agreed();
+}
+
+// The one with the smaller identity has the word.
+void Handshake::agreed() {
+  expected_ = Kind::Adopt;
+  state_ = self_.identity < peer_.identity ? State::Agreed : State::Exchanging;
+}
+
+void Handshake::adopt(std::uint64_t carrier) {
+  if (state_ != State::Agreed) return;
+  carrier_ = carrier;
+  send(Kind::Adopt, bytes_of(Adopt{carrier}));
+  state_ = State::Established;
+}
+
+void Handshake::take_adopt() {
+  carrier_ = body<Adopt>().carrier;
+  state_ = State::Established;
+}
+
+void Handshake::take_refusal() {
+  fail(error(EPROTONOSUPPORT, "refused by the kernel there: {}",
+             harmless(std::span(in_).subspan(sizeof(Prefix), in_wanted_ - sizeof(Prefix)))));
+}
+
+void Handshake::decide(Verdict verdict, std::uint32_t session) {
+  if (state_ != State::Deciding) return;
+  session_ = session;
+  if (role_ == Role::Initiator) send(Kind::Proof, proof_of(role_));
+  send(Kind::Ready, bytes_of(Ready{verdict, session}));
+  if (verdict != Verdict::Accepted) {
+    verdict_ = verdict;
+    return fail(error(ECONNABORTED, "link to host {} not kept: {}", peer_.name, describe(verdict)));
+  }
+  if (role_ == Role::Acceptor) return agreed();
+  expected_ = Kind::Ready;
+  state_ = State::Exchanging;
+}
+
+void Handshake::refuse_version(std::uint16_t theirs) {
+  const auto ours = self_.wire_version;
+  const auto text = fmt::format("host {} (parcd " PARC_VERSION
+                                ") speaks wire version {}, the other side {}; upgrade the {}",
+                                self_.name, ours, theirs, ours < theirs ? "former" : "latter");
+  send(Kind::Refusal, std::as_bytes(std::span(text).first(std::min(text.size(), longest_refusal))));
+  fail(error(EPROTONOSUPPORT, "{}", text));
+}
+
+void Handshake::closed() {
+  if (state_ == State::Failed || state_ == State::Established) return;
+  if (expected_ == Kind::Hello)
+    return fail(error(ECONNRESET, "the connection ended before the other side said who it is"));
+  fail(error(ECONNRESET,
+             "host {} ended the connection during the handshake; its log says why (a different key, "
+             "perhaps)",
+             peer_.name));
+}
+
+std::span<const std::byte> Handshake::outgoing() const {
+  return std::span(out_).subspan(out_begin_, out_end_ - out_begin_);
+}
+
+void Handshake::sent(std::size_t bytes) {
+  out_begin_ = std::min(out_begin_ + bytes, out_end_);
+}
+
+void Handshake::fail(Error error) {
+  state_ = State::Failed;
+  failure_ = std::move(error);
+}
+
+void Handshake::send(Kind kind, std::span<const std::byte> frame_body) {
+  const Prefix prefix{magic, self_.wire_version, kind, 0, static_cast<std::uint32_t>(frame_body.size())};
+  const auto append = [this](std::span<const std::byte> bytes) {
+    std::copy(bytes.begin(), bytes.end(), out_.begin() + static_cast<std::ptrdiff_t>(out_end_));
+    out_end_ += bytes.size();
+  };
+  append(bytes_of(prefix));
+  append(frame_body);
+}
+
+Proof Handshake::proof_of(Role role) const {
+  const std::string_view label = role == Role::Initiator ? "parc link: initiator" : "parc link: acceptor ";
+  const auto& first = role_ == Role::Initiator ? our_hello_ : their_hello_;
+  const auto& second = role_ == Role::Initiator ? their_hello_ : our_hello_;
+  std::array<unsigned char, 20 + 2 * sizeof(HelloFrame)> message;
+  auto* end = std::copy(label.begin(), label.end(), message.data());
+  std::memcpy(end, first.data(), first.size());
+  std::memcpy(end + first.size(), second.data(), second.size());
+  Proof proof;
+  unsigned length = 0;
+  // Fails only when the library has no memory; random bytes convince nobody.
+  if (!HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()), message.data(), message.size(),
+            reinterpret_cast<unsigned char*>(proof.data()), &length))
+    fill_random(proof);
+  return proof;
+}
+
+template <class T> T Handshake::body() const {
+  T value;
+  std::memcpy(&value, in_.data() + sizeof(Prefix), sizeof value);
+  return value;
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/link/host_session.hpp"
+
+#include "daemon/link/peer_link.hpp"
+#include "system/identity.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr double first_pause_s = 0.02, longest_pause_s = 0.5;
+// Who was dialed last lets the other one try first: it may be the only one that can.
+constexpr double pause_of_dialed_s = 0.2;
+constexpr double look_every_s = 0.25; // while something is not acknowledged
+constexpr double least_chance_s = 1;  // for another connection, however long the last sign of life is ago
+// When a path that was cut is open again, asking anew is sooner there than TCP, which waits a second at first
+// and longer each time. But a path that is slower now than it was needs more than that.
+constexpr double first_patience_s = 1, least_patience_s = 0.25, trips_of_patience = 4, longest_patience_s = 2;
+constexpr unsigned dials_before_doubling = 4;
+// A kernel listens as long as it lives where it says so, and tries, too: a host that refuses for so long has
+// none any more.
+constexpr auto longest_refusal = 1s;
+
+double in_seconds(HostSession::Clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+} // namespace
+
+HostSession::HostSession(event_base* loop, Identity identity, std::uint32_t link,
+                         std::chrono::seconds link_timeout, Hooks hooks)
+    : identity_(std::move(identity)), link_(link), link_timeout_(link_timeout), hooks_(std::move(hooks)),
+      began_s_(static_cast<std::uint64_t>(std::time(nullptr))),
+      random_(static_cast<std::minstd_rand::result_type>(random_number())),
+      dial_(Event::timer(loop,
+                         [this](short) {
+                           ++dials_;
+                           hooks_.dial();
+                         })),
+      end_(Event::timer(loop,
+                        [this](short) {
+                          hooks_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
+                                               identity_.name, link_timeout_.count()));
+                        })),
+      look_(Event::timer(loop, [this](short) { look(); })) {}
+
+// Not before the other side's statement is there is anything proved.
+void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
+  connection_ = &by;
+  carrier_ = carrier;
+  dialed_ = dialed;
+  doubted_ = dialing_ = false;
+  dial_.remove();
+  sent();
+}
+
+void HostSession::resumed() {
+  if (ending_)
+    spdlog::info("the link to host {} is up again after {:.1f} s", identity_.name,
+                 in_seconds(Clock::now() - parted_at_));
+  ending_ = false;
+  end_.remove();
+  refused_since_.reset();
+  pause_s_ = 0;
+  dials_ = silences_ = 0;
+}
+
+std::uint32_t HostSession::rtt_us() const {
+  return connection_ != nullptr && connection_->rtt_us() != 0 ? connection_->rtt_us() : rtt_us_;
+}
+
+double HostSession::patience_s() const {
+  const double rtt_s = rtt_us() / 1e6;
+  const double least = rtt_s == 0 ? first_patience_s : std::max(least_patience_s, trips_of_patience * rtt_s);
+  return std::min(least * static_cast<double>(1u << std::min(silences_ / dials_before_doubling, 4u)),
+                  std::max(least, longest_patience_s));
+}
+
+void HostSession::parted(const Error& why, Clock::time_point last_heard) {
+  rtt_us_ = rtt_us();
+  connection_ = nullptr;
+  doubted_ = false;
+  spdlog::log(ending_ ? spdlog::level::debug : spdlog::level::warn, "{}; trying to reach host {} again",
+              why.text, identity_.name);
+  if (!ending_) {
+    ending_ = true;
+    parted_at_ = Clock::now();
+    end_.add(std::max(least_chance_s, in_seconds(last_heard + link_timeout_ - parted_at_)));
+  }
+  if (dialing_) return; // since its path seemed dead
+  if (pause_s_ == 0) pause_s_ = dialed_ ? first_pause_s : pause_of_dialed_s;
+  dial_later();
+}
+
+// Half of the pause is chance, so that two that try at once do not go on doing so.
+void HostSession::dial_later() {
+  dialing_ = true;
+  dial_.add(pause_s_ * std::uniform_real_distribution<double>(0.5, 1)(random_));
+  pause_s_ = std::min(2 * pause_s_, longest_pause_s);
+}
+
+void HostSession::dial_ended(const Error& why, bool refused) {
+  dialing_ = false;
+  if (connection_ != nullptr && !doubted_) return;
+  if (why.code == ETIMEDOUT) {
+    ++silences_;
+    refused_since_.reset();
+  }
+  if (connection_ == nullptr && refused) {
+    if (!refused_since_) refused_since_ = Clock::now();
+    if (Clock::now() - *refused_since_ >= std::min<Clock::duration>(longest_refusal, link_timeout_))
+      return hooks_.give_up(
+          error(ECONNREFUSED, "gave host {} up: its kernel has ended ({})", identity_.name, why.text));
+  }
+  dial_later();
+}
+
+// No timer runs while nothing is under way.
+void HostSession::sent() {
+  if (watching_) return;
+  watching_ = true;
+  look_.add(look_every_s);
+}
+
+// A path that is cut without a word is known by what TCP sends again and again. The connection may recover by
+// itself, but TCP waits longer each time: another one is there sooner.
+void HostSession::look() {
+  watching_ = false;
+  const PeerLink::Path path = connection_ != nullptr ? connection_->path() : PeerLink::Path::quiet;
+  doubted_ = path == PeerLink::Path::seems_dead;
+  if (path == PeerLink::Path::quiet) return;
+  if (doubted_ && !dialing_) {
+    pause_s_ = first_pause_s;
+    dial_later();
+  }
+  sent();
+}
+
+} // namespace parc::daemon

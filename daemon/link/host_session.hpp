@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What this kernel knows of one other, beyond the connection that carries it at the moment. When that ends,
+// or the path under it seems dead, others are tried with growing pauses. The other kernel is given up when
+// there was no sign of life for link_timeout, or when its host answers for a second that no kernel is there.
+//
+// It makes no connection itself: it says when one should be tried.
+#pragma once
+
+#include "daemon/event.hpp"
+#include "daemon/link/resolver.hpp"
+#include "system/error.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+
+namespace parc::daemon {
+
+class PeerLink;
+
+class HostSession {
+public:
+  using Clock = std::chrono::steady_clock;
+  struct Identity {
+    std::uint64_t host = 0;   // of the other kernel, drawn at its start
+    std::uint32_t number = 0; // of the session, from 1: rises each time that one of the two gave it up
+    std::string name;         // as the host calls itself
+  };
+  struct Hooks {
+    std::function<void()> dial;         // tries once; dial_ended() follows
+    std::function<void(Error)> give_up; // may be called from inside any call of this; the session stays
+  };
+
+  HostSession(event_base* loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
+              Hooks hooks);
+
+  struct Way {                      // to the other kernel
+    std::string host;               // the name that people used last; empty: none
+    std::optional<Address> address; // where it listened, as the last connection has shown; none: not known
+  };
+
+  // It has a connection, number `carrier`; `dialed`: this side made it.
+  void carried(PeerLink& by, std::uint64_t carrier, bool dialed);
+  void resumed(); // over that, both know what the other has
+  void parted(const Error& why, Clock::time_point last_heard);
+  // Code 0: there is a connection. `refused`: there is no such kernel any more where it was.
+  void dial_ended(const Error& why, bool refused);
+  void sent(); // something that is to be acknowledged
+
+  [[nodiscard]] const Identity& identity() const { return identity_; }
+  [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
+  [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
+  [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
+  void set_way(Way way) { way_ = std::move(way); }
+  [[nodiscard]] const Way& way() const { return way_; }
+  [[nodiscard]] double patience_s() const;                // with the TCP of the other host, for the next dial
+  [[nodiscard]] unsigned dials() const { return dials_; } // since the last connection
+  [[nodiscard]] bool asks_for_name() const { return dials_ % 2 == 0; }
+  [[nodiscard]] bool doubted() const { return doubted_; }          // its path seems dead: another is tried
+  [[nodiscard]] std::uint32_t rtt_us() const;                      // as TCP last measured it; 0: not yet
+  [[nodiscard]] std::uint64_t began_s() const { return began_s_; } // Unix time
+
+private:
+  void look();
+  void dial_later();
+
+  Identity identity_;
+  std::uint32_t link_;
+  std::chrono::seconds link_timeout_;
+  Hooks hooks_;
+  PeerLink* connection_ = nullptr;
+  std::uint64_t carrier_ = 0;
+  std::uint32_t rtt_us_ = 0; // of connections that have ended
+  std::uint64_t began_s_;
+  bool dialed_ = false;
+  bool doubted_ = false;
+  bool watching_ = false; // look_ is set
+  bool dialing_ = false;  // a try is under way or will be
+  Clock::time_point parted_at_;
+  std::optional<Clock::time_point> refused_since_;
+  Way way_;
+  bool ending_ = false; // end_ is set
+  double pause_s_ = 0;
+  unsigned dials_ = 0;
+  unsigned silences_ = 0; // dials that nobody answered
+  std::minstd_rand random_;
+  Event dial_;
+  Event end_;
+  Event look_;
+};
+
+} // namespace parc::daemon

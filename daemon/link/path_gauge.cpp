@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/link/path_gauge.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::uint32_t samples_both_ways = 16; // since bytes came as well as went
+constexpr std::uint64_t forgetting = 64;        // samples
+constexpr std::uint64_t longest_train = 1u << 30, largest_product_kib = 1u << 20;
+
+} // namespace
+
+bool PathGauge::take(const PathSample& sample) {
+  // What there was to send limits most samples: those show how fast the path is only when they are faster.
+  if (!sample.application_limited || sample.delivery_rate > delivery_rate_)
+    delivery_rate_ = sample.delivery_rate;
+  else
+    delivery_rate_ -= (delivery_rate_ - sample.delivery_rate) / forgetting;
+  if (delivery_rate_ == 0) return false;
+
+  const std::uint64_t millisecond = delivery_rate_ / 1000;
+  const std::uint64_t product = delivery_rate_ * sample.min_rtt_us / 1'000'000;
+  limits_.train = static_cast<std::uint32_t>(std::min(millisecond, longest_train));
+  limits_.delay_product_kib = static_cast<std::uint32_t>(std::min(product / 1024, largest_product_kib));
+  limits_.unsent =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(millisecond, least_unsent, most_unsent));
+
+  // Where the way back is full too, acknowledgements wait there and come in clumps: a limit would cost
+  // throughput.
+  if (sample.bytes_in - std::exchange(bytes_in_, sample.bytes_in) > sample_every / 2)
+    both_ways_ = samples_both_ways;
+  else if (both_ways_ != 0)
+    --both_ways_;
+  const std::uint64_t varies =
+      delivery_rate_ * std::min(sample.rtt_variation_us, sample.min_rtt_us) / 1'000'000;
+  const std::uint64_t flight = product + product / 2 + 2 * varies + millisecond + millisecond / 2;
+  limits_.flight = both_ways_ != 0 ? no_limit : std::max(flight, least_flight);
+  return true;
+}
+
+} // namespace parc::daemon

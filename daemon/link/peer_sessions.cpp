@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Peers' other half: which connection a session has, when it goes on, begins and ends.
+#include "daemon/kernel.hpp"
+#include "daemon/link/peers.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::size_t max_links = 1024;
+
+} // namespace
+
+Verdict Peers::judge(const PeerLink& link) {
+  const std::uint64_t self = kernel_.self().identity;
+  const std::uint64_t peer = link.identity();
+  if (peer == self) return Verdict::Itself;
+  if (kernel_.stopping()) return Verdict::Leaving;
+  // Who dials knows whether it needs the connection.
+  const HostSession* const session = find(peer);
+  const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted();
+  if (carried && link.role() == Role::Initiator) return Verdict::Duplicate;
+  for (const auto& other : connections_) {
+    if (other.get() == &link || other->identity() != peer) continue;
+    if (other->role() == link.role()) continue; // the same side dialed both: it knows why
+    const bool under_way = other->state() == PeerLink::State::shaking && other->accepted_by_us();
+    const bool begun_by_smaller = (other->role() == Role::Initiator) == (self < peer);
+    if (under_way && begun_by_smaller) return Verdict::Duplicate;
+  }
+  return session != nullptr || sessions_.size() < max_links ? Verdict::Accepted : Verdict::Full;
+}
+
+std::uint32_t Peers::session_number(std::uint64_t identity) const {
+  if (const HostSession* session = find(identity)) return session->identity().number;
+  const auto last = ended_.find(identity);
+  return last == ended_.end() ? 1 : last->second + 1;
+}
+
+std::uint64_t Peers::next_carrier(const PeerLink& link) const {
+  const HostSession* session = find(link.identity());
+  const bool goes_on = session != nullptr && session->identity().number >= link.handshake().peer().session;
+  return goes_on ? session->carrier() + 1 : 1;
+}
+
+// Nothing of what was said holds when this side has ended or begun a session meanwhile.
+bool Peers::still_true(const PeerLink& link) const {
+  return !kernel_.stopping() && session_number(link.identity()) == link.handshake().session();
+}
+
+// The numbers that both sides have said decide whether a session goes on or begins.
+HostSession* Peers::adopt(PeerLink& link) {
+  const Handshake& said = link.handshake();
+  const Peer& peer = said.peer();
+  if (!still_true(link)) return nullptr;
+  const HostSession::Way way = way_of(link);
+  if (find(peer.predecessor) != nullptr)
+    end(peer.predecessor,
+        error(ECONNRESET, "gave the kernel of host {} up: another has been started in its place", peer.name));
+  const std::uint32_t number = std::max(said.session(), peer.session);
+  HostSession* session = find(peer.identity);
+  if (session != nullptr && session->identity().number != number) {
+    end(peer.identity, error(ECONNRESET, "host {} has given this one up meanwhile", peer.name));
+    session = nullptr;
+  }
+  if (session != nullptr) {
+    if (said.carrier() <= session->carrier()) return nullptr;
+    PeerLink* const older = session->connection();
+    session->carried(link, said.carrier(), link.role() == Role::Initiator);
+    if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
+    kernel_.engine().attach(session->link());
+    session->set_way(way);
+    return session;
+  }
+  return begin(link, number, way);
+}
+
+HostSession* Peers::begin(PeerLink& link, std::uint32_t number, const HostSession::Way& way) {
+  const Handshake& said = link.handshake();
+  const Peer& peer = said.peer();
+  const std::uint32_t index =
+      kernel_.engine().add_link({.fragment = peer.fragment_size,
+                                 .self = static_cast<std::uint32_t>(kernel_.self().identity),
+                                 .peer = static_cast<std::uint32_t>(peer.identity),
+                                 .write_table = peer.write_table});
+  HostSession::Hooks hooks{
+      .dial = [this,
+               identity = peer.identity] { kernel_.after_step([this, identity] { redial(identity); }); },
+      .give_up =
+          [this, identity = peer.identity](Error why) {
+            kernel_.after_step([this, identity, why = std::move(why)] { end(identity, why); });
+          }};
+  auto made = std::make_unique<HostSession>(
+      kernel_.loop(), HostSession::Identity{peer.identity, number, peer.name}, index,
+      std::chrono::seconds(kernel_.config().link_timeout_s), std::move(hooks));
+  made->carried(link, said.carrier(), link.role() == Role::Initiator);
+  made->set_way(way);
+  HostSession* const session = sessions_.emplace(peer.identity, std::move(made)).first->second.get();
+  names_[index] = peer.name;
+  kernel_.control().listen(index);
+  spdlog::info("link to host {} ({}) is up", peer.name, link.address());
+  return session;
+}
+
+// Where the other kernel is, as this connection shows.
+HostSession::Way Peers::way_of(const PeerLink& link) const {
+  const HostSession* known = find(link.identity());
+  if (known == nullptr && link.role() == Role::Initiator) known = find(link.purpose().session);
+  HostSession::Way way = known != nullptr ? known->way() : HostSession::Way{};
+  if (!link.purpose().host.empty()) way.host = link.purpose().host;
+  Address at = peer_address(link.socket());
+  const Peer& peer = link.handshake().peer();
+  if (link.role() == Role::Initiator) {
+    way.address = at;
+  } else if (peer.port != 0) {
+    at.set_port(peer.port);
+    way.address = at;
+    if (kernel_.config().hosts.contains(peer.name)) way.host = peer.name;
+  }
+  return way;
+}
+
+// As [hosts] says; else where it was last, and in turn by its name, whose address may have changed.
+void Peers::redial(std::uint64_t identity) {
+  HostSession* const session = find(identity);
+  if (session == nullptr || kernel_.stopping()) return;
+  const HostSession::Way& way = session->way();
+  PeerLink::Purpose purpose{.session = identity, .patience_s = session->patience_s()};
+  const bool configured = kernel_.config().hosts.contains(way.host);
+  purpose.listened = way.address && (configured || way.host.empty() || !session->asks_for_name());
+  if (purpose.listened && !configured) {
+    if (const Result<void> dialed = dial(*way.address, purpose); !dialed)
+      session->dial_ended(dialed.error(), false);
+    return;
+  }
+  if (way.host.empty()) return; // only the other side can dial
+  const HostAddress where = address_of(way.host);
+  resolver_.resolve(where.address, where.port, [this, purpose](Result<std::vector<Address>> addresses) {
+    HostSession* const still = find(purpose.session);
+    if (still == nullptr) return;
+    if (!addresses) return still->dial_ended(addresses.error(), false);
+    const Address& address = addresses.value()[still->dials() / 2 % addresses.value().size()];
+    if (const Result<void> dialed = dial(address, purpose); !dialed) still->dial_ended(dialed.error(), false);
+  });
+}
+
+// A refusal tells something where the kernel is known to have listened: that it has ended. So does another
+// kernel that answers there.
+void Peers::redialed(const PeerLink& link, const Error& why) {
+  HostSession* const session = find(link.purpose().session);
+  if (session == nullptr) return;
+  const bool listened = link.purpose().listened;
+  if (link.identity() != 0 && link.identity() != link.purpose().session)
+    return session->dial_ended(error(ECONNREFUSED, "another kernel runs at {}", link.address()), listened);
+  session->dial_ended(why, listened && why.code == ECONNREFUSED);
+}
+
+void Peers::end(std::uint64_t identity, const Error& why) {
+  const auto found = sessions_.find(identity);
+  if (found == sessions_.end()) return;
+  const std::unique_ptr<HostSession> session = std::move(found->second);
+  sessions_.erase(found);
+  ended_[identity] = session->identity().number;
+  spdlog::warn("{}", why.text);
+  if (session->connection() != nullptr) session->connection()->close(why);
+  kernel_.engine().break_link(session->link());
+  kernel_.link_lost(session->link());
+}
+
+// A statement that is refused has changed nothing: the session goes on with another connection. From anything
+// else there is no way back.
+void Peers::broke_rules(PeerLink& link, protocol::Refusal refusal) {
+  ++links_refused_;
+  const Error why = error(EPROTO, "closed the connection to host {}: {}", link.handshake().peer().name,
+                          protocol::describe(refusal));
+  if (kernel_.engine().link(link.index()).carrier.stage == protocol::Carrier::Stage::stating)
+    link.close(why);
+  else
+    end(link.identity(), why);
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/link/peers.hpp"
+
+#include "daemon/kernel.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fmt/ranges.h>
+#include <netinet/in.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+
+namespace parc::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr std::size_t max_strangers = 64;
+// A stranger's time when others wait for its place. A handshake takes two round trips.
+constexpr auto time_of_stranger = 500ms;
+constexpr double first_pause_s = 0.02, longest_pause_s = 0.5; // between two rounds of an attempt
+
+Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, const Config& config,
+                               Fd& listener) {
+  PARC_TRY(address, numeric_address(text, port));
+  listener.reset(socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!listener) return system_error("cannot make a socket for {}", address.text());
+  const int yes = 1;
+  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (address.family() == AF_INET6) setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+  PARC_TRY(prepare_socket(listener.get(), config));
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 ||
+      ::listen(listener.get(), accept_backlog) != 0)
+    return system_error("cannot listen on {}", address.text());
+  return local_address(listener.get()).port();
+}
+
+// Projections.
+const PeerLink& as_link(const std::unique_ptr<PeerLink>& link) {
+  return *link;
+}
+
+} // namespace
+
+Peers::Peers(Kernel& kernel, const Key& key)
+    : kernel_(kernel), key_(key), resolver_(kernel.loop()),
+      acceptor_(kernel.loop(), {.room = [this] { return room(); },
+                                .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
+      refused_(kernel.loop(), "connections refused"), dropped_(kernel.loop(), "connections dropped") {}
+Peers::~Peers() = default;
+
+Result<Peers::Listeners> Peers::bind(const Config& config) {
+  Error last;
+  for (std::uint32_t port = config.port.first; port <= config.port.last; ++port) {
+    Listeners made;
+    made.port = static_cast<std::uint16_t>(port);
+    std::vector<std::string> addresses;
+    bool all = true;
+    for (const std::string& address : config.listen) {
+      Fd listener;
+      Result<std::uint16_t> result = bind_one(address, made.port, config, listener);
+      if (!result) {
+        last = std::move(result).error();
+        if (last.code == EADDRNOTAVAIL && config.listen.size() > 1)
+          continue; // no IPv6 here, say; one address is enough
+        all = false;
+        break;
+      }
+      made.port = result.value();
+      made.hosts.push_back(local_address(listener.get()).host());
+      made.sockets.push_back(std::move(listener));
+      addresses.push_back(address);
+    }
+    if (!all || addresses.empty()) continue;
+    made.words = fmt::format("{}, port {}{}", fmt::join(addresses, " and "), made.port,
+                             std::ranges::all_of(addresses, is_loopback) ? ", on loopback only" : "");
+    return made;
+  }
+  if (last.code == EADDRINUSE)
+    last.text += "; another parcd or program has that port: choose another with --port";
+  return last;
+}
+
+void Peers::listen(Listeners listeners) {
+  listens_at_ = std::move(listeners.hosts);
+  for (Fd& socket : listeners.sockets) acceptor_.listen(std::move(socket));
+}
+
+LocalHost Peers::self_at(int socket) const {
+  LocalHost self = kernel_.self();
+  const Address at = local_address(socket);
+  const char* const any = at.family() == AF_INET ? "0.0.0.0" : "::";
+  const auto heard = [&](const std::string& host) { return host == any || host == at.host(); };
+  if (std::ranges::none_of(listens_at_, heard)) self.port = 0;
+  return self;
+}
+
+// The oldest comes first among the connections.
+bool Peers::room() {
+  const auto strangers = std::ranges::count_if(connections_, &PeerLink::is_stranger, as_link);
+  if (static_cast<std::size_t>(strangers) < max_strangers) return true;
+  const auto oldest = std::ranges::find_if(connections_, &PeerLink::is_stranger, as_link);
+  if (Clock::now() - (*oldest)->born() < time_of_stranger) return false;
+  (*oldest)->close(error(ETIMEDOUT, "it did not prove the key in time, and others wait"));
+  return true;
+}
+
+void Peers::accept(Fd socket) {
+  if (!prepare_socket(socket.get())) return;
+  connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(socket)));
+}
+
+HostSession* Peers::find(std::uint64_t identity) const {
+  const auto found = sessions_.find(identity);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+HostSession* Peers::carried_by(const PeerLink& link) const {
+  HostSession* const session = find(link.identity());
+  return session != nullptr && session->connection() == &link ? session : nullptr;
+}
+
+const std::string& Peers::name_of(std::uint32_t link) const {
+  static const std::string unknown = "an unknown host";
+  const auto found = names_.find(link);
+  return found == names_.end() ? unknown : found->second;
+}
+
+void Peers::connect(const std::string& host, Connected connected) {
+  connect(host, default_port, std::move(connected));
+}
+
+void Peers::connect(const EndpointAddress& address, Connected connected) {
+  const HostSession* const session = find(address.identity);
+  if (session != nullptr || address.identity == kernel_.self().identity) {
+    const std::int32_t link = session == nullptr ? this_host : static_cast<std::int32_t>(session->link());
+    return kernel_.after_step([link, connected = std::move(connected)] { connected(link); });
+  }
+  connect(address.host, address.port == 0 ? default_port : address.port,
+          [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
+            const HostSession* const found = find(address.identity);
+            if (!link || (found != nullptr && link.value() == static_cast<std::int32_t>(found->link())))
+              return connected(std::move(link));
+            connected(error(ESTALE, "the kernel of host {} is another one now: what it ran has gone with it",
+                            address.host));
+          });
+}
+
+EndpointAddress Peers::describe(const protocol::Address& address) const {
+  if (address.place == protocol::here)
+    return {kernel_.config().name, kernel_.self().port, kernel_.self().identity, address.number};
+  for (const auto& [identity, session] : sessions_)
+    if (session->link() == static_cast<std::uint32_t>(address.place)) {
+      const std::uint16_t port = session->way().address ? session->way().address->port() : std::uint16_t{0};
+      return {session->identity().name, port, identity, address.number};
+    }
+  return {};
+}
+
+void Peers::connect(const std::string& host, std::uint16_t port, Connected connected) {
+  std::int32_t known = host == kernel_.config().name || host == "localhost" ? this_host : -2;
+  if (const auto identity = identities_.find(host); known != this_host && identity != identities_.end())
+    if (const HostSession* session = find(identity->second);
+        session != nullptr && session->connection() != nullptr)
+      known = static_cast<std::int32_t>(session->link());
+  if (known >= this_host) {
+    kernel_.after_step([known, connected = std::move(connected)] { connected(known); });
+    return;
+  }
+  auto [place, fresh] = attempts_.try_emplace(host);
+  Attempt& attempt = place->second;
+  attempt.waiting.push_back(std::move(connected));
+  if (!fresh) return;
+  attempt.host = host;
+  const HostAddress where = address_of(host, port);
+  resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
+    resolved(host, std::move(addresses));
+  });
+}
+
+void Peers::resolved(const std::string& host, Result<std::vector<Address>> addresses) {
+  const auto found = attempts_.find(host);
+  if (found == attempts_.end()) return;
+  if (!addresses)
+    return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
+  Attempt& attempt = found->second;
+  attempt.addresses = std::move(addresses).value();
+  attempt.began = Clock::now();
+  attempt.pause_s = first_pause_s;
+  attempt.again = Event::timer(kernel_.loop(), [this, host](short) {
+    kernel_.after_step([this, host] { // the attempt may end, and this timer with it
+      const auto waiting = attempts_.find(host);
+      if (waiting != attempts_.end() && waiting->second.waits) begin_round(waiting->second);
+    });
+  });
+  begin_round(attempt);
+}
+
+void Peers::begin_round(Attempt& attempt) {
+  attempt.waits = false;
+  attempt.next = 0;
+  attempt.last_round = {};
+  try_next(attempt);
+}
+
+void Peers::try_next(Attempt& attempt) {
+  while (attempt.next < attempt.addresses.size()) {
+    const Address address = attempt.addresses[attempt.next++];
+    const Result<void> dialed =
+        dial(address, {.host = attempt.host, .patience_s = double(kernel_.config().connect_timeout_s)});
+    if (dialed) return;
+    note(attempt, dialed.error());
+  }
+  const auto pause =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
+  if (Clock::now() + pause < attempt.last_round) {
+    attempt.waits = true;
+    attempt.again.add(attempt.pause_s);
+    attempt.pause_s = std::min(2 * attempt.pause_s, longest_pause_s);
+    return;
+  }
+  const std::string host = attempt.host;
+  spdlog::warn("cannot reach host {}: {}", host, attempt.why);
+  finish(host, error(EHOSTUNREACH, "cannot reach host {}: {}", host, attempt.why));
+}
+
+Result<void> Peers::dial(const Address& address, PeerLink::Purpose purpose) {
+  Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket || !prepare_socket(socket.get(), kernel_.config()) ||
+      (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 &&
+       errno != EINPROGRESS))
+    return connect_failure(errno, address.text());
+  connections_.push_back(
+      std::make_unique<PeerLink>(kernel_, key_, std::move(purpose), std::move(socket), address));
+  return success();
+}
+
+HostAddress Peers::address_of(const std::string& host, std::uint16_t port) const {
+  const auto named = kernel_.config().hosts.find(host);
+  return named != kernel_.config().hosts.end() ? named->second : HostAddress{host, port};
+}
+
+// Whoever waited hears it at the step's end: an actor may be in the middle of something.
+void Peers::finish(const std::string& host, const Result<std::int32_t>& result) {
+  const auto found = attempts_.find(host);
+  if (found == attempts_.end()) return;
+  for (Connected& connected : found->second.waiting)
+    kernel_.after_step([connected = std::move(connected), result] { connected(result); });
+  attempts_.erase(found);
+}
+
+// What may be over soon is tried again: nobody listened yet, or the other side hung up.
+void Peers::note(Attempt& attempt, const Error& why) {
+  attempt.why = why.text;
+  if (why.code == ECONNREFUSED || why.code == ECONNRESET || why.code == ECONNABORTED)
+    attempt.last_round = attempt.began + std::chrono::seconds(kernel_.config().connect_timeout_s);
+}
+
+void Peers::fail(Attempt& attempt, const Error& why) {
+  if (attempt.waits) return;
+  note(attempt, why);
+  try_next(attempt);
+}
+
+// A host may have got another address.
+void Peers::hosts_changed() {
+  identities_.clear();
+}
+
+void Peers::established(PeerLink& link) {
+  acceptor_.resume();
+  const auto index = static_cast<std::int32_t>(link.index());
+  if (link.purpose().session != 0) redialed(link, {});
+  if (!link.purpose().host.empty()) {
+    identities_[link.purpose().host] = link.identity();
+    finish(link.purpose().host, index);
+  }
+  std::vector<std::string> waiting;
+  for (const auto& [host, attempt] : attempts_)
+    if (attempt.identity == link.identity()) waiting.push_back(host);
+  for (const std::string& host : waiting) {
+    identities_[host] = link.identity();
+    finish(host, index);
+  }
+}
+
+void Peers::refused(PeerLink& link) {
+  const Verdict verdict = link.handshake().verdict();
+  const Error why = Error(link.handshake().failure()).in(link.address());
+  if (link.role() == Role::Acceptor) {
+    if (verdict != Verdict::Accepted) return;
+    ++links_refused_;
+    return refused_.say(fmt::format("refused a connection from {}", why.text));
+  }
+  if (link.purpose().session != 0) return redialed(link, why);
+  const auto found = attempts_.find(link.purpose().host);
+  if (found == attempts_.end()) return;
+  if (verdict == Verdict::Itself) {
+    finish(found->first, this_host);
+  } else if (verdict == Verdict::Duplicate) {
+    found->second.identity = link.identity();
+    (void)finish_with_session(link);
+  } else {
+    fail(found->second, why);
+  }
+}
+
+// Another connection to the same kernel is up.
+bool Peers::finish_with_session(const PeerLink& link) {
+  const HostSession* const session = find(link.identity());
+  if (session == nullptr || session->connection() == nullptr) return false;
+  identities_[link.purpose().host] = link.identity();
+  finish(link.purpose().host, static_cast<std::int32_t>(session->link()));
+  return true;
+}
+
+void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
+  swept_ = false;
+  acceptor_.resume();
+  if (was == PeerLink::State::up) {
+    HostSession* const session = carried_by(link);
+    if (session == nullptr) return; // it has another, or has ended
+    kernel_.engine().detach(link.index());
+    session->parted(why, link.last_heard());
+    return;
+  }
+  // What was refused has been said, and acted on, when it was.
+  if (was != PeerLink::State::lingering) {
+    const auto found = attempts_.find(link.purpose().host);
+    if (link.role() == Role::Acceptor)
+      dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text));
+    else if (link.purpose().session != 0)
+      redialed(link, why);
+    else if (found != attempts_.end() && !finish_with_session(link))
+      fail(found->second, why);
+  }
+  fail_waiting_for(link.identity(), why);
+}
+
+// Attempts whose own connection was a duplicate wait for the other one: where that died before it was up,
+// they need a new one.
+void Peers::fail_waiting_for(std::uint64_t identity, const Error& why) {
+  const bool hope = std::any_of(connections_.begin(), connections_.end(), [&](const auto& other) {
+    return other->state() != PeerLink::State::closed && other->identity() == identity;
+  });
+  if (identity == 0 || hope) return;
+  std::vector<std::string> waiting;
+  for (const auto& [host, attempt] : attempts_)
+    if (attempt.identity == identity) waiting.push_back(host);
+  for (const std::string& host : waiting) {
+    Attempt& attempt = attempts_.at(host);
+    attempt.identity = 0;
+    fail(attempt, Error{ECONNRESET, why.text});
+  }
+}
+
+std::uint64_t Peers::read() {
+  std::uint64_t work = 0;
+  // By index: an established link may make others while it is read.
+  for (std::size_t i = 0; i < connections_.size(); ++i) work += connections_[i]->read();
+  if (!swept_) {
+    swept_ = true;
+    std::erase_if(connections_, [](const auto& link) { return link->state() == PeerLink::State::closed; });
+  }
+  return work;
+}
+
+std::uint64_t Peers::write() {
+  std::uint64_t work = 0;
+  for (std::size_t i = 0; i < connections_.size(); ++i) work += connections_[i]->write();
+  return work;
+}
+
+} // namespace parc::daemon

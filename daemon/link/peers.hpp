@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The other hosts: listening, connecting on demand, one session per pair of kernels, and the connections that
+// carry it one after another. Peers owns both; the engine owns what their bytes mean.
+//
+// A connection that has proved the key takes the place of an older one, in the order in which the smaller
+// identity says so (handshake.hpp). Of two that are being made at once, the one that the smaller identity
+// began stays.
+//
+// A stranger is who connected and has not proved the key. There are only so many at a time; others wait in
+// the backlog until one goes, and the oldest has to when its time is over. Who connects tries again when the
+// other side was not there yet or hung up on it.
+#pragma once
+
+#include "daemon/complaint.hpp"
+#include "daemon/event.hpp"
+#include "daemon/link/acceptor.hpp"
+#include "daemon/link/host_session.hpp"
+#include "daemon/link/key.hpp"
+#include "daemon/link/peer_link.hpp"
+#include "daemon/link/resolver.hpp"
+#include "daemon/program/endpoint_address.hpp"
+#include "daemon/settings/config.hpp"
+#include "system/error.hpp"
+#include "system/fd.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace parc::daemon {
+
+class Kernel;
+
+inline constexpr std::int32_t this_host = -1; // as protocol::here
+
+class Peers {
+public:
+  // A link's index in the engine, this_host, or why there is none.
+  using Connected = std::function<void(Result<std::int32_t>)>;
+
+  Peers(Kernel& kernel, const Key& key);
+  ~Peers();
+
+  struct Listeners {
+    std::vector<Fd> sockets;
+    std::vector<std::string> hosts; // numeric addresses
+    std::uint16_t port = 0;
+    std::string words; // "127.0.0.1 and ::1, port 7272, on loopback only"
+  };
+  // Binds the first free port of the configured range on every configured address.
+  static Result<Listeners> bind(const Config& config);
+  void listen(Listeners listeners);
+  [[nodiscard]] LocalHost self_at(int socket) const; // for who is at its other end
+
+  // Finds or makes the session with a host by the name people use. `connected` is called once, later.
+  void connect(const std::string& host, Connected connected);
+  // The same with the kernel at an address that was handed on.
+  void connect(const EndpointAddress& address, Connected connected);
+  [[nodiscard]] EndpointAddress describe(const protocol::Address& address) const; // for others to connect to
+  [[nodiscard]] const std::string& name_of(std::uint32_t link) const;             // as the host calls itself
+
+  std::uint64_t read();  // the turn's first step: takes what has arrived
+  std::uint64_t write(); // the turn's third step
+
+  using Sessions = std::map<std::uint64_t, std::unique_ptr<HostSession>>; // by identity
+  [[nodiscard]] const Sessions& sessions() const { return sessions_; }
+  void hosts_changed(); // [hosts] was read again
+  // Refused, or closed for a malformed frame.
+  [[nodiscard]] std::uint64_t links_refused() const { return links_refused_; }
+
+private:
+  friend class PeerLink;
+  using Clock = std::chrono::steady_clock;
+  struct Attempt { // one host that somebody waits for
+    std::string host;
+    std::vector<Connected> waiting;
+    std::vector<Address> addresses;
+    std::size_t next = 0;       // of the addresses, to try in this round
+    std::uint64_t identity = 0; // known, and its other connection is about to be up
+    std::string why;            // what was tried last failed
+    Clock::time_point began;
+    Clock::time_point last_round; // none begins later
+    double pause_s = 0;           // before the next round
+    Event again;
+    bool waits = false; // for it
+  };
+
+  Result<void> dial(const Address& address, PeerLink::Purpose purpose);
+  void connect(const std::string& host, std::uint16_t port, Connected connected);
+  [[nodiscard]] HostAddress address_of(const std::string& host, std::uint16_t port = default_port) const;
+
+  // peer_sessions.cpp
+  HostSession* begin(PeerLink& link, std::uint32_t number, const HostSession::Way& way);
+  HostSession::Way way_of(const PeerLink& link) const;
+  void redial(std::uint64_t identity);
+  void redialed(const PeerLink& link, const Error& why);
+  void end(std::uint64_t identity, const Error& why);
+  HostSession* find(std::uint64_t identity) const;
+  HostSession* carried_by(const PeerLink& link) const; // none: another connection does
+
+  bool room();
+  void accept(Fd socket);
+  void resolved(const std::string& host, Result<std::vector<Address>> addresses);
+  void begin_round(Attempt& attempt);
+  void try_next(Attempt& attempt);
+  void finish(const std::string& host, const Result<std::int32_t>& result);
+  void note(Attempt& attempt, const Error& why);
+  void fail(Attempt& attempt, const Error& why);
+  bool finish_with_session(const PeerLink& link);
+  void fail_waiting_for(std::uint64_t identity, const Error& why);
+
+  // From PeerLink
+  Verdict judge(const PeerLink& link);                        // its peer has proved the key
+  std::uint32_t session_number(std::uint64_t identity) const; // that goes on, or would begin
+  bool still_true(const PeerLink& link) const;
+  std::uint64_t next_carrier(const PeerLink& link) const;
+  HostSession* adopt(PeerLink& link); // that it carries from here on; none: it is not needed
+  void established(PeerLink& link);
+  void broke_rules(PeerLink& link, protocol::Refusal refusal);
+  void refused(PeerLink& link); // its handshake failed, or ended by a verdict
+  void closed(PeerLink& link, PeerLink::State was, Error why);
+
+  Kernel& kernel_;
+  Key key_;
+  Resolver resolver_;
+  Acceptor acceptor_;
+  std::vector<std::string> listens_at_; // numeric addresses
+  Complaint refused_;
+  Complaint dropped_;
+  std::vector<std::unique_ptr<PeerLink>> connections_;
+  Sessions sessions_;
+  std::map<std::uint64_t, std::uint32_t> ended_;    // the number of the last session, by identity
+  std::map<std::string, Attempt> attempts_;         // by host
+  std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used
+  std::map<std::uint32_t, std::string> names_;      // of links, past ones too
+  std::uint64_t links_refused_ = 0;
+  bool swept_ = true; // no closed connection is left
+};
+
+} // namespace parc::daemon

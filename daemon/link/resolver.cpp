@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/link/resolver.hpp"
+
+#include "system/limits.hpp"
+
+#include <array>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <fmt/format.h>
+#include <mutex>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <system_error>
+#include <thread>
+
+namespace parc::daemon {
+namespace {
+
+struct AddrinfoFree {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+
+Result<std::vector<Address>> ask(const std::string& name, std::uint16_t port, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (failed != 0)
+    return error(ENOENT, "unknown host {}: {}; name it under [hosts] in parcd.toml or in /etc/hosts", name,
+                 failed == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(failed));
+  const std::unique_ptr<addrinfo, AddrinfoFree> list(found);
+  std::vector<Address> addresses;
+  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
+    Address& address = addresses.emplace_back();
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    address.length = entry->ai_addrlen;
+  }
+  return addresses;
+}
+
+} // namespace
+
+struct Resolver::Shared {
+  struct Found {
+    std::string name;
+    Result<std::vector<Address>> addresses;
+  };
+  Fd bell;
+  std::mutex lock;
+  std::condition_variable asked;
+  std::deque<std::string> names; // to look up
+  std::vector<Found> found;
+  bool over = false;
+};
+
+Resolver::Resolver(event_base* loop, StartThread start)
+    : shared_(std::make_shared<Shared>()), start_(std::move(start)) {
+  shared_->bell.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  bell_ = Event(loop, shared_->bell.get(), EV_READ | EV_PERSIST, [this](short) { deliver(); });
+  bell_.add();
+}
+
+Resolver::~Resolver() {
+  const std::lock_guard hold(shared_->lock);
+  shared_->over = true;
+  shared_->asked.notify_one();
+}
+
+// Signals are for the loop's thread.
+void Resolver::start_thread(std::function<void()> work) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const auto restore = [&before](void*) { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
+  const std::unique_ptr<void, decltype(restore)> at_end(&all, restore);
+  std::thread(std::move(work)).detach();
+}
+
+// In the thread.
+void Resolver::serve(Shared& shared) {
+  std::unique_lock hold(shared.lock);
+  for (;;) {
+    shared.asked.wait(hold, [&] { return shared.over || !shared.names.empty(); });
+    if (shared.over) return;
+    const std::string name = std::move(shared.names.front());
+    shared.names.pop_front();
+    hold.unlock();
+    auto addresses = ask(name, 0, 0);
+    hold.lock();
+    shared.found.push_back({name, std::move(addresses)});
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(shared.bell.get(), &one, sizeof one);
+  }
+}
+
+Result<void> Resolver::have_thread() {
+  if (started_) return success();
+  try {
+    start_([shared = shared_] { serve(*shared); });
+  } catch (const std::system_error& failure) {
+    return error(failure.code().value(),
+                 "no thread could be started to look it up: {}{}, or give a numeric address under [hosts] in "
+                 "parcd.toml",
+                 failure.code().message(), process_advice);
+  }
+  started_ = true;
+  return success();
+}
+
+void Resolver::resolve(const std::string& name, std::uint16_t port, Answer answer) {
+  if (auto numeric = numeric_address(name, port)) return answer(std::vector{numeric.value()});
+  if (auto thread = have_thread(); !thread) return answer(std::move(thread).error());
+  auto& questions = waiting_[name];
+  questions.push_back({port, std::move(answer)});
+  if (questions.size() > 1) return; // it is being looked up
+  const std::lock_guard hold(shared_->lock);
+  shared_->names.push_back(name);
+  shared_->asked.notify_one();
+}
+
+void Resolver::deliver() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = read(shared_->bell.get(), &count, sizeof count);
+  std::vector<Shared::Found> found;
+  {
+    const std::lock_guard hold(shared_->lock);
+    found.swap(shared_->found);
+  }
+  for (Shared::Found& each : found) {
+    const auto questions = waiting_.extract(each.name);
+    for (Question& question : questions.mapped()) {
+      auto addresses = each.addresses;
+      if (addresses)
+        for (Address& address : addresses.value()) address.set_port(question.port);
+      question.answer(std::move(addresses));
+    }
+  }
+}
+
+// The port stands in the same place in both families.
+std::uint16_t Address::port() const {
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+}
+
+void Address::set_port(std::uint16_t port) {
+  reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);
+}
+
+std::string Address::host() const {
+  std::array<char, NI_MAXHOST> text{};
+  const auto* const at = reinterpret_cast<const sockaddr*>(&storage);
+  const bool known = getnameinfo(at, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
+  return known ? text.data() : "an unknown address";
+}
+
+std::string Address::text() const {
+  return fmt::format("{} port {}", host(), port());
+}
+
+Address local_address(int socket) {
+  Address address;
+  address.length = sizeof address.storage;
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.length);
+  return address;
+}
+
+Address peer_address(int socket) {
+  Address address;
+  address.length = sizeof address.storage;
+  getpeername(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.length);
+  return address;
+}
+
+Result<Address> numeric_address(const std::string& address, std::uint16_t port) {
+  PARC_TRY(found, ask(address, port, AI_NUMERICHOST));
+  return found.front();
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/program/door.hpp"
+
+#include "daemon/job/jobs.hpp"
+#include "daemon/kernel.hpp"
+#include "system/identity.hpp"
+#include "system/limits.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace parc::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr double patience = 5; // seconds for the one byte
+constexpr std::size_t most_visitors = 64;
+constexpr auto time_of_visitor = 500ms; // when others wait
+
+bool is_ours(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+bool send_descriptors(int socket, int first, int second) {
+  char byte = 'P';
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char room[CMSG_SPACE(2 * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = room;
+  message.msg_controllen = sizeof room;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+  const int descriptors[2] = {first, second};
+  std::memcpy(CMSG_DATA(header), descriptors, sizeof descriptors);
+  return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+} // namespace
+
+Door::Door(Kernel& kernel)
+    : kernel_(kernel),
+      acceptor_(kernel.loop(), {.room = [this] { return room(); },
+                                .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
+      turned_away_(kernel.loop(), "programs turned away") {}
+
+Door::~Door() {
+  if (open_) unlink(kernel_.runtime_dir().socket().c_str());
+}
+
+Result<void> Door::open() {
+  const std::string path = kernel_.runtime_dir().socket();
+  unlink(path.c_str()); // of a kernel that was killed: this one holds the lock
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
+  Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!listener || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener.get(), accept_backlog) != 0)
+    return system_error("cannot listen on {}", path);
+  acceptor_.listen(std::move(listener));
+  open_ = true;
+  return success();
+}
+
+bool Door::room() {
+  if (visitors_.size() < most_visitors) return true;
+  const auto oldest = std::ranges::find(visitors_, false, &Visitor::heard);
+  if (oldest == visitors_.end() || std::chrono::steady_clock::now() - oldest->came < time_of_visitor)
+    return false;
+  visitors_.erase(oldest);
+  return true;
+}
+
+void Door::accept(Fd socket) {
+  if (!is_ours(socket.get())) return;
+  const auto visitor = visitors_.emplace(visitors_.end());
+  visitor->socket = std::move(socket);
+  visitor->came = std::chrono::steady_clock::now();
+  visitor->event =
+      Event(kernel_.loop(), visitor->socket.get(), EV_READ, [this, visitor](short) { hear(visitor); });
+  visitor->event.add(patience);
+}
+
+void Door::hear(std::list<Visitor>::iterator visitor) {
+  char what = 0;
+  const bool spoke = recv(visitor->socket.get(), &what, 1, 0) == 1;
+  if (spoke && what == 'P') admit_program(visitor->socket);
+  if (spoke && what == 'T') kernel_.jobs().tool_connected(std::move(visitor->socket));
+  visitor->heard = true;
+  kernel_.after_step([this, visitor] {
+    visitors_.erase(visitor);
+    acceptor_.resume();
+  });
+}
+
+void Door::admit_program(const Fd& socket) {
+  if (auto given = give_pipes(socket); !given)
+    turned_away_.say(fmt::format("turned a program away: {}{}", given.error().text,
+                                 descriptor_advice(given.error().code)));
+}
+
+Result<void> Door::give_pipes(const Fd& socket) {
+  int to_kernel[2];
+  int to_program[2];
+  if (pipe2(to_kernel, O_NONBLOCK | O_CLOEXEC) != 0) return system_error("cannot make a pipe");
+  Fd kernel_reads(to_kernel[0]);
+  const Fd program_writes(to_kernel[1]);
+  if (pipe2(to_program, O_NONBLOCK | O_CLOEXEC) != 0) return system_error("cannot make a pipe");
+  const Fd program_reads(to_program[0]);
+  Fd kernel_writes(to_program[1]);
+  if (!send_descriptors(socket.get(), program_reads.get(), program_writes.get()))
+    return system_error("cannot hand it its pipes");
+  const std::uint64_t job = random_number() | 1;
+  const std::uint64_t endpoint = kernel_.engine().add_endpoint();
+  kernel_.engine().add_row(endpoint, {protocol::here, endpoint}); // rank 0 of its job
+  kernel_.sessions().add({job, 0, 1, endpoint}, std::move(kernel_reads), std::move(kernel_writes),
+                         [](Sessions::End) {});
+  return success();
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Unix socket in the runtime directory. Whoever connects says in one byte what it is: 'P', a program
+// started by hand, gets two pipes and becomes a job of one rank; 'T', a tool, is handed to Jobs. Other users
+// are turned away (SO_PEERCRED). Who comes while many have not said what they are waits in the backlog.
+#pragma once
+
+#include "daemon/complaint.hpp"
+#include "daemon/event.hpp"
+#include "daemon/link/acceptor.hpp"
+#include "system/error.hpp"
+#include "system/fd.hpp"
+
+#include <chrono>
+#include <list>
+
+namespace parc::daemon {
+
+class Kernel;
+
+class Door {
+public:
+  explicit Door(Kernel& kernel);
+  ~Door();
+  Result<void> open();
+
+private:
+  struct Visitor {
+    Fd socket;
+    Event event;
+    std::chrono::steady_clock::time_point came;
+    bool heard = false; // goes at the step's end
+  };
+  bool room();
+  void accept(Fd socket);
+  void hear(std::list<Visitor>::iterator visitor);
+  void admit_program(const Fd& socket);
+  Result<void> give_pipes(const Fd& socket);
+
+  Kernel& kernel_;
+  std::list<Visitor> visitors_; // who have not said what they are, the oldest first
+  Acceptor acceptor_;
+  Complaint turned_away_;
+  bool open_ = false;
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/program/session.hpp"
+
+#include "daemon/cookie.hpp"
+#include "daemon/kernel.hpp"
+#include "include/parc/parc.h"
+#include "shm/doorbell.hpp"
+#include "system/trace.hpp"
+
+#include <cstring>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+#include <utility>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::uint32_t requests_a_turn = 64;
+
+constexpr unsigned generation_bits = session_generation_bits;
+constexpr std::uint64_t generation_mask = (std::uint64_t{1} << generation_bits) - 1;
+
+std::uint64_t cookie_of(std::uint32_t number, std::uint64_t slot, std::uint64_t generation) {
+  return make_cookie(Owner::session, std::uint64_t{number} << session_number_shift | slot << generation_bits |
+                                         (generation & generation_mask));
+}
+
+std::int32_t error_of(protocol::Fault fault) {
+  switch (fault) {
+  case protocol::Fault::none: return PARC_OK;
+  case protocol::Fault::truncated: return PARC_ETRUNCATE;
+  case protocol::Fault::peer: return PARC_EPEER;
+  case protocol::Fault::canceled: return PARC_ECANCELED;
+  }
+  return PARC_EINVAL;
+}
+
+} // namespace
+
+Session::Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, Fd from_program,
+                 Fd to_program, Sessions::Ended ended)
+    : kernel_(kernel), number_(number), place_(place), from_program_(std::move(from_program)),
+      to_program_(std::move(to_program)), ended_(std::move(ended)),
+      bell_(kernel.loop(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }) {
+  bell_.add();
+}
+
+// The pipe: first the program's hello, then doorbells, then its end.
+void Session::hear() {
+  if (state_ == State::over) return;
+  std::array<std::byte, 512> bells;
+  while (true) {
+    const bool greeting = state_ == State::expected;
+    std::byte* to = greeting ? hello_.data() + hello_length_ : bells.data();
+    const ssize_t got =
+        read(from_program_.get(), to, greeting ? hello_.size() - hello_length_ : bells.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) {
+      take_last_requests();
+      return end(state_ == State::leaving ? Sessions::End::left : Sessions::End::broken);
+    }
+    if (!greeting)
+      return kernel_.sessions().listen_to(
+          *this); // more bells ring the loop again: a program that never stops holds up nobody
+    hello_length_ += static_cast<std::size_t>(got);
+    if (hello_length_ < hello_.size()) continue;
+    shm::Attach hello;
+    std::memcpy(&hello, hello_.data(), sizeof hello);
+    attach(hello);
+    return;
+  }
+}
+
+void Session::attach(const shm::Attach& hello) {
+  if (hello.magic != shm::attach_magic) return broke("its first message is not a program's");
+  state_ = State::running;
+  pid_ = hello.pid;
+  if (hello.version != shm::layout_version) return welcome(PARC_EVERSION);
+  if (hello.bytes < sizeof(shm::Control)) return broke("its control segment is too small");
+  Result<shm::Segment> segment = shm::Segment::attach(hello.shmid, hello.bytes);
+  if (!segment) return broke(segment.error().text.c_str());
+  segment_ = std::move(segment).value();
+  auto* control = reinterpret_cast<shm::Control*>(segment_.data());
+  const shm::ControlHeader& header = control->header;
+  if (header.version.load(std::memory_order_acquire) != shm::layout_version ||
+      header.magic != shm::control_magic || header.request_slots != shm::request_slots ||
+      header.read_slots != shm::read_slots || header.write_slots != shm::write_slots)
+    return broke("its control segment has another layout");
+  control_ = control;
+  ++kernel_.sessions().totals_.attached;
+  ++kernel_.sessions().attached_;
+  counted_ = true;
+  kernel_.sessions().listen_to(*this);
+  kernel_.sessions().tell(*this);
+  welcome(PARC_OK);
+}
+
+void Session::welcome(std::int32_t error) {
+  shm::Welcome welcome{};
+  welcome.magic = shm::attach_magic;
+  welcome.version = shm::layout_version;
+  welcome.error = error;
+  if (error != PARC_OK) ++kernel_.sessions().totals_.refused;
+  welcome.job = place_.job;
+  welcome.rank = place_.rank;
+  welcome.size = place_.size;
+  welcome.kernel_pid = getpid();
+  welcome.copy_ns_per_kib = kernel_.copy_ns_per_kib();
+  const std::string& name = kernel_.config().name;
+  std::memcpy(welcome.host, name.data(), std::min(name.size(), sizeof welcome.host - 1));
+  if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
+}
+
+bool Session::spinning() const {
+  return control_ != nullptr && open() &&
+         control_->header.program_spinning.load(std::memory_order_relaxed) != 0;
+}
+
+bool Session::has_requests() const {
+  return control_ != nullptr && open() &&
+         control_->header.request_tail.load(std::memory_order_acquire) != head_;
+}
+
+bool Session::park() {
+  if (spinning()) return false;
+  shm::announce_sleep(control_->header.kernel_asleep);
+  if (!has_requests()) return true;
+  announce_awake();
+  return false;
+}
+
+void Session::announce_sleep() {
+  const bool lightly = kernel_.engine().may_answer_reads(place_.endpoint);
+  shm::announce_sleep(control_->header.kernel_asleep, lightly ? shm::Sleep::light : shm::Sleep::deep);
+}
+
+void Session::announce_awake() {
+  shm::announce_awake(control_->header.kernel_asleep);
+}
+
+std::uint64_t Session::take_requests() {
+  return take_requests(requests_a_turn);
+}
+
+// What the program asked for before it went: an abort may stand behind a full ring. Nobody takes another turn
+// for it, and it is never more than the ring holds.
+void Session::take_last_requests() {
+  take_requests(shm::request_slots);
+}
+
+std::uint64_t Session::take_requests(std::uint64_t most) {
+  if (control_ == nullptr || state_ == State::over) return 0;
+  shm::ControlHeader& header = control_->header;
+  const std::uint64_t tail = header.request_tail.load(std::memory_order_acquire);
+  const std::uint64_t waiting = tail - head_;
+  if (waiting > shm::request_slots) {
+    broke("its request ring is overrun");
+    return 1;
+  }
+  std::uint64_t taken = 0;
+  while (taken < waiting && taken < most && open()) {
+    shm::Request request;
+    std::memcpy(&request, &control_->requests[head_ % shm::request_slots], sizeof request);
+    header.request_head.store(++head_, std::memory_order_release);
+    ++taken;
+    handle(request);
+  }
+  return taken;
+}
+
+void Session::handle(const shm::Request& request) {
+  if (state_ == State::leaving) return refuse(request);
+  switch (request.kind) {
+  case shm::RequestKind::read:
+  case shm::RequestKind::write:
+  case shm::RequestKind::probe: return start(request);
+  case shm::RequestKind::address_of: return name_peer(request);
+  case shm::RequestKind::add_peer: return add_peer(request);
+  case shm::RequestKind::cancel:
+    if (const Slot* slot = slots_.find(request.id)) kernel_.engine().cancel(slot->handle);
+    return;
+  case shm::RequestKind::hand_over: return hand_over(request);
+  case shm::RequestKind::map: return map(request);
+  case shm::RequestKind::unmap: return unmap(request);
+  case shm::RequestKind::leave: return leave(request);
+  case shm::RequestKind::release: return release(request);
+  case shm::RequestKind::abort:
+    kernel_.after_step([&kernel = kernel_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
+      kernel.abort_job(place.job, place.rank, status);
+    });
+    return;
+  case shm::RequestKind::none: break;
+  }
+  broke("it made a request of an unknown kind");
+}
+
+// libparc asks for nothing after it has left. A program that does all the same harms nothing that it wrote
+// before, and does not wait for an answer for ever.
+void Session::refuse(const shm::Request& request) {
+  switch (request.kind) {
+  case shm::RequestKind::read:
+  case shm::RequestKind::write:
+  case shm::RequestKind::probe:
+  case shm::RequestKind::address_of:
+  case shm::RequestKind::add_peer:
+  case shm::RequestKind::map:
+  case shm::RequestKind::unmap:
+  case shm::RequestKind::leave: {
+    const std::uint64_t number = shm::slot_of(request.id);
+    if (number >= shm::operation_slots || slots_[number].busy) return;
+    slots_[number].generation = shm::generation_of(request.id);
+    return answer(number, PARC_ECANCELED);
+  }
+  default: return;
+  }
+}
+
+void Session::start(const shm::Request& request) {
+  const bool writes = request.kind == shm::RequestKind::write;
+  Slot* slot = writes ? take_slot(request, shm::read_slots, shm::control_slot)
+                      : take_slot(request, 0, shm::read_slots);
+  if (slot == nullptr) return;
+  const std::uint64_t number = shm::slot_of(request.id);
+  protocol::Pieces memory;
+  const bool peer_fits = request.peer >= (writes ? 0 : PARC_ANY_SOURCE) &&
+                         request.peer < static_cast<std::int64_t>(kernel_.engine().rows(place_.endpoint));
+  const bool claims = (request.flags & shm::flag_claim) != 0,
+             claimed = (request.flags & shm::flag_claimed) != 0;
+  const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
+  if (claims && claims_.size() + claiming_ >= shm::read_slots) return answer(number, PARC_EAGAIN);
+  const bool memory_fits =
+      request.kind == shm::RequestKind::probe ||
+      (request.length <= shm::max_message &&
+       (request.pieces == 0
+            ? extents_.resolve(request.address, request.length, memory, slot->used)
+            : extents_.resolve_list(request.address, request.pieces, request.length, memory, slot->used)));
+  if (!peer_fits || !memory_fits || (claimed && claim == claims_.end())) {
+    slot->used.reset();
+    return answer(number, PARC_EINVAL);
+  }
+  extents_.hold(slot->used);
+  slot->total = request.length;
+  kernel_.sessions().changed(*this);
+  const std::uint64_t cookie = cookie_of(number_, number, slot->generation);
+  const bool from_end = (request.flags & shm::flag_from_end) != 0;
+  const protocol::Space space =
+      (request.flags & shm::flag_barrier) != 0 ? protocol::Space::barriers : protocol::Space::programs;
+  if (writes) {
+    ++writes_;
+    const bool gated = gate_.shut() && request.peer != place_.rank;
+    slot->handle = kernel_.engine().write(place_.endpoint,
+                                          {.cookie = cookie,
+                                           .destination = static_cast<std::uint32_t>(request.peer),
+                                           .tag = request.tag,
+                                           .data = request.data,
+                                           .space = space,
+                                           .memory = std::move(memory),
+                                           .from_end = from_end,
+                                           .gated = gated,
+                                           .synchronous = (request.flags & shm::flag_synchronous) != 0});
+    if (gated && slot->busy) gate_.keep(slot->handle);
+    return;
+  }
+  ++reads_;
+  slot->claims = claims;
+  claiming_ += claims;
+  const std::uint64_t message = claimed ? claim->second : 0;
+  if (claimed) claims_.erase(claim);
+  slot->handle = kernel_.engine().read(place_.endpoint, {.cookie = cookie,
+                                                         .source = request.peer,
+                                                         .tag = request.tag,
+                                                         .ignore = request.ignore,
+                                                         .space = space,
+                                                         .memory = std::move(memory),
+                                                         .from_end = from_end,
+                                                         .probe = request.kind == shm::RequestKind::probe,
+                                                         .no_wait = (request.flags & shm::flag_no_wait) != 0,
+                                                         .claim = claims,
+                                                         .claimed = message});
+}
+
+Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
+  const std::uint64_t number = shm::slot_of(request.id);
+  Slot* slot = number < first || number >= last ? nullptr : slots_.take(request.id);
+  if (slot == nullptr) broke("it used an operation's place that is not free");
+  return slot;
+}
+
+void Session::map(const shm::Request& request) {
+  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  const Result<void> mapped = extents_.map(request.address, request.length, static_cast<int>(request.extra));
+  if (!mapped) spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, mapped.error().text);
+  answer(shm::control_slot, mapped ? PARC_OK : PARC_ENOMEM);
+}
+
+void Session::unmap(const shm::Request& request) {
+  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  if (!extents_.unmap(request.address)) return answer(shm::control_slot, PARC_EINVAL);
+  if (!extents_.mapped(request.address) || (request.flags & shm::flag_no_wait) != 0)
+    return answer(shm::control_slot, PARC_OK);
+  unmap_address_ = request.address; // answered when its last use ends
+}
+
+void Session::hand_over(const shm::Request& request) {
+  Slot* slot = slots_.find(request.id);
+  if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
+  const bool low_part = (request.flags & shm::flag_from_end) != 0;
+  if (std::exchange(slot->handed_over, true)) return broke("it handed over a write twice");
+  if (request.extra > slot->total ||
+      request.length != (low_part ? request.extra : slot->total - request.extra))
+    return broke("it handed over another range than it said");
+  protocol::Pieces memory;
+  Extents::Used used;
+  if (!extents_.resolve(request.address, request.length, memory, used))
+    return broke("it handed over memory that it does not share");
+  std::uint64_t at = low_part ? 0 : request.extra;
+  memory.each(0, memory.size(), [&](std::byte* base, std::uint64_t length) {
+    kernel_.engine().hand_over(slot->handle, at, base, length);
+    at += length;
+  });
+  extents_.hold(used & ~slot->used);
+  slot->used |= used;
+  operation(shm::slot_of(request.id)).handed_or_data.store(slot->generation, std::memory_order_release);
+  completed();
+}
+
+// What the program wrote is delivered from the segments, which stay here until then.
+void Session::leave(const shm::Request& request) {
+  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  state_ = State::leaving;
+  kernel_.rank_departs(place_.job, place_.rank);
+  kernel_.engine().leave(place_.endpoint);
+  answer(shm::control_slot, PARC_OK);
+}
+
+// A read that has begun, or is over, holds nothing back; neither does one that the kernel does not know.
+void Session::release(const shm::Request& request) {
+  Slot* slot = slots_.find(request.id);
+  if (slot == nullptr || slot->begun || slot->release != 0 || shm::slot_of(request.id) >= shm::read_slots)
+    return;
+  slot->release = gate_.release();
+}
+
+void Session::settle_release(Slot& slot) {
+  if (slot.release == 0) return;
+  gate_.settle(std::exchange(slot.release, 0));
+  if (gate_.keeps())
+    kernel_.after_step([this] { gate_.open([this](std::uint64_t write) { kernel_.engine().pass(write); }); });
+}
+
+void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
+  const std::uint64_t slot = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  if (state_ == State::over || !slots_[slot].busy) return;
+  shm::Operation& op = operation(slot);
+  op.source.store(outcome.source, std::memory_order_relaxed);
+  op.tag.store(outcome.tag, std::memory_order_relaxed);
+  if (slot < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
+  op.total.store(outcome.total, std::memory_order_relaxed);
+  if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
+  op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
+  slots_[slot].begun = progressed_ = true;
+  kernel_.sessions().tell(*this);
+  settle_release(slots_[slot]);
+}
+
+void Session::progressed(std::uint64_t rest, const protocol::Progress& progress) {
+  const std::uint64_t slot = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  if (state_ == State::over || !slots_[slot].busy) return;
+  shm::Operation& op = operation(slot);
+  op.front.store(progress.front, std::memory_order_release);
+  op.back.store(progress.back, std::memory_order_release);
+  progressed_ = true;
+  kernel_.sessions().tell(*this);
+}
+
+void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
+  const std::uint64_t number = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  Slot& slot = slots_[number];
+  if (!slot.busy || (slot.generation & generation_mask) != (rest & generation_mask)) return;
+  --(number < shm::read_slots ? reads_ : writes_);
+  if (number >= shm::read_slots && gate_.keeps()) gate_.drop(slot.handle);
+  extents_.release(slot.used);
+  slot.used.reset();
+  settle_release(slot);
+  claiming_ -= std::exchange(slot.claims, false);
+  if (outcome.claim != 0) claims_.emplace(slot.generation << shm::slot_bits | number, outcome.claim);
+  if (state_ == State::over) {
+    slot.busy = false;
+    return;
+  }
+  complete(number, outcome, error_of(outcome.fault));
+  if (unmap_address_ != 0 && !extents_.mapped(unmap_address_)) {
+    unmap_address_ = 0;
+    answer(shm::control_slot, PARC_OK);
+  }
+}
+
+void Session::answer(std::uint64_t slot, std::int32_t error) {
+  complete(slot, {}, error);
+}
+
+// The last stores to an operation; from here on its slot is the program's.
+void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, std::int32_t error) {
+  Slot& slot = slots_[number];
+  shm::Operation& op = operation(number);
+  op.source.store(outcome.source, std::memory_order_relaxed);
+  op.tag.store(outcome.tag, std::memory_order_relaxed);
+  if (number < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
+  op.total.store(outcome.total, std::memory_order_relaxed);
+  op.error.store(error, std::memory_order_relaxed);
+  op.departure.store(static_cast<std::uint32_t>(outcome.departure), std::memory_order_relaxed);
+  slot.busy = false;
+  if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);
+  op.state.store(shm::state_word(slot.generation, shm::Phase::done), std::memory_order_release);
+  completed();
+}
+
+void Session::completed() {
+  control_->header.completions.fetch_add(1, std::memory_order_release);
+  completed_ = true;
+  kernel_.sessions().tell(*this);
+}
+
+bool Session::ring() {
+  if (state_ == State::over) return false;
+  if (std::exchange(progressed_, false) && watched()) {
+    control_->header.completions.fetch_add(1, std::memory_order_release);
+    completed_ = true;
+  }
+  if (!std::exchange(completed_, false)) return false;
+  if (!shm::must_ring(control_->header.program_asleep)) return true;
+  ++kernel_.sessions().totals_.wakes;
+  const std::uint64_t bell = 1;
+  // A full pipe has woken it already; a closed one is seen by hear().
+  [[maybe_unused]] const ssize_t written = write(to_program_.get(), &bell, sizeof bell);
+  return true;
+}
+
+// The watcher says so and then looks how far the operation is; what was stored before this fence it sees, or
+// this sees the watcher.
+bool Session::watched() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return control_->header.program_watching.load(std::memory_order_relaxed) != 0;
+}
+
+bool Session::traced() const {
+  return control_->header.program_tracing.load(std::memory_order_relaxed) != 0;
+}
+
+void Session::process_died() {
+  if (state_ == State::over) return;
+  take_last_requests();
+  if (state_ != State::over) end(state_ == State::running ? Sessions::End::broken : Sessions::End::left);
+}
+
+void Session::broke(const char* rule) {
+  spdlog::warn("ended the session of rank {} of job {:x} (pid {}): {}", place_.rank, place_.job, pid_, rule);
+  ++kernel_.sessions().totals_.refused;
+  end(Sessions::End::broken);
+}
+
+// The engine says drained() when nothing of this session is under way any more; until then its memory stays
+// attached.
+void Session::end(Sessions::End how) {
+  if (state_ == State::over) return;
+  const bool had_left = state_ == State::leaving;
+  state_ = State::over;
+  bell_.remove();
+  row_.reset();
+  kernel_.sessions().attached_ -= std::exchange(counted_, false);
+  to_program_.reset();
+  kernel_.after_step([this, how, had_left, ended = std::move(ended_)] {
+    if (how == Sessions::End::broken)
+      kernel_.engine().kill(place_.endpoint);
+    else if (!had_left)
+      kernel_.engine().leave(place_.endpoint);
+    ended(how);
+    acted_on_ = true;
+    if (drained_) kernel_.sessions().over(number_);
+  });
+}
+
+bool Session::drained() {
+  drained_ = true;
+  return acted_on_;
+}
+
+void Session::publish(Counters& counters) {
+  if (!row_)
+    row_.emplace(counters.session(place_.job, static_cast<std::uint64_t>(place_.rank), pid_, segment_.id()));
+  (*row_)->reads.set(reads_);
+  (*row_)->writes.set(writes_);
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One program's session: the kernel's view of its control segment. It trusts nothing in it: every index is
+// masked, every id checked against the kernel's own table, every field read once from a private copy. A
+// program that breaks the rules loses its session; one that names memory it does not share, or a rank that
+// does not exist, gets PARC_EINVAL.
+#pragma once
+
+#include "daemon/program/endpoint_address.hpp"
+#include "daemon/program/extents.hpp"
+#include "daemon/program/operation_table.hpp"
+#include "daemon/program/sessions.hpp"
+#include "protocol/gate.hpp"
+#include "shm/layout.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace parc::daemon {
+
+class Session {
+public:
+  Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, Fd from_program, Fd to_program,
+          Sessions::Ended ended);
+
+  std::uint64_t take_requests(); // so many as it may have in a turn
+  bool ring();                   // wakes the program if something was completed and it sleeps
+  void process_died();
+  bool drained(); // the engine is done with its memory; true: the session's end has been acted on too
+
+  // From the engine, by the low part of the cookie.
+  void begun(std::uint64_t operation, const protocol::Outcome& outcome);
+  void progressed(std::uint64_t operation, const protocol::Progress& progress);
+  void finished(std::uint64_t operation, const protocol::Outcome& outcome);
+
+  [[nodiscard]] bool open() const { return state_ != State::over; }
+  [[nodiscard]] bool spinning() const;
+  [[nodiscard]] bool has_requests() const;
+  // It rings with every request from now on. False: it has made one, or polls.
+  bool park();
+  void announce_sleep();
+  void announce_awake();
+  [[nodiscard]] const Sessions::Place& place() const { return place_; }
+  [[nodiscard]] bool attached() const { return control_ != nullptr && open(); }
+  [[nodiscard]] bool left() const { return state_ == State::leaving; }
+  [[nodiscard]] const shm::Control* control() const { return control_; } // where it is attached
+  void publish(Counters& counters);
+
+private:
+  friend class Sessions;
+  enum class State : std::uint8_t { expected, running, leaving, over };
+  using Slot = OperationTable::Slot;
+
+  void hear();
+  void attach(const shm::Attach& attach);
+  void welcome(std::int32_t error);
+  std::uint64_t take_requests(std::uint64_t most);
+  void take_last_requests();
+  void handle(const shm::Request& request);
+  void refuse(const shm::Request& request);
+  void start(const shm::Request& request);
+  void name_peer(const shm::Request& request);
+  void add_peer(const shm::Request& request);
+  void peer_reached(std::uint64_t slot, std::uint64_t generation, const EndpointAddress& address,
+                    const Result<std::int32_t>& link);
+  std::optional<protocol::Pieces> take_text(const shm::Request& request);
+  void map(const shm::Request& request);
+  void unmap(const shm::Request& request);
+  void hand_over(const shm::Request& request);
+  void leave(const shm::Request& request);
+  void release(const shm::Request& request);
+  void settle_release(Slot& slot);
+  [[nodiscard]] bool watched() const;
+  [[nodiscard]] bool traced() const;
+  Slot* take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last);
+  void answer(std::uint64_t slot, std::int32_t error);
+  void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);
+  void completed(); // something the program may sleep for
+  void broke(const char* rule);
+  void end(Sessions::End how);
+  shm::Operation& operation(std::uint64_t slot) { return control_->operations[slot]; }
+
+  Kernel& kernel_;
+  std::uint32_t number_;
+  Sessions::Place place_;
+  Fd from_program_;
+  Fd to_program_;
+  Sessions::Ended ended_;
+  State state_ = State::expected;
+  Event bell_;
+  std::array<std::byte, sizeof(shm::Attach)> hello_{};
+  std::size_t hello_length_ = 0;
+  shm::Segment segment_;
+  shm::Control* control_ = nullptr;
+  std::uint64_t head_ = 0; // of the request ring, ours
+  Extents extents_;
+  OperationTable slots_; // once attached
+  pid_t pid_ = 0;
+  std::uint32_t reads_ = 0, writes_ = 0; // in flight
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      claims_;               // the engine's names of messages, by their probes' ids
+  std::size_t claiming_ = 0; // probes that may claim one
+  protocol::Gate gate_;
+  std::uint64_t unmap_address_ = 0; // of an unmap that is answered when its last use ends
+  std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
+  std::optional<SessionCounters> row_;
+  bool drained_ = false;
+  bool acted_on_ = false; // its end: nothing that is pending refers to it any more
+  // Sessions': in which of its lists it is.
+  bool listened_to_ = false, telling_ = false, unpublished_ = false;
+  bool counted_ = false; // as attached
+  std::uint32_t quiet_turns_ = 0;
+  bool completed_ = false;  // something the program may sleep for
+  bool progressed_ = false; // something it sleeps for only if it watches
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/program/sessions.hpp"
+
+#include "daemon/cookie.hpp"
+#include "daemon/kernel.hpp"
+#include "daemon/program/session.hpp"
+#include "shm/onlooker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parc::daemon {
+namespace {
+// So many are always looked at. Of more, those that have asked for nothing in so many turns are not: a
+// program that goes from call to call, or polls, takes a few.
+constexpr std::size_t few_sessions = 16;
+constexpr std::uint32_t quiet_turns = 1000;
+
+constexpr std::uint64_t operation_mask = (std::uint64_t{1} << session_number_shift) - 1;
+} // namespace
+
+Sessions::Sessions(Kernel& kernel) : kernel_(kernel) {}
+Sessions::~Sessions() = default;
+
+void Sessions::add(const Place& place, Fd from_program, Fd to_program, Ended ended) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(sessions_.size()));
+    sessions_.emplace_back();
+  }
+  const std::uint32_t number = free_.back();
+  free_.pop_back();
+  kernel_.engine().open(place.endpoint, number);
+  numbers_[place.endpoint] = number;
+  sessions_[number] = std::make_unique<Session>(kernel_, number, place, std::move(from_program),
+                                                std::move(to_program), std::move(ended));
+}
+
+Session* Sessions::of_endpoint(std::uint64_t endpoint) const {
+  const auto found = numbers_.find(endpoint);
+  return found == numbers_.end() ? nullptr : sessions_[found->second].get();
+}
+
+void Sessions::process_died(std::uint64_t endpoint) {
+  if (Session* session = of_endpoint(endpoint)) session->process_died();
+}
+
+void Sessions::listen_to(Session& session) {
+  if (session.control_ == nullptr || std::exchange(session.listened_to_, true)) return;
+  session.quiet_turns_ = 0;
+  listened_to_.push_back(&session);
+}
+
+void Sessions::tell(Session& session) {
+  if (!std::exchange(session.telling_, true)) telling_.push_back(&session);
+  changed(session);
+}
+
+void Sessions::changed(Session& session) {
+  if (!std::exchange(session.unpublished_, true)) unpublished_.push_back(&session);
+}
+
+// Where programs are many, those that ask for nothing are not looked at until they ring.
+std::uint64_t Sessions::take_requests() {
+  std::uint64_t taken = 0;
+  for (std::size_t i = 0; i < listened_to_.size();) {
+    Session& session = *listened_to_[i];
+    const std::uint64_t requests = session.take_requests();
+    taken += requests;
+    session.quiet_turns_ = requests == 0 ? session.quiet_turns_ + 1 : 0;
+    if (session.quiet_turns_ > quiet_turns && listened_to_.size() > few_sessions && session.park()) {
+      session.listened_to_ = false;
+      listened_to_[i] = listened_to_.back();
+      listened_to_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  return taken;
+}
+
+bool Sessions::ring() {
+  bool told = false;
+  for (Session* session : telling_) {
+    session->telling_ = false;
+    told |= session->ring();
+  }
+  telling_.clear();
+  return told;
+}
+
+bool Sessions::any_spinning() const {
+  return std::ranges::any_of(listened_to_, &Session::spinning);
+}
+
+bool Sessions::any_requests() const {
+  return std::ranges::any_of(listened_to_, &Session::has_requests);
+}
+
+void Sessions::announce_sleep() {
+  for (Session* session : listened_to_) session->announce_sleep();
+}
+
+void Sessions::announce_awake() {
+  for (Session* session : listened_to_) session->announce_awake();
+}
+
+Session* Sessions::find(std::uint64_t cookie_rest) {
+  const std::uint64_t number = cookie_rest >> session_number_shift;
+  return number < sessions_.size() ? sessions_[number].get() : nullptr;
+}
+
+void Sessions::begun(std::uint64_t cookie, const protocol::Outcome& outcome) {
+  if (Session* session = find(rest_of(cookie))) session->begun(rest_of(cookie) & operation_mask, outcome);
+}
+
+void Sessions::progressed(std::uint64_t cookie, const protocol::Progress& progress) {
+  if (Session* session = find(rest_of(cookie)))
+    session->progressed(rest_of(cookie) & operation_mask, progress);
+}
+
+void Sessions::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
+  if (Session* session = find(rest_of(cookie))) session->finished(rest_of(cookie) & operation_mask, outcome);
+}
+
+// The place is free again when the session is over and the engine is done with its memory, in whichever
+// order.
+void Sessions::drained(std::uint64_t endpoint_cookie) {
+  kernel_.after_step([this, endpoint_cookie] {
+    if (endpoint_cookie >= sessions_.size() || sessions_[endpoint_cookie] == nullptr) return;
+    if (sessions_[endpoint_cookie]->drained()) forget(static_cast<std::uint32_t>(endpoint_cookie));
+  });
+}
+
+void Sessions::over(std::uint32_t number) {
+  kernel_.after_step([this, number] { forget(number); });
+}
+
+void Sessions::forget(std::uint32_t number) {
+  Session* const session = sessions_[number].get();
+  for (std::vector<Session*>* list : {&listened_to_, &telling_, &unpublished_}) std::erase(*list, session);
+  numbers_.erase(session->place().endpoint);
+  sessions_[number].reset();
+  free_.push_back(number);
+}
+
+void Sessions::look_at(std::uint64_t endpoint, std::size_t most, RankState& state) const {
+  const Session* session = of_endpoint(endpoint);
+  if (session != nullptr && session->attached() && !session->left())
+    shm::look_at(*session->control(), most, state);
+}
+
+void Sessions::publish(Counters& counters) {
+  for (Session* session : unpublished_) {
+    session->unpublished_ = false;
+    if (session->attached()) session->publish(counters);
+  }
+  unpublished_.clear();
+  counters.set(Counter::Sessions, attached_);
+  counters.set(Counter::SessionsTotal, totals_.attached);
+  counters.set(Counter::SessionsRefused, totals_.refused);
+  counters.set(Counter::Wakes, totals_.wakes);
+}
+
+} // namespace parc::daemon

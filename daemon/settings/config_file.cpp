@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Settings from and to TOML. toml++ parses; what is here turns its nodes into the text that the table of
+// options takes, and every complaint into a sentence that begins with file and line.
+#include "daemon/settings/config.hpp"
+
+#include "system/nearest.hpp"
+
+#include <cerrno>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+namespace parc::daemon {
+namespace {
+
+class FileReader {
+public:
+  FileReader(Config& config, const std::string& path) : config_(config), path_(path) {}
+
+  Result<void> read(const toml::table& table) {
+    for (const auto& [key, node] : table) {
+      auto read = key == "hosts" ? read_hosts(node) : read_setting(key.str(), node);
+      if (!read) return read;
+    }
+    return success();
+  }
+
+private:
+  [[nodiscard]] std::string place(const toml::node& node) const {
+    return fmt::format("{}:{}", path_, node.source().begin.line);
+  }
+
+  Result<void> read_setting(std::string_view key, const toml::node& node) {
+    std::vector<std::string_view> known{"hosts"};
+    for (std::size_t i = 0; i < option_count; ++i) {
+      const Option& option = options()[i];
+      if (option.key == key && !option.in_file)
+        return error(EBADMSG,
+                     "{}: {} cannot be set here, because programs do not read this file; use {} or {}",
+                     place(node), key, option.flag(), option.variable());
+      if (option.in_file) known.push_back(option.key);
+      if (option.key != key) continue;
+      auto text = text_of(option, node);
+      if (!text) return std::move(text).error().in(place(node));
+      if (auto set = option.set(config_, text.value()); !set)
+        return error(EBADMSG, "{}: {}: {}", place(node), key, set.error().text);
+      config_.origin[i] = place(node);
+      return success();
+    }
+    return error(EBADMSG, "{}: unknown setting \"{}\"{}", place(node), key, did_you_mean(key, known));
+  }
+
+  static Result<std::string> text_of(const Option& option, const toml::node& node) {
+    if (const auto number = node.as_integer(); number && option.form == Form::Number)
+      return fmt::to_string(number->get());
+    if (const auto text = node.as_string()) return text->get();
+    if (const auto array = node.as_array(); array && option.form == Form::List) {
+      std::string list;
+      for (const auto& element : *array) {
+        const auto word = element.as_string();
+        if (!word) return error(EBADMSG, "{}: every element must be a text in quotes", option.key);
+        list.append(list.empty() ? "" : ",").append(word->get());
+      }
+      return list;
+    }
+    static constexpr std::array<std::string_view, 3> wanted{"a number", "a text in quotes",
+                                                            "a list of texts"};
+    return error(EBADMSG, "{} must be {}", option.key, wanted[static_cast<std::size_t>(option.form)]);
+  }
+
+  Result<void> read_hosts(const toml::node& node) {
+    const auto table = node.as_table();
+    if (!table) return error(EBADMSG, "{}: hosts must be a table: [hosts]", place(node));
+    for (const auto& [name, entry] : *table) {
+      auto host = host_of(entry);
+      if (!host) return error(EBADMSG, "{}: host {}: {}", place(entry), name.str(), host.error().text);
+      config_.hosts.insert_or_assign(std::string(name.str()), std::move(host).value());
+    }
+    return success();
+  }
+
+  static Result<HostAddress> host_of(const toml::node& entry) {
+    if (const auto text = entry.as_string()) return parse_host_address(text->get());
+    const auto table = entry.as_table();
+    if (!table) return error(EBADMSG, "write \"address:port\" or {{ address = \"...\", port = ... }}");
+    static constexpr std::array<std::string_view, 2> known{"address", "port"};
+    for (const auto& [key, value] : *table)
+      if (key != "address" && key != "port")
+        return error(EBADMSG, "unknown key \"{}\"{}", key.str(), did_you_mean(key.str(), known));
+    const auto address = (*table)["address"].value<std::string>();
+    if (!address) return error(EBADMSG, "address is missing or not a text in quotes");
+    // The port has its own key here, so a colon can only belong to an IPv6 address.
+    PARC_TRY(host,
+             parse_host_address(address->find(':') == std::string::npos ? *address : "[" + *address + "]"));
+    if (const auto port = (*table)["port"]) {
+      const auto number = port.as_integer();
+      if (!number || number->get() < 1 || number->get() > 65535)
+        return error(EBADMSG, "port must be a number from 1 to 65535");
+      host.port = static_cast<std::uint16_t>(number->get());
+    }
+    return host;
+  }
+
+  Config& config_;
+  const std::string& path_;
+};
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+    else
+      out.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
+  }
+  return out + "\"";
+}
+
+std::string toml_value(const Option& option, const Config& config) {
+  const auto values = option.get(config);
+  if (option.form == Form::List) {
+    std::vector<std::string> words;
+    for (const auto& value : values) words.push_back(in_quotes(value));
+    return fmt::format("[{}]", fmt::join(words, ", "));
+  }
+  const bool bare =
+      option.form == Form::Number && values.front().find_first_not_of("0123456789") == std::string::npos;
+  return bare ? values.front() : in_quotes(values.front());
+}
+
+} // namespace
+
+Result<void> read_config_file(Config& config, const std::string& path) {
+  toml::table table;
+  try {
+    table = toml::parse_file(path);
+  } catch (const toml::parse_error& e) {
+    // Without a line the file could not be opened or read.
+    if (e.source().begin.line == 0) return error(EIO, "cannot read {}: {}", path, e.description());
+    return error(EBADMSG, "{}:{}: {}", path, e.source().begin.line, e.description());
+  }
+  return FileReader(config, path).read(table);
+}
+
+std::string to_toml(const Config& config) {
+  std::string out = "# Effective settings of parcd, each with where it came from.\n";
+  for (std::size_t i = 0; i < option_count; ++i) {
+    const Option& option = options()[i];
+    const auto setting =
+        fmt::format("{}{} = {}", option.in_file ? "" : "# ", option.key, toml_value(option, config));
+    out += fmt::format("{:<40} # {}\n", setting, config.origin[i].empty() ? "default" : config.origin[i]);
+  }
+  if (!config.hosts.empty()) out += "\n[hosts]\n";
+  for (const auto& [name, host] : config.hosts)
+    out += fmt::format("{} = {{ address = {}, port = {} }}\n", in_quotes(name), in_quotes(host.address),
+                       host.port);
+  return out;
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of options: for every setting its name, its words in the help, how its text becomes a value and a
+// value its text. Every layer (file, environment, flags) hands over text, so each rule is written once.
+#include "daemon/settings/config.hpp"
+
+#include "system/fd.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::size_t longest_name = 64; // of a host, on the wire too
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    if (const auto word = trimmed(text.substr(0, comma)); !word.empty()) words.emplace_back(word);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return words;
+}
+
+// A number, where `sizes` with an optional unit: 4096, "16 KiB", "64M". Units are powers of 1024.
+template <class T> Result<T> parse_number(std::string_view text, T least, T most, bool sizes = false) {
+  text = trimmed(text);
+  std::uint64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  auto unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  unsigned shift = 0;
+  if (sizes && !unit.empty()) {
+    if (const auto at = std::string_view("KMG").find(unit.front()); at != std::string_view::npos) {
+      shift = 10 * static_cast<unsigned>(at + 1);
+      unit.remove_prefix(1);
+    }
+    if (unit == "iB" || unit == "B") unit = {};
+  }
+  if (failure == std::errc::invalid_argument || !unit.empty())
+    return error(EINVAL, "\"{}\" is not a {}", text, sizes ? "size (such as 65536 or \"64 KiB\")" : "number");
+  if (failure != std::errc{} || value > (UINT64_MAX >> shift) || (value << shift) < least ||
+      (value << shift) > most)
+    return error(EINVAL, "{} is outside {} to {}", text, least, most);
+  return static_cast<T>(value << shift);
+}
+
+// Sets a member from text, or hands the error up.
+template <class T> Result<void> put(T& member, Result<T> value) {
+  if (!value) return std::move(value).error();
+  member = std::move(value).value();
+  return success();
+}
+
+Result<PortRange> parse_ports(std::string_view text) {
+  const auto dash = text.find('-');
+  PARC_TRY(first, parse_number<std::uint16_t>(text.substr(0, dash), 0, 65535));
+  if (dash == std::string_view::npos) return PortRange{first, first};
+  PARC_TRY(last, parse_number<std::uint16_t>(text.substr(dash + 1), 0, 65535));
+  if (first == 0 || last < first)
+    return error(EINVAL, "\"{}\" is not a range of ports (such as \"60000-60099\")", text);
+  return PortRange{first, last};
+}
+
+bool is_numeric(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0) return false;
+  freeaddrinfo(found);
+  return true;
+}
+
+Result<std::vector<std::string>> parse_addresses(std::string_view text) {
+  auto addresses = split_list(text);
+  if (addresses.empty()) return error(EINVAL, "at least one address is needed (such as 127.0.0.1)");
+  for (const auto& address : addresses)
+    if (!is_numeric(address))
+      return error(EINVAL, "\"{}\" is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0)", address);
+  return addresses;
+}
+
+Result<std::string> parse_name(std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+  if (text.empty() || text.size() > longest_name || !plain)
+    return error(EINVAL, "\"{}\" is not a host name: letters, digits, '-', '_' and '.', at most {}", text,
+                 longest_name);
+  return std::string(text);
+}
+
+Result<std::string> parse_advertised(std::string_view text) {
+  if (text.empty()) return std::string();
+  PARC_TRY(host, parse_host_address(text));
+  const bool has_port = text.starts_with('[') || host.address.size() != trimmed(text).size();
+  const bool looks_numeric = host.address.find_first_not_of("0123456789.:") == std::string::npos;
+  if (has_port || (looks_numeric && !is_numeric(host.address)))
+    return error(EINVAL, "\"{}\" is not an address or a name; the port is that of \"port\"", text);
+  return host.address;
+}
+
+Result<std::string> parse_word(std::string_view text, std::span<const std::string_view> words,
+                               std::string_view why) {
+  if (std::find(words.begin(), words.end(), text) != words.end()) return std::string(text);
+  return error(EINVAL, "\"{}\" is not {}", text, why);
+}
+
+Result<std::string> parse_encryption(std::string_view text) {
+  static constexpr std::array<std::string_view, 2> words{"", "none"};
+  return parse_word(text, words, "available: the only value is \"none\"");
+}
+
+Result<std::string> parse_log_level(std::string_view text) {
+  static constexpr std::array<std::string_view, 6> words{"trace", "debug", "info", "warning", "error", "off"};
+  return parse_word(text, words, "one of trace, debug, info, warning, error, off");
+}
+
+// Asks the system, which knows what it has and whom it lets use it.
+Result<std::string> parse_congestion(std::string_view text) {
+  if (text == "auto") return std::string(text);
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, text.data(),
+                 static_cast<socklen_t>(text.size())) == 0)
+    return std::string(text);
+  return error(EINVAL, "auto, or one of /proc/sys/net/ipv4/tcp_allowed_congestion_control");
+}
+
+std::vector<std::string> get_ports(const Config& c) {
+  if (c.port.first == c.port.last) return {fmt::to_string(c.port.first)};
+  return {fmt::format("{}-{}", c.port.first, c.port.last)};
+}
+
+constexpr std::uint32_t largest_buffer = 1U << 30;
+
+// The functions of a setting whose value is its text, and of one that is a number.
+template <auto member, auto parse> Result<void> set_text(Config& config, std::string_view text) {
+  return put(config.*member, parse(text));
+}
+template <auto member> std::vector<std::string> get_text(const Config& config) {
+  return {config.*member};
+}
+
+template <auto member, auto least, auto most> Result<void> set_number(Config& config, std::string_view text) {
+  using Value = std::remove_reference_t<decltype(config.*member)>;
+  return put(config.*member, parse_number<Value>(text, least, most));
+}
+template <auto member, auto least, auto most> Result<void> set_size(Config& config, std::string_view text) {
+  using Value = std::remove_reference_t<decltype(config.*member)>;
+  return put(config.*member, parse_number<Value>(text, least, most, true));
+}
+template <auto member> std::vector<std::string> get_number(const Config& config) {
+  return {fmt::to_string(config.*member)};
+}
+
+Result<std::string> parse_path(std::string_view text) {
+  return std::string(text);
+}
+
+const std::array<Option, option_count> table{{
+    {"name", "NAME", "name of this host, as others call it (default: gethostname up to the first dot)",
+     Form::Text, true, set_text<&Config::name, parse_name>, get_text<&Config::name>},
+    {"port", "PORT", "TCP port to listen on; a range where users share hosts (60000-60099); 0 for any",
+     Form::Number, true, set_text<&Config::port, parse_ports>, get_ports},
+    {"listen", "ADDRESS,...", "numeric addresses to listen on", Form::List, true,
+     set_text<&Config::listen, parse_addresses>, [](const Config& c) { return c.listen; }},
+    {"advertise", "ADDRESS", "address that other hosts are told to connect to (default: that of the link)",
+     Form::Text, true, set_text<&Config::advertise, parse_advertised>, get_text<&Config::advertise>},
+    {"encryption", "none",
+     "say \"none\" to listen off loopback, where everybody on the network may read along", Form::Text, true,
+     set_text<&Config::encryption, parse_encryption>, get_text<&Config::encryption>},
+    {"key_file", "FILE", "key shared by all hosts (default: $XDG_CONFIG_HOME/parc/key, made at first start)",
+     Form::Text, true, set_text<&Config::key_file, parse_path>, get_text<&Config::key_file>},
+    {"runtime_dir", "DIR",
+     "where programs of this host find the kernel (default: $XDG_RUNTIME_DIR/parc or /tmp/parc-UID)",
+     Form::Text, false, set_text<&Config::runtime_dir, parse_path>, get_text<&Config::runtime_dir>},
+    {"realtime", "auto|on|off", "rest at real-time priority: where permitted, as a condition, never",
+     Form::Text, true, set_text<&Config::realtime, parse_realtime_policy>,
+     [](const Config& c) { return std::vector{std::string(parc::name(c.realtime))}; }},
+    {"fragment_size", "BYTES",
+     "largest fragment of a message, a multiple of 8; a link takes the smaller of both sides", Form::Number,
+     true, set_size<&Config::fragment_size, 1024, 65536>, get_number<&Config::fragment_size>},
+    {"send_buffer", "BYTES", "send buffer of every link's socket; 0 leaves it to the system", Form::Number,
+     true, set_size<&Config::send_buffer, 0, largest_buffer>, get_number<&Config::send_buffer>},
+    {"receive_buffer", "BYTES", "receive buffer of every link's socket; 0 leaves it to the system",
+     Form::Number, true, set_size<&Config::receive_buffer, 0, largest_buffer>,
+     get_number<&Config::receive_buffer>},
+    {"congestion", "NAME", "congestion control of every link's socket; auto takes what suits its path",
+     Form::Text, true, set_text<&Config::congestion, parse_congestion>, get_text<&Config::congestion>},
+    {"pool", "BYTES", "memory for messages that nobody has posted a read for", Form::Number, true,
+     set_size<&Config::pool, 1U << 20, 1ULL << 40>, get_number<&Config::pool>},
+    {"spin_us", "MICROSECONDS", "longest polling before the kernel sleeps", Form::Number, true,
+     set_number<&Config::spin_us, 0, 1'000'000>, get_number<&Config::spin_us>},
+    {"connect_timeout_s", "SECONDS", "longest wait for another host's kernel to answer", Form::Number, true,
+     set_number<&Config::connect_timeout_s, 1, 3600>, get_number<&Config::connect_timeout_s>},
+    {"link_timeout_s", "SECONDS", "longest silence of another host before it counts as gone", Form::Number,
+     true, set_number<&Config::link_timeout_s, 1, 86'400>, get_number<&Config::link_timeout_s>},
+    {"log_level", "LEVEL", "trace, debug, info, warning, error or off", Form::Text, true,
+     set_text<&Config::log_level, parse_log_level>, get_text<&Config::log_level>},
+}};
+
+} // namespace
+
+std::span<const Option, option_count> options() {
+  return table;
+}
+
+std::string Option::flag() const {
+  std::string flag = "--" + std::string(key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string Option::variable() const {
+  std::string variable = "PARC_" + std::string(key);
+  std::transform(variable.begin(), variable.end(), variable.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  return variable;
+}
+
+Result<HostAddress> parse_host_address(std::string_view text) {
+  HostAddress host;
+  std::string_view port;
+  text = trimmed(text);
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    if (end == std::string_view::npos) return error(EINVAL, "\"{}\" has no closing bracket", text);
+    host.address = text.substr(1, end - 1);
+    port = text.substr(end + 1);
+    if (!port.empty() && !port.starts_with(':'))
+      return error(EINVAL, "\"{}\" is not an address and a port (such as [::1]:7272)", text);
+  } else {
+    // Two colons and no bracket: a bare IPv6 address.
+    const auto colon = text.find(':');
+    const bool bare_v6 =
+        colon != std::string_view::npos && text.find(':', colon + 1) != std::string_view::npos;
+    host.address = bare_v6 ? text : text.substr(0, colon);
+    port = bare_v6 || colon == std::string_view::npos ? std::string_view{} : text.substr(colon);
+  }
+  if (host.address.empty() || host.address.find_first_of(" \t,/") != std::string::npos)
+    return error(EINVAL, "\"{}\" is not an address and a port (such as 10.0.0.2:7272)", text);
+  if (!port.empty()) {
+    PARC_TRY(number, parse_number<std::uint16_t>(port.substr(1), 1, 65535));
+    host.port = number;
+  }
+  return host;
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "jobs/placement.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+namespace parc {
+namespace {
+
+// "name", "name:slots", "[v6]", "[v6]:slots"; a name with several colons is an address as it stands.
+Result<HostSlots> parse_host(std::string_view text) {
+  const auto wrong = [text] {
+    return error(EINVAL, "\"{}\" names no host; write a host, or host:slots such as a:2", text);
+  };
+  std::string_view name = text;
+  std::string_view slots;
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    if (end == text.npos) return wrong();
+    name = text.substr(1, end - 1);
+    slots = text.substr(end + 1);
+    if (!slots.empty() && !slots.starts_with(':')) return wrong();
+  } else if (std::ranges::count(text, ':') == 1) {
+    name = text.substr(0, text.find(':'));
+    slots = text.substr(name.size());
+  }
+  const auto plain = [](char c) { return c > ' ' && c != 0x7f && c != '/' && c != '[' && c != ']'; };
+  if (name.empty() || name.size() > 255 || name.starts_with('-') || !std::ranges::all_of(name, plain))
+    return wrong();
+  HostSlots host{std::string(name), 1};
+  if (slots.empty()) return host;
+  slots.remove_prefix(1);
+  const auto [end, failure] = std::from_chars(slots.data(), slots.data() + slots.size(), host.slots);
+  if (failure == std::errc::invalid_argument || end != slots.data() + slots.size() || host.slots == 0)
+    return error(EINVAL, "\"{}\" gives host {} no number of slots from 1 to {}", text, name, max_slots);
+  if (failure != std::errc{} || host.slots > max_slots)
+    return error(
+        EINVAL,
+        "\"{}\" gives host {} {} slots, for as many ranks, and a host has at most {}; a port does not "
+        "belong here but under [hosts] of parcd.toml: {} = \"ADDRESS:{}\"",
+        text, name, slots, max_slots, name, slots);
+  return host;
+}
+
+} // namespace
+
+Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
+  std::vector<HostSlots> hosts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    PARC_TRY(host, parse_host(text.substr(begin, end - begin)));
+    const auto same = std::ranges::find(hosts, host.name, &HostSlots::name);
+    if (same == hosts.end())
+      hosts.push_back(std::move(host));
+    else
+      same->slots = std::min(same->slots + host.slots, max_ranks);
+    begin = end + 1;
+  }
+  return hosts;
+}
+
+std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size) {
+  std::vector<Run> runs;
+  for (std::uint32_t placed = 0, host = 0; placed < size;
+       host = (host + 1) % static_cast<std::uint32_t>(hosts.size())) {
+    const std::uint32_t ranks = std::min(hosts[host].slots, size - placed);
+    if (!runs.empty() && runs.back().host == host)
+      runs.back().ranks += ranks;
+    else
+      runs.push_back({host, ranks});
+    placed += ranks;
+  }
+  return runs;
+}
+
+} // namespace parc
