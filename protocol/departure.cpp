@@ -56,6 +56,7 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
     if (killed_.size() == most_killed) killed_.clear();
     killed_.insert(endpoint.number);
   }
+  for (const auto& [index, stream] : endpoint.streams) stream->departs_after = stream->link->reading;
   const Address self{here, endpoint.number};
   if (const auto peer = peers_.find(self); peer != peers_.end())
     peer->second->how = how; // before anything of it ends
@@ -81,10 +82,7 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
   }
   if (endpoint.group != nullptr) endpoint.group->missed_somebody = true;
   if (const auto peer = peers_.find(self); peer != peers_.end()) tell_departed(*peer->second);
-  for (const auto& [index, stream] : endpoint.streams) {
-    stream->departs_after = stream->link->reading;
-    owe_departure(*stream);
-  }
+  for (const auto& [index, stream] : endpoint.streams) owe_departure(*stream);
   endpoint.killing = false;
   check_drained(endpoint);
 }

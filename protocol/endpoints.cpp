@@ -13,6 +13,7 @@ namespace {
 
 // Of endpoints that departed long ago: more than a peer can ask for before it hears of the first.
 constexpr std::size_t most_gone = std::size_t{1} << 20;
+constexpr std::size_t most_rows = std::size_t{1} << 16; // that are added to a table
 
 std::size_t members_of(const Endpoint& endpoint) {
   return endpoint.group != nullptr ? endpoint.group->members.size() : 0;
@@ -63,6 +64,10 @@ std::size_t Engine::rows(std::uint64_t number) const {
 std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
   Endpoint* endpoint = find_endpoint(number);
   assert(endpoint != nullptr);
+  if (address.place == here && find_endpoint(address.number) == nullptr) return no_such_endpoint;
+  if (endpoint->more_rows.size() >= most_rows && number != kernel_endpoint &&
+      !endpoint->pairs.contains(address))
+    return no_room_for_row;
   Pair& pair = pair_of(*endpoint, address);
   watch(*pair.peer); // who waits for anybody waits for it, too
   return pair.row;
@@ -153,10 +158,7 @@ Peer& Engine::peer_of(const Address& address) {
   if (peer != nullptr) return *peer;
   peer = std::make_unique<Peer>(address);
   if (address.place != here) {
-    if (Link* link = find_link(address))
-      ++link->peers;
-    else
-      peer->how = Departure::lost;
+    if (find_link(address) == nullptr) peer->how = Departure::lost;
   } else if (const Endpoint* endpoint = find_endpoint(address.number)) {
     peer->how = endpoint->how;
   } else {
@@ -175,7 +177,7 @@ void Engine::watch(Peer& peer) {
 }
 
 Refusal Engine::take_watch(Link& link, const Descriptor& d) {
-  if (d.message == kernel_endpoint || d.message > last_endpoint_) return Refusal::request;
+  if (d.message == kernel_endpoint) return Refusal::request;
   if (Endpoint* endpoint = find_endpoint(d.message)) {
     const bool tells = endpoint->streams.contains(link.index);
     Stream& stream = stream_of(*endpoint, link);
@@ -184,7 +186,11 @@ Refusal Engine::take_watch(Link& link, const Descriptor& d) {
     if (!told) return Refusal::none;
   }
   if (link.gone.size() == most_gone) return Refusal::request;
-  link.gone.push_back(d.message);
+  // A program over there may have made the number up.
+  const std::uint8_t flags = d.message > last_endpoint_    ? flag_unknown
+                             : killed_.contains(d.message) ? flag_killed
+                                                           : std::uint8_t{0};
+  link.gone.push_back({d.message, flags});
   return Refusal::none;
 }
 
@@ -204,7 +210,7 @@ void Engine::wait_for_anybody(Group& group) {
 void Engine::release(Peer& peer) {
   if (!peer.pairs.empty() || !peer.groups.empty() || peer.unmatched != 0) return;
   if (peer.address.place != here && peer.how == Departure::none) return;
-  if (Link* link = find_link(peer.address)) --link->peers;
+  if (Link* link = find_link(peer.address); link != nullptr && peer.envelopes != 0) --link->senders;
   peers_.erase(Address(peer.address));
 }
 

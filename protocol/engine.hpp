@@ -106,7 +106,9 @@ public:
   bool open(std::uint64_t endpoint, std::uint64_t cookie);               // false: it is gone
   [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; } // that of messages between kernels
   [[nodiscard]] std::size_t rows(std::uint64_t endpoint) const;
-  std::int32_t add_row(std::uint64_t endpoint, const Address& address); // its row, if it has one already
+  // The row that it has, where it has one already; below 0: there is no such endpoint here, or no room.
+  std::int32_t add_row(std::uint64_t endpoint, const Address& address);
+  static constexpr std::int32_t no_such_endpoint = -1, no_room_for_row = -2;
   [[nodiscard]] Address address(std::uint64_t endpoint, std::uint32_t row) const;
   void leave(std::uint64_t endpoint); // cleanly: what it wrote is delivered, its reads are canceled
   void kill(std::uint64_t endpoint);  // its unfinished messages are aborted

@@ -127,6 +127,7 @@ void Engine::count_match(Incoming& message) {
   Peer* const peer = std::exchange(message.counted, nullptr);
   if (peer == nullptr) return;
   --peer->unmatched;
+  --message.link->unmatched;
   if (message.whole) {
     ++peer->matched_whole;
     if (peer->matched_whole - peer->reported >= message.link->write_table / 4) owe(*message.link, *peer);

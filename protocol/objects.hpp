@@ -365,8 +365,13 @@ struct Link {
   std::uint64_t stated = 0;  // the last train of the last statement heard
   std::uint32_t cut_off = 0; // fragments of the last train that its carrier did not take
   hook::List<Answer, hook::Answers> answers;
-  std::deque<std::uint64_t> gone; // endpoints that the peer watches and that have departed long ago
-  std::size_t peers = 0;          // endpoints over there that somebody here knows
+  struct Gone {
+    std::uint64_t number;
+    std::uint8_t flags; // as of the departure
+  };
+  std::deque<Gone> gone;                       // endpoints that the peer watches and that are not there
+  std::size_t senders = 0;                     // endpoints over there that have sent envelopes
+  std::size_t unmatched = 0;                   // of their messages, those that are held here
   hook::List<Answer, hook::Answers> departing; // streams whose departure waits for a train to be here whole
   hook::List<Outgoing, hook::Queue> fresh;     // envelopes to send, in the order of the writes
   hook::List<Outgoing, hook::Queue> ready;     // payload to send, in turns

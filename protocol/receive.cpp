@@ -12,7 +12,8 @@ namespace parc::protocol {
 namespace {
 
 constexpr std::size_t sink_bytes = 65536;
-constexpr std::size_t most_peers = std::size_t{1} << 17; // endpoints of a host that write to this one
+// Endpoints of a host that write to this one, and what of theirs nobody has read.
+constexpr std::size_t most_senders = std::size_t{1} << 16, most_unmatched = std::size_t{1} << 22;
 
 } // namespace
 
@@ -208,17 +209,16 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
 Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   const Envelope& e = entry.envelope;
   const bool to_kernel = e.destination == kernel_endpoint;
-  if (to_kernel != (e.space == Space::kernels) || to_kernel != (e.source == kernel_endpoint) ||
-      e.destination > last_endpoint_)
+  if (to_kernel != (e.space == Space::kernels) || to_kernel != (e.source == kernel_endpoint))
     return Refusal::envelope;
   const Address source{static_cast<std::int32_t>(link.index), e.source};
   Endpoint* to = find_endpoint(e.destination);
   if (to != nullptr && to->departed()) to = nullptr;
   Peer& peer = peer_of(source);
-  if (link.peers > most_peers) return Refusal::envelope;
   if (peer.how != Departure::none) return Refusal::departure;
-  ++peer.envelopes;
-  if (++peer.unmatched > 2ull * link.write_table) return Refusal::credit;
+  if (peer.envelopes++ == 0 && ++link.senders > most_senders) return Refusal::envelope;
+  if (++peer.unmatched > 2ull * link.write_table || ++link.unmatched > most_unmatched) return Refusal::credit;
+  if (to != nullptr) stream_of(*to, link); // the writer is told when it departs
   Pair* const pair = to != nullptr ? &pair_of(*to, source) : nullptr;
   if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
 
@@ -251,12 +251,14 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
     message.eager = from_end ? Grant{e.length - e.eager, e.length, true} : Grant{0, e.eager, false};
   const bool all_here = message.whole && message.eager.left() == 0;
   if (all_here) link.ack_urgent = true;
-  if ((!all_here || message.synchronous) && !link.incoming.emplace(e.message, message.id).second)
+  if ((!all_here || message.synchronous) && !link.incoming.emplace(e.message, message.id).second) {
+    incoming_.drop(message);
     return Refusal::order;
+  }
   message.riding = e.inline_length != 0;
   message.arrived = e.inline_length;
   if (to == nullptr) {
-    if (!killed_.contains(e.destination))
+    if (e.destination <= last_endpoint_ && !killed_.contains(e.destination))
       listener_.unread(e.destination, source,
                        {.space = e.space, .tag = e.tag, .data = e.data, .total = e.length});
     discard(message);
@@ -372,6 +374,13 @@ Refusal Engine::take_departure(Link& link, const Descriptor& d) {
   if (found->second->envelopes != d.extra) return Refusal::departure;
   found->second->how = (d.flags & flag_killed) != 0 ? Departure::killed : Departure::left;
   tell_departed(*found->second);
+  if ((d.flags & flag_unknown) == 0) return Refusal::none;
+  // Whoever gets this number later is somebody else: it is asked for again.
+  if (const auto later = peers_.find({static_cast<std::int32_t>(link.index), d.message});
+      later != peers_.end()) {
+    later->second->how = Departure::none;
+    later->second->watched = false;
+  }
   return Refusal::none;
 }
 

@@ -117,16 +117,14 @@ void Engine::add_answers(Link& link) {
     link.carrier.train.add(descriptor);
     link.log.append(link.sequence + 1, descriptor);
   };
-  for (; !link.gone.empty() && room(); link.gone.pop_front()) {
-    const std::uint64_t number = link.gone.front();
-    add({Kind::departed, killed_.contains(number) ? flag_killed : std::uint8_t{0}, 0, 0, number, 0, 0});
-  }
   while (!link.answers.empty() && room()) {
     Answer& answer = link.answers.front();
     link.answers.pop_front();
     Descriptor descriptor{};
     if (describe_answer(answer, descriptor)) add(descriptor);
   }
+  for (; !link.gone.empty() && room(); link.gone.pop_front())
+    add({Kind::departed, link.gone.front().flags, 0, 0, link.gone.front().number, 0, 0});
 }
 
 // Reads what an object owes from its state; an object that owes nothing more may go with it.

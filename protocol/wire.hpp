@@ -94,6 +94,8 @@ inline constexpr std::uint8_t flag_whole = 2;
 inline constexpr std::uint8_t flag_synchronous = 4;
 // Of a departure: it did not leave, it was killed.
 inline constexpr std::uint8_t flag_killed = 1;
+// Of a departure: its number has not been given to anybody yet.
+inline constexpr std::uint8_t flag_unknown = 2;
 
 // Why nothing comes from a rank, or goes to it, any more.
 enum class Departure : std::uint8_t {

@@ -119,11 +119,19 @@ void JobPart::prepared() {
 // Each host has said where the numbers of its ranks begin.
 Result<void> JobPart::make_group(const nlohmann::json& start) {
   auto next = numbers_in(start, "endpoints", plan_.hosts.size());
-  if (!next || next->size() != plan_.hosts.size())
+  const auto malformed = [] {
     return error(EPROTO, "the kernel of parc run's host says that the job starts, but not who is in it");
+  };
+  if (!next || next->size() != plan_.hosts.size() || (*next)[plan_.self] != first_endpoint_)
+    return malformed();
   std::vector<protocol::Address> members;
-  for (const std::uint32_t host : plan_.host_of_rank())
+  for (const std::uint32_t host : plan_.host_of_rank()) {
+    if ((*next)[host] == protocol::kernel_endpoint || (*next)[host] == UINT64_MAX) return malformed();
     members.push_back({links_[host] == this_host ? protocol::here : links_[host], (*next)[host]++});
+  }
+  auto sorted = members;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) return malformed();
   group_ = kernel_.engine().add_group(members);
   return success();
 }

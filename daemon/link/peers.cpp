@@ -125,17 +125,15 @@ const std::string& Peers::name_of(std::uint32_t link) const {
   return found == names_.end() ? unknown : found->second;
 }
 
-void Peers::connect(const std::string& host, Connected connected) {
-  connect(host, default_port, std::move(connected));
-}
-
 void Peers::connect(const EndpointAddress& address, Connected connected) {
   const HostSession* const session = find(address.identity);
   if (session != nullptr || address.identity == kernel_.self().identity) {
     const std::int32_t link = session == nullptr ? this_host : static_cast<std::int32_t>(session->link());
     return kernel_.after_step([link, connected = std::move(connected)] { connected(link); });
   }
-  connect(address.host, address.port == 0 ? default_port : address.port,
+  // Not by its name alone: there may be several kernels on one machine.
+  const bool named = kernel_.config().hosts.contains(address.host) || address.port == 0;
+  attempt(named ? address.host : fmt::format("{}:{}", address.host, address.port),
           [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
             const HostSession* const found = find(address.identity);
             if (!link || (found != nullptr && link.value() == static_cast<std::int32_t>(found->link())))
@@ -156,7 +154,7 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
   return {};
 }
 
-void Peers::connect(const std::string& host, std::uint16_t port, Connected connected) {
+void Peers::connect(const std::string& host, Connected connected) {
   std::int32_t known = host == kernel_.config().name || host == "localhost" ? this_host : -2;
   if (const auto identity = identities_.find(host); known != this_host && identity != identities_.end())
     if (const HostSession* session = find(identity->second);
@@ -166,12 +164,16 @@ void Peers::connect(const std::string& host, std::uint16_t port, Connected conne
     kernel_.after_step([known, connected = std::move(connected)] { connected(known); });
     return;
   }
+  attempt(host, std::move(connected));
+}
+
+void Peers::attempt(const std::string& host, Connected connected) {
   auto [place, fresh] = attempts_.try_emplace(host);
-  Attempt& attempt = place->second;
-  attempt.waiting.push_back(std::move(connected));
+  Attempt& made = place->second;
+  made.waiting.push_back(std::move(connected));
   if (!fresh) return;
-  attempt.host = host;
-  const HostAddress where = address_of(host, port);
+  made.host = host;
+  const HostAddress where = address_of(host);
   resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
     resolved(host, std::move(addresses));
   });
@@ -234,9 +236,11 @@ Result<void> Peers::dial(const Address& address, PeerLink::Purpose purpose) {
   return success();
 }
 
-HostAddress Peers::address_of(const std::string& host, std::uint16_t port) const {
+HostAddress Peers::address_of(const std::string& host) const {
   const auto named = kernel_.config().hosts.find(host);
-  return named != kernel_.config().hosts.end() ? named->second : HostAddress{host, port};
+  if (named != kernel_.config().hosts.end()) return named->second;
+  const auto written = parse_host_address(host); // "host:port", of an address that was handed on
+  return written ? written.value() : HostAddress{host, default_port};
 }
 
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.

@@ -90,8 +90,8 @@ private:
   };
 
   Result<void> dial(const Address& address, PeerLink::Purpose purpose);
-  void connect(const std::string& host, std::uint16_t port, Connected connected);
-  [[nodiscard]] HostAddress address_of(const std::string& host, std::uint16_t port = default_port) const;
+  void attempt(const std::string& host, Connected connected);
+  [[nodiscard]] HostAddress address_of(const std::string& host) const;
 
   // peer_sessions.cpp
   HostSession* begin(PeerLink& link, std::uint32_t number, const HostSession::Way& way);

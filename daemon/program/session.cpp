@@ -25,6 +25,10 @@ std::uint64_t cookie_of(std::uint32_t number, std::uint64_t slot, std::uint64_t 
                                          (generation & generation_mask));
 }
 
+bool is_write_slot(std::uint64_t slot) {
+  return slot >= shm::read_slots && slot < shm::control_slot;
+}
+
 std::int32_t error_of(protocol::Fault fault) {
   switch (fault) {
   case protocol::Fault::none: return PARC_OK;
@@ -304,6 +308,7 @@ void Session::unmap(const shm::Request& request) {
 void Session::hand_over(const shm::Request& request) {
   Slot* slot = slots_.find(request.id);
   if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
+  if (!is_write_slot(shm::slot_of(request.id))) return broke("it handed over what is no write");
   const bool low_part = (request.flags & shm::flag_from_end) != 0;
   if (std::exchange(slot->handed_over, true)) return broke("it handed over a write twice");
   if (request.extra > slot->total ||
@@ -336,7 +341,8 @@ void Session::leave(const shm::Request& request) {
 // A read that has begun, or is over, holds nothing back; neither does one that the kernel does not know.
 void Session::release(const shm::Request& request) {
   Slot* slot = slots_.find(request.id);
-  if (slot == nullptr || slot->begun || slot->release != 0 || shm::slot_of(request.id) >= shm::read_slots)
+  if (slot == nullptr || slot->handle == 0 || slot->begun || slot->release != 0 ||
+      shm::slot_of(request.id) >= shm::read_slots)
     return;
   slot->release = gate_.release();
 }

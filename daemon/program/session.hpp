@@ -107,6 +107,7 @@ private:
   protocol::Gate gate_;
   std::uint64_t unmap_address_ = 0; // of an unmap that is answered when its last use ends
   std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
+  std::size_t adding_ = 0;                                            // peers that it waits for
   std::optional<SessionCounters> row_;
   bool drained_ = false;
   bool acted_on_ = false; // its end: nothing that is pending refers to it any more

@@ -7,6 +7,9 @@
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
+namespace {
+constexpr std::size_t most_added_at_once = 16; // each may dial for as long as connect_timeout_s
+} // namespace
 
 // The memory for, or of, an address; none: the request has been answered. It is used before anything else is
 // done, so its segment need not be held.
@@ -45,6 +48,8 @@ void Session::add_peer(const shm::Request& request) {
   memory->copy_out(0, reinterpret_cast<std::byte*>(text.data()), text.size());
   const auto address = parse_endpoint_address(text);
   if (!address) return answer(slot, PARC_EINVAL);
+  if (adding_ == most_added_at_once) return answer(slot, PARC_EAGAIN);
+  ++adding_;
   kernel_.peers().connect(address.value(), [self = std::weak_ptr(self_), slot, generation,
                                             address = address.value()](const Result<std::int32_t>& link) {
     if (const auto session = self.lock()) (*session)->peer_reached(slot, generation, address, link);
@@ -53,7 +58,9 @@ void Session::add_peer(const shm::Request& request) {
 
 void Session::peer_reached(std::uint64_t slot, std::uint64_t generation, const EndpointAddress& address,
                            const Result<std::int32_t>& link) {
-  if (state_ != State::running || !slots_[slot].busy || slots_[slot].generation != generation) return;
+  --adding_;
+  if (state_ == State::over || !slots_[slot].busy || slots_[slot].generation != generation) return;
+  if (state_ == State::leaving) return answer(slot, PARC_ECANCELED);
   if (!link) {
     spdlog::warn("rank {} of job {:x} cannot have {} as a peer: {}", place_.rank, place_.job,
                  to_text(address), link.error().text);
@@ -61,6 +68,7 @@ void Session::peer_reached(std::uint64_t slot, std::uint64_t generation, const E
   }
   const std::int32_t place = link.value() == this_host ? protocol::here : link.value();
   const std::int32_t row = kernel_.engine().add_row(place_.endpoint, {place, address.number});
+  if (row < 0) return answer(slot, row == protocol::Engine::no_room_for_row ? PARC_EAGAIN : PARC_EPEER);
   complete(slot, {.source = row}, PARC_OK);
 }
 

@@ -149,7 +149,7 @@ void World::add_row(std::size_t index) {
   say("actor " + std::to_string(index) + " gets a row for actor " + std::to_string(other));
   const std::int32_t row =
       engine_of(index).add_row(oracle_.actors[index].endpoint, address(oracle_.actors[index].host, other));
-  oracle_.note_row(index, static_cast<std::size_t>(row), other);
+  if (row >= 0) oracle_.note_row(index, static_cast<std::size_t>(row), other);
 }
 
 void World::read_claimed(std::size_t index) {

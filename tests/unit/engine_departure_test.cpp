@@ -350,6 +350,36 @@ BOOST_DATA_TEST_CASE(endpoints_of_two_jobs, distances, far) {
   BOOST_TEST((anybody.outcome.fault == Fault::peer));
 }
 
+// A number that nobody has yet fails what is asked of it, and harms neither the link nor who gets it later.
+BOOST_AUTO_TEST_CASE(an_address_that_somebody_made_up) {
+  Hosts hosts({0, 1, 0});
+  hosts.settle();
+  const std::uint64_t later = hosts.endpoint(1) + 1;
+  const Address made_up{static_cast<std::int32_t>(hosts.link(0, 1)), later};
+  const auto row = static_cast<std::uint32_t>(hosts.engine(0).add_row(hosts.endpoint(0), made_up));
+  Bytes memory(8), out = pattern(8, 1), in(8);
+  Op& read = hosts.read(0, row, 5, memory);
+  hosts.write(0, row, 5, memory);
+  hosts.settle();
+  BOOST_TEST((read.outcome.fault == Fault::peer));
+  BOOST_TEST(hosts.engine(1).pool_in_use() == 0u);
+  BOOST_TEST((hosts.engine(0).add_row(hosts.endpoint(0), {here, 1000}) == Engine::no_such_endpoint));
+
+  BOOST_TEST(hosts.engine(1).add_endpoint() == later);
+  const auto again = static_cast<std::uint32_t>(hosts.engine(0).add_row(hosts.endpoint(2), made_up));
+  hosts.write(2, again, 6, out);
+  hosts.settle();
+  const std::uint64_t cookie = hosts.record(1).make();
+  hosts.engine(1).read(later, {.cookie = cookie, .tag = 6, .memory = {in.data(), in.size()}});
+  BOOST_TEST((hosts.record(1).op(cookie).finished && in == out));
+  Op& waits = hosts.read(2, again, 7, memory);
+  hosts.settle();
+  BOOST_TEST(!waits.finished);
+  hosts.engine(1).leave(later);
+  hosts.settle();
+  BOOST_TEST((waits.outcome.fault == Fault::peer));
+}
+
 // They may be written to before their own host knows whose they are.
 BOOST_AUTO_TEST_CASE(a_message_that_comes_before_its_group) {
   Hosts hosts({0, 1});

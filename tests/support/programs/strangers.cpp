@@ -83,6 +83,15 @@ void ask(parc_context* parc, const char* path) {
   std::string gone = address_of(parc, rank::number);
   gone[gone.find('/') + 1] = gone[gone.find('/') + 1] == '1' ? '2' : '1';
   rank::expect_code(parc_add_peer(parc, gone.c_str()), PARC_EPEER, "the address of a kernel that is no more");
+  // A number that nobody has: on a host with a link, that link goes on.
+  const std::string first = address_of(parc, servers[0]);
+  const std::string nobody = first.substr(0, first.rfind('/') + 1) + "123456789";
+  const int made_up = parc_add_peer(parc, nobody.c_str());
+  if (made_up != PARC_EPEER) { // here it is known at once
+    rank::expect(made_up > 0, "an address that was made up gave %d", made_up);
+    rank::expect_code(parc_read(parc, made_up, tag_never, nullptr, 0, nullptr), PARC_EPEER,
+                      "a read of nobody");
+  }
   for (const int server : servers)
     rank::expect_code(parc_write(parc, server, tag_bye, nullptr, 0), PARC_OK, "a last word");
 }
