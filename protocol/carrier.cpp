@@ -153,7 +153,7 @@ bool Engine::resend(Link& link) {
     Outgoing* message = of_envelope || of_fragments
                             ? outgoing_.find(of_envelope ? entry.envelope.message : entry.descriptor.message)
                             : nullptr;
-    const bool dead = (of_envelope || of_fragments) && (message == nullptr || message->abandoned);
+    const bool dead = (of_envelope || of_fragments) && (message == nullptr || message->abandoned());
     if (dead && of_fragments) entry.forget();
     if (entry.kind() == Kind::none) continue;
     if (of_envelope) {

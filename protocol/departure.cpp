@@ -35,7 +35,7 @@ void Engine::leave(std::uint64_t number) {
   if (endpoint == nullptr || endpoint->departed()) return;
   std::vector<std::uint64_t> gated; // nothing can hold them back any more
   for (const Outgoing& write : endpoint->writes)
-    if (write.gated) gated.push_back(write.id);
+    if (write.stage == Outgoing::Stage::gated) gated.push_back(write.id);
   for (const std::uint64_t write : gated) pass(write);
   depart(*endpoint, Departure::left);
 }
@@ -175,7 +175,7 @@ void Engine::break_link(std::uint32_t index) {
   });
   outgoing_.each([&](Outgoing& message) {
     if (message.link != &link) return;
-    if (message.abandoned)
+    if (message.abandoned())
       outgoing_.drop(message);
     else
       finish_write(message, Fault::peer);

@@ -14,6 +14,7 @@
 #include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
+#include <cassert>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -132,15 +133,33 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   std::uint64_t acknowledged = 0;
   Progress progress;
   bool from_end = false;
-  bool gated = false; // until pass(): no link, stream or local yet
-  bool held = false;  // in Stream::held
-  bool envelope_sent = false;
   bool envelope_acknowledged = false;
   bool whole = false;        // everything goes unasked
   bool synchronous = false;  // not done before it is matched
   bool matched = false;      // the receiver has said so, and of what is not whole what it wants
   bool cancel_asked = false; // owes a cancel or has sent it
-  bool abandoned = false;    // reported as finished; owes an abort
+
+  enum class Stage : std::uint8_t {
+    made,
+    gated,     // until pass(): no link, stream or local yet
+    local,     // its receiver is here
+    held,      // in Stream::held
+    queued,    // in Link::fresh
+    announced, // its envelope has been sent
+    abandoned, // reported as finished; owes an abort
+  };
+  Stage stage = Stage::made;
+  void enter(Stage next) {
+    assert(next == Stage::gated       ? stage == Stage::made
+           : next == Stage::local     ? stage <= Stage::gated
+           : next == Stage::held      ? stage <= Stage::gated
+           : next == Stage::queued    ? stage <= Stage::gated || stage == Stage::held
+           : next == Stage::announced ? stage == Stage::queued
+                                      : next == Stage::abandoned && stage == Stage::announced);
+    stage = next;
+  }
+  [[nodiscard]] bool abandoned() const { return stage == Stage::abandoned; }
+  [[nodiscard]] bool announced() const { return stage >= Stage::announced; }
 };
 
 // A message that is arriving, has arrived, or is announced by a local writer.

@@ -87,18 +87,17 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.memory = request.memory;
   message.total = request.memory.size();
   message.from_end = request.from_end;
-  message.gated = request.gated;
+  if (request.gated) message.enter(Outgoing::Stage::gated);
   from->writes.push_back(message);
   const std::uint64_t handle = message.id;
-  if (!message.gated) launch(message);
+  if (!request.gated) launch(message);
   return handle;
 }
 
 // A peer that has departed meanwhile has failed what was gated, too.
 void Engine::pass(std::uint64_t operation) {
   Outgoing* message = outgoing_.find(operation);
-  if (message == nullptr || !message->gated) return;
-  message->gated = false;
+  if (message == nullptr || message->stage != Outgoing::Stage::gated) return;
   launch(*message);
 }
 
@@ -118,6 +117,7 @@ void Engine::launch(Outgoing& message) {
   local.tag = message.tag;
   local.data = message.data;
   local.total = message.total;
+  message.enter(Outgoing::Stage::local);
   message.local = &local;
   ++message.pair->sent;
   ++totals_.messages_local;
@@ -131,10 +131,10 @@ void Engine::cancel(std::uint64_t operation) {
     return;
   }
   Outgoing* message = outgoing_.find(operation);
-  if (message == nullptr || message->abandoned) return;
+  if (message == nullptr || message->abandoned()) return;
   if (message->local != nullptr) {
     if (message->local->read == nullptr && !message->local->claimed) fail_write(*message, Fault::canceled);
-  } else if (message->gated || !message->envelope_sent) {
+  } else if (!message->announced()) {
     fail_write(*message, Fault::canceled);
   } else if (!message->cancel_asked && !message->matched && (!message->whole || message->synchronous)) {
     message->cancel_asked = true;
@@ -144,7 +144,7 @@ void Engine::cancel(std::uint64_t operation) {
 
 void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* base, std::uint64_t length) {
   Outgoing* message = outgoing_.find(operation);
-  if (message == nullptr || message->abandoned) return;
+  if (message == nullptr || message->abandoned()) return;
   assert(begin + length <= message->total);
   if (message->link != nullptr) message->link->carrier.train.unname(message->id);
   message->memory.replace(begin, base, length);
@@ -156,29 +156,30 @@ void Engine::announce(Outgoing& message) {
   Stream& stream = *message.stream;
   ++stream.fresh;
   if (stream.unfinished == settings_.write_table) {
-    message.held = true;
+    message.enter(Outgoing::Stage::held);
     stream.held.push_back(message);
   } else {
     ++stream.unfinished;
+    message.enter(Outgoing::Stage::queued);
     stream.link->fresh.push_back(message);
   }
 }
 
 // Its place in the stream's table goes to the next one.
 void Engine::retire(Outgoing& message) {
-  if (message.stream == nullptr || message.held) return;
+  if (message.stream == nullptr || message.stage == Outgoing::Stage::held) return;
   Stream& stream = *message.stream;
   --stream.unfinished;
   if (stream.held.empty() || !stream.link->open) return;
   Outgoing& next = stream.held.front();
   stream.held.pop_front();
-  next.held = false;
+  next.enter(Outgoing::Stage::queued);
   ++stream.unfinished;
   stream.link->fresh.push_back(next);
 }
 
 void Engine::check_write_done(Outgoing& message) {
-  if (message.abandoned || !message.envelope_acknowledged) return;
+  if (message.abandoned() || !message.envelope_acknowledged) return;
   if (!message.matched && (message.synchronous || !message.whole)) return;
   if (message.acknowledged == message.promised) finish_write(message, Fault::none);
 }
@@ -202,9 +203,9 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
     finish_write(message, fault);
     return;
   }
-  if (message.gated) return finish_write(message, fault);
+  if (message.stage == Outgoing::Stage::gated) return finish_write(message, fault);
   message.link->carrier.train.unname(message.id);
-  if (!message.envelope_sent) {
+  if (!message.announced()) {
     Stream& stream = *message.stream;
     --stream.fresh;
     owe_departure(stream);
@@ -216,7 +217,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   retire(message);
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Owned>::unlink();
-  message.abandoned = true;
+  message.enter(Outgoing::Stage::abandoned);
   message.from = nullptr;
   message.stream = nullptr;
   message.memory = {};

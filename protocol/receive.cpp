@@ -287,7 +287,7 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   }
   case Kind::canceled: {
     Outgoing* message = outgoing_.find(d.message);
-    if (message == nullptr || message->abandoned) return Refusal::none;
+    if (message == nullptr || message->abandoned()) return Refusal::none;
     if (message->link != &link || !message->cancel_asked) return Refusal::request;
     fail_write(*message, Fault::canceled);
     return Refusal::none;
@@ -338,8 +338,8 @@ Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
 
 Refusal Engine::take_want(Link& link, const Descriptor& d) {
   Outgoing* message = outgoing_.find(d.message);
-  if (message == nullptr || message->abandoned) return Refusal::none;
-  if (message->link != &link || !message->envelope_sent || message->matched || message->whole)
+  if (message == nullptr || message->abandoned()) return Refusal::none;
+  if (message->link != &link || !message->announced() || message->matched || message->whole)
     return Refusal::request;
   const std::uint64_t eager = message->promised;
   const std::uint64_t low = message->from_end ? 0 : eager;
@@ -357,8 +357,8 @@ Refusal Engine::take_want(Link& link, const Descriptor& d) {
 // Of a message that came whole; of another, what it wants says so.
 Refusal Engine::take_matched(Link& link, const Descriptor& d) {
   Outgoing* message = outgoing_.find(d.message);
-  if (message == nullptr || message->abandoned) return Refusal::none;
-  if (message->link != &link || !message->envelope_sent || !message->synchronous || !message->whole ||
+  if (message == nullptr || message->abandoned()) return Refusal::none;
+  if (message->link != &link || !message->announced() || !message->synchronous || !message->whole ||
       message->matched)
     return Refusal::request;
   message->matched = true;

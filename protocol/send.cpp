@@ -132,9 +132,9 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
   switch (answer.of) {
   case Answer::Of::outgoing: {
     auto& message = static_cast<Outgoing&>(answer);
-    descriptor.kind = message.abandoned ? Kind::abort : Kind::cancel;
+    descriptor.kind = message.abandoned() ? Kind::abort : Kind::cancel;
     descriptor.message = message.id;
-    if (message.abandoned) outgoing_.drop(message);
+    if (message.abandoned()) outgoing_.drop(message);
     return true;
   }
   case Answer::Of::incoming: {
@@ -208,7 +208,7 @@ void Engine::add_envelopes(Link& link) {
     decide_eager(link, message, envelope);
     train.add(envelope, message.memory);
     link.log.append(link.sequence + 1, envelope);
-    message.envelope_sent = true;
+    message.enter(Outgoing::Stage::announced);
     if (envelope.source != kernel_endpoint) ++totals_.messages_out;
 
     Stream& stream = *message.stream;
@@ -301,7 +301,7 @@ void Engine::acknowledged(const Log::Entry& entry) {
   const bool of_envelope = entry.kind() == Kind::envelope;
   if (!of_envelope && entry.kind() != Kind::fragments) return;
   Outgoing* message = outgoing_.find(of_envelope ? entry.envelope.message : entry.descriptor.message);
-  if (message == nullptr || message->abandoned) return;
+  if (message == nullptr || message->abandoned()) return;
   if (of_envelope) message->envelope_acknowledged = true;
   const std::uint64_t offset = of_envelope ? 0 : entry.descriptor.offset;
   const std::uint64_t length = of_envelope ? entry.envelope.inline_length : entry.descriptor.length;
