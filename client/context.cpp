@@ -95,6 +95,8 @@ int Context::add_peer(const char* address) {
   if (code == PARC_EPEER)
     return fail(
         error(code, "no program can be reached at {}: the log of this host's parcd says why", address));
+  if (code == PARC_EAGAIN)
+    return fail(error(code, "cannot add {}: this program is adding 16 others, or has added 65,536", address));
   return code;
 }
 

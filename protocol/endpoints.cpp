@@ -19,6 +19,12 @@ std::size_t members_of(const Endpoint& endpoint) {
   return endpoint.group != nullptr ? endpoint.group->members.size() : 0;
 }
 
+const Address& address_in(const Endpoint& at, std::size_t row) {
+  const std::size_t members = members_of(at);
+  assert(row < members + at.more_rows.size());
+  return row < members ? at.group->members[row] : at.more_rows[row - members];
+}
+
 } // namespace
 
 std::int32_t Group::row_of(const Address& address) const {
@@ -75,9 +81,8 @@ std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
 
 Address Engine::address(std::uint64_t number, std::uint32_t row) const {
   const Endpoint* endpoint = find_endpoint(number);
-  assert(endpoint != nullptr && row < rows(number));
-  const std::size_t members = members_of(*endpoint);
-  return row < members ? endpoint->group->members[row] : endpoint->more_rows[row - members];
+  assert(endpoint != nullptr);
+  return address_in(*endpoint, row);
 }
 
 // Whoever has written to a member before has got a row already.
@@ -148,7 +153,7 @@ Pair& Engine::pair_of(Endpoint& at, const Address& address) {
 }
 
 Pair& Engine::pair_of(Endpoint& at, std::int32_t row) {
-  Pair& pair = pair_of(at, address(at.number, static_cast<std::uint32_t>(row)));
+  Pair& pair = pair_of(at, address_in(at, static_cast<std::size_t>(row)));
   watch(*pair.peer);
   return pair;
 }

@@ -25,6 +25,18 @@ std::uint64_t cookie_of(std::uint32_t number, std::uint64_t slot, std::uint64_t 
                                          (generation & generation_mask));
 }
 
+std::uint64_t slot_in(std::uint64_t rest_of_cookie) {
+  return (rest_of_cookie >> generation_bits) & ((1u << shm::slot_bits) - 1);
+}
+
+// What is known of an operation's message; the store of its state makes it valid.
+void store_message(shm::Operation& op, std::uint64_t slot, const protocol::Outcome& outcome) {
+  op.source.store(outcome.source, std::memory_order_relaxed);
+  op.tag.store(outcome.tag, std::memory_order_relaxed);
+  if (slot < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
+  op.total.store(outcome.total, std::memory_order_relaxed);
+}
+
 bool is_write_slot(std::uint64_t slot) {
   return slot >= shm::read_slots && slot < shm::control_slot;
 }
@@ -355,13 +367,10 @@ void Session::settle_release(Slot& slot) {
 }
 
 void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
-  const std::uint64_t slot = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  const std::uint64_t slot = slot_in(rest);
   if (state_ == State::over || !slots_[slot].busy) return;
   shm::Operation& op = operation(slot);
-  op.source.store(outcome.source, std::memory_order_relaxed);
-  op.tag.store(outcome.tag, std::memory_order_relaxed);
-  if (slot < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
-  op.total.store(outcome.total, std::memory_order_relaxed);
+  store_message(op, slot, outcome);
   if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
   slots_[slot].begun = progressed_ = true;
@@ -370,7 +379,7 @@ void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
 }
 
 void Session::progressed(std::uint64_t rest, const protocol::Progress& progress) {
-  const std::uint64_t slot = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  const std::uint64_t slot = slot_in(rest);
   if (state_ == State::over || !slots_[slot].busy) return;
   shm::Operation& op = operation(slot);
   op.front.store(progress.front, std::memory_order_release);
@@ -380,7 +389,7 @@ void Session::progressed(std::uint64_t rest, const protocol::Progress& progress)
 }
 
 void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
-  const std::uint64_t number = (rest >> generation_bits) & ((1u << shm::slot_bits) - 1);
+  const std::uint64_t number = slot_in(rest);
   Slot& slot = slots_[number];
   if (!slot.busy || (slot.generation & generation_mask) != (rest & generation_mask)) return;
   --(number < shm::read_slots ? reads_ : writes_);
@@ -409,10 +418,7 @@ void Session::answer(std::uint64_t slot, std::int32_t error) {
 void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, std::int32_t error) {
   Slot& slot = slots_[number];
   shm::Operation& op = operation(number);
-  op.source.store(outcome.source, std::memory_order_relaxed);
-  op.tag.store(outcome.tag, std::memory_order_relaxed);
-  if (number < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
-  op.total.store(outcome.total, std::memory_order_relaxed);
+  store_message(op, number, outcome);
   op.error.store(error, std::memory_order_relaxed);
   op.departure.store(static_cast<std::uint32_t>(outcome.departure), std::memory_order_relaxed);
   slot.busy = false;

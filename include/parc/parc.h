@@ -138,7 +138,9 @@ PARC_API int parc_address_of(parc_context* context, int peer, char* text, size_t
  * Whoever writes to this program first has got a number by itself, as the source of that message. Blocks
  * until its kernel is reached, for connect_timeout_s of parcd.toml at most. A read of PARC_ANY_SOURCE waits
  * for such peers, too, and in a job of one rank for ever. Errors: PARC_EINVAL (no address), PARC_EPEER (its
- * host cannot be reached, or its kernel is another one now), PARC_EAGAIN (the table of reads is full). */
+ * host cannot be reached, or its kernel is another one now), PARC_EAGAIN (the table of reads is full,
+ * 16 others are being reached, or 65,536 have been added), PARC_ECANCELED (another thread closes the
+ * context). */
 PARC_API int parc_add_peer(parc_context* context, const char* address);
 
 /* Ends the whole job: every other rank is killed, and `parc run` exits with `status` (1 to 125 are usual).
