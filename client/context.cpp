@@ -27,7 +27,8 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       hand_over_(operations_, arena_, room_, ring_, rest_, session_.copy_ns_per_kib),
       guards_(control_, operations_, arena_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
       starts_(arena_, adoption_, room_, operations_, guards_, ring_, session_.size),
-      waits_(operations_, hand_over_, guards_, rest_, pipes_, session_.hosts) {
+      waits_(operations_, hand_over_, guards_, rest_, pipes_, session_.hosts),
+      completions_(control_, operations_, waits_, rest_) {
   operations_.set_opener([this] { guards_.open_arrived(); });
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
   adoption_.serve(&errand_, &guards_, &session_.control);

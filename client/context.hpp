@@ -4,6 +4,7 @@
 // parc.h says.
 #pragma once
 
+#include "client/completions.hpp"
 #include "client/join.hpp"
 #include "client/starts.hpp"
 #include "client/waits.hpp"
@@ -22,6 +23,7 @@ public:
   [[nodiscard]] Operations& operations() { return operations_; }
   [[nodiscard]] Starts& starts() { return starts_; }
   [[nodiscard]] Waits& waits() { return waits_; }
+  [[nodiscard]] Completions& completions() { return completions_; }
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] CopyRoom& copy_room() { return room_; }
   [[nodiscard]] Guards& guards() { return guards_; }
@@ -76,6 +78,7 @@ private:
   Guards guards_;
   Starts starts_;
   Waits waits_;
+  Completions completions_;
 
   std::mutex leaving_;
   std::mutex barrier_lock_;

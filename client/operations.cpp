@@ -51,7 +51,7 @@ Operations::Operations(shm::Control& control, Arena& arena, Adoption& adoption, 
 }
 
 Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message) {
-  auto slot = take_slot(kind);
+  auto slot = take_slot(kind, message.queued);
   if (!slot) {
     give_up(message);
     return std::move(slot).error();
@@ -63,6 +63,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.from_end = message.from_end;
   entry.early = message.early;
   entry.synchronous.store(message.synchronous, std::memory_order_relaxed);
+  entry.queued.store(message.queued, std::memory_order_relaxed);
   entry.order = message.order;
   entry.adopted = message.adopted;
   entry.block = message.block;
@@ -133,6 +134,14 @@ bool Operations::is_live(parc_op id) const {
   if (slot >= shm::control_slot) return false;
   const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
   return tag == tag_of(generation_of(id), Use::live) || tag == tag_of(generation_of(id), Use::loose);
+}
+
+std::optional<parc_op> Operations::queued(Slot slot) const {
+  const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+  if ((use_of(tag) != Use::live && use_of(tag) != Use::loose) ||
+      !entries_[slot].queued.load(std::memory_order_relaxed))
+    return {};
+  return id_of(generation_of_tag(tag), slot);
 }
 
 std::optional<Slot> Operations::claim(parc_op id, Use* before) {

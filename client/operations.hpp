@@ -59,6 +59,8 @@ struct Message {
   bool loose = false;
   bool early = false;       // PARC_EARLY
   bool synchronous = false; // PARC_SYNCHRONOUS
+  bool queued = false;      // PARC_QUEUED
+  bool untagged = false;    // PARC_UNTAGGED
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
 };
@@ -78,6 +80,7 @@ public:
     std::uint64_t held = 0;
     bool early = false;
     std::atomic<bool> synchronous = false; // also read of one that may just be retired
+    std::atomic<bool> queued = false;      // also read of one that may just be spent
     Order order = Order::any;
     Adopted adopted;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
@@ -92,8 +95,8 @@ public:
 
   // Takes a slot for the message and prepares both halves; the request is still to be sent. Owns the
   // message's arena memory, its uses of adopted memory and its copy room from here on, also when it fails:
-  // PARC_EAGAIN (reads), PARC_EKERNEL. Blocks only for a write, while the table of writes is full of
-  // unfinished ones.
+  // PARC_EAGAIN (reads, and all that is queued), PARC_EKERNEL. Blocks only for a write that is not queued,
+  // while the table of writes is full of unfinished ones.
   [[nodiscard]] Result<parc_op> begin(shm::RequestKind kind, const Message& message);
 
   // Called without lock_ when the table of writes is full and one of them is done: it may be released early,
@@ -114,6 +117,9 @@ public:
 
   // The program holds its id, and nobody finishes it.
   [[nodiscard]] bool is_live(parc_op id) const;
+
+  // Of a slot with a queued operation that the program has not been told the end of: its id.
+  [[nodiscard]] std::optional<parc_op> queued(Slot slot) const;
 
   // Makes the caller the one who finishes it; none when it is no live operation (being finished by another,
   // retired, spent, never started).
@@ -201,7 +207,7 @@ private:
     bool spent;
   };
 
-  [[nodiscard]] Result<Slot> take_slot(shm::RequestKind kind);
+  [[nodiscard]] Result<Slot> take_slot(shm::RequestKind kind, bool queued);
   [[nodiscard]] std::optional<Slot> take_free(std::vector<Slot>& free);
   void give_up(const Message& message);
   void collect_locked();

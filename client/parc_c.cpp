@@ -313,7 +313,9 @@ template <class Address> parc_op start_write(parc_context* context, const void* 
   if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
   return started(context, site, [&]() -> Result<parc_op> {
     PARC_TRY(envelope, envelope_of(address, false));
-    return context->starts().write(envelope, list(pieces, count), flags);
+    PARC_TRY(id, context->starts().write(envelope, list(pieces, count), flags));
+    if (flags & PARC_QUEUED) context->completions().started(id);
+    return id;
   });
 }
 
@@ -389,6 +391,15 @@ int parc_waitsome(parc_context* context, int count, parc_op* operations, int* do
   return guarded(
       context, [&] { return context->waits().some(list(operations, count), *done, indices, statuses); },
       called(context, trace::Call::waitsome));
+}
+
+int parc_op_index(parc_op operation) {
+  return static_cast<int>(shm::slot_of(static_cast<std::uint64_t>(operation)));
+}
+
+int parc_completions(parc_context* context, parc_completion* completions, int count, double timeout) {
+  if (count < 1 || !completions) return bad_list(count);
+  return guarded(context, [&] { return context->completions().take(list(completions, count), timeout); });
 }
 
 int parc_cancel(parc_context* context, parc_op operation) {

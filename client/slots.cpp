@@ -12,7 +12,7 @@ constexpr std::size_t reaped_per_start = 4;
 
 } // namespace
 
-Result<Slot> Operations::take_slot(shm::RequestKind kind) {
+Result<Slot> Operations::take_slot(shm::RequestKind kind, bool queued) {
   const bool write = kind == shm::RequestKind::write;
   for (;;) {
     {
@@ -26,6 +26,9 @@ Result<Slot> Operations::take_slot(shm::RequestKind kind) {
       retire_done();
       if (const auto slot = take_free(free_writes_)) return *slot;
     }
+    if (queued)
+      return error(PARC_EAGAIN, "all {} writes of this program are in use; take completions and call again",
+                   shm::write_slots);
     if (rest_.until([this] { return any_write_done(); }) != Woken::done)
       return error(PARC_EKERNEL, "cannot start a write: the kernel of this host has gone");
     if (open_) open_();
@@ -102,6 +105,7 @@ void Operations::retire_done() {
   for (Slot slot = shm::read_slots; slot < shm::control_slot; ++slot) {
     const auto generation = entries_[slot].tag.load(std::memory_order_acquire) >> 8;
     const auto id = static_cast<parc_op>(generation << shm::slot_bits | slot);
+    if (entries_[slot].queued.load(std::memory_order_relaxed)) continue; // nobody holds its id
     if (!done_as(slot, generation) || !claim(id)) continue;
     Retired retired{.status = {}, .failed = {}, .spent = false};
     if (result(slot, retired.status) != PARC_OK) retired.failed = failed_;

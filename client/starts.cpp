@@ -10,6 +10,10 @@ namespace parc::client {
 namespace {
 
 constexpr std::uint64_t short_write = 1024;
+// Of every read, write and probe.
+constexpr unsigned known_flags = PARC_QUEUED | PARC_UNTAGGED;
+constexpr unsigned known_of_messages = known_flags | PARC_FROM_END | PARC_EARLY;
+
 constexpr std::uint64_t least_adopted = 4096; // what is shorter is never released early
 
 bool has_bytes(const iovec& piece) {
@@ -20,14 +24,14 @@ bool has_bytes(const iovec& piece) {
 
 Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
-  PARC_TRY(message, check(envelope, pieces, flags, PARC_FROM_END | PARC_EARLY));
+  PARC_TRY(message, check(envelope, pieces, flags, known_of_messages));
   PARC_TRY(prepare_read(message));
   return send(shm::RequestKind::read, message);
 }
 
 Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags) {
   const parc_envelope whoever{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
-  PARC_TRY(message, check(whoever, pieces, flags, PARC_FROM_END | PARC_EARLY));
+  PARC_TRY(message, check(whoever, pieces, flags, known_of_messages));
   PARC_TRY(prepare_read(message));
   return send(shm::RequestKind::read, message, shm::flag_claimed, static_cast<std::uint64_t>(claim));
 }
@@ -41,7 +45,7 @@ Result<void> Starts::prepare_read(Message& message) {
 
 Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, false));
-  PARC_TRY(message, check(envelope, pieces, flags, PARC_FROM_END | PARC_EARLY | PARC_SYNCHRONOUS));
+  PARC_TRY(message, check(envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS));
   settle(pieces, Guards::Use::loads);
   PARC_TRY(place_write(message));
   return send(shm::RequestKind::write, message,
@@ -50,7 +54,7 @@ Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iov
 
 Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
-  PARC_TRY(message, check(envelope, {}, flags, PARC_NOW | PARC_CLAIM));
+  PARC_TRY(message, check(envelope, {}, flags, known_flags | PARC_NOW | PARC_CLAIM));
   const bool now = (flags & PARC_NOW) != 0, claim = (flags & PARC_CLAIM) != 0;
   return send(shm::RequestKind::probe, message,
               static_cast<std::uint8_t>((now ? shm::flag_no_wait : 0) | (claim ? shm::flag_claim : 0)));
@@ -132,7 +136,9 @@ Result<Message> Starts::check(const parc_envelope& envelope, std::span<const iov
                  .pieces = pieces,
                  .from_end = (flags & PARC_FROM_END) != 0,
                  .early = (flags & PARC_EARLY) != 0,
-                 .synchronous = (flags & PARC_SYNCHRONOUS) != 0};
+                 .synchronous = (flags & PARC_SYNCHRONOUS) != 0,
+                 .queued = (flags & PARC_QUEUED) != 0,
+                 .untagged = (flags & PARC_UNTAGGED) != 0};
 }
 
 void Starts::settle(std::span<const iovec> pieces, Guards::Use use) {
@@ -222,7 +228,9 @@ Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std:
                              std::uint64_t extra) {
   shm::Request request{};
   request.kind = kind;
-  request.flags = message.from_end ? flags | shm::flag_from_end : flags;
+  request.flags = static_cast<std::uint8_t>(flags | (message.from_end ? shm::flag_from_end : 0) |
+                                            (message.untagged ? shm::flag_untagged : 0) |
+                                            (message.queued ? shm::flag_queued : 0));
   request.pieces = message.listed;
   request.peer = message.envelope.peer;
   request.tag = message.envelope.tag;

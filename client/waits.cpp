@@ -285,7 +285,6 @@ int Waits::ended(Woken how, Slot slot, parc_status& status) {
   return how == Woken::done ? operations_.finish(slot, status) : operations_.lost(slot, PARC_EKERNEL, status);
 }
 
-// A program that only tests must learn of the kernel's end too.
 bool Waits::kernel_went() {
   if (pipes_.gone()) return true;
   const auto now = Clock::now().time_since_epoch();

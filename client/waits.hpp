@@ -28,6 +28,9 @@ public:
   int any(std::span<parc_op> ids, int& index, parc_status& status);
   int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);
 
+  // Looks now and then: a program that only tests must learn of the kernel's end, too.
+  [[nodiscard]] bool kernel_went();
+
 private:
   // How far a wait may be released early.
   enum class Release : std::uint8_t { never, when_begun, at_once };
@@ -47,7 +50,6 @@ private:
   [[nodiscard]] Woken claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel);
   [[nodiscard]] int ended(Woken how, Slot slot, parc_status& status);
   [[nodiscard]] int pick(std::span<const parc_op> ids);
-  [[nodiscard]] bool kernel_went();
   int explain(int code, parc_op id, const parc_status& status) const;
   [[nodiscard]] std::string describe(parc_op id, const parc_status& status) const;
 

@@ -25,7 +25,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 5;
+inline constexpr std::uint16_t wire_version = 6;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -117,7 +117,12 @@ struct Descriptor {
 static_assert(sizeof(Descriptor) == 32);
 
 // Whose messages it is among. No read matches one of another space.
-enum class Space : std::uint8_t { programs, barriers, kernels };
+enum class Space : std::uint8_t {
+  programs,
+  barriers,
+  kernels,
+  untagged, // programs' messages without a tag
+};
 
 struct Envelope {
   Kind kind;

@@ -3,8 +3,8 @@
 // it: plain structures of fixed size, no behaviour. The program's view of them is client/, the kernel's,
 // which trusts nothing, is daemon/session*.
 //
-//   control segment:  ControlHeader | Request ring[request_slots] | Operation table[operation_slots]
-//                     | Times[operation_slots]
+//   control segment:  ControlHeader | bits of finished operations | Request ring[request_slots]
+//                     | Operation table[operation_slots] | Times[operation_slots]
 //
 // Beside each field: who writes it (P the program, K the kernel), and the memory order that makes it safe. No
 // lock lives here; a side that dies in the middle of anything leaves nothing held.
@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 6;
+inline constexpr std::uint32_t layout_version = 7;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -71,6 +71,8 @@ inline constexpr std::uint8_t flag_claimed = 8;      // read: of the message tha
 inline constexpr std::uint8_t flag_synchronous = 16; // write: finished when it is matched, too
 inline constexpr std::uint8_t flag_barrier =
     32; // read, write: of the library, which no read of the program's sees
+inline constexpr std::uint8_t flag_untagged = 64; // read, write, probe: as PARC_UNTAGGED
+inline constexpr std::uint8_t flag_queued = 128;  // read, write, probe: its end is noted in Control::finished
 
 // Memory of a request: `pieces` == 0 means [address, address + length) in the program's addresses; otherwise
 // address names an array of `pieces` Piece in shared memory, whose lengths add up to `length`.
@@ -185,11 +187,15 @@ static_assert(offsetof(ControlHeader, request_head) == 128);
 
 struct Control {
   ControlHeader header;
+  // A bit for each queued operation that is done: K sets it after the state (release), P takes whole words
+  // (acquire). One that is set for an operation that was let go says nothing.
+  alignas(64) std::atomic<std::uint64_t> finished[(operation_slots + 63) / 64];
   alignas(64) Request requests[request_slots];
   Operation operations[operation_slots];
   Times times[operation_slots];
 };
-static_assert(offsetof(Control, requests) == 192);
+static_assert(offsetof(Control, finished) == 192);
+static_assert(offsetof(Control, requests) % 64 == 0);
 
 // ---- The pipes
 // ------------------------------------------------------------------------------------------------- The first

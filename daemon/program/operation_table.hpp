@@ -24,6 +24,7 @@ public:
     bool begun = false;
     bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
     bool claims = false;
+    bool queued = false; // the program hears of its end in shm::Control::finished
   };
 
   // Below shm::operation_slots.

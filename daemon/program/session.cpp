@@ -236,6 +236,7 @@ void Session::start(const shm::Request& request) {
   Slot* slot = writes ? take_slot(request, shm::read_slots, shm::control_slot)
                       : take_slot(request, 0, shm::read_slots);
   if (slot == nullptr) return;
+  slot->queued = (request.flags & shm::flag_queued) != 0;
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
   const bool peer_fits = request.peer >= (writes ? 0 : PARC_ANY_SOURCE) &&
@@ -259,8 +260,9 @@ void Session::start(const shm::Request& request) {
   kernel_.sessions().changed(*this);
   const std::uint64_t cookie = cookie_of(number_, number, slot->generation);
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
-  const protocol::Space space =
-      (request.flags & shm::flag_barrier) != 0 ? protocol::Space::barriers : protocol::Space::programs;
+  const protocol::Space space = (request.flags & shm::flag_barrier) != 0    ? protocol::Space::barriers
+                                : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
+                                                                            : protocol::Space::programs;
   if (writes) {
     ++writes_;
     const bool gated = gate_.shut() && request.peer != place_.rank;
@@ -424,6 +426,8 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
   slot.busy = false;
   if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slot.generation, shm::Phase::done), std::memory_order_release);
+  if (slot.queued)
+    control_->finished[number / 64].fetch_or(std::uint64_t{1} << number % 64, std::memory_order_release);
   completed();
 }
 

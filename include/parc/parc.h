@@ -83,7 +83,7 @@ typedef struct parc_address {
   uint32_t context; /* below PARC_CONTEXT_RESERVED */
 } parc_address;
 
-/* Flags of parc_initreadv and parc_initwritev. */
+/* Flags of reads and writes. */
 #define PARC_FROM_END 1u /* the program walks downwards: move the message from its last byte to its first */
 #define PARC_EARLY 2u    /* waits for this one are released early, as at PARC_RELEASE_FULL */
 /* Writes: finished when the message has been matched, too. Its wait never copies: it waits for the peer. */
@@ -91,6 +91,12 @@ typedef struct parc_address {
 /* Flags of parc_initprobe. */
 #define PARC_NOW 8u    /* finish at once: with the source PARC_ANY_SOURCE when there is no such message yet */
 #define PARC_CLAIM 16u /* nobody else gets the message: it is for parc_initread_claimed */
+
+/* Reads, writes and probes: nobody waits for this one, parc_completions reports it. */
+#define PARC_QUEUED 32u
+/* Reads, writes and probes: of messages without a tag, which are apart from those that have one. The tag of
+ * the envelope is 0. */
+#define PARC_UNTAGGED 64u
 
 /* All that a message is matched by, for libraries that carry the messages of another interface. A program's
  * context and tag are the halves of this tag: what one of the two ways wrote, the other can read. */
@@ -248,6 +254,31 @@ PARC_API int parc_waitsome(parc_context* context, int count, parc_op* operations
  * with PARC_ECANCELED, or, when its message was already matched, as if nobody had asked. PARC_EINVAL: it has
  * been waited for. */
 PARC_API int parc_cancel(parc_context* context, parc_op operation);
+
+/* ---- The completion queue ------------------------------------------------------------------------------ */
+
+/* For libraries and event loops, which have many operations under way and wait for whichever ends: what was
+ * started with PARC_QUEUED is finished by parc_completions, in one call as many as there are, and by nothing
+ * else but it (parc_done, parc_test and waits are for the others). Such a start never blocks: PARC_EAGAIN
+ * when its table is full. parc_cancel asks to give one up, which is reported all the same. */
+
+/* Operations of one context that can be under way at once. */
+#define PARC_MAX_OPERATIONS 2048
+
+/* A number from 0 to PARC_MAX_OPERATIONS-1 that no other operation has until this one is spent: the place for
+ * what a caller knows of it. Signal-safe. */
+PARC_API int parc_op_index(parc_op operation);
+
+typedef struct parc_completion {
+  parc_op operation;  /* which has ended and is spent */
+  parc_status status; /* its error says how */
+} parc_completion;
+
+/* Reports up to `count` operations that have ended, in completions[]. Where there is none, blocks until there
+ * is one, but `timeout` seconds at most (0: not at all, negative: without a limit). Never copies a write, and
+ * never releases a read early. Returns how many; PARC_EKERNEL when the kernel has gone and nothing is left to
+ * report: what was under way ends with that error first. */
+PARC_API int parc_completions(parc_context* context, parc_completion* completions, int count, double timeout);
 
 /* ---- Whole calls --------------------------------------------------------------------------------------- */
 

@@ -60,6 +60,13 @@ BOOST_AUTO_TEST_CASE(tags_with_masks_claims_and_synchronous_writes) {
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "matching"});
 }
 
+BOOST_AUTO_TEST_CASE(the_completion_queue) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a,b", programs + "completions"});
+  check_job(hosts, {"--hosts", "a:2", programs + "completions"});
+  check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "completions"});
+}
+
 // On the same host, on others that their kernels know, and on one that they have to find.
 BOOST_AUTO_TEST_CASE(two_jobs_that_know_each_other_by_address) {
   for (const auto& [servers, askers] :

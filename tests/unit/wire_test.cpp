@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(envelopes_must_not_contradict_themselves) {
   BOOST_TEST(check([](Envelope& e) { e.eager = 10, e.flags = flag_whole; }) == Refusal::none);
   BOOST_TEST(check([](Envelope& e) { e.length = 0; }) == Refusal::none);
   BOOST_TEST(check([](Envelope& e) { e.length = 0, e.flags = flag_whole; }) == Refusal::none);
-  BOOST_TEST(check([](Envelope& e) { e.space = static_cast<Space>(3); }) == Refusal::envelope);
+  BOOST_TEST(check([](Envelope& e) { e.space = static_cast<Space>(4); }) == Refusal::envelope);
   BOOST_TEST(check([](Envelope& e) { e.flags = flag_synchronous; }) == Refusal::none);
   const auto rides = [](Envelope& e) { e.eager = 10, e.flags = flag_whole, e.inline_length = 10; };
   BOOST_TEST(check(rides, 16) == Refusal::none);
