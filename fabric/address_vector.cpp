@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/address_vector.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace parc::fabric {
+
+int AddressVector::peer(fi_addr_t address) const {
+  const std::lock_guard hold(lock_);
+  return address < rows_.size() ? rows_[address].peer : no_peer;
+}
+
+fi_addr_t AddressVector::find(int peer) const {
+  const std::lock_guard hold(lock_);
+  const auto found = numbers_.find(peer);
+  return found == numbers_.end() ? FI_ADDR_NOTAVAIL : found->second;
+}
+
+// Blocks until the address's kernel is reached, which it is at once where another of its endpoints was.
+int AddressVector::insert_one(const Address& address, fi_addr_t& number) {
+  number = FI_ADDR_NOTAVAIL;
+  const std::string text = text_of(address);
+  if (text.empty()) {
+    FI_WARN(&provider, FI_LOG_AV,
+            "cannot insert an address that is none of parc's endpoints, or of another version\n");
+    return FI_EINVAL;
+  }
+  const int peer = parc_add_peer(domain_.session->parc(), text.c_str());
+  if (peer < 0) return -refused(FI_LOG_AV, "cannot insert an address", peer);
+  const std::lock_guard hold(lock_);
+  if (free_.empty()) {
+    number = rows_.size();
+    rows_.emplace_back();
+  } else {
+    number = free_.back();
+    free_.pop_back();
+  }
+  rows_[number] = {peer, address};
+  numbers_.try_emplace(peer, number);
+  return 0;
+}
+
+int AddressVector::insert(const void* addresses, std::size_t count, fi_addr_t* numbers, std::uint64_t flags,
+                          void* results) {
+  int inserted = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Address address; // the program's may lie anywhere
+    std::memcpy(&address, static_cast<const std::byte*>(addresses) + i * sizeof address, sizeof address);
+    fi_addr_t number = FI_ADDR_NOTAVAIL;
+    const int code = insert_one(address, number);
+    if (numbers) numbers[i] = number;
+    if (flags & FI_SYNC_ERR) static_cast<int*>(results)[i] = code;
+    inserted += code == 0;
+  }
+  return inserted;
+}
+
+// libparc keeps the peer: it may have written to us, or be inserted again.
+int AddressVector::remove(const fi_addr_t* numbers, std::size_t count) {
+  const std::lock_guard hold(lock_);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (numbers[i] >= rows_.size() || rows_[numbers[i]].peer == no_peer) return -FI_EINVAL;
+    const auto known = numbers_.find(rows_[numbers[i]].peer);
+    if (known != numbers_.end() && known->second == numbers[i]) numbers_.erase(known);
+    rows_[numbers[i]] = {};
+    free_.insert(std::ranges::upper_bound(free_, numbers[i], std::greater<>()), numbers[i]);
+  }
+  return 0;
+}
+
+int AddressVector::lookup(fi_addr_t number, void* address, std::size_t* length) const {
+  const std::lock_guard hold(lock_);
+  if (number >= rows_.size() || rows_[number].peer == no_peer) return -FI_EINVAL;
+  std::memcpy(address, &rows_[number].address, std::min(*length, sizeof(Address)));
+  *length = sizeof(Address);
+  return 0;
+}
+
+namespace {
+
+int close_vector(fid* of) {
+  delete &object_of_fid<AddressVector, fid_av>(of);
+  return 0;
+}
+
+const char* vector_to_text(fid_av*, const void* bytes, char* buffer, std::size_t* length) {
+  Address address;
+  std::memcpy(&address, bytes, sizeof address);
+  const std::string text = text_of(address);
+  const int size =
+      std::snprintf(buffer, *length, "%s", text.empty() ? "(no address of parc's)" : text.c_str());
+  *length = static_cast<std::size_t>(size) + 1;
+  return buffer;
+}
+
+// Other calls than these find nobody: an endpoint of ours has no name but its address.
+int by_name(fid_av*, const char*, const char*, fi_addr_t*, std::uint64_t, void*) {
+  return -FI_ENOSYS;
+}
+int by_names(fid_av*, const char*, std::size_t, const char*, std::size_t, fi_addr_t*, std::uint64_t, void*) {
+  return -FI_ENOSYS;
+}
+
+fi_ops vector_object_calls{.size = sizeof(fi_ops),
+                           .close = close_vector,
+                           .bind = no_bind,
+                           .control = no_control,
+                           .ops_open = no_ops_open,
+                           .tostr = nullptr,
+                           .ops_set = nullptr};
+
+fi_ops_av vector_calls{
+    .size = sizeof(fi_ops_av),
+    .insert =
+        [](fid_av* of, const void* addresses, std::size_t count, fi_addr_t* numbers, std::uint64_t flags,
+           void* results) {
+          return guarded(
+              [&] { return object_of<AddressVector>(of).insert(addresses, count, numbers, flags, results); });
+        },
+    .insertsvc = by_name,
+    .insertsym = by_names,
+    .remove = [](fid_av* of, fi_addr_t* numbers, std::size_t count,
+                 std::uint64_t) { return object_of<AddressVector>(of).remove(numbers, count); },
+    .lookup =
+        [](fid_av* of, fi_addr_t number, void* address, std::size_t* length) {
+          return object_of<AddressVector>(of).lookup(number, address, length);
+        },
+    .straddr = vector_to_text,
+    .av_set = [](fid_av*, fi_av_set_attr*, fid_av_set**, void*) { return -FI_ENOSYS; },
+};
+
+} // namespace
+
+int open_address_vector(fid_domain* domain, fi_av_attr* attributes, fid_av** vector, void* context) {
+  if (attributes->name || attributes->rx_ctx_bits != 0 || (attributes->flags & FI_EVENT)) return -FI_ENOSYS;
+  return guarded([&] {
+    auto* const made = new AddressVector(object_of<Domain>(domain));
+    made->fid = {.fclass = FI_CLASS_AV, .context = context, .ops = &vector_object_calls};
+    made->ops = &vector_calls;
+    if (attributes->type == FI_AV_UNSPEC) attributes->type = FI_AV_TABLE;
+    *vector = made;
+    return 0;
+  });
+}
+
+} // namespace parc::fabric

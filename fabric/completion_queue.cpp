@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/completion_queue.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace parc::fabric {
+namespace {
+
+std::size_t size_of(fi_cq_format format) {
+  switch (format) {
+  case FI_CQ_FORMAT_MSG: return sizeof(fi_cq_msg_entry);
+  case FI_CQ_FORMAT_DATA: return sizeof(fi_cq_data_entry);
+  case FI_CQ_FORMAT_TAGGED: return sizeof(fi_cq_tagged_entry);
+  default: return sizeof(fi_cq_entry);
+  }
+}
+
+// Each format is the beginning of the next.
+static_assert(offsetof(fi_cq_tagged_entry, flags) == offsetof(fi_cq_msg_entry, flags) &&
+              offsetof(fi_cq_tagged_entry, len) == offsetof(fi_cq_msg_entry, len) &&
+              offsetof(fi_cq_tagged_entry, buf) == offsetof(fi_cq_data_entry, buf) &&
+              offsetof(fi_cq_tagged_entry, data) == offsetof(fi_cq_data_entry, data));
+
+} // namespace
+
+void CompletionQueue::add(const Completion& completion) {
+  const std::lock_guard hold(lock_);
+  completions_.push_back(completion);
+}
+
+// What failed stands among the others, and is read by read_error alone.
+ssize_t CompletionQueue::take(void* buffer, std::size_t count, fi_addr_t* sources) {
+  const std::lock_guard hold(lock_);
+  const std::size_t size = size_of(format_);
+  std::size_t taken = 0;
+  for (; taken < count && !completions_.empty(); ++taken) {
+    const Completion& first = completions_.front();
+    if (first.error != 0) return taken != 0 ? static_cast<ssize_t>(taken) : -FI_EAVAIL;
+    std::memcpy(static_cast<std::byte*>(buffer) + taken * size, &first.entry, size);
+    if (sources) sources[taken] = first.source;
+    completions_.pop_front();
+  }
+  return taken != 0 ? static_cast<ssize_t>(taken) : -FI_EAGAIN;
+}
+
+ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
+  const ssize_t there = take(buffer, count, sources);
+  if (there != -FI_EAGAIN) return there;
+  (void)domain_.session->poll(); // a kernel that has gone is told by what was under way
+  return take(buffer, count, sources);
+}
+
+bool CompletionQueue::any() {
+  const std::lock_guard hold(lock_);
+  return !completions_.empty();
+}
+
+ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms) {
+  std::optional<Clock::time_point> end;
+  if (timeout_ms >= 0) end = Clock::now() + std::chrono::milliseconds(timeout_ms);
+  (void)domain_.session->wait([this] { return any() || signaled_.load(); }, end);
+  signaled_.store(false);
+  return take(buffer, count, sources);
+}
+
+int CompletionQueue::signal() {
+  signaled_.store(true);
+  domain_.session->wake();
+  return 0;
+}
+
+int CompletionQueue::try_wait() {
+  (void)domain_.session->progress(0);
+  return any() ? -FI_EAGAIN : 0;
+}
+
+ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
+  const std::lock_guard hold(lock_);
+  if (completions_.empty() || completions_.front().error == 0) return -FI_EAGAIN;
+  const Completion& failed = completions_.front();
+  entry.op_context = failed.entry.op_context;
+  entry.flags = failed.entry.flags;
+  entry.len = failed.entry.len;
+  entry.buf = failed.entry.buf;
+  entry.data = failed.entry.data;
+  entry.tag = failed.entry.tag;
+  entry.olen = failed.missed;
+  entry.err = failed.error < 0 ? errno_of(failed.error) : failed.error;
+  entry.prov_errno = failed.error;
+  entry.err_data_size = 0;
+  completions_.pop_front();
+  return 1;
+}
+
+namespace {
+
+int close_queue(fid* of) {
+  auto& queue = object_of_fid<CompletionQueue, fid_cq>(of);
+  if (queue.users.load() != 0) return -FI_EBUSY;
+  delete &queue;
+  return 0;
+}
+
+// `code` is what read_error has put into prov_errno.
+const char* sentence_of(fid_cq*, int code, const void*, char* buffer, std::size_t length) {
+  const char* const sentence = code < 0 ? parc_error_string(code) : fi_strerror(code);
+  if (!buffer || length == 0) return sentence;
+  std::snprintf(buffer, length, "%s", sentence);
+  return buffer;
+}
+
+fi_ops queue_object_calls{.size = sizeof(fi_ops),
+                          .close = close_queue,
+                          .bind = no_bind,
+                          .control = no_control,
+                          .ops_open = no_ops_open,
+                          .tostr = nullptr,
+                          .ops_set = nullptr};
+
+fi_ops_cq queue_calls{
+    .size = sizeof(fi_ops_cq),
+    .read =
+        [](fid_cq* of, void* buffer, std::size_t count) {
+          return guarded([&] { return object_of<CompletionQueue>(of).read(buffer, count, nullptr); });
+        },
+    .readfrom =
+        [](fid_cq* of, void* buffer, std::size_t count, fi_addr_t* sources) {
+          return guarded([&] { return object_of<CompletionQueue>(of).read(buffer, count, sources); });
+        },
+    .readerr = [](fid_cq* of, fi_cq_err_entry* entry,
+                  std::uint64_t) { return object_of<CompletionQueue>(of).read_error(*entry); },
+    .sread =
+        [](fid_cq* of, void* buffer, std::size_t count, const void*, int timeout) {
+          return guarded(
+              [&] { return object_of<CompletionQueue>(of).wait_and_read(buffer, count, nullptr, timeout); });
+        },
+    .sreadfrom =
+        [](fid_cq* of, void* buffer, std::size_t count, fi_addr_t* sources, const void*, int timeout) {
+          return guarded(
+              [&] { return object_of<CompletionQueue>(of).wait_and_read(buffer, count, sources, timeout); });
+        },
+    .signal = [](fid_cq* of) { return object_of<CompletionQueue>(of).signal(); },
+    .strerror = sentence_of,
+};
+
+} // namespace
+
+int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context) {
+  if (attributes->wait_obj != FI_WAIT_NONE && attributes->wait_obj != FI_WAIT_UNSPEC &&
+      attributes->wait_obj != FI_WAIT_YIELD) {
+    FI_WARN(&provider, FI_LOG_CQ, "a completion queue of parc cannot be waited for by that object yet\n");
+    return -FI_ENOSYS;
+  }
+  return guarded([&] {
+    if (attributes->format == FI_CQ_FORMAT_UNSPEC) attributes->format = FI_CQ_FORMAT_CONTEXT;
+    auto* const made = new CompletionQueue(object_of<Domain>(domain), attributes->format);
+    made->fid = {.fclass = FI_CLASS_CQ, .context = context, .ops = &queue_object_calls};
+    made->ops = &queue_calls;
+    *queue = made;
+    return 0;
+  });
+}
+
+} // namespace parc::fabric

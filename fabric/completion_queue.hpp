@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A completion queue (fi_cq(3)): what has ended and was not read yet. It grows as it has to, so that it never
+// overruns.
+#pragma once
+
+#include "fabric/domain.hpp"
+
+#include <deque>
+#include <mutex>
+#include <rdma/fi_eq.h>
+
+namespace parc::fabric {
+
+struct Completion {
+  fi_cq_tagged_entry entry{};
+  fi_addr_t source = FI_ADDR_NOTAVAIL;
+  int error = 0;            // PARC_E*, or another failure's FI_E* (positive)
+  std::uint64_t missed = 0; // bytes that had no room
+};
+
+class CompletionQueue final : public fid_cq {
+public:
+  CompletionQueue(Domain& domain, fi_cq_format format) : domain_(domain), format_(format) { ++domain_.users; }
+  ~CompletionQueue() { --domain_.users; }
+
+  void add(const Completion& completion);
+  ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
+  ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms);
+  ssize_t read_error(fi_cq_err_entry& entry);
+  int signal();
+  int try_wait();
+  std::atomic<unsigned> users = 0; // endpoints
+
+private:
+  ssize_t take(void* buffer, std::size_t count, fi_addr_t* sources);
+  [[nodiscard]] bool any();
+
+  Domain& domain_;
+  const fi_cq_format format_;
+  std::mutex lock_;
+  std::deque<Completion> completions_; // under lock_
+  std::atomic<bool> signaled_ = false;
+};
+
+int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context);
+
+} // namespace parc::fabric

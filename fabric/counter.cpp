@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/counter.hpp"
+
+namespace parc::fabric {
+
+std::uint64_t Counter::read(const std::atomic<std::uint64_t>& value) {
+  (void)domain_.session->poll();
+  return value.load();
+}
+
+int Counter::change(std::atomic<std::uint64_t>& value, std::uint64_t to) {
+  value.store(to);
+  domain_.session->wake();
+  return 0;
+}
+
+int Counter::wait(std::uint64_t threshold, int timeout_ms) {
+  const std::uint64_t failed = failures.load();
+  std::optional<Clock::time_point> end;
+  if (timeout_ms >= 0) end = Clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto over = [&] { return successes.load() >= threshold || failures.load() != failed; };
+  if (!domain_.session->wait(over, end)) return -FI_ETIMEDOUT;
+  return failures.load() != failed ? -FI_EAVAIL : 0;
+}
+
+namespace {
+
+int close_counter(fid* of) {
+  auto& counter = object_of_fid<Counter, fid_cntr>(of);
+  if (counter.users.load() != 0) return -FI_EBUSY;
+  delete &counter;
+  return 0;
+}
+
+fi_ops counter_object_calls{.size = sizeof(fi_ops),
+                            .close = close_counter,
+                            .bind = no_bind,
+                            .control = no_control,
+                            .ops_open = no_ops_open,
+                            .tostr = nullptr,
+                            .ops_set = nullptr};
+
+fi_ops_cntr counter_calls{
+    .size = sizeof(fi_ops_cntr),
+    .read = [](fid_cntr* of) { return object_of<Counter>(of).read(object_of<Counter>(of).successes); },
+    .readerr = [](fid_cntr* of) { return object_of<Counter>(of).read(object_of<Counter>(of).failures); },
+    .add =
+        [](fid_cntr* of, std::uint64_t value) {
+          auto& counter = object_of<Counter>(of);
+          return counter.change(counter.successes, counter.successes.load() + value);
+        },
+    .set =
+        [](fid_cntr* of, std::uint64_t value) {
+          auto& counter = object_of<Counter>(of);
+          return counter.change(counter.successes, value);
+        },
+    .wait = [](fid_cntr* of, std::uint64_t threshold,
+               int timeout) { return object_of<Counter>(of).wait(threshold, timeout); },
+    .adderr =
+        [](fid_cntr* of, std::uint64_t value) {
+          auto& counter = object_of<Counter>(of);
+          return counter.change(counter.failures, counter.failures.load() + value);
+        },
+    .seterr =
+        [](fid_cntr* of, std::uint64_t value) {
+          auto& counter = object_of<Counter>(of);
+          return counter.change(counter.failures, value);
+        },
+};
+
+} // namespace
+
+int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context) {
+  if (attributes->wait_obj != FI_WAIT_NONE && attributes->wait_obj != FI_WAIT_UNSPEC &&
+      attributes->wait_obj != FI_WAIT_YIELD)
+    return -FI_ENOSYS;
+  return guarded([&] {
+    auto* const made = new Counter(object_of<Domain>(domain));
+    made->fid = {.fclass = FI_CLASS_CNTR, .context = context, .ops = &counter_object_calls};
+    made->ops = &counter_calls;
+    *counter = made;
+    return 0;
+  });
+}
+
+} // namespace parc::fabric

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/domain.hpp"
+
+#include "fabric/address_vector.hpp"
+#include "fabric/completion_queue.hpp"
+#include "fabric/counter.hpp"
+#include "fabric/endpoint.hpp"
+
+namespace parc::fabric {
+namespace {
+
+int close_domain(fid* of) {
+  auto& domain = object_of_fid<Domain, fid_domain>(of);
+  if (domain.users.load() != 0) return -FI_EBUSY;
+  domain.session->release();
+  --domain.fabric->users;
+  delete &domain;
+  return 0;
+}
+
+fi_ops domain_object_calls{.size = sizeof(fi_ops),
+                           .close = close_domain,
+                           .bind = no_bind,
+                           .control = no_control,
+                           .ops_open = no_ops_open,
+                           .tostr = nullptr,
+                           .ops_set = nullptr};
+
+fi_ops_domain domain_calls{
+    .size = sizeof(fi_ops_domain),
+    .av_open = open_address_vector,
+    .cq_open = open_completion_queue,
+    .endpoint = open_endpoint,
+    .scalable_ep = [](fid_domain*, fi_info*, fid_ep**, void*) { return -FI_ENOSYS; },
+    .cntr_open = open_counter,
+    .poll_open = [](fid_domain*, fi_poll_attr*, fid_poll**) { return -FI_ENOSYS; },
+    .stx_ctx = [](fid_domain*, fi_tx_attr*, fid_stx**, void*) { return -FI_ENOSYS; },
+    .srx_ctx = [](fid_domain*, fi_rx_attr*, fid_ep**, void*) { return -FI_ENOSYS; },
+    .query_atomic = [](fid_domain*, fi_datatype, fi_op, fi_atomic_attr*,
+                       std::uint64_t) { return -FI_EOPNOTSUPP; },
+    .query_collective = [](fid_domain*, fi_collective_op, fi_collective_attr*,
+                           std::uint64_t) { return -FI_EOPNOTSUPP; },
+    .endpoint2 =
+        [](fid_domain* domain, fi_info* info, fid_ep** endpoint, std::uint64_t flags, void* context) {
+          return flags ? -FI_EINVAL : open_endpoint(domain, info, endpoint, context);
+        },
+};
+
+// Memory needs no registration, so there is none.
+fi_ops_mr memory_calls{
+    .size = sizeof(fi_ops_mr),
+    .reg = [](fid*, const void*, std::size_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
+              fid_mr**, void*) { return -FI_ENOSYS; },
+    .regv = [](fid*, const iovec*, std::size_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
+               fid_mr**, void*) { return -FI_ENOSYS; },
+    .regattr = [](fid*, const fi_mr_attr*, std::uint64_t, fid_mr**) { return -FI_ENOSYS; },
+};
+
+} // namespace
+
+int open_domain(fid_fabric* fabric, fi_info*, fid_domain** domain, void* context) {
+  return guarded([&] {
+    KernelSession* session = nullptr;
+    if (const int code = KernelSession::acquire(session); code != 0) return code;
+    auto* const made = new Domain;
+    made->fid = {.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_object_calls};
+    made->ops = &domain_calls;
+    made->mr = &memory_calls;
+    made->fabric = &object_of<Fabric>(fabric);
+    made->session = session;
+    ++made->fabric->users;
+    *domain = made;
+    return 0;
+  });
+}
+
+} // namespace parc::fabric

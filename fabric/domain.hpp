@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A domain: this process as the kernel of its host knows it. Opening it connects to that kernel.
+#pragma once
+
+#include "fabric/fabric.hpp"
+#include "fabric/kernel_session.hpp"
+
+#include <rdma/fi_domain.h>
+
+namespace parc::fabric {
+
+struct Domain final : fid_domain {
+  Fabric* fabric = nullptr;
+  KernelSession* session = nullptr;
+  std::atomic<unsigned> users = 0; // objects that were opened on it
+};
+
+int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);
+
+} // namespace parc::fabric

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/endpoint.hpp"
+
+#include "fabric/info.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace parc::fabric {
+namespace {
+
+std::uint64_t length_of(std::span<const iovec> pieces) {
+  std::uint64_t length = 0;
+  for (const iovec& piece : pieces) length += piece.iov_len;
+  return length;
+}
+
+std::uint64_t kind_of(const Way& way) {
+  return way.tagged ? FI_TAGGED : FI_MSG;
+}
+
+unsigned space_of(const Way& way) {
+  return way.tagged ? 0 : PARC_UNTAGGED;
+}
+
+bool counts(Purpose purpose) {
+  return purpose == Purpose::send || purpose == Purpose::receive;
+}
+
+} // namespace
+
+Endpoint::Endpoint(Domain& domain, const fi_info& info)
+    : send_flags(info.tx_attr ? info.tx_attr->op_flags : 0),
+      receive_flags(info.rx_attr ? info.rx_attr->op_flags : 0), domain_(domain),
+      directed_((info.caps & FI_DIRECTED_RECV) != 0), tells_source_((info.caps & FI_SOURCE) != 0) {
+  ++domain_.users;
+}
+
+Endpoint::~Endpoint() {
+  for (CompletionQueue* queue : {sent_, received_})
+    if (queue) --queue->users;
+  for (Counter* counter : {sends_, receives_})
+    if (counter) --counter->users;
+  domain_.session->has_endpoint.store(false);
+  --domain_.users;
+}
+
+int Endpoint::bind(struct fid* other, std::uint64_t flags) {
+  const auto take = [](auto*& place, auto& object) {
+    if (place) return -FI_EINVAL;
+    place = &object;
+    ++object.users;
+    return 0;
+  };
+  int code = 0;
+  switch (other->fclass) {
+  case FI_CLASS_AV: vector_ = &object_of_fid<AddressVector, fid_av>(other); return 0;
+  case FI_CLASS_EQ: return 0;
+  case FI_CLASS_CQ: {
+    auto& queue = object_of_fid<CompletionQueue, fid_cq>(other);
+    const bool selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+    if (flags & FI_TRANSMIT) {
+      code = take(sent_, queue);
+      selective_sent_ = selective;
+    }
+    if (code == 0 && (flags & FI_RECV)) {
+      code = take(received_, queue);
+      selective_received_ = selective;
+    }
+    return code;
+  }
+  case FI_CLASS_CNTR: {
+    auto& counter = object_of_fid<Counter, fid_cntr>(other);
+    if (flags & FI_SEND) code = take(sends_, counter);
+    if (code == 0 && (flags & FI_RECV)) code = take(receives_, counter);
+    return code;
+  }
+  default: return -FI_EINVAL;
+  }
+}
+
+int Endpoint::enable() {
+  if (!vector_) return -FI_ENOAV;
+  if (!sent_ && !sends_ && !received_ && !receives_) return -FI_ENOCQ;
+  enabled_ = true;
+  return 0;
+}
+
+int Endpoint::name(void* address, std::size_t* length) {
+  std::array<char, PARC_ADDRESS_BYTES> text{};
+  parc_context* const parc = domain_.session->parc();
+  if (const int code = parc_address_of(parc, parc_rank(parc), text.data(), text.size()); code != PARC_OK)
+    return refused(FI_LOG_EP_CTRL, "an endpoint has no address", code);
+  Address ours;
+  if (!read_address(text.data(), ours)) {
+    FI_WARN(&provider, FI_LOG_EP_CTRL, "the name of this host is too long for an address: %s\n", text.data());
+    return -FI_EOTHER;
+  }
+  const std::size_t room = std::exchange(*length, sizeof ours);
+  if (address) std::memcpy(address, &ours, std::min(room, sizeof ours));
+  return room < sizeof ours ? -FI_ETOOSMALL : 0;
+}
+
+// Receives are given up, and what they were for is nobody's any more when this returns.
+void Endpoint::drain() {
+  domain_.session->cancel_all(*this);
+  (void)domain_.session->wait([this] { return under_way_.load() == 0; }, {});
+}
+
+// Each is one of libparc's operations, whose `start` is told the envelope.
+template <class Start> ssize_t Endpoint::begin(const Request& request, const Start& start) {
+  ++under_way_;
+  const ssize_t code = domain_.session->begin(request, start);
+  if (code != 0) --under_way_;
+  return code;
+}
+
+parc_envelope Endpoint::envelope_of(const Way& way, int peer) {
+  return {
+      .peer = peer, .tag = way.tagged ? way.tag : 0, .ignore = way.tagged ? way.ignore : 0, .data = way.data};
+}
+
+ssize_t Endpoint::send(const Way& way, bool told) {
+  if (!enabled_) return -FI_EOPBADSTATE;
+  const int peer = vector_->peer(way.address);
+  if (peer < 0) return -FI_EINVAL;
+  const Request request{.purpose = Purpose::send,
+                        .endpoint = this,
+                        .context = way.context,
+                        .flags = FI_SEND | kind_of(way),
+                        .reported = told && (!selective_sent_ || (way.flags & FI_COMPLETION) != 0),
+                        .anonymous = !told || way.context == nullptr};
+  const parc_envelope envelope = envelope_of(way, peer);
+  const unsigned flags =
+      PARC_QUEUED | space_of(way) |
+      ((way.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0 ? PARC_SYNCHRONOUS : 0u);
+  return begin(request, [&] {
+    return parc_initwrite_envelope(domain_.session->parc(), &envelope, way.pieces.data(),
+                                   static_cast<int>(way.pieces.size()), flags);
+  });
+}
+
+// Sources that the vector does not know can be any of several: what they send waits until it does.
+std::optional<parc_envelope> Endpoint::wanted(const Way& way) const {
+  if (!directed_ || way.address == FI_ADDR_UNSPEC) return envelope_of(way, PARC_ANY_SOURCE);
+  const int peer = vector_->peer(way.address);
+  if (peer < 0) return {};
+  return envelope_of(way, peer);
+}
+
+Request Endpoint::request_of(Purpose purpose, const Way& way) {
+  return {.purpose = purpose,
+          .endpoint = this,
+          .context = way.context,
+          .flags = FI_RECV | kind_of(way),
+          .reported = !selective_received_ || (way.flags & FI_COMPLETION) != 0,
+          .buffer = way.pieces.empty() ? nullptr : way.pieces[0].iov_base,
+          .room = length_of(way.pieces)};
+}
+
+ssize_t Endpoint::receive(const Way& way) {
+  if (!enabled_) return -FI_EOPBADSTATE;
+  if (way.flags & FI_PEEK) return look(way);
+  if (way.flags & FI_CLAIM) return receive_claimed(way);
+  const auto envelope = wanted(way);
+  if (!envelope) return -FI_EINVAL;
+  return begin(request_of(Purpose::receive, way), [&] {
+    return parc_initread_envelope(domain_.session->parc(), &*envelope, way.pieces.data(),
+                                  static_cast<int>(way.pieces.size()), PARC_QUEUED | space_of(way));
+  });
+}
+
+ssize_t Endpoint::look(const Way& way) {
+  const auto envelope = wanted(way);
+  if (!envelope) return -FI_EINVAL;
+  const Purpose purpose = (way.flags & FI_DISCARD) != 0 ? Purpose::peek_and_discard
+                          : (way.flags & FI_CLAIM) != 0 ? Purpose::peek_and_claim
+                                                        : Purpose::peek;
+  const unsigned claim = purpose == Purpose::peek ? 0 : PARC_CLAIM;
+  return begin(request_of(purpose, way), [&] {
+    return parc_initprobe(domain_.session->parc(), &*envelope,
+                          PARC_QUEUED | PARC_NOW | space_of(way) | claim);
+  });
+}
+
+ssize_t Endpoint::read_claim(const Request& request, parc_op claim, std::span<const iovec> pieces) {
+  return begin(request, [&] {
+    return parc_initread_claimed(domain_.session->parc(), claim, pieces.data(),
+                                 static_cast<int>(pieces.size()), PARC_QUEUED);
+  });
+}
+
+// The context of the look that has claimed a message says which it is.
+ssize_t Endpoint::receive_claimed(const Way& way) {
+  parc_op claim = PARC_OP_NULL;
+  {
+    const std::lock_guard hold(lock_);
+    const auto found = claims_.find(way.context);
+    if (found == claims_.end()) return -FI_EINVAL;
+    claim = found->second;
+    claims_.erase(found);
+  }
+  const bool discards = (way.flags & FI_DISCARD) != 0;
+  const ssize_t code = discards ? read_claim(request_of(Purpose::discard, way), claim, {})
+                                : read_claim(request_of(Purpose::receive, way), claim, way.pieces);
+  if (code == 0) return 0;
+  const std::lock_guard hold(lock_);
+  claims_.emplace(way.context, claim);
+  return code;
+}
+
+ssize_t Endpoint::cancel(const void* context) {
+  return domain_.session->cancel(*this, context) ? 0 : -FI_ENOENT;
+}
+
+void Endpoint::ended(const Request& request, const parc_completion& completion) {
+  const parc_status& status = completion.status;
+  switch (request.purpose) {
+  case Purpose::peek:
+  case Purpose::peek_and_claim:
+  case Purpose::peek_and_discard: looked(request, completion); break;
+  case Purpose::discard:
+    report(request, request.found, status.error == PARC_ETRUNCATE ? 0 : status.error);
+    break;
+  case Purpose::send:
+  case Purpose::receive: report(request, status, status.error); break;
+  }
+  --under_way_; // nothing of this endpoint is touched any more: it may be waiting for that to be closed
+}
+
+void Endpoint::looked(const Request& request, const parc_completion& completion) {
+  const parc_status& status = completion.status;
+  if (status.error != PARC_OK) return report(request, status, status.error);
+  if (status.source == PARC_ANY_SOURCE) return report(request, status, FI_ENOMSG);
+  if (request.purpose == Purpose::peek_and_discard) {
+    Request rest = request;
+    rest.purpose = Purpose::discard;
+    rest.found = status;
+    if (read_claim(rest, completion.operation, {}) == 0) return;
+    return report(request, status, FI_EAGAIN);
+  }
+  if (request.purpose == Purpose::peek_and_claim) {
+    const std::lock_guard hold(lock_);
+    claims_[request.context] = completion.operation;
+  }
+  report(request, status, 0);
+}
+
+// `error` is a PARC_E* or, positive, one of libfabric's.
+void Endpoint::report(const Request& request, const parc_status& status, int error) {
+  const bool sends = request.purpose == Purpose::send;
+  if (Counter* const counter = sends ? sends_ : receives_; counter && counts(request.purpose))
+    counter->count(error != 0);
+  CompletionQueue* const queue = sends ? sent_ : received_;
+  if (error != 0 && request.anonymous) {
+    FI_WARN(&provider, FI_LOG_EP_DATA, "a message that nobody waits for was lost: %s\n",
+            parc_error_string(error));
+    return;
+  }
+  if (!queue || (error == 0 && !request.reported)) return;
+  Completion completion{.entry = {.op_context = request.context,
+                                  .flags = request.flags,
+                                  .len = status.length,
+                                  .buf = request.buffer,
+                                  .data = 0,
+                                  .tag = 0},
+                        .error = error};
+  if (!sends) {
+    completion.entry.flags |= FI_REMOTE_CQ_DATA;
+    completion.entry.data = status.data;
+    completion.entry.tag = std::uint64_t{status.context} << 32 | static_cast<std::uint32_t>(status.tag);
+    if (request.purpose == Purpose::receive && status.length > request.room) {
+      completion.entry.len = request.room;
+      completion.missed = status.length - request.room;
+    }
+    if (tells_source_ && status.source >= 0) completion.source = vector_->find(status.source);
+  }
+  queue->add(completion);
+}
+
+namespace {
+
+int close_endpoint(fid* of) {
+  auto& endpoint = object_of_fid<Endpoint, fid_ep>(of);
+  endpoint.drain();
+  delete &endpoint;
+  return 0;
+}
+
+int control_endpoint(fid* of, int command, void*) {
+  return command == FI_ENABLE ? object_of_fid<Endpoint, fid_ep>(of).enable() : -FI_ENOSYS;
+}
+
+fi_ops endpoint_object_calls{
+    .size = sizeof(fi_ops),
+    .close = close_endpoint,
+    .bind = [](fid* of, fid* other,
+               std::uint64_t flags) { return object_of_fid<Endpoint, fid_ep>(of).bind(other, flags); },
+    .control = control_endpoint,
+    .ops_open = no_ops_open,
+    .tostr = nullptr,
+    .ops_set = nullptr};
+
+fi_ops_ep endpoint_calls{
+    .size = sizeof(fi_ops_ep),
+    .cancel = [](fid* of, void* context) { return object_of_fid<Endpoint, fid_ep>(of).cancel(context); },
+    .getopt = [](fid*, int, int, void*, std::size_t*) { return -FI_ENOPROTOOPT; },
+    .setopt = [](fid*, int, int, const void*, std::size_t) { return -FI_ENOPROTOOPT; },
+    .tx_ctx = [](fid_ep*, int, fi_tx_attr*, fid_ep**, void*) { return -FI_ENOSYS; },
+    .rx_ctx = [](fid_ep*, int, fi_rx_attr*, fid_ep**, void*) { return -FI_ENOSYS; },
+    .rx_size_left = [](fid_ep*) -> ssize_t { return -FI_ENOSYS; },
+    .tx_size_left = [](fid_ep*) -> ssize_t { return -FI_ENOSYS; },
+};
+
+fi_ops_cm name_calls{
+    .size = sizeof(fi_ops_cm),
+    .setname = [](fid*, void*, std::size_t) { return -FI_ENOSYS; },
+    .getname = [](fid* of, void* address,
+                  std::size_t* length) { return object_of_fid<Endpoint, fid_ep>(of).name(address, length); },
+    .getpeer = [](fid_ep*, void*, std::size_t*) { return -FI_ENOSYS; },
+    .connect = [](fid_ep*, const void*, const void*, std::size_t) { return -FI_ENOSYS; },
+    .listen = [](fid_pep*) { return -FI_ENOSYS; },
+    .accept = [](fid_ep*, const void*, std::size_t) { return -FI_ENOSYS; },
+    .reject = [](fid_pep*, fid*, const void*, std::size_t) { return -FI_ENOSYS; },
+    .shutdown = [](fid_ep*, std::uint64_t) { return -FI_ENOSYS; },
+    .join = [](fid_ep*, const void*, std::uint64_t, fid_mc**, void*) { return -FI_ENOSYS; },
+};
+
+} // namespace
+
+int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context) {
+  return guarded([&] {
+    auto& in = object_of<Domain>(domain);
+    if (in.session->has_endpoint.exchange(true)) {
+      FI_WARN(&provider, FI_LOG_EP_CTRL, "this process has an endpoint open already: there can be one\n");
+      return -FI_EBUSY;
+    }
+    auto* const made = new Endpoint(in, *info);
+    made->fid = {.fclass = FI_CLASS_EP, .context = context, .ops = &endpoint_object_calls};
+    made->ops = &endpoint_calls;
+    made->cm = &name_calls;
+    made->msg = &message_calls;
+    made->tagged = &tagged_calls;
+    *endpoint = made;
+    return 0;
+  });
+}
+
+} // namespace parc::fabric

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An endpoint (fi_endpoint(3), type RDM): the message queue that this process has in the kernel of its host.
+// There is one, so one endpoint can be open in a process at a time. Its calls for messages are in
+// messages.cpp; they may be made by any thread.
+#pragma once
+
+#include "fabric/address_vector.hpp"
+#include "fabric/completion_queue.hpp"
+#include "fabric/counter.hpp"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+#include <span>
+
+namespace parc::fabric {
+
+// A message's way, in the calls that have all of it. Flags are those of fi_sendmsg and fi_recvmsg, the tag
+// counts only where it is `tagged`.
+struct Way {
+  std::span<const iovec> pieces;
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0;
+  std::uint64_t data = 0;
+  void* context = nullptr;
+  std::uint64_t flags = 0;
+  bool tagged = false;
+};
+
+class Endpoint final : public fid_ep {
+public:
+  Endpoint(Domain& domain, const fi_info& info);
+  ~Endpoint();
+
+  int bind(struct fid* other, std::uint64_t flags);
+  int enable();
+  int name(void* address, std::size_t* length);
+  void drain(); // before it is closed
+
+  // Each is one operation; its end is told to the queue and the counter that are bound for its direction.
+  // What was not `told` is not: an injected message.
+  ssize_t send(const Way& way, bool told = true);
+  ssize_t receive(const Way& way);
+  ssize_t cancel(const void* context);
+
+  // From the session.
+  void ended(const Request& request, const parc_completion& completion);
+
+  // What calls without flags have.
+  const std::uint64_t send_flags, receive_flags;
+
+private:
+  template <class Start> ssize_t begin(const Request& request, const Start& start);
+  [[nodiscard]] static parc_envelope envelope_of(const Way& way, int peer);
+  [[nodiscard]] std::optional<parc_envelope> wanted(const Way& way) const;
+  [[nodiscard]] Request request_of(Purpose purpose, const Way& way);
+  ssize_t look(const Way& way);
+  ssize_t receive_claimed(const Way& way);
+  ssize_t read_claim(const Request& request, parc_op claim, std::span<const iovec> pieces);
+  void looked(const Request& request, const parc_completion& completion);
+  void report(const Request& request, const parc_status& status, int error);
+
+  Domain& domain_;
+  AddressVector* vector_ = nullptr;
+  CompletionQueue* sent_ = nullptr;
+  CompletionQueue* received_ = nullptr;
+  Counter* sends_ = nullptr;
+  Counter* receives_ = nullptr;
+  const bool directed_;     // receives name their source
+  const bool tells_source_; // completions do
+  bool selective_sent_ = false, selective_received_ = false;
+  bool enabled_ = false;
+  std::atomic<std::uint64_t> under_way_ = 0;
+
+  std::mutex lock_;
+  std::unordered_map<const void*, parc_op> claims_; // by the context of the look; under lock_
+};
+
+int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context);
+
+extern fi_ops_msg message_calls;
+extern fi_ops_tagged tagged_calls;
+
+} // namespace parc::fabric

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/info.hpp"
+
+#include "fabric/address.hpp"
+#include "parc/parc.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+namespace parc::fabric {
+namespace {
+
+constexpr std::uint64_t longest_message = std::uint64_t{8} << 30;
+constexpr std::uint64_t any_tag_format = 0xaaaaaaaaaaaaaaaa; // all 64 bits are the program's
+
+// One name of a list, as in "tcp,parc;ofi_rxm".
+bool lists(std::string_view list, std::string_view name) {
+  constexpr std::string_view separators = ",; ";
+  while (!list.empty()) {
+    const auto length = std::min(list.find_first_of(separators), list.size());
+    if (list.substr(0, length) == name) return true;
+    list.remove_prefix(std::min(length + 1, list.size()));
+  }
+  return false;
+}
+
+// An installed provider must not be picked by programs that have not asked for it: Open MPI would prefer it
+// to its own TCP without a word. So it answers whoever names it: in the hints, or in the environment of those
+// who filter afterwards (mpirun hands on what --mca says in these variables).
+bool is_asked_for(const fi_info* hints) {
+  if (hints && hints->fabric_attr && hints->fabric_attr->prov_name)
+    return lists(hints->fabric_attr->prov_name, provider_name);
+  if (const char* const own = std::getenv("PARC_FABRIC"); own && std::string_view(own) == "1") return true;
+  for (const char* const variable :
+       {"FI_PROVIDER", "OMPI_MCA_mtl_ofi_provider_include", "OMPI_MCA_opal_common_ofi_provider_include",
+        "OMPI_MCA_btl_ofi_provider_include"}) {
+    const char* const value = std::getenv(variable);
+    if (value && value[0] != '^' && lists(value, provider_name)) return true;
+  }
+  return false;
+}
+
+struct FreeInfo {
+  void operator()(fi_info* info) const { fi_freeinfo(info); }
+};
+using Info = std::unique_ptr<fi_info, FreeInfo>;
+
+void describe_transfers(fi_info& info) {
+  *info.tx_attr = {.caps = capabilities & ~(FI_RECV | FI_DIRECTED_RECV | FI_SOURCE),
+                   .mode = 0,
+                   .op_flags = 0,
+                   .msg_order = FI_ORDER_SAS,
+                   .comp_order = FI_ORDER_NONE,
+                   .inject_size = inject_bytes,
+                   .size = PARC_MAX_OPERATIONS / 2,
+                   .iov_limit = max_pieces,
+                   .rma_iov_limit = 0,
+                   .tclass = 0};
+  *info.rx_attr = {.caps = capabilities & ~FI_SEND,
+                   .mode = 0,
+                   .op_flags = 0,
+                   .msg_order = FI_ORDER_SAS,
+                   .comp_order = FI_ORDER_NONE,
+                   .total_buffered_recv = 0,
+                   .size = PARC_MAX_OPERATIONS / 2,
+                   .iov_limit = max_pieces};
+}
+
+// What we have; none: no memory.
+Info describe() {
+  Info info(fi_allocinfo());
+  if (!info) return info;
+  info->caps = capabilities;
+  info->addr_format = address_format;
+  describe_transfers(*info);
+  info->ep_attr->type = FI_EP_RDM;
+  info->ep_attr->protocol = protocol;
+  info->ep_attr->protocol_version = 1;
+  info->ep_attr->max_msg_size = longest_message;
+  info->ep_attr->mem_tag_format = any_tag_format;
+  info->ep_attr->tx_ctx_cnt = 1;
+  info->ep_attr->rx_ctx_cnt = 1;
+  fi_domain_attr& domain = *info->domain_attr;
+  domain.name = strdup(provider_name);
+  domain.threading = FI_THREAD_SAFE;
+  domain.control_progress = FI_PROGRESS_AUTO;
+  domain.data_progress = FI_PROGRESS_AUTO;
+  domain.resource_mgmt = FI_RM_ENABLED;
+  domain.av_type = FI_AV_UNSPEC;
+  domain.cq_data_size = sizeof(std::uint64_t);
+  domain.cq_cnt = 1024;
+  domain.ep_cnt = 1;
+  domain.tx_ctx_cnt = 1;
+  domain.rx_ctx_cnt = 1;
+  domain.max_ep_tx_ctx = 1;
+  domain.max_ep_rx_ctx = 1;
+  domain.cntr_cnt = 1024;
+  domain.caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+  fi_fabric_attr& fabric = *info->fabric_attr;
+  fabric.name = strdup(provider_name);
+  fabric.prov_version = provider.version;
+  if (!domain.name || !fabric.name) return {};
+  return info;
+}
+
+// Each says what it is about when it cannot be met.
+const char* unmet(const fi_tx_attr& wanted) {
+  if (wanted.caps & ~capabilities) return "a capability of transmission";
+  if (wanted.op_flags & ~send_flags) return "a flag of transmission";
+  if (wanted.msg_order & ~FI_ORDER_SAS) return "an order of messages";
+  if (wanted.comp_order != FI_ORDER_NONE) return "an order of completions";
+  if (wanted.inject_size > inject_bytes) return "messages that long injected";
+  if (wanted.size > PARC_MAX_OPERATIONS / 2) return "that many sends at once";
+  if (wanted.iov_limit > max_pieces) return "messages of so many pieces";
+  return wanted.rma_iov_limit != 0 ? "remote memory access" : nullptr;
+}
+
+const char* unmet(const fi_rx_attr& wanted) {
+  if (wanted.caps & ~capabilities) return "a capability of reception";
+  if (wanted.op_flags & ~receive_flags) return "a flag of reception";
+  if (wanted.msg_order & ~FI_ORDER_SAS) return "an order of messages";
+  if (wanted.comp_order != FI_ORDER_NONE) return "an order of completions";
+  if (wanted.size > PARC_MAX_OPERATIONS / 2) return "that many receives at once";
+  return wanted.iov_limit > max_pieces ? "messages of so many pieces" : nullptr;
+}
+
+const char* unmet(const fi_ep_attr& wanted) {
+  if (wanted.type != FI_EP_UNSPEC && wanted.type != FI_EP_RDM) return "endpoints of another type than RDM";
+  if (wanted.protocol != FI_PROTO_UNSPEC && wanted.protocol != protocol) return "another protocol";
+  if (wanted.max_msg_size > longest_message) return "messages that long";
+  if (wanted.tx_ctx_cnt > 1 || wanted.rx_ctx_cnt > 1) return "several or shared contexts";
+  return wanted.auth_key_size != 0 ? "authorization keys" : nullptr;
+}
+
+const char* unmet(const fi_domain_attr& wanted) {
+  if (wanted.name && std::strcmp(wanted.name, provider_name) != 0) return "another domain";
+  if (wanted.cq_data_size > sizeof(std::uint64_t)) return "that much remote data";
+  if (wanted.ep_cnt > 1) return "several endpoints";
+  if (wanted.caps & ~(FI_LOCAL_COMM | FI_REMOTE_COMM)) return "a capability of domains";
+  return wanted.max_ep_stx_ctx || wanted.max_ep_srx_ctx ? "shared contexts" : nullptr;
+}
+
+const char* unmet(const fi_fabric_attr& wanted) {
+  return wanted.name && std::strcmp(wanted.name, provider_name) != 0 ? "another fabric" : nullptr;
+}
+
+const char* unmet(const fi_info& hints) {
+  if (hints.caps & ~capabilities) return "a capability";
+  if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != address_format)
+    return "another format of addresses";
+  const char* why = nullptr;
+  if (hints.tx_attr) why = unmet(*hints.tx_attr);
+  if (!why && hints.rx_attr) why = unmet(*hints.rx_attr);
+  if (!why && hints.ep_attr) why = unmet(*hints.ep_attr);
+  if (!why && hints.domain_attr) why = unmet(*hints.domain_attr);
+  if (!why && hints.fabric_attr) why = unmet(*hints.fabric_attr);
+  return why;
+}
+
+// Where the program has said which of several ways it wants, that is its way.
+void adapt(fi_info& info, const fi_info& hints) {
+  info.handle = hints.handle;
+  if (hints.caps) {
+    std::uint64_t caps = hints.caps | FI_LOCAL_COMM | FI_REMOTE_COMM;
+    if (!(caps & (FI_SEND | FI_RECV))) caps |= FI_SEND | FI_RECV;
+    info.caps = caps;
+    info.tx_attr->caps &= caps;
+    info.rx_attr->caps &= caps;
+  }
+  if (hints.tx_attr) {
+    info.tx_attr->op_flags = hints.tx_attr->op_flags;
+    if (hints.tx_attr->size) info.tx_attr->size = hints.tx_attr->size;
+  }
+  if (hints.rx_attr) {
+    info.rx_attr->op_flags = hints.rx_attr->op_flags;
+    if (hints.rx_attr->size) info.rx_attr->size = hints.rx_attr->size;
+  }
+  if (hints.ep_attr && hints.ep_attr->mem_tag_format)
+    info.ep_attr->mem_tag_format = hints.ep_attr->mem_tag_format;
+  if (!hints.domain_attr) return;
+  if (hints.domain_attr->threading != FI_THREAD_UNSPEC)
+    info.domain_attr->threading = hints.domain_attr->threading; // all are safe
+  if (hints.domain_attr->av_type != FI_AV_UNSPEC) info.domain_attr->av_type = hints.domain_attr->av_type;
+}
+
+} // namespace
+
+int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
+             const fi_info* hints, fi_info** info) {
+  if (!is_asked_for(hints)) return -FI_ENODATA;
+  if (hints)
+    if (const char* const why = unmet(*hints)) {
+      FI_INFO(&provider, FI_LOG_CORE, "parc does not have what is asked for: %s\n", why);
+      return -FI_ENODATA;
+    }
+  if ((node || service) && !(flags & FI_PROV_ATTR_ONLY)) {
+    FI_INFO(&provider, FI_LOG_CORE,
+            "parc's endpoints are not found by host and service, but by the addresses that they give\n");
+    return -FI_ENODATA;
+  }
+  Info made = describe();
+  if (!made) return -FI_ENOMEM;
+  made->fabric_attr->api_version = version;
+  if (hints) adapt(*made, *hints);
+  *info = made.release();
+  return 0;
+}
+
+} // namespace parc::fabric

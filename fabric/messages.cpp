@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The forms in which libfabric has a message sent and received (fi_msg(3), fi_tagged(3)): each is a Way.
+#include "fabric/endpoint.hpp"
+#include "fabric/info.hpp"
+
+namespace parc::fabric {
+namespace {
+
+ssize_t send(fid_ep* of, const Way& way, bool told = true) {
+  return guarded([&] { return object_of<Endpoint>(of).send(way, told); });
+}
+
+ssize_t receive(fid_ep* of, const Way& way) {
+  return guarded([&] { return object_of<Endpoint>(of).receive(way); });
+}
+
+iovec piece(const void* buffer, std::size_t length) {
+  return {const_cast<void*>(buffer), length};
+}
+
+// Of the calls with all of it; what they have in flags is all that holds.
+Way way_of(const fi_msg& message, std::uint64_t flags) {
+  return {.pieces = {message.msg_iov, message.iov_count},
+          .address = message.addr,
+          .data = message.data,
+          .context = message.context,
+          .flags = flags};
+}
+
+Way way_of(const fi_msg_tagged& message, std::uint64_t flags) {
+  return {.pieces = {message.msg_iov, message.iov_count},
+          .address = message.addr,
+          .tag = message.tag,
+          .ignore = message.ignore,
+          .data = message.data,
+          .context = message.context,
+          .flags = flags,
+          .tagged = true};
+}
+
+// ---- Messages without a tag
+
+ssize_t msg_recv(fid_ep* of, void* buffer, std::size_t length, void*, fi_addr_t source, void* context) {
+  const iovec whole = piece(buffer, length);
+  return receive(of, {.pieces = {&whole, 1},
+                      .address = source,
+                      .context = context,
+                      .flags = object_of<Endpoint>(of).receive_flags});
+}
+
+ssize_t msg_recvv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t source,
+                  void* context) {
+  return receive(of, {.pieces = {pieces, count},
+                      .address = source,
+                      .context = context,
+                      .flags = object_of<Endpoint>(of).receive_flags});
+}
+
+ssize_t msg_recvmsg(fid_ep* of, const fi_msg* message, std::uint64_t flags) {
+  return receive(of, way_of(*message, flags));
+}
+
+ssize_t msg_sendv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t to, void* context) {
+  return send(of, {.pieces = {pieces, count},
+                   .address = to,
+                   .context = context,
+                   .flags = object_of<Endpoint>(of).send_flags});
+}
+
+ssize_t msg_sendmsg(fid_ep* of, const fi_msg* message, std::uint64_t flags) {
+  return send(of, way_of(*message, flags));
+}
+
+ssize_t msg_senddata(fid_ep* of, const void* buffer, std::size_t length, void*, std::uint64_t data,
+                     fi_addr_t to, void* context) {
+  const iovec whole = piece(buffer, length);
+  return send(of, {.pieces = {&whole, 1},
+                   .address = to,
+                   .data = data,
+                   .context = context,
+                   .flags = object_of<Endpoint>(of).send_flags});
+}
+
+ssize_t msg_send(fid_ep* of, const void* buffer, std::size_t length, void* descriptor, fi_addr_t to,
+                 void* context) {
+  return msg_senddata(of, buffer, length, descriptor, 0, to, context);
+}
+
+ssize_t msg_injectdata(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t data, fi_addr_t to) {
+  if (length > inject_bytes) return -FI_EMSGSIZE;
+  const iovec whole = piece(buffer, length);
+  return send(of, {.pieces = {&whole, 1}, .address = to, .data = data}, false);
+}
+
+ssize_t msg_inject(fid_ep* of, const void* buffer, std::size_t length, fi_addr_t to) {
+  return msg_injectdata(of, buffer, length, 0, to);
+}
+
+// ---- Messages with one
+
+ssize_t tagged_recvv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t source,
+                     std::uint64_t tag, std::uint64_t ignore, void* context) {
+  return receive(of, {.pieces = {pieces, count},
+                      .address = source,
+                      .tag = tag,
+                      .ignore = ignore,
+                      .context = context,
+                      .flags = object_of<Endpoint>(of).receive_flags,
+                      .tagged = true});
+}
+
+ssize_t tagged_recv(fid_ep* of, void* buffer, std::size_t length, void* descriptor, fi_addr_t source,
+                    std::uint64_t tag, std::uint64_t ignore, void* context) {
+  const iovec whole = piece(buffer, length);
+  return tagged_recvv(of, &whole, &descriptor, 1, source, tag, ignore, context);
+}
+
+ssize_t tagged_recvmsg(fid_ep* of, const fi_msg_tagged* message, std::uint64_t flags) {
+  return receive(of, way_of(*message, flags));
+}
+
+ssize_t tagged_sendv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t to,
+                     std::uint64_t tag, void* context) {
+  return send(of, {.pieces = {pieces, count},
+                   .address = to,
+                   .tag = tag,
+                   .context = context,
+                   .flags = object_of<Endpoint>(of).send_flags,
+                   .tagged = true});
+}
+
+ssize_t tagged_sendmsg(fid_ep* of, const fi_msg_tagged* message, std::uint64_t flags) {
+  return send(of, way_of(*message, flags));
+}
+
+ssize_t tagged_senddata(fid_ep* of, const void* buffer, std::size_t length, void*, std::uint64_t data,
+                        fi_addr_t to, std::uint64_t tag, void* context) {
+  const iovec whole = piece(buffer, length);
+  return send(of, {.pieces = {&whole, 1},
+                   .address = to,
+                   .tag = tag,
+                   .data = data,
+                   .context = context,
+                   .flags = object_of<Endpoint>(of).send_flags,
+                   .tagged = true});
+}
+
+ssize_t tagged_send(fid_ep* of, const void* buffer, std::size_t length, void* descriptor, fi_addr_t to,
+                    std::uint64_t tag, void* context) {
+  return tagged_senddata(of, buffer, length, descriptor, 0, to, tag, context);
+}
+
+ssize_t tagged_injectdata(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t data,
+                          fi_addr_t to, std::uint64_t tag) {
+  if (length > inject_bytes) return -FI_EMSGSIZE;
+  const iovec whole = piece(buffer, length);
+  return send(of, {.pieces = {&whole, 1}, .address = to, .tag = tag, .data = data, .tagged = true}, false);
+}
+
+ssize_t tagged_inject(fid_ep* of, const void* buffer, std::size_t length, fi_addr_t to, std::uint64_t tag) {
+  return tagged_injectdata(of, buffer, length, 0, to, tag);
+}
+
+} // namespace
+
+fi_ops_msg message_calls{.size = sizeof(fi_ops_msg),
+                         .recv = msg_recv,
+                         .recvv = msg_recvv,
+                         .recvmsg = msg_recvmsg,
+                         .send = msg_send,
+                         .sendv = msg_sendv,
+                         .sendmsg = msg_sendmsg,
+                         .inject = msg_inject,
+                         .senddata = msg_senddata,
+                         .injectdata = msg_injectdata};
+
+fi_ops_tagged tagged_calls{.size = sizeof(fi_ops_tagged),
+                           .recv = tagged_recv,
+                           .recvv = tagged_recvv,
+                           .recvmsg = tagged_recvmsg,
+                           .send = tagged_send,
+                           .sendv = tagged_sendv,
+                           .sendmsg = tagged_sendmsg,
+                           .inject = tagged_inject,
+                           .senddata = tagged_senddata,
+                           .injectdata = tagged_injectdata};
+
+} // namespace parc::fabric
