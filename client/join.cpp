@@ -3,18 +3,18 @@
 
 #include "parc/parc.h"
 #include "shm/layout.hpp"
-#include "system/runtime_dir.hpp"
+#include "system/start_kernel.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <new>
 #include <optional>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace parc::client {
 namespace {
@@ -59,22 +59,17 @@ Result<PipePair> inherited_pipes(std::string value) {
   return PipePair{Fd(*in), Fd(*out)};
 }
 
-Result<Fd> connect_to_kernel() {
-  auto directory = find_runtime_dir();
-  if (!directory) {
-    directory.error().code = PARC_ENOKERNEL;
-    return std::move(directory).error();
-  }
-  const std::string path = directory.value().socket();
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  if (!socket || connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    auto failure = system_error("no parcd answers at {} (start one with parcd --detach)", path);
-    failure.code = PARC_ENOKERNEL;
-    return failure;
-  }
+Error as_no_kernel(Error failure) {
+  failure.code = PARC_ENOKERNEL;
+  return failure;
+}
+
+Result<Fd> connect() {
+  auto socket = connect_to_kernel({});
+  if (!socket) return as_no_kernel(std::move(socket).error());
+  if (!socket.value())
+    return error(PARC_ENOKERNEL,
+                 "no parcd answers in this user's runtime directory (start one with parcd --detach)");
   return socket;
 }
 
@@ -94,7 +89,7 @@ std::optional<PipePair> passed_pipes(msghdr& message) {
 
 // A program started by hand asks the kernel's socket for its pipes.
 Result<PipePair> requested_pipes() {
-  PARC_TRY(socket, connect_to_kernel());
+  PARC_TRY(socket, connect());
   const Error refused =
       error(PARC_EKERNEL, "the kernel of this host refused this program (its log says why)");
   if (send(socket.get(), &hello_program, 1, MSG_NOSIGNAL) != 1) return refused;
@@ -222,7 +217,26 @@ Result<std::vector<std::string>> host_names(const shm::Welcome& welcome) {
   return names;
 }
 
+// Of this library, beside which parcd was built or installed.
+std::string own_path() {
+  Dl_info info{};
+  const bool known = dladdr(reinterpret_cast<const void*>(&join), &info) != 0 && info.dli_fname;
+  return known ? info.dli_fname : std::string();
+}
+
 } // namespace
+
+Result<void> start_kernel() {
+  if (getenv(shm::env_pipes)) return success();
+  if (const char* const wish = getenv("PARC_AUTOSTART"); wish && std::string_view(wish) == "off") {
+    auto socket = connect();
+    if (!socket) return std::move(socket).error().in("PARC_AUTOSTART=off forbids to start a kernel");
+    return success();
+  }
+  auto socket = connect_or_start_kernel({}, own_path());
+  if (!socket) return as_no_kernel(std::move(socket).error());
+  return success();
+}
 
 Result<Session> join() {
   PARC_TRY(pipes, get_pipes());

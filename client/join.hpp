@@ -19,6 +19,9 @@ struct Session {
   std::vector<std::string> hosts; // of all ranks
 };
 
+// parc_start_kernel.
+[[nodiscard]] Result<void> start_kernel();
+
 // Blocks until the kernel has answered. Errors carry a PARC_E*. PARC_PIPES is taken out of the environment: a
 // program that this one starts is not a rank.
 [[nodiscard]] Result<Session> join();

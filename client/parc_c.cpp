@@ -225,6 +225,16 @@ int parc_open(parc_context** context) {
   }
 }
 
+int parc_start_kernel(void) {
+  const client::InLibrary here;
+  try {
+    const auto started = client::start_kernel();
+    return started ? static_cast<int>(PARC_OK) : client::fail(started.error());
+  } catch (const std::bad_alloc&) {
+    return client::fail(PARC_ENOMEM);
+  }
+}
+
 int parc_close(parc_context* context) {
   static std::atomic<bool> closing; // leaving waits, and is done without the lock: parc_on_lost may be called
   return guarded(context, [&] {

@@ -22,6 +22,8 @@ KernelSession* the_session; // under session_lock
 int KernelSession::acquire(KernelSession*& session) {
   const std::lock_guard hold(session_lock);
   if (!the_session) {
+    if (const int code = parc_start_kernel(); code != PARC_OK)
+      return refused(FI_LOG_DOMAIN, "there is no kernel", code);
     auto* const made = new KernelSession;
     if (const int code = parc_open(&made->parc_); code != PARC_OK) {
       delete made;

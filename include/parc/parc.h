@@ -115,6 +115,12 @@ typedef struct parc_envelope {
  * Errors: PARC_ENOKERNEL, PARC_EVERSION, PARC_ENOMEM, PARC_EKERNEL. */
 PARC_API int parc_open(parc_context** context);
 
+/* Starts a kernel on this host where none runs for this user, as `parcd --detach` does, and returns when it
+ * is ready; parcd is looked for beside this library and in PATH. For libraries that open a context where
+ * their users need not know of kernels. Does nothing in a rank of `parc run`. PARC_ENOKERNEL: it could not be
+ * started, or the environment forbids it (PARC_AUTOSTART=off). */
+PARC_API int parc_start_kernel(void);
+
 /* Leaves the job: blocks until every write has been taken over by the kernel, cancels the reads that are
  * left, and frees the context and all parc_alloc memory. Other ranks see a departure, not an error. No other
  * thread may be in a call. exit() does the same, but frees nothing: threads and static objects that still

@@ -1,84 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/kernel_connection.hpp"
 
-#include "system/runtime_dir.hpp"
+#include "system/start_kernel.hpp"
 
 #include <array>
 #include <cerrno>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <vector>
+#include <unistd.h>
 
 namespace parc::tools {
 namespace {
 
 constexpr char hello_tool = 'T'; // to the kernel's socket; frames follow
 
-// The socket, or none when no kernel runs there.
-Result<Fd> connect_once(const std::string& runtime_dir) {
-  auto dir = find_runtime_dir(runtime_dir);
-  if (!dir) {
-    if (dir.error().code == ENOENT) return Fd();
-    return std::move(dir).error();
-  }
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = dir.value().socket();
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  if (socket && connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return socket;
-  if (errno == ENOENT || errno == ECONNREFUSED) return Fd();
-  return system_error("cannot connect to the kernel of this host at {}", path);
-}
-
-// parcd stands beside parc where both were built or installed; else it is looked for in PATH.
-std::string parcd_path() {
+// parcd stands beside parc where both were built or installed.
+std::string path_of_this_program() {
   std::array<char, 4096> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (length > 0) {
-    const std::string path(self.data(), static_cast<std::size_t>(length));
-    const std::string beside = path.substr(0, path.rfind('/') + 1) + "parcd";
-    if (access(beside.c_str(), X_OK) == 0) return beside;
-  }
-  return "parcd";
-}
-
-// Returns when the kernel is ready, or has said on stderr why it is not.
-Result<void> start_kernel(const std::string& runtime_dir) {
-  const std::string parcd = parcd_path();
-  std::vector<std::string> words{parcd, "--detach"};
-  if (!runtime_dir.empty()) words.insert(words.end(), {"--runtime-dir", runtime_dir});
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  if (const int failure = posix_spawnp(&child, parcd.c_str(), nullptr, nullptr, argv.data(), environ))
-    return error(failure, "no parcd runs here, and starting {} failed: {}; start it with parcd --detach",
-                 parcd, std::strerror(failure));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return success();
+  return length > 0 ? std::string(self.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
 } // namespace
 
 Result<KernelConnection> KernelConnection::open(const std::string& runtime_dir) {
-  PARC_TRY(socket, connect_once(runtime_dir));
-  if (!socket) {
-    PARC_TRY(start_kernel(runtime_dir));
-    PARC_TRY(second, connect_once(runtime_dir));
-    socket = std::move(second);
-  }
-  if (!socket) return error(ENOENT, "no parcd runs here, and none could be started; parcd --detach says why");
+  PARC_TRY(socket, connect_or_start_kernel(runtime_dir, path_of_this_program()));
   return introduce(std::move(socket));
 }
 
 Result<KernelConnection> KernelConnection::open_running(const std::string& runtime_dir) {
-  PARC_TRY(socket, connect_once(runtime_dir));
+  PARC_TRY(socket, connect_to_kernel(runtime_dir));
   if (!socket) return error(ENOENT, "no parcd runs here, and so no job");
   return introduce(std::move(socket));
 }

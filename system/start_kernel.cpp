@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system/start_kernel.hpp"
+
+#include "system/runtime_dir.hpp"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace parc {
+namespace {
+
+std::string parcd_near(const std::string& near) {
+  const std::string directory = near.substr(0, near.rfind('/') + 1);
+  for (const char* const way : {"parcd", "../bin/parcd", "../../bin/parcd"})
+    if (const std::string path = directory + way; !directory.empty() && access(path.c_str(), X_OK) == 0)
+      return path;
+  return "parcd";
+}
+
+std::string read_to_end(const Fd& pipe) {
+  std::string text;
+  std::array<char, 4096> part;
+  for (;;) {
+    const ssize_t got = read(pipe.get(), part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+}
+
+// Returns when it is ready, or has said why it is not.
+Result<void> start_kernel(const std::string& parcd, const std::string& runtime_dir) {
+  std::vector<std::string> words{parcd, "--detach"};
+  if (!runtime_dir.empty()) words.insert(words.end(), {"--runtime-dir", runtime_dir});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return system_error("cannot start {}", parcd);
+  const Fd said(ends[0]);
+  Fd says(ends[1]);
+  posix_spawn_file_actions_t streams;
+  posix_spawn_file_actions_init(&streams);
+  posix_spawn_file_actions_adddup2(&streams, says.get(), STDERR_FILENO);
+  pid_t child = 0;
+  const int failure = posix_spawnp(&child, parcd.c_str(), &streams, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&streams);
+  says.reset();
+  if (failure != 0)
+    return error(failure, "no parcd runs here, and starting {} failed: {}; start it with parcd --detach",
+                 parcd, std::strerror(failure));
+  std::string text = read_to_end(said);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return success();
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return error(ENOENT, "no parcd runs here, and none could be started: {}",
+               text.empty() ? "parcd --detach says why" : text);
+}
+
+} // namespace
+
+Result<Fd> connect_to_kernel(const std::string& runtime_dir) {
+  auto dir = find_runtime_dir(runtime_dir);
+  if (!dir) {
+    if (dir.error().code == ENOENT) return Fd();
+    return std::move(dir).error();
+  }
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = dir.value().socket();
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (socket && connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return socket;
+  if (errno == ENOENT || errno == ECONNREFUSED) return Fd();
+  return system_error("cannot connect to the kernel of this host at {}", path);
+}
+
+Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::string& near) {
+  PARC_TRY(first, connect_to_kernel(runtime_dir));
+  if (first) return std::move(first);
+  PARC_TRY(dir, make_runtime_dir(runtime_dir));
+  const Fd turn(open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (turn && flock(turn.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  PARC_TRY(second, connect_to_kernel(runtime_dir)); // somebody else may have started it meanwhile
+  if (second) return std::move(second);
+  PARC_TRY(start_kernel(parcd_near(near), runtime_dir));
+  PARC_TRY(third, connect_to_kernel(runtime_dir));
+  if (third) return std::move(third);
+  return error(ENOENT, "no parcd runs here, and none could be started; parcd --detach says why");
+}
+
+} // namespace parc

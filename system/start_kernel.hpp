@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting the kernel of this host where none runs, for programs and tools that need one.
+#pragma once
+
+#include "system/error.hpp"
+#include "system/fd.hpp"
+
+#include <string>
+
+namespace parc {
+
+// A connection to the socket of the kernel that runs in `runtime_dir` (empty: by the rules of
+// runtime_dir.hpp); no descriptor: none runs there.
+[[nodiscard]] Result<Fd> connect_to_kernel(const std::string& runtime_dir);
+
+// The same, after starting `parcd --detach` where none runs: one at a time, however many processes ask at
+// once. `near` is the path of a file of ours, beside which, or in the bin beside whose directory, parcd is
+// looked for before PATH. What parcd says on stderr is in the error.
+[[nodiscard]] Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::string& near);
+
+} // namespace parc
