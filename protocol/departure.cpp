@@ -182,13 +182,12 @@ void Engine::break_link(std::uint32_t index) {
   });
   incoming_.each([&](Incoming& message) {
     if (message.link != &link) return;
-    if (message.read == nullptr && message.to != nullptr && message.whole &&
-        message.arrived == message.promised) {
+    if (message.waits() && message.whole && message.arrived == message.promised) {
       message.link = nullptr; // it is all here and may still be read
       for (const Incoming::Chunk& chunk : message.chunks) pool_reserved_ += chunk.length;
       return;
     }
-    if (message.read != nullptr) fail_read(*message.read, Fault::peer);
+    if (message.matched()) fail_read(*message.read, Fault::peer);
     drop_incoming(message);
   });
   link.answers.clear();

@@ -182,6 +182,7 @@ private:
   void count_match(Incoming& message);
   void place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
   void check_read_done(Incoming& message);
+  static void end_reading(Incoming& message);
   void fail_read(Reading& read, Fault fault);
   void finish_read(Reading& read, const Outcome& outcome);
   [[nodiscard]] bool hopeless(const Reading& read);

@@ -27,7 +27,7 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
 } // namespace
 
 bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
-  Endpoint& at = *message.to;
+  Endpoint& at = *message.pair->at;
   if (Reading* read = at.posted.find(message)) {
     match(*read, message, riding);
     return false;
@@ -39,6 +39,7 @@ bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
     pool_used_ += riding.size();
   }
   if (message.link != nullptr && at.number != kernel_endpoint) ++totals_.unexpected;
+  message.enter(Incoming::Stage::stored);
   message.pair->unexpected.push_back(message);
   at.arrivals.push_back(message);
   satisfy_probes(at, message);
@@ -62,7 +63,8 @@ bool Engine::may_answer_reads(std::uint64_t endpoint) const {
 }
 
 void Engine::satisfy_probes(Endpoint& at, Incoming& message) {
-  for (auto probe = at.probes.begin(); probe != at.probes.end() && !message.claimed;) {
+  for (auto probe = at.probes.begin();
+       probe != at.probes.end() && message.stage == Incoming::Stage::stored;) {
     Reading& read = *probe++;
     if (fits(read, message)) finish_read(read, probed(read, message));
   }
@@ -74,7 +76,7 @@ Outcome Engine::probed(const Reading& read, Incoming& message) {
   if (!read.claim) return outcome;
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Arrivals>::unlink();
-  message.claimed = true;
+  message.enter(Incoming::Stage::claimed);
   read.at->claimed.push_back(message);
   outcome.claim = message.id;
   return outcome;
@@ -89,6 +91,7 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   unpost(read);
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Arrivals>::unlink();
+  message.enter(Incoming::Stage::matched);
   message.read = &read;
   message.limit = std::min(message.total, read.memory.size());
   read.message = &message;
@@ -114,7 +117,6 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
                        ? Grant{0, std::min(message.limit, message.total - eager), read.from_end}
                        : Grant{eager, std::max(message.limit, eager), read.from_end};
     message.promised += message.rest.left();
-    message.wanted = true;
     owe(message, Kind::want);
   } else if (message.synchronous && message.link != nullptr) {
     owe(message, Kind::matched);
@@ -145,14 +147,19 @@ void Engine::place(Incoming& message, std::uint64_t offset, std::span<const std:
 }
 
 void Engine::check_read_done(Incoming& message) {
-  if (message.read == nullptr || message.arrived != message.promised) return;
+  if (!message.matched() || message.arrived != message.promised) return;
   Reading& read = *message.read;
   if (message.link != nullptr) message.link->ack_urgent = true;
   const Outcome outcome = outcome_of(message, message.total > message.limit ? Fault::truncated : Fault::none);
-  message.read = nullptr;
-  message.to = nullptr;
+  end_reading(message);
   if (message.local == nullptr && !message.owed()) drop_incoming(message);
   finish_read(read, outcome);
+}
+
+void Engine::end_reading(Incoming& message) {
+  message.enter(Incoming::Stage::over);
+  message.read = nullptr;
+  message.pair = nullptr;
 }
 
 void Engine::fail_read(Reading& read, Fault fault) {
@@ -162,8 +169,7 @@ void Engine::fail_read(Reading& read, Fault fault) {
   if (Incoming* message = read.message) {
     outcome = outcome_of(*message, fault);
     pair = message->pair;
-    message->read = nullptr;
-    message->to = nullptr;
+    end_reading(*message);
   }
   if (fault == Fault::peer) {
     if (pair != nullptr) outcome.departure = pair->peer->how;

@@ -174,10 +174,9 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   Link* link = nullptr; // none: local, or whole and parted from its link
   Outgoing* local = nullptr;
   std::uint64_t message = 0; // the sender's name for it
-  Endpoint* to = nullptr;    // none: nobody will read it, discard
-  Reading* read = nullptr;
-  Peer* counted = nullptr; // the source, as long as the message is in its `unmatched`
-  Pair* pair = nullptr;    // of `to` and the source; none: nobody will read it
+  Reading* read = nullptr;   // while it is matched
+  Peer* counted = nullptr;   // the source, as long as the message is in its `unmatched`
+  Pair* pair = nullptr;      // of its destination and the source, as long as it may be read
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
@@ -188,12 +187,34 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   Grant eager;
   Grant rest;
   std::vector<Chunk> chunks; // what arrived before its read
-  bool whole = false;
+  // As its envelope said: whatever becomes of the message, they stay.
+  bool whole = false;  // everything comes unasked
   bool riding = false; // it came with its envelope; its chunk is paid for by inline_cost()
-  bool wanted = false; // its read asked, or will ask, for the rest
   bool synchronous = false;
-  bool claimed = false;   // only a read that names it takes it
-  Kind owes = Kind::none; // want, matched or canceled, as the next answer
+  // Want, matched or canceled, until a train has room for that: by then the message may be at a later stage.
+  Kind owes = Kind::none;
+
+  enum class Stage : std::uint8_t {
+    made,
+    stored,   // no read yet: in Pair::unexpected and Endpoint::arrivals
+    claimed,  // in Endpoint::claimed: only a read that names it takes it
+    matched,  // `read` takes it
+    over,     // its read has ended, with all of it or without; what still comes is not wanted
+    unwanted, // nobody will read it
+  };
+  Stage stage = Stage::made;
+  void enter(Stage next) {
+    assert(next == Stage::stored    ? stage == Stage::made
+           : next == Stage::claimed ? stage == Stage::stored
+           : next == Stage::matched ? stage <= Stage::claimed
+           : next == Stage::over    ? stage == Stage::matched
+                                    : next == Stage::unwanted && stage <= Stage::claimed);
+    stage = next;
+  }
+  [[nodiscard]] bool waits() const { return stage == Stage::stored || stage == Stage::claimed; }
+  [[nodiscard]] bool matched() const { return stage == Stage::matched; }
+  // Of what does not come whole, its read has asked, or will ask, for the rest.
+  [[nodiscard]] bool rest_wanted() const { return !whole && (matched() || stage == Stage::over); }
 };
 
 // A posted read or probe.

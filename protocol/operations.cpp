@@ -41,7 +41,7 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
 
   if (request.claimed != 0) {
     Incoming* message = incoming_.find(request.claimed);
-    if (message != nullptr && message->claimed && message->to == at)
+    if (message != nullptr && message->stage == Incoming::Stage::claimed && message->pair->at == at)
       match(read, *message);
     else
       fail_read(read, Fault::peer); // it went with its writer
@@ -111,8 +111,7 @@ void Engine::launch(Outgoing& message) {
   }
   Incoming& local = incoming_.make();
   local.local = &message;
-  local.to = find_endpoint(to.number);
-  local.pair = &pair_of(*local.to, {here, from.number});
+  local.pair = &pair_of(*find_endpoint(to.number), {here, from.number});
   local.space = message.space;
   local.tag = message.tag;
   local.data = message.data;
@@ -133,7 +132,7 @@ void Engine::cancel(std::uint64_t operation) {
   Outgoing* message = outgoing_.find(operation);
   if (message == nullptr || message->abandoned()) return;
   if (message->local != nullptr) {
-    if (message->local->read == nullptr && !message->local->claimed) fail_write(*message, Fault::canceled);
+    if (message->local->stage == Incoming::Stage::stored) fail_write(*message, Fault::canceled);
   } else if (!message->announced()) {
     fail_write(*message, Fault::canceled);
   } else if (!message->cancel_asked && !message->matched && (!message->whole || message->synchronous)) {
@@ -198,7 +197,7 @@ void Engine::finish_write(Outgoing& message, Fault fault) {
 // sent.
 void Engine::fail_write(Outgoing& message, Fault fault) {
   if (Incoming* local = message.local) {
-    if (local->read != nullptr) fail_read(*local->read, Fault::peer);
+    if (local->matched()) fail_read(*local->read, Fault::peer);
     drop_incoming(*local);
     finish_write(message, fault);
     return;

@@ -29,7 +29,7 @@ std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
   const auto add_stretch = [&](const Due& due, std::uint64_t at, std::uint64_t left) {
     if (!room) return;
     if (due.chunk != nullptr) return void(room = add(due.chunk.get() + (at - due.offset), left));
-    if (due.message != nullptr && due.message->read != nullptr && at < due.message->limit) {
+    if (due.message != nullptr && due.message->matched() && at < due.message->limit) {
       const std::uint64_t n = std::min(left, due.message->limit - at);
       due.message->read->memory.each(at, n, [&](std::byte* base, std::uint64_t part) {
         if (room) room = add(base, part);
@@ -76,7 +76,7 @@ void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
       due.each(due.done, n, link.fragment, [&](std::uint64_t at, std::uint64_t part) {
         if (due.chunk != nullptr) {
           std::memcpy(due.chunk.get() + (at - due.offset), from, part);
-        } else if (due.message != nullptr && due.message->read != nullptr && at < due.message->limit) {
+        } else if (due.message != nullptr && due.message->matched() && at < due.message->limit) {
           due.message->read->memory.copy_in(at, from, std::min(part, due.message->limit - at));
         }
         from += part;
@@ -106,13 +106,13 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
   link.fragments_in += fragments;
   Incoming* const message = due.message;
   if (message != nullptr) message->arrived += length;
-  if (message != nullptr && due.chunk != nullptr && message->read == nullptr && message->to != nullptr) {
+  if (message != nullptr && due.chunk != nullptr && message->waits()) {
     message->chunks.push_back({due.offset, length, std::move(due.chunk)});
     return;
   }
   if (due.eager) link.freed += fragments;
   if (due.chunk != nullptr) pool_used_ -= length;
-  if (message == nullptr || message->read == nullptr) return;
+  if (message == nullptr || !message->matched()) return;
   if (due.chunk != nullptr) return place(*message, due.offset, {due.chunk.get(), length});
   const std::uint64_t at = due.offset + (due.from_end ? due.length - to : from);
   if (at >= message->limit) return;
@@ -124,11 +124,11 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
 // A run of it is here to its end.
 void Engine::arrived(Link& link, Incoming& message) {
   if (message.arrived != message.promised) return;
-  if (message.whole || message.wanted) link.ack_urgent = true;
-  if (message.read != nullptr) {
+  if (message.whole || message.rest_wanted()) link.ack_urgent = true;
+  if (message.matched()) {
     if (message.whole || message.owes != Kind::want) release_name(message);
     check_read_done(message);
-  } else if (message.to == nullptr) {
+  } else if (!message.waits()) {
     if (!message.owed()) drop_incoming(message); // what nobody will read is here, nothing more is asked for
   } else if (message.whole && !message.synchronous) { // that one can still be canceled
     release_name(message);
@@ -236,7 +236,6 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   Incoming& message = incoming_.make();
   message.link = &link;
   message.message = e.message;
-  message.to = to;
   message.counted = &peer;
   message.pair = pair;
   message.space = e.space;
@@ -278,8 +277,8 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::watch: return take_watch(link, d);
   case Kind::cancel: {
     Incoming* message = find_incoming(link, d.message);
-    if (message == nullptr || (message->whole && !message->synchronous) || message->claimed ||
-        message->read != nullptr || message->to == nullptr)
+    if (message == nullptr || message->stage != Incoming::Stage::stored ||
+        (message->whole && !message->synchronous))
       return Refusal::none;
     owe(*message, Kind::canceled);
     discard(*message);
@@ -295,8 +294,7 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::abort: {
     Incoming* message = find_incoming(link, d.message);
     if (message == nullptr) return Refusal::none;
-    Reading* read = message->read;
-    if (read != nullptr) fail_read(*read, Fault::peer);
+    if (message->matched()) fail_read(*message->read, Fault::peer);
     drop_incoming(*message);
     return Refusal::none;
   }
@@ -328,7 +326,7 @@ Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
   due.length = d.length;
   due.eager = eager;
   due.from_end = from.from_end;
-  if (message->read == nullptr && message->to != nullptr) {
+  if (message->waits()) {
     due.chunk = std::make_unique_for_overwrite<std::byte[]>(d.length);
     pool_used_ += d.length;
   }
@@ -435,8 +433,8 @@ void Engine::drop_incoming(Incoming& message) {
 void Engine::discard(Incoming& message) {
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Arrivals>::unlink();
-  message.read = nullptr;
-  message.to = nullptr;
+  message.enter(Incoming::Stage::unwanted);
+  message.pair = nullptr;
   free_chunks(message);
   if (message.link == nullptr || (message.arrived == message.promised && !message.owed())) {
     drop_incoming(message);

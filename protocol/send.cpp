@@ -142,10 +142,10 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
     descriptor.message = message.message;
     descriptor.kind = std::exchange(message.owes, Kind::none);
     if (descriptor.kind != Kind::want) {
-      if (message.read == nullptr && message.arrived == message.promised) drop_incoming(message);
+      if (!message.matched() && message.arrived == message.promised) drop_incoming(message);
       return true;
     }
-    if (message.read == nullptr) { // it died meanwhile: nothing more is wanted
+    if (!message.matched()) { // its read has ended meanwhile: nothing more is wanted
       message.promised -= message.rest.left();
       message.rest.high = message.rest.low;
     }
