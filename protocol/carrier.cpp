@@ -59,10 +59,9 @@ void Engine::detach(std::uint32_t index) {
     Due& due = carrier.due.back();
     const std::uint32_t whole = due.whole(due.done, link.fragment), left = due.length - whole;
     link.missing += static_cast<std::uint32_t>(fragments_of(left, link.fragment));
-    if (due.chunk != nullptr && whole != 0) keep(link, due, whole);
-    if (due.chunk != nullptr) pool_used_ -= left;
-    if (due.message != nullptr)
-      (due.eager ? due.message->eager : due.message->rest).put_back(left);
+    if (due.landing.pooled() && whole != 0) keep(link, due, whole);
+    if (Incoming* message = due.landing.message())
+      (due.eager ? message->eager : message->rest).put_back(left);
     else if (due.eager)
       link.freed += fragments_of(
           left, link.fragment); // of a message that was given up: its sender will not send it again
@@ -70,15 +69,15 @@ void Engine::detach(std::uint32_t index) {
   received_whole(link);
 }
 
-// The first `whole` bytes of the payload of a chunk.
-void Engine::keep(Link& link, Due& due, std::uint32_t whole) {
-  Due part;
-  part.message = due.message;
-  part.offset = due.offset + (due.from_end ? due.length - whole : 0);
-  part.length = whole;
-  part.eager = due.eager;
-  part.chunk = std::make_unique_for_overwrite<std::byte[]>(whole);
-  std::memcpy(part.chunk.get(), due.chunk.get() + (part.offset - due.offset), whole);
+// The first `whole` bytes of the payload of a block.
+void Engine::keep(Link& link, const Due& due, std::uint32_t whole) {
+  const std::uint64_t offset = due.offset + (due.from_end ? due.length - whole : 0);
+  Block block(pool_used_, offset, whole);
+  std::memcpy(block.at(offset), due.landing.block().at(offset), whole);
+  Due part{.landing = {due.landing.message(), std::move(block)},
+           .offset = offset,
+           .length = whole,
+           .eager = due.eager};
   in_place(link, part, 0, whole);
 }
 

@@ -184,7 +184,7 @@ void Engine::break_link(std::uint32_t index) {
     if (message.link != &link) return;
     if (message.waits() && message.whole && message.arrived == message.promised) {
       message.link = nullptr; // it is all here and may still be read
-      for (const Incoming::Chunk& chunk : message.chunks) pool_reserved_ += chunk.length;
+      for (const Block& block : message.blocks) pool_reserved_ += block.length();
       return;
     }
     if (message.matched()) fail_read(*message.read, Fault::peer);
@@ -198,8 +198,6 @@ void Engine::break_link(std::uint32_t index) {
   for (const Address& address : departed_before)
     if (const auto peer = peers_.find(address); peer != peers_.end()) release(*peer->second);
   pool_reserved_ -= link.reserved * link.fragment;
-  for (Due& due : link.carrier.due)
-    if (due.chunk != nullptr) pool_used_ -= due.length;
   add_totals(totals_, link);
   std::erase(open_links_, &link);
   links_[index].reset();

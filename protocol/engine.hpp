@@ -181,6 +181,7 @@ private:
   void satisfy_probes(Endpoint& at, Incoming& message);
   void count_match(Incoming& message);
   void place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
+  void advance(Incoming& message, std::uint64_t offset, std::uint64_t length);
   void check_read_done(Incoming& message);
   static void end_reading(Incoming& message);
   void fail_read(Reading& read, Fault fault);
@@ -199,7 +200,7 @@ private:
   // carrier.cpp
   Refusal take_statement(Link& link, const Statement& statement);
   bool resend(Link& link);
-  void keep(Link& link, Due& due, std::uint32_t whole);
+  void keep(Link& link, const Due& due, std::uint32_t whole);
   void undo_envelope(Link& link, Envelope& envelope);
 
   // send.cpp
@@ -235,7 +236,7 @@ private:
   void arrived(Link& link, Incoming& message);
   void received_whole(Link& link);
   static void free_inline(Link& link, std::uint32_t length);
-  void free_chunks(Incoming& message);
+  void free_blocks(Incoming& message);
   Incoming* find_incoming(Link& link, std::uint64_t message);
   void release_name(Incoming& message);
   void drop_incoming(Incoming& message);

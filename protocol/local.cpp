@@ -27,9 +27,8 @@ void Engine::copy_part(Incoming& message, std::uint64_t most) {
     protocol::copy(read.memory, write.memory, offset, n);
     message.arrived += n;
     totals_.copied += n;
-    read.progress.add(offset, n, message.limit);
+    advance(message, offset, n);
     write.progress.add(offset, n, message.total);
-    listener_.progressed(read.cookie, read.progress);
     listener_.progressed(write.cookie, write.progress);
   }
   if (message.rest.left() != 0) return;

@@ -33,10 +33,8 @@ bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
     return false;
   }
   if (!riding.empty()) {
-    auto bytes = std::make_unique_for_overwrite<std::byte[]>(riding.size());
-    std::memcpy(bytes.get(), riding.data(), riding.size());
-    message.chunks.push_back({0, static_cast<std::uint32_t>(riding.size()), std::move(bytes)});
-    pool_used_ += riding.size();
+    message.blocks.emplace_back(pool_used_, 0, static_cast<std::uint32_t>(riding.size()));
+    std::memcpy(message.blocks.back().at(0), riding.data(), riding.size());
   }
   if (message.link != nullptr && at.number != kernel_endpoint) ++totals_.unexpected;
   message.enter(Incoming::Stage::stored);
@@ -106,11 +104,11 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   }
   if (message.link != nullptr) count_match(message);
   if (!riding.empty()) place(message, 0, riding);
-  for (const Incoming::Chunk& chunk : message.chunks) {
-    place(message, chunk.offset, {chunk.bytes.get(), chunk.length});
-    if (read.at->number != kernel_endpoint) totals_.unexpected_bytes += chunk.length;
+  for (const Block& block : message.blocks) {
+    place(message, block.offset(), block.bytes());
+    if (read.at->number != kernel_endpoint) totals_.unexpected_bytes += block.length();
   }
-  free_chunks(message);
+  free_blocks(message);
   if (!message.whole) {
     const std::uint64_t eager = message.promised;
     message.rest = message.eager.from_end
@@ -139,10 +137,16 @@ void Engine::count_match(Incoming& message) {
 
 void Engine::place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {
   if (offset >= message.limit) return;
+  message.read->memory.copy_in(offset, bytes.data(),
+                               std::min<std::uint64_t>(bytes.size(), message.limit - offset));
+  advance(message, offset, bytes.size());
+}
+
+// Those bytes are in the memory of its read, as far as that has room.
+void Engine::advance(Incoming& message, std::uint64_t offset, std::uint64_t length) {
+  if (offset >= message.limit) return;
   Reading& read = *message.read;
-  const std::uint64_t n = std::min<std::uint64_t>(bytes.size(), message.limit - offset);
-  read.memory.copy_in(offset, bytes.data(), n);
-  read.progress.add(offset, n, message.limit);
+  read.progress.add(offset, std::min(length, message.limit - offset), message.limit);
   listener_.progressed(read.cookie, read.progress);
 }
 

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the engine keeps: endpoints and their peers, groups, reads, outgoing and incoming messages, links.
+// What the engine keeps beside messages: endpoints and their peers, groups, links.
 // Each object is in the lists that its state puts it in; the hooks unlink themselves, so dropping an object
 // takes it out of all of them.
 #pragma once
 
+#include "protocol/landing.hpp"
 #include "protocol/log.hpp"
-#include "protocol/pieces.hpp"
+#include "protocol/messages.hpp"
 #include "protocol/train_out.hpp"
 #include "protocol/wire.hpp"
 
-#include <algorithm>
 #include <array>
 #include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
-#include <boost/intrusive/list.hpp>
-#include <cassert>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -27,12 +25,9 @@ namespace parc::protocol {
 
 struct Endpoint;
 struct Group;
-struct Incoming;
 struct Link;
-struct Outgoing;
 struct Pair;
 struct Peer;
-struct Reading;
 struct Stream;
 
 // Of an endpoint: where it is, and its number there, which its kernel never gives again.
@@ -52,194 +47,6 @@ template <> struct std::hash<parc::protocol::Address> {
 };
 
 namespace parc::protocol {
-
-namespace hook {
-using mode = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
-template <class Tag> using Hook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>, mode>;
-struct Answers;  // in Link::answers
-struct Queue;    // in the queue that the object's state names
-struct Arrivals; // in Endpoint::arrivals
-struct OfPeer;   // in Peer::pairs
-struct OfGroup;  // in Group::local
-struct Owned;    // with its endpoint
-template <class T, class Tag> using List =
-    boost::intrusive::list<T, boost::intrusive::base_hook<Hook<Tag>>,
-                           boost::intrusive::constant_time_size<false>>;
-} // namespace hook
-
-// An object that owes the other kernel a descriptor. What it owes is read from its state when a train has
-// room, so answers never pile up.
-struct Answer : hook::Hook<hook::Answers> {
-  enum class Of : std::uint8_t { outgoing, incoming, peer, stream };
-  explicit Answer(Of kind) : of(kind) {}
-  [[nodiscard]] bool owed() const { return hook::Hook<hook::Answers>::is_linked(); }
-  Of of;
-};
-
-// A stretch of a message that may travel, eaten from one side.
-struct Grant {
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
-  bool from_end = false;
-
-  [[nodiscard]] std::uint64_t left() const { return high - low; }
-  [[nodiscard]] bool fits(std::uint64_t offset, std::uint64_t length) const {
-    return length != 0 && length <= left() && (from_end ? offset == high - length : offset == low);
-  }
-  std::uint64_t take(std::uint64_t length) { // the offset of what was taken
-    if (from_end) return high -= length;
-    low += length;
-    return low - length;
-  }
-  void put_back(std::uint64_t length) { // what was taken last
-    if (from_end)
-      high += length;
-    else
-      low -= length;
-  }
-};
-
-// What has arrived, or has been acknowledged, counted from both ends of a message.
-struct Progress {
-  std::uint64_t front = 0;
-  std::uint64_t back = 0;
-
-  void add(std::uint64_t offset, std::uint64_t length, std::uint64_t total) {
-    if (offset == front)
-      front += length;
-    else if (offset + length == total - back)
-      back += length;
-  }
-};
-
-// A message that a local program writes.
-struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
-  Outgoing() : Answer(Of::outgoing) {}
-  std::uint64_t id = 0; // names the message on its link
-  std::uint64_t cookie = 0;
-  Endpoint* from = nullptr;
-  Link* link = nullptr;     // none: the destination is local
-  Stream* stream = nullptr; // of `from` and `link`
-  Incoming* local = nullptr;
-  Pair* pair = nullptr; // of `from` and the destination
-  Space space = Space::programs;
-  std::uint64_t tag = 0;
-  std::uint64_t data = 0;
-  Pieces memory;
-  std::uint64_t total = 0;
-  Grant eager;                // what goes unasked
-  Grant rest;                 // what was asked for
-  std::uint64_t promised = 0; // bytes of both grants when they were new
-  std::uint64_t acknowledged = 0;
-  Progress progress;
-  bool from_end = false;
-  bool envelope_acknowledged = false;
-  bool whole = false;        // everything goes unasked
-  bool synchronous = false;  // not done before it is matched
-  bool matched = false;      // the receiver has said so, and of what is not whole what it wants
-  bool cancel_asked = false; // owes a cancel or has sent it
-
-  enum class Stage : std::uint8_t {
-    made,
-    gated,     // until pass(): no link, stream or local yet
-    local,     // its receiver is here
-    held,      // in Stream::held
-    queued,    // in Link::fresh
-    announced, // its envelope has been sent
-    abandoned, // reported as finished; owes an abort
-  };
-  Stage stage = Stage::made;
-  void enter(Stage next) {
-    assert(next == Stage::gated       ? stage == Stage::made
-           : next == Stage::local     ? stage <= Stage::gated
-           : next == Stage::held      ? stage <= Stage::gated
-           : next == Stage::queued    ? stage <= Stage::gated || stage == Stage::held
-           : next == Stage::announced ? stage == Stage::queued
-                                      : next == Stage::abandoned && stage == Stage::announced);
-    stage = next;
-  }
-  [[nodiscard]] bool abandoned() const { return stage == Stage::abandoned; }
-  [[nodiscard]] bool announced() const { return stage >= Stage::announced; }
-};
-
-// A message that is arriving, has arrived, or is announced by a local writer.
-struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
-  Incoming() : Answer(Of::incoming) {}
-  struct Chunk {
-    std::uint64_t offset;
-    std::uint32_t length;
-    std::unique_ptr<std::byte[]> bytes;
-  };
-  std::uint64_t id = 0;
-  Link* link = nullptr; // none: local, or whole and parted from its link
-  Outgoing* local = nullptr;
-  std::uint64_t message = 0; // the sender's name for it
-  Reading* read = nullptr;   // while it is matched
-  Peer* counted = nullptr;   // the source, as long as the message is in its `unmatched`
-  Pair* pair = nullptr;      // of its destination and the source, as long as it may be read
-  Space space = Space::programs;
-  std::uint64_t tag = 0;
-  std::uint64_t data = 0;
-  std::uint64_t total = 0;
-  std::uint64_t limit = 0;    // bytes that the read has room for
-  std::uint64_t promised = 0; // bytes that will arrive
-  std::uint64_t arrived = 0;
-  Grant eager;
-  Grant rest;
-  std::vector<Chunk> chunks; // what arrived before its read
-  // As its envelope said: whatever becomes of the message, they stay.
-  bool whole = false;  // everything comes unasked
-  bool riding = false; // it came with its envelope; its chunk is paid for by inline_cost()
-  bool synchronous = false;
-  // Want, matched or canceled, until a train has room for that: by then the message may be at a later stage.
-  Kind owes = Kind::none;
-
-  enum class Stage : std::uint8_t {
-    made,
-    stored,   // no read yet: in Pair::unexpected and Endpoint::arrivals
-    claimed,  // in Endpoint::claimed: only a read that names it takes it
-    matched,  // `read` takes it
-    over,     // its read has ended, with all of it or without; what still comes is not wanted
-    unwanted, // nobody will read it
-  };
-  Stage stage = Stage::made;
-  void enter(Stage next) {
-    assert(next == Stage::stored    ? stage == Stage::made
-           : next == Stage::claimed ? stage == Stage::stored
-           : next == Stage::matched ? stage <= Stage::claimed
-           : next == Stage::over    ? stage == Stage::matched
-                                    : next == Stage::unwanted && stage <= Stage::claimed);
-    stage = next;
-  }
-  [[nodiscard]] bool waits() const { return stage == Stage::stored || stage == Stage::claimed; }
-  [[nodiscard]] bool matched() const { return stage == Stage::matched; }
-  // Of what does not come whole, its read has asked, or will ask, for the rest.
-  [[nodiscard]] bool rest_wanted() const { return !whole && (matched() || stage == Stage::over); }
-};
-
-// A posted read or probe.
-struct Reading : hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
-  std::uint64_t id = 0;
-  std::uint64_t cookie = 0;
-  Endpoint* at = nullptr;
-  Incoming* message = nullptr;
-  Pair* pair = nullptr; // of `at` and the source; none: any
-  Space space = Space::programs;
-  std::uint64_t tag = 0;
-  std::uint64_t ignore = 0; // bits of it that may be any
-  std::uint64_t number = 0; // order of posting
-  Pieces memory;
-  Progress progress;
-  bool from_end = false;
-  bool probe = false;
-  bool claim = false;                  // of a probe
-  std::uint8_t posted_as = not_posted; // PostedReads's
-  static constexpr std::uint8_t not_posted = 0xff;
-
-  [[nodiscard]] bool fits(const Pair* of, Space in, std::uint64_t bits) const {
-    return space == in && ((tag ^ bits) & ~ignore) == 0 && (pair == nullptr || pair == of);
-  }
-};
 
 // One endpoint's sending side towards one host.
 struct Stream : Answer {
@@ -342,39 +149,6 @@ struct Group {
   bool dropped = false;         // goes with its last local member
 
   [[nodiscard]] std::int32_t row_of(const Address& address) const; // -1: no member
-};
-
-// What a message that rides with its envelope takes here while nobody has read it: more than its bytes.
-static_assert(sizeof(Incoming) + sizeof(Incoming::Chunk) <= inline_overhead);
-
-// A run of fragments that is still due on a carrier, in the order of the stream.
-struct Due {
-  Incoming* message = nullptr; // none: discard
-  std::uint64_t offset = 0;
-  std::uint32_t length = 0;
-  std::uint32_t done = 0; // of its payload
-  bool eager = false;     // counts against the credit we granted
-  bool from_end = false;
-  std::unique_ptr<std::byte[]> chunk; // none: straight to the read's memory, or discard
-
-  // Of so many bytes of its payload, those that make whole fragments.
-  [[nodiscard]] std::uint32_t whole(std::uint32_t bytes, std::uint32_t fragment) const {
-    return bytes == length ? length : bytes / fragment * fragment;
-  }
-  // Where bytes [from, from + bytes) of its payload belong in the message, a stretch at a time.
-  template <class Use>
-  void each(std::uint32_t from, std::uint32_t bytes, std::uint32_t fragment, Use use) const {
-    if (!from_end) return use(offset + from, bytes);
-    while (bytes != 0) {
-      const std::uint32_t high = length - from / fragment * fragment;
-      const std::uint32_t low = high > fragment ? high - fragment : 0;
-      const std::uint32_t within = from % fragment;
-      const std::uint32_t n = std::min(bytes, high - low - within);
-      use(offset + low + within, n);
-      from += n;
-      bytes -= n;
-    }
-  }
 };
 
 // One byte stream between the two hosts of a link, and what is good only while it lasts. Each side says first

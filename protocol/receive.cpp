@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trains that arrive. Headers only ever lie in the link's private buffer; every payload byte's place is known
-// before it is read: the memory of a matched read, a chunk of pool that the credit paid for, or the sink.
+// before it is read: the memory of a matched read, a block of the pool that the credit paid for, or the sink.
 #include "protocol/engine.hpp"
 
 #include <algorithm>
@@ -26,26 +26,17 @@ std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
     return count + 1 < iovecs.size();
   };
   bool room = true;
-  const auto add_stretch = [&](const Due& due, std::uint64_t at, std::uint64_t left) {
-    if (!room) return;
-    if (due.chunk != nullptr) return void(room = add(due.chunk.get() + (at - due.offset), left));
-    if (due.message != nullptr && due.message->matched() && at < due.message->limit) {
-      const std::uint64_t n = std::min(left, due.message->limit - at);
-      due.message->read->memory.each(at, n, [&](std::byte* base, std::uint64_t part) {
-        if (room) room = add(base, part);
-      });
-      left -= n;
-    }
-    while (left != 0 && room) {
-      if (sink_.empty()) sink_.resize(sink_bytes);
-      const std::uint64_t n = std::min<std::uint64_t>(left, sink_bytes);
+  const auto add_stretch = [&](std::byte* base, std::uint64_t length) {
+    if (base != nullptr && room) room = add(base, length);
+    if (base != nullptr) return;
+    if (sink_.empty()) sink_.resize(sink_bytes);
+    for (std::uint64_t n = 0; length != 0 && room; length -= n) {
+      n = std::min<std::uint64_t>(length, sink_bytes);
       room = add(sink_.data(), n);
-      left -= n;
     }
   };
   for (const Due& due : link.carrier.due) {
-    due.each(due.done, due.length - due.done, link.fragment,
-             [&](std::uint64_t at, std::uint64_t n) { add_stretch(due, at, n); });
+    due.each(due.done, due.length - due.done, link.fragment, add_stretch);
     if (!room) return count;
   }
   iovecs[count++] = {link.carrier.header.data() + link.carrier.header_filled,
@@ -73,12 +64,8 @@ void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
     Due& due = link.carrier.due.front();
     const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, due.length - due.done));
     if (from != nullptr) {
-      due.each(due.done, n, link.fragment, [&](std::uint64_t at, std::uint64_t part) {
-        if (due.chunk != nullptr) {
-          std::memcpy(due.chunk.get() + (at - due.offset), from, part);
-        } else if (due.message != nullptr && due.message->matched() && at < due.message->limit) {
-          due.message->read->memory.copy_in(at, from, std::min(part, due.message->limit - at));
-        }
+      due.each(due.done, n, link.fragment, [&](std::byte* base, std::uint64_t part) {
+        if (base != nullptr) std::memmove(base, from, part);
         from += part;
       });
     }
@@ -87,38 +74,29 @@ void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
     bytes -= n;
     const std::uint32_t after = due.whole(due.done, link.fragment);
     if (due.done != due.length) {
-      if (due.chunk == nullptr && after != before) in_place(link, due, before, after);
+      if (!due.landing.pooled() && after != before) in_place(link, due, before, after);
       continue;
     }
     Due last = std::move(due);
     link.carrier.due.pop_front();
     if (link.carrier.due.empty()) received_whole(link);
-    in_place(link, last, last.chunk == nullptr ? before : 0, after);
-    if (last.message != nullptr) arrived(link, *last.message);
+    in_place(link, last, last.landing.pooled() ? 0 : before, after);
+    if (Incoming* message = last.landing.message()) arrived(link, *message);
   }
 }
 
-// Bytes [from, to) of its payload, whole fragments: of a chunk all that is kept of it, which is stored, or
-// placed where a read has come meanwhile.
+// Bytes [from, to) of its payload, whole fragments: of a block all that is kept of it.
 void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to) {
   const std::uint32_t length = to - from;
   const std::uint64_t fragments = fragments_of(length, link.fragment);
   link.fragments_in += fragments;
-  Incoming* const message = due.message;
+  Incoming* const message = due.landing.message();
   if (message != nullptr) message->arrived += length;
-  if (message != nullptr && due.chunk != nullptr && message->waits()) {
-    message->chunks.push_back({due.offset, length, std::move(due.chunk)});
-    return;
-  }
+  if (due.landing.stores()) return message->blocks.push_back(due.landing.take_block());
   if (due.eager) link.freed += fragments;
-  if (due.chunk != nullptr) pool_used_ -= length;
   if (message == nullptr || !message->matched()) return;
-  if (due.chunk != nullptr) return place(*message, due.offset, {due.chunk.get(), length});
-  const std::uint64_t at = due.offset + (due.from_end ? due.length - to : from);
-  if (at >= message->limit) return;
-  Reading& read = *message->read;
-  read.progress.add(at, std::min<std::uint64_t>(length, message->limit - at), message->limit);
-  listener_.progressed(read.cookie, read.progress);
+  if (due.landing.pooled()) return place(*message, due.offset, due.landing.block().bytes());
+  advance(*message, due.offset + (due.from_end ? due.length - to : from), length);
 }
 
 // A run of it is here to its end.
@@ -320,17 +298,11 @@ Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
       d.flags != (from.from_end ? flag_from_end : 0) || (!eager && message->owes == Kind::want))
     return Refusal::fragment;
   from.take(d.length);
-  Due due;
-  due.message = message;
-  due.offset = d.offset;
-  due.length = d.length;
-  due.eager = eager;
-  due.from_end = from.from_end;
-  if (message->waits()) {
-    due.chunk = std::make_unique_for_overwrite<std::byte[]>(d.length);
-    pool_used_ += d.length;
-  }
-  link.carrier.due.push_back(std::move(due));
+  link.carrier.due.push_back({.landing = {*message, pool_used_, d.offset, d.length},
+                              .offset = d.offset,
+                              .length = d.length,
+                              .eager = eager,
+                              .from_end = from.from_end});
   return Refusal::none;
 }
 
@@ -402,28 +374,27 @@ void Engine::free_inline(Link& link, std::uint32_t length) {
   link.freed += link.inline_freed / link.fragment - before / link.fragment;
 }
 
-void Engine::free_chunks(Incoming& message) {
+void Engine::free_blocks(Incoming& message) {
   std::uint64_t bytes = 0;
-  for (const Incoming::Chunk& chunk : message.chunks) bytes += chunk.length;
-  pool_used_ -= bytes;
+  for (const Block& block : message.blocks) bytes += block.length();
   if (message.link == nullptr)
     pool_reserved_ -= bytes;
   else if (message.riding)
     free_inline(*message.link, static_cast<std::uint32_t>(bytes));
   else
-    for (const Incoming::Chunk& chunk : message.chunks)
-      message.link->freed += fragments_of(chunk.length, message.link->fragment);
-  message.chunks.clear();
+    for (const Block& block : message.blocks)
+      message.link->freed += fragments_of(block.length(), message.link->fragment);
+  message.blocks.clear();
 }
 
 void Engine::drop_incoming(Incoming& message) {
   release_name(message);
-  free_chunks(message);
+  free_blocks(message);
   if (message.link != nullptr) {
     count_match(message);
     message.link->freed += fragments_of(message.eager.left(), message.link->fragment); // they never come
     for (Due& due : message.link->carrier.due)
-      if (due.message == &message) due.message = nullptr;
+      if (due.landing.message() == &message) due.landing.forget_message();
   }
   incoming_.drop(message);
 }
@@ -435,7 +406,7 @@ void Engine::discard(Incoming& message) {
   message.hook::Hook<hook::Arrivals>::unlink();
   message.enter(Incoming::Stage::unwanted);
   message.pair = nullptr;
-  free_chunks(message);
+  free_blocks(message);
   if (message.link == nullptr || (message.arrived == message.promised && !message.owed())) {
     drop_incoming(message);
   } else {

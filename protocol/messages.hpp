@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages that leave, messages that arrive, and the reads that take them.
+#pragma once
+
+#include "protocol/pieces.hpp"
+#include "protocol/wire.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace parc::protocol {
+
+struct Endpoint;
+struct Incoming;
+struct Link;
+struct Outgoing;
+struct Pair;
+struct Peer;
+struct Reading;
+struct Stream;
+
+namespace hook {
+using mode = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
+template <class Tag> using Hook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>, mode>;
+struct Answers;  // in Link::answers
+struct Queue;    // in the queue that the object's state names
+struct Arrivals; // in Endpoint::arrivals
+struct OfPeer;   // in Peer::pairs
+struct OfGroup;  // in Group::local
+struct Owned;    // with its endpoint
+template <class T, class Tag> using List =
+    boost::intrusive::list<T, boost::intrusive::base_hook<Hook<Tag>>,
+                           boost::intrusive::constant_time_size<false>>;
+} // namespace hook
+
+// An object that owes the other kernel a descriptor. What it owes is read from its state when a train has
+// room, so answers never pile up.
+struct Answer : hook::Hook<hook::Answers> {
+  enum class Of : std::uint8_t { outgoing, incoming, peer, stream };
+  explicit Answer(Of kind) : of(kind) {}
+  [[nodiscard]] bool owed() const { return hook::Hook<hook::Answers>::is_linked(); }
+  Of of;
+};
+
+// A stretch of a message that may travel, eaten from one side.
+struct Grant {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  bool from_end = false;
+
+  [[nodiscard]] std::uint64_t left() const { return high - low; }
+  [[nodiscard]] bool fits(std::uint64_t offset, std::uint64_t length) const {
+    return length != 0 && length <= left() && (from_end ? offset == high - length : offset == low);
+  }
+  std::uint64_t take(std::uint64_t length) { // the offset of what was taken
+    if (from_end) return high -= length;
+    low += length;
+    return low - length;
+  }
+  void put_back(std::uint64_t length) { // what was taken last
+    if (from_end)
+      high += length;
+    else
+      low -= length;
+  }
+};
+
+// What has arrived, or has been acknowledged, counted from both ends of a message.
+struct Progress {
+  std::uint64_t front = 0;
+  std::uint64_t back = 0;
+
+  void add(std::uint64_t offset, std::uint64_t length, std::uint64_t total) {
+    if (offset == front)
+      front += length;
+    else if (offset + length == total - back)
+      back += length;
+  }
+};
+
+// A message that a local program writes.
+struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
+  Outgoing() : Answer(Of::outgoing) {}
+  std::uint64_t id = 0; // names the message on its link
+  std::uint64_t cookie = 0;
+  Endpoint* from = nullptr;
+  Link* link = nullptr;     // none: the destination is local
+  Stream* stream = nullptr; // of `from` and `link`
+  Incoming* local = nullptr;
+  Pair* pair = nullptr; // of `from` and the destination
+  Space space = Space::programs;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  Pieces memory;
+  std::uint64_t total = 0;
+  Grant eager;                // what goes unasked
+  Grant rest;                 // what was asked for
+  std::uint64_t promised = 0; // bytes of both grants when they were new
+  std::uint64_t acknowledged = 0;
+  Progress progress;
+  bool from_end = false;
+  bool envelope_acknowledged = false;
+  bool whole = false;        // everything goes unasked
+  bool synchronous = false;  // not done before it is matched
+  bool matched = false;      // the receiver has said so, and of what is not whole what it wants
+  bool cancel_asked = false; // owes a cancel or has sent it
+
+  enum class Stage : std::uint8_t {
+    made,
+    gated,     // until pass(): no link, stream or local yet
+    local,     // its receiver is here
+    held,      // in Stream::held
+    queued,    // in Link::fresh
+    announced, // its envelope has been sent
+    abandoned, // reported as finished; owes an abort
+  };
+  Stage stage = Stage::made;
+  void enter(Stage next) {
+    assert(next == Stage::gated       ? stage == Stage::made
+           : next == Stage::local     ? stage <= Stage::gated
+           : next == Stage::held      ? stage <= Stage::gated
+           : next == Stage::queued    ? stage <= Stage::gated || stage == Stage::held
+           : next == Stage::announced ? stage == Stage::queued
+                                      : next == Stage::abandoned && stage == Stage::announced);
+    stage = next;
+  }
+  [[nodiscard]] bool abandoned() const { return stage == Stage::abandoned; }
+  [[nodiscard]] bool announced() const { return stage >= Stage::announced; }
+};
+
+// Payload that came before its read, counted in the pool as long as it is kept.
+class Block {
+public:
+  Block() = default;
+  Block(std::uint64_t& pool_used, std::uint64_t offset, std::uint32_t length)
+      : offset_(offset), bytes_(new std::byte[length], {&pool_used, length}) {
+    pool_used += length;
+  }
+  explicit operator bool() const { return bytes_ != nullptr; }
+  [[nodiscard]] std::uint64_t offset() const { return offset_; }
+  [[nodiscard]] std::uint32_t length() const { return bytes_.get_deleter().length; }
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const { return bytes_.get() + (offset - offset_); }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {bytes_.get(), length()}; }
+
+private:
+  struct Free {
+    std::uint64_t* pool_used;
+    std::uint32_t length;
+    void operator()(const std::byte* bytes) const {
+      *pool_used -= length;
+      delete[] bytes;
+    }
+  };
+  std::uint64_t offset_ = 0; // of the message
+  std::unique_ptr<std::byte[], Free> bytes_;
+};
+
+// A message that is arriving, has arrived, or is announced by a local writer.
+struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
+  Incoming() : Answer(Of::incoming) {}
+  std::uint64_t id = 0;
+  Link* link = nullptr; // none: local, or whole and parted from its link
+  Outgoing* local = nullptr;
+  std::uint64_t message = 0; // the sender's name for it
+  Reading* read = nullptr;   // while it is matched
+  Peer* counted = nullptr;   // the source, as long as the message is in its `unmatched`
+  Pair* pair = nullptr;      // of its destination and the source, as long as it may be read
+  Space space = Space::programs;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  std::uint64_t total = 0;
+  std::uint64_t limit = 0;    // bytes that the read has room for
+  std::uint64_t promised = 0; // bytes that will arrive
+  std::uint64_t arrived = 0;
+  Grant eager;
+  Grant rest;
+  std::vector<Block> blocks; // what arrived before its read
+  // As its envelope said: whatever becomes of the message, they stay.
+  bool whole = false;  // everything comes unasked
+  bool riding = false; // it came with its envelope; its block is paid for by inline_cost()
+  bool synchronous = false;
+  // Want, matched or canceled, until a train has room for that: by then the message may be at a later stage.
+  Kind owes = Kind::none;
+
+  enum class Stage : std::uint8_t {
+    made,
+    stored,   // no read yet: in Pair::unexpected and Endpoint::arrivals
+    claimed,  // in Endpoint::claimed: only a read that names it takes it
+    matched,  // `read` takes it
+    over,     // its read has ended, with all of it or without; what still comes is not wanted
+    unwanted, // nobody will read it
+  };
+  Stage stage = Stage::made;
+  void enter(Stage next) {
+    assert(next == Stage::stored    ? stage == Stage::made
+           : next == Stage::claimed ? stage == Stage::stored
+           : next == Stage::matched ? stage <= Stage::claimed
+           : next == Stage::over    ? stage == Stage::matched
+                                    : next == Stage::unwanted && stage <= Stage::claimed);
+    stage = next;
+  }
+  [[nodiscard]] bool waits() const { return stage == Stage::stored || stage == Stage::claimed; }
+  [[nodiscard]] bool matched() const { return stage == Stage::matched; }
+  // Of what does not come whole, its read has asked, or will ask, for the rest.
+  [[nodiscard]] bool rest_wanted() const { return !whole && (matched() || stage == Stage::over); }
+};
+
+// A posted read or probe.
+struct Reading : hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
+  std::uint64_t id = 0;
+  std::uint64_t cookie = 0;
+  Endpoint* at = nullptr;
+  Incoming* message = nullptr;
+  Pair* pair = nullptr; // of `at` and the source; none: any
+  Space space = Space::programs;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0; // bits of it that may be any
+  std::uint64_t number = 0; // order of posting
+  Pieces memory;
+  Progress progress;
+  bool from_end = false;
+  bool probe = false;
+  bool claim = false;                  // of a probe
+  std::uint8_t posted_as = not_posted; // PostedReads's
+  static constexpr std::uint8_t not_posted = 0xff;
+
+  [[nodiscard]] bool fits(const Pair* of, Space in, std::uint64_t bits) const {
+    return space == in && ((tag ^ bits) & ~ignore) == 0 && (pair == nullptr || pair == of);
+  }
+};
+
+// What a message that rides with its envelope takes here while nobody has read it: more than its bytes.
+static_assert(sizeof(Incoming) + sizeof(Block) <= inline_overhead);
+
+} // namespace parc::protocol
