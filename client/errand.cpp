@@ -17,7 +17,7 @@ template <class Push> int Errand::run(shm::Request request, const Push& push) {
   const std::lock_guard hold(lock_);
   auto& slot = control_.operations[shm::control_slot];
   ++generation_;
-  request.id = generation_ << shm::slot_bits | shm::control_slot;
+  request.id = shm::id_of(generation_, shm::control_slot);
   slot.error.store(PARC_OK, std::memory_order_relaxed);
   slot.state.store(shm::state_word(generation_, shm::Phase::pending), std::memory_order_relaxed);
   if (!push(request)) return PARC_EKERNEL;

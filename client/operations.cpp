@@ -8,16 +8,6 @@
 namespace parc::client {
 namespace {
 
-constexpr std::uint64_t tag_of(std::uint64_t generation, Use use) {
-  return generation << 8 | static_cast<std::uint64_t>(use);
-}
-constexpr Use use_of(std::uint64_t tag) {
-  return static_cast<Use>(tag & 0xff);
-}
-constexpr std::uint64_t generation_of_tag(std::uint64_t tag) {
-  return tag >> 8;
-}
-
 Slot slot_of(parc_op id) {
   return static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
 }
@@ -25,7 +15,7 @@ std::uint64_t generation_of(parc_op id) {
   return shm::generation_of(static_cast<std::uint64_t>(id));
 }
 parc_op id_of(std::uint64_t generation, Slot slot) {
-  return static_cast<parc_op>(generation << shm::slot_bits | slot);
+  return static_cast<parc_op>(shm::id_of(generation, slot));
 }
 
 // As it was asked for.
@@ -69,7 +59,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.block = message.block;
   entry.list = message.list;
   entry.held = message.held;
-  const auto generation = generation_of_tag(entry.tag.load(std::memory_order_relaxed)) + 1;
+  const auto generation = generation_in(entry.tag.load(std::memory_order_relaxed)) + 1;
 
   entry.probe = kind != shm::RequestKind::read && kind != shm::RequestKind::write;
   if (trace_.on()) {
@@ -111,7 +101,7 @@ bool Operations::finished(parc_op id) const {
   const Slot slot = slot_of(id);
   if (slot >= shm::control_slot) return true;
   const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
-  if (generation_of_tag(tag) != generation_of(id)) return true;
+  if (generation_in(tag) != generation_of(id)) return true;
   if (use_of(tag) != Use::live && use_of(tag) != Use::claimed) return true;
   const auto state = control_.operations[slot].state.load(std::memory_order_acquire);
   return state != shm::state_word(generation_of(id), shm::Phase::pending) &&
@@ -141,7 +131,7 @@ std::optional<parc_op> Operations::queued(Slot slot) const {
   if ((use_of(tag) != Use::live && use_of(tag) != Use::loose) ||
       !entries_[slot].queued.load(std::memory_order_relaxed))
     return {};
-  return id_of(generation_of_tag(tag), slot);
+  return id_of(generation_in(tag), slot);
 }
 
 std::optional<Slot> Operations::claim(parc_op id, Use* before) {
@@ -283,7 +273,7 @@ void Operations::loosen(parc_op id) {
 
 void Operations::set_use(Slot slot, Use use) {
   auto& tag = entries_[slot].tag;
-  tag.store(tag_of(generation_of_tag(tag.load(std::memory_order_relaxed)), use), std::memory_order_release);
+  tag.store(tag_of(generation_in(tag.load(std::memory_order_relaxed)), use), std::memory_order_release);
 }
 
 void Operations::Stack::push(Entries& entries, Slot slot) {

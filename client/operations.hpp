@@ -45,6 +45,16 @@ enum class Order : std::uint8_t { any = PARC_ORDER_ANY, up = PARC_ORDER_UP, down
 
 enum class Use : std::uint8_t { free, live, loose, claimed, detached, spent };
 
+constexpr std::uint64_t tag_of(std::uint64_t generation, Use use) {
+  return generation << 8 | static_cast<std::uint64_t>(use);
+}
+constexpr Use use_of(std::uint64_t tag) {
+  return static_cast<Use>(tag & 0xff);
+}
+constexpr std::uint64_t generation_in(std::uint64_t tag) {
+  return tag >> 8;
+}
+
 // What a program asked for, and the memory of the arena that goes with it.
 struct Message {
   parc_envelope envelope{};

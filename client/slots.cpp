@@ -103,9 +103,9 @@ void Operations::reap(std::size_t at_most) {
 // read first, so that what is claimed is the operation that was seen done.
 void Operations::retire_done() {
   for (Slot slot = shm::read_slots; slot < shm::control_slot; ++slot) {
-    const auto generation = entries_[slot].tag.load(std::memory_order_acquire) >> 8;
-    const auto id = static_cast<parc_op>(generation << shm::slot_bits | slot);
     if (entries_[slot].queued.load(std::memory_order_relaxed)) continue; // nobody holds its id
+    const auto generation = generation_in(entries_[slot].tag.load(std::memory_order_acquire));
+    const auto id = static_cast<parc_op>(shm::id_of(generation, slot));
     if (!done_as(slot, generation) || !claim(id)) continue;
     Retired retired{.status = {}, .failed = {}, .spent = false};
     if (result(slot, retired.status) != PARC_OK) retired.failed = failed_;
@@ -142,7 +142,7 @@ void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   message.first = times.begun.load(std::memory_order_relaxed);
   message.end = over ? times.done.load(std::memory_order_relaxed) : 0;
   message.released = entry.released;
-  message.id = (entry.tag.load(std::memory_order_relaxed) >> 8) << shm::slot_bits | slot;
+  message.id = shm::id_of(generation_in(entry.tag.load(std::memory_order_relaxed)), slot);
   message.site = entry.site;
   message.address = entry.pieces.empty() ? 0 : reinterpret_cast<std::uintptr_t>(entry.pieces[0].iov_base);
   // What a read was given, where it was given something.
@@ -162,8 +162,7 @@ void Operations::trace_rest() {
   collect_locked();
   reap(to_reap_.size());
   for (Slot slot = 0; slot < shm::control_slot; ++slot) {
-    const bool used =
-        (entries_[slot].tag.load(std::memory_order_acquire) & 0xff) != static_cast<std::uint64_t>(Use::free);
+    const bool used = use_of(entries_[slot].tag.load(std::memory_order_acquire)) != Use::free;
     if (used && !entries_[slot].probe) trace_message(slot);
   }
 }
@@ -172,9 +171,8 @@ void Operations::trace_under_way() {
   {
     const std::lock_guard hold(lock_); // nothing is freed meanwhile
     for (Slot slot = 0; slot < shm::control_slot; ++slot) {
-      const auto use = entries_[slot].tag.load(std::memory_order_acquire) & 0xff;
-      const bool held =
-          use == static_cast<std::uint64_t>(Use::live) || use == static_cast<std::uint64_t>(Use::claimed);
+      const Use use = use_of(entries_[slot].tag.load(std::memory_order_acquire));
+      const bool held = use == Use::live || use == Use::claimed;
       if (held && !done(slot) && !entries_[slot].probe) trace_message(slot, trace::flag_under_way);
     }
   }

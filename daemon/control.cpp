@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/control.hpp"
 
-#include "daemon/cookie.hpp"
 #include "daemon/kernel.hpp"
 
 #include <cstring>
@@ -10,9 +9,6 @@
 
 namespace parc::daemon {
 namespace {
-
-// In a cookie: the rest is the write's number; without it, the link that is read from.
-constexpr std::uint64_t write_bit = std::uint64_t{1} << 55;
 
 std::span<std::byte> bytes_of(std::string& text) {
   return std::as_writable_bytes(std::span(text));
@@ -37,7 +33,7 @@ void Control::send(std::uint32_t link, const nlohmann::json& message, const std:
   kept += text;
   kept += bytes;
   protocol::WriteRequest request;
-  request.cookie = make_cookie(Owner::control, write_bit | last_write_);
+  request.cookie = Cookie::of_control_write(last_write_).word();
   request.destination = link;
   request.space = protocol::Space::kernels;
   request.memory = {bytes_of(kept).data(), kept.size()};
@@ -47,20 +43,19 @@ void Control::send(std::uint32_t link, const nlohmann::json& message, const std:
 void Control::probe(std::uint32_t link) {
   inboxes_[link] = {};
   protocol::ReadRequest request;
-  request.cookie = make_cookie(Owner::control, link);
+  request.cookie = Cookie::of_control_read(link).word();
   request.source = static_cast<std::int32_t>(link);
   request.space = protocol::Space::kernels;
   request.probe = true;
   kernel_.engine().read(kernel_.engine().kernel(), request);
 }
 
-void Control::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
-  const std::uint64_t rest = rest_of(cookie);
+void Control::finished(Cookie cookie, const protocol::Outcome& outcome) {
   // The engine may be in the middle of anything: what follows waits for the step's end.
-  if ((rest & write_bit) != 0)
-    kernel_.after_step([this, number = rest & ~write_bit] { writes_.erase(number); });
+  if (cookie.owner() == Cookie::Owner::control_write)
+    kernel_.after_step([this, number = cookie.write()] { writes_.erase(number); });
   else
-    kernel_.after_step([this, rest, outcome] { advance(static_cast<std::uint32_t>(rest), outcome); });
+    kernel_.after_step([this, link = cookie.link(), outcome] { advance(link, outcome); });
 }
 
 void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
@@ -75,7 +70,7 @@ void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
     inbox.probing = false;
     inbox.room.resize(std::min<std::uint64_t>(outcome.total, max_message));
     protocol::ReadRequest request;
-    request.cookie = make_cookie(Owner::control, link);
+    request.cookie = Cookie::of_control_read(link).word();
     request.source = static_cast<std::int32_t>(link);
     request.space = protocol::Space::kernels;
     request.memory = {bytes_of(inbox.room).data(), inbox.room.size()};

@@ -8,6 +8,7 @@
 // its own, the rest by being answers.
 #pragma once
 
+#include "daemon/cookie.hpp"
 #include "protocol/engine.hpp"
 
 #include <cstdint>
@@ -35,7 +36,7 @@ public:
   void send(std::uint32_t link, const nlohmann::json& message, const std::string& bytes = {});
 
   // From the kernel's Listener.
-  void finished(std::uint64_t cookie, const protocol::Outcome& outcome);
+  void finished(Cookie cookie, const protocol::Outcome& outcome);
 
 private:
   struct Inbox {

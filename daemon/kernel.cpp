@@ -220,17 +220,19 @@ void Kernel::publish() {
 }
 
 void Kernel::begun(std::uint64_t cookie, const protocol::Outcome& outcome) {
-  if (owner_of(cookie) == Owner::session) sessions_->begun(cookie, outcome);
+  if (const Cookie of(cookie); of.owner() == Cookie::Owner::session) sessions_->begun(of, outcome);
 }
 
 void Kernel::progressed(std::uint64_t cookie, const protocol::Progress& progress) {
-  if (owner_of(cookie) == Owner::session) sessions_->progressed(cookie, progress);
+  if (const Cookie of(cookie); of.owner() == Cookie::Owner::session) sessions_->progressed(of, progress);
 }
 
 void Kernel::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
-  switch (owner_of(cookie)) {
-  case Owner::session: return sessions_->finished(cookie, outcome);
-  case Owner::control: return control_->finished(cookie, outcome);
+  const Cookie of(cookie);
+  switch (of.owner()) {
+  case Cookie::Owner::session: return sessions_->finished(of, outcome);
+  case Cookie::Owner::control_read:
+  case Cookie::Owner::control_write: return control_->finished(of, outcome);
   }
 }
 

@@ -77,7 +77,7 @@ private:
   void reload();
   void watch_signal(int signal, std::function<void()> action);
 
-  // protocol::Listener; a cookie's top byte says whose operation it is (cookie.hpp).
+  // protocol::Listener; cookies say whose operations they are of (cookie.hpp).
   void begun(std::uint64_t cookie, const protocol::Outcome& outcome) override;
   void progressed(std::uint64_t cookie, const protocol::Progress& progress) override;
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override;

@@ -41,6 +41,9 @@ inline constexpr std::uint64_t slot_of(std::uint64_t id) {
 inline constexpr std::uint64_t generation_of(std::uint64_t id) {
   return id >> slot_bits;
 }
+inline constexpr std::uint64_t id_of(std::uint64_t generation, std::uint64_t slot) {
+  return generation << slot_bits | slot;
+}
 static_assert(operation_slots <= 1u << slot_bits);
 
 enum class RequestKind : std::uint8_t {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/session.hpp"
 
-#include "daemon/cookie.hpp"
 #include "daemon/kernel.hpp"
 #include "include/parc/parc.h"
 #include "shm/doorbell.hpp"
@@ -16,18 +15,6 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::uint32_t requests_a_turn = 64;
-
-constexpr unsigned generation_bits = session_generation_bits;
-constexpr std::uint64_t generation_mask = (std::uint64_t{1} << generation_bits) - 1;
-
-std::uint64_t cookie_of(std::uint32_t number, std::uint64_t slot, std::uint64_t generation) {
-  return make_cookie(Owner::session, std::uint64_t{number} << session_number_shift | slot << generation_bits |
-                                         (generation & generation_mask));
-}
-
-std::uint64_t slot_in(std::uint64_t rest_of_cookie) {
-  return (rest_of_cookie >> generation_bits) & ((1u << shm::slot_bits) - 1);
-}
 
 // What is known of an operation's message; the store of its state makes it valid.
 void store_message(shm::Operation& op, std::uint64_t slot, const protocol::Outcome& outcome) {
@@ -258,7 +245,7 @@ void Session::start(const shm::Request& request) {
   extents_.hold(slot->used);
   slot->total = request.length;
   kernel_.sessions().changed(*this);
-  const std::uint64_t cookie = cookie_of(number_, number, slot->generation);
+  const std::uint64_t cookie = Cookie::of_session(number_, number, slot->generation).word();
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
   const protocol::Space space = (request.flags & shm::flag_barrier) != 0    ? protocol::Space::barriers
                                 : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
@@ -368,8 +355,8 @@ void Session::settle_release(Slot& slot) {
     kernel_.after_step([this] { gate_.open([this](std::uint64_t write) { kernel_.engine().pass(write); }); });
 }
 
-void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
-  const std::uint64_t slot = slot_in(rest);
+void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
+  const std::uint64_t slot = cookie.slot();
   if (state_ == State::over || !slots_[slot].busy) return;
   shm::Operation& op = operation(slot);
   store_message(op, slot, outcome);
@@ -380,8 +367,8 @@ void Session::begun(std::uint64_t rest, const protocol::Outcome& outcome) {
   settle_release(slots_[slot]);
 }
 
-void Session::progressed(std::uint64_t rest, const protocol::Progress& progress) {
-  const std::uint64_t slot = slot_in(rest);
+void Session::progressed(Cookie cookie, const protocol::Progress& progress) {
+  const std::uint64_t slot = cookie.slot();
   if (state_ == State::over || !slots_[slot].busy) return;
   shm::Operation& op = operation(slot);
   op.front.store(progress.front, std::memory_order_release);
@@ -390,17 +377,17 @@ void Session::progressed(std::uint64_t rest, const protocol::Progress& progress)
   kernel_.sessions().tell(*this);
 }
 
-void Session::finished(std::uint64_t rest, const protocol::Outcome& outcome) {
-  const std::uint64_t number = slot_in(rest);
+void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
+  const std::uint64_t number = cookie.slot();
   Slot& slot = slots_[number];
-  if (!slot.busy || (slot.generation & generation_mask) != (rest & generation_mask)) return;
+  if (!slot.busy || !cookie.is_of(slot.generation)) return;
   --(number < shm::read_slots ? reads_ : writes_);
   if (number >= shm::read_slots && gate_.keeps()) gate_.drop(slot.handle);
   extents_.release(slot.used);
   slot.used.reset();
   settle_release(slot);
   claiming_ -= std::exchange(slot.claims, false);
-  if (outcome.claim != 0) claims_.emplace(slot.generation << shm::slot_bits | number, outcome.claim);
+  if (outcome.claim != 0) claims_.emplace(shm::id_of(slot.generation, number), outcome.claim);
   if (state_ == State::over) {
     slot.busy = false;
     return;

@@ -32,10 +32,10 @@ public:
   void process_died();
   bool drained(); // the engine is done with its memory; true: the session's end has been acted on too
 
-  // From the engine, by the low part of the cookie.
-  void begun(std::uint64_t operation, const protocol::Outcome& outcome);
-  void progressed(std::uint64_t operation, const protocol::Progress& progress);
-  void finished(std::uint64_t operation, const protocol::Outcome& outcome);
+  // From the engine.
+  void begun(Cookie cookie, const protocol::Outcome& outcome);
+  void progressed(Cookie cookie, const protocol::Progress& progress);
+  void finished(Cookie cookie, const protocol::Outcome& outcome);
 
   [[nodiscard]] bool open() const { return state_ != State::over; }
   [[nodiscard]] bool spinning() const;

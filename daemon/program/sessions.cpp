@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/sessions.hpp"
 
-#include "daemon/cookie.hpp"
 #include "daemon/kernel.hpp"
 #include "daemon/program/session.hpp"
 #include "shm/onlooker.hpp"
@@ -16,7 +15,6 @@ namespace {
 constexpr std::size_t few_sessions = 16;
 constexpr std::uint32_t quiet_turns = 1000;
 
-constexpr std::uint64_t operation_mask = (std::uint64_t{1} << session_number_shift) - 1;
 } // namespace
 
 Sessions::Sessions(Kernel& kernel) : kernel_(kernel) {}
@@ -104,22 +102,20 @@ void Sessions::announce_awake() {
   for (Session* session : listened_to_) session->announce_awake();
 }
 
-Session* Sessions::find(std::uint64_t cookie_rest) {
-  const std::uint64_t number = cookie_rest >> session_number_shift;
-  return number < sessions_.size() ? sessions_[number].get() : nullptr;
+Session* Sessions::find(Cookie cookie) {
+  return cookie.session() < sessions_.size() ? sessions_[cookie.session()].get() : nullptr;
 }
 
-void Sessions::begun(std::uint64_t cookie, const protocol::Outcome& outcome) {
-  if (Session* session = find(rest_of(cookie))) session->begun(rest_of(cookie) & operation_mask, outcome);
+void Sessions::begun(Cookie cookie, const protocol::Outcome& outcome) {
+  if (Session* session = find(cookie)) session->begun(cookie, outcome);
 }
 
-void Sessions::progressed(std::uint64_t cookie, const protocol::Progress& progress) {
-  if (Session* session = find(rest_of(cookie)))
-    session->progressed(rest_of(cookie) & operation_mask, progress);
+void Sessions::progressed(Cookie cookie, const protocol::Progress& progress) {
+  if (Session* session = find(cookie)) session->progressed(cookie, progress);
 }
 
-void Sessions::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
-  if (Session* session = find(rest_of(cookie))) session->finished(rest_of(cookie) & operation_mask, outcome);
+void Sessions::finished(Cookie cookie, const protocol::Outcome& outcome) {
+  if (Session* session = find(cookie)) session->finished(cookie, outcome);
 }
 
 // The place is free again when the session is over and the engine is done with its memory, in whichever

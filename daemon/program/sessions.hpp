@@ -3,6 +3,7 @@
 // engine owns the operations.
 #pragma once
 
+#include "daemon/cookie.hpp"
 #include "daemon/counters.hpp"
 #include "daemon/event.hpp"
 #include "protocol/engine.hpp"
@@ -54,9 +55,9 @@ public:
   void announce_awake();
 
   // From the kernel's Listener.
-  void begun(std::uint64_t cookie, const protocol::Outcome& outcome);
-  void progressed(std::uint64_t cookie, const protocol::Progress& progress);
-  void finished(std::uint64_t cookie, const protocol::Outcome& outcome);
+  void begun(Cookie cookie, const protocol::Outcome& outcome);
+  void progressed(Cookie cookie, const protocol::Progress& progress);
+  void finished(Cookie cookie, const protocol::Outcome& outcome);
   void drained(std::uint64_t endpoint_cookie);
 
   void publish(Counters& counters); // for `parc status`
@@ -65,7 +66,7 @@ public:
 
 private:
   friend class Session;
-  Session* find(std::uint64_t cookie_rest);
+  Session* find(Cookie cookie);
   [[nodiscard]] Session* of_endpoint(std::uint64_t endpoint) const;
   void over(std::uint32_t number); // a drained session has ended
   void forget(std::uint32_t number);
