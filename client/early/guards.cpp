@@ -7,20 +7,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <sched.h>
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
 namespace parc::client {
 namespace {
-
-// The last fault of this thread that no guard explained: where, and how often pages had been opened by then.
-// In the handler thread-local storage must have its place from the thread's start.
-struct Unexplained {
-  std::uintptr_t page;
-  std::uint64_t changes;
-};
-__attribute__((tls_model("initial-exec"))) thread_local Unexplained unexplained{0, 0};
 
 // Its client is a program like any other, but for what valgrind preloads.
 bool under_valgrind() {
@@ -55,9 +46,8 @@ thread_local bool Guards::reporting_here = false;
 Guards::Guards(shm::Control& control, Operations& operations, const Arena& arena, HandOver& hand_over,
                Ring& ring, Rest& rest, Pipes& pipes, Trace& trace, int rank)
     : control_(control), operations_(operations), arena_(arena), hand_over_(hand_over), ring_(ring),
-      rest_(rest), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()) {
-  guards_.reserve(shm::control_slot);
-  (void)page_size(); // before a handler asks
+      rest_(rest), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()),
+      guards_(shm::control_slot, page_size()) { // asked for here before a handler does
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
 }
 
@@ -77,23 +67,23 @@ Level Guards::level_for(const Operations::Entry& entry) const {
 
 bool Guards::can_guard(Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
-  return entry.block == nullptr && entry.length >= page_size() && entry.pieces.size() <= most_pieces;
+  return entry.block == nullptr && entry.length >= page_size() && entry.pieces.size() <= Guard::most_pieces;
 }
 
-Guards::Guard Guards::make_guard(parc_op id, Slot slot) const {
+Guard Guards::make_guard(parc_op id, Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
   Guard guard{.id = id,
+              .writes = Operations::is_write(id),
+              .order = entry.order,
+              .missing = {0, 0},
+              .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
+              .piece = {},
               .slot = slot,
               .envelope = entry.envelope,
               .length = entry.length,
-              .missing = {0, 0},
-              .order = entry.order,
-              .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
-              .writes = Operations::is_write(id),
               .adopted = entry.adopted,
               .reporting = false,
-              .handing = false,
-              .piece = {}};
+              .handing = false};
   std::copy(entry.pieces.begin(), entry.pieces.end(), guard.piece.begin());
   return guard;
 }
@@ -124,7 +114,7 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
 bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
   const bool may = possible_ && (entry.early || wanted());
-  if (!may || entry.length < page_size() || entry.pieces.size() > most_pieces) return false;
+  if (!may || entry.length < page_size() || entry.pieces.size() > Guard::most_pieces) return false;
   const bool cheaper = cost_of_guarding(entry.length) < hand_over_.copy_time(slot);
   return (entry.early || cheaper) && add(make_guard(id, slot), status);
 }
@@ -132,16 +122,12 @@ bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
 bool Guards::add(const Guard& guard, parc_status& status) {
   const Locked hold(lock_);
   const Stretch missing = missing_of(guard); // before its loss is asked for, as in look()
-  if (missing.empty() || loss_of(guard) != PARC_OK || guards_.size() == guards_.capacity() || held_back_ != 0)
-    return false;
-  guards_.push_back(guard);
-  guards_.back().missing = missing;
-  bool guarded = !holds_signal_stack(guards_.back());
-  for (std::size_t i = 0; i < guard.pieces && guarded; ++i)
-    guarded = set_access(guard, pages_of(guard, i, guarded_of(guard, missing)));
-  if (!guarded) { // too many mappings, say
-    open_all(guards_.back());
-    guards_.pop_back();
+  if (missing.empty() || loss_of(guard) != PARC_OK || guards_.full() || held_back_ != 0) return false;
+  Guard& added = guards_.add(guard);
+  added.missing = missing;
+  if (holds_signal_stack(added) || !guard_pages(added)) { // too many mappings, say
+    open_all(added);
+    guards_.remove(added);
     return false;
   }
   count_.store(guards_.size(), std::memory_order_relaxed);
@@ -168,7 +154,7 @@ void Guards::look() {
         continue;
       }
       if (shrink(guard, missing) && done)
-        drop(i);
+        drop(guard);
       else
         ++i;
     }
@@ -176,19 +162,13 @@ void Guards::look() {
   if (lost) report_losses();
 }
 
-void Guards::drop(std::size_t index) {
-  if (guards_[index].writes)
-    operations_.let_go_released(guards_[index].slot);
+void Guards::drop(Guard& guard) {
+  if (guard.writes)
+    operations_.let_go_released(guard.slot);
   else
-    operations_.spend_released(guards_[index].slot);
-  guards_[index] = guards_.back();
-  guards_.pop_back();
+    operations_.spend_released(guard.slot);
+  guards_.remove(guard);
   count_.store(guards_.size(), std::memory_order_relaxed);
-}
-
-Guards::Guard* Guards::find(parc_op id) {
-  const auto found = std::ranges::find(guards_, id, &Guard::id);
-  return found == guards_.end() ? nullptr : &*found;
 }
 
 const shm::Operation& Guards::shared(parc_op id) const {
@@ -210,7 +190,7 @@ bool Guards::has_begun(parc_op id) const {
 
 // Of a read, what has not arrived; a message that is shorter than the buffer leaves its end alone. Of a
 // write, what is not acknowledged.
-Guards::Stretch Guards::missing_of(const Guard& guard) const {
+Stretch Guards::missing_of(const Guard& guard) const {
   const shm::Operation& operation = shared(guard.id);
   if (is_done(guard.id)) return {0, 0};
   std::uint64_t end = guard.length;
@@ -219,162 +199,6 @@ Guards::Stretch Guards::missing_of(const Guard& guard) const {
   const std::uint64_t front = operation.front.load(std::memory_order_acquire);
   const std::uint64_t back = std::min(operation.back.load(std::memory_order_acquire), end);
   return {front, end - back};
-}
-
-bool Guards::arrived(const Missing& missing) const {
-  if (is_done(missing.id)) return true;
-  const shm::Operation& operation = shared(missing.id);
-  const bool begun = has_begun(missing.id);
-  if (missing.bytes.empty()) return begun;
-  if (!begun) return false;
-  const std::uint64_t total = operation.total.load(std::memory_order_relaxed);
-  return operation.front.load(std::memory_order_acquire) >= std::min(missing.bytes.high, total) ||
-         operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total;
-}
-
-template <class Wanted> std::optional<Guards::Missing> Guards::find_missing(const Wanted& wanted) const {
-  for (const Guard& guard : guards_) {
-    if (guard.reporting && reporting_here) continue; // its handler must not wait for itself
-    if (const std::optional<Stretch> bytes = wanted(guard)) return Missing{guard.id, *bytes, guard.writes};
-  }
-  return {};
-}
-
-template <class Wanted> void Guards::settle_what(const Wanted& wanted) {
-  while (count_.load(std::memory_order_relaxed) != 0) {
-    look();
-    std::optional<Missing> missing;
-    {
-      const Locked hold(lock_);
-      missing = find_missing(wanted);
-    }
-    if (!missing) return;
-    const std::uint64_t begin = trace_.on() ? trace::now() : 0;
-    await(*missing);
-    trace_wait(trace::Kind::call, begin, *missing, 0, Trace::site());
-  }
-}
-
-void Guards::settle(const void* memory, std::size_t bytes, Use use) {
-  const Pages there{address_of(memory), address_of(memory) + bytes};
-  settle_what([&](const Guard& guard) -> std::optional<Stretch> {
-    if (guard.writes && use == Use::loads) return {};
-    return missing_in(guard, there);
-  });
-}
-
-void Guards::settle_pages(const void* memory, std::size_t bytes) {
-  if (bytes == 0) return;
-  const Pages there{round_down(address_of(memory), page_size()),
-                    round_up(address_of(memory) + bytes, page_size())};
-  settle_what([&](const Guard& guard) { return missing_in(guard, there); });
-}
-
-void Guards::settle_all() {
-  settle_what([](const Guard& guard) -> std::optional<Stretch> {
-    if (guard.missing.empty()) return {};
-    return guard.missing;
-  });
-}
-
-void Guards::settle_begun() {
-  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
-    if (guard.writes || has_begun(guard.id)) return {};
-    return Stretch{0, 0};
-  });
-}
-
-void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,
-                        std::uint64_t site) {
-  if (!trace_.on()) return;
-  trace::Record record{};
-  record.kind = kind;
-  record.call = site == 0 ? trace::Call::system_call : trace::Call::settle;
-  record.begin = begin;
-  record.end = trace::now();
-  record.id = static_cast<std::uint64_t>(missing.id);
-  record.address = address;
-  record.bytes = missing.bytes.low;
-  record.site = site;
-  trace_.add(record);
-}
-
-// Reads first: where only they were in the way, the instruction is done when it is executed again; a store
-// that comes back has a write to wait for.
-bool Guards::resolve(const void* address, std::uintptr_t instruction) {
-  const std::uintptr_t begin = round_down(address_of(address), page_size());
-  const Pages page{begin, begin + page_size()};
-  bool ours = false, waited = false;
-  for (;;) {
-    look();
-    std::optional<Missing> missing;
-    Unexplained now{begin, 0};
-    {
-      const Locked hold(lock_);
-      for (const bool writes : {false, true})
-        if (!missing && !(writes && waited))
-          missing = find_missing([&](const Guard& guard) {
-            return guard.writes == writes ? missing_in(guard, page) : std::optional<Stretch>();
-          });
-      now.changes = changes_;
-    }
-    if (!missing) {
-      // Opened since the fault: just now, or by another thread. A fault that comes again although nothing was
-      // opened in between is none of ours.
-      ours = waited || unexplained.page != now.page || unexplained.changes != now.changes;
-      unexplained = now;
-      break;
-    }
-    waited = true;
-    const std::uint64_t started = trace_.on() ? trace::now() : 0;
-    await(*missing);
-    trace_wait(trace::Kind::fault, started, *missing, address_of(address), instruction + 1);
-  }
-  if (ours) faults_.fetch_add(1, std::memory_order_relaxed);
-  if (ours && !waited) late_faults_.fetch_add(1, std::memory_order_relaxed);
-  return ours;
-}
-
-// Ends early when the kernel goes: then the next look() finds a loss.
-void Guards::await(const Missing& missing) {
-  if (missing.writes) return let_go(missing.id);
-  const Watching watching(control_.header);
-  const auto there = [&] { return arrived(missing); };
-  if (there())
-    sched_yield(); // its loss is being reported by another thread, or it is about to be done
-  else
-    rest_.anywhere(there);
-}
-
-// Somebody wants to store where a write's bytes are. One thread hands it over, others wait for that.
-void Guards::let_go(parc_op write) {
-  Guard guard;
-  bool mine = false;
-  std::optional<WithoutHandlers> alone(std::in_place);
-  {
-    const Locked hold(lock_);
-    Guard* const found = find(write);
-    if (found == nullptr) return;
-    mine = !std::exchange(found->handing, true);
-    guard = *found;
-  }
-  if (!mine) {
-    alone.reset();
-    const auto& handed = shared(write).handed_or_data;
-    const auto generation = shm::generation_of(static_cast<std::uint64_t>(write));
-    rest_.anywhere([&] { return is_done(write) || handed.load(std::memory_order_acquire) == generation; });
-    sched_yield(); // it is about to open its pages
-    return;
-  }
-  const bool gone = rest_.poll([&] { return is_done(write); }, hand_over_.copy_time(guard.slot));
-  const bool handed =
-      !gone && !Ring::pushing() && hand_over_.perform(write, guard.slot, {guard.piece.data(), guard.pieces});
-  alone.reset();
-  if (!handed) rest_.anywhere([&] { return is_done(write); });
-  const Locked hold(lock_);
-  Guard* const found = find(write);
-  open_all(*found);
-  drop(static_cast<std::size_t>(found - guards_.data()));
 }
 
 int Guards::loss_of(const Guard& guard) const {

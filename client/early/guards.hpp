@@ -6,25 +6,30 @@
 // returns; a store to a write's page waits as long as a copy takes, and then copies (hand_over.hpp). Every
 // call of libparc opens what has arrived, too.
 //
-// The table holds, for each released operation, the stretch of the message that is missing. The access of a
-// page is the strictest that any of them leaves it, which is what the paper has counts per page for. Under a
-// declared order (parc_set_order) only the page that is touched next is guarded: HUNT 2005, section 5.2.
+// Four files. Which pages a guard needs is a pure table's to say: guard_table.hpp. guarded_pages.cpp gives
+// pages what it says; guards.cpp makes guards and looks how far their operations are; guard_waits.cpp waits
+// for what is missing, in calls and in the fault's handler.
 //
 // Invariants. "Decide and mprotect" is one step under lock_, taken with all signals but SIGSEGV blocked and
 // held over nothing that touches the program's memory; waiting happens outside of it, and everything is
 // looked at again afterwards. What the handler touches lies in OwnMemory. A page is opened only when every
 // byte that belongs on it has arrived: nobody sees stale bytes. An operation's slot is spent only after its
 // guards are gone. Threads: any; resolve() is async-signal-safe for the faults it is made for.
+//
+// Memory order. The kernel stores an operation's bytes, then its counters (front, back) or state with
+// release; whoever opens a page has loaded them with acquire, and mprotect makes the page's bytes the ones
+// that are there: nothing else orders a program's loads from it. `total` is valid once the state says so. All
+// else is under lock_, but for count_ and the statistics: they are relaxed, because who could miss a guard by
+// that has not heard of its release either, and faults on its pages into the handler, which locks.
 #pragma once
 
 #include "client/early/cost.hpp"
 #include "client/early/fault.hpp"
+#include "client/early/guard_table.hpp"
 #include "client/early/mappings.hpp"
 #include "client/hand_over.hpp"
-#include "client/own_memory.hpp"
 #include "client/signal_mask.hpp"
 
-#include <array>
 #include <csignal>
 
 namespace parc::client {
@@ -115,36 +120,10 @@ public:
   [[nodiscard]] Watching watch() { return Watching(control_.header); }
 
 private:
-  static constexpr std::size_t most_pieces = 16;
-  struct Stretch {
-    std::uint64_t low, high;
-    [[nodiscard]] bool empty() const { return low >= high; }
-  };
-  struct Pages { // of addresses, whole or not
-    std::uintptr_t begin, end;
-  };
-  struct Guard {
-    parc_op id;
-    Slot slot;
-    parc_envelope envelope;
-    std::uint64_t length;
-    Stretch missing; // of the message, as far as its pages are guarded: it only shrinks
-    Order order;
-    std::uint32_t pieces;
-    bool writes;
-    Adopted adopted; // memory that can go, and be something else
-    bool reporting;  // its loss; whoever faults on it meanwhile waits
-    bool handing;    // a write over; the same
-    std::array<iovec, most_pieces> piece;
-  };
   struct Missing { // of an operation: what somebody waits for
     parc_op id;
     Stretch bytes;
     bool writes = false;
-  };
-  struct Run { // pages of one access
-    std::uintptr_t begin, end;
-    int access;
   };
   // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
   // and wait for what this thread is about to do.
@@ -173,8 +152,7 @@ private:
   [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes);
   [[nodiscard]] bool add(const Guard& guard, parc_status& status);
   void look();
-  void drop(std::size_t index);
-  [[nodiscard]] Guard* find(parc_op id);
+  void drop(Guard& guard);
   void report_losses();
   void report(const Guard& guard, int error);
   [[nodiscard]] int loss_of(const Guard& guard) const;
@@ -193,16 +171,11 @@ private:
                   std::uint64_t site);
 
   // Pages, under lock_: guarded_pages.cpp.
+  [[nodiscard]] bool guard_pages(const Guard& guard);
   [[nodiscard]] bool shrink(Guard& guard, const Stretch& missing);
   void open_all(Guard& guard);
-  [[nodiscard]] bool set_access(const Guard& guard, Pages pages);
-  [[nodiscard]] bool set_access(const Guard& guard, const Run& run);
-  [[nodiscard]] Run run_from(std::uintptr_t from, std::uintptr_t end) const;
-  [[nodiscard]] static bool holds_signal_stack(const Guard& guard);
-  [[nodiscard]] static Stretch guarded_of(const Guard& guard, const Stretch& missing);
-  [[nodiscard]] static Pages place_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
-  [[nodiscard]] static Pages pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
-  [[nodiscard]] static std::optional<Stretch> missing_in(const Guard& guard, const Pages& there);
+  [[nodiscard]] bool protect(const Guard& guard, const GuardTable::Run& run);
+  [[nodiscard]] bool holds_signal_stack(const Guard& guard) const;
 
   // This thread is in a handler of parc_on_lost.
   __attribute__((tls_model("initial-exec"))) static thread_local bool reporting_here;
@@ -224,13 +197,13 @@ private:
   GuardCost cost_{};
 
   std::mutex lock_;
-  std::vector<Guard, OwnMemory<Guard>> guards_; // under lock_; never grows past its first capacity
-  std::atomic<std::size_t> count_ = 0;          // of guards_
-  Mappings mappings_;                           // under lock_
-  std::uint64_t changes_ = 0;                   // under lock_: pages opened or exchanged so far
-  unsigned held_back_ = 0;                      // under lock_
-  parc_lost_handler* handler_ = nullptr;        // under lock_
-  void* handler_argument_ = nullptr;            // under lock_
+  GuardTable guards_;                    // under lock_
+  std::atomic<std::size_t> count_ = 0;   // of guards_
+  Mappings mappings_;                    // under lock_
+  std::uint64_t changes_ = 0;            // under lock_: pages opened or exchanged so far
+  unsigned held_back_ = 0;               // under lock_
+  parc_lost_handler* handler_ = nullptr; // under lock_
+  void* handler_argument_ = nullptr;     // under lock_
   std::atomic<std::uint64_t> released_ = 0, faults_ = 0, late_faults_ = 0, openings_ = 0;
 };
 

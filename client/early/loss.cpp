@@ -41,10 +41,10 @@ void Guards::report_losses() {
     // A truncation is known before it is over; until then the kernel has the slot.
     while (!is_done(guard.id) && !pipes_.gone()) await({guard.id, {0, UINT64_MAX}});
     const Locked hold(lock_);
-    Guard* const found = find(guard.id);
+    Guard* const found = guards_.find(guard.id);
     if (found == nullptr) continue;
     open_all(*found);
-    drop(static_cast<std::size_t>(found - guards_.data()));
+    drop(*found);
   }
 }
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/early/guard_table.hpp"
+
+#include <cassert>
+
+namespace parc::client {
+
+Guard* GuardTable::find(parc_op id) {
+  const auto found = std::ranges::find(guards_, id, &Guard::id);
+  return found == guards_.end() ? nullptr : &*found;
+}
+
+Guard& GuardTable::add(const Guard& guard) {
+  assert(!full() && guard.pieces <= Guard::most_pieces);
+  guards_.push_back(guard);
+  return guards_.back();
+}
+
+void GuardTable::remove(Guard& guard) {
+  assert(guard.missing.empty());
+  guard = guards_.back();
+  guards_.pop_back();
+}
+
+GuardTable::Run GuardTable::run_from(const Pages& pages) const {
+  Run run{pages, Access::all};
+  for (const Guard& guard : guards_)
+    for (std::size_t i = 0; i < guard.pieces; ++i) {
+      const Pages guarded = pages_of(guard, i, guarded_of(guard, guard.missing));
+      if (!guarded.overlaps(run.pages)) continue;
+      if (guarded.begin > pages.begin) {
+        run.pages.end = guarded.begin;
+        continue;
+      }
+      run.pages.end = std::min(run.pages.end, guarded.end);
+      run.access = std::min(run.access, guard.writes ? Access::loads : Access::none);
+    }
+  return run;
+}
+
+bool GuardTable::needs(const Guard& guard, const Pages& there) const {
+  return !each_piece(guard, [&](std::size_t i) {
+    const Pages pages = pages_of(guard, i, guarded_of(guard, guard.missing));
+    return !pages.overlaps(there);
+  });
+}
+
+// Whose pages are guarded of what is missing: under an order those of the page that is touched next.
+Stretch GuardTable::guarded_of(const Guard& guard, const Stretch& missing) const {
+  if (guard.writes || guard.order == Order::any || missing.empty()) return missing;
+  const bool up = guard.order == Order::up;
+  const std::uint64_t next = up ? missing.low : missing.high - 1;
+  std::uint64_t base = 0;
+  std::size_t piece = 0;
+  for (; base + guard.piece[piece].iov_len <= next; ++piece) base += guard.piece[piece].iov_len;
+  const std::uintptr_t start = address_of(guard.piece[piece].iov_base), address = start + (next - base);
+  if (up)
+    return {next, std::min({missing.high, base + guard.piece[piece].iov_len,
+                            next + (round_up(address + 1, page_size_) - address)})};
+  const std::uintptr_t lowest = std::max(round_down(address, page_size_), start);
+  return {std::max(missing.low, next - (address - lowest)), missing.high};
+}
+
+// Where those bytes of the message lie in a piece; {0, 0} where it has none of them.
+Pages GuardTable::place_of(const Guard& guard, std::size_t piece, const Stretch& bytes) {
+  std::uint64_t base = 0;
+  for (std::size_t i = 0; i < piece; ++i) base += guard.piece[i].iov_len;
+  const std::uint64_t low = std::max(bytes.low, base);
+  const std::uint64_t high = std::min<std::uint64_t>(bytes.high, base + guard.piece[piece].iov_len);
+  if (low >= high) return {0, 0};
+  const std::uintptr_t address = address_of(guard.piece[piece].iov_base);
+  return {address + (low - base), address + (high - base)};
+}
+
+Pages GuardTable::pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes) const {
+  const Pages place = place_of(guard, piece, bytes);
+  return {round_down(place.begin, page_size_), round_up(place.end, page_size_)};
+}
+
+std::optional<Stretch> GuardTable::missing_in(const Guard& guard, const Pages& there) {
+  std::uint64_t base = 0;
+  for (std::size_t i = 0; i < guard.pieces; base += guard.piece[i++].iov_len) {
+    const Pages place = place_of(guard, i, guard.missing);
+    const std::uintptr_t low = std::max(place.begin, there.begin), high = std::min(place.end, there.end);
+    const std::uint64_t to_message = base - address_of(guard.piece[i].iov_base); // modulo 2^64
+    if (low < high) return Stretch{low + to_message, high + to_message};
+  }
+  return {};
+}
+
+} // namespace parc::client

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which pages released operations leave without full access. The table holds, for each of them, the stretch
+// of its message that is missing; the access of a page is the strictest that any of them leaves it, which is
+// what the paper (erMPI 2005, section 2.3) has counts per page for. Under a declared order only the page that
+// is touched next is guarded: HUNT 2005, section 5.2.
+//
+// Pure: it makes no system call, takes no lock and, from its construction on, no memory. What changes pages
+// gives each run of them, and the access that all guards leave it, to `apply`, which may refuse. Invariant:
+// as long as apply has not refused, every page has the access that access_of() says; when it has, no page
+// that a guard needs has more.
+#pragma once
+
+#include "client/early/adoption.hpp"
+#include "client/operations.hpp"
+#include "client/own_memory.hpp"
+#include "client/pages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace parc::client {
+
+struct Stretch { // of a message's bytes
+  std::uint64_t low, high;
+  [[nodiscard]] bool empty() const { return low >= high; }
+};
+struct Pages { // of addresses, whole or not
+  std::uintptr_t begin, end;
+  [[nodiscard]] bool empty() const { return begin >= end; }
+  [[nodiscard]] bool overlaps(const Pages& other) const { return begin < other.end && other.begin < end; }
+};
+enum class Access : std::uint8_t { none, loads, all };
+
+struct Guard {
+  static constexpr std::size_t most_pieces = 16;
+  parc_op id;
+  bool writes;
+  Order order;
+  Stretch missing; // of the message, as far as its pages are guarded: it only shrinks
+  std::uint32_t pieces;
+  std::array<iovec, most_pieces> piece;
+  // Nothing that the table looks at.
+  Slot slot;
+  parc_envelope envelope;
+  std::uint64_t length;
+  Adopted adopted; // memory that can go, and be something else
+  bool reporting;  // its loss; whoever faults on it meanwhile waits
+  bool handing;    // a write over; the same
+};
+
+class GuardTable {
+public:
+  struct Run { // pages of one access
+    Pages pages;
+    Access access;
+  };
+
+  GuardTable(std::size_t most, std::uintptr_t page_size) : page_size_(page_size) { guards_.reserve(most); }
+
+  [[nodiscard]] std::size_t size() const { return guards_.size(); }
+  [[nodiscard]] bool full() const { return guards_.size() == guards_.capacity(); }
+  [[nodiscard]] auto begin() { return guards_.begin(); }
+  [[nodiscard]] auto end() { return guards_.end(); }
+  [[nodiscard]] auto begin() const { return guards_.begin(); }
+  [[nodiscard]] auto end() const { return guards_.end(); }
+  [[nodiscard]] Guard& operator[](std::size_t index) { return guards_[index]; }
+  [[nodiscard]] Guard* find(parc_op id);
+
+  // It is not full. The guard's pages are not guarded before guard_pages().
+  Guard& add(const Guard& guard);
+  // Its place goes to the last one. Its pages must have been opened.
+  void remove(Guard& guard);
+
+  template <class Apply> [[nodiscard]] bool guard_pages(const Guard& guard, const Apply& apply) const {
+    return each_piece(guard, [&](std::size_t i) {
+      return each_run(pages_of(guard, i, guarded_of(guard, guard.missing)), apply);
+    });
+  }
+  // No more than `missing` is: the pages of what has arrived since are opened. False: where apply refused,
+  // the guard has what it had, and may have lost the access of pages that it does not need any more.
+  template <class Apply> [[nodiscard]] bool shrink(Guard& guard, const Stretch& missing, const Apply& apply);
+  // Nothing is missing. False: apply refused.
+  template <class Apply> [[nodiscard]] bool open_pages(Guard& guard, const Apply& apply) {
+    const Stretch was = guarded_of(guard, std::exchange(guard.missing, {0, 0}));
+    return each_piece(guard, [&](std::size_t i) { return each_run(pages_of(guard, i, was), apply); });
+  }
+
+  // A page's.
+  [[nodiscard]] Access access_of(std::uintptr_t page) const {
+    return run_from({page, page + page_size_}).access;
+  }
+  // It needs a page that lies there.
+  [[nodiscard]] bool needs(const Guard& guard, const Pages& there) const;
+  // The missing bytes of the message that lie in there, those of one piece.
+  [[nodiscard]] static std::optional<Stretch> missing_in(const Guard& guard, const Pages& there);
+
+private:
+  template <class Use> static bool each_piece(const Guard& guard, const Use& use) {
+    for (std::size_t i = 0; i < guard.pieces; ++i)
+      if (!use(i)) return false;
+    return true;
+  }
+  template <class Apply> bool each_run(Pages pages, const Apply& apply) const {
+    while (!pages.empty()) {
+      const Run run = run_from(pages);
+      if (!apply(run)) return false;
+      pages.begin = run.pages.end;
+    }
+    return true;
+  }
+  [[nodiscard]] Run run_from(const Pages& pages) const; // the first one of them
+  [[nodiscard]] Stretch guarded_of(const Guard& guard, const Stretch& missing) const;
+  [[nodiscard]] static Pages place_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
+  [[nodiscard]] Pages pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes) const;
+
+  std::uintptr_t page_size_;
+  std::vector<Guard, OwnMemory<Guard>> guards_; // never grows past its first capacity
+};
+
+template <class Apply> bool GuardTable::shrink(Guard& guard, const Stretch& missing, const Apply& apply) {
+  const Stretch before = guard.missing;
+  guard.missing = {std::max(before.low, missing.low), std::min(before.high, missing.high)};
+  if (guard.missing.low == before.low && guard.missing.high == before.high) return true;
+  const Stretch was = guarded_of(guard, before), is = guarded_of(guard, guard.missing);
+  // The next page first, where only that is guarded: one that may lie in another piece.
+  const bool next = guard.order == Order::any ||
+                    each_piece(guard, [&](std::size_t i) { return each_run(pages_of(guard, i, is), apply); });
+  const bool applied = next && each_piece(guard, [&](std::size_t i) {
+                         const Pages old = pages_of(guard, i, was), now = pages_of(guard, i, is);
+                         const Pages left = now.empty() ? Pages{old.end, old.end} : now;
+                         return each_run({old.begin, std::min(old.end, left.begin)}, apply) &&
+                                each_run({std::max(old.begin, left.end), old.end}, apply);
+                       });
+  if (!applied) guard.missing = before;
+  return applied;
+}
+
+} // namespace parc::client

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Waiting for what is missing: calls that are going to use memory, and the handler of a fault on it.
+//
+// Signal safety. resolve() runs at any instruction that touches memory, with the program's locks as they are,
+// but never inside lock_: what holds that touches nothing that can be guarded, and lets no handler of the
+// program interrupt it. So the handler may take lock_, which is held for as long as some mprotects take, and
+// waits for arrivals without it. It allocates nothing, and what it waits by (Rest) is made for that.
+#include "client/early/guards.hpp"
+
+#include "client/pages.hpp"
+
+#include <algorithm>
+#include <sched.h>
+
+namespace parc::client {
+namespace {
+
+// The last fault of this thread that no guard explained: where, and how often pages had been opened by then.
+// In the handler thread-local storage must have its place from the thread's start.
+struct Unexplained {
+  std::uintptr_t page;
+  std::uint64_t changes;
+};
+__attribute__((tls_model("initial-exec"))) thread_local Unexplained unexplained{0, 0};
+
+} // namespace
+
+bool Guards::arrived(const Missing& missing) const {
+  if (is_done(missing.id)) return true;
+  const shm::Operation& operation = shared(missing.id);
+  const bool begun = has_begun(missing.id);
+  if (missing.bytes.empty()) return begun;
+  if (!begun) return false;
+  const std::uint64_t total = operation.total.load(std::memory_order_relaxed);
+  return operation.front.load(std::memory_order_acquire) >= std::min(missing.bytes.high, total) ||
+         operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total;
+}
+
+template <class Wanted> std::optional<Guards::Missing> Guards::find_missing(const Wanted& wanted) const {
+  for (const Guard& guard : guards_) {
+    if (guard.reporting && reporting_here) continue; // its handler must not wait for itself
+    if (const std::optional<Stretch> bytes = wanted(guard)) return Missing{guard.id, *bytes, guard.writes};
+  }
+  return {};
+}
+
+template <class Wanted> void Guards::settle_what(const Wanted& wanted) {
+  while (count_.load(std::memory_order_relaxed) != 0) {
+    look();
+    std::optional<Missing> missing;
+    {
+      const Locked hold(lock_);
+      missing = find_missing(wanted);
+    }
+    if (!missing) return;
+    const std::uint64_t begin = trace_.on() ? trace::now() : 0;
+    await(*missing);
+    trace_wait(trace::Kind::call, begin, *missing, 0, Trace::site());
+  }
+}
+
+void Guards::settle(const void* memory, std::size_t bytes, Use use) {
+  const Pages there{address_of(memory), address_of(memory) + bytes};
+  settle_what([&](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.writes && use == Use::loads) return {};
+    return GuardTable::missing_in(guard, there);
+  });
+}
+
+void Guards::settle_pages(const void* memory, std::size_t bytes) {
+  if (bytes == 0) return;
+  const Pages there{round_down(address_of(memory), page_size()),
+                    round_up(address_of(memory) + bytes, page_size())};
+  settle_what([&](const Guard& guard) { return GuardTable::missing_in(guard, there); });
+}
+
+void Guards::settle_all() {
+  settle_what([](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.missing.empty()) return {};
+    return guard.missing;
+  });
+}
+
+void Guards::settle_begun() {
+  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.writes || has_begun(guard.id)) return {};
+    return Stretch{0, 0};
+  });
+}
+
+void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,
+                        std::uint64_t site) {
+  if (!trace_.on()) return;
+  trace::Record record{};
+  record.kind = kind;
+  record.call = site == 0 ? trace::Call::system_call : trace::Call::settle;
+  record.begin = begin;
+  record.end = trace::now();
+  record.id = static_cast<std::uint64_t>(missing.id);
+  record.address = address;
+  record.bytes = missing.bytes.low;
+  record.site = site;
+  trace_.add(record);
+}
+
+// Reads first: where only they were in the way, the instruction is done when it is executed again; a store
+// that comes back has a write to wait for.
+bool Guards::resolve(const void* address, std::uintptr_t instruction) {
+  const std::uintptr_t begin = round_down(address_of(address), page_size());
+  const Pages page{begin, begin + page_size()};
+  bool ours = false, waited = false;
+  for (;;) {
+    look();
+    std::optional<Missing> missing;
+    Unexplained now{begin, 0};
+    {
+      const Locked hold(lock_);
+      for (const bool writes : {false, true})
+        if (!missing && !(writes && waited))
+          missing = find_missing([&](const Guard& guard) {
+            return guard.writes == writes ? GuardTable::missing_in(guard, page) : std::optional<Stretch>();
+          });
+      now.changes = changes_;
+    }
+    if (!missing) {
+      // Opened since the fault: just now, or by another thread. A fault that comes again although nothing was
+      // opened in between is none of ours.
+      ours = waited || unexplained.page != now.page || unexplained.changes != now.changes;
+      unexplained = now;
+      break;
+    }
+    waited = true;
+    const std::uint64_t started = trace_.on() ? trace::now() : 0;
+    await(*missing);
+    trace_wait(trace::Kind::fault, started, *missing, address_of(address), instruction + 1);
+  }
+  if (ours) faults_.fetch_add(1, std::memory_order_relaxed);
+  if (ours && !waited) late_faults_.fetch_add(1, std::memory_order_relaxed);
+  return ours;
+}
+
+// Ends early when the kernel goes: then the next look() finds a loss.
+void Guards::await(const Missing& missing) {
+  if (missing.writes) return let_go(missing.id);
+  const Watching watching(control_.header);
+  const auto there = [&] { return arrived(missing); };
+  if (there())
+    sched_yield(); // its loss is being reported by another thread, or it is about to be done
+  else
+    rest_.anywhere(there);
+}
+
+// Somebody wants to store where a write's bytes are. One thread hands it over, others wait for that.
+void Guards::let_go(parc_op write) {
+  Guard guard;
+  bool mine = false;
+  std::optional<WithoutHandlers> alone(std::in_place);
+  {
+    const Locked hold(lock_);
+    Guard* const found = guards_.find(write);
+    if (found == nullptr) return;
+    mine = !std::exchange(found->handing, true);
+    guard = *found;
+  }
+  if (!mine) {
+    alone.reset();
+    const auto& handed = shared(write).handed_or_data;
+    const auto generation = shm::generation_of(static_cast<std::uint64_t>(write));
+    rest_.anywhere([&] { return is_done(write) || handed.load(std::memory_order_acquire) == generation; });
+    sched_yield(); // it is about to open its pages
+    return;
+  }
+  const bool gone = rest_.poll([&] { return is_done(write); }, hand_over_.copy_time(guard.slot));
+  const bool handed =
+      !gone && !Ring::pushing() && hand_over_.perform(write, guard.slot, {guard.piece.data(), guard.pieces});
+  alone.reset();
+  if (!handed) rest_.anywhere([&] { return is_done(write); });
+  const Locked hold(lock_);
+  Guard* const found = guards_.find(write);
+  open_all(*found);
+  drop(*found);
+}
+
+} // namespace parc::client
