@@ -103,8 +103,9 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stops_stops_the_rank) {
   long got = 0;
   std::vector<char> buffer(1 << 16);
   BOOST_TEST(eventually([&] {
-    for (ssize_t bytes; (bytes = read(reader, buffer.data(), buffer.size())) > 0;) got += bytes;
-    return !slow.running() && read(reader, buffer.data(), buffer.size()) == 0;
+    ssize_t bytes = 0;
+    while ((bytes = read(reader, buffer.data(), buffer.size())) > 0) got += bytes;
+    return bytes == 0 && !slow.running();
   }));
   BOOST_TEST(got == 20'000'000, got << " bytes came; " << slow.errors());
   close(reader);
