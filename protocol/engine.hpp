@@ -167,6 +167,8 @@ public:
   [[nodiscard]] Totals totals() const;
 
 private:
+  friend class Invariants; // of all of it: tests/sim/invariants.hpp
+
   // A local message up to this size is copied at the match, and takes no turn.
   static constexpr std::uint64_t small_copy = 8192;
 

@@ -8,9 +8,11 @@
 #pragma once
 
 #include "protocol/engine.hpp"
+#include "tests/sim/invariants.hpp"
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -66,7 +68,9 @@ public:
   }
   ~Target() {
     engine_.break_link(link_);
+    check();
     engine_.drop_group(group_);
+    check();
     while (ended_[kernel_read_]) read(engine_.kernel(), -1, -1, 1000); // what came whole is still to be read
     if (engine_.pool_in_use() != 0) std::abort();
     for (std::size_t i = 0; i < ended_.size(); ++i)
@@ -95,6 +99,7 @@ public:
     if (records_ == 5) engine_.cancel(cancelable_);
     if (records_ == 40) engine_.leave(second_), second_ = first_;
     if (engine_.pool_in_use() > settings().pool + engine_.link(link_).fragment) std::abort();
+    check();
     return true;
   }
 
@@ -112,6 +117,12 @@ public:
   void attach() { engine_.attach(link_); }
 
 private:
+  void check() {
+    const std::string broken = Invariants::broken(engine_);
+    if (broken.empty()) return;
+    std::fprintf(stderr, "the engine breaks an invariant: %s\n", broken.c_str());
+    std::abort();
+  }
   Pieces memory(std::uint64_t length) {
     memory_.push_back(std::make_unique<std::byte[]>(length));
     return {memory_.back().get(), length};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/sim/world.hpp"
 #include "tests/sim/host.hpp"
+#include "tests/sim/invariants.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -11,7 +12,8 @@ using namespace protocol;
 
 namespace {
 constexpr std::size_t most_idle_rounds = 50'000; // in which bytes move, but no payload comes
-}
+constexpr std::uint64_t turns_a_look = 8;        // at the invariants of an engine
+} // namespace
 
 World::World(const Options& options) : options_(options), random_(options.seed) {
   longest_ = random_.pick<std::uint64_t>({300, 5'000, 40'000, 200'000});
@@ -285,7 +287,10 @@ std::uint64_t World::fragments_in() const {
 
 // Nothing grows beyond its tables.
 void World::check_bounds(std::size_t host) {
-  const Host& at = *hosts_[host];
+  Host& at = *hosts_[host];
+  if (now_ % turns_a_look == 0)
+    if (const std::string broken = Invariants::broken(at.engine); !broken.empty())
+      throw Violation("host " + std::to_string(host) + " breaks an invariant: " + broken);
   std::uint64_t not_charged = 0; // small messages that make no whole fragment yet
   for (std::uint32_t link = 0; link < at.engine.links(); ++link) not_charged += at.engine.link(link).fragment;
   if (at.engine.pool_in_use() > at.settings.pool + not_charged)

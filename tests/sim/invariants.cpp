@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/sim/invariants.hpp"
+
+namespace parc::protocol {
+namespace {
+
+template <class Tag, class Object> bool in_list(const Object& object) {
+  return object.hook::template Hook<Tag>::is_linked();
+}
+
+} // namespace
+
+std::string Invariants::broken(Engine& engine) {
+  Invariants look(engine);
+  look.count_due();
+  look.look_at_outgoing();
+  look.look_at_incoming();
+  look.look_at_readings();
+  look.look_at_peers();
+  look.look_at_links();
+  look.look_at_endpoints();
+  look.holds(engine.pool_used_ == look.pool_used_, "the pool holds what blocks there are");
+  return look.broken_;
+}
+
+void Invariants::count_due() {
+  for (const Link* link : engine_.open_links_)
+    for (const Due& due : link->carrier.due) {
+      const bool pooled = due.landing.pooled();
+      if (pooled) pool_used_ += due.landing.block().length();
+      holds(due.done < due.length, "what is due is not here");
+      if (const Incoming* message = due.landing.message())
+        due_[message] += due.length - (pooled ? 0 : due.whole(due.done, link->fragment));
+    }
+}
+
+void Invariants::look_at_outgoing() {
+  engine_.outgoing_.each([&](const Outgoing& message) { look_at(message); });
+}
+
+void Invariants::look_at(const Outgoing& message) {
+  using Stage = Outgoing::Stage;
+  const Stage stage = message.stage;
+  const bool queued = in_list<hook::Queue>(message), remote = stage >= Stage::held;
+  const bool may_move = message.eager.left() != 0 || message.rest.left() != 0;
+  holds(stage != Stage::made, "a write that is made is gated or goes somewhere");
+  holds(remote == (message.link != nullptr), "a write to another host has a link");
+  holds((stage == Stage::local) == (message.local != nullptr), "a local write has its message here");
+  holds(message.local == nullptr || message.local->local == &message, "a local message knows its write");
+  holds(stage == Stage::abandoned || (message.from != nullptr && in_list<hook::Owned>(message)),
+        "a write is its endpoint's");
+  holds(stage != Stage::abandoned || (message.from == nullptr && message.owed() && !queued),
+        "what was abandoned owes its abort");
+  holds((stage != Stage::held && stage != Stage::queued) || queued, "what is held or queued is in a list");
+  holds(stage != Stage::announced || queued == may_move, "what may move is in the ready list, and only that");
+  holds(message.acknowledged <= message.promised && message.promised <= message.total,
+        "no more is acknowledged than was promised, no more promised than there is");
+  holds(!message.whole || message.promised == message.total, "what goes whole is promised whole");
+  if (!remote || stage == Stage::abandoned) return;
+  holds(message.stream != nullptr && message.stream->link == message.link &&
+            message.stream->from == message.from,
+        "a write is in its endpoint's stream");
+  OfStream& stream = streams_[message.stream];
+  if (stage == Stage::held) ++stream.held;
+  if (stage == Stage::queued) ++stream.queued;
+  if (stage != Stage::held) ++stream.unfinished;
+}
+
+void Invariants::look_at_incoming() {
+  engine_.incoming_.each([&](const Incoming& message) { look_at(message); });
+}
+
+void Invariants::look_at(const Incoming& message) {
+  using Stage = Incoming::Stage;
+  const Stage stage = message.stage;
+  std::uint64_t blocks = 0;
+  for (const Block& block : message.blocks) blocks += block.length();
+  pool_used_ += blocks;
+  holds(stage != Stage::made, "a message that is here was matched, stored or given up");
+  holds(message.matched() == (message.read != nullptr), "a matched message has a read");
+  holds(message.read == nullptr || message.read->message == &message, "a read knows its message");
+  holds((message.pair != nullptr) == (message.waits() || message.matched()),
+        "a message that may be read has a pair");
+  holds(in_list<hook::Arrivals>(message) == message.waits(), "what waits for a read is with its endpoint");
+  holds(in_list<hook::Queue>(message) ==
+            (stage == Stage::stored || (message.matched() && message.local != nullptr)),
+        "a message is in the list of its stage");
+  holds(message.waits() || message.blocks.empty(), "only what waits for a read is in the pool");
+  holds(message.counted == nullptr || message.waits(),
+        "only what waits for a read counts against its source");
+  holds((message.owes != Kind::none) == message.owed(), "what a message owes waits for a train");
+  holds(message.local == nullptr ||
+            (message.link == nullptr && message.local->local == &message && stage <= Stage::matched),
+        "a local message goes with its write");
+  holds(message.local != nullptr || message.link != nullptr ||
+            (message.waits() && message.whole && message.arrived == message.promised),
+        "what is parted from its link is whole");
+  const auto due = due_.find(&message);
+  holds(message.promised <= message.total && message.arrived + message.eager.left() + message.rest.left() +
+                                                     (due == due_.end() ? 0 : due->second) ==
+                                                 message.promised,
+        "what was promised is here, due or to come");
+  holds(message.waits() || message.matched() || message.arrived != message.promised || message.owed(),
+        "what is over is kept only for what still comes or is owed");
+  if (message.link == nullptr) {
+    parted_ += blocks;
+    return;
+  }
+  if (message.counted == nullptr) return;
+  ++links_[message.link].unmatched;
+  ++unmatched_[message.counted];
+}
+
+void Invariants::look_at_readings() {
+  engine_.readings_.each([&](const Reading& read) {
+    const bool posted = read.posted_as != Reading::not_posted;
+    holds(in_list<hook::Owned>(read), "a read is its endpoint's");
+    holds(read.message == nullptr || read.message->read == &read, "a message knows its read");
+    holds(posted == (read.message == nullptr && !read.probe), "a read without a message is posted");
+    holds(in_list<hook::Queue>(read) == (read.message == nullptr), "a read that waits is in a list");
+  });
+}
+
+void Invariants::look_at_peers() {
+  for (const auto& [address, peer] : engine_.peers_) {
+    const auto unmatched = unmatched_.find(peer.get());
+    holds(peer->unmatched == (unmatched == unmatched_.end() ? 0 : unmatched->second),
+          "a source has as many messages here as it is counted");
+    holds(peer->reported <= peer->matched_whole, "no more matches are told than there were");
+    const Link* const link = engine_.find_link(address);
+    if (link == nullptr) continue;
+    holds(peer->unmatched <= 2ull * link->write_table, "a source has two tables of messages here at most");
+    if (peer->envelopes != 0) ++links_[link].senders;
+  }
+}
+
+void Invariants::look_at_links() {
+  std::uint64_t reserved = parted_;
+  for (const Link* link : engine_.open_links_) {
+    look_at(*link);
+    reserved += link->reserved * link->fragment;
+  }
+  holds(engine_.pool_reserved_ == reserved,
+        "the pool is reserved for links, and for what is parted from one");
+}
+
+void Invariants::look_at(const Link& link) {
+  const Carrier& carrier = link.carrier;
+  const OnLink& counted = links_[&link];
+  holds(link.unmatched == counted.unmatched, "a link counts its messages that nobody has read");
+  holds(link.senders == counted.senders, "a link counts the endpoints that it has heard of");
+  holds(carrier.stage != Carrier::Stage::none ||
+            (carrier.due.empty() && carrier.header_filled == 0 && !carrier.train.active()),
+        "nothing is under way without a carrier");
+  holds(carrier.due.size() <= max_entries, "no more is due than one train brings");
+  holds(carrier.due.empty() == (link.received == link.reading),
+        "a train is received when nothing of it is due");
+  holds(link.received_told <= link.received && link.received <= link.reading &&
+            link.reading - link.received <= 1,
+        "trains are received, then acknowledged, one after the other");
+  holds(link.acknowledged <= link.sequence && link.sequence - link.acknowledged <= window,
+        "no more trains are under way than the window has");
+  holds(link.credit_used <= link.credit, "no more is sent unasked than there is credit for");
+  holds(link.granted_used <= link.granted_told && link.granted_told <= engine_.grant(link),
+        "no more credit is used than was told, no more told than there is");
+  holds(link.freed <= link.granted_used, "no more credit is freed than was used");
+  holds(link.inline_freed <= link.inline_in, "no more of what rode is freed than came");
+  for (const auto& [name, id] : link.incoming) {
+    const Incoming* const message = engine_.incoming_.find(id);
+    holds(message != nullptr && message->link == &link && message->message == name,
+          "a name of the sender is of a message that is here");
+  }
+  for (const Outgoing& message : link.fresh)
+    holds(message.stage == Outgoing::Stage::queued && message.link == &link, "fresh writes are queued");
+  for (const Outgoing& message : link.ready)
+    holds(message.stage == Outgoing::Stage::announced && message.link == &link, "ready writes are announced");
+}
+
+void Invariants::look_at_endpoints() {
+  for (const auto& [number, endpoint] : engine_.endpoints_) look_at(*endpoint);
+}
+
+void Invariants::look_at(const Endpoint& endpoint) {
+  holds(!endpoint.killing, "no endpoint is being emptied between calls");
+  bool waits = !endpoint.writes.empty();
+  for (const auto& [index, stream] : endpoint.streams) {
+    const OfStream& counted = streams_[stream.get()];
+    holds(stream->unfinished == counted.unfinished && stream->unfinished <= engine_.settings_.write_table,
+          "a stream has a table of unfinished writes at most");
+    holds(stream->fresh == counted.held + counted.queued, "a stream counts what it has not announced");
+    holds(stream->held.empty() || stream->unfinished == engine_.settings_.write_table,
+          "writes are held only behind a full table");
+    holds(stream->returned <= stream->whole, "no more matches are heard of than were to be told");
+    waits = waits || stream->owed() || stream->fresh != 0;
+  }
+  if (!endpoint.departed()) return;
+  holds(endpoint.reads.empty() && endpoint.probes.empty() && endpoint.arrivals.empty() &&
+            endpoint.claimed.empty(),
+        "who has departed reads nothing");
+  holds(waits, "who has departed is here only for what is under way");
+}
+
+} // namespace parc::protocol

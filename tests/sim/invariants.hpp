@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What holds of an engine between any two of its calls. Each transition asserts what it can see; here all
+// objects are looked at together, and what is counted in several places is counted again.
+#pragma once
+
+#include "protocol/engine.hpp"
+
+#include <string>
+#include <unordered_map>
+
+namespace parc::protocol {
+
+class Invariants {
+public:
+  // The first that does not hold; empty: all do.
+  [[nodiscard]] static std::string broken(Engine& engine);
+
+private:
+  struct OnLink { // counted anew
+    std::uint64_t unmatched = 0, senders = 0;
+  };
+  struct OfStream {
+    std::uint64_t unfinished = 0, held = 0, queued = 0;
+  };
+
+  explicit Invariants(Engine& engine) : engine_(engine) {}
+  void holds(bool good, const char* what) {
+    if (!good && broken_.empty()) broken_ = what;
+  }
+  void count_due();
+  void look_at_outgoing();
+  void look_at(const Outgoing& message);
+  void look_at_incoming();
+  void look_at(const Incoming& message);
+  void look_at_readings();
+  void look_at_peers();
+  void look_at_links();
+  void look_at(const Link& link);
+  void look_at_endpoints();
+  void look_at(const Endpoint& endpoint);
+
+  Engine& engine_;
+  std::string broken_;
+  std::uint64_t pool_used_ = 0, parted_ = 0;
+  std::unordered_map<const Incoming*, std::uint64_t> due_; // bytes that are not counted as arrived
+  std::unordered_map<const Link*, OnLink> links_;
+  std::unordered_map<const Peer*, std::uint64_t> unmatched_;
+  std::unordered_map<const Stream*, OfStream> streams_;
+};
+
+} // namespace parc::protocol
