@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/early_release/programs.hpp"
 #include "bench/early_release/patterns.hpp"
-#include "examples/heat/demo/show.hpp"
+#include "bench/heat/show.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "bench/figures/figures.hpp"
-#include "examples/heat/demo/hosts.hpp"
-#include "examples/heat/demo/process.hpp"
+#include "bench/heat/hosts.hpp"
+#include "bench/heat/process.hpp"
 
 #include <chrono>
 #include <string_view>

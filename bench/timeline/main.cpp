@@ -4,7 +4,7 @@
 // that file: what each rank calculates, the calls and the touches that it waits in, and its reads from when
 // they are posted to when their last byte is there.
 #include "bench/figures/places.hpp"
-#include "examples/heat/demo/show.hpp"
+#include "bench/heat/show.hpp"
 #include "system/standard_streams.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // measurement with its scenes for these questions; the bench starts itself over inside the emulation.
 #include "bench/figures/figures.hpp"
 #include "bench/figures/places.hpp"
-#include "examples/heat/demo/measure.hpp"
+#include "bench/heat/measure.hpp"
 #include "system/standard_streams.hpp"
 
 #include <iostream>

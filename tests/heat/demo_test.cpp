@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The demo's formulae, the rows it makes of measurements, and the form in which it writes them.
-#include "examples/heat/demo/hosts.hpp"
-#include "examples/heat/demo/model.hpp"
-#include "examples/heat/demo/process.hpp"
-#include "examples/heat/demo/samples.hpp"
-#include "examples/heat/demo/show.hpp"
+#include "bench/heat/hosts.hpp"
+#include "bench/heat/model.hpp"
+#include "bench/heat/process.hpp"
+#include "bench/heat/samples.hpp"
+#include "bench/heat/show.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>

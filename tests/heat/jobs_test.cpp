@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The heat program as a job of kernels on loopback: every variant gets the sequential solver's bits, whatever
 // the size of a border and however many neighbours a rank has.
-#include "examples/heat/demo/hosts.hpp"
-#include "examples/heat/demo/runner.hpp"
+#include "bench/heat/hosts.hpp"
+#include "bench/heat/runner.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

@@ -3,7 +3,7 @@
 // everything it is compared with has been measured.
 #pragma once
 
-#include "examples/heat/demo/scene.hpp"
+#include "bench/heat/scene.hpp"
 
 #include <compare>
 #include <map>

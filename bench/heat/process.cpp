@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/process.hpp"
+#include "bench/heat/process.hpp"
 
 #include <algorithm>
 #include <csignal>

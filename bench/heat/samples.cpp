@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/samples.hpp"
-#include "examples/heat/demo/model.hpp"
+#include "bench/heat/samples.hpp"
+#include "bench/heat/model.hpp"
 
 #include <algorithm>
 

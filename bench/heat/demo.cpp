@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc-demo: the heat equation over an emulated WAN, all variants side by side. The demo makes the emulation
 // and runs itself inside it (--scene), so that hosts, kernels and ranks all end with the emulation.
-#include "examples/heat/demo/measure.hpp"
-#include "examples/heat/demo/options.hpp"
-#include "examples/heat/demo/show.hpp"
+#include "bench/heat/measure.hpp"
+#include "bench/heat/options.hpp"
+#include "bench/heat/show.hpp"
 #include "system/standard_streams.hpp"
 
 #include <filesystem>

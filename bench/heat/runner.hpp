@@ -2,8 +2,8 @@
 // One run of one variant of the heat program: a process per rank, started on the hosts as a user would.
 #pragma once
 
-#include "examples/heat/demo/hosts.hpp"
-#include "examples/heat/demo/samples.hpp"
+#include "bench/heat/hosts.hpp"
+#include "bench/heat/samples.hpp"
 #include "system/error.hpp"
 
 namespace parc::heat::demo {

@@ -3,7 +3,7 @@
 // none can be made, this machine under the names of two, on loopback.
 #pragma once
 
-#include "examples/heat/demo/process.hpp"
+#include "bench/heat/process.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>

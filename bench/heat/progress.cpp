@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/progress.hpp"
+#include "bench/heat/progress.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/show.hpp"
+#include "bench/heat/show.hpp"
 
 #include <algorithm>
 #include <cstdlib>

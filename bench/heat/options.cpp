@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/options.hpp"
-#include "examples/heat/demo/hosts.hpp"
+#include "bench/heat/options.hpp"
+#include "bench/heat/hosts.hpp"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/runner.hpp"
+#include "bench/heat/runner.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

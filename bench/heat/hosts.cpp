@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/hosts.hpp"
+#include "bench/heat/hosts.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -3,9 +3,9 @@
 // interleaved, so that a machine that changes its speed changes all of them.
 #pragma once
 
-#include "examples/heat/demo/hosts.hpp"
-#include "examples/heat/demo/progress.hpp"
-#include "examples/heat/demo/scene.hpp"
+#include "bench/heat/hosts.hpp"
+#include "bench/heat/progress.hpp"
+#include "bench/heat/scene.hpp"
 #include "system/error.hpp"
 
 namespace parc::heat::demo {

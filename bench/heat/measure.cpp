@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/measure.hpp"
-#include "examples/heat/demo/runner.hpp"
+#include "bench/heat/measure.hpp"
+#include "bench/heat/runner.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // What people see of the results: the table, the JSON file, the pictures.
 #pragma once
 
-#include "examples/heat/demo/scene.hpp"
+#include "bench/heat/scene.hpp"
 #include "system/error.hpp"
 
 namespace parc::heat::demo {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/process.hpp"
-#include "examples/heat/demo/show.hpp"
+#include "bench/heat/process.hpp"
+#include "bench/heat/show.hpp"
 
 #include <algorithm>
 #include <fstream>

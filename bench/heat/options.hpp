@@ -2,7 +2,7 @@
 // What the user of the demo can choose, and the scenes that follow from it.
 #pragma once
 
-#include "examples/heat/demo/scene.hpp"
+#include "bench/heat/scene.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "examples/heat/demo/scene.hpp"
+#include "bench/heat/scene.hpp"
 
 namespace parc::heat::demo {
 
