@@ -89,7 +89,7 @@ bool Arena::make_slab(std::size_t kind) {
     if (!room.heap) continue;
     void* const begin = room.heap->allocate_aligned(Slab::bytes, Slab::stretch);
     if (begin == nullptr) continue;
-    auto& slab = place_of(room, begin);
+    auto& slab = slab_slot(room, begin);
     try {
       slab = std::make_unique<Slab>(begin, kind);
     } catch (const std::bad_alloc&) {
@@ -115,7 +115,7 @@ bool Arena::drop_unused_slabs() {
       void* const begin = (*slab)->begin();
       *slab = (*slab)->next;
       Room& room = *room_of(begin);
-      place_of(room, begin).reset();
+      slab_slot(room, begin).reset();
       room.heap->deallocate(begin);
       --room.blocks;
       any = true;

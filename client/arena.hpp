@@ -113,12 +113,12 @@ private:
     if (slab.exhausted()) slab.next = std::exchange(slabs_[slab.kind()], &slab);
     slab.give(piece);
   }
-  [[nodiscard]] std::unique_ptr<Slab>& place_of(Room& room, const void* address) {
+  [[nodiscard]] std::unique_ptr<Slab>& slab_slot(Room& room, const void* address) {
     return room.slabs[address_of(address) / Slab::stretch - address_of(room.segment.data()) / Slab::stretch];
   }
   [[nodiscard]] Slab* slab_of(const void* address) {
     Room* const room = room_of(address);
-    return room != nullptr ? place_of(*room, address).get() : nullptr;
+    return room != nullptr ? slab_slot(*room, address).get() : nullptr;
   }
   [[nodiscard]] Room* room_of(const void* address) {
     for (std::size_t place = 0; place < rooms_.size(); ++place)

@@ -223,7 +223,7 @@ private:
   void collect_locked();
   void reap(std::size_t at_most);
   void retire_done();
-  void release(Slot slot);
+  void free_slot(Slot slot);
   void trace_message(Slot slot, std::uint16_t flags = 0) const;
   [[nodiscard]] bool any_write_done() const;
   [[nodiscard]] bool done_as(Slot slot, std::uint64_t generation) const;

@@ -56,7 +56,7 @@ void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit l
   } catch (...) { // cancelled
     hold.lock();
     led_ = false;
-    (void)leave(Woken::late);
+    (void)end_wait(Woken::late);
     throw;
   }
   hold.lock();
@@ -73,7 +73,7 @@ void Rest::follow(Limit limit, Cancel cancel) {
     Counted& operator=(const Counted&) = delete;
     ~Counted() {
       --rest.following_;
-      if (cancelled) (void)rest.leave(Woken::late);
+      if (cancelled) (void)rest.end_wait(Woken::late);
     }
     Rest& rest;
     bool cancelled = true;
@@ -102,7 +102,7 @@ void Rest::lead(std::uint64_t seen, Limit limit, Cancel cancel) {
 }
 
 // Under lock_.
-Woken Rest::leave(Woken why) {
+Woken Rest::end_wait(Woken why) {
   if (!led_ && following_ != 0) followers_.notify_one();
   return why;
 }

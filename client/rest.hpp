@@ -54,9 +54,9 @@ public:
     std::unique_lock hold(lock_);
     for (;;) {
       const auto seen = completions(); // before the look: see above
-      if (done()) return leave(Woken::done);
-      if (pipes_.gone()) return leave(Woken::gone);
-      if (limit && Clock::now() >= *limit) return leave(Woken::late);
+      if (done()) return end_wait(Woken::done);
+      if (pipes_.gone()) return end_wait(Woken::gone);
+      if (limit && Clock::now() >= *limit) return end_wait(Woken::late);
       sleep(hold, seen, limit, cancel);
     }
   }
@@ -126,7 +126,7 @@ private:
   void sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit, Cancel cancel);
   void follow(Limit limit, Cancel cancel);
   void lead(std::uint64_t seen, Limit limit, Cancel cancel);
-  Woken leave(Woken why);
+  Woken end_wait(Woken why);
 
   // Its place is there from the thread's start: a handler may be the first to ask.
   __attribute__((tls_model("initial-exec"))) static thread_local bool resting_;

@@ -52,8 +52,8 @@ bool Operations::any_write_done() const {
 void Operations::give_up(const Message& message) {
   arena_.free(message.block);
   arena_.free(message.list);
-  adoption_.release(message.adopted);
-  room_.release(message.held);
+  adoption_.end_use(message.adopted);
+  room_.free(message.held);
 }
 
 void Operations::collect() {
@@ -71,7 +71,7 @@ Result<void*> Operations::allocate(std::size_t bytes) {
 void Operations::collect_locked() {
   for (Slot slot = spent_.take_all(); slot != Stack::none;) {
     const Slot next = entries_[slot].next;
-    release(slot);
+    free_slot(slot);
     slot = next;
   }
   for (Slot slot = detached_.take_all(); slot != Stack::none; slot = entries_[slot].next)
@@ -95,7 +95,7 @@ void Operations::reap(std::size_t at_most) {
     note_peer(entries_[slot].envelope.peer, control_.operations[slot].error.load(std::memory_order_relaxed));
     to_reap_[next_to_reap_] = to_reap_.back();
     to_reap_.pop_back();
-    release(slot);
+    free_slot(slot);
   }
 }
 
@@ -110,19 +110,19 @@ void Operations::retire_done() {
     Retired retired{.status = {}, .failed = {}, .spent = false};
     if (result(slot, retired.status) != PARC_OK) retired.failed = failed_;
     retired_.emplace(id, retired);
-    release(slot);
+    free_slot(slot);
   }
 }
 
-void Operations::release(Slot slot) {
+void Operations::free_slot(Slot slot) {
   Entry& entry = entries_[slot];
   if (trace_.on() && !entry.probe) trace_message(slot);
   if (std::exchange(entry.pinned, false))
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
   arena_.free(std::exchange(entry.list, nullptr));
-  adoption_.release(std::exchange(entry.adopted, {}));
-  room_.release(std::exchange(entry.held, 0));
+  adoption_.end_use(std::exchange(entry.adopted, {}));
+  room_.free(std::exchange(entry.held, 0));
   set_use(slot, Use::free);
   (slot >= shm::read_slots ? free_writes_ : free_reads_).push_back(slot);
 }

@@ -40,14 +40,14 @@ Result<void> Starts::prepare_read(Message& message) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
   if (message.order == Order::down) message.from_end = true;
-  return place_read(message);
+  return locate_read(message);
 }
 
 Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, false));
   PARC_TRY(message, check(envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS));
   settle(pieces, Guards::Use::loads);
-  PARC_TRY(place_write(message));
+  PARC_TRY(locate_write(message));
   return send(shm::RequestKind::write, message,
               message.synchronous ? shm::flag_synchronous : std::uint8_t{0});
 }
@@ -157,24 +157,24 @@ bool Starts::is_direct(Message& message, bool may_adopt) {
   });
 }
 
-Result<void> Starts::place_read(Message& message) {
+Result<void> Starts::locate_read(Message& message) {
   if (message.length == 0) return success();
   const bool asked = guards_.possible() && (guards_.wanted() || message.early);
   const bool may_adopt = asked && message.length >= least_adopted;
   if (is_direct(message, may_adopt)) {
     auto named = name_directly(message);
-    if (!named) adoption_.release(message.adopted);
+    if (!named) adoption_.end_use(message.adopted);
     return named;
   }
-  adoption_.release(std::exchange(message.adopted, {}));
+  adoption_.end_use(std::exchange(message.adopted, {}));
   PARC_TRY(block, operations_.allocate(message.length));
   name_block(message, block);
   return success();
 }
 
-Result<void> Starts::place_write(Message& message) {
+Result<void> Starts::locate_write(Message& message) {
   message.loose = !message.synchronous && operations_.peer_answers(message.envelope.peer);
-  if (message.length == 0 || (message.length <= short_write && place_short_write(message))) return success();
+  if (message.length == 0 || (message.length <= short_write && locate_short_write(message))) return success();
   if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
     message.loose = false;
     return name_directly(message);
@@ -188,11 +188,11 @@ Result<void> Starts::place_write(Message& message) {
 }
 
 // Only where its wait can return at once, and where there is a place for the copy without asking the kernel.
-bool Starts::place_short_write(Message& message) {
+bool Starts::locate_short_write(Message& message) {
   if (!message.loose || !room_.reserve(message.length)) return false;
   void* const block = arena_.allocate_from_what_is_there(message.length);
   if (!block) {
-    room_.release(message.length);
+    room_.free(message.length);
     return false;
   }
   name_block(message, block);

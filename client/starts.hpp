@@ -50,9 +50,9 @@ private:
   void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool in_arena(const iovec& piece) const;
   [[nodiscard]] bool is_direct(Message& message, bool may_adopt);
-  [[nodiscard]] Result<void> place_read(Message& message);
-  [[nodiscard]] Result<void> place_write(Message& message);
-  [[nodiscard]] bool place_short_write(Message& message);
+  [[nodiscard]] Result<void> locate_read(Message& message);
+  [[nodiscard]] Result<void> locate_write(Message& message);
+  [[nodiscard]] bool locate_short_write(Message& message);
   static void name_block(Message& message, void* block);
   [[nodiscard]] Result<void> name_directly(Message& message);
   [[nodiscard]] Error refused() const; // why a request could not be pushed

@@ -143,7 +143,7 @@ std::uint64_t Kernel::settle(std::uint64_t work) {
 bool Kernel::prepare_to_sleep() {
   publish();
   if (engine_.owes_acknowledgement()) {
-    engine_.release_acknowledgements();
+    engine_.flush_acknowledgements();
     return true;
   }
   return sessions_->any_requests() || !pending_.empty();

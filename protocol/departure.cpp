@@ -115,7 +115,7 @@ void Engine::tell_departed(Peer& peer) {
     for (Endpoint& endpoint : group->local)
       if (!endpoint.killing) fail_hopeless(endpoint, nullptr);
   }
-  if (const auto still = peers_.find(address); still != peers_.end()) release(*still->second);
+  if (const auto still = peers_.find(address); still != peers_.end()) forget_if_over(*still->second);
 }
 
 // Reads and probes that wait for `departed`, or for anybody when nobody is left.
@@ -196,7 +196,7 @@ void Engine::break_link(std::uint32_t index) {
   for (const Address& address : lost)
     if (const auto peer = peers_.find(address); peer != peers_.end()) tell_departed(*peer->second);
   for (const Address& address : departed_before)
-    if (const auto peer = peers_.find(address); peer != peers_.end()) release(*peer->second);
+    if (const auto peer = peers_.find(address); peer != peers_.end()) forget_if_over(*peer->second);
   pool_reserved_ -= link.reserved * link.fragment;
   add_totals(totals_, link);
   std::erase(open_links_, &link);
@@ -215,7 +215,7 @@ void Engine::forget_kernel(std::uint32_t index) {
   const auto of_it = [&](const Incoming& message) { return message.pair->peer->address == address; };
   if (std::ranges::none_of(kernel.arrivals, of_it) && std::ranges::none_of(kernel.claimed, of_it))
     kernel.pairs.erase(address);
-  if (const auto peer = peers_.find(address); peer != peers_.end()) release(*peer->second);
+  if (const auto peer = peers_.find(address); peer != peers_.end()) forget_if_over(*peer->second);
 }
 
 const Link& Engine::link(std::uint32_t index) const {

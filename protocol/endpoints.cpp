@@ -125,7 +125,7 @@ void Engine::forget_if_over(Group& group) {
   for (const Address& address : group.members) {
     Peer& peer = *peers_.at(address);
     std::erase(peer.groups, &group);
-    release(peer);
+    forget_if_over(peer);
   }
 }
 
@@ -212,7 +212,7 @@ void Engine::wait_for_anybody(Group& group) {
 }
 
 // Nobody names it any more, and it will not be heard of again.
-void Engine::release(Peer& peer) {
+void Engine::forget_if_over(Peer& peer) {
   if (!peer.pairs.empty() || !peer.groups.empty() || peer.unmatched != 0) return;
   if (peer.address.place != here && peer.how == Departure::none) return;
   if (Link* link = find_link(peer.address); link != nullptr && peer.envelopes != 0) --link->senders;
@@ -230,7 +230,7 @@ void Engine::forget_endpoint(Endpoint& endpoint) {
   std::vector<Peer*> peers;
   for (auto& [address, pair] : endpoint.pairs) peers.push_back(pair.peer);
   endpoint.pairs.clear();
-  for (Peer* peer : peers) release(*peer);
+  for (Peer* peer : peers) forget_if_over(*peer);
   if (Group* group = endpoint.group) {
     endpoint.hook::Hook<hook::OfGroup>::unlink();
     forget_if_over(*group);

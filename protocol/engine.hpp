@@ -147,7 +147,7 @@ public:
   void wrote(std::uint32_t link, std::size_t bytes);
   // Before sleeping: acknowledgements that somebody may be waiting for go out alone.
   bool owes_acknowledgement() const;
-  void release_acknowledgements();
+  void flush_acknowledgements();
   [[nodiscard]] const Link& link(std::uint32_t index) const; // one that broke: not open, and nothing else
   [[nodiscard]] std::size_t links() const { return links_.size(); }
 
@@ -182,7 +182,7 @@ private:
   void unpost(Reading& read);
   void satisfy_probes(Endpoint& at, Incoming& message);
   void count_match(Incoming& message);
-  void place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
+  void copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
   void advance(Incoming& message, std::uint64_t offset, std::uint64_t length);
   void check_read_done(Incoming& message);
   static void end_reading(Incoming& message);
@@ -240,7 +240,7 @@ private:
   static void free_inline(Link& link, std::uint32_t length);
   void free_blocks(Incoming& message);
   Incoming* find_incoming(Link& link, std::uint64_t message);
-  void release_name(Incoming& message);
+  void forget_name(Incoming& message);
   void drop_incoming(Incoming& message);
   void discard(Incoming& message);
   void widen(Link& link, std::uint32_t delay_product_kib);
@@ -254,7 +254,7 @@ private:
   Peer& peer_of(const Address& address);
   void watch(Peer& peer);
   void wait_for_anybody(Group& group);
-  void release(Peer& peer);
+  void forget_if_over(Peer& peer);
   Stream& stream_of(Endpoint& from, Link& link);
   void forget_endpoint(Endpoint& endpoint);
   std::int32_t make_row(Endpoint& at, const Address& address);

@@ -18,7 +18,7 @@ public:
     not_begun_.insert(not_begun_.end(), ++releases_);
     return releases_;
   }
-  void settle(std::uint64_t release) { not_begun_.erase(release); } // its read has begun, or is over
+  void begun(std::uint64_t release) { not_begun_.erase(release); } // its read has begun, or is over
   [[nodiscard]] std::uint64_t first() const {
     return not_begun_.empty() ? 0 : *not_begun_.begin();
   } // 0: none

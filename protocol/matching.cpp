@@ -103,9 +103,9 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
     return;
   }
   if (message.link != nullptr) count_match(message);
-  if (!riding.empty()) place(message, 0, riding);
+  if (!riding.empty()) copy_in(message, 0, riding);
   for (const Block& block : message.blocks) {
-    place(message, block.offset(), block.bytes());
+    copy_in(message, block.offset(), block.bytes());
     if (read.at->number != kernel_endpoint) totals_.unexpected_bytes += block.length();
   }
   free_blocks(message);
@@ -132,10 +132,10 @@ void Engine::count_match(Incoming& message) {
     ++peer->matched_whole;
     if (peer->matched_whole - peer->reported >= message.link->write_table / 4) owe(*message.link, *peer);
   }
-  release(*peer);
+  forget_if_over(*peer);
 }
 
-void Engine::place(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {
+void Engine::copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {
   if (offset >= message.limit) return;
   message.read->memory.copy_in(offset, bytes.data(),
                                std::min<std::uint64_t>(bytes.size(), message.limit - offset));

@@ -95,7 +95,7 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
   if (due.landing.stores()) return message->blocks.push_back(due.landing.take_block());
   if (due.eager) link.freed += fragments;
   if (message == nullptr || !message->matched()) return;
-  if (due.landing.pooled()) return place(*message, due.offset, due.landing.block().bytes());
+  if (due.landing.pooled()) return copy_in(*message, due.offset, due.landing.block().bytes());
   advance(*message, due.offset + (due.from_end ? due.length - to : from), length);
 }
 
@@ -104,12 +104,12 @@ void Engine::arrived(Link& link, Incoming& message) {
   if (message.arrived != message.promised) return;
   if (message.whole || message.rest_wanted()) link.ack_urgent = true;
   if (message.matched()) {
-    if (message.whole || message.owes != Kind::want) release_name(message);
+    if (message.whole || message.owes != Kind::want) forget_name(message);
     check_read_done(message);
   } else if (!message.waits()) {
     if (!message.owed()) drop_incoming(message); // what nobody will read is here, nothing more is asked for
   } else if (message.whole && !message.synchronous) { // that one can still be canceled
-    release_name(message);
+    forget_name(message);
   }
 }
 
@@ -360,7 +360,7 @@ Incoming* Engine::find_incoming(Link& link, std::uint64_t message) {
 }
 
 // The sender may use the name for another message from here on.
-void Engine::release_name(Incoming& message) {
+void Engine::forget_name(Incoming& message) {
   if (message.link == nullptr) return;
   const auto found = message.link->incoming.find(message.message);
   if (found != message.link->incoming.end() && found->second == message.id)
@@ -388,7 +388,7 @@ void Engine::free_blocks(Incoming& message) {
 }
 
 void Engine::drop_incoming(Incoming& message) {
-  release_name(message);
+  forget_name(message);
   free_blocks(message);
   if (message.link != nullptr) {
     count_match(message);

@@ -44,12 +44,12 @@ bool Engine::owes_acknowledgement() const {
                      [](const Link* link) { return owes_acknowledgement(*link); });
 }
 
-void Engine::release_acknowledgements() {
+void Engine::flush_acknowledgements() {
   for (Link* link : open_links_)
     if (owes_acknowledgement(*link)) link->ack_now = true;
 }
 
-// One that was released leaves as soon as the socket takes it; until then nothing can be done for it.
+// One that was flushed leaves as soon as the socket takes it; until then nothing can be done for it.
 bool Engine::owes_acknowledgement(const Link& link) {
   return link.carrier.stage == Carrier::Stage::up && link.ack_urgent && !link.ack_now &&
          link.received != link.received_told;

@@ -67,11 +67,11 @@ public:
   // The session whose kernel is to know the extents; it knows none yet. None: there is no session.
   void serve(Errand* errand, Guards* guards, const shm::Segment* control);
 
-  // All of it may be named in requests, from here until its uses are released. Where it cannot yet and
+  // All of it may be named in requests, from here until its use ends. Where it cannot yet and
   // `may_adopt`, it is made so if that is possible, which waits for the kernel.
   [[nodiscard]] bool use(const void* memory, std::size_t bytes, bool may_adopt, Adopted& adopted);
   // The operation has ended, for the kernel too.
-  void release(const Adopted& adopted);
+  void end_use(const Adopted& adopted);
 
   // Somebody needs a segment: gives one back that nothing uses. False: there is none.
   bool give_back_one();

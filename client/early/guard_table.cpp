@@ -62,7 +62,7 @@ Stretch GuardTable::guarded_of(const Guard& guard, const Stretch& missing) const
 }
 
 // Where those bytes of the message lie in a piece; {0, 0} where it has none of them.
-Pages GuardTable::place_of(const Guard& guard, std::size_t piece, const Stretch& bytes) {
+Pages GuardTable::addresses_of(const Guard& guard, std::size_t piece, const Stretch& bytes) {
   std::uint64_t base = 0;
   for (std::size_t i = 0; i < piece; ++i) base += guard.piece[i].iov_len;
   const std::uint64_t low = std::max(bytes.low, base);
@@ -73,14 +73,14 @@ Pages GuardTable::place_of(const Guard& guard, std::size_t piece, const Stretch&
 }
 
 Pages GuardTable::pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes) const {
-  const Pages place = place_of(guard, piece, bytes);
+  const Pages place = addresses_of(guard, piece, bytes);
   return {round_down(place.begin, page_size_), round_up(place.end, page_size_)};
 }
 
 std::optional<Stretch> GuardTable::missing_in(const Guard& guard, const Pages& there) {
   std::uint64_t base = 0;
   for (std::size_t i = 0; i < guard.pieces; base += guard.piece[i++].iov_len) {
-    const Pages place = place_of(guard, i, guard.missing);
+    const Pages place = addresses_of(guard, i, guard.missing);
     const std::uintptr_t low = std::max(place.begin, there.begin), high = std::min(place.end, there.end);
     const std::uint64_t to_message = base - address_of(guard.piece[i].iov_base); // modulo 2^64
     if (low < high) return Stretch{low + to_message, high + to_message};

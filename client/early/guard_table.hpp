@@ -113,7 +113,7 @@ private:
   }
   [[nodiscard]] Run run_from(const Pages& pages) const; // the first one of them
   [[nodiscard]] Stretch guarded_of(const Guard& guard, const Stretch& missing) const;
-  [[nodiscard]] static Pages place_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
+  [[nodiscard]] static Pages addresses_of(const Guard& guard, std::size_t piece, const Stretch& bytes);
   [[nodiscard]] Pages pages_of(const Guard& guard, std::size_t piece, const Stretch& bytes) const;
 
   std::uintptr_t page_size_;

@@ -23,8 +23,8 @@
 
 namespace {
 
-using parc::preload::leave;
 using parc::preload::settle;
+using parc::preload::settle_begun;
 using parc::preload::settle_pieces;
 using parc::preload::settle_value;
 
@@ -144,7 +144,7 @@ int setsockopt(int socket, int level, int option, const void* value, socklen_t l
 
 int bind(int socket, const sockaddr* name, socklen_t length) noexcept {
   PARC_REAL(bind);
-  leave();
+  settle_begun();
   settle(name, length);
   return real(socket, name, length);
 }
@@ -207,7 +207,7 @@ ssize_t preadv2(int file, const iovec* pieces, int count, off_t offset, int flag
 
 ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
   PARC_REAL(pwritev2);
-  leave();
+  settle_begun();
   settle_pieces(pieces, static_cast<std::size_t>(count));
   return real(file, pieces, count, offset, flags);
 }
@@ -222,7 +222,7 @@ int aio_read(aiocb* control) noexcept {
 
 int aio_write(aiocb* control) noexcept {
   PARC_REAL(aio_write);
-  leave();
+  settle_begun();
   settle_value(control);
   settle(const_cast<const void*>(control->aio_buf), control->aio_nbytes);
   return real(control);
@@ -241,7 +241,7 @@ ssize_t process_vm_readv(pid_t process, const iovec* here, unsigned long count, 
 ssize_t process_vm_writev(pid_t process, const iovec* here, unsigned long count, const iovec* there,
                           unsigned long pieces, unsigned long flags) noexcept {
   PARC_REAL(process_vm_writev);
-  leave();
+  settle_begun();
   settle_pieces(here, count);
   settle(there, pieces * sizeof(iovec));
   return real(process, here, count, there, pieces, flags);

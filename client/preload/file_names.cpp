@@ -9,12 +9,12 @@
 
 namespace {
 
-using parc::preload::leave;
+using parc::preload::settle_begun;
 using parc::preload::settle_text;
 
 // What makes a file, or empties it, is seen by others.
 void before_open(const char* path, int flags) {
-  if ((flags & (O_CREAT | O_TRUNC)) != 0) leave();
+  if ((flags & (O_CREAT | O_TRUNC)) != 0) settle_begun();
   settle_text(path);
 }
 
@@ -61,41 +61,41 @@ int openat64(int directory, const char* path, int flags, ...) {
 
 int creat(const char* path, mode_t mode) {
   PARC_REAL(creat);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, mode);
 }
 
 int truncate(const char* path, off_t length) noexcept {
   PARC_REAL(truncate);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, length);
 }
 
 int ftruncate(int file, off_t length) noexcept {
   PARC_REAL(ftruncate);
-  leave();
+  settle_begun();
   return real(file, length);
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
   PARC_REAL(mkdir);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, mode);
 }
 
 int rmdir(const char* path) noexcept {
   PARC_REAL(rmdir);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path);
 }
 
 int link(const char* from, const char* to) noexcept {
   PARC_REAL(link);
-  leave();
+  settle_begun();
   settle_text(from);
   settle_text(to);
   return real(from, to);
@@ -103,7 +103,7 @@ int link(const char* from, const char* to) noexcept {
 
 int symlink(const char* what, const char* path) noexcept {
   PARC_REAL(symlink);
-  leave();
+  settle_begun();
   settle_text(what);
   settle_text(path);
   return real(what, path);
@@ -111,14 +111,14 @@ int symlink(const char* what, const char* path) noexcept {
 
 int unlinkat(int directory, const char* path, int flags) noexcept {
   PARC_REAL(unlinkat);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(directory, path, flags);
 }
 
 int renameat(int from_directory, const char* from, int to_directory, const char* to) noexcept {
   PARC_REAL(renameat);
-  leave();
+  settle_begun();
   settle_text(from);
   settle_text(to);
   return real(from_directory, from, to_directory, to);
@@ -150,41 +150,41 @@ int __openat64_2(int directory, const char* path, int flags) {
 
 int creat64(const char* path, mode_t mode) {
   PARC_REAL(creat64);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, mode);
 }
 
 int truncate64(const char* path, off64_t length) noexcept {
   PARC_REAL(truncate64);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, length);
 }
 
 int ftruncate64(int file, off64_t length) noexcept {
   PARC_REAL(ftruncate64);
-  leave();
+  settle_begun();
   return real(file, length);
 }
 
 int mkdirat(int directory, const char* path, mode_t mode) noexcept {
   PARC_REAL(mkdirat);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(directory, path, mode);
 }
 
 int mkfifo(const char* path, mode_t mode) noexcept {
   PARC_REAL(mkfifo);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, mode);
 }
 
 int linkat(int from_directory, const char* from, int to_directory, const char* to, int flags) noexcept {
   PARC_REAL(linkat);
-  leave();
+  settle_begun();
   settle_text(from);
   settle_text(to);
   return real(from_directory, from, to_directory, to, flags);
@@ -192,7 +192,7 @@ int linkat(int from_directory, const char* from, int to_directory, const char* t
 
 int symlinkat(const char* what, int directory, const char* path) noexcept {
   PARC_REAL(symlinkat);
-  leave();
+  settle_begun();
   settle_text(what);
   settle_text(path);
   return real(what, directory, path);
@@ -201,7 +201,7 @@ int symlinkat(const char* what, int directory, const char* path) noexcept {
 int renameat2(int from_directory, const char* from, int to_directory, const char* to,
               unsigned flags) noexcept {
   PARC_REAL(renameat2);
-  leave();
+  settle_begun();
   settle_text(from);
   settle_text(to);
   return real(from_directory, from, to_directory, to, flags);

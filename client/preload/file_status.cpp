@@ -9,8 +9,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-using parc::preload::leave;
 using parc::preload::settle;
+using parc::preload::settle_begun;
 using parc::preload::settle_text;
 using parc::preload::settle_value;
 
@@ -169,34 +169,34 @@ int chdir(const char* path) noexcept {
 
 int chmod(const char* path, mode_t mode) noexcept {
   PARC_REAL(chmod);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, mode);
 }
 
 int fchmod(int file, mode_t mode) noexcept {
   PARC_REAL(fchmod);
-  leave();
+  settle_begun();
   return real(file, mode);
 }
 
 int fchmodat(int directory, const char* path, mode_t mode, int flags) noexcept {
   PARC_REAL(fchmodat);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(directory, path, mode, flags);
 }
 
 int chown(const char* path, uid_t user, gid_t group) noexcept {
   PARC_REAL(chown);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, user, group);
 }
 
 int utimensat(int directory, const char* path, const timespec times[2], int flags) noexcept {
   PARC_REAL(utimensat);
-  leave();
+  settle_begun();
   settle_text(path);
   settle(times, times != nullptr ? 2 * sizeof *times : 0);
   return real(directory, path, times, flags);

@@ -57,12 +57,12 @@ inline void settle_texts(char* const list[]) {
 }
 
 // This process, or its program, ends: what was written is held back by what was read, and must not be lost.
-inline void leave_for_good() {
+inline void settle_all() {
   if (const auto* const ours = guarding()) ours->settle_all();
 }
 
 // Others will see what this call does.
-inline void leave() {
+inline void settle_begun() {
   if (const auto* const ours = guarding()) ours->settle_begun();
 }
 

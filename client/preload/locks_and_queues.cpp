@@ -15,14 +15,14 @@
 
 namespace {
 
-using parc::preload::leave;
 using parc::preload::settle;
+using parc::preload::settle_begun;
 
 constexpr int locks[] = {F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW};
 
 void before_fcntl(int command, const void* argument) {
   if (std::ranges::find(locks, command) == std::ranges::end(locks)) return;
-  leave();
+  settle_begun();
   settle(argument, sizeof(struct flock));
 }
 
@@ -61,14 +61,14 @@ int fcntl64(int file, int command, ...) {
 
 ssize_t sendfile(int to, int from, off_t* offset, size_t bytes) noexcept {
   PARC_REAL(sendfile);
-  leave();
+  settle_begun();
   settle(offset, offset != nullptr ? sizeof *offset : 0);
   return real(to, from, offset, bytes);
 }
 
 ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
   PARC_REAL(splice);
-  leave();
+  settle_begun();
   settle(from_offset, from_offset != nullptr ? sizeof *from_offset : 0);
   settle(to_offset, to_offset != nullptr ? sizeof *to_offset : 0);
   return real(from, from_offset, to, to_offset, bytes, flags);
@@ -76,7 +76,7 @@ ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_
 
 int sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
   PARC_REAL(sendmmsg);
-  leave();
+  settle_begun();
   settle_messages(messages, count);
   return real(socket, messages, count, flags);
 }
@@ -90,14 +90,14 @@ int recvmmsg(int socket, mmsghdr* messages, unsigned count, int flags, timespec*
 
 int mq_send(mqd_t queue, const char* memory, size_t bytes, unsigned priority) {
   PARC_REAL(mq_send);
-  leave();
+  settle_begun();
   settle(memory, bytes);
   return real(queue, memory, bytes, priority);
 }
 
 int mq_timedsend(mqd_t queue, const char* memory, size_t bytes, unsigned priority, const timespec* limit) {
   PARC_REAL(mq_timedsend);
-  leave();
+  settle_begun();
   settle(memory, bytes);
   settle(limit, sizeof *limit);
   return real(queue, memory, bytes, priority, limit);
@@ -120,7 +120,7 @@ ssize_t mq_timedreceive(mqd_t queue, char* memory, size_t bytes, unsigned* prior
 
 int msgsnd(int queue, const void* message, size_t bytes, int flags) {
   PARC_REAL(msgsnd);
-  leave();
+  settle_begun();
   settle(message, message_type + bytes);
   return real(queue, message, bytes, flags);
 }
@@ -133,7 +133,7 @@ ssize_t msgrcv(int queue, void* message, size_t bytes, long type, int flags) {
 
 int semtimedop(int semaphores, sembuf* operations, size_t count, const timespec* limit) noexcept {
   PARC_REAL(semtimedop);
-  leave();
+  settle_begun();
   settle(operations, count * sizeof(sembuf));
   settle(limit, limit != nullptr ? sizeof *limit : 0);
   return real(semaphores, operations, count, limit);
@@ -141,7 +141,7 @@ int semtimedop(int semaphores, sembuf* operations, size_t count, const timespec*
 
 ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
   PARC_REAL(sendfile64);
-  leave();
+  settle_begun();
   settle(offset, offset != nullptr ? sizeof *offset : 0);
   return real(to, from, offset, bytes);
 }
@@ -149,7 +149,7 @@ ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
 ssize_t copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes,
                         unsigned flags) {
   PARC_REAL(copy_file_range);
-  leave();
+  settle_begun();
   settle(from_offset, from_offset != nullptr ? sizeof *from_offset : 0);
   settle(to_offset, to_offset != nullptr ? sizeof *to_offset : 0);
   return real(from, from_offset, to, to_offset, bytes, flags);

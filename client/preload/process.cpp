@@ -15,9 +15,9 @@
 #include <sys/sem.h>
 #include <unistd.h>
 
-using parc::preload::leave;
-using parc::preload::leave_for_good;
 using parc::preload::settle;
+using parc::preload::settle_all;
+using parc::preload::settle_begun;
 using parc::preload::settle_text;
 using parc::preload::settle_texts;
 using parc::preload::settle_value;
@@ -40,7 +40,7 @@ template <class Execute> int with_list(const char* first, va_list& rest, const E
 
 void before_spawn(const pid_t* process, const char* path, char* const arguments[],
                   char* const environment[]) {
-  leave();
+  settle_begun();
   settle_value(process);
   settle_text(path);
   settle_texts(arguments);
@@ -81,37 +81,37 @@ extern "C" {
 
 int kill(pid_t process, int signal) noexcept {
   PARC_REAL(kill);
-  leave();
+  settle_begun();
   return real(process, signal);
 }
 
 int execve(const char* path, char* const arguments[], char* const environment[]) noexcept {
   PARC_REAL(execve);
-  leave_for_good();
+  settle_all();
   return real(path, arguments, environment);
 }
 
 int execv(const char* path, char* const arguments[]) noexcept {
   PARC_REAL(execv);
-  leave_for_good();
+  settle_all();
   return real(path, arguments);
 }
 
 int execvp(const char* file, char* const arguments[]) noexcept {
   PARC_REAL(execvp);
-  leave_for_good();
+  settle_all();
   return real(file, arguments);
 }
 
 int execvpe(const char* file, char* const arguments[], char* const environment[]) noexcept {
   PARC_REAL(execvpe);
-  leave_for_good();
+  settle_all();
   return real(file, arguments, environment);
 }
 
 int fexecve(int file, char* const arguments[], char* const environment[]) noexcept {
   PARC_REAL(fexecve);
-  leave_for_good();
+  settle_all();
   return real(file, arguments, environment);
 }
 
@@ -143,50 +143,50 @@ int execle(const char* path, const char* first, ...) noexcept {
 
 int killpg(pid_t group, int signal) noexcept {
   PARC_REAL(killpg);
-  leave();
+  settle_begun();
   return real(group, signal);
 }
 
 int sigqueue(pid_t process, int signal, const sigval value) noexcept {
   PARC_REAL(sigqueue);
-  leave();
+  settle_begun();
   return real(process, signal, value);
 }
 
 int flock(int file, int operation) noexcept {
   PARC_REAL(flock);
-  leave();
+  settle_begun();
   return real(file, operation);
 }
 
 int lockf(int file, int command, off_t length) {
   PARC_REAL(lockf);
-  leave();
+  settle_begun();
   return real(file, command, length);
 }
 
 int lockf64(int file, int command, off64_t length) {
   PARC_REAL(lockf64);
-  leave();
+  settle_begun();
   return real(file, command, length);
 }
 
 int semop(int semaphores, sembuf* operations, size_t count) noexcept {
   PARC_REAL(semop);
-  leave();
+  settle_begun();
   settle(operations, count * sizeof(sembuf));
   return real(semaphores, operations, count);
 }
 
 int sem_post(sem_t* semaphore) noexcept {
   PARC_REAL(sem_post);
-  leave();
+  settle_begun();
   return real(semaphore);
 }
 
 int rename(const char* from, const char* to) noexcept {
   PARC_REAL(rename);
-  leave();
+  settle_begun();
   settle_text(from);
   settle_text(to);
   return real(from, to);
@@ -194,14 +194,14 @@ int rename(const char* from, const char* to) noexcept {
 
 int remove(const char* path) noexcept {
   PARC_REAL(remove);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path);
 }
 
 int unlink(const char* path) noexcept {
   PARC_REAL(unlink);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path);
 }
@@ -222,7 +222,7 @@ int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_action
 
 int system(const char* command) {
   PARC_REAL(system);
-  leave();
+  settle_begun();
   settle_text(command);
   return real(command);
 }
@@ -242,7 +242,7 @@ int clone(int (*run)(void*), void* stack, int flags, void* argument, ...) noexce
   auto* const child_id = va_arg(rest, pid_t*);
   va_end(rest);
   if ((flags & CLONE_VM) != 0) {
-    leave();
+    settle_begun();
     return real(run, stack, flags, argument, parent_id, locals, child_id);
   }
   InChild child{run, argument};
@@ -253,13 +253,13 @@ int clone(int (*run)(void*), void* stack, int flags, void* argument, ...) noexce
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {
   PARC_REAL(pthread_create);
-  leave();
+  settle_begun();
   return real(thread, attributes, start, argument);
 }
 
 void _exit(int status) {
   PARC_REAL(_exit);
-  leave_for_good();
+  settle_all();
   real(status);
   __builtin_unreachable();
 }

@@ -13,8 +13,8 @@
 
 namespace {
 
-using parc::preload::leave;
 using parc::preload::settle;
+using parc::preload::settle_begun;
 using parc::preload::settle_text;
 
 constexpr std::size_t buffer_bytes = 16384;
@@ -58,7 +58,7 @@ void* take_buffer(FILE* stream) {
 }
 
 int close_with(int (*close)(FILE*), FILE* stream) {
-  leave();
+  settle_begun();
   void* const memory = take_buffer(stream);
   const int result = close(stream);
   if (memory != nullptr) munmap(memory, buffer_bytes);
@@ -68,7 +68,7 @@ int close_with(int (*close)(FILE*), FILE* stream) {
 // What makes a file, or empties it, is seen by others.
 void before_open(const char* path, const char* mode) {
   settle_text(mode);
-  if (mode != nullptr && *mode != 'r') leave();
+  if (mode != nullptr && *mode != 'r') settle_begun();
   settle_text(path);
 }
 
@@ -100,14 +100,14 @@ FILE* fopen64(const char* path, const char* mode) {
 
 FILE* freopen(const char* path, const char* mode, FILE* stream) {
   PARC_REAL(freopen);
-  leave(); // what it has is written
+  settle_begun(); // what it has is written
   settle_text(path);
   return real(path, mode, stream);
 }
 
 FILE* freopen64(const char* path, const char* mode, FILE* stream) {
   PARC_REAL(freopen64);
-  leave();
+  settle_begun();
   settle_text(path);
   return real(path, mode, stream);
 }
@@ -124,7 +124,7 @@ FILE* tmpfile() {
 
 FILE* popen(const char* command, const char* mode) {
   PARC_REAL(popen);
-  leave();
+  settle_begun();
   settle_text(command);
   settle_text(mode);
   return with_buffer(real(command, mode));
@@ -142,31 +142,31 @@ int pclose(FILE* stream) {
 
 int fflush(FILE* stream) {
   PARC_REAL(fflush);
-  leave();
+  settle_begun();
   return real(stream);
 }
 
 int fputs(const char* text, FILE* stream) {
   PARC_REAL(fputs);
-  leave();
+  settle_begun();
   return real(text, stream);
 }
 
 int puts(const char* text) {
   PARC_REAL(puts);
-  leave();
+  settle_begun();
   return real(text);
 }
 
 int fputc(int character, FILE* stream) {
   PARC_REAL(fputc);
-  leave();
+  settle_begun();
   return real(character, stream);
 }
 
 int vfprintf(FILE* stream, const char* format, va_list values) {
   PARC_REAL(vfprintf);
-  leave();
+  settle_begun();
   return real(stream, format, values);
 }
 
@@ -197,7 +197,7 @@ int __printf_chk(int flag, const char* format, ...);
 
 int __vfprintf_chk(FILE* stream, int flag, const char* format, va_list values) {
   PARC_REAL(__vfprintf_chk);
-  leave();
+  settle_begun();
   return real(stream, flag, format, values);
 }
 
@@ -232,7 +232,7 @@ size_t __fread_chk(void* memory, size_t room, size_t size, size_t count, FILE* s
 
 size_t fwrite(const void* memory, size_t size, size_t count, FILE* stream) {
   PARC_REAL(fwrite);
-  leave();
+  settle_begun();
   settle(memory, size * count);
   return real(memory, size, count, stream);
 }

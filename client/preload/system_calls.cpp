@@ -12,8 +12,8 @@
 
 namespace {
 
-using parc::preload::leave;
 using parc::preload::settle;
+using parc::preload::settle_begun;
 using parc::preload::settle_value;
 
 void settle_list(const iovec* pieces, int count) {
@@ -150,68 +150,68 @@ int select(int files, fd_set* read_from, fd_set* write_to, fd_set* errors, timev
 
 int connect(int socket, const sockaddr* to, socklen_t length) {
   PARC_REAL(connect);
-  leave();
+  settle_begun();
   settle(to, length);
   return real(socket, to, length);
 }
 
 int shutdown(int socket, int how) noexcept {
   PARC_REAL(shutdown);
-  leave();
+  settle_begun();
   return real(socket, how);
 }
 
 int close(int file) {
   PARC_REAL(close);
-  leave();
+  settle_begun();
   return real(file);
 }
 
 ssize_t write(int file, const void* memory, size_t bytes) {
   PARC_REAL(write);
-  leave();
+  settle_begun();
   settle(memory, bytes);
   return real(file, memory, bytes);
 }
 
 ssize_t pwrite(int file, const void* memory, size_t bytes, off_t offset) {
   PARC_REAL(pwrite);
-  leave();
+  settle_begun();
   settle(memory, bytes);
   return real(file, memory, bytes, offset);
 }
 
 ssize_t pwrite64(int file, const void* memory, size_t bytes, off64_t offset) {
   PARC_REAL(pwrite64);
-  leave();
+  settle_begun();
   settle(memory, bytes);
   return real(file, memory, bytes, offset);
 }
 
 ssize_t writev(int file, const iovec* pieces, int count) {
   PARC_REAL(writev);
-  leave();
+  settle_begun();
   settle_list(pieces, count);
   return real(file, pieces, count);
 }
 
 ssize_t pwritev(int file, const iovec* pieces, int count, off_t offset) {
   PARC_REAL(pwritev);
-  leave();
+  settle_begun();
   settle_list(pieces, count);
   return real(file, pieces, count, offset);
 }
 
 ssize_t pwritev64(int file, const iovec* pieces, int count, off64_t offset) {
   PARC_REAL(pwritev64);
-  leave();
+  settle_begun();
   settle_list(pieces, count);
   return real(file, pieces, count, offset);
 }
 
 ssize_t send(int socket, const void* memory, size_t bytes, int flags) {
   PARC_REAL(send);
-  leave();
+  settle_begun();
   settle(memory, bytes);
   return real(socket, memory, bytes, flags);
 }
@@ -219,7 +219,7 @@ ssize_t send(int socket, const void* memory, size_t bytes, int flags) {
 ssize_t sendto(int socket, const void* memory, size_t bytes, int flags, const sockaddr* to,
                socklen_t length) {
   PARC_REAL(sendto);
-  leave();
+  settle_begun();
   settle(memory, bytes);
   settle(to, length);
   return real(socket, memory, bytes, flags, to, length);
@@ -227,7 +227,7 @@ ssize_t sendto(int socket, const void* memory, size_t bytes, int flags, const so
 
 ssize_t sendmsg(int socket, const msghdr* message, int flags) {
   PARC_REAL(sendmsg);
-  leave();
+  settle_begun();
   settle_message(message);
   return real(socket, message, flags);
 }

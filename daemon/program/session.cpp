@@ -350,7 +350,7 @@ void Session::release(const shm::Request& request) {
 
 void Session::settle_release(Slot& slot) {
   if (slot.release == 0) return;
-  gate_.settle(std::exchange(slot.release, 0));
+  gate_.begun(std::exchange(slot.release, 0));
   if (gate_.keeps())
     kernel_.after_step([this] { gate_.open([this](std::uint64_t write) { kernel_.engine().pass(write); }); });
 }

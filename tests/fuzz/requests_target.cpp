@@ -125,8 +125,8 @@ bool Host::go_round() {
   event_base_loop(kernel_->loop(), EVLOOP_NONBLOCK);
   bool moved = kernel_->turn() != 0;
   protocol::Engine& engine = kernel_->engine();
-  engine.release_acknowledgements();
-  peer_.release_acknowledgements();
+  engine.flush_acknowledgements();
+  peer_.flush_acknowledgements();
   moved |= there_.fill(engine, link_, data_bytes) != 0;
   moved |= back_.fill(peer_, peer_link_, data_bytes) != 0;
   protocol::Refusal refusal = protocol::Refusal::none;

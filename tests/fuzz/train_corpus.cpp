@@ -42,7 +42,7 @@ public:
       target_.rest();
       moved |= hear(target_.say());
       moved |= speak();
-      engine_.release_acknowledgements();
+      engine_.flush_acknowledgements();
       moved |= speak();
     }
   }

@@ -113,7 +113,7 @@ public:
     if (!bytes.empty()) engine_.wrote(link_, bytes.size());
     return bytes;
   }
-  void rest() { engine_.release_acknowledgements(); }
+  void rest() { engine_.flush_acknowledgements(); }
   void attach() { engine_.attach(link_); }
 
 private:

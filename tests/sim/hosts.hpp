@@ -196,7 +196,7 @@ public:
       bool owes = false;
       for (auto& engine : engines_) {
         owes |= engine->owes_acknowledgement();
-        engine->release_acknowledgements();
+        engine->flush_acknowledgements();
       }
       if (!owes) return;
     }

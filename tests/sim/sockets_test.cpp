@@ -83,7 +83,7 @@ public:
       const bool moved = static_cast<int>(read()) + static_cast<int>(write()) != 0;
       if (moved) continue;
       owes_ = engine_.owes_acknowledgement();
-      engine_.release_acknowledgements();
+      engine_.flush_acknowledgements();
       if (owes_) continue;
       if (unfinished_ == 0) return;
       const bool more = !engine_.plan_write(link_).empty();

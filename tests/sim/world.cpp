@@ -121,7 +121,7 @@ void World::turn(std::size_t host, bool calm) {
   moved |= pass_gates(host, calm);
   moved |= write_links(host, calm);
   if ((!moved || random_.one_in(10)) && at.engine.owes_acknowledgement()) {
-    at.engine.release_acknowledgements();
+    at.engine.flush_acknowledgements();
     moved = true;
   }
   at.moved = moved;
@@ -307,7 +307,7 @@ void World::check_bounds(std::size_t host) {
 void World::begun(std::uint64_t cookie, const Outcome& outcome) {
   if ((cookie & 1) == 0) throw Violation("a write has begun");
   oracle_.begun(cookie >> 1, outcome);
-  gates_[oracle_.reads[cookie >> 1].at].settle(oracle_.reads[cookie >> 1].release);
+  gates_[oracle_.reads[cookie >> 1].at].begun(oracle_.reads[cookie >> 1].release);
   say("read " + std::to_string(cookie >> 1) + " takes message " +
       std::to_string(oracle_.reads[cookie >> 1].message));
   ++tally_.matched;
@@ -348,7 +348,7 @@ void World::finished(std::uint64_t cookie, const Outcome& outcome) {
     return;
   }
   oracle_.finished_read(index, outcome);
-  gates_[oracle_.reads[index].at].settle(oracle_.reads[index].release);
+  gates_[oracle_.reads[index].at].begun(oracle_.reads[index].release);
   Reading& reading = readings_[index];
   reading.claim = outcome.claim;
   const Read& read = oracle_.reads[index];

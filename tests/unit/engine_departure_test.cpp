@@ -67,7 +67,7 @@ BOOST_DATA_TEST_CASE(what_was_read_is_no_loss, data::make({200, 4096, 20'000}), 
     }
     leave(hosts, 1);
     // The other direction has nothing to wait for.
-    hosts.engine(1).release_acknowledgements();
+    hosts.engine(1).flush_acknowledgements();
     while (hosts.pipe(1, 0).fill(hosts.engine(1), hosts.link(1, 0), 1 << 20) != 0) {
     }
     while (hosts.pipe(1, 0).drain(hosts.engine(0), hosts.link(0, 1), 1 << 20, 64, refusal) != 0) {

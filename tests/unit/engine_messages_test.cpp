@@ -237,9 +237,9 @@ BOOST_AUTO_TEST_CASE(a_released_acknowledgement_is_owed_once) {
   (void)hosts.pipe(0, 1).drain(hosts.engine(1), hosts.link(1, 0), 1 << 20, 64, refusal);
   Engine& engine = hosts.engine(1);
   BOOST_TEST(engine.owes_acknowledgement());
-  engine.release_acknowledgements();
+  engine.flush_acknowledgements();
   BOOST_TEST(!engine.owes_acknowledgement()); // the socket is full: it has not been written
-  engine.release_acknowledgements();
+  engine.flush_acknowledgements();
   BOOST_TEST(!engine.plan_write(hosts.link(1, 0)).empty());
   hosts.settle();
   BOOST_TEST(write.finished);
