@@ -109,8 +109,7 @@ void Endpoint::drain() {
   (void)domain_.session->wait([this] { return under_way_.load() == 0; }, {});
 }
 
-// Each is one of libparc's operations, whose `start` is told the envelope.
-template <class Start> ssize_t Endpoint::begin(const Request& request, const Start& start) {
+ssize_t Endpoint::begin(const Request& request, const Start& start) {
   ++under_way_;
   const ssize_t code = domain_.session->begin(request, start);
   if (code != 0) --under_way_;
@@ -132,14 +131,12 @@ ssize_t Endpoint::send(const Way& way, bool told) {
                         .flags = FI_SEND | kind_of(way),
                         .reported = told && (!selective_sent_ || (way.flags & FI_COMPLETION) != 0),
                         .anonymous = !told || way.context == nullptr};
-  const parc_envelope envelope = envelope_of(way, peer);
-  const unsigned flags =
-      PARC_QUEUED | space_of(way) |
-      ((way.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0 ? PARC_SYNCHRONOUS : 0u);
-  return begin(request, [&] {
-    return parc_initwrite_envelope(domain_.session->parc(), &envelope, way.pieces.data(),
-                                   static_cast<int>(way.pieces.size()), flags);
-  });
+  const bool synchronous = (way.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0;
+  return begin(request, {.kind = Start::Kind::write,
+                         .envelope = envelope_of(way, peer),
+                         .pieces = way.pieces,
+                         .flags = space_of(way) | (synchronous ? PARC_SYNCHRONOUS : 0u),
+                         .injected = !told || (way.flags & FI_INJECT) != 0});
 }
 
 // Sources that the vector does not know can be any of several: what they send waits until it does.
@@ -166,10 +163,9 @@ ssize_t Endpoint::receive(const Way& way) {
   if (way.flags & FI_CLAIM) return receive_claimed(way);
   const auto envelope = wanted(way);
   if (!envelope) return -FI_EINVAL;
-  return begin(request_of(Purpose::receive, way), [&] {
-    return parc_initread_envelope(domain_.session->parc(), &*envelope, way.pieces.data(),
-                                  static_cast<int>(way.pieces.size()), PARC_QUEUED | space_of(way));
-  });
+  return begin(
+      request_of(Purpose::receive, way),
+      {.kind = Start::Kind::read, .envelope = *envelope, .pieces = way.pieces, .flags = space_of(way)});
 }
 
 ssize_t Endpoint::look(const Way& way) {
@@ -179,17 +175,14 @@ ssize_t Endpoint::look(const Way& way) {
                           : (way.flags & FI_CLAIM) != 0 ? Purpose::peek_and_claim
                                                         : Purpose::peek;
   const unsigned claim = purpose == Purpose::peek ? 0 : PARC_CLAIM;
-  return begin(request_of(purpose, way), [&] {
-    return parc_initprobe(domain_.session->parc(), &*envelope,
-                          PARC_QUEUED | PARC_NOW | space_of(way) | claim);
-  });
+  return begin(request_of(purpose, way), {.kind = Start::Kind::probe,
+                                          .envelope = *envelope,
+                                          .pieces = {},
+                                          .flags = PARC_NOW | space_of(way) | claim});
 }
 
 ssize_t Endpoint::read_claim(const Request& request, parc_op claim, std::span<const iovec> pieces) {
-  return begin(request, [&] {
-    return parc_initread_claimed(domain_.session->parc(), claim, pieces.data(),
-                                 static_cast<int>(pieces.size()), PARC_QUEUED);
-  });
+  return begin(request, {.kind = Start::Kind::read_claimed, .claim = claim, .pieces = pieces});
 }
 
 // The context of the look that has claimed a message says which it is.

@@ -51,7 +51,7 @@ public:
   const std::uint64_t send_flags, receive_flags;
 
 private:
-  template <class Start> ssize_t begin(const Request& request, const Start& start);
+  ssize_t begin(const Request& request, const Start& start);
   [[nodiscard]] static parc_envelope envelope_of(const Way& way, int peer);
   [[nodiscard]] std::optional<parc_envelope> wanted(const Way& way) const;
   [[nodiscard]] Request request_of(Purpose purpose, const Way& way);

@@ -14,6 +14,10 @@ constexpr std::int64_t at_once = 2000; // ns between two looks that have nothing
 constexpr double nap = 0.001;          // s; what arrives ends it
 constexpr std::chrono::milliseconds longest_lead(100);
 
+parc_status ended_with(int error) {
+  return {PARC_ANY_SOURCE, PARC_ANY_TAG, 0, error, 0, 0};
+}
+
 std::mutex session_lock;
 KernelSession* the_session; // under session_lock
 
@@ -44,34 +48,126 @@ void KernelSession::release() {
   delete this;
 }
 
-ssize_t KernelSession::not_started(int error) {
-  if (error == PARC_EAGAIN) return -FI_EAGAIN;
-  return refused(FI_LOG_EP_DATA, "cannot start an operation", error);
+parc_op KernelSession::try_start(const Start& start) const {
+  const unsigned flags = start.flags | PARC_QUEUED;
+  const auto count = static_cast<int>(start.pieces.size());
+  switch (start.kind) {
+  case Start::Kind::write:
+    return parc_initwrite_envelope(parc_, &start.envelope, start.pieces.data(), count, flags);
+  case Start::Kind::read:
+    return parc_initread_envelope(parc_, &start.envelope, start.pieces.data(), count, flags);
+  case Start::Kind::probe: return parc_initprobe(parc_, &start.envelope, flags);
+  case Start::Kind::read_claimed:
+    return parc_initread_claimed(parc_, start.claim, start.pieces.data(), count, flags);
+  }
+  return PARC_EINVAL;
+}
+
+// Tables are full, or there is no memory to bounce: what ends makes room.
+bool KernelSession::for_later(parc_op started) const {
+  return started == PARC_EAGAIN || (started == PARC_ENOMEM && under_way_.load() != 0);
+}
+
+ssize_t KernelSession::begin(const Request& request, const Start& start) {
+  if (put_off_.load(std::memory_order_relaxed) != 0) {
+    const std::lock_guard hold(backlog_lock_);
+    if (!backlog_of(start).empty()) {
+      put_off(request, start);
+      return 0;
+    }
+  }
+  const parc_op operation = try_start(start);
+  if (operation > 0) {
+    began(operation, request);
+    return 0;
+  }
+  if (!for_later(operation))
+    return refused(FI_LOG_EP_DATA, "cannot start an operation", static_cast<int>(operation));
+  {
+    const std::lock_guard hold(backlog_lock_);
+    put_off(request, start);
+  }
+  (void)progress(0);
+  return 0;
+}
+
+// Under backlog_lock_. The program's list of pieces is its own again when the call returns.
+void KernelSession::put_off(const Request& request, const Start& start) {
+  Backlog& backlog = backlog_of(start);
+  Waiting& waiting =
+      backlog.emplace_back(Waiting{request, start, {start.pieces.begin(), start.pieces.end()}, {}});
+  if (start.injected) {
+    for (const iovec& piece : waiting.pieces) {
+      const auto* const bytes = static_cast<const std::byte*>(piece.iov_base);
+      waiting.copied.insert(waiting.copied.end(), bytes, bytes + piece.iov_len);
+    }
+    waiting.pieces.assign(1, {waiting.copied.data(), waiting.copied.size()});
+  }
+  waiting.start.pieces = waiting.pieces;
+  put_off_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void KernelSession::start_waiting() {
+  if (put_off_.load(std::memory_order_relaxed) == 0) return;
+  start_waiting(reads_);
+  start_waiting(writes_);
+}
+
+void KernelSession::start_waiting(Backlog& backlog) {
+  std::unique_lock hold(backlog_lock_);
+  while (!backlog.empty()) {
+    const parc_op operation = try_start(backlog.front().start);
+    if (for_later(operation)) return;
+    const Request request = backlog.front().request;
+    backlog.pop_front();
+    put_off_.fetch_sub(1, std::memory_order_relaxed);
+    if (operation > 0) {
+      began(operation, request);
+      continue;
+    }
+    (void)refused(FI_LOG_EP_DATA, "cannot start an operation", static_cast<int>(operation));
+    hold.unlock();
+    request.endpoint->ended(request, {PARC_OP_NULL, ended_with(static_cast<int>(operation))});
+    hold.lock();
+  }
+}
+
+// Of a receive, or of any where `context` is none.
+std::optional<Request> KernelSession::take_waiting(const Endpoint& endpoint, const void* context) {
+  const std::lock_guard hold(backlog_lock_);
+  const auto found = std::ranges::find_if(reads_, [&](const Waiting& each) {
+    return each.request.endpoint == &endpoint && (!context || each.request.context == context);
+  });
+  if (found == reads_.end()) return {};
+  const Request request = found->request;
+  reads_.erase(found);
+  put_off_.fetch_sub(1, std::memory_order_relaxed);
+  return request;
 }
 
 void KernelSession::began(parc_op operation, const Request& request) {
-  Place& place = places_[static_cast<std::size_t>(parc_op_index(operation))];
+  ++under_way_;
   parc_completion early{};
   {
     const std::lock_guard hold(lock_);
-    if (place.early.operation == operation) {
-      early = place.early;
-      place.early = {};
-    } else {
-      place.operation = operation;
-      place.request = request;
+    const auto found = std::ranges::find(early_, operation, &parc_completion::operation);
+    if (found == early_.end()) {
+      places_[static_cast<std::size_t>(parc_op_index(operation))] = {operation, request};
+      return;
     }
+    early = *found;
+    early_.erase(found);
   }
-  if (early.operation != PARC_OP_NULL) request.endpoint->ended(request, early);
+  request.endpoint->ended(request, early);
 }
 
 void KernelSession::ended(const parc_completion& completion) {
-  Place& place = places_[static_cast<std::size_t>(parc_op_index(completion.operation))];
   Request request;
   {
     const std::lock_guard hold(lock_);
+    Place& place = places_[static_cast<std::size_t>(parc_op_index(completion.operation))];
     if (place.operation != completion.operation) {
-      place.early = completion;
+      early_.push_back(completion);
       return;
     }
     place.operation = PARC_OP_NULL;
@@ -84,7 +180,9 @@ int KernelSession::progress(double timeout) {
   std::array<parc_completion, taken_at_once> completions;
   const int taken = parc_completions(parc_, completions.data(), taken_at_once, timeout);
   if (taken < 0) return -errno_of(taken);
+  under_way_ -= static_cast<unsigned>(taken);
   for (int i = 0; i < taken; ++i) ended(completions[static_cast<std::size_t>(i)]);
+  start_waiting();
   return taken;
 }
 
@@ -131,6 +229,10 @@ void KernelSession::wake() {
 }
 
 bool KernelSession::cancel(const Endpoint& endpoint, const void* context) {
+  if (const auto waiting = take_waiting(endpoint, context)) {
+    waiting->endpoint->ended(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
+    return true;
+  }
   const std::lock_guard hold(lock_);
   for (const Place& place : places_)
     if (place.operation != PARC_OP_NULL && place.request.endpoint == &endpoint &&
@@ -142,6 +244,8 @@ bool KernelSession::cancel(const Endpoint& endpoint, const void* context) {
 }
 
 void KernelSession::cancel_all(const Endpoint& endpoint) {
+  while (const auto waiting = take_waiting(endpoint, nullptr))
+    waiting->endpoint->ended(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
   const std::lock_guard hold(lock_);
   for (const Place& place : places_)
     if (place.operation != PARC_OP_NULL && place.request.endpoint == &endpoint &&

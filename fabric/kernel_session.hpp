@@ -11,9 +11,12 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <sys/uio.h>
+#include <vector>
 
 namespace parc::fabric {
 
@@ -43,6 +46,17 @@ struct Request {
   parc_status found{};     // of a message that is being discarded: what the look at it said
 };
 
+// How one of libparc's operations is started for it.
+struct Start {
+  enum class Kind : std::uint8_t { write, read, probe, read_claimed };
+  Kind kind = Kind::write;
+  parc_envelope envelope{};
+  parc_op claim = PARC_OP_NULL;
+  std::span<const iovec> pieces;
+  unsigned flags = 0;    // besides PARC_QUEUED
+  bool injected = false; // the bytes are the program's again when this is begun
+};
+
 class KernelSession {
 public:
   // The one of this process, opened where it is not open; a negative FI_E* where it cannot be.
@@ -52,14 +66,9 @@ public:
   [[nodiscard]] parc_context* parc() const { return parc_; }
   std::atomic<bool> has_endpoint = false;
 
-  // Starts an operation for a request. `start` returns a parc_op, of one with PARC_QUEUED.
-  template <class Start> ssize_t begin(const Request& request, const Start& start) {
-    parc_op operation = start();
-    if (operation == PARC_EAGAIN && progress(0) > 0) operation = start();
-    if (operation < 0) return not_started(static_cast<int>(operation));
-    began(operation, request);
-    return 0;
-  }
+  // Starts an operation for a request, or notes it, to be started when there is room: a program may have any
+  // number under way. Negative: it never will be.
+  ssize_t begin(const Request& request, const Start& start);
 
   // Takes what has ended off libparc's queue, after at most `timeout` seconds of waiting for something.
   // Returns how many operations, or a negative FI_E*: the kernel has gone and nothing is left.
@@ -87,10 +96,26 @@ private:
   struct Place { // of an operation, at parc_op_index
     parc_op operation = PARC_OP_NULL;
     Request request;
-    parc_completion early{}; // it has ended before anybody knew what it was for
   };
 
-  static ssize_t not_started(int error);
+  // What could not be started yet, in the program's order.
+  struct Waiting {
+    Request request;
+    Start start;
+    std::vector<iovec> pieces;     // of start
+    std::vector<std::byte> copied; // of what was injected
+  };
+  using Backlog = std::deque<Waiting>;
+
+  [[nodiscard]] bool for_later(parc_op started) const;
+  [[nodiscard]] parc_op try_start(const Start& start) const;
+  [[nodiscard]] Backlog& backlog_of(const Start& start) {
+    return start.kind == Start::Kind::write ? writes_ : reads_;
+  }
+  void put_off(const Request& request, const Start& start);
+  void start_waiting();
+  void start_waiting(Backlog& backlog);
+  [[nodiscard]] std::optional<Request> take_waiting(const Endpoint& endpoint, const void* context);
   void began(parc_op operation, const Request& request);
   void ended(const parc_completion& completion);
   bool wait_once(std::optional<Clock::time_point> end);
@@ -100,6 +125,15 @@ private:
 
   std::mutex lock_;
   std::array<Place, PARC_MAX_OPERATIONS> places_;
+  // Operations that ended, in another thread, before what they were for was noted. Their places may have gone
+  // to others meanwhile.
+  std::vector<parc_completion> early_;
+
+  std::atomic<unsigned> under_way_ = 0; // operations of libparc
+
+  std::mutex backlog_lock_;              // held while what waits is started: nothing overtakes it
+  Backlog writes_, reads_;               // under backlog_lock_
+  std::atomic<std::size_t> put_off_ = 0; // in both
 
   std::mutex waiting_;
   std::condition_variable woken_;
