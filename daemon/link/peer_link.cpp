@@ -2,27 +2,19 @@
 #include "daemon/link/peer_link.hpp"
 
 #include "daemon/kernel.hpp"
+#include "daemon/link/tcp_stream.hpp"
 #include "system/identity.hpp"
-#include "system/limits.hpp"
 
 #include <algorithm>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <spdlog/spdlog.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 #include <utility>
 
 namespace parc::daemon {
 namespace {
 
-constexpr std::uint64_t turn_bytes = 256 << 10; // that a link may move in one step of a turn
-// bbr paces with timers, which cost a path of less than a millisecond half of its bandwidth; elsewhere it is
-// the better one.
-constexpr std::uint32_t short_path_us = 1000;
-constexpr std::uint64_t most_flight = 1 << 30;                  // bytes not acknowledged
+constexpr std::uint64_t turn_bytes = 256 << 10;                 // that a link may move in one step of a turn
 constexpr double least_handshake_s = 1, trips_of_handshake = 4; // with a kernel, for a session to go on
-constexpr std::uint8_t retransmits_of_dead = 2; // without an answer, each twice as late as the one before
+constexpr std::uint32_t retransmits_of_dead = 2; // without an answer, each twice as late as the one before
 constexpr std::size_t iovecs_at_once = 64;
 constexpr double linger_s = 2;   // for the other side to read why it was refused
 constexpr int linger_reads = 64; // of what it still says, at a time; who says more is cut off
@@ -33,76 +25,25 @@ Nonce fresh_nonce() {
   return nonce;
 }
 
-// By so much that it is worth a system call.
-bool differs(std::uint64_t wanted, std::uint64_t current) {
-  return wanted > current + current / 4 || wanted < current - current / 4;
-}
-
-bool tcp_info_of(int fd, tcp_info& info) {
-  socklen_t size = sizeof info;
-  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
-}
-
-bool set_congestion(int fd, std::string_view name) {
-  return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
-}
-
-template <class T> bool set(int fd, int level, int option, const T& value) {
-  return setsockopt(fd, level, option, &value, sizeof value) == 0;
-}
-
 } // namespace
 
-Result<void> prepare_socket(int fd) {
-  const int yes = 1;
-  const bool done = set(fd, IPPROTO_TCP, TCP_NODELAY, yes) && set(fd, SOL_SOCKET, SO_KEEPALIVE, yes);
-  if (!done) return system_error("cannot set the options of a TCP socket");
-  return success();
-}
-
-Result<void> prepare_socket(int fd, const Config& config) {
-  PARC_TRY(prepare_socket(fd));
-  bool done = true;
-  if (config.send_buffer != 0)
-    done = set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(config.send_buffer)) && done;
-  if (config.receive_buffer != 0)
-    done = set(fd, SOL_SOCKET, SO_RCVBUF, static_cast<int>(config.receive_buffer)) && done;
-  if (config.congestion != "auto") done = set_congestion(fd, config.congestion) && done;
-  if (!done) return system_error("cannot set the options of a TCP socket");
-  return success();
-}
-
-Error connect_failure(int code, const std::string& address) {
-  if (code == ECONNREFUSED)
-    return error(
-        code,
-        "{} refuses the connection: no parcd listens there; start one, name its port under [hosts], or, "
-        "where one was started but listens on loopback only (parc status on that host), end it with "
-        "parc stop and start it with --listen",
-        address);
-  return error(code, "{} cannot be reached: {}{}", address, std::strerror(code), descriptor_advice(code));
-}
-
-PeerLink::PeerLink(Kernel& kernel, const Key& key, Fd accepted)
+PeerLink::PeerLink(Kernel& kernel, const Key& key, std::unique_ptr<Stream> accepted)
     : kernel_(kernel), role_(Role::Acceptor),
-      handshake_(role_, kernel.peers().self_at(accepted.get()), key, fresh_nonce()), state_(State::shaking),
-      socket_(std::move(accepted)), address_(peer_address(socket_.get()).text()) {
-  watch(kernel.config().connect_timeout_s);
+      handshake_(role_, kernel.peers().self_at(accepted->local()), key, fresh_nonce()),
+      state_(State::shaking), stream_(std::move(accepted)), address_(stream_->peer().text()) {
+  be_patient(kernel.config().connect_timeout_s);
 }
 
-PeerLink::PeerLink(Kernel& kernel, const Key& key, Purpose purpose, Fd connecting, const Address& address)
+PeerLink::PeerLink(Kernel& kernel, const Key& key, Purpose purpose, std::unique_ptr<Stream> connecting)
     : kernel_(kernel), role_(Role::Initiator),
-      handshake_(role_, kernel.peers().self_at(connecting.get()), key, fresh_nonce()),
-      state_(State::connecting), socket_(std::move(connecting)), purpose_(std::move(purpose)),
-      address_(address.text()) {
-  watch(purpose_.patience_s);
+      handshake_(role_, kernel.peers().self_at(connecting->local()), key, fresh_nonce()),
+      state_(State::connecting), stream_(std::move(connecting)), purpose_(std::move(purpose)),
+      address_(stream_->peer().text()) {
+  be_patient(purpose_.patience_s);
 }
 
-void PeerLink::watch(double patience_s) {
+void PeerLink::be_patient(double patience_s) {
   patience_s_ = patience_s;
-  event_ = Event(kernel_.loop(), socket_.get(), EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET,
-                 [this](short what) { ready(what); });
-  event_.add();
   patience_ = Event::timer(kernel_.loop(), [this](short) { out_of_patience(); });
   patience_.add(patience_s);
 }
@@ -116,80 +57,92 @@ void PeerLink::out_of_patience() {
                     address_, patience_s_));
 }
 
-void PeerLink::ready(short what) {
-  if (state_ == State::closed) return;
-  if ((what & (EV_READ | EV_CLOSED)) != 0) readable_ = true;
-  if ((what & EV_WRITE) != 0) writable_ = true;
-  if (state_ == State::connecting) connected();
-  if (state_ == State::shaking || state_ == State::lingering) shake();
+// Its way to being up. Returns whether there was something to do.
+std::uint64_t PeerLink::prepare() {
+  if (state_ == State::connecting) connect();
+  return state_ == State::shaking || state_ == State::lingering ? shake() : 0;
 }
 
-void PeerLink::connected() {
-  int failed = 0;
-  socklen_t size = sizeof failed;
-  getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &failed, &size);
-  if (failed != 0) return close(connect_failure(failed, address_));
-  if (!writable_) return;
+void PeerLink::connect() {
+  const int code = stream_->opened();
+  if (code == EINPROGRESS) return;
+  if (code != 0) return close(connect_failure(code, address_));
   state_ = State::shaking;
   patience_s_ = std::min<double>(kernel_.config().connect_timeout_s,
                                  std::max(least_handshake_s, trips_of_handshake * purpose_.patience_s));
   patience_.add(patience_s_);
 }
 
-bool PeerLink::send_handshake() {
-  while (!handshake_.outgoing().empty()) {
+std::uint64_t PeerLink::send_handshake() {
+  std::uint64_t moved = 0;
+  while (!handshake_.outgoing().empty() && stream_->writable()) {
     const auto bytes = handshake_.outgoing();
-    const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0) {
-      writable_ = false;
-      return errno == EAGAIN || errno == EINTR;
+    const iovec from{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    const Transfer sent = stream_->write({&from, 1});
+    if (sent.status == Transfer::Status::would_block) break;
+    if (sent.status != Transfer::Status::moved) {
+      handshake_.closed();
+      return moved + 1;
     }
-    handshake_.sent(static_cast<std::size_t>(sent));
+    handshake_.sent(sent.bytes);
+    moved += sent.bytes;
   }
-  return true;
+  return moved;
 }
 
-// Only what the handshake takes is taken from the socket: what follows stays there for the engine.
-void PeerLink::shake() {
-  if (!send_handshake()) handshake_.closed();
-  bool more = readable_;
-  while (more && handshake_.state() == Handshake::State::Exchanging) {
+// Only what the handshake takes is taken from the stream: what follows stays there for the engine.
+std::uint64_t PeerLink::shake() {
+  std::uint64_t moved = send_handshake();
+  while (stream_->readable() && handshake_.state() == Handshake::State::Exchanging) {
     std::array<std::byte, handshake::longest_frame> bytes;
-    const ssize_t got = recv(socket_.get(), bytes.data(), handshake_.wanted(), 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-      readable_ = more = false;
-    } else if (got <= 0) {
+    const iovec to{bytes.data(), handshake_.wanted()};
+    const Transfer got = stream_->read({&to, 1});
+    if (got.status == Transfer::Status::would_block) break;
+    moved += got.bytes + 1;
+    if (got.status != Transfer::Status::moved) {
       handshake_.closed();
-      more = false;
-    } else {
-      (void)handshake_.feed(std::span(bytes).first(static_cast<std::size_t>(got)));
-      if (handshake_.state() == Handshake::State::Deciding) {
-        const Verdict verdict = kernel_.peers().judge(*this);
-        accepted_ = verdict == Verdict::Accepted;
-        handshake_.decide(verdict, kernel_.peers().session_number(identity()));
-      }
-      if (handshake_.state() == Handshake::State::Agreed) {
-        if (!kernel_.peers().still_true(*this)) return close(error(ESTALE, "what was said holds no more"));
-        handshake_.adopt(kernel_.peers().next_carrier(*this));
-      }
-      if (!send_handshake()) handshake_.closed();
+      break;
     }
+    (void)handshake_.feed(std::span(bytes).first(got.bytes));
+    if (handshake_.state() == Handshake::State::Deciding) {
+      const Verdict verdict = kernel_.peers().judge(*this);
+      accepted_ = verdict == Verdict::Accepted;
+      handshake_.decide(verdict, kernel_.peers().session_number(identity()));
+    }
+    if (handshake_.state() == Handshake::State::Agreed) {
+      if (!kernel_.peers().still_true(*this)) {
+        close(error(ESTALE, "what was said holds no more"));
+        return moved;
+      }
+      handshake_.adopt(kernel_.peers().next_carrier(*this));
+    }
+    moved += send_handshake();
   }
-  if (handshake_.state() == Handshake::State::Established && handshake_.outgoing().empty()) return go_up();
-  if (handshake_.state() != Handshake::State::Failed) return;
+  if (handshake_.state() == Handshake::State::Established && handshake_.outgoing().empty()) {
+    go_up();
+    return moved + 1;
+  }
+  if (handshake_.state() != Handshake::State::Failed) return moved;
   if (state_ != State::lingering) kernel_.peers().refused(*this);
-  if (state_ != State::closed) linger();
+  return state_ == State::closed ? moved + 1 : moved + linger();
 }
 
 // What was said last must arrive before the close, or a reset would overtake it.
-void PeerLink::linger() {
-  if (handshake_.outgoing().empty()) shutdown(socket_.get(), SHUT_WR);
+std::uint64_t PeerLink::linger() {
+  if (handshake_.outgoing().empty() && !std::exchange(said_all_, true)) stream_->end_output();
   if (std::exchange(state_, State::lingering) != State::lingering) patience_.add(linger_s);
   std::array<std::byte, 1024> rest;
-  ssize_t got = 1;
-  for (int reads = 0; got > 0 && reads < linger_reads; ++reads)
-    got = recv(socket_.get(), rest.data(), rest.size(), 0);
-  if (got >= 0 || (errno != EAGAIN && errno != EINTR)) close(handshake_.failure());
+  const iovec to{rest.data(), rest.size()};
+  std::uint64_t moved = 0;
+  for (int reads = 0; reads < linger_reads; ++reads) {
+    if (!stream_->readable()) return moved;
+    const Transfer got = stream_->read({&to, 1});
+    if (got.status == Transfer::Status::would_block) return moved;
+    if (got.status != Transfer::Status::moved) break;
+    moved += got.bytes;
+  }
+  close(handshake_.failure());
+  return moved + 1;
 }
 
 void PeerLink::go_up() {
@@ -199,29 +152,26 @@ void PeerLink::go_up() {
     return close(error(ESTALE, "another connection to host {} has taken its place", handshake_.peer().name));
   index_ = session_->link();
   state_ = State::up;
-  limit_silence();
-  readable_ = writable_ = true;
+  // A connection that is dead without a word is known to be in half of the time after which the session is
+  // given up.
+  stream_->limit_silence(std::chrono::seconds(kernel_.config().link_timeout_s) / 2);
   kernel_.peers().established(*this);
 }
 
 std::uint64_t PeerLink::read() {
-  if (state_ != State::up || !readable_) return 0;
+  if (state_ != State::up) return prepare();
   std::uint64_t moved = 0;
-  while (moved < turn_bytes) {
+  while (moved < turn_bytes && stream_->readable()) {
     std::array<iovec, iovecs_at_once> iovecs;
     const std::size_t count = kernel_.engine().plan_read(index_, iovecs);
-    const ssize_t got = readv(socket_.get(), iovecs.data(), static_cast<int>(count));
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-      readable_ = errno == EINTR;
-      break;
-    }
-    if (got <= 0) {
-      close(got == 0 ? error(ECONNRESET, "the connection to host {} ended", handshake_.peer().name)
-                     : system_error("the connection to host {} broke", handshake_.peer().name));
+    const Transfer got = stream_->read(std::span(iovecs).first(count));
+    if (got.status == Transfer::Status::would_block) break;
+    if (got.status != Transfer::Status::moved) {
+      broke(got);
       return moved + 1;
     }
-    moved += static_cast<std::uint64_t>(got);
-    const protocol::Refusal refusal = kernel_.engine().took(index_, static_cast<std::size_t>(got));
+    moved += got.bytes;
+    const protocol::Refusal refusal = kernel_.engine().took(index_, got.bytes);
     if (refusal != protocol::Refusal::none) {
       kernel_.peers().broke_rules(*this, refusal);
       return moved;
@@ -231,6 +181,13 @@ std::uint64_t PeerLink::read() {
   return moved;
 }
 
+void PeerLink::broke(const Transfer& how) {
+  const std::string& host = handshake_.peer().name;
+  close(how.status == Transfer::Status::ended
+            ? error(ECONNRESET, "the connection to host {} ended", host)
+            : error(how.code, "the connection to host {} broke: {}", host, std::strerror(how.code)));
+}
+
 // The other side has said what it has, and that was right: the session goes on.
 void PeerLink::resumed() {
   resumed_ = kernel_.engine().link(index_).carrier.stage == protocol::Carrier::Stage::up;
@@ -238,29 +195,19 @@ void PeerLink::resumed() {
 }
 
 std::uint64_t PeerLink::write() {
-  if (state_ != State::up || !writable_) return 0;
+  if (state_ != State::up) return 0;
   std::uint64_t moved = 0;
-  while (moved < turn_bytes) {
+  while (moved < turn_bytes && stream_->writable()) {
     const std::span<const iovec> iovecs = kernel_.engine().plan_write(index_);
     if (iovecs.empty()) break;
-    std::size_t offered = 0;
-    for (const iovec& part : iovecs) offered += part.iov_len;
-    const ssize_t sent = writev(socket_.get(), iovecs.data(), static_cast<int>(iovecs.size()));
-    if (sent < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN) {
-        writable_ = false;
-        break;
-      }
-      close(system_error("the connection to host {} broke", handshake_.peer().name));
+    const Transfer sent = stream_->write(iovecs);
+    if (sent.status == Transfer::Status::would_block) break;
+    if (sent.status != Transfer::Status::moved) {
+      broke(sent);
       return moved + 1;
     }
-    kernel_.engine().wrote(index_, static_cast<std::size_t>(sent));
-    moved += static_cast<std::uint64_t>(sent);
-    if (static_cast<std::size_t>(sent) < offered) {
-      writable_ = false;
-      break;
-    }
+    kernel_.engine().wrote(index_, sent.bytes);
+    moved += sent.bytes;
   }
   if (moved != 0) session_->sent();
   bytes_to_measure_ += moved;
@@ -268,71 +215,23 @@ std::uint64_t PeerLink::write() {
   return moved;
 }
 
-// A connection that is dead without a word is known to be in half of the time after which the session is
-// given up.
-void PeerLink::limit_silence() {
-  const unsigned limit_s = kernel_.config().link_timeout_s;
-  set(socket_.get(), IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(std::clamp(limit_s / 6, 1u, 10u)));
-  set(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(std::clamp(limit_s / 12, 1u, 5u)));
-  set(socket_.get(), IPPROTO_TCP, TCP_KEEPCNT, 4);
-  set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, std::clamp(limit_s * 500, 1000u, 30'000u));
-}
-
 PeerLink::Path PeerLink::path() const {
-  tcp_info info{};
-  if (!tcp_info_of(socket_.get(), info)) return Path::quiet;
-  if (info.tcpi_retransmits >= retransmits_of_dead) return Path::seems_dead;
-  return info.tcpi_unacked != 0 || info.tcpi_notsent_bytes != 0 ? Path::waits : Path::quiet;
+  const std::optional<PathReport> report = stream_->path();
+  if (!report) return Path::quiet;
+  if (report->retransmits >= retransmits_of_dead) return Path::seems_dead;
+  return report->waits ? Path::waits : Path::quiet;
 }
 
 void PeerLink::measure_path() {
   bytes_to_measure_ = 0;
-  tcp_info info{};
-  if (!tcp_info_of(socket_.get(), info)) return;
-  rtt_us_ = info.tcpi_rtt;
-  if (!path_known_) choose_congestion(info.tcpi_min_rtt);
-  if (!gauge_.take({.delivery_rate = info.tcpi_delivery_rate,
-                    .application_limited = info.tcpi_delivery_rate_app_limited != 0,
-                    .min_rtt_us = info.tcpi_min_rtt,
-                    .rtt_variation_us = info.tcpi_rttvar,
-                    .bytes_in = kernel_.engine().link(index_).bytes_in}))
-    return;
+  std::optional<PathReport> report = stream_->path();
+  if (!report) return;
+  rtt_us_ = report->rtt_us;
+  report->sample.bytes_in = kernel_.engine().link(index_).bytes_in;
+  if (!gauge_.take(report->sample)) return;
   const PathLimits& limits = gauge_.limits();
   kernel_.engine().set_path(index_, limits.train, limits.delay_product_kib);
-  if (differs(limits.unsent, low_water_)) {
-    low_water_ = limits.unsent;
-    set(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, low_water_);
-  }
-  limit_flight(limits.flight);
-}
-
-void PeerLink::choose_congestion(std::uint32_t min_rtt_us) {
-  path_known_ = true;
-  std::array<char, 16> now{};
-  socklen_t size = now.size();
-  if (kernel_.config().congestion != "auto" || min_rtt_us >= short_path_us ||
-      getsockopt(socket_.get(), IPPROTO_TCP, TCP_CONGESTION, now.data(), &size) != 0)
-    return;
-  if (std::string_view(now.data()) == "bbr")
-    set_congestion(socket_.get(), "cubic"); // unless it is not allowed
-}
-
-// What is under way beyond what the path holds waits in the network's queues, and small messages wait behind
-// it. So the send buffer, which bounds what is not acknowledged, follows the path. It does not where the way
-// back is full too: acknowledgements then wait there and come in clumps, and a limit costs throughput.
-void PeerLink::limit_flight(std::uint64_t bytes) {
-  if (kernel_.config().send_buffer != 0) return;
-  if (!differs(bytes, flight_)) return;
-  flight_ = bytes;
-  // The system doubles what it is told, and counts what segments cost besides their bytes. Where it does not
-  // allow so much, the buffer is the system's again.
-  const std::uint64_t value = bytes / 2 + bytes / 16;
-  int got = 0;
-  socklen_t size = sizeof got;
-  if (value > most_flight || !set(socket_.get(), SOL_SOCKET, SO_SNDBUF, static_cast<int>(value)) ||
-      getsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &got, &size) != 0 ||
-      static_cast<std::uint64_t>(got) / 2 < value)
-    set(socket_.get(), SOL_SOCKET, SO_BUF_LOCK, 0);
+  stream_->limit(limits);
 }
 
 void PeerLink::close(Error why) {
@@ -340,14 +239,14 @@ void PeerLink::close(Error why) {
   const State was = state_;
   state_ = State::closed;
   last_heard_ = std::chrono::steady_clock::now();
-  if (tcp_info info{}; was == State::up && tcp_info_of(socket_.get(), info)) {
-    rtt_us_ = info.tcpi_rtt;
-    if (why.code != ECONNRESET)
-      last_heard_ -= std::chrono::milliseconds(std::min(info.tcpi_last_data_recv, info.tcpi_last_ack_recv));
+  if (was == State::up) {
+    if (const std::optional<PathReport> report = stream_->path()) {
+      rtt_us_ = report->rtt_us;
+      if (why.code != ECONNRESET) last_heard_ -= report->silence;
+    }
   }
   patience_.remove();
-  event_.remove();
-  socket_.reset();
+  stream_.reset();
   kernel_.peers().closed(*this, was, std::move(why));
 }
 

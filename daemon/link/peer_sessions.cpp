@@ -110,7 +110,7 @@ HostSession::Way Peers::way_of(const PeerLink& link) const {
   if (known == nullptr && link.role() == Role::Initiator) known = find(link.purpose().session);
   HostSession::Way way = known != nullptr ? known->way() : HostSession::Way{};
   if (!link.purpose().host.empty()) way.host = link.purpose().host;
-  Address at = peer_address(link.socket());
+  Address at = link.peer_address();
   const Peer& peer = link.handshake().peer();
   if (link.role() == Role::Initiator) {
     way.address = at;

@@ -2,6 +2,7 @@
 #include "daemon/link/peers.hpp"
 
 #include "daemon/kernel.hpp"
+#include "daemon/link/tcp_stream.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -85,9 +86,8 @@ void Peers::listen(Listeners listeners) {
   for (Fd& socket : listeners.sockets) acceptor_.listen(std::move(socket));
 }
 
-LocalHost Peers::self_at(int socket) const {
+LocalHost Peers::self_at(const Address& at) const {
   LocalHost self = kernel_.self();
-  const Address at = local_address(socket);
   const char* const any = at.family() == AF_INET ? "0.0.0.0" : "::";
   const auto heard = [&](const std::string& host) { return host == any || host == at.host(); };
   if (std::ranges::none_of(listens_at_, heard)) self.port = 0;
@@ -105,8 +105,8 @@ bool Peers::room() {
 }
 
 void Peers::accept(Fd socket) {
-  if (!prepare_socket(socket.get())) return;
-  connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(socket)));
+  auto stream = TcpStream::accept(kernel_.loop(), std::move(socket), kernel_.config());
+  if (stream != nullptr) connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(stream)));
 }
 
 HostSession* Peers::find(std::uint64_t identity) const {
@@ -226,13 +226,8 @@ void Peers::try_next(Attempt& attempt) {
 }
 
 Result<void> Peers::dial(const Address& address, PeerLink::Purpose purpose) {
-  Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket || !prepare_socket(socket.get(), kernel_.config()) ||
-      (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 &&
-       errno != EINPROGRESS))
-    return connect_failure(errno, address.text());
-  connections_.push_back(
-      std::make_unique<PeerLink>(kernel_, key_, std::move(purpose), std::move(socket), address));
+  PARC_TRY(stream, TcpStream::connect(kernel_.loop(), address, kernel_.config()));
+  connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(purpose), std::move(stream)));
   return success();
 }
 

@@ -54,7 +54,7 @@ public:
   // Binds the first free port of the configured range on every configured address.
   static Result<Listeners> bind(const Config& config);
   void listen(Listeners listeners);
-  [[nodiscard]] LocalHost self_at(int socket) const; // for who is at its other end
+  [[nodiscard]] LocalHost self_at(const Address& at) const; // for who connects there
 
   // Finds or makes the session with a host by the name people use. `connected` is called once, later.
   void connect(const std::string& host, Connected connected);

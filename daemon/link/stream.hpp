@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A byte stream to another kernel, under the handshake and the carrier: TCP (tcp_stream.hpp), in tests one
+// that fragments, stalls and breaks. Nothing above this seam knows a socket.
+//
+// No call blocks. Each moves at least a byte or says why not; that it moved fewer than it was offered means
+// nothing. After `would_block` the owner leaves that direction alone until readable() or writable() says so
+// again, which wakes the loop. What a direction waits for is the stream's affair: to read from what is
+// encrypted, something may have to be written first, and some of what came may lie where no descriptor shows
+// it. So an owner that has not met `would_block` goes on before the loop sleeps.
+#pragma once
+
+#include "daemon/link/path_gauge.hpp"
+#include "daemon/link/resolver.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <sys/uio.h>
+
+namespace parc::daemon {
+
+struct Transfer {
+  enum class Status : std::uint8_t { moved, would_block, ended, broken };
+  Status status = Status::moved;
+  std::size_t bytes = 0; // where it moved any
+  int code = 0;          // of `broken`, as in errno
+};
+
+// What a stream knows of its path.
+struct PathReport {
+  PathSample sample; // but for the bytes that came in
+  std::uint32_t rtt_us = 0;
+  bool waits = false;                  // something is not acknowledged, or not sent yet
+  std::uint32_t retransmits = 0;       // without an answer, each twice as late as the one before
+  std::chrono::milliseconds silence{}; // since the other host gave a sign of life
+};
+
+class Stream {
+public:
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default; // what was written and not sent yet may be lost
+
+  // 0: it is there. EINPROGRESS: not yet; the loop wakes when that changes. Else why there will be none.
+  [[nodiscard]] virtual int opened() = 0;
+
+  [[nodiscard]] bool readable() const { return readable_; }
+  [[nodiscard]] bool writable() const { return writable_; }
+  [[nodiscard]] virtual Transfer read(std::span<const iovec> to) = 0;
+  [[nodiscard]] virtual Transfer write(std::span<const iovec> from) = 0;
+  virtual void end_output() = 0; // behind what was written the other side reads the end
+
+  [[nodiscard]] virtual std::optional<PathReport> path() const = 0;
+  virtual void limit(const PathLimits& limits) = 0;               // of what it holds: `unsent` and `flight`
+  virtual void limit_silence(std::chrono::milliseconds time) = 0; // after which it is `broken`
+
+  [[nodiscard]] const Address& local() const { return local_; }
+  [[nodiscard]] const Address& peer() const { return peer_; }
+
+protected:
+  Stream(const Address& local, const Address& peer) : local_(local), peer_(peer) {}
+  bool readable_ = false;
+  bool writable_ = false;
+
+private:
+  Address local_, peer_;
+};
+
+} // namespace parc::daemon
