@@ -7,6 +7,7 @@
 #include "system/identity.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <openssl/crypto.h>
@@ -71,6 +72,19 @@ Hello hello_of(Role role, const LocalHost& self, const Nonce& nonce) {
   std::copy_n(self.name.begin(), hello.name_length, hello.name.begin());
   hello.nonce = nonce;
   return hello;
+}
+
+// A verdict is due once. What was established fails only with something unsent.
+constexpr bool may_follow(Handshake::State before, Handshake::State next) {
+  using enum Handshake::State;
+  switch (before) {
+  case Exchanging: return next != Exchanging;
+  case Deciding: return next == Exchanging || next == Agreed || next == Failed;
+  case Agreed: return next == Established || next == Failed;
+  case Established: return next == Failed;
+  case Failed: break;
+  }
+  return false;
 }
 
 Role other(Role role) {
@@ -194,7 +208,7 @@ void Handshake::take_proof() {
   if (role_ == Role::Acceptor)
     expected_ = Kind::Ready; // the initiator's verdict comes first
   else
-    state_ = State::Deciding;
+    enter(State::Deciding);
 }
 
 void Handshake::take_ready() {
@@ -205,7 +219,7 @@ void Handshake::take_ready() {
   }
   peer_.session = ready.session;
   if (role_ == Role::Acceptor)
-    state_ = State::Deciding;
+    enter(State::Deciding);
   else
     agreed();
 }
@@ -213,19 +227,21 @@ void Handshake::take_ready() {
 // The one with the smaller identity has the word.
 void Handshake::agreed() {
   expected_ = Kind::Adopt;
-  state_ = self_.identity < peer_.identity ? State::Agreed : State::Exchanging;
+  if (self_.identity < peer_.identity)
+    enter(State::Agreed);
+  else if (state_ != State::Exchanging)
+    enter(State::Exchanging);
 }
 
 void Handshake::adopt(std::uint64_t carrier) {
-  if (state_ != State::Agreed) return;
   carrier_ = carrier;
   send(Kind::Adopt, bytes_of(Adopt{carrier}));
-  state_ = State::Established;
+  enter(State::Established);
 }
 
 void Handshake::take_adopt() {
   carrier_ = body<Adopt>().carrier;
-  state_ = State::Established;
+  enter(State::Established);
 }
 
 void Handshake::take_refusal() {
@@ -234,7 +250,7 @@ void Handshake::take_refusal() {
 }
 
 void Handshake::decide(Verdict verdict, std::uint32_t session) {
-  if (state_ != State::Deciding) return;
+  assert(state_ == State::Deciding);
   session_ = session;
   if (role_ == Role::Initiator) send(Kind::Proof, proof_of(role_));
   send(Kind::Ready, bytes_of(Ready{verdict, session}));
@@ -244,7 +260,7 @@ void Handshake::decide(Verdict verdict, std::uint32_t session) {
   }
   if (role_ == Role::Acceptor) return agreed();
   expected_ = Kind::Ready;
-  state_ = State::Exchanging;
+  enter(State::Exchanging);
 }
 
 void Handshake::refuse_version(std::uint16_t theirs) {
@@ -257,7 +273,7 @@ void Handshake::refuse_version(std::uint16_t theirs) {
 }
 
 void Handshake::closed() {
-  if (state_ == State::Failed || state_ == State::Established) return;
+  if (state_ == State::Failed || (state_ == State::Established && outgoing().empty())) return;
   if (expected_ == Kind::Hello)
     return fail(error(ECONNRESET, "the connection ended before the other side said who it is"));
   fail(error(ECONNRESET,
@@ -274,8 +290,13 @@ void Handshake::sent(std::size_t bytes) {
   out_begin_ = std::min(out_begin_ + bytes, out_end_);
 }
 
+void Handshake::enter(State next) {
+  assert(may_follow(state_, next));
+  state_ = next;
+}
+
 void Handshake::fail(Error error) {
-  state_ = State::Failed;
+  enter(State::Failed);
   failure_ = std::move(error);
 }
 

@@ -146,7 +146,7 @@ public:
   // handshake stays with the caller, and so does what came while a decision was due; feed that again
   // afterwards.
   [[nodiscard]] std::size_t feed(std::span<const std::byte> bytes);
-  // The connection ended: fails with words that fit the moment, unless all is over.
+  // The connection ended: fails with words that fit the moment, unless all has been said and heard.
   void closed();
 
   // To be sent; the caller says how much of it went.
@@ -174,6 +174,7 @@ private:
   void take_adopt();
   void agreed();
   void refuse_version(std::uint16_t theirs);
+  void enter(State next);
   void fail(Error error);
   void send(handshake::Kind kind, std::span<const std::byte> body);
   [[nodiscard]] handshake::Proof proof_of(Role role) const;

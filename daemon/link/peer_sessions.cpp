@@ -14,7 +14,7 @@ constexpr std::size_t max_links = 1024;
 
 } // namespace
 
-Verdict Peers::judge(const PeerLink& link) {
+Verdict Peers::judge(const PendingLink& link) {
   const std::uint64_t self = kernel_.self().identity;
   const std::uint64_t peer = link.identity();
   if (peer == self) return Verdict::Itself;
@@ -23,10 +23,10 @@ Verdict Peers::judge(const PeerLink& link) {
   const HostSession* const session = find(peer);
   const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted();
   if (carried && link.role() == Role::Initiator) return Verdict::Duplicate;
-  for (const auto& other : connections_) {
+  for (const auto& other : pending_) {
     if (other.get() == &link || other->identity() != peer) continue;
     if (other->role() == link.role()) continue; // the same side dialed both: it knows why
-    const bool under_way = other->state() == PeerLink::State::shaking && other->accepted_by_us();
+    const bool under_way = other->stage() == PendingLink::Stage::shaking && other->accepted_by_us();
     const bool begun_by_smaller = (other->role() == Role::Initiator) == (self < peer);
     if (under_way && begun_by_smaller) return Verdict::Duplicate;
   }
@@ -39,22 +39,22 @@ std::uint32_t Peers::session_number(std::uint64_t identity) const {
   return last == ended_.end() ? 1 : last->second + 1;
 }
 
-std::uint64_t Peers::next_carrier(const PeerLink& link) const {
+std::uint64_t Peers::next_carrier(const PendingLink& link) const {
   const HostSession* session = find(link.identity());
   const bool goes_on = session != nullptr && session->identity().number >= link.handshake().peer().session;
   return goes_on ? session->carrier() + 1 : 1;
 }
 
 // Nothing of what was said holds when this side has ended or begun a session meanwhile.
-bool Peers::still_true(const PeerLink& link) const {
+bool Peers::still_true(const PendingLink& link) const {
   return !kernel_.stopping() && session_number(link.identity()) == link.handshake().session();
 }
 
 // The numbers that both sides have said decide whether a session goes on or begins.
-HostSession* Peers::adopt(PeerLink& link) {
+bool Peers::adopt(PendingLink& link) {
   const Handshake& said = link.handshake();
   const Peer& peer = said.peer();
-  if (!still_true(link)) return nullptr;
+  if (!still_true(link)) return false;
   const HostSession::Way way = way_of(link);
   if (find(peer.predecessor) != nullptr)
     end(peer.predecessor,
@@ -65,21 +65,27 @@ HostSession* Peers::adopt(PeerLink& link) {
     end(peer.identity, error(ECONNRESET, "host {} has given this one up meanwhile", peer.name));
     session = nullptr;
   }
-  if (session != nullptr) {
-    if (said.carrier() <= session->carrier()) return nullptr;
-    PeerLink* const older = session->connection();
-    session->carried(link, said.carrier(), link.role() == Role::Initiator);
-    if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
-    kernel_.engine().attach(session->link());
-    session->set_way(way);
-    return session;
-  }
-  return begin(link, number, way);
+  if (session != nullptr && said.carrier() <= session->carrier()) return false;
+  const bool goes_on = session != nullptr;
+  if (!goes_on) session = &begin(link, number);
+  std::unique_ptr<Stream> stream = link.take_stream();
+  swept_ = false;
+  // A connection that is dead without a word is known to be in half of the time after which the session is
+  // given up.
+  stream->limit_silence(std::chrono::milliseconds(std::chrono::seconds(kernel_.config().link_timeout_s)) / 2);
+  PeerLink* const older = session->connection();
+  links_.push_back(std::make_unique<PeerLink>(*this, kernel_.engine(), *session, std::move(stream)));
+  session->carried(*links_.back(), said.carrier(), link.role() == Role::Initiator);
+  if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
+  if (goes_on) kernel_.engine().attach(session->link());
+  session->set_way(way);
+  established(link, session->link());
+  return true;
 }
 
-HostSession* Peers::begin(PeerLink& link, std::uint32_t number, const HostSession::Way& way) {
-  const Handshake& said = link.handshake();
-  const Peer& peer = said.peer();
+// The engine's link comes with its first carrier attached.
+HostSession& Peers::begin(const PendingLink& link, std::uint32_t number) {
+  const Peer& peer = link.handshake().peer();
   const std::uint32_t index =
       kernel_.engine().add_link({.fragment = peer.fragment_size,
                                  .self = static_cast<std::uint32_t>(kernel_.self().identity),
@@ -95,17 +101,14 @@ HostSession* Peers::begin(PeerLink& link, std::uint32_t number, const HostSessio
   auto made = std::make_unique<HostSession>(
       kernel_.loop(), HostSession::Identity{peer.identity, number, peer.name}, index,
       std::chrono::seconds(kernel_.config().link_timeout_s), std::move(hooks));
-  made->carried(link, said.carrier(), link.role() == Role::Initiator);
-  made->set_way(way);
-  HostSession* const session = sessions_.emplace(peer.identity, std::move(made)).first->second.get();
   names_[index] = peer.name;
   kernel_.control().listen(index);
   spdlog::info("link to host {} ({}) is up", peer.name, link.address());
-  return session;
+  return *sessions_.emplace(peer.identity, std::move(made)).first->second;
 }
 
 // Where the other kernel is, as this connection shows.
-HostSession::Way Peers::way_of(const PeerLink& link) const {
+HostSession::Way Peers::way_of(const PendingLink& link) const {
   const HostSession* known = find(link.identity());
   if (known == nullptr && link.role() == Role::Initiator) known = find(link.purpose().session);
   HostSession::Way way = known != nullptr ? known->way() : HostSession::Way{};
@@ -127,7 +130,7 @@ void Peers::redial(std::uint64_t identity) {
   HostSession* const session = find(identity);
   if (session == nullptr || kernel_.stopping()) return;
   const HostSession::Way& way = session->way();
-  PeerLink::Purpose purpose{.session = identity, .patience_s = session->patience_s()};
+  PendingLink::Purpose purpose{.session = identity, .patience_s = session->patience_s()};
   const bool configured = kernel_.config().hosts.contains(way.host);
   purpose.listened = way.address && (configured || way.host.empty() || !session->asks_for_name());
   if (purpose.listened && !configured) {
@@ -148,7 +151,7 @@ void Peers::redial(std::uint64_t identity) {
 
 // A refusal tells something where the kernel is known to have listened: that it has ended. So does another
 // kernel that answers there.
-void Peers::redialed(const PeerLink& link, const Error& why) {
+void Peers::redialed(const PendingLink& link, const Error& why) {
   HostSession* const session = find(link.purpose().session);
   if (session == nullptr) return;
   const bool listened = link.purpose().listened;
@@ -173,12 +176,13 @@ void Peers::end(std::uint64_t identity, const Error& why) {
 // else there is no way back.
 void Peers::broke_rules(PeerLink& link, protocol::Refusal refusal) {
   ++links_refused_;
-  const Error why = error(EPROTO, "closed the connection to host {}: {}", link.handshake().peer().name,
+  const HostSession& session = link.session();
+  const Error why = error(EPROTO, "closed the connection to host {}: {}", session.identity().name,
                           protocol::describe(refusal));
-  if (kernel_.engine().link(link.index()).carrier.stage == protocol::Carrier::Stage::stating)
+  if (kernel_.engine().link(session.link()).carrier.stage == protocol::Carrier::Stage::stating)
     link.close(why);
   else
-    end(link.identity(), why);
+    end(session.identity().host, why);
 }
 
 } // namespace parc::daemon

@@ -36,7 +36,7 @@ Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, cons
 }
 
 // Projections.
-const PeerLink& as_link(const std::unique_ptr<PeerLink>& link) {
+const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
   return *link;
 }
 
@@ -94,29 +94,25 @@ LocalHost Peers::self_at(const Address& at) const {
   return self;
 }
 
-// The oldest comes first among the connections.
 bool Peers::room() {
-  const auto strangers = std::ranges::count_if(connections_, &PeerLink::is_stranger, as_link);
+  const auto strangers = std::ranges::count_if(pending_, &PendingLink::is_stranger, as_link);
   if (static_cast<std::size_t>(strangers) < max_strangers) return true;
-  const auto oldest = std::ranges::find_if(connections_, &PeerLink::is_stranger, as_link);
+  const auto oldest = std::ranges::find_if(pending_, &PendingLink::is_stranger, as_link);
   if (Clock::now() - (*oldest)->born() < time_of_stranger) return false;
-  (*oldest)->close(error(ETIMEDOUT, "it did not prove the key in time, and others wait"));
+  (*oldest)->drop(error(ETIMEDOUT, "it did not prove the key in time, and others wait"));
   return true;
 }
 
 void Peers::accept(Fd socket) {
   auto stream = TcpStream::accept(kernel_.loop(), std::move(socket), kernel_.config());
-  if (stream != nullptr) connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(stream)));
+  if (stream != nullptr)
+    pending_.push_back(std::make_unique<PendingLink>(*this, kernel_.loop(), key_, std::move(stream),
+                                                     kernel_.config().connect_timeout_s));
 }
 
 HostSession* Peers::find(std::uint64_t identity) const {
   const auto found = sessions_.find(identity);
   return found == sessions_.end() ? nullptr : found->second.get();
-}
-
-HostSession* Peers::carried_by(const PeerLink& link) const {
-  HostSession* const session = find(link.identity());
-  return session != nullptr && session->connection() == &link ? session : nullptr;
 }
 
 const std::string& Peers::name_of(std::uint32_t link) const {
@@ -225,9 +221,10 @@ void Peers::try_next(Attempt& attempt) {
   finish(host, error(EHOSTUNREACH, "cannot reach host {}: {}", host, attempt.why));
 }
 
-Result<void> Peers::dial(const Address& address, PeerLink::Purpose purpose) {
+Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
   PARC_TRY(stream, TcpStream::connect(kernel_.loop(), address, kernel_.config()));
-  connections_.push_back(std::make_unique<PeerLink>(kernel_, key_, std::move(purpose), std::move(stream)));
+  pending_.push_back(std::make_unique<PendingLink>(*this, kernel_.loop(), key_, std::move(purpose),
+                                                   std::move(stream), kernel_.config().connect_timeout_s));
   return success();
 }
 
@@ -265,9 +262,9 @@ void Peers::hosts_changed() {
   identities_.clear();
 }
 
-void Peers::established(PeerLink& link) {
+void Peers::established(const PendingLink& link, std::uint32_t at) {
   acceptor_.resume();
-  const auto index = static_cast<std::int32_t>(link.index());
+  const auto index = static_cast<std::int32_t>(at);
   if (link.purpose().session != 0) redialed(link, {});
   if (!link.purpose().host.empty()) {
     identities_[link.purpose().host] = link.identity();
@@ -282,7 +279,7 @@ void Peers::established(PeerLink& link) {
   }
 }
 
-void Peers::refused(PeerLink& link) {
+void Peers::refused(const PendingLink& link) {
   const Verdict verdict = link.handshake().verdict();
   const Error why = Error(link.handshake().failure()).in(link.address());
   if (link.role() == Role::Acceptor) {
@@ -304,7 +301,7 @@ void Peers::refused(PeerLink& link) {
 }
 
 // Another connection to the same kernel is up.
-bool Peers::finish_with_session(const PeerLink& link) {
+bool Peers::finish_with_session(const PendingLink& link) {
   const HostSession* const session = find(link.identity());
   if (session == nullptr || session->connection() == nullptr) return false;
   identities_[link.purpose().host] = link.identity();
@@ -312,18 +309,11 @@ bool Peers::finish_with_session(const PeerLink& link) {
   return true;
 }
 
-void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
+void Peers::failed(const PendingLink& link, bool was_refused, const Error& why) {
   swept_ = false;
   acceptor_.resume();
-  if (was == PeerLink::State::up) {
-    HostSession* const session = carried_by(link);
-    if (session == nullptr) return; // it has another, or has ended
-    kernel_.engine().detach(link.index());
-    session->parted(why, link.last_heard());
-    return;
-  }
   // What was refused has been said, and acted on, when it was.
-  if (was != PeerLink::State::lingering) {
+  if (!was_refused) {
     const auto found = attempts_.find(link.purpose().host);
     if (link.role() == Role::Acceptor)
       dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text));
@@ -335,12 +325,23 @@ void Peers::closed(PeerLink& link, PeerLink::State was, Error why) {
   fail_waiting_for(link.identity(), why);
 }
 
+void Peers::closed(const PeerLink& link, const Error& why) {
+  swept_ = false;
+  HostSession& session = link.session();
+  if (session.connection() != &link || find(session.identity().host) != &session)
+    return; // it has another, or has ended
+  kernel_.engine().detach(session.link());
+  session.parted(why, link.last_heard());
+}
+
 // Attempts whose own connection was a duplicate wait for the other one: where that died before it was up,
 // they need a new one.
 void Peers::fail_waiting_for(std::uint64_t identity, const Error& why) {
-  const bool hope = std::any_of(connections_.begin(), connections_.end(), [&](const auto& other) {
-    return other->state() != PeerLink::State::closed && other->identity() == identity;
-  });
+  const HostSession* const session = find(identity);
+  const bool carried = session != nullptr && session->connection() != nullptr;
+  const bool hope = carried || std::ranges::any_of(pending_, [&](const auto& other) {
+                      return other->stage() != PendingLink::Stage::over && other->identity() == identity;
+                    });
   if (identity == 0 || hope) return;
   std::vector<std::string> waiting;
   for (const auto& [host, attempt] : attempts_)
@@ -354,18 +355,20 @@ void Peers::fail_waiting_for(std::uint64_t identity, const Error& why) {
 
 std::uint64_t Peers::read() {
   std::uint64_t work = 0;
-  // By index: an established link may make others while it is read.
-  for (std::size_t i = 0; i < connections_.size(); ++i) work += connections_[i]->read();
+  // By index: what ends or begins here may make others.
+  for (std::size_t i = 0; i < pending_.size(); ++i) work += pending_[i]->advance();
+  for (std::size_t i = 0; i < links_.size(); ++i) work += links_[i]->read();
   if (!swept_) {
     swept_ = true;
-    std::erase_if(connections_, [](const auto& link) { return link->state() == PeerLink::State::closed; });
+    std::erase_if(pending_, [](const auto& link) { return link->stage() == PendingLink::Stage::over; });
+    std::erase_if(links_, [](const auto& link) { return !link->open(); });
   }
   return work;
 }
 
 std::uint64_t Peers::write() {
   std::uint64_t work = 0;
-  for (std::size_t i = 0; i < connections_.size(); ++i) work += connections_[i]->write();
+  for (std::size_t i = 0; i < links_.size(); ++i) work += links_[i]->write();
   return work;
 }
 

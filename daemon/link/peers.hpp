@@ -17,6 +17,7 @@
 #include "daemon/link/host_session.hpp"
 #include "daemon/link/key.hpp"
 #include "daemon/link/peer_link.hpp"
+#include "daemon/link/pending_link.hpp"
 #include "daemon/link/resolver.hpp"
 #include "daemon/program/endpoint_address.hpp"
 #include "daemon/settings/config.hpp"
@@ -74,6 +75,7 @@ public:
 
 private:
   friend class PeerLink;
+  friend class PendingLink;
   using Clock = std::chrono::steady_clock;
   struct Attempt { // one host that somebody waits for
     std::string host;
@@ -89,18 +91,17 @@ private:
     bool waits = false; // for it
   };
 
-  Result<void> dial(const Address& address, PeerLink::Purpose purpose);
+  Result<void> dial(const Address& address, PendingLink::Purpose purpose);
   void attempt(const std::string& host, Connected connected);
   [[nodiscard]] HostAddress address_of(const std::string& host) const;
 
   // peer_sessions.cpp
-  HostSession* begin(PeerLink& link, std::uint32_t number, const HostSession::Way& way);
-  HostSession::Way way_of(const PeerLink& link) const;
+  HostSession& begin(const PendingLink& link, std::uint32_t number);
+  HostSession::Way way_of(const PendingLink& link) const;
   void redial(std::uint64_t identity);
-  void redialed(const PeerLink& link, const Error& why);
+  void redialed(const PendingLink& link, const Error& why);
   void end(std::uint64_t identity, const Error& why);
   HostSession* find(std::uint64_t identity) const;
-  HostSession* carried_by(const PeerLink& link) const; // none: another connection does
 
   bool room();
   void accept(Fd socket);
@@ -110,19 +111,22 @@ private:
   void finish(const std::string& host, const Result<std::int32_t>& result);
   void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
-  bool finish_with_session(const PeerLink& link);
+  void established(const PendingLink& link, std::uint32_t index);
+  bool finish_with_session(const PendingLink& link);
   void fail_waiting_for(std::uint64_t identity, const Error& why);
 
-  // From PeerLink
-  Verdict judge(const PeerLink& link);                        // its peer has proved the key
+  // From PendingLink
+  Verdict judge(const PendingLink& link);                     // its peer has proved the key
   std::uint32_t session_number(std::uint64_t identity) const; // that goes on, or would begin
-  bool still_true(const PeerLink& link) const;
-  std::uint64_t next_carrier(const PeerLink& link) const;
-  HostSession* adopt(PeerLink& link); // that it carries from here on; none: it is not needed
-  void established(PeerLink& link);
+  bool still_true(const PendingLink& link) const;
+  std::uint64_t next_carrier(const PendingLink& link) const;
+  bool adopt(PendingLink& link);         // its handshake has ended well; false: it is not needed
+  void refused(const PendingLink& link); // its handshake failed, or ended by a verdict
+  void failed(const PendingLink& link, bool was_refused, const Error& why);
+
+  // From PeerLink
   void broke_rules(PeerLink& link, protocol::Refusal refusal);
-  void refused(PeerLink& link); // its handshake failed, or ended by a verdict
-  void closed(PeerLink& link, PeerLink::State was, Error why);
+  void closed(const PeerLink& link, const Error& why);
 
   Kernel& kernel_;
   Key key_;
@@ -131,14 +135,15 @@ private:
   std::vector<std::string> listens_at_; // numeric addresses
   Complaint refused_;
   Complaint dropped_;
-  std::vector<std::unique_ptr<PeerLink>> connections_;
+  std::vector<std::unique_ptr<PendingLink>> pending_; // the oldest first
+  std::vector<std::unique_ptr<PeerLink>> links_;
   Sessions sessions_;
   std::map<std::uint64_t, std::uint32_t> ended_;    // the number of the last session, by identity
   std::map<std::string, Attempt> attempts_;         // by host
   std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used
   std::map<std::uint32_t, std::string> names_;      // of links, past ones too
   std::uint64_t links_refused_ = 0;
-  bool swept_ = true; // no closed connection is left
+  bool swept_ = true; // nothing that is over is left in these
 };
 
 } // namespace parc::daemon

@@ -57,11 +57,12 @@ struct Pair {
   // The same, deciding as asked where a decision is due.
   void run(Verdict by_first, Verdict by_second, std::size_t step = SIZE_MAX) {
     run(step);
-    first.decide(by_first, 3);
+    if (first.state() == State::Deciding) first.decide(by_first, 3);
     run(step);
-    second.decide(by_second, 4);
+    if (second.state() == State::Deciding) second.decide(by_second, 4);
     run(step);
-    (first.state() == State::Agreed ? first : second).adopt(7);
+    for (Handshake* side : {&first, &second})
+      if (side->state() == State::Agreed) side->adopt(7);
     run(step);
   }
   static bool move(Handshake& from, Handshake& to, Bytes& wire, std::size_t step) {
