@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/control.hpp"
 
-#include "daemon/kernel.hpp"
-
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
@@ -16,15 +14,19 @@ std::span<std::byte> bytes_of(std::string& text) {
 
 } // namespace
 
-Control::Control(Kernel& kernel, Receive receive) : kernel_(kernel), receive_(std::move(receive)) {}
+Control::Control(Loop& loop, protocol::Engine& engine, Receive receive)
+    : loop_(loop), engine_(engine), receive_(std::move(receive)) {}
 
-void Control::listen(std::uint32_t link) {
-  probe(link);
+void Control::listen(std::uint32_t link, const std::string& host) {
+  if (!engine_.link(link).open) return; // it is lost again
+  Inbox& inbox = inboxes_[link];
+  inbox.host = host;
+  probe(link, inbox);
 }
 
 // On the wire: u32 length of the JSON text, the text, the raw bytes.
 void Control::send(std::uint32_t link, const nlohmann::json& message, const std::string& bytes) {
-  if (!kernel_.engine().link(link).open) return;
+  if (!engine_.link(link).open) return;
   const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const auto length = static_cast<std::uint32_t>(text.size());
   std::string& kept = writes_[++last_write_];
@@ -37,33 +39,32 @@ void Control::send(std::uint32_t link, const nlohmann::json& message, const std:
   request.destination = link;
   request.space = protocol::Space::kernels;
   request.memory = {bytes_of(kept).data(), kept.size()};
-  kernel_.engine().write(kernel_.engine().kernel(), request);
+  engine_.write(engine_.kernel(), request);
 }
 
-void Control::probe(std::uint32_t link) {
-  inboxes_[link] = {};
+void Control::probe(std::uint32_t link, Inbox& inbox) {
+  inbox.probing = true;
   protocol::ReadRequest request;
   request.cookie = Cookie::of_control_read(link).word();
   request.source = static_cast<std::int32_t>(link);
   request.space = protocol::Space::kernels;
   request.probe = true;
-  kernel_.engine().read(kernel_.engine().kernel(), request);
+  engine_.read(engine_.kernel(), request);
 }
 
 void Control::finished(Cookie cookie, const protocol::Outcome& outcome) {
   // The engine may be in the middle of anything: what follows waits for the step's end.
   if (cookie.owner() == Cookie::Owner::control_write)
-    kernel_.after_step([this, number = cookie.write()] { writes_.erase(number); });
+    loop_.after_step([this, number = cookie.write()] { writes_.erase(number); });
   else
-    kernel_.after_step([this, link = cookie.link(), outcome] { advance(link, outcome); });
+    loop_.after_step([this, link = cookie.link(), outcome] { advance(link, outcome); });
 }
 
 void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
   Inbox& inbox = inboxes_[link];
   if (outcome.fault == protocol::Fault::truncated) {
-    spdlog::warn("ignored a message of {} bytes from the kernel of host {}", outcome.total,
-                 kernel_.peers().name_of(link));
-    probe(link);
+    spdlog::warn("ignored a message of {} bytes from the kernel of host {}", outcome.total, inbox.host);
+    probe(link, inbox);
   } else if (outcome.fault != protocol::Fault::none) {
     inboxes_.erase(link); // the link broke, or the kernel is shutting down
   } else if (inbox.probing) {
@@ -74,26 +75,25 @@ void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
     request.source = static_cast<std::int32_t>(link);
     request.space = protocol::Space::kernels;
     request.memory = {bytes_of(inbox.room).data(), inbox.room.size()};
-    kernel_.engine().read(kernel_.engine().kernel(), request);
+    engine_.read(engine_.kernel(), request);
   } else {
-    const std::string message = std::move(inbox.room);
-    probe(link);
-    deliver(link, message);
+    const std::string message = std::exchange(inbox.room, {});
+    probe(link, inbox);
+    deliver(link, inbox.host, message);
   }
 }
 
-void Control::deliver(std::uint32_t link, std::string_view incoming) {
+void Control::deliver(std::uint32_t link, const std::string& host, std::string_view incoming) {
   std::uint32_t length = 0;
   if (incoming.size() >= sizeof length) std::memcpy(&length, incoming.data(), sizeof length);
   if (incoming.size() < sizeof length || length > incoming.size() - sizeof length) {
-    spdlog::warn("ignored a malformed message from the kernel of host {}", kernel_.peers().name_of(link));
+    spdlog::warn("ignored a malformed message from the kernel of host {}", host);
     return;
   }
   const char* text = incoming.data() + sizeof length;
   nlohmann::json message = nlohmann::json::parse(text, text + length, nullptr, false);
   if (!message.is_object()) {
-    spdlog::warn("ignored a message that is not JSON from the kernel of host {}",
-                 kernel_.peers().name_of(link));
+    spdlog::warn("ignored a message that is not JSON from the kernel of host {}", host);
     return;
   }
   receive_(link, std::move(message), std::string(incoming.substr(sizeof length + length)));

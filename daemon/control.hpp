@@ -9,6 +9,7 @@
 #pragma once
 
 #include "daemon/cookie.hpp"
+#include "daemon/loop.hpp"
 #include "protocol/engine.hpp"
 
 #include <cstdint>
@@ -20,17 +21,15 @@
 
 namespace parc::daemon {
 
-class Kernel;
-
 class Control {
 public:
   static constexpr std::size_t max_message = 4u << 20; // a job's arguments and environment fit
   using Receive = std::function<void(std::uint32_t link, nlohmann::json message, std::string bytes)>;
 
-  Control(Kernel& kernel, Receive receive);
+  Control(Loop& loop, protocol::Engine& engine, Receive receive); // called at a step's end
 
-  // Once for every link that comes up.
-  void listen(std::uint32_t link);
+  // Once for every link that comes up, with the name of its host.
+  void listen(std::uint32_t link, const std::string& host);
   // Queues a message for the kernel at the other end. In order per link; lost when the link breaks (Jobs
   // hears of that).
   void send(std::uint32_t link, const nlohmann::json& message, const std::string& bytes = {});
@@ -40,14 +39,16 @@ public:
 
 private:
   struct Inbox {
+    std::string host;
     bool probing = true;
     std::string room; // for the message that the probe found
   };
-  void probe(std::uint32_t link);
+  void probe(std::uint32_t link, Inbox& inbox);
   void advance(std::uint32_t link, const protocol::Outcome& outcome);
-  void deliver(std::uint32_t link, std::string_view incoming);
+  void deliver(std::uint32_t link, const std::string& host, std::string_view incoming);
 
-  Kernel& kernel_;
+  Loop& loop_;
+  protocol::Engine& engine_;
   Receive receive_;
   std::map<std::uint32_t, Inbox> inboxes_;      // by link
   std::map<std::uint64_t, std::string> writes_; // by number, until the engine is done with them

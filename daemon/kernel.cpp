@@ -3,6 +3,7 @@
 
 #include "daemon/cookie.hpp"
 #include "daemon/job/jobs.hpp"
+#include "daemon/link/tcp_stream.hpp"
 #include "system/identity.hpp"
 
 #include <algorithm>
@@ -18,14 +19,6 @@ namespace {
 constexpr std::uint64_t turns_unseen = 4096; // between two publications while nothing sleeps
 constexpr double longest_farewell = 2;       // seconds that a shutdown waits for what is still to be said
 
-EventBase make_loop() {
-  // One thread, and timers that need no better than epoll's millisecond: no locks, no timerfd.
-  const std::unique_ptr<event_config, void (*)(event_config*)> config(event_config_new(), event_config_free);
-  event_config_set_flag(config.get(), EVENT_BASE_FLAG_NOLOCK);
-  event_config_require_features(config.get(), EV_FEATURE_ET);
-  return EventBase(event_base_new_with_config(config.get()));
-}
-
 std::uint32_t measure_copy() {
   using Clock = std::chrono::steady_clock;
   std::vector<char> from(1 << 20, 1);
@@ -40,55 +33,66 @@ std::uint32_t measure_copy() {
   return static_cast<std::uint32_t>(std::chrono::nanoseconds(best).count() / 1024 + 1);
 }
 
+LocalHost local_host(const Config& config) {
+  LocalHost self;
+  self.identity = random_number();
+  self.name = config.name;
+  self.fragment_size = config.fragment_size;
+  return self;
+}
+
 } // namespace
 
 Kernel::Kernel(World world)
-    : world_(std::move(world)), loop_(make_loop()), engine_({.pool = world_.config.pool}, *this),
-      door_(*this), copy_ns_per_kib_(measure_copy()) {
-  self_.identity = random_number();
-  self_.name = world_.config.name;
-  self_.fragment_size = world_.config.fragment_size;
-  peers_ = std::make_unique<Peers>(*this, world_.key);
+    : world_(std::move(world)), engine_({.pool = world_.config.pool}, *this), door_(*this),
+      copy_ns_per_kib_(measure_copy()) {
+  peers_ = std::make_unique<Peers>(
+      loop_, engine_, world_.config, world_.key, local_host(world_.config),
+      Peers::Hooks{
+          .connect =
+              [this](const Address& to) { return TcpStream::connect(loop_.events(), to, world_.config); },
+          .link_up = [this](std::uint32_t link, const std::string& host) { control_->listen(link, host); },
+          .link_lost = [this](std::uint32_t link) { jobs_->link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(*this);
   jobs_ = std::make_unique<Jobs>(*this);
-  control_ =
-      std::make_unique<Control>(*this, [this](std::uint32_t link, nlohmann::json message, std::string bytes) {
-        jobs_->received(link, std::move(message), std::move(bytes));
-      });
-  rest_ =
-      std::make_unique<Rest>(loop_.get(), world_.scheduling, std::chrono::microseconds(world_.config.spin_us),
-                             Rest::Hooks{.spinning = [this] { return sessions_->any_spinning(); },
-                                         .ready = [this] { return prepare_to_sleep(); },
-                                         .announce_sleep = [this] { sessions_->announce_sleep(); },
-                                         .announce_awake = [this] { sessions_->announce_awake(); }});
+  control_ = std::make_unique<Control>(loop_, engine_,
+                                       [this](std::uint32_t link, nlohmann::json message, std::string bytes) {
+                                         jobs_->received(link, std::move(message), std::move(bytes));
+                                       });
+  rest_ = std::make_unique<Rest>(loop_.events(), world_.scheduling,
+                                 std::chrono::microseconds(world_.config.spin_us),
+                                 Rest::Hooks{.spinning = [this] { return sessions_->any_spinning(); },
+                                             .ready = [this] { return prepare_to_sleep(); },
+                                             .announce_sleep = [this] { sessions_->announce_sleep(); },
+                                             .announce_awake = [this] { sessions_->announce_awake(); }});
 }
 
 Kernel::~Kernel() {
   jobs_.reset(); // while there is an engine to drop its jobs from
-  // What is pending may refer to actors: it goes before them.
-  pending_.clear();
+  loop_.forget_actions();
 }
 
 Result<void> Kernel::start() {
   PARC_TRY(listeners, Peers::bind(world_.config));
-  self_.port = listeners.port;
   const std::string where = listeners.words;
+  const LocalHost& self = peers_->self();
   // Who had links to it learns from ours that it is no more.
+  std::uint64_t predecessor = 0;
   if (const auto before = CounterReader::open(world_.runtime_dir))
-    self_.predecessor = before.value().read().identity;
-  PARC_TRY(counters, Counters::create(world_.runtime_dir, {.host = self_.name,
-                                                           .identity = self_.identity,
-                                                           .port = self_.port,
+    predecessor = before.value().read().identity;
+  PARC_TRY(counters, Counters::create(world_.runtime_dir, {.host = self.name,
+                                                           .identity = self.identity,
+                                                           .port = listeners.port,
                                                            .scheduling = world_.scheduling.describe(),
                                                            .listens = where}));
   counters_ = std::make_unique<Counters>(std::move(counters));
-  peers_->listen(std::move(listeners));
+  peers_->listen(std::move(listeners), predecessor);
   PARC_TRY(door_.open());
   watch_signal(SIGTERM, [this] { stop(); });
   watch_signal(SIGINT, [this] { stop(); });
   watch_signal(SIGHUP, [this] { reload(); });
   std::signal(SIGPIPE, SIG_IGN);
-  spdlog::info("kernel of host {} listens on {}, {}", self_.name, where, world_.scheduling.describe());
+  spdlog::info("kernel of host {} listens on {}, {}", self.name, where, world_.scheduling.describe());
   return success();
 }
 
@@ -105,7 +109,7 @@ void Kernel::reload() {
 }
 
 void Kernel::watch_signal(int signal, std::function<void()> action) {
-  Event& event = signals_.emplace_back(loop_.get(), signal, EV_SIGNAL | EV_PERSIST,
+  Event& event = signals_.emplace_back(loop_.events(), signal, EV_SIGNAL | EV_PERSIST,
                                        [action = std::move(action)](short) { action(); });
   event.add();
 }
@@ -130,12 +134,7 @@ std::uint64_t Kernel::turn() {
 
 // The end of a step: what it left to be done is done, and programs learn what it completed.
 std::uint64_t Kernel::settle(std::uint64_t work) {
-  while (!pending_.empty()) {
-    std::vector<std::function<void()>> actions;
-    actions.swap(pending_);
-    for (const auto& action : actions) action();
-    work += actions.size();
-  }
+  work += loop_.end_step();
   if (work != 0 && sessions_->ring()) rest_->told();
   return work;
 }
@@ -146,25 +145,21 @@ bool Kernel::prepare_to_sleep() {
     engine_.flush_acknowledgements();
     return true;
   }
-  return sessions_->any_requests() || !pending_.empty();
+  return sessions_->any_requests() || loop_.any_actions();
 }
 
 void Kernel::stop() {
   if (stopping_) return;
   stopping_ = true;
-  spdlog::info("kernel of host {} is stopping", self_.name);
+  spdlog::info("kernel of host {} is stopping", world_.config.name);
+  peers_->stop();
   jobs_->shutting_down();
-  farewell_ = Event::timer(loop_.get(), [this](short) { stopped_ = true; });
+  farewell_ = Event::timer(loop_.events(), [this](short) { stopped_ = true; });
   farewell_.add(longest_farewell);
 }
 
 void Kernel::stop_when_said() {
   stopped_ = true;
-}
-
-void Kernel::link_lost(std::uint32_t link) {
-  link_rows_.erase(link);
-  after_step([this, link] { jobs_->link_lost(link); });
 }
 
 void Kernel::abort_job(std::uint64_t job, std::int32_t rank, int status) {
@@ -184,7 +179,6 @@ void Kernel::publish() {
   counters_->set(Counter::GaveWay, rest.gave_way);
   counters_->set(Counter::LogLinesDropped, world_.log_lines_dropped());
   const protocol::Engine::Totals totals = engine_.totals();
-  counters_->set(Counter::LinksRefused, peers_->links_refused());
   counters_->set(Counter::MessagesIn, totals.messages_in);
   counters_->set(Counter::MessagesOut, totals.messages_out);
   counters_->set(Counter::MessagesLocal, totals.messages_local);
@@ -199,22 +193,7 @@ void Kernel::publish() {
   counters_->set(Counter::FragmentsOut, totals.fragments_out);
   counters_->set(Counter::BytesIn, totals.bytes_in);
   counters_->set(Counter::BytesOut, totals.bytes_out);
-  for (const auto& [identity, session] : peers_->sessions()) {
-    const protocol::Link& link = engine_.link(session->link());
-    auto row = link_rows_.find(link.index);
-    if (row == link_rows_.end())
-      row = link_rows_.emplace(link.index, counters_->link(session->identity().name, identity, LinkState::Up))
-                .first;
-    row->second->state.set(static_cast<std::uint64_t>(
-        session->connection() != nullptr ? LinkState::Up : LinkState::Reconnecting));
-    row->second->since_s.set(session->began_s());
-    row->second->carriers.set(session->carrier());
-    row->second->bytes_in.set(link.bytes_in);
-    row->second->bytes_out.set(link.bytes_out);
-    row->second->credit.set((link.credit - link.credit_used) * link.fragment);
-    row->second->rtt_us.set(session->rtt_us());
-    row->second->unacknowledged.set(link.sequence - link.acknowledged);
-  }
+  peers_->publish(*counters_);
   sessions_->publish(*counters_);
   jobs_->publish(*counters_);
 }

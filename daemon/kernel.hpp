@@ -10,8 +10,8 @@
 #include "daemon/control.hpp"
 #include "daemon/counters.hpp"
 #include "daemon/event.hpp"
-#include "daemon/link/handshake.hpp"
 #include "daemon/link/peers.hpp"
+#include "daemon/loop.hpp"
 #include "daemon/program/door.hpp"
 #include "daemon/program/sessions.hpp"
 #include "daemon/rest.hpp"
@@ -22,7 +22,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -51,10 +50,9 @@ public:
   void stop_when_said(); // from Jobs: everybody has been told
 
   // For the actors.
-  event_base* loop() { return loop_.get(); }
+  event_base* loop() { return loop_.events(); }
   protocol::Engine& engine() { return engine_; }
   const Config& config() const { return world_.config; }
-  const LocalHost& self() const { return self_; }
   const RuntimeDir& runtime_dir() const { return world_.runtime_dir; }
   Peers& peers() { return *peers_; }
   Sessions& sessions() { return *sessions_; }
@@ -63,9 +61,8 @@ public:
   [[nodiscard]] bool stopping() const { return stopping_; }
   [[nodiscard]] std::uint32_t copy_ns_per_kib() const { return copy_ns_per_kib_; } // a memcpy on this machine
   // Runs `action` when the current step of the turn has returned.
-  void after_step(std::function<void()> action) { pending_.push_back(std::move(action)); }
+  void after_step(std::function<void()> action) { loop_.after_step(std::move(action)); }
 
-  void link_lost(std::uint32_t link); // from Peers: the engine has been told already
   void abort_job(std::uint64_t job, std::int32_t rank, int status); // a program called parc_abort
   // A program leaves cleanly: its job hears of it before any other rank does.
   void rank_departs(std::uint64_t job, std::int32_t rank);
@@ -86,18 +83,15 @@ private:
               const protocol::Outcome& message) override;
 
   World world_;
-  LocalHost self_;
-  EventBase loop_;
+  Loop loop_;
   protocol::Engine engine_;
   std::unique_ptr<Counters> counters_; // outlives the rows that actors hold
-  std::map<std::uint32_t, LinkCounters> link_rows_;
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<Jobs> jobs_;
   Door door_;
   std::unique_ptr<Rest> rest_;
-  std::vector<std::function<void()>> pending_;
   std::vector<Event> signals_;
   Event farewell_; // limits how long a shutdown waits for what is still to be said
   std::uint32_t copy_ns_per_kib_ = 0;

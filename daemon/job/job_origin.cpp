@@ -165,7 +165,7 @@ void JobOrigin::prepare() {
   for (const Host& host : hosts_) {
     if (*host.link == this_host) plan_.origin_place = plan_.hosts.size();
     const std::uint64_t identity = *host.link == this_host
-                                       ? kernel_.self().identity
+                                       ? kernel_.peers().self().identity
                                        : kernel_.engine().link(static_cast<std::uint32_t>(*host.link)).peer;
     plan_.hosts.push_back({host.name, static_cast<std::uint32_t>(identity)});
   }

@@ -88,7 +88,7 @@ void JobPart::prepare() {
 Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
   const JobPlan::Host& expected = plan_.hosts[host];
   const std::uint32_t found = link == this_host
-                                  ? low_half(kernel_.self().identity)
+                                  ? low_half(kernel_.peers().self().identity)
                                   : kernel_.engine().link(static_cast<std::uint32_t>(link)).peer;
   if (found == expected.identity) return success();
   return error(EINVAL,

@@ -141,4 +141,18 @@ void HostSession::look() {
   sent();
 }
 
+void HostSession::publish(Counters& counters, const protocol::Link& link) {
+  if (!row_) row_.emplace(counters.link(identity_.name, identity_.host, LinkState::Up));
+  const LinkCounters& row = *row_;
+  row->state.set(
+      static_cast<std::uint64_t>(connection_ != nullptr ? LinkState::Up : LinkState::Reconnecting));
+  row->since_s.set(began_s_);
+  row->carriers.set(carrier_);
+  row->bytes_in.set(link.bytes_in);
+  row->bytes_out.set(link.bytes_out);
+  row->credit.set((link.credit - link.credit_used) * link.fragment);
+  row->rtt_us.set(rtt_us());
+  row->unacknowledged.set(link.sequence - link.acknowledged);
+}
+
 } // namespace parc::daemon

@@ -6,8 +6,10 @@
 // It makes no connection itself: it says when one should be tried.
 #pragma once
 
+#include "daemon/counters.hpp"
 #include "daemon/event.hpp"
 #include "daemon/link/resolver.hpp"
+#include "protocol/objects.hpp"
 #include "system/error.hpp"
 
 #include <chrono>
@@ -49,6 +51,7 @@ public:
   // Code 0: there is a connection. `refused`: there is no such kernel any more where it was.
   void dial_ended(const Error& why, bool refused);
   void sent(); // something that is to be acknowledged
+  void publish(Counters& counters, const protocol::Link& link);
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
@@ -59,13 +62,12 @@ public:
   [[nodiscard]] double patience_s() const;                // with the TCP of the other host, for the next dial
   [[nodiscard]] unsigned dials() const { return dials_; } // since the last connection
   [[nodiscard]] bool asks_for_name() const { return dials_ % 2 == 0; }
-  [[nodiscard]] bool doubted() const { return doubted_; }          // its path seems dead: another is tried
-  [[nodiscard]] std::uint32_t rtt_us() const;                      // as TCP last measured it; 0: not yet
-  [[nodiscard]] std::uint64_t began_s() const { return began_s_; } // Unix time
+  [[nodiscard]] bool doubted() const { return doubted_; } // its path seems dead: another is tried
 
 private:
   void look();
   void dial_later();
+  [[nodiscard]] std::uint32_t rtt_us() const; // as TCP last measured it; 0: not yet
 
   Identity identity_;
   std::uint32_t link_;
@@ -74,7 +76,7 @@ private:
   PeerLink* connection_ = nullptr;
   std::uint64_t carrier_ = 0;
   std::uint32_t rtt_us_ = 0; // of connections that have ended
-  std::uint64_t began_s_;
+  std::uint64_t began_s_;    // Unix time
   bool dialed_ = false;
   bool doubted_ = false;
   bool watching_ = false; // look_ is set
@@ -90,6 +92,7 @@ private:
   Event dial_;
   Event end_;
   Event look_;
+  std::optional<LinkCounters> row_;
 };
 
 } // namespace parc::daemon

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Peers' other half: which connection a session has, when it goes on, begins and ends.
-#include "daemon/kernel.hpp"
 #include "daemon/link/peers.hpp"
 
 #include <algorithm>
@@ -15,10 +14,10 @@ constexpr std::size_t max_links = 1024;
 } // namespace
 
 Verdict Peers::judge(const PendingLink& link) {
-  const std::uint64_t self = kernel_.self().identity;
+  const std::uint64_t self = self_.identity;
   const std::uint64_t peer = link.identity();
   if (peer == self) return Verdict::Itself;
-  if (kernel_.stopping()) return Verdict::Leaving;
+  if (stopping_) return Verdict::Leaving;
   // Who dials knows whether it needs the connection.
   const HostSession* const session = find(peer);
   const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted();
@@ -47,7 +46,7 @@ std::uint64_t Peers::next_carrier(const PendingLink& link) const {
 
 // Nothing of what was said holds when this side has ended or begun a session meanwhile.
 bool Peers::still_true(const PendingLink& link) const {
-  return !kernel_.stopping() && session_number(link.identity()) == link.handshake().session();
+  return !stopping_ && session_number(link.identity()) == link.handshake().session();
 }
 
 // The numbers that both sides have said decide whether a session goes on or begins.
@@ -72,12 +71,12 @@ bool Peers::adopt(PendingLink& link) {
   swept_ = false;
   // A connection that is dead without a word is known to be in half of the time after which the session is
   // given up.
-  stream->limit_silence(std::chrono::milliseconds(std::chrono::seconds(kernel_.config().link_timeout_s)) / 2);
+  stream->limit_silence(std::chrono::milliseconds(std::chrono::seconds(config_.link_timeout_s)) / 2);
   PeerLink* const older = session->connection();
-  links_.push_back(std::make_unique<PeerLink>(*this, kernel_.engine(), *session, std::move(stream)));
+  links_.push_back(std::make_unique<PeerLink>(*this, engine_, *session, std::move(stream)));
   session->carried(*links_.back(), said.carrier(), link.role() == Role::Initiator);
   if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
-  if (goes_on) kernel_.engine().attach(session->link());
+  if (goes_on) engine_.attach(session->link());
   session->set_way(way);
   established(link, session->link());
   return true;
@@ -86,23 +85,20 @@ bool Peers::adopt(PendingLink& link) {
 // The engine's link comes with its first carrier attached.
 HostSession& Peers::begin(const PendingLink& link, std::uint32_t number) {
   const Peer& peer = link.handshake().peer();
-  const std::uint32_t index =
-      kernel_.engine().add_link({.fragment = peer.fragment_size,
-                                 .self = static_cast<std::uint32_t>(kernel_.self().identity),
-                                 .peer = static_cast<std::uint32_t>(peer.identity),
-                                 .write_table = peer.write_table});
+  const std::uint32_t index = engine_.add_link({.fragment = peer.fragment_size,
+                                                .self = static_cast<std::uint32_t>(self_.identity),
+                                                .peer = static_cast<std::uint32_t>(peer.identity),
+                                                .write_table = peer.write_table});
   HostSession::Hooks hooks{
-      .dial = [this,
-               identity = peer.identity] { kernel_.after_step([this, identity] { redial(identity); }); },
+      .dial = [this, identity = peer.identity] { loop_.after_step([this, identity] { redial(identity); }); },
       .give_up =
           [this, identity = peer.identity](Error why) {
-            kernel_.after_step([this, identity, why = std::move(why)] { end(identity, why); });
+            loop_.after_step([this, identity, why = std::move(why)] { end(identity, why); });
           }};
-  auto made = std::make_unique<HostSession>(
-      kernel_.loop(), HostSession::Identity{peer.identity, number, peer.name}, index,
-      std::chrono::seconds(kernel_.config().link_timeout_s), std::move(hooks));
-  names_[index] = peer.name;
-  kernel_.control().listen(index);
+  auto made =
+      std::make_unique<HostSession>(loop_.events(), HostSession::Identity{peer.identity, number, peer.name},
+                                    index, std::chrono::seconds(config_.link_timeout_s), std::move(hooks));
+  loop_.after_step([this, index, name = peer.name] { hooks_.link_up(index, name); });
   spdlog::info("link to host {} ({}) is up", peer.name, link.address());
   return *sessions_.emplace(peer.identity, std::move(made)).first->second;
 }
@@ -120,7 +116,7 @@ HostSession::Way Peers::way_of(const PendingLink& link) const {
   } else if (peer.port != 0) {
     at.set_port(peer.port);
     way.address = at;
-    if (kernel_.config().hosts.contains(peer.name)) way.host = peer.name;
+    if (config_.hosts.contains(peer.name)) way.host = peer.name;
   }
   return way;
 }
@@ -128,10 +124,10 @@ HostSession::Way Peers::way_of(const PendingLink& link) const {
 // As [hosts] says; else where it was last, and in turn by its name, whose address may have changed.
 void Peers::redial(std::uint64_t identity) {
   HostSession* const session = find(identity);
-  if (session == nullptr || kernel_.stopping()) return;
+  if (session == nullptr || stopping_) return;
   const HostSession::Way& way = session->way();
   PendingLink::Purpose purpose{.session = identity, .patience_s = session->patience_s()};
-  const bool configured = kernel_.config().hosts.contains(way.host);
+  const bool configured = config_.hosts.contains(way.host);
   purpose.listened = way.address && (configured || way.host.empty() || !session->asks_for_name());
   if (purpose.listened && !configured) {
     if (const Result<void> dialed = dial(*way.address, purpose); !dialed)
@@ -168,8 +164,8 @@ void Peers::end(std::uint64_t identity, const Error& why) {
   ended_[identity] = session->identity().number;
   spdlog::warn("{}", why.text);
   if (session->connection() != nullptr) session->connection()->close(why);
-  kernel_.engine().break_link(session->link());
-  kernel_.link_lost(session->link());
+  engine_.break_link(session->link());
+  loop_.after_step([this, link = session->link()] { hooks_.link_lost(link); });
 }
 
 // A statement that is refused has changed nothing: the session goes on with another connection. From anything
@@ -179,7 +175,7 @@ void Peers::broke_rules(PeerLink& link, protocol::Refusal refusal) {
   const HostSession& session = link.session();
   const Error why = error(EPROTO, "closed the connection to host {}: {}", session.identity().name,
                           protocol::describe(refusal));
-  if (kernel_.engine().link(session.link()).carrier.stage == protocol::Carrier::Stage::stating)
+  if (engine_.link(session.link()).carrier.stage == protocol::Carrier::Stage::stating)
     link.close(why);
   else
     end(session.identity().host, why);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/link/peers.hpp"
 
-#include "daemon/kernel.hpp"
 #include "daemon/link/tcp_stream.hpp"
 
 #include <algorithm>
@@ -42,11 +41,16 @@ const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
 
 } // namespace
 
-Peers::Peers(Kernel& kernel, const Key& key)
-    : kernel_(kernel), key_(key), resolver_(kernel.loop()),
-      acceptor_(kernel.loop(), {.room = [this] { return room(); },
-                                .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
-      refused_(kernel.loop(), "connections refused"), dropped_(kernel.loop(), "connections dropped") {}
+Peers::Peers(Loop& loop, protocol::Engine& engine, const Config& config, const Key& key, LocalHost self,
+             Hooks hooks)
+    : loop_(loop), engine_(engine), config_(config), key_(key), self_(std::move(self)),
+      hooks_(std::move(hooks)), resolver_(loop.events()),
+      acceptor_(loop.events(), {.room = [this] { return room(); },
+                                .accepted =
+                                    [this](Fd socket) {
+                                      accept(TcpStream::accept(loop_.events(), std::move(socket), config_));
+                                    }}),
+      refused_(loop.events(), "connections refused"), dropped_(loop.events(), "connections dropped") {}
 Peers::~Peers() = default;
 
 Result<Peers::Listeners> Peers::bind(const Config& config) {
@@ -81,13 +85,19 @@ Result<Peers::Listeners> Peers::bind(const Config& config) {
   return last;
 }
 
-void Peers::listen(Listeners listeners) {
+void Peers::listen(Listeners listeners, std::uint64_t predecessor) {
+  self_.port = listeners.port;
+  self_.predecessor = predecessor;
   listens_at_ = std::move(listeners.hosts);
   for (Fd& socket : listeners.sockets) acceptor_.listen(std::move(socket));
 }
 
+void Peers::stop() {
+  stopping_ = true;
+}
+
 LocalHost Peers::self_at(const Address& at) const {
-  LocalHost self = kernel_.self();
+  LocalHost self = self_;
   const char* const any = at.family() == AF_INET ? "0.0.0.0" : "::";
   const auto heard = [&](const std::string& host) { return host == any || host == at.host(); };
   if (std::ranges::none_of(listens_at_, heard)) self.port = 0;
@@ -103,11 +113,10 @@ bool Peers::room() {
   return true;
 }
 
-void Peers::accept(Fd socket) {
-  auto stream = TcpStream::accept(kernel_.loop(), std::move(socket), kernel_.config());
+void Peers::accept(std::unique_ptr<Stream> stream) {
   if (stream != nullptr)
-    pending_.push_back(std::make_unique<PendingLink>(*this, kernel_.loop(), key_, std::move(stream),
-                                                     kernel_.config().connect_timeout_s));
+    pending_.push_back(std::make_unique<PendingLink>(*this, loop_.events(), key_, std::move(stream),
+                                                     config_.connect_timeout_s));
 }
 
 HostSession* Peers::find(std::uint64_t identity) const {
@@ -115,20 +124,14 @@ HostSession* Peers::find(std::uint64_t identity) const {
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
-const std::string& Peers::name_of(std::uint32_t link) const {
-  static const std::string unknown = "an unknown host";
-  const auto found = names_.find(link);
-  return found == names_.end() ? unknown : found->second;
-}
-
 void Peers::connect(const EndpointAddress& address, Connected connected) {
   const HostSession* const session = find(address.identity);
-  if (session != nullptr || address.identity == kernel_.self().identity) {
+  if (session != nullptr || address.identity == self_.identity) {
     const std::int32_t link = session == nullptr ? this_host : static_cast<std::int32_t>(session->link());
-    return kernel_.after_step([link, connected = std::move(connected)] { connected(link); });
+    return loop_.after_step([link, connected = std::move(connected)] { connected(link); });
   }
   // Not by its name alone: there may be several kernels on one machine.
-  const bool named = kernel_.config().hosts.contains(address.host) || address.port == 0;
+  const bool named = config_.hosts.contains(address.host) || address.port == 0;
   attempt(named ? address.host : fmt::format("{}:{}", address.host, address.port),
           [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
             const HostSession* const found = find(address.identity);
@@ -140,8 +143,7 @@ void Peers::connect(const EndpointAddress& address, Connected connected) {
 }
 
 EndpointAddress Peers::describe(const protocol::Address& address) const {
-  if (address.place == protocol::here)
-    return {kernel_.config().name, kernel_.self().port, kernel_.self().identity, address.number};
+  if (address.place == protocol::here) return {config_.name, self_.port, self_.identity, address.number};
   for (const auto& [identity, session] : sessions_)
     if (session->link() == static_cast<std::uint32_t>(address.place)) {
       const std::uint16_t port = session->way().address ? session->way().address->port() : std::uint16_t{0};
@@ -151,13 +153,13 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
 }
 
 void Peers::connect(const std::string& host, Connected connected) {
-  std::int32_t known = host == kernel_.config().name || host == "localhost" ? this_host : -2;
+  std::int32_t known = host == config_.name || host == "localhost" ? this_host : -2;
   if (const auto identity = identities_.find(host); known != this_host && identity != identities_.end())
     if (const HostSession* session = find(identity->second);
         session != nullptr && session->connection() != nullptr)
       known = static_cast<std::int32_t>(session->link());
   if (known >= this_host) {
-    kernel_.after_step([known, connected = std::move(connected)] { connected(known); });
+    loop_.after_step([known, connected = std::move(connected)] { connected(known); });
     return;
   }
   attempt(host, std::move(connected));
@@ -184,8 +186,8 @@ void Peers::resolved(const std::string& host, Result<std::vector<Address>> addre
   attempt.addresses = std::move(addresses).value();
   attempt.began = Clock::now();
   attempt.pause_s = first_pause_s;
-  attempt.again = Event::timer(kernel_.loop(), [this, host](short) {
-    kernel_.after_step([this, host] { // the attempt may end, and this timer with it
+  attempt.again = Event::timer(loop_.events(), [this, host](short) {
+    loop_.after_step([this, host] { // the attempt may end, and this timer with it
       const auto waiting = attempts_.find(host);
       if (waiting != attempts_.end() && waiting->second.waits) begin_round(waiting->second);
     });
@@ -204,7 +206,7 @@ void Peers::try_next(Attempt& attempt) {
   while (attempt.next < attempt.addresses.size()) {
     const Address address = attempt.addresses[attempt.next++];
     const Result<void> dialed =
-        dial(address, {.host = attempt.host, .patience_s = double(kernel_.config().connect_timeout_s)});
+        dial(address, {.host = attempt.host, .patience_s = double(config_.connect_timeout_s)});
     if (dialed) return;
     note(attempt, dialed.error());
   }
@@ -222,15 +224,15 @@ void Peers::try_next(Attempt& attempt) {
 }
 
 Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
-  PARC_TRY(stream, TcpStream::connect(kernel_.loop(), address, kernel_.config()));
-  pending_.push_back(std::make_unique<PendingLink>(*this, kernel_.loop(), key_, std::move(purpose),
-                                                   std::move(stream), kernel_.config().connect_timeout_s));
+  PARC_TRY(stream, hooks_.connect(address));
+  pending_.push_back(std::make_unique<PendingLink>(*this, loop_.events(), key_, std::move(purpose),
+                                                   std::move(stream), config_.connect_timeout_s));
   return success();
 }
 
 HostAddress Peers::address_of(const std::string& host) const {
-  const auto named = kernel_.config().hosts.find(host);
-  if (named != kernel_.config().hosts.end()) return named->second;
+  const auto named = config_.hosts.find(host);
+  if (named != config_.hosts.end()) return named->second;
   const auto written = parse_host_address(host); // "host:port", of an address that was handed on
   return written ? written.value() : HostAddress{host, default_port};
 }
@@ -240,7 +242,7 @@ void Peers::finish(const std::string& host, const Result<std::int32_t>& result) 
   const auto found = attempts_.find(host);
   if (found == attempts_.end()) return;
   for (Connected& connected : found->second.waiting)
-    kernel_.after_step([connected = std::move(connected), result] { connected(result); });
+    loop_.after_step([connected = std::move(connected), result] { connected(result); });
   attempts_.erase(found);
 }
 
@@ -248,7 +250,7 @@ void Peers::finish(const std::string& host, const Result<std::int32_t>& result) 
 void Peers::note(Attempt& attempt, const Error& why) {
   attempt.why = why.text;
   if (why.code == ECONNREFUSED || why.code == ECONNRESET || why.code == ECONNABORTED)
-    attempt.last_round = attempt.began + std::chrono::seconds(kernel_.config().connect_timeout_s);
+    attempt.last_round = attempt.began + std::chrono::seconds(config_.connect_timeout_s);
 }
 
 void Peers::fail(Attempt& attempt, const Error& why) {
@@ -330,7 +332,7 @@ void Peers::closed(const PeerLink& link, const Error& why) {
   HostSession& session = link.session();
   if (session.connection() != &link || find(session.identity().host) != &session)
     return; // it has another, or has ended
-  kernel_.engine().detach(session.link());
+  engine_.detach(session.link());
   session.parted(why, link.last_heard());
 }
 
@@ -370,6 +372,11 @@ std::uint64_t Peers::write() {
   std::uint64_t work = 0;
   for (std::size_t i = 0; i < links_.size(); ++i) work += links_[i]->write();
   return work;
+}
+
+void Peers::publish(Counters& counters) {
+  counters.set(Counter::LinksRefused, links_refused_);
+  for (const auto& [identity, session] : sessions_) session->publish(counters, engine_.link(session->link()));
 }
 
 } // namespace parc::daemon

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "daemon/complaint.hpp"
+#include "daemon/counters.hpp"
 #include "daemon/event.hpp"
 #include "daemon/link/acceptor.hpp"
 #include "daemon/link/host_session.hpp"
@@ -19,6 +20,8 @@
 #include "daemon/link/peer_link.hpp"
 #include "daemon/link/pending_link.hpp"
 #include "daemon/link/resolver.hpp"
+#include "daemon/link/stream.hpp"
+#include "daemon/loop.hpp"
 #include "daemon/program/endpoint_address.hpp"
 #include "daemon/settings/config.hpp"
 #include "system/error.hpp"
@@ -34,8 +37,6 @@
 
 namespace parc::daemon {
 
-class Kernel;
-
 inline constexpr std::int32_t this_host = -1; // as protocol::here
 
 class Peers {
@@ -43,7 +44,16 @@ public:
   // A link's index in the engine, this_host, or why there is none.
   using Connected = std::function<void(Result<std::int32_t>)>;
 
-  Peers(Kernel& kernel, const Key& key);
+  struct Hooks {
+    // How streams to other kernels are made; they may be there later.
+    std::function<Result<std::unique_ptr<Stream>>(const Address& to)> connect;
+    // Called at a step's end. A link that is lost has been broken in the engine.
+    std::function<void(std::uint32_t link, const std::string& host)> link_up;
+    std::function<void(std::uint32_t link)> link_lost;
+  };
+  // `config` may change (hosts_changed()); `self` needs no port.
+  Peers(Loop& loop, protocol::Engine& engine, const Config& config, const Key& key, LocalHost self,
+        Hooks hooks);
   ~Peers();
 
   struct Listeners {
@@ -54,7 +64,11 @@ public:
   };
   // Binds the first free port of the configured range on every configured address.
   static Result<Listeners> bind(const Config& config);
-  void listen(Listeners listeners);
+  // `predecessor`: the identity of the kernel that ran here before; 0: none known.
+  void listen(Listeners listeners, std::uint64_t predecessor);
+  void accept(std::unique_ptr<Stream> stream); // that somebody else has made to this kernel
+  void stop();                                 // no session begins or goes on from here on
+  [[nodiscard]] const LocalHost& self() const { return self_; }
   [[nodiscard]] LocalHost self_at(const Address& at) const; // for who connects there
 
   // Finds or makes the session with a host by the name people use. `connected` is called once, later.
@@ -62,16 +76,13 @@ public:
   // The same with the kernel at an address that was handed on.
   void connect(const EndpointAddress& address, Connected connected);
   [[nodiscard]] EndpointAddress describe(const protocol::Address& address) const; // for others to connect to
-  [[nodiscard]] const std::string& name_of(std::uint32_t link) const;             // as the host calls itself
 
   std::uint64_t read();  // the turn's first step: takes what has arrived
   std::uint64_t write(); // the turn's third step
 
-  using Sessions = std::map<std::uint64_t, std::unique_ptr<HostSession>>; // by identity
-  [[nodiscard]] const Sessions& sessions() const { return sessions_; }
   void hosts_changed(); // [hosts] was read again
-  // Refused, or closed for a malformed frame.
-  [[nodiscard]] std::uint64_t links_refused() const { return links_refused_; }
+  void publish(Counters& counters);
+  [[nodiscard]] const HostSession* session(std::uint64_t identity) const { return find(identity); }
 
 private:
   friend class PeerLink;
@@ -104,7 +115,6 @@ private:
   HostSession* find(std::uint64_t identity) const;
 
   bool room();
-  void accept(Fd socket);
   void resolved(const std::string& host, Result<std::vector<Address>> addresses);
   void begin_round(Attempt& attempt);
   void try_next(Attempt& attempt);
@@ -128,8 +138,12 @@ private:
   void broke_rules(PeerLink& link, protocol::Refusal refusal);
   void closed(const PeerLink& link, const Error& why);
 
-  Kernel& kernel_;
+  Loop& loop_;
+  protocol::Engine& engine_;
+  const Config& config_;
   Key key_;
+  LocalHost self_;
+  Hooks hooks_;
   Resolver resolver_;
   Acceptor acceptor_;
   std::vector<std::string> listens_at_; // numeric addresses
@@ -137,12 +151,12 @@ private:
   Complaint dropped_;
   std::vector<std::unique_ptr<PendingLink>> pending_; // the oldest first
   std::vector<std::unique_ptr<PeerLink>> links_;
-  Sessions sessions_;
+  std::map<std::uint64_t, std::unique_ptr<HostSession>> sessions_; // by identity
   std::map<std::uint64_t, std::uint32_t> ended_;    // the number of the last session, by identity
   std::map<std::string, Attempt> attempts_;         // by host
   std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used
-  std::map<std::uint32_t, std::string> names_;      // of links, past ones too
-  std::uint64_t links_refused_ = 0;
+  std::uint64_t links_refused_ = 0;                 // or closed for a malformed frame
+  bool stopping_ = false;
   bool swept_ = true; // nothing that is over is left in these
 };
 
