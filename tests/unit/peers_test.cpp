@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two kernels' Peers and engines in one process, over streams that do whatever a stream may: messages arrive
+// whole, once and in order, whatever becomes of the connections.
+#include "daemon/link/peers.hpp"
+#include "tests/unit/faulty_stream.hpp"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <deque>
+#include <spdlog/spdlog.h>
+#include <thread>
+
+namespace parc::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FaultyNetwork, test::Faults;
+
+// One kernel, as far as links go, and a program on it that writes and reads so many messages.
+class Node : protocol::Listener {
+public:
+  Node(const std::string& name, std::uint64_t identity, std::uint16_t port, const Key& key)
+      : address(numeric_address("127.0.0.1", port).value()), engine({}, *this),
+        peers(loop, engine, config, key, self(name, identity),
+              {.connect = [this](const Address& to) { return connect(to); },
+               .link_up = [this](std::uint32_t at, const std::string&) { link = at; },
+               .link_lost = [this](std::uint32_t) { lost = true; }}),
+        endpoint(engine.add_endpoint()) {
+    config.name = name;
+    engine.open(endpoint, 0);
+    Peers::Listeners listeners;
+    listeners.hosts = {"127.0.0.1"};
+    listeners.port = port;
+    peers.listen(std::move(listeners), 0);
+  }
+
+  void meet(Node& node, FaultyNetwork& between) {
+    other = &node;
+    network = &between;
+    config.hosts["other"] = {"127.0.0.1", node.address.port()};
+  }
+
+  bool go_round() {
+    event_base_loop(loop.events(), EVLOOP_NONBLOCK | EVLOOP_ONCE);
+    std::uint64_t work = loop.end_step();
+    work += peers.read();
+    work += loop.end_step();
+    work += peers.write();
+    work += loop.end_step();
+    if (work == 0) engine.release_acknowledgements();
+    return work != 0;
+  }
+
+  // Message `number` of this node: its bytes tell which it is.
+  std::vector<std::byte> message(std::uint64_t number) const {
+    std::minstd_rand random(static_cast<std::minstd_rand::result_type>(number * 2 + address.port()));
+    const std::size_t longest = random() % 8 == 0 ? 300'000 : 5000;
+    std::vector<std::byte> bytes(random() % longest);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() >> 8);
+    return bytes;
+  }
+
+  // Keeps some operations going, and checks those that are over: reads end in the order of the writes.
+  void play(std::int32_t row, std::uint64_t messages) {
+    constexpr std::size_t at_once = 8;
+    while (written < messages && writes.size() < at_once) {
+      auto& memory = writes[written] = message(written);
+      engine.write(endpoint, {.cookie = write_bit | written,
+                              .destination = static_cast<std::uint32_t>(row),
+                              .tag = 7,
+                              .memory = {memory.data(), memory.size()},
+                              .from_end = written % 3 == 1});
+      ++written;
+    }
+    while (posted < messages && reads.size() < at_once) {
+      auto& memory = reads[posted];
+      memory.resize(other->message(posted).size());
+      engine.read(endpoint, {.cookie = posted,
+                             .source = row,
+                             .tag = 7,
+                             .memory = {memory.data(), memory.size()},
+                             .from_end = posted % 3 == 1});
+      ++posted;
+    }
+    for (const auto& [cookie, outcome] : std::exchange(over, {})) {
+      BOOST_REQUIRE((outcome.fault == protocol::Fault::none));
+      const std::uint64_t number = cookie & ~write_bit;
+      if ((cookie & write_bit) != 0) {
+        BOOST_REQUIRE(writes.erase(number) == 1);
+        continue;
+      }
+      const std::vector<std::byte> expected = other->message(number);
+      BOOST_REQUIRE(outcome.total == expected.size());
+      BOOST_REQUIRE((reads.at(number) == expected));
+      reads.erase(number);
+      ++received;
+    }
+  }
+  [[nodiscard]] bool done(std::uint64_t messages) const {
+    return received == messages && writes.empty() && written == messages;
+  }
+
+  static constexpr std::uint64_t write_bit = std::uint64_t{1} << 40;
+  Address address;
+  Config config;
+  Node* other = nullptr;
+  FaultyNetwork* network = nullptr;
+  Loop loop;
+  protocol::Engine engine;
+  Peers peers;
+  std::uint64_t endpoint;
+  std::optional<std::uint32_t> link;
+  bool lost = false;
+  std::uint64_t written = 0, posted = 0, received = 0;
+  std::map<std::uint64_t, std::vector<std::byte>> writes, reads; // under way
+  std::vector<std::pair<std::uint64_t, protocol::Outcome>> over;
+
+private:
+  static LocalHost self(const std::string& name, std::uint64_t identity) {
+    LocalHost made;
+    made.name = name;
+    made.identity = identity;
+    return made;
+  }
+  Result<std::unique_ptr<Stream>> connect(const Address&) {
+    auto [near, far] = network->connect(address, other->address);
+    other->peers.accept(std::move(far));
+    return std::move(near);
+  }
+  void begun(std::uint64_t, const protocol::Outcome&) override {}
+  void progressed(std::uint64_t, const protocol::Progress&) override {}
+  void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override {
+    over.emplace_back(cookie, outcome);
+  }
+  void drained(std::uint64_t) override {}
+};
+
+struct Quiet { // outages are what these tests are made of
+  spdlog::level::level_enum before = spdlog::get_level();
+  Quiet() { spdlog::set_level(spdlog::level::off); }
+  ~Quiet() { spdlog::set_level(before); }
+};
+
+// The network has the say before the nodes go, and after.
+struct Two : Quiet {
+  FaultyNetwork network;
+  Key key{};
+  Node a, b;
+  Two(std::uint64_t seed, const Faults& faults)
+      : network(seed, faults), a("a", 10 + seed % 2, 7001, key), b("b", 11 - seed % 2, 7002, key) {
+    a.meet(b, network);
+    b.meet(a, network);
+  }
+
+  void go_round() {
+    network.tick();
+    const bool moved = a.go_round();
+    if (!b.go_round() && !moved && network.idle()) std::this_thread::sleep_for(200us);
+  }
+
+  void exchange(std::uint64_t messages) {
+    bool failed = false;
+    for (Node* const node : {&a, &b})
+      node->peers.connect("other", [&failed](const Result<std::int32_t>& link) { failed |= !link; });
+    while (!a.link || !b.link) {
+      go_round();
+      BOOST_REQUIRE(!failed);
+    }
+    const std::int32_t to_b = a.engine.add_row(a.endpoint, {static_cast<std::int32_t>(*a.link), b.endpoint});
+    const std::int32_t to_a = b.engine.add_row(b.endpoint, {static_cast<std::int32_t>(*b.link), a.endpoint});
+    while (!a.done(messages) || !b.done(messages)) {
+      a.play(to_b, messages);
+      b.play(to_a, messages);
+      go_round();
+      BOOST_REQUIRE((!failed && !a.lost && !b.lost));
+    }
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(peers)
+
+BOOST_AUTO_TEST_CASE(streams_that_move_a_byte_at_a_time) {
+  Two two(1, {.most_at_once = 1, .stalls = 0});
+  two.exchange(20);
+}
+
+BOOST_AUTO_TEST_CASE(streams_that_fragment_and_stall) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      Two two(seed,
+              {.most_at_once = 1 + seed * seed * seed * 100, .stalls = static_cast<unsigned>(2 + seed)});
+      two.exchange(100);
+    }
+  }
+}
+
+BOOST_DATA_TEST_CASE(streams_that_break_at_any_byte, boost::unit_test::data::xrange(1, 5), seed) {
+  Two two(static_cast<std::uint64_t>(seed), {.most_of_life = 150'000});
+  two.exchange(120);
+  BOOST_TEST(two.network.breaks() >= 5u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::daemon
