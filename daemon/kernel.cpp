@@ -44,8 +44,10 @@ LocalHost local_host(const Config& config) {
 } // namespace
 
 Kernel::Kernel(World world)
-    : world_(std::move(world)), engine_({.pool = world_.config.pool}, *this), door_(*this),
-      copy_ns_per_kib_(measure_copy()) {
+    : world_(std::move(world)), engine_({.pool = world_.config.pool}, *this),
+      door_(loop_, world_.runtime_dir.socket(),
+            {.program = [this](Fd from, Fd to) { sessions_->add_by_hand(std::move(from), std::move(to)); },
+             .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); }}) {
   peers_ = std::make_unique<Peers>(
       loop_, engine_, world_.config, world_.key, local_host(world_.config),
       Peers::Hooks{
@@ -53,7 +55,12 @@ Kernel::Kernel(World world)
               [this](const Address& to) { return TcpStream::connect(loop_.events(), to, world_.config); },
           .link_up = [this](std::uint32_t link, const std::string& host) { control_->listen(link, host); },
           .link_lost = [this](std::uint32_t link) { jobs_->link_lost(link); }});
-  sessions_ = std::make_unique<Sessions>(*this);
+  sessions_ = std::make_unique<Sessions>(
+      loop_, engine_, *peers_, Sessions::Told{world_.config.name, measure_copy()},
+      Sessions::Hooks{
+          .aborted = [this](const Sessions::Place& place,
+                            int status) { jobs_->abort(place.job, place.rank, status); },
+          .departs = [this](const Sessions::Place& place) { jobs_->rank_departs(place.job, place.rank); }});
   jobs_ = std::make_unique<Jobs>(*this);
   control_ = std::make_unique<Control>(loop_, engine_,
                                        [this](std::uint32_t link, nlohmann::json message, std::string bytes) {
@@ -160,14 +167,6 @@ void Kernel::stop() {
 
 void Kernel::stop_when_said() {
   stopped_ = true;
-}
-
-void Kernel::abort_job(std::uint64_t job, std::int32_t rank, int status) {
-  jobs_->abort(job, rank, status);
-}
-
-void Kernel::rank_departs(std::uint64_t job, std::int32_t rank) {
-  jobs_->rank_departs(job, rank);
 }
 
 // Totals for `parc status`. Called before every sleep, and now and then by a kernel that never sleeps.

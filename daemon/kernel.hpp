@@ -59,13 +59,8 @@ public:
   Control& control() { return *control_; }
   Jobs& jobs() { return *jobs_; }
   [[nodiscard]] bool stopping() const { return stopping_; }
-  [[nodiscard]] std::uint32_t copy_ns_per_kib() const { return copy_ns_per_kib_; } // a memcpy on this machine
   // Runs `action` when the current step of the turn has returned.
   void after_step(std::function<void()> action) { loop_.after_step(std::move(action)); }
-
-  void abort_job(std::uint64_t job, std::int32_t rank, int status); // a program called parc_abort
-  // A program leaves cleanly: its job hears of it before any other rank does.
-  void rank_departs(std::uint64_t job, std::int32_t rank);
 
 private:
   std::uint64_t settle(std::uint64_t work);
@@ -94,7 +89,6 @@ private:
   std::unique_ptr<Rest> rest_;
   std::vector<Event> signals_;
   Event farewell_; // limits how long a shutdown waits for what is still to be said
-  std::uint32_t copy_ns_per_kib_ = 0;
   bool stopping_ = false;
   bool stopped_ = false;
 };

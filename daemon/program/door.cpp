@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/door.hpp"
 
-#include "daemon/job/jobs.hpp"
-#include "daemon/kernel.hpp"
-#include "system/identity.hpp"
 #include "system/limits.hpp"
 
 #include <algorithm>
@@ -47,26 +44,25 @@ bool send_descriptors(int socket, int first, int second) {
 
 } // namespace
 
-Door::Door(Kernel& kernel)
-    : kernel_(kernel),
-      acceptor_(kernel.loop(), {.room = [this] { return room(); },
+Door::Door(Loop& loop, std::string path, Hooks hooks)
+    : loop_(loop), path_(std::move(path)), hooks_(std::move(hooks)),
+      acceptor_(loop.events(), {.room = [this] { return room(); },
                                 .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
-      turned_away_(kernel.loop(), "programs turned away") {}
+      turned_away_(loop.events(), "programs turned away") {}
 
 Door::~Door() {
-  if (open_) unlink(kernel_.runtime_dir().socket().c_str());
+  if (open_) unlink(path_.c_str());
 }
 
 Result<void> Door::open() {
-  const std::string path = kernel_.runtime_dir().socket();
-  unlink(path.c_str()); // of a kernel that was killed: this one holds the lock
+  unlink(path_.c_str()); // of a kernel that was killed: this one holds the lock
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
+  std::memcpy(address.sun_path, path_.data(), std::min(path_.size(), sizeof address.sun_path - 1));
   Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!listener || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(listener.get(), accept_backlog) != 0)
-    return system_error("cannot listen on {}", path);
+    return system_error("cannot listen on {}", path_);
   acceptor_.listen(std::move(listener));
   open_ = true;
   return success();
@@ -87,7 +83,7 @@ void Door::accept(Fd socket) {
   visitor->socket = std::move(socket);
   visitor->came = std::chrono::steady_clock::now();
   visitor->event =
-      Event(kernel_.loop(), visitor->socket.get(), EV_READ, [this, visitor](short) { hear(visitor); });
+      Event(loop_.events(), visitor->socket.get(), EV_READ, [this, visitor](short) { hear(visitor); });
   visitor->event.add(patience);
 }
 
@@ -95,9 +91,9 @@ void Door::hear(std::list<Visitor>::iterator visitor) {
   char what = 0;
   const bool spoke = recv(visitor->socket.get(), &what, 1, 0) == 1;
   if (spoke && what == 'P') admit_program(visitor->socket);
-  if (spoke && what == 'T') kernel_.jobs().tool_connected(std::move(visitor->socket));
+  if (spoke && what == 'T') hooks_.tool(std::move(visitor->socket));
   visitor->heard = true;
-  kernel_.after_step([this, visitor] {
+  loop_.after_step([this, visitor] {
     visitors_.erase(visitor);
     acceptor_.resume();
   });
@@ -120,11 +116,7 @@ Result<void> Door::give_pipes(const Fd& socket) {
   Fd kernel_writes(to_program[1]);
   if (!send_descriptors(socket.get(), program_reads.get(), program_writes.get()))
     return system_error("cannot hand it its pipes");
-  const std::uint64_t job = random_number() | 1;
-  const std::uint64_t endpoint = kernel_.engine().add_endpoint();
-  kernel_.engine().add_row(endpoint, {protocol::here, endpoint}); // rank 0 of its job
-  kernel_.sessions().add({job, 0, 1, endpoint}, std::move(kernel_reads), std::move(kernel_writes),
-                         [](Sessions::End) {});
+  hooks_.program(std::move(kernel_reads), std::move(kernel_writes));
   return success();
 }
 

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Unix socket in the runtime directory. Whoever connects says in one byte what it is: 'P', a program
-// started by hand, gets two pipes and becomes a job of one rank; 'T', a tool, is handed to Jobs. Other users
+// started by hand, gets two pipes and becomes a job of one rank; 'T', a tool, is handed on. Other users
 // are turned away (SO_PEERCRED). Who comes while many have not said what they are waits in the backlog.
 #pragma once
 
 #include "daemon/complaint.hpp"
 #include "daemon/event.hpp"
 #include "daemon/link/acceptor.hpp"
+#include "daemon/loop.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
 
 #include <chrono>
+#include <functional>
 #include <list>
+#include <string>
 
 namespace parc::daemon {
 
-class Kernel;
-
 class Door {
 public:
-  explicit Door(Kernel& kernel);
+  struct Hooks {
+    std::function<void(Fd from_program, Fd to_program)> program;
+    std::function<void(Fd socket)> tool;
+  };
+  Door(Loop& loop, std::string path, Hooks hooks);
   ~Door();
   Result<void> open();
 
@@ -36,7 +41,9 @@ private:
   void admit_program(const Fd& socket);
   Result<void> give_pipes(const Fd& socket);
 
-  Kernel& kernel_;
+  Loop& loop_;
+  std::string path_;
+  Hooks hooks_;
   std::list<Visitor> visitors_; // who have not said what they are, the oldest first
   Acceptor acceptor_;
   Complaint turned_away_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/session.hpp"
 
-#include "daemon/kernel.hpp"
+#include "daemon/cookie.hpp"
 #include "include/parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "system/trace.hpp"
@@ -40,11 +40,11 @@ std::int32_t error_of(protocol::Fault fault) {
 
 } // namespace
 
-Session::Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, Fd from_program,
-                 Fd to_program, Sessions::Ended ended)
-    : kernel_(kernel), number_(number), place_(place), from_program_(std::move(from_program)),
-      to_program_(std::move(to_program)), ended_(std::move(ended)),
-      bell_(kernel.loop(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }) {
+Session::Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, std::uint32_t number,
+                 const Sessions::Place& place, Fd from_program, Fd to_program, Sessions::Ended ended)
+    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), number_(number), place_(place),
+      from_program_(std::move(from_program)), to_program_(std::move(to_program)), ended_(std::move(ended)),
+      bell_(loop.events(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }) {
   bell_.add();
 }
 
@@ -63,7 +63,7 @@ void Session::hear() {
       return end(state_ == State::leaving ? Sessions::End::left : Sessions::End::broken);
     }
     if (!greeting)
-      return kernel_.sessions().listen_to(
+      return sessions_.listen_to(
           *this); // more bells ring the loop again: a program that never stops holds up nobody
     hello_length_ += static_cast<std::size_t>(got);
     if (hello_length_ < hello_.size()) continue;
@@ -90,11 +90,11 @@ void Session::attach(const shm::Attach& hello) {
       header.read_slots != shm::read_slots || header.write_slots != shm::write_slots)
     return broke("its control segment has another layout");
   control_ = control;
-  ++kernel_.sessions().totals_.attached;
-  ++kernel_.sessions().attached_;
+  ++sessions_.totals_.attached;
+  ++sessions_.attached_;
   counted_ = true;
-  kernel_.sessions().listen_to(*this);
-  kernel_.sessions().tell(*this);
+  sessions_.listen_to(*this);
+  sessions_.tell(*this);
   welcome(PARC_OK);
 }
 
@@ -103,13 +103,13 @@ void Session::welcome(std::int32_t error) {
   welcome.magic = shm::attach_magic;
   welcome.version = shm::layout_version;
   welcome.error = error;
-  if (error != PARC_OK) ++kernel_.sessions().totals_.refused;
+  if (error != PARC_OK) ++sessions_.totals_.refused;
   welcome.job = place_.job;
   welcome.rank = place_.rank;
   welcome.size = place_.size;
   welcome.kernel_pid = getpid();
-  welcome.copy_ns_per_kib = kernel_.copy_ns_per_kib();
-  const std::string& name = kernel_.config().name;
+  welcome.copy_ns_per_kib = sessions_.told_.copy_ns_per_kib;
+  const std::string& name = sessions_.told_.host;
   std::memcpy(welcome.host, name.data(), std::min(name.size(), sizeof welcome.host - 1));
   if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
 }
@@ -133,7 +133,7 @@ bool Session::park() {
 }
 
 void Session::announce_sleep() {
-  const bool lightly = kernel_.engine().may_answer_reads(place_.endpoint);
+  const bool lightly = engine_.may_answer_reads(place_.endpoint);
   shm::announce_sleep(control_->header.kernel_asleep, lightly ? shm::Sleep::light : shm::Sleep::deep);
 }
 
@@ -180,7 +180,7 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::address_of: return name_peer(request);
   case shm::RequestKind::add_peer: return add_peer(request);
   case shm::RequestKind::cancel:
-    if (const Slot* slot = slots_.find(request.id)) kernel_.engine().cancel(slot->handle);
+    if (const Slot* slot = slots_.find(request.id)) engine_.cancel(slot->handle);
     return;
   case shm::RequestKind::hand_over: return hand_over(request);
   case shm::RequestKind::map: return map(request);
@@ -188,9 +188,10 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::leave: return leave(request);
   case shm::RequestKind::release: return release(request);
   case shm::RequestKind::abort:
-    kernel_.after_step([&kernel = kernel_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
-      kernel.abort_job(place.job, place.rank, status);
-    });
+    loop_.after_step(
+        [&sessions = sessions_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
+          sessions.hooks_.aborted(place, status);
+        });
     return;
   case shm::RequestKind::none: break;
   }
@@ -227,7 +228,7 @@ void Session::start(const shm::Request& request) {
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
   const bool peer_fits = request.peer >= (writes ? 0 : PARC_ANY_SOURCE) &&
-                         request.peer < static_cast<std::int64_t>(kernel_.engine().rows(place_.endpoint));
+                         request.peer < static_cast<std::int64_t>(engine_.rows(place_.endpoint));
   const bool claims = (request.flags & shm::flag_claim) != 0,
              claimed = (request.flags & shm::flag_claimed) != 0;
   const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
@@ -244,7 +245,7 @@ void Session::start(const shm::Request& request) {
   }
   extents_.hold(slot->used);
   slot->total = request.length;
-  kernel_.sessions().changed(*this);
+  sessions_.changed(*this);
   const std::uint64_t cookie = Cookie::of_session(number_, number, slot->generation).word();
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
   const protocol::Space space = (request.flags & shm::flag_barrier) != 0    ? protocol::Space::barriers
@@ -253,16 +254,16 @@ void Session::start(const shm::Request& request) {
   if (writes) {
     ++writes_;
     const bool gated = gate_.shut() && request.peer != place_.rank;
-    slot->handle = kernel_.engine().write(place_.endpoint,
-                                          {.cookie = cookie,
-                                           .destination = static_cast<std::uint32_t>(request.peer),
-                                           .tag = request.tag,
-                                           .data = request.data,
-                                           .space = space,
-                                           .memory = std::move(memory),
-                                           .from_end = from_end,
-                                           .gated = gated,
-                                           .synchronous = (request.flags & shm::flag_synchronous) != 0});
+    slot->handle =
+        engine_.write(place_.endpoint, {.cookie = cookie,
+                                        .destination = static_cast<std::uint32_t>(request.peer),
+                                        .tag = request.tag,
+                                        .data = request.data,
+                                        .space = space,
+                                        .memory = std::move(memory),
+                                        .from_end = from_end,
+                                        .gated = gated,
+                                        .synchronous = (request.flags & shm::flag_synchronous) != 0});
     if (gated && slot->busy) gate_.keep(slot->handle);
     return;
   }
@@ -271,17 +272,17 @@ void Session::start(const shm::Request& request) {
   claiming_ += claims;
   const std::uint64_t message = claimed ? claim->second : 0;
   if (claimed) claims_.erase(claim);
-  slot->handle = kernel_.engine().read(place_.endpoint, {.cookie = cookie,
-                                                         .source = request.peer,
-                                                         .tag = request.tag,
-                                                         .ignore = request.ignore,
-                                                         .space = space,
-                                                         .memory = std::move(memory),
-                                                         .from_end = from_end,
-                                                         .probe = request.kind == shm::RequestKind::probe,
-                                                         .no_wait = (request.flags & shm::flag_no_wait) != 0,
-                                                         .claim = claims,
-                                                         .claimed = message});
+  slot->handle = engine_.read(place_.endpoint, {.cookie = cookie,
+                                                .source = request.peer,
+                                                .tag = request.tag,
+                                                .ignore = request.ignore,
+                                                .space = space,
+                                                .memory = std::move(memory),
+                                                .from_end = from_end,
+                                                .probe = request.kind == shm::RequestKind::probe,
+                                                .no_wait = (request.flags & shm::flag_no_wait) != 0,
+                                                .claim = claims,
+                                                .claimed = message});
 }
 
 Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
@@ -321,7 +322,7 @@ void Session::hand_over(const shm::Request& request) {
     return broke("it handed over memory that it does not share");
   std::uint64_t at = low_part ? 0 : request.extra;
   memory.each(0, memory.size(), [&](std::byte* base, std::uint64_t length) {
-    kernel_.engine().hand_over(slot->handle, at, base, length);
+    engine_.hand_over(slot->handle, at, base, length);
     at += length;
   });
   extents_.hold(used & ~slot->used);
@@ -334,8 +335,8 @@ void Session::hand_over(const shm::Request& request) {
 void Session::leave(const shm::Request& request) {
   if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
   state_ = State::leaving;
-  kernel_.rank_departs(place_.job, place_.rank);
-  kernel_.engine().leave(place_.endpoint);
+  loop_.after_step([&sessions = sessions_, place = place_] { sessions.hooks_.departs(place); });
+  engine_.leave(place_.endpoint);
   answer(shm::control_slot, PARC_OK);
 }
 
@@ -352,7 +353,7 @@ void Session::settle_release(Slot& slot) {
   if (slot.release == 0) return;
   gate_.begun(std::exchange(slot.release, 0));
   if (gate_.keeps())
-    kernel_.after_step([this] { gate_.open([this](std::uint64_t write) { kernel_.engine().pass(write); }); });
+    loop_.after_step([this] { gate_.open([this](std::uint64_t write) { engine_.pass(write); }); });
 }
 
 void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
@@ -363,7 +364,7 @@ void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
   if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
   slots_[slot].begun = progressed_ = true;
-  kernel_.sessions().tell(*this);
+  sessions_.tell(*this);
   settle_release(slots_[slot]);
 }
 
@@ -374,7 +375,7 @@ void Session::progressed(Cookie cookie, const protocol::Progress& progress) {
   op.front.store(progress.front, std::memory_order_release);
   op.back.store(progress.back, std::memory_order_release);
   progressed_ = true;
-  kernel_.sessions().tell(*this);
+  sessions_.tell(*this);
 }
 
 void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
@@ -421,7 +422,7 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
 void Session::completed() {
   control_->header.completions.fetch_add(1, std::memory_order_release);
   completed_ = true;
-  kernel_.sessions().tell(*this);
+  sessions_.tell(*this);
 }
 
 bool Session::ring() {
@@ -432,7 +433,7 @@ bool Session::ring() {
   }
   if (!std::exchange(completed_, false)) return false;
   if (!shm::must_ring(control_->header.program_asleep)) return true;
-  ++kernel_.sessions().totals_.wakes;
+  ++sessions_.totals_.wakes;
   const std::uint64_t bell = 1;
   // A full pipe has woken it already; a closed one is seen by hear().
   [[maybe_unused]] const ssize_t written = write(to_program_.get(), &bell, sizeof bell);
@@ -458,7 +459,7 @@ void Session::process_died() {
 
 void Session::broke(const char* rule) {
   spdlog::warn("ended the session of rank {} of job {:x} (pid {}): {}", place_.rank, place_.job, pid_, rule);
-  ++kernel_.sessions().totals_.refused;
+  ++sessions_.totals_.refused;
   end(Sessions::End::broken);
 }
 
@@ -470,16 +471,16 @@ void Session::end(Sessions::End how) {
   state_ = State::over;
   bell_.remove();
   row_.reset();
-  kernel_.sessions().attached_ -= std::exchange(counted_, false);
+  sessions_.attached_ -= std::exchange(counted_, false);
   to_program_.reset();
-  kernel_.after_step([this, how, had_left, ended = std::move(ended_)] {
+  loop_.after_step([this, how, had_left, ended = std::move(ended_)] {
     if (how == Sessions::End::broken)
-      kernel_.engine().kill(place_.endpoint);
+      engine_.kill(place_.endpoint);
     else if (!had_left)
-      kernel_.engine().leave(place_.endpoint);
+      engine_.leave(place_.endpoint);
     ended(how);
     acted_on_ = true;
-    if (drained_) kernel_.sessions().over(number_);
+    if (drained_) sessions_.over(number_);
   });
 }
 

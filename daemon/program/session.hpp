@@ -24,8 +24,8 @@ namespace parc::daemon {
 
 class Session {
 public:
-  Session(Kernel& kernel, std::uint32_t number, const Sessions::Place& place, Fd from_program, Fd to_program,
-          Sessions::Ended ended);
+  Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, std::uint32_t number,
+          const Sessions::Place& place, Fd from_program, Fd to_program, Sessions::Ended ended);
 
   std::uint64_t take_requests(); // so many as it may have in a turn
   bool ring();                   // wakes the program if something was completed and it sleeps
@@ -84,7 +84,10 @@ private:
   void end(Sessions::End how);
   shm::Operation& operation(std::uint64_t slot) { return control_->operations[slot]; }
 
-  Kernel& kernel_;
+  Loop& loop_;
+  protocol::Engine& engine_;
+  Peers& peers_;
+  Sessions& sessions_;
   std::uint32_t number_;
   Sessions::Place place_;
   Fd from_program_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows of a program's table that it adds itself: peers by the addresses that others handed on.
-#include "daemon/kernel.hpp"
+#include "daemon/link/peers.hpp"
 #include "daemon/program/session.hpp"
 #include "include/parc/parc.h"
 
@@ -27,12 +27,12 @@ std::optional<protocol::Pieces> Session::take_text(const shm::Request& request) 
 void Session::name_peer(const shm::Request& request) {
   const auto memory = take_text(request);
   if (!memory) return;
-  const protocol::Engine& engine = kernel_.engine();
   const std::uint64_t slot = shm::slot_of(request.id);
-  if (request.peer < 0 || static_cast<std::size_t>(request.peer) >= engine.rows(place_.endpoint))
+  if (request.peer < 0 || static_cast<std::size_t>(request.peer) >= engine_.rows(place_.endpoint))
     return answer(slot, PARC_EINVAL);
-  const protocol::Address address = engine.address(place_.endpoint, static_cast<std::uint32_t>(request.peer));
-  const EndpointAddress described = kernel_.peers().describe(address);
+  const protocol::Address address =
+      engine_.address(place_.endpoint, static_cast<std::uint32_t>(request.peer));
+  const EndpointAddress described = peers_.describe(address);
   if (described.number == 0) return answer(slot, PARC_EPEER); // the host that it was on is lost
   const std::string text = to_text(described);
   memory->copy_in(0, reinterpret_cast<const std::byte*>(text.data()), std::min(text.size(), memory->size()));
@@ -50,8 +50,8 @@ void Session::add_peer(const shm::Request& request) {
   if (!address) return answer(slot, PARC_EINVAL);
   if (adding_ == most_added_at_once) return answer(slot, PARC_EAGAIN);
   ++adding_;
-  kernel_.peers().connect(address.value(), [self = std::weak_ptr(self_), slot, generation,
-                                            address = address.value()](const Result<std::int32_t>& link) {
+  peers_.connect(address.value(), [self = std::weak_ptr(self_), slot, generation,
+                                   address = address.value()](const Result<std::int32_t>& link) {
     if (const auto session = self.lock()) (*session)->peer_reached(slot, generation, address, link);
   });
 }
@@ -67,7 +67,7 @@ void Session::peer_reached(std::uint64_t slot, std::uint64_t generation, const E
     return answer(slot, PARC_EPEER);
   }
   const std::int32_t place = link.value() == this_host ? protocol::here : link.value();
-  const std::int32_t row = kernel_.engine().add_row(place_.endpoint, {place, address.number});
+  const std::int32_t row = engine_.add_row(place_.endpoint, {place, address.number});
   if (row < 0) return answer(slot, row == protocol::Engine::no_room_for_row ? PARC_EAGAIN : PARC_EPEER);
   complete(slot, {.source = row}, PARC_OK);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/sessions.hpp"
 
-#include "daemon/kernel.hpp"
+#include "daemon/cookie.hpp"
 #include "daemon/program/session.hpp"
 #include "shm/onlooker.hpp"
+#include "system/identity.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +18,8 @@ constexpr std::uint32_t quiet_turns = 1000;
 
 } // namespace
 
-Sessions::Sessions(Kernel& kernel) : kernel_(kernel) {}
+Sessions::Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks)
+    : loop_(loop), engine_(engine), peers_(peers), told_(std::move(told)), hooks_(std::move(hooks)) {}
 Sessions::~Sessions() = default;
 
 void Sessions::add(const Place& place, Fd from_program, Fd to_program, Ended ended) {
@@ -27,10 +29,17 @@ void Sessions::add(const Place& place, Fd from_program, Fd to_program, Ended end
   }
   const std::uint32_t number = free_.back();
   free_.pop_back();
-  kernel_.engine().open(place.endpoint, number);
+  engine_.open(place.endpoint, number);
   numbers_[place.endpoint] = number;
-  sessions_[number] = std::make_unique<Session>(kernel_, number, place, std::move(from_program),
-                                                std::move(to_program), std::move(ended));
+  sessions_[number] =
+      std::make_unique<Session>(loop_, engine_, peers_, *this, number, place, std::move(from_program),
+                                std::move(to_program), std::move(ended));
+}
+
+void Sessions::add_by_hand(Fd from_program, Fd to_program) {
+  const std::uint64_t endpoint = engine_.add_endpoint();
+  engine_.add_row(endpoint, {protocol::here, endpoint}); // rank 0 of its job
+  add({random_number() | 1, 0, 1, endpoint}, std::move(from_program), std::move(to_program), [](End) {});
 }
 
 Session* Sessions::of_endpoint(std::uint64_t endpoint) const {
@@ -121,14 +130,14 @@ void Sessions::finished(Cookie cookie, const protocol::Outcome& outcome) {
 // The place is free again when the session is over and the engine is done with its memory, in whichever
 // order.
 void Sessions::drained(std::uint64_t endpoint_cookie) {
-  kernel_.after_step([this, endpoint_cookie] {
+  loop_.after_step([this, endpoint_cookie] {
     if (endpoint_cookie >= sessions_.size() || sessions_[endpoint_cookie] == nullptr) return;
     if (sessions_[endpoint_cookie]->drained()) forget(static_cast<std::uint32_t>(endpoint_cookie));
   });
 }
 
 void Sessions::over(std::uint32_t number) {
-  kernel_.after_step([this, number] { forget(number); });
+  loop_.after_step([this, number] { forget(number); });
 }
 
 void Sessions::forget(std::uint32_t number) {

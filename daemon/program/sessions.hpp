@@ -6,6 +6,7 @@
 #include "daemon/cookie.hpp"
 #include "daemon/counters.hpp"
 #include "daemon/event.hpp"
+#include "daemon/loop.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
@@ -21,14 +22,11 @@
 
 namespace parc::daemon {
 
-class Kernel;
+class Peers;
 class Session;
 
 class Sessions {
 public:
-  explicit Sessions(Kernel& kernel);
-  ~Sessions();
-
   struct Place { // in a job
     std::uint64_t job;
     std::int32_t rank;
@@ -40,10 +38,21 @@ public:
     broken, // its pipe ended or it broke the rules: everything unfinished is aborted
   };
   using Ended = std::function<void(End)>;
+  struct Hooks {                                           // called at a step's end
+    std::function<void(const Place&, int status)> aborted; // it called parc_abort
+    std::function<void(const Place&)> departs;             // it leaves cleanly; `ended` follows
+  };
+  struct Told { // to each program that attaches
+    std::string host;
+    std::uint32_t copy_ns_per_kib; // a memcpy on this machine
+  };
+  Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks);
+  ~Sessions();
 
   // A program that will say hello over these pipes (non-blocking, close-on-exec). `ended` is called once, at
   // a step's end.
   void add(const Place& place, Fd from_program, Fd to_program, Ended ended);
+  void add_by_hand(Fd from_program, Fd to_program); // as a job of one rank
   // The process is gone (pidfd): ends its session if there is one still.
   void process_died(std::uint64_t endpoint);
 
@@ -79,7 +88,11 @@ private:
     std::uint64_t attached = 0, refused = 0, wakes = 0;
   };
 
-  Kernel& kernel_;
+  Loop& loop_;
+  protocol::Engine& engine_;
+  Peers& peers_;
+  Told told_;
+  Hooks hooks_;
   Totals totals_;
   std::vector<std::unique_ptr<Session>> sessions_;           // by the number in their cookies
   std::vector<std::uint32_t> free_;                          // empty places
