@@ -61,11 +61,12 @@ Kernel::Kernel(World world)
           .aborted = [this](const Sessions::Place& place,
                             int status) { jobs_->abort(place.job, place.rank, status); },
           .departs = [this](const Sessions::Place& place) { jobs_->rank_departs(place.job, place.rank); }});
-  jobs_ = std::make_unique<Jobs>(*this);
   control_ = std::make_unique<Control>(loop_, engine_,
                                        [this](std::uint32_t link, nlohmann::json message, std::string bytes) {
                                          jobs_->received(link, std::move(message), std::move(bytes));
                                        });
+  jobs_ = std::make_unique<Jobs>(loop_, engine_, *peers_, *sessions_, *control_, world_.runtime_dir,
+                                 [this] { stopped_ = true; });
   rest_ = std::make_unique<Rest>(loop_.events(), world_.scheduling,
                                  std::chrono::microseconds(world_.config.spin_us),
                                  Rest::Hooks{.spinning = [this] { return sessions_->any_spinning(); },
@@ -163,10 +164,6 @@ void Kernel::stop() {
   jobs_->shutting_down();
   farewell_ = Event::timer(loop_.events(), [this](short) { stopped_ = true; });
   farewell_.add(longest_farewell);
-}
-
-void Kernel::stop_when_said() {
-  stopped_ = true;
 }
 
 // Totals for `parc status`. Called before every sleep, and now and then by a kernel that never sleeps.

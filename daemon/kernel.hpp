@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernel process: one thread, one loop. It owns the engine and the actors around it (peers, sessions,
-// control, jobs) and is the only place that knows them all.
+// control, jobs) and is the only place that knows them all: it gives each what it uses, and tells one what
+// another has to say.
 //
 // Invariants: it never blocks but in Rest; each step of the turn has a budget and says how much it did; what
-// an actor learns inside another's step is acted on at the step's end (after_step), so no actor is
-// re-entered.
+// an actor has to tell others waits for the step's end (Loop::after_step), so no actor is re-entered.
 #pragma once
 
 #include "daemon/control.hpp"
@@ -43,24 +43,15 @@ public:
   explicit Kernel(World world);
   ~Kernel() override;
 
-  Result<void> start();  // listens on its ports and its Unix socket
-  void run();            // until SIGTERM, SIGINT or stop()
-  std::uint64_t turn();  // once round, as run() does; returns how much it did
-  void stop();           // lets running jobs know, then ends run()
-  void stop_when_said(); // from Jobs: everybody has been told
+  Result<void> start(); // listens on its ports and its Unix socket
+  void run();           // until SIGTERM, SIGINT or stop()
+  std::uint64_t turn(); // once round, as run() does; returns how much it did
+  void stop();          // lets running jobs know, then ends run()
 
-  // For the actors.
+  // For who drives it in place of run(), and gives it programs in place of its door.
   event_base* loop() { return loop_.events(); }
   protocol::Engine& engine() { return engine_; }
-  const Config& config() const { return world_.config; }
-  const RuntimeDir& runtime_dir() const { return world_.runtime_dir; }
-  Peers& peers() { return *peers_; }
   Sessions& sessions() { return *sessions_; }
-  Control& control() { return *control_; }
-  Jobs& jobs() { return *jobs_; }
-  [[nodiscard]] bool stopping() const { return stopping_; }
-  // Runs `action` when the current step of the turn has returned.
-  void after_step(std::function<void()> action) { loop_.after_step(std::move(action)); }
 
 private:
   std::uint64_t settle(std::uint64_t work);

@@ -2,7 +2,6 @@
 #include "daemon/job/job_dump.hpp"
 
 #include "daemon/job/jobs.hpp"
-#include "daemon/kernel.hpp"
 #include "system/frames.hpp"
 
 #include <algorithm>
@@ -15,9 +14,10 @@ constexpr double answers_within_s = 3; // with hosts that do not answer
 
 } // namespace
 
-JobDump::JobDump(Kernel& kernel, Jobs& jobs, std::uint64_t token, ToolDoor& door, std::function<void()> over)
-    : kernel_(kernel), jobs_(jobs), token_(token), door_(door), over_(std::move(over)),
-      patience_(Event::timer(kernel.loop(), [this](short) { finish(); })) {}
+JobDump::JobDump(event_base* loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+                 std::function<void()> over)
+    : here_(here), jobs_(jobs), token_(token), door_(door), over_(std::move(over)),
+      patience_(Event::timer(loop, [this](short) { finish(); })) {}
 
 Result<std::uint64_t> JobDump::choose(std::uint64_t job) const {
   const std::vector<std::uint64_t> here = jobs_.known();
@@ -25,11 +25,10 @@ Result<std::uint64_t> JobDump::choose(std::uint64_t job) const {
   if (job != 0 && std::ranges::find(here, job) != here.end()) return job;
   std::string names;
   for (const std::uint64_t each : here) names += fmt::format("{}{:x}", names.empty() ? "" : ", ", each);
-  const std::string& host = kernel_.config().name;
   if (here.empty())
-    return error(ENOENT, "host {} takes part in no job; run parc dump on a host that does", host);
-  if (job == 0) return error(EINVAL, "host {} takes part in more than one job; say which: {}", host, names);
-  return error(ENOENT, "host {} takes part in no job {:x}, but in: {}", host, job, names);
+    return error(ENOENT, "host {} takes part in no job; run parc dump on a host that does", here_);
+  if (job == 0) return error(EINVAL, "host {} takes part in more than one job; say which: {}", here_, names);
+  return error(ENOENT, "host {} takes part in no job {:x}, but in: {}", here_, job, names);
 }
 
 Result<void> JobDump::ask(std::uint64_t wanted) {

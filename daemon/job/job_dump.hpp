@@ -17,13 +17,14 @@
 
 namespace parc::daemon {
 
-class Kernel;
 class Jobs;
 
 class JobDump {
 public:
-  // `token` names this dump in what kernels say to each other; `over` is called once, last of all.
-  JobDump(Kernel& kernel, Jobs& jobs, std::uint64_t token, ToolDoor& door, std::function<void()> over);
+  // `here`: this host's name. `token` names this dump in what kernels say to each other; `over` is called
+  // once, last of all.
+  JobDump(event_base* loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+          std::function<void()> over);
 
   // Of this job, or of the only one here (0). An error where there is no such job; then `over` is not called.
   Result<void> ask(std::uint64_t job);
@@ -38,7 +39,7 @@ private:
   Result<std::uint64_t> choose(std::uint64_t job) const;
   void finish();
 
-  Kernel& kernel_;
+  const std::string& here_;
   Jobs& jobs_;
   std::uint64_t token_;
   ToolDoor& door_;

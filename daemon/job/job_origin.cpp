@@ -3,7 +3,8 @@
 
 #include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
-#include "daemon/kernel.hpp"
+#include "daemon/link/peers.hpp"
+#include "daemon/loop.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -20,10 +21,11 @@ constexpr int status_signal = 128;
 
 } // namespace
 
-JobOrigin::JobOrigin(Kernel& kernel, Jobs& jobs, std::uint64_t id, Fd tool)
-    : kernel_(kernel), jobs_(jobs), id_(id),
-      patience_(Event::timer(kernel.loop(), [this](short) { out_of_patience(); })),
-      door_(kernel.loop(), std::move(tool),
+JobOrigin::JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
+                     Fd tool)
+    : loop_(loop), engine_(engine), peers_(peers), jobs_(jobs), id_(id),
+      patience_(Event::timer(loop.events(), [this](short) { out_of_patience(); })),
+      door_(loop.events(), std::move(tool),
             {.frame = [this](Frame frame) { asked(std::move(frame)); },
              .taken = [this](std::uint32_t rank, std::uint64_t bytes) { credit(rank, bytes); },
              .idle =
@@ -57,8 +59,8 @@ void JobOrigin::asked(Frame frame) {
 }
 
 Result<void> JobOrigin::plan(const Frame& frame) {
-  if (kernel_.stopping())
-    return error(ESHUTDOWN, "the kernel of host {} is stopping; start it again", kernel_.config().name);
+  if (jobs_.stopping())
+    return error(ESHUTDOWN, "the kernel of host {} is stopping; start it again", peers_.self().name);
   const auto malformed = [] { return error(EPROTO, "parc run sent a request that makes no sense"); };
   const auto names = frame.message.find("hosts");
   const auto runs = numbers_in(frame.message, "runs", std::size_t{2} * max_ranks);
@@ -82,17 +84,17 @@ Result<void> JobOrigin::plan(const Frame& frame) {
                hosts_.size());
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     const std::string& name = hosts_[host].name;
-    kernel_.peers().connect(name.empty() ? kernel_.config().name : name,
-                            [&jobs = jobs_, id = id_, host](Result<std::int32_t> link) {
-                              if (JobOrigin* origin = jobs.origin(id)) origin->reached(host, std::move(link));
-                            });
+    peers_.connect(name.empty() ? peers_.self().name : name,
+                   [&jobs = jobs_, id = id_, host](Result<std::int32_t> link) {
+                     if (JobOrigin* origin = jobs.origin(id)) origin->reached(host, std::move(link));
+                   });
   }
   return success();
 }
 
 void JobOrigin::dump(const Frame& frame) {
   stage_ = Stage::dumping;
-  dump_.emplace(kernel_, jobs_, id_, door_, [this] {
+  dump_.emplace(loop_.events(), peers_.self().name, jobs_, id_, door_, [this] {
     stage_ = Stage::over; // and gone when the tool has it all
   });
   const auto asked = dump_->ask(number_in(frame.message, "job", UINT64_MAX).value_or(0));
@@ -150,7 +152,7 @@ void JobOrigin::merge_hosts() {
     const auto same = std::ranges::find(merged, host.link, &Host::link);
     place.push_back(static_cast<std::uint32_t>(same - merged.begin()));
     if (same != merged.end()) continue;
-    if (*host.link == this_host) host.name = kernel_.config().name;
+    if (*host.link == this_host) host.name = peers_.self().name;
     merged.push_back(std::move(host));
   }
   hosts_ = std::move(merged);
@@ -165,8 +167,8 @@ void JobOrigin::prepare() {
   for (const Host& host : hosts_) {
     if (*host.link == this_host) plan_.origin_place = plan_.hosts.size();
     const std::uint64_t identity = *host.link == this_host
-                                       ? kernel_.peers().self().identity
-                                       : kernel_.engine().link(static_cast<std::uint32_t>(*host.link)).peer;
+                                       ? peers_.self().identity
+                                       : engine_.link(static_cast<std::uint32_t>(*host.link)).peer;
     plan_.hosts.push_back({host.name, static_cast<std::uint32_t>(identity)});
   }
   for (const RankState& rank : ranks_) {
@@ -365,7 +367,7 @@ void JobOrigin::conclude() {
 void JobOrigin::shutting_down() {
   if (stage_ == Stage::over) return;
   if (!verdict_)
-    verdict_ = {status_failed, fmt::format("the kernel of host {} was stopped", kernel_.config().name)};
+    verdict_ = {status_failed, fmt::format("the kernel of host {} was stopped", peers_.self().name)};
   conclude();
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
 #include "daemon/job/tool_door.hpp"
+#include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
 
@@ -27,12 +28,13 @@
 
 namespace parc::daemon {
 
-class Kernel;
 class Jobs;
+class Loop;
+class Peers;
 
 class JobOrigin {
 public:
-  JobOrigin(Kernel& kernel, Jobs& jobs, std::uint64_t id, Fd tool);
+  JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id, Fd tool);
 
   void received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
                 std::string bytes); // from a part
@@ -98,7 +100,9 @@ private:
   void tell(const Host& host, const char* kind, nlohmann::json message = nlohmann::json::object());
   void tell_all(const char* kind, const nlohmann::json& message = nlohmann::json::object());
 
-  Kernel& kernel_;
+  Loop& loop_;
+  const protocol::Engine& engine_;
+  Peers& peers_;
   Jobs& jobs_;
   std::uint64_t id_;
   Stage stage_ = Stage::asked;

@@ -3,7 +3,9 @@
 
 #include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
-#include "daemon/kernel.hpp"
+#include "daemon/link/peers.hpp"
+#include "daemon/loop.hpp"
+#include "daemon/program/sessions.hpp"
 #include "include/parc/parc.h"
 #include "shm/layout.hpp"
 #include "shm/segment.hpp"
@@ -48,10 +50,10 @@ Result<void> check_room(const Program& program, std::size_t ranks) {
 
 } // namespace
 
-JobPart::JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan)
-    : kernel_(kernel), jobs_(jobs), plan_(std::move(plan)), links_(plan_.hosts.size(), this_host),
-      start_timer_(Event::timer(kernel.loop(), [this](short) { start_next(); })),
-      grace_timer_(Event::timer(kernel.loop(), [this](short) { kill(); })) {
+JobPart::JobPart(const Uses& uses, JobPlan plan)
+    : uses_(uses), plan_(std::move(plan)), links_(plan_.hosts.size(), this_host),
+      start_timer_(Event::timer(uses.loop.events(), [this](short) { start_next(); })),
+      grace_timer_(Event::timer(uses.loop.events(), [this](short) { kill(); })) {
   const auto host_of_rank = plan_.host_of_rank();
   for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
     if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
@@ -59,7 +61,7 @@ JobPart::JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan)
 }
 
 JobPart::~JobPart() {
-  protocol::Engine& engine = kernel_.engine();
+  protocol::Engine& engine = uses_.engine;
   engine.drop_group(group_);
   for (std::size_t local = 0; group_ == 0 && prepared_yet() && local < mine_.size(); ++local)
     engine.kill(first_endpoint_ + local);
@@ -73,7 +75,7 @@ void JobPart::prepare() {
                                            plan_.hosts[plan_.self].name, mine_.size(), room.error().text));
   unreached_ = plan_.hosts.size();
   for (std::size_t host = 0; host < plan_.hosts.size(); ++host) {
-    const auto answer = [&jobs = jobs_, job = plan_.job, host](Result<std::int32_t> link) {
+    const auto answer = [&jobs = uses_.jobs, job = plan_.job, host](Result<std::int32_t> link) {
       if (JobPart* part = jobs.part(job)) part->reached(host, std::move(link));
     };
     if (host == plan_.self)
@@ -81,15 +83,14 @@ void JobPart::prepare() {
     else if (host == plan_.origin_place)
       answer(plan_.origin);
     else
-      kernel_.peers().connect(plan_.hosts[host].name, answer);
+      uses_.peers.connect(plan_.hosts[host].name, answer);
   }
 }
 
 Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
   const JobPlan::Host& expected = plan_.hosts[host];
-  const std::uint32_t found = link == this_host
-                                  ? low_half(kernel_.peers().self().identity)
-                                  : kernel_.engine().link(static_cast<std::uint32_t>(link)).peer;
+  const std::uint32_t found = link == this_host ? low_half(uses_.peers.self().identity)
+                                                : uses_.engine.link(static_cast<std::uint32_t>(link)).peer;
   if (found == expected.identity) return success();
   return error(EINVAL,
                "host {} reaches another kernel under the name {} than the host of parc run does; "
@@ -99,7 +100,7 @@ Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
 
 void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
   if (orphaned_ || ending_) return;
-  if (link && !jobs_.reaches(link.value())) return tell("parted", {{"other", host}});
+  if (link && !uses_.jobs.reaches(link.value())) return tell("parted", {{"other", host}});
   Result<void> good = link ? check_host(host, link.value())
                            : Result<void>(std::move(link).error().in(
                                  fmt::format("host {} cannot join the job", plan_.hosts[plan_.self].name)));
@@ -110,7 +111,7 @@ void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
 
 void JobPart::prepared() {
   for (std::size_t local = 0; local < mine_.size(); ++local) {
-    const std::uint64_t endpoint = kernel_.engine().add_endpoint();
+    const std::uint64_t endpoint = uses_.engine.add_endpoint();
     if (local == 0) first_endpoint_ = endpoint;
   }
   tell("prepared", {{"endpoint", first_endpoint_}});
@@ -132,7 +133,7 @@ Result<void> JobPart::make_group(const nlohmann::json& start) {
   auto sorted = members;
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) return malformed();
-  group_ = kernel_.engine().add_group(members);
+  group_ = uses_.engine.add_group(members);
   return success();
 }
 
@@ -154,7 +155,7 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
           fmt::format("PARC_SIZE={}", plan_.size),
           fmt::format("PARC_LOCAL_RANK={}", local),
           fmt::format("PARC_JOB={:x}", plan_.job),
-          fmt::format("PARC_RUNTIME_DIR={}", kernel_.runtime_dir().path()),
+          fmt::format("PARC_RUNTIME_DIR={}", uses_.runtime_dir.path()),
           kernel_variable(getpid()),
           fmt::format("{}={}", shm::env_hosts, hosts_)};
 }
@@ -162,14 +163,14 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
 Result<void> JobPart::start_rank(std::uint32_t local) {
   PARC_TRY(spawned, spawn(plan_.program, variables(local)));
   const std::uint32_t rank = mine_[local];
-  ranks_.push_back(std::make_unique<Rank>(*this, kernel_.loop(), rank, spawned, output_credit(plan_.size)));
+  ranks_.push_back(
+      std::make_unique<Rank>(*this, uses_.loop.events(), rank, spawned, output_credit(plan_.size)));
   const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
                               static_cast<std::int32_t>(plan_.size), first_endpoint_ + local};
-  const auto session_ended = [&jobs = jobs_, job = plan_.job, rank](Sessions::End) {
+  const auto session_ended = [&jobs = uses_.jobs, job = plan_.job, rank](Sessions::End) {
     jobs.rank_departs(job, static_cast<std::int32_t>(rank));
   };
-  kernel_.sessions().add(place, std::move(spawned.from_program), std::move(spawned.to_program),
-                         session_ended);
+  uses_.sessions.add(place, std::move(spawned.from_program), std::move(spawned.to_program), session_ended);
   return success();
 }
 
@@ -213,7 +214,7 @@ void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
 }
 
 void JobPart::died(Rank& rank, RankExit how) {
-  kernel_.sessions().process_died(endpoint_of(rank));
+  uses_.sessions.process_died(endpoint_of(rank));
   tell("exited",
        {{"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}});
 }
@@ -222,7 +223,7 @@ void JobPart::ended(Rank& rank) {
   nlohmann::json messages = nlohmann::json::array();
   for (const Unread& each : unread_messages_)
     messages.push_back({{"to", each.rank},
-                        {"from", kernel_.engine().row_in_group(group_, each.from)},
+                        {"from", uses_.engine.row_in_group(group_, each.from)},
                         {"tag", each.tag},
                         {"bytes", each.bytes}});
   tell("ended", {{"rank", rank.number()}, {"unread", unread_}, {"messages", messages}});
@@ -292,7 +293,7 @@ void JobPart::orphan() {
 void JobPart::go_when_empty() {
   if (gone_ || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); })) return;
   gone_ = true;
-  jobs_.forget_part(plan_.job);
+  uses_.jobs.forget_part(plan_.job);
 }
 
 std::vector<std::pair<std::string, std::int32_t>> JobPart::hosts() const {
@@ -314,7 +315,7 @@ nlohmann::json JobPart::look() const {
                     .host = plan_.hosts[plan_.self].name,
                     .program = rank->alive() ? program_of(rank->id()) : std::string(),
                     .operations = {}};
-    kernel_.sessions().look_at(endpoint_of(*rank), most, state);
+    uses_.sessions.look_at(endpoint_of(*rank), most, state);
     all.push_back(to_json(state));
   }
   return all;
@@ -349,7 +350,7 @@ void JobPart::tell(const char* kind, nlohmann::json message, std::string bytes) 
   message["kind"] = kind;
   message["job"] = plan_.job;
   message["host"] = plan_.self;
-  jobs_.tell(plan_.origin, std::move(message), std::move(bytes));
+  uses_.jobs.tell(plan_.origin, std::move(message), std::move(bytes));
 }
 
 } // namespace parc::daemon

@@ -11,6 +11,7 @@
 #include "daemon/job/rank.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
+#include "system/runtime_dir.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -21,12 +22,22 @@
 
 namespace parc::daemon {
 
-class Kernel;
 class Jobs;
+class Loop;
+class Peers;
+class Sessions;
 
 class JobPart {
 public:
-  JobPart(Kernel& kernel, Jobs& jobs, JobPlan plan);
+  struct Uses { // and outlives none of
+    Loop& loop;
+    protocol::Engine& engine;
+    Peers& peers;
+    Sessions& sessions;
+    const RuntimeDir& runtime_dir; // of this kernel, as ranks are told
+    Jobs& jobs;
+  };
+  JobPart(const Uses& uses, JobPlan plan);
   ~JobPart();
 
   void prepare();
@@ -74,8 +85,7 @@ private:
   Rank* find(std::uint64_t number);
   [[nodiscard]] std::uint64_t endpoint_of(const Rank& rank) const;
 
-  Kernel& kernel_;
-  Jobs& jobs_;
+  Uses uses_;
   JobPlan plan_;
   std::string hosts_;                         // as its ranks are told
   std::vector<std::uint32_t> mine_;           // ranks of this host

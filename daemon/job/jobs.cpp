@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/jobs.hpp"
 
-#include "daemon/kernel.hpp"
+#include "daemon/control.hpp"
+#include "daemon/link/peers.hpp"
+#include "daemon/loop.hpp"
 #include "system/frames.hpp"
 #include "system/identity.hpp"
 
@@ -23,7 +25,10 @@ template <class Table> auto find_in(const Table& table, std::uint64_t job) {
 } // namespace
 
 // Whoever started the kernel may have ignored SIGCHLD, and then no exit status would be kept.
-Jobs::Jobs(Kernel& kernel) : kernel_(kernel) {
+Jobs::Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Control& control,
+           const RuntimeDir& runtime_dir, std::function<void()> stopped)
+    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), control_(control),
+      runtime_dir_(runtime_dir), stopped_(std::move(stopped)) {
   std::signal(SIGCHLD, SIG_DFL);
 }
 
@@ -38,14 +43,14 @@ JobPart* Jobs::part(std::uint64_t job) const {
 }
 
 void Jobs::forget_origin(std::uint64_t job) {
-  kernel_.after_step([this, job] {
+  loop_.after_step([this, job] {
     origins_.erase(job);
     stop_when_empty();
   });
 }
 
 void Jobs::forget_part(std::uint64_t job) {
-  kernel_.after_step([this, job] {
+  loop_.after_step([this, job] {
     parts_.erase(job);
     stop_when_empty();
   });
@@ -55,18 +60,18 @@ void Jobs::tool_connected(Fd socket) {
   fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
   std::uint64_t job = 0;
   while (job == 0 || origins_.contains(job) || parts_.contains(job)) job = random_number();
-  origins_.emplace(job, std::make_unique<JobOrigin>(kernel_, *this, job, std::move(socket)));
+  origins_.emplace(job, std::make_unique<JobOrigin>(loop_, engine_, peers_, *this, job, std::move(socket)));
 }
 
 void Jobs::tell(std::int32_t host, nlohmann::json message, std::string bytes) {
-  if (host != this_host) return kernel_.control().send(static_cast<std::uint32_t>(host), message, bytes);
-  kernel_.after_step([this, message = std::move(message), bytes = std::move(bytes)]() mutable {
+  if (host != this_host) return control_.send(static_cast<std::uint32_t>(host), message, bytes);
+  loop_.after_step([this, message = std::move(message), bytes = std::move(bytes)]() mutable {
     deliver(this_host, message, std::move(bytes));
   });
 }
 
 bool Jobs::reaches(std::int32_t host) const {
-  return host == this_host || kernel_.engine().link(static_cast<std::uint32_t>(host)).open;
+  return host == this_host || engine_.link(static_cast<std::uint32_t>(host)).open;
 }
 
 void Jobs::received(std::uint32_t link, nlohmann::json message, std::string bytes) {
@@ -94,10 +99,11 @@ void Jobs::prepare(std::int32_t from, const nlohmann::json& message, const std::
   if (!reaches(from)) return; // nobody waits for an answer
   auto plan = decode_plan(message, bytes, from);
   if (plan && parts_.contains(plan.value().job)) plan = error(EEXIST, "that job runs already");
-  if (kernel_.stopping()) plan = error(ESHUTDOWN, "the kernel of host {} is stopping", kernel_.config().name);
+  if (stopping_) plan = error(ESHUTDOWN, "the kernel of host {} is stopping", peers_.self().name);
   if (plan) {
     const std::uint64_t job = plan.value().job;
-    auto& made = parts_[job] = std::make_unique<JobPart>(kernel_, *this, std::move(plan).value());
+    auto& made = parts_[job] = std::make_unique<JobPart>(
+        JobPart::Uses{loop_, engine_, peers_, sessions_, runtime_dir_, *this}, std::move(plan).value());
     return made->prepare();
   }
   spdlog::warn("refused a job: {}", plan.error().text);
@@ -151,8 +157,9 @@ void Jobs::unread(std::uint64_t endpoint, const protocol::Address& from, const p
 }
 
 void Jobs::shutting_down() {
-  if (origins_.empty() && parts_.empty()) return kernel_.stop_when_said();
-  farewell_ = Event::timer(kernel_.loop(), [this](short) { kernel_.stop_when_said(); });
+  stopping_ = true;
+  if (origins_.empty() && parts_.empty()) return stopped_();
+  farewell_ = Event::timer(loop_.events(), [this](short) { stopped_(); });
   for (const auto& [job, at] : parts_) at->shutting_down();
   for (const auto& [job, at] : origins_) at->shutting_down();
 }

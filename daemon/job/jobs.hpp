@@ -14,6 +14,7 @@
 #include "system/fd.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,11 +24,13 @@
 
 namespace parc::daemon {
 
-class Kernel;
+class Control;
 
 class Jobs {
 public:
-  explicit Jobs(Kernel& kernel);
+  // `stopped`: see shutting_down().
+  Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Control& control,
+       const RuntimeDir& runtime_dir, std::function<void()> stopped);
   ~Jobs(); // kills what still runs
 
   // From the kernel.
@@ -38,8 +41,9 @@ public:
   void rank_departs(std::uint64_t job, std::int32_t rank);      // its session has ended, or is about to
   void unread(std::uint64_t endpoint, const protocol::Address& from,
               const protocol::Outcome& message); // as Listener's
-  // Tells everybody and ends the ranks here, then has the kernel stop.
+  // Tells everybody and ends the ranks here; `stopped` is called when all that has been said.
   void shutting_down();
+  [[nodiscard]] bool stopping() const { return stopping_; } // no job begins any more
 
   void publish(Counters& counters);
 
@@ -63,11 +67,18 @@ private:
   void prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
   void stop_when_empty();
 
-  Kernel& kernel_;
+  Loop& loop_;
+  protocol::Engine& engine_;
+  Peers& peers_;
+  Sessions& sessions_;
+  Control& control_;
+  const RuntimeDir& runtime_dir_;
+  std::function<void()> stopped_;
   std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;
   std::map<std::uint64_t, std::unique_ptr<JobPart>> parts_;
   std::map<std::uint64_t, JobCounters> rows_; // of parts
   Event farewell_;
+  bool stopping_ = false;
 };
 
 } // namespace parc::daemon
