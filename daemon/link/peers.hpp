@@ -82,7 +82,6 @@ public:
 
   void hosts_changed(); // [hosts] was read again
   void publish(Counters& counters);
-  [[nodiscard]] const HostSession* session(std::uint64_t identity) const { return find(identity); }
 
 private:
   friend class PeerLink;
