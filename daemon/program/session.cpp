@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/session.hpp"
 
-#include "daemon/cookie.hpp"
 #include "include/parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "system/trace.hpp"

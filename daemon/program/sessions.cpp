@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/sessions.hpp"
 
-#include "daemon/cookie.hpp"
 #include "daemon/program/session.hpp"
 #include "shm/onlooker.hpp"
 #include "system/identity.hpp"

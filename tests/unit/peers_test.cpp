@@ -47,7 +47,7 @@ public:
     work += loop.end_step();
     work += peers.write();
     work += loop.end_step();
-    if (work == 0) engine.release_acknowledgements();
+    if (work == 0) engine.flush_acknowledgements();
     return work != 0;
   }
 
