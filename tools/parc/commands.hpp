@@ -31,6 +31,9 @@ struct RunOptions {
 };
 [[nodiscard]] int run(const RunOptions& options);
 
+// With no words: prints how MPI programs are run over parc. Else runs mpirun so, with these words.
+[[nodiscard]] int mpi(std::vector<std::string> words);
+
 struct StatusOptions {
   bool json = false;
   bool verbose = false; // the counters too

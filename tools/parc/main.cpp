@@ -88,6 +88,7 @@ public:
         "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
     run_->add_flag("--tag-output", run_options_.tag_output, "Put [RANK] before every line of output");
     run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
+    mpi_->footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
     status_->add_flag("--json", status_options_.json, "Print JSON");
     status_->add_flag("-v,--verbose", status_options_.verbose, "The kernel's counters too");
     status_->add_option("--runtime-dir", status_options_.runtime_dir,
@@ -103,10 +104,13 @@ public:
 
   int main(std::vector<std::string> words) {
     const bool runs = !words.empty() && words.front() == "run";
+    if (words.size() > 1 && words.front() == "mpi" && words[1] != "--help" && words[1] != "-h")
+      return mpi({words.begin() + 1, words.end()}); // mpirun's, all of them
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
-      constexpr std::array<std::string_view, 6> commands{"run", "status", "dump", "trace", "stop", "clean"};
+      constexpr std::array<std::string_view, 7> commands{"run",   "mpi",  "status", "dump",
+                                                         "trace", "stop", "clean"};
       if (std::ranges::find(commands, words.front()) == commands.end())
         return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
                     status_usage);
@@ -124,6 +128,7 @@ public:
         return fail("parc run needs a program to run: parc run -n 4 ./solver", status_run_failed);
       return run(run_options_);
     }
+    if (mpi_->parsed()) return mpi({});
     if (status_->parsed()) return status(status_options_);
     if (dump_->parsed()) return dump(dump_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
@@ -183,6 +188,7 @@ private:
 
   CLI::App app_{"Run parallel programs over parc, and look at its kernels", "parc"};
   CLI::App* run_ = app_.add_subcommand("run", "Start a program on the hosts of a job");
+  CLI::App* mpi_ = app_.add_subcommand("mpi", "Run an MPI program over parc, or print how that is done");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
   CLI::App* dump_ = app_.add_subcommand("dump", "Show what the ranks of a job wait for, on all its hosts");
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
