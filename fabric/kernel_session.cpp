@@ -11,7 +11,8 @@ namespace {
 constexpr int taken_at_once = 64;
 constexpr int patience = 16;           // looks in a row that find nothing, before one sleeps
 constexpr std::int64_t at_once = 2000; // ns between two looks that have nothing in between
-constexpr double nap = 0.001;          // s; what arrives ends it
+// s; what arrives ends it. Each is twice as long as the one before, while nothing does.
+constexpr double first_nap = 0.001, longest_nap = 0.016;
 constexpr std::chrono::milliseconds longest_lead(100);
 
 parc_status ended_with(int error) {
@@ -198,8 +199,10 @@ int KernelSession::poll() {
   const int empty = nothing_between ? empty_.load(std::memory_order_relaxed) + 1 : 0;
   empty_.store(empty, std::memory_order_relaxed);
   if (empty < patience) return 0;
+  const double nap = std::max(next_nap_.load(std::memory_order_relaxed), first_nap);
   const int later = progress(nap);
   if (later != 0) empty_.store(0, std::memory_order_relaxed);
+  next_nap_.store(later != 0 ? first_nap : std::min(2 * nap, longest_nap), std::memory_order_relaxed);
   last_empty_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   return later;
 }

@@ -141,6 +141,7 @@ private:
 
   std::atomic<std::int64_t> last_empty_ = 0; // poll() found nothing, ns
   std::atomic<int> empty_ = 0;               // that often in a row
+  std::atomic<double> next_nap_ = 0;         // s; 0: the first
 };
 
 } // namespace parc::fabric
