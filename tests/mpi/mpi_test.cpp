@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI programs over parc, on several emulated hosts, print what they print over Open MPI's own TCP. They
+// check what they receive themselves (programs/).
+#include "tests/mpi/fabric_environment.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace parc::test {
+namespace {
+
+const std::vector<std::string> by_parc{"--mca", "pml",   "cm",    "--mca",
+                                       "mtl",   "ofi",   "--mca", "mtl_ofi_provider_include",
+                                       "parc",  "--mca", "osc",   "pt2pt"};
+const std::vector<std::string> by_tcp{"--mca",    "pml",   "ob1", "--mca", "btl",
+                                      "tcp,self", "--mca", "osc", "pt2pt"};
+
+struct Job {
+  std::string program;
+  std::size_t ranks = 2;
+  std::size_t hosts = 1;
+  std::vector<std::string> words{};
+};
+
+// Ranks go round the hosts: neighbours are on different ones. mpirun that hangs is ended by a signal on which
+// it ends its ranks, also where the test itself is killed.
+std::vector<std::string> mpirun(Hosts& hosts, const std::vector<std::string>& transport, const Job& job) {
+  std::vector<std::string> words = on_host(hosts, 0); // of what the ranks start, too
+  append(words, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "timeout", "40", "setpriv",
+                 "--pdeathsig", "TERM", "mpirun.openmpi", "--oversubscribe", "--bind-to", "none"});
+  append(words, transport);
+  for (std::size_t rank = 0; rank < job.ranks; ++rank) {
+    if (rank != 0) words.emplace_back(":");
+    append(words, {"-np", "1"});
+    append(words, on_host(hosts, rank % job.hosts));
+    words.push_back(PARC_MPI_PROGRAMS "/" + job.program);
+    append(words, job.words);
+  }
+  return words;
+}
+
+// What the ranks printed; a job that does not end with 0 fails the test.
+std::string output_of(Hosts& hosts, const std::vector<std::string>& transport, const Job& job) {
+  Process run = hosts.start(mpirun(hosts, transport, job));
+  const int status = run.wait();
+  BOOST_REQUIRE_MESSAGE(status == 0, job.program << " of " << job.ranks << " on " << job.hosts << ": status "
+                                                 << status << ": " << run.output() << run.errors()
+                                                 << hosts.logs());
+  return run.output();
+}
+
+void compare(const Job& job) {
+  Hosts hosts(job.hosts);
+  const std::string ours = output_of(hosts, by_parc, job);
+  BOOST_TEST(!ours.empty());
+  BOOST_TEST(ours == output_of(hosts, by_tcp, job));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mpi)
+
+BOOST_AUTO_TEST_CASE(point_to_point) {
+  compare({"point_to_point", 2});
+  compare({"point_to_point", 5, 2});
+}
+
+BOOST_AUTO_TEST_CASE(matching) {
+  compare({"matching", 2, 2});
+  compare({"matching", 5, 1});
+}
+
+// Open MPI's own TCP crashes here: the program's own checks have to do.
+BOOST_AUTO_TEST_CASE(long_messages_cut_off) {
+  Hosts hosts(2);
+  output_of(hosts, by_parc, {"matching", 3, 2, {"long"}});
+}
+
+BOOST_AUTO_TEST_CASE(collectives) {
+  compare({"collectives", 2, 2});
+  compare({"collectives", 8, 3});
+  compare({"collectives", 7, 1});
+}
+
+BOOST_AUTO_TEST_CASE(communicators) {
+  compare({"communicators", 3, 1});
+  compare({"communicators", 8, 3});
+}
+
+BOOST_AUTO_TEST_CASE(datatypes) {
+  compare({"datatypes", 2, 1});
+  compare({"datatypes", 4, 2});
+}
+
+BOOST_AUTO_TEST_CASE(windows) {
+  compare({"windows", 2, 1});
+  compare({"windows", 5, 3});
+}
+
+BOOST_AUTO_TEST_CASE(threads) {
+  compare({"threads", 2, 1});
+  compare({"threads", 3, 3});
+}
+
+// The children run on the same host, and on another.
+BOOST_AUTO_TEST_CASE(spawning) {
+  compare({"spawning", 3, 2});
+  Hosts hosts(2);
+  const Job job{"spawning", 2, 1, {"env", "PARC_RUNTIME_DIR=" + hosts[1].runtime_dir()}};
+  BOOST_TEST(output_of(hosts, by_parc, job) == output_of(hosts, by_tcp, job));
+}
+
+BOOST_AUTO_TEST_CASE(files) {
+  compare({"files", 4, 2});
+}
+
+BOOST_AUTO_TEST_CASE(fortran) {
+  for (const char* program : {"fortran_mpif", "fortran_mpi", "fortran_mpi_f08"}) compare({program, 3, 2});
+}
+
+// MPI_Abort ends the job with its number, whatever the others are doing.
+BOOST_AUTO_TEST_CASE(aborting) {
+  Hosts hosts(2);
+  const Job job{"aborting", 4, 2};
+  Process run = hosts.start(mpirun(hosts, by_parc, job));
+  const int status = run.wait();
+  BOOST_TEST(status == 17, run.output() << run.errors() << hosts.logs());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
