@@ -69,6 +69,11 @@ BOOST_AUTO_TEST_CASE(matching) {
   compare({"matching", 5, 1});
 }
 
+// The last of more messages than a kernel's table has places is received first.
+BOOST_AUTO_TEST_CASE(thousands_backwards) {
+  compare({"matching", 2, 2, {"backwards"}});
+}
+
 // Open MPI's own TCP crashes here: the program's own checks have to do.
 BOOST_AUTO_TEST_CASE(long_messages_cut_off) {
   Hosts hosts(2);
