@@ -26,7 +26,7 @@ struct Job {
 // it ends its ranks, also where the test itself is killed.
 std::vector<std::string> mpirun(Hosts& hosts, const std::vector<std::string>& transport, const Job& job) {
   std::vector<std::string> words = on_host(hosts, 0); // of what the ranks start, too
-  append(words, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "timeout", "40", "setpriv",
+  append(words, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "timeout", "200", "setpriv",
                  "--pdeathsig", "TERM", "mpirun.openmpi", "--oversubscribe", "--bind-to", "none"});
   append(words, transport);
   for (std::size_t rank = 0; rank < job.ranks; ++rank) {
