@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
+#include <unistd.h>
 #include <utility>
 
 namespace parc::fabric {
@@ -23,6 +25,15 @@ std::uint64_t kind_of(const Way& way) {
 
 unsigned space_of(const Way& way) {
   return way.tagged ? 0 : PARC_UNTAGGED;
+}
+
+// Who waits in MPI hears of an internal error, and libfabric's log is silent unless it is asked: why this job
+// ends is said once.
+void say_lost(int error) {
+  static std::atomic<bool> said = false;
+  if ((error != PARC_EPEER && error != PARC_EKERNEL) || said.exchange(true)) return;
+  std::fprintf(stderr, "parc: an operation of process %d failed: %s\n", static_cast<int>(getpid()),
+               parc_error_string(error));
 }
 
 bool counts(Purpose purpose) {
@@ -247,6 +258,7 @@ void Endpoint::report(const Request& request, const parc_status& status, int err
   if (Counter* const counter = sends ? sends_ : receives_; counter && counts(request.purpose))
     counter->count(error != 0);
   CompletionQueue* const queue = sends ? sent_ : received_;
+  say_lost(error);
   if (error != 0 && request.anonymous) {
     FI_WARN(&provider, FI_LOG_EP_DATA, "a message that nobody waits for was lost: %s\n",
             parc_error_string(error));
