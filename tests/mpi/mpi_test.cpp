@@ -4,6 +4,7 @@
 #include "tests/mpi/fabric_environment.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 
 namespace parc::test {
 namespace {
@@ -130,6 +131,18 @@ BOOST_AUTO_TEST_CASE(aborting) {
   Process run = hosts.start(mpirun(hosts, by_parc, job));
   const int status = run.wait();
   BOOST_TEST(status == 17, run.output() << run.errors() << hosts.logs());
+}
+
+// What waits in MPI gets an error, and the job's end says why.
+BOOST_AUTO_TEST_CASE(a_kernel_is_killed) {
+  for (const std::size_t hosts_of_it : {1u, 2u}) {
+    Hosts hosts(hosts_of_it);
+    Process run = hosts.start(mpirun(hosts, by_parc, {"losing", 2, hosts_of_it}));
+    BOOST_REQUIRE(eventually([&] { return run.output().find("waiting") != std::string::npos; }));
+    hosts[hosts_of_it - 1].kernel().signal(SIGKILL);
+    BOOST_TEST(run.wait() == 18, run.output() << run.errors());
+    BOOST_TEST(run.errors().find("parc: an operation of process") != std::string::npos, run.errors());
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
