@@ -132,16 +132,16 @@ void Kernel::run() {
 // Read before write: what has arrived always has a place, so no exchange can deadlock. Requests first: a read
 // that was made without a bell is there before the message that wakes this kernel.
 std::uint64_t Kernel::turn() {
-  std::uint64_t work = settle(sessions_->take_requests());
-  if (const std::uint64_t read = settle(peers_->read()); read != 0)
-    work += read + settle(sessions_->take_requests()); // what came meanwhile need not wait for another turn
-  work += settle(engine_.copy());
-  work += settle(peers_->write());
+  std::uint64_t work = end_step(sessions_->take_requests());
+  if (const std::uint64_t read = end_step(peers_->read()); read != 0)
+    work += read + end_step(sessions_->take_requests()); // what came meanwhile need not wait for another turn
+  work += end_step(engine_.copy());
+  work += end_step(peers_->write());
   return work;
 }
 
 // The end of a step: what it left to be done is done, and programs learn what it completed.
-std::uint64_t Kernel::settle(std::uint64_t work) {
+std::uint64_t Kernel::end_step(std::uint64_t work) {
   work += loop_.end_step();
   if (work != 0 && sessions_->ring()) rest_->told();
   return work;

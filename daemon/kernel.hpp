@@ -54,7 +54,7 @@ public:
   Sessions& sessions() { return *sessions_; }
 
 private:
-  std::uint64_t settle(std::uint64_t work);
+  std::uint64_t end_step(std::uint64_t work);
   bool prepare_to_sleep();
   void publish();
   void reload();

@@ -61,7 +61,7 @@ void Rank::process_ended() {
   const auto value = static_cast<std::uint32_t>(how.si_status);
   part_.died(*this, how.si_code == CLD_EXITED ? RankExit{value, 0} : RankExit{0, value});
   drain();
-  settle();
+  end_if_over();
 }
 
 void Rank::read_output(std::size_t index) {
@@ -72,7 +72,7 @@ void Rank::read_output(std::size_t index) {
   if (got < 0 && (errno == EINTR || (errno == EAGAIN && alive()))) return;
   if (got <= 0) { // its end; or the process is dead, and what still holds the pipe writes for nobody
     close(stream);
-    return settle();
+    return end_if_over();
   }
   if (discards_) return;
   credit_ -= static_cast<std::uint64_t>(got);
@@ -97,7 +97,7 @@ void Rank::add_credit(std::uint64_t bytes) {
   credit_ += bytes;
   if (alive()) return;
   drain();
-  settle();
+  end_if_over();
 }
 
 void Rank::discard_output() {
@@ -106,7 +106,7 @@ void Rank::discard_output() {
     if (stream.pipe) stream.readable.add();
   if (alive()) return;
   drain();
-  settle();
+  end_if_over();
 }
 
 void Rank::close(Stream& stream) {
@@ -114,9 +114,9 @@ void Rank::close(Stream& stream) {
   stream.pipe.reset();
 }
 
-void Rank::settle() {
-  if (settled_ || !ended()) return;
-  settled_ = true;
+void Rank::end_if_over() {
+  if (over_told_ || !ended()) return;
+  over_told_ = true;
   part_.ended(*this);
 }
 

@@ -56,14 +56,14 @@ private:
   void read_output(std::size_t stream);
   void drain();
   void close(Stream& stream);
-  void settle();
+  void end_if_over();
 
   JobPart& part_;
   std::uint32_t number_;
   pid_t id_;
   std::uint64_t credit_;
   bool discards_ = false;
-  bool settled_ = false; // its part knows that it has ended
+  bool over_told_ = false; // its part knows that it has ended
   Fd process_;
   Fd report_;
   Event ended_;

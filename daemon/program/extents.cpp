@@ -78,7 +78,7 @@ void Extents::hold(const Used& used) {
     ++extents_[static_cast<std::size_t>(std::countr_zero(left))].uses;
 }
 
-void Extents::release(const Used& used) {
+void Extents::drop(const Used& used) {
   for (unsigned long left = used.to_ulong(); left != 0; left &= left - 1) {
     Extent& extent = extents_[static_cast<std::size_t>(std::countr_zero(left))];
     if (--extent.uses == 0 && extent.leaving) extent = {};

@@ -32,7 +32,7 @@ public:
   bool resolve_list(std::uint64_t address, std::uint16_t count, std::uint64_t length,
                     protocol::Pieces& pieces, Used& used) const;
   void hold(const Used& used);
-  void release(const Used& used);
+  void drop(const Used& used);
 
 private:
   struct Extent {

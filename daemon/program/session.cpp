@@ -348,7 +348,7 @@ void Session::release(const shm::Request& request) {
   slot->release = gate_.release();
 }
 
-void Session::settle_release(Slot& slot) {
+void Session::release_has_begun(Slot& slot) {
   if (slot.release == 0) return;
   gate_.begun(std::exchange(slot.release, 0));
   if (gate_.keeps())
@@ -364,7 +364,7 @@ void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
   slots_[slot].begun = progressed_ = true;
   sessions_.tell(*this);
-  settle_release(slots_[slot]);
+  release_has_begun(slots_[slot]);
 }
 
 void Session::progressed(Cookie cookie, const protocol::Progress& progress) {
@@ -383,9 +383,9 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
   if (!slot.busy || !cookie.is_of(slot.generation)) return;
   --(number < shm::read_slots ? reads_ : writes_);
   if (number >= shm::read_slots && gate_.keeps()) gate_.drop(slot.handle);
-  extents_.release(slot.used);
+  extents_.drop(slot.used);
   slot.used.reset();
-  settle_release(slot);
+  release_has_begun(slot);
   claiming_ -= std::exchange(slot.claims, false);
   if (outcome.claim != 0) claims_.emplace(shm::id_of(slot.generation, number), outcome.claim);
   if (state_ == State::over) {

@@ -73,7 +73,7 @@ private:
   void hand_over(const shm::Request& request);
   void leave(const shm::Request& request);
   void release(const shm::Request& request);
-  void settle_release(Slot& slot);
+  void release_has_begun(Slot& slot);
   [[nodiscard]] bool watched() const;
   [[nodiscard]] bool traced() const;
   Slot* take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last);

@@ -25,7 +25,7 @@ public:
   }
 
 private:
-  [[nodiscard]] std::string place(const toml::node& node) const {
+  [[nodiscard]] std::string position(const toml::node& node) const {
     return fmt::format("{}:{}", path_, node.source().begin.line);
   }
 
@@ -36,17 +36,17 @@ private:
       if (option.key == key && !option.in_file)
         return error(EBADMSG,
                      "{}: {} cannot be set here, because programs do not read this file; use {} or {}",
-                     place(node), key, option.flag(), option.variable());
+                     position(node), key, option.flag(), option.variable());
       if (option.in_file) known.push_back(option.key);
       if (option.key != key) continue;
       auto text = text_of(option, node);
-      if (!text) return std::move(text).error().in(place(node));
+      if (!text) return std::move(text).error().in(position(node));
       if (auto set = option.set(config_, text.value()); !set)
-        return error(EBADMSG, "{}: {}: {}", place(node), key, set.error().text);
-      config_.origin[i] = place(node);
+        return error(EBADMSG, "{}: {}: {}", position(node), key, set.error().text);
+      config_.origin[i] = position(node);
       return success();
     }
-    return error(EBADMSG, "{}: unknown setting \"{}\"{}", place(node), key, did_you_mean(key, known));
+    return error(EBADMSG, "{}: unknown setting \"{}\"{}", position(node), key, did_you_mean(key, known));
   }
 
   static Result<std::string> text_of(const Option& option, const toml::node& node) {
@@ -69,10 +69,10 @@ private:
 
   Result<void> read_hosts(const toml::node& node) {
     const auto table = node.as_table();
-    if (!table) return error(EBADMSG, "{}: hosts must be a table: [hosts]", place(node));
+    if (!table) return error(EBADMSG, "{}: hosts must be a table: [hosts]", position(node));
     for (const auto& [name, entry] : *table) {
       auto host = host_of(entry);
-      if (!host) return error(EBADMSG, "{}: host {}: {}", place(entry), name.str(), host.error().text);
+      if (!host) return error(EBADMSG, "{}: host {}: {}", position(entry), name.str(), host.error().text);
       config_.hosts.insert_or_assign(std::string(name.str()), std::move(host).value());
     }
     return success();
