@@ -153,7 +153,9 @@ void KernelSession::began(parc_op operation, const Request& request) {
     const std::lock_guard hold(lock_);
     const auto found = std::ranges::find(early_, operation, &parc_completion::operation);
     if (found == early_.end()) {
-      places_[static_cast<std::size_t>(parc_op_index(operation))] = {operation, request};
+      Place& place = places_[static_cast<std::size_t>(parc_op_index(operation))];
+      if (place.operation != PARC_OP_NULL) displaced_.push_back(place);
+      place = {operation, request};
       return;
     }
     early = *found;
@@ -167,12 +169,17 @@ void KernelSession::ended(const parc_completion& completion) {
   {
     const std::lock_guard hold(lock_);
     Place& place = places_[static_cast<std::size_t>(parc_op_index(completion.operation))];
-    if (place.operation != completion.operation) {
+    if (place.operation == completion.operation) {
+      place.operation = PARC_OP_NULL;
+      request = place.request;
+    } else if (const auto found = std::ranges::find(displaced_, completion.operation, &Place::operation);
+               found != displaced_.end()) {
+      request = found->request;
+      displaced_.erase(found);
+    } else {
       early_.push_back(completion);
       return;
     }
-    place.operation = PARC_OP_NULL;
-    request = place.request;
   }
   request.endpoint->ended(request, completion);
 }

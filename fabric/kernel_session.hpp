@@ -128,6 +128,9 @@ private:
   // Operations that ended, in another thread, before what they were for was noted. Their places may have gone
   // to others meanwhile.
   std::vector<parc_completion> early_;
+  // Operations that libparc has reported to another thread, which is still on its way here, while their
+  // places went to others.
+  std::vector<Place> displaced_;
 
   std::atomic<unsigned> under_way_ = 0; // operations of libparc
 
