@@ -122,13 +122,13 @@ void KernelSession::start_waiting(Backlog& backlog) {
     const Request request = backlog.front().request;
     backlog.pop_front();
     put_off_.fetch_sub(1, std::memory_order_relaxed);
+    hold.unlock(); // what has ended at once may start something
     if (operation > 0) {
       began(operation, request);
-      continue;
+    } else {
+      (void)refused(FI_LOG_EP_DATA, "cannot start an operation", static_cast<int>(operation));
+      request.endpoint->ended(request, {PARC_OP_NULL, ended_with(static_cast<int>(operation))});
     }
-    (void)refused(FI_LOG_EP_DATA, "cannot start an operation", static_cast<int>(operation));
-    hold.unlock();
-    request.endpoint->ended(request, {PARC_OP_NULL, ended_with(static_cast<int>(operation))});
     hold.lock();
   }
 }
