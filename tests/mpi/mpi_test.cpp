@@ -124,6 +124,12 @@ BOOST_AUTO_TEST_CASE(fortran) {
   for (const char* program : {"fortran_mpif", "fortran_mpi", "fortran_mpi_f08"}) compare({program, 3, 2});
 }
 
+BOOST_AUTO_TEST_CASE(python) {
+  compare({"objects.py", 2, 1});
+  compare({"objects.py", 4, 3});
+  compare({"objects.py", 3, 2, {"window"}});
+}
+
 // MPI_Abort ends the job with its number, whatever the others are doing.
 BOOST_AUTO_TEST_CASE(aborting) {
   Hosts hosts(2);
