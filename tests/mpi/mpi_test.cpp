@@ -130,6 +130,32 @@ BOOST_AUTO_TEST_CASE(python) {
   compare({"objects.py", 3, 2, {"window"}});
 }
 
+// The plain MPI programs of examples/mpi.
+BOOST_AUTO_TEST_CASE(examples) {
+  for (const auto& [ranks, number_of_hosts] : {std::pair{2u, 1u}, {3u, 2u}, {8u, 3u}}) {
+    compare({"poisson", ranks, number_of_hosts, {"1030", "100", "1", "7"}});
+    compare({"nbody", ranks, number_of_hosts, {"1001", "7"}});
+    compare({"m3", ranks, number_of_hosts, {"130", "7"}});
+  }
+}
+
+// One plate, whatever the language, the calls and the network are.
+BOOST_AUTO_TEST_CASE(heat) {
+  for (const auto& [ranks, number_of_hosts] : {std::pair{2u, 2u}, {5u, 3u}}) {
+    Hosts hosts(number_of_hosts);
+    std::string first;
+    for (const char* const program : {"heat", "heat_fortran"})
+      for (const char* const calls : {"hidden", "blocking"})
+        for (const auto* const network : {&by_parc, &by_tcp}) {
+          const Job job{program, ranks, number_of_hosts, {calls, "3000", "9", "1", "10"}};
+          const std::string said = output_of(hosts, *network, job);
+          if (first.empty()) first = said;
+          BOOST_TEST(said == first, program << " " << calls << ": " << said << " and not " << first);
+        }
+    BOOST_TEST(first.find("result") != std::string::npos);
+  }
+}
+
 // MPI_Abort ends the job with its number, whatever the others are doing.
 BOOST_AUTO_TEST_CASE(aborting) {
   Hosts hosts(2);
