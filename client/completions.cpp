@@ -19,9 +19,13 @@ Limit limit_of(double timeout) {
 } // namespace
 
 void Completions::started(parc_op id) {
-  if (!operations_.finished(id)) return;
+  const bool finished = operations_.finished(id);
+  if (!finished && !waits_.may_release(id)) return;
   const std::lock_guard hold(lock_);
-  ended_.push_back(id);
+  if (finished)
+    ended_.push_back(id);
+  else
+    releasable_.push_back(id);
 }
 
 int Completions::take(std::span<parc_completion> to, double timeout) {
@@ -34,7 +38,7 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
       rest_.tell_kernel();
       if (waits_.kernel_went()) how = Woken::gone;
     } else {
-      how = rest_.until([this] { return gather(); }, limit, Cancel::yes);
+      how = rest(limit);
     }
     if (how == Woken::late) return 0;
     if (how == Woken::gone) {
@@ -43,6 +47,20 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
       return reported != 0 ? static_cast<int>(reported) : fail(PARC_EKERNEL);
     }
   }
+}
+
+// The kernel, where it is watched, wakes who rests with every part of a message.
+Woken Completions::rest(Limit limit) {
+  const auto gathers = [this] { return gather(); };
+  {
+    std::unique_lock hold(lock_);
+    if (!releasable_.empty()) {
+      hold.unlock();
+      const auto watching = guards_.watch();
+      return rest_.until(gathers, limit, Cancel::yes);
+    }
+  }
+  return rest_.until(gathers, limit, Cancel::yes);
 }
 
 // Whether there is something to report. Each bit is looked at by one thread, and an operation that ends later
@@ -58,6 +76,12 @@ bool Completions::gather() {
       if (const auto id = operations_.queued(slot); id && operations_.finished(*id)) ended_.push_back(*id);
     }
   }
+  std::erase_if(releasable_, [this](parc_op id) {
+    if (!operations_.is_live(id)) return true;
+    if (!waits_.collectable(id)) return false;
+    ended_.push_back(id);
+    return true;
+  });
   return !ended_.empty();
 }
 
@@ -76,8 +100,10 @@ std::size_t Completions::report(std::span<parc_completion> to) {
     ended_.pop_front();
     if (!operations_.is_live(id)) continue;
     parc_status own; // the program's may lie on a page that is guarded
-    (void)waits_.test(id, own);
-    to[reported++] = {id, own};
+    if (waits_.collect(id, own))
+      to[reported++] = {id, own};
+    else
+      releasable_.push_back(id);
   }
   return reported;
 }

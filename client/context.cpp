@@ -28,7 +28,7 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       guards_(control_, operations_, arena_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
       starts_(arena_, adoption_, room_, operations_, guards_, ring_, session_.size),
       waits_(operations_, hand_over_, guards_, rest_, pipes_, session_.hosts),
-      completions_(control_, operations_, waits_, rest_) {
+      completions_(control_, operations_, waits_, guards_, rest_) {
   operations_.set_opener([this] { guards_.open_arrived(); });
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
   adoption_.serve(&errand_, &guards_, &session_.control);

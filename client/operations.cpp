@@ -8,9 +8,6 @@
 namespace parc::client {
 namespace {
 
-Slot slot_of(parc_op id) {
-  return static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
-}
 std::uint64_t generation_of(parc_op id) {
   return shm::generation_of(static_cast<std::uint64_t>(id));
 }
@@ -52,6 +49,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.pieces.assign(message.pieces.begin(), message.pieces.end());
   entry.from_end = message.from_end;
   entry.early = message.early;
+  entry.pays = message.pays;
   entry.synchronous.store(message.synchronous, std::memory_order_relaxed);
   entry.queued.store(message.queued, std::memory_order_relaxed);
   entry.order = message.order;

@@ -40,6 +40,10 @@ namespace parc::client {
 
 using Slot = std::uint32_t;
 
+constexpr Slot slot_of(parc_op id) {
+  return static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
+}
+
 // In which a program touches what it has read: parc_set_order.
 enum class Order : std::uint8_t { any = PARC_ORDER_ANY, up = PARC_ORDER_UP, down = PARC_ORDER_DOWN };
 
@@ -68,6 +72,7 @@ struct Message {
   std::uint64_t held = 0;   // reserved in the copy room
   bool loose = false;
   bool early = false;       // PARC_EARLY
+  bool pays = true;         // of a read: to release its wait early, by what is known
   bool synchronous = false; // PARC_SYNCHRONOUS
   bool queued = false;      // PARC_QUEUED
   bool untagged = false;    // PARC_UNTAGGED
@@ -89,6 +94,7 @@ public:
     void* list = nullptr;
     std::uint64_t held = 0;
     bool early = false;
+    bool pays = true;
     std::atomic<bool> synchronous = false; // also read of one that may just be retired
     std::atomic<bool> queued = false;      // also read of one that may just be spent
     Order order = Order::any;
@@ -177,14 +183,11 @@ public:
   // A block of the arena, from what finished operations had if need be.
   [[nodiscard]] Result<void*> allocate(std::size_t bytes);
 
-  [[nodiscard]] static bool is_write(parc_op id) {
-    return shm::slot_of(static_cast<std::uint64_t>(id)) >= shm::read_slots;
-  }
+  [[nodiscard]] static bool is_write(parc_op id) { return slot_of(id) >= shm::read_slots; }
 
   // Of an operation that the caller holds: its wait rests only for a while, and then copies it.
   [[nodiscard]] bool may_copy(parc_op id) const {
-    return is_write(id) && !entries_[shm::slot_of(static_cast<std::uint64_t>(id))].synchronous.load(
-                               std::memory_order_relaxed);
+    return is_write(id) && !entries_[slot_of(id)].synchronous.load(std::memory_order_relaxed);
   }
 
   // What has not been freed yet goes into the trace, as far as it is known.

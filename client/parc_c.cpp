@@ -308,13 +308,19 @@ parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buf
 
 namespace {
 
+parc_op noted(parc_context* context, parc_op id, unsigned flags) {
+  if (flags & PARC_QUEUED) context->completions().started(id);
+  return id;
+}
+
 // Of an address or of an envelope.
 template <class Address> parc_op start_read(parc_context* context, const void* site, const Address* address,
                                             const struct iovec* pieces, int count, unsigned flags) {
   if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
   return started(context, site, [&]() -> Result<parc_op> {
     PARC_TRY(envelope, envelope_of(address, true));
-    return context->starts().read(envelope, list(pieces, count), flags);
+    PARC_TRY(id, context->starts().read(envelope, list(pieces, count), flags));
+    return noted(context, id, flags);
   });
 }
 
@@ -324,8 +330,7 @@ template <class Address> parc_op start_write(parc_context* context, const void* 
   return started(context, site, [&]() -> Result<parc_op> {
     PARC_TRY(envelope, envelope_of(address, false));
     PARC_TRY(id, context->starts().write(envelope, list(pieces, count), flags));
-    if (flags & PARC_QUEUED) context->completions().started(id);
-    return id;
+    return noted(context, id, flags);
   });
 }
 
@@ -361,8 +366,10 @@ parc_op parc_initprobe(parc_context* context, const parc_envelope* envelope, uns
 parc_op parc_initread_claimed(parc_context* context, parc_op claim, const struct iovec* pieces, int count,
                               unsigned flags) {
   if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
-  return started(context, caller(),
-                 [&] { return context->starts().read_claimed(claim, list(pieces, count), flags); });
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().read_claimed(claim, list(pieces, count), flags));
+    return noted(context, id, flags);
+  });
 }
 
 int parc_wait(parc_context* context, parc_op operation, parc_status* status) {

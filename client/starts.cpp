@@ -40,6 +40,8 @@ Result<void> Starts::prepare_read(Message& message) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
   if (message.order == Order::down) message.from_end = true;
+  if (!message.early && guards_.wanted() && message.length >= least_adopted)
+    message.pays = guards_.should_pay(message.pieces[0].iov_base);
   return locate_read(message);
 }
 
@@ -159,7 +161,7 @@ bool Starts::is_direct(Message& message, bool may_adopt) {
 
 Result<void> Starts::locate_read(Message& message) {
   if (message.length == 0) return success();
-  const bool asked = guards_.possible() && (guards_.wanted() || message.early);
+  const bool asked = guards_.possible() && (message.early || (guards_.wanted() && message.pays));
   const bool may_adopt = asked && message.length >= least_adopted;
   if (is_direct(message, may_adopt)) {
     auto named = name_directly(message);

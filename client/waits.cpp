@@ -216,10 +216,10 @@ int Waits::pick(std::span<const parc_op> ids) {
 
 int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most, Cancel cancel) {
   const Release release = release_of(slot, most);
-  if (release == Release::when_begun && !operations_.begun(id)) {
+  if (release == Release::when_begun && !guards_.edges_arrived(id, slot)) {
     const auto watching = guards_.watch();
     (void)claimed_until(
-        slot, [&] { return operations_.begun(id); }, {}, cancel);
+        slot, [&] { return guards_.edges_arrived(id, slot); }, {}, cancel);
   }
   if (release != Release::never && guards_.release_read(id, slot, status)) return PARC_OK;
   return ended(until_done(slot, {}, cancel), slot, status);
@@ -250,13 +250,32 @@ Waits::Release Waits::release_of(Slot slot, Release most) const {
 // Of an operation that the caller holds and nobody has claimed.
 Waits::Release Waits::release_of(parc_op id, Release most) const {
   if (id <= 0 || Operations::is_write(id) || !operations_.is_live(id)) return Release::never;
-  const auto slot = static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
+  const Slot slot = slot_of(id);
   return guards_.can_guard(slot) ? release_of(slot, most) : Release::never;
 }
 
 bool Waits::would_release(parc_op id, Release most) const {
   const Release release = release_of(id, most);
-  return release == Release::at_once || (release == Release::when_begun && operations_.begun(id));
+  return release == Release::at_once ||
+         (release == Release::when_begun && guards_.edges_arrived(id, slot_of(id)));
+}
+
+bool Waits::may_release(parc_op id) const {
+  return release_of(id, Release::when_begun) != Release::never;
+}
+
+bool Waits::collectable(parc_op id) const {
+  return operations_.finished(id) || would_release(id, Release::when_begun);
+}
+
+bool Waits::collect(parc_op id, parc_status& status) {
+  if (!operations_.finished(id) && would_release(id, Release::when_begun)) {
+    const auto slot = operations_.claim(id);
+    if (!slot) return false;
+    if (guards_.release_read(id, *slot, status)) return true;
+    operations_.unclaim(*slot);
+  }
+  return test(id, status) != 0;
 }
 
 int Waits::finish_retired(parc_op id, parc_status& status) {

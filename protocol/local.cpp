@@ -12,7 +12,7 @@ std::uint64_t Engine::copy() {
     Incoming& message = copies_.front();
     message.hook::Hook<hook::Queue>::unlink();
     copies_.push_back(message);
-    const std::uint64_t n = std::min(message.rest.left(), settings_.copy_slice - copied);
+    const std::uint64_t n = std::min(message.rest.run(), settings_.copy_slice - copied);
     copied += n + 1; // a message of no bytes is work too
     copy_part(message, n);
   }
@@ -22,7 +22,7 @@ std::uint64_t Engine::copy() {
 void Engine::copy_part(Incoming& message, std::uint64_t most) {
   Reading& read = *message.read;
   Outgoing& write = *message.local;
-  if (const std::uint64_t n = std::min(most, message.rest.left()); n != 0) {
+  if (const std::uint64_t n = std::min(most, message.rest.run()); n != 0) {
     const std::uint64_t offset = message.rest.take(n);
     protocol::copy(read.memory, write.memory, offset, n);
     message.arrived += n;

@@ -97,9 +97,11 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
 
   if (message.local != nullptr) {
     message.promised = message.limit;
-    message.rest = {0, message.limit, read.from_end};
+    const bool at_once = message.limit <= small_copy;
+    message.rest = at_once ? Grant{0, message.limit}
+                           : Grant::to_far_end(0, message.limit, read.from_end, default_fragment);
     copies_.push_back(message);
-    if (message.limit <= small_copy) copy_part(message, small_copy);
+    if (at_once) copy_part(message, small_copy);
     return;
   }
   if (message.link != nullptr) count_match(message);
@@ -111,9 +113,11 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   free_blocks(message);
   if (!message.whole) {
     const std::uint64_t eager = message.promised;
-    message.rest = message.eager.from_end
-                       ? Grant{0, std::min(message.limit, message.total - eager), read.from_end}
-                       : Grant{eager, std::max(message.limit, eager), read.from_end};
+    const bool end_is_here = message.eager.from_end;
+    const std::uint64_t low = end_is_here ? 0 : eager;
+    const std::uint64_t high =
+        end_is_here ? std::min(message.limit, message.total - eager) : std::max(message.limit, eager);
+    message.rest = Grant::to_far_end(low, high, read.from_end, message.link->fragment);
     message.promised += message.rest.left();
     owe(message, Kind::want);
   } else if (message.synchronous && message.link != nullptr) {

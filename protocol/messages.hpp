@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace parc::protocol {
@@ -46,26 +47,48 @@ struct Answer : hook::Hook<hook::Answers> {
   Of of;
 };
 
-// A stretch of a message that may travel, eaten from one side.
+// A stretch of a message that may travel, eaten from one side; of one that goes to the message's far end the
+// last fragment goes first of all. (A read that is released early needs both ends of its buffer, which share
+// pages with other memory.)
 struct Grant {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   bool from_end = false;
+  std::uint32_t far = 0; // bytes of the other side that go first
+
+  static constexpr std::uint64_t least_ends_first = 4; // fragments
+  [[nodiscard]] static Grant to_far_end(std::uint64_t low, std::uint64_t high, bool from_end,
+                                        std::uint32_t fragment) {
+    return {low, high, from_end, high >= low + least_ends_first * fragment ? fragment : 0};
+  }
+  // What goes before it has been asked for: the first bytes, or the last, or all of it.
+  [[nodiscard]] static Grant unasked(std::uint64_t total, std::uint64_t bytes, bool from_end,
+                                     std::uint32_t fragment) {
+    if (bytes == total) return to_far_end(0, total, from_end, fragment);
+    return from_end ? Grant{total - bytes, total, true} : Grant{0, bytes};
+  }
 
   [[nodiscard]] std::uint64_t left() const { return high - low; }
+  [[nodiscard]] std::uint64_t run() const { return far != 0 ? far : left(); } // what may go as one
+  [[nodiscard]] bool from_above() const { return from_end != (far != 0); }
   [[nodiscard]] bool fits(std::uint64_t offset, std::uint64_t length) const {
-    return length != 0 && length <= left() && (from_end ? offset == high - length : offset == low);
+    const bool in_run = length != 0 && (far != 0 ? length == far : length <= left());
+    return in_run && offset == (from_above() ? high - length : low);
   }
   std::uint64_t take(std::uint64_t length) { // the offset of what was taken
-    if (from_end) return high -= length;
+    const bool above = from_above();
+    far = 0;
+    if (above) return high -= length;
     low += length;
     return low - length;
   }
-  void put_back(std::uint64_t length) { // what was taken last
-    if (from_end)
+  void put_back(std::uint64_t offset, std::uint32_t length) { // the rest of what was taken last
+    const bool above = offset == high;
+    if (above)
       high += length;
     else
       low -= length;
+    if (above != from_end) far = length;
   }
 };
 

@@ -224,8 +224,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.promised = e.eager;
   message.whole = (e.flags & flag_whole) != 0;
   const bool from_end = (e.flags & flag_from_end) != 0;
-  if (e.inline_length == 0)
-    message.eager = from_end ? Grant{e.length - e.eager, e.length, true} : Grant{0, e.eager, false};
+  if (e.inline_length == 0) message.eager = Grant::unasked(e.length, e.eager, from_end, link.fragment);
   const bool all_here = message.whole && message.eager.left() == 0;
   if (all_here) link.ack_urgent = true;
   if ((!all_here || message.synchronous) && !link.incoming.emplace(e.message, message.id).second) {
@@ -293,7 +292,7 @@ Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
   if (message == nullptr) return Refusal::fragment;
   const bool eager = message->eager.left() != 0;
   Grant& from = eager ? message->eager : message->rest;
-  const bool full_sized = d.length % link.fragment == 0 || d.length == from.left();
+  const bool full_sized = d.length % link.fragment == 0 || d.length == from.run();
   if (!full_sized || d.length > max_payload || !from.fits(d.offset, d.length) ||
       d.flags != (from.from_end ? flag_from_end : 0) || (!eager && message->owes == Kind::want))
     return Refusal::fragment;
@@ -316,7 +315,7 @@ Refusal Engine::take_want(Link& link, const Descriptor& d) {
   const std::uint64_t high = message->from_end ? message->total - eager : message->total;
   if (d.offset != low || d.extra < low || d.extra > high) return Refusal::request;
   message->matched = true;
-  message->rest = {d.offset, d.extra, (d.flags & flag_from_end) != 0};
+  message->rest = Grant::to_far_end(d.offset, d.extra, (d.flags & flag_from_end) != 0, link.fragment);
   message->promised += message->rest.left();
   if (message->rest.left() != 0 && !message->hook::Hook<hook::Queue>::is_linked())
     link.ready.push_back(*message);

@@ -147,7 +147,7 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
     }
     if (!message.matched()) { // its read has ended meanwhile: nothing more is wanted
       message.promised -= message.rest.left();
-      message.rest.high = message.rest.low;
+      message.rest = {message.rest.low, message.rest.low};
     }
     descriptor.flags = message.rest.from_end ? flag_from_end : 0;
     descriptor.offset = message.rest.low;
@@ -248,8 +248,7 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
   }
   message.promised = envelope.eager;
   if (envelope.inline_length == 0)
-    message.eager = message.from_end ? Grant{message.total - envelope.eager, message.total, true}
-                                     : Grant{0, envelope.eager, false};
+    message.eager = Grant::unasked(message.total, envelope.eager, message.from_end, link.fragment);
 }
 
 // A run of each message in turn: all that the train has room for where it is the only one.
@@ -265,7 +264,7 @@ void Engine::add_fragments(Link& link) {
     if (from.from_end) most = std::min(most, fragments_from_end * link.fragment);
     most = message.memory.count() > 1 ? 0 : most / link.fragment * link.fragment;
     const auto length =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(from.left(), std::max(most, link.fragment)));
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(from.run(), std::max(most, link.fragment)));
     const std::uint8_t flags = from.from_end ? flag_from_end : 0;
     const Descriptor run{Kind::fragments, flags, 0, length, message.id, from.take(length), 0};
     add_run(link, message, run);

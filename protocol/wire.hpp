@@ -25,7 +25,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 6;
+inline constexpr std::uint16_t wire_version = 7;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -69,7 +69,8 @@ enum class Kind : std::uint8_t {
   none = 0, // never on the wire
   envelope = 1,
   fragments,       // message, offset, length: a run of them follows in the payload, each full-sized but for
-                   // the last of its grant; flag_from_end: the highest offset first
+                   // the last of its grant; flag_from_end: the highest offset first. In which order a grant's
+                   // runs come says protocol/messages.hpp:Grant
   want,            // to the sender: send [offset, extra) of message; flag_from_end: downwards
   cancel,          // to the receiver: forget message unless it has been matched or comes whole
   canceled,        // to the sender: forgotten; no answer comes when it was matched before

@@ -45,6 +45,14 @@ bool GuardTable::needs(const Guard& guard, const Pages& there) const {
   });
 }
 
+bool GuardTable::on_whole_pages(const Guard& guard, const Stretch& missing) const {
+  return each_piece(guard, [&](std::size_t i) {
+    const Pages pages = pages_of(guard, i, missing);
+    const std::uintptr_t begin = address_of(guard.piece[i].iov_base);
+    return pages.empty() || (begin <= pages.begin && pages.end <= begin + guard.piece[i].iov_len);
+  });
+}
+
 // Whose pages are guarded of what is missing: under an order those of the page that is touched next.
 Stretch GuardTable::guarded_of(const Guard& guard, const Stretch& missing) const {
   if (guard.writes || guard.order == Order::any || missing.empty()) return missing;

@@ -49,6 +49,9 @@ struct Guard {
   Adopted adopted; // memory that can go, and be something else
   bool reporting;  // its loss; whoever faults on it meanwhile waits
   bool handing;    // a write over; the same
+  // Of a read: since when, how long calls and touches have waited for it, and until when.
+  Clock::time_point released, last_wait;
+  Clock::duration waited;
 };
 
 class GuardTable {
@@ -94,6 +97,8 @@ public:
   }
   // It needs a page that lies there.
   [[nodiscard]] bool needs(const Guard& guard, const Pages& there) const;
+  // No page that `missing` lies on has bytes of others beside those of one piece.
+  [[nodiscard]] bool on_whole_pages(const Guard& guard, const Stretch& missing) const;
   // The missing bytes of the message that lie in there, those of one piece.
   [[nodiscard]] static std::optional<Stretch> missing_in(const Guard& guard, const Pages& there);
 

@@ -144,10 +144,21 @@ void Guards::await(const Missing& missing) {
   if (missing.writes) return let_go(missing.id);
   const Watching watching(control_.header);
   const auto there = [&] { return arrived(missing); };
-  if (there())
+  if (there()) {
     sched_yield(); // its loss is being reported by another thread, or it is about to be done
-  else
-    rest_.anywhere(there);
+    return;
+  }
+  const auto since = Clock::now();
+  rest_.anywhere(there);
+  note_wait(missing.id, since);
+}
+
+void Guards::note_wait(parc_op id, Clock::time_point since) {
+  const Locked hold(lock_);
+  Guard* const guard = guards_.find(id);
+  if (guard == nullptr) return;
+  guard->last_wait = Clock::now();
+  guard->waited += guard->last_wait - since;
 }
 
 // Somebody wants to store where a write's bytes are. One thread hands it over, others wait for that.

@@ -22,11 +22,15 @@ bool under_valgrind() {
 // Empty where it is not.
 std::string_view why_impossible() {
   if (under_valgrind()) return "parc: early release is off: valgrind does not say what a fault is\n";
-  if (early_library_is_another())
+  if (early_library() == EarlyLibrary::another)
     return "parc: early release is off: libparc-early.so is not of the version of this program's libparc; "
            "install "
            "both from one build\n";
   return {};
+}
+
+void say(std::string_view text) {
+  (void)!write(STDERR_FILENO, text.data(), text.size());
 }
 
 } // namespace
@@ -35,10 +39,16 @@ Result<Level> level_from_environment() {
   const char* const value = getenv("PARC_EARLY_RELEASE");
   const std::string_view text = value ? value : "off";
   if (text == "off") return Level::off;
-  if (text == "envelope") return Level::envelope;
-  if (text == "full") return Level::full;
-  return error(PARC_EINVAL, "PARC_EARLY_RELEASE={} in the environment is none of off, envelope and full",
-               text);
+  if (text != "envelope" && text != "full")
+    return error(PARC_EINVAL, "PARC_EARLY_RELEASE={} in the environment is none of off, envelope and full",
+                 text);
+  if (early_library() == EarlyLibrary::none) {
+    say("parc: early release is off: libparc-early.so is not loaded before this program, and its system "
+        "calls would fail on buffers that are still missing; use parc run or parc mpi with "
+        "--early-release\n");
+    return Level::off;
+  }
+  return text == "full" ? Level::full : Level::envelope;
 }
 
 thread_local bool Guards::reporting_here = false;
@@ -55,12 +65,11 @@ void Guards::set_level(Level level) {
   level_.store(level, std::memory_order_relaxed);
   static std::atomic_flag said;
   if (level == Level::off || possible_ || said.test_and_set()) return;
-  const std::string_view text = why_impossible();
-  (void)!write(STDERR_FILENO, text.data(), text.size());
+  say(why_impossible());
 }
 
 Level Guards::level_for(const Operations::Entry& entry) const {
-  if (!possible_) return Level::off;
+  if (!possible_ || !entry.pays) return Level::off;
   const Level level = entry.early ? Level::full : level_.load(std::memory_order_relaxed);
   return level == Level::full && !__libc_single_threaded ? Level::envelope : level;
 }
@@ -83,7 +92,10 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .length = entry.length,
               .adopted = entry.adopted,
               .reporting = false,
-              .handing = false};
+              .handing = false,
+              .released = Clock::now(),
+              .last_wait = {},
+              .waited = {}};
   std::copy(entry.pieces.begin(), entry.pieces.end(), guard.piece.begin());
   return guard;
 }
@@ -93,6 +105,12 @@ std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes) {
   catch_faults(*this);
   std::call_once(cost_measured_, [this] { cost_ = measure_guard_cost(); });
   return cost_.of(bytes / page_size() + 1);
+}
+
+bool Guards::edges_arrived(parc_op id, Slot slot) const {
+  if (!operations_.begun(id)) return false;
+  const Guard guard = make_guard(id, slot);
+  return guards_.on_whole_pages(guard, missing_of(guard));
 }
 
 bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
@@ -163,12 +181,22 @@ void Guards::look() {
 }
 
 void Guards::drop(Guard& guard) {
-  if (guard.writes)
+  if (guard.writes) {
     operations_.let_go_released(guard.slot);
-  else
+  } else {
+    note_benefit(guard);
     operations_.spend_released(guard.slot);
+  }
   guards_.remove(guard);
   count_.store(guards_.size(), std::memory_order_relaxed);
+}
+
+// What it brought is the time in which the program did not wait for it, as far as that is known: until the
+// last wait had ended.
+void Guards::note_benefit(const Guard& guard) {
+  const bool touched = guard.waited != Clock::duration::zero();
+  const auto worked = guard.last_wait - guard.released - guard.waited;
+  benefit_.ended(guard.piece[0].iov_base, !touched || worked > 2 * cost_.of(guard.length / page_size() + 1));
 }
 
 const shm::Operation& Guards::shared(parc_op id) const {

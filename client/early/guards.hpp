@@ -16,6 +16,10 @@
 // byte that belongs on it has arrived: nobody sees stale bytes. An operation's slot is spent only after its
 // guards are gone. Threads: any; resolve() is async-signal-safe for the faults it is made for.
 //
+// At PARC_RELEASE_ENVELOPE the edges of a buffer, which share pages with other memory, arrive before the wait
+// is released (protocol::Grant): only whole pages of the buffer are guarded. Releases that bring nothing are
+// left out (benefit.hpp), but for PARC_EARLY.
+//
 // Memory order. The kernel stores an operation's bytes, then its counters (front, back) or state with
 // release; whoever opens a page has loaded them with acquire, and mprotect makes the page's bytes the ones
 // that are there: nothing else orders a program's loads from it. `total` is valid once the state says so. All
@@ -23,6 +27,7 @@
 // that has not heard of its release either, and faults on its pages into the handler, which locks.
 #pragma once
 
+#include "client/early/benefit.hpp"
 #include "client/early/cost.hpp"
 #include "client/early/fault.hpp"
 #include "client/early/guard_table.hpp"
@@ -36,7 +41,8 @@ namespace parc::client {
 
 enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOPE, full = PARC_RELEASE_FULL };
 
-// PARC_EARLY_RELEASE; off where it is not set.
+// PARC_EARLY_RELEASE; off where it is not set, and where libparc-early.so is not loaded: who is released
+// without having asked for it uses its buffers in system calls, too.
 [[nodiscard]] Result<Level> level_from_environment();
 
 class Guards {
@@ -51,6 +57,10 @@ public:
 
   // Its buffer is one that can be guarded: whole pages of it, and memory that the kernel has mapped.
   [[nodiscard]] bool can_guard(Slot slot) const;
+  // Of a read that starts there, unless PARC_EARLY asks for it: a release would pay, by what is known.
+  [[nodiscard]] bool should_pay(const void* buffer) { return benefit_.expected(buffer); }
+  // Its envelope has arrived, and what shares pages with other memory; or it is over.
+  [[nodiscard]] bool edges_arrived(parc_op id, Slot slot) const;
   // Releases the wait for a claimed read, which goes with its guards. False: it must be waited for (it is
   // done, bounced, shorter than a page, or there is no room for its guards).
   [[nodiscard]] bool release_read(parc_op id, Slot slot, parc_status& status);
@@ -153,6 +163,7 @@ private:
   [[nodiscard]] bool add(const Guard& guard, parc_status& status);
   void look();
   void drop(Guard& guard);
+  void note_benefit(const Guard& guard);
   void report_losses();
   void report(const Guard& guard, int error);
   [[nodiscard]] int loss_of(const Guard& guard) const;
@@ -162,6 +173,7 @@ private:
   template <class Wanted> [[nodiscard]] std::optional<Missing> find_missing(const Wanted& wanted) const;
   template <class Wanted> void settle_what(const Wanted& wanted);
   void await(const Missing& missing);
+  void note_wait(parc_op id, Clock::time_point since);
   void let_go(parc_op write);
   [[nodiscard]] bool arrived(const Missing& missing) const;
   [[nodiscard]] bool is_done(parc_op id) const;
@@ -195,6 +207,7 @@ private:
   bool gate_ = true;
   std::once_flag cost_measured_;
   GuardCost cost_{};
+  Benefit benefit_;
 
   std::mutex lock_;
   GuardTable guards_;                    // under lock_

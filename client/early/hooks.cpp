@@ -53,9 +53,11 @@ const bool offered = [] {
 
 } // namespace
 
-bool early_library_is_another() {
+EarlyLibrary early_library() {
+  if (offered) return EarlyLibrary::ours;
   const char* const preload = getenv("LD_PRELOAD");
-  return !offered && preload != nullptr && std::strstr(preload, "libparc-early.so") != nullptr;
+  const bool preloaded = preload != nullptr && std::strstr(preload, "libparc-early.so") != nullptr;
+  return preloaded ? EarlyLibrary::another : EarlyLibrary::none;
 }
 
 } // namespace parc::client

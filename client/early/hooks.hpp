@@ -30,8 +30,9 @@ struct EarlyHooks {
 // void(const EarlyHooks*), of libparc-early.so; the number goes with the structure.
 inline constexpr const char* early_offer_symbol = "parc_early_offer_2";
 
-// libparc-early.so was preloaded and knows no such structure: it is of another version.
-[[nodiscard]] bool early_library_is_another();
+// `another`: it was preloaded and knows no such structure, as it is of another version.
+enum class EarlyLibrary { none, ours, another };
+[[nodiscard]] EarlyLibrary early_library();
 
 // Of the process (client/parc_c.cpp).
 void before_fork();

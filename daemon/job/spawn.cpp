@@ -2,6 +2,7 @@
 #include "daemon/job/spawn.hpp"
 
 #include "daemon/job/job_messages.hpp"
+#include "jobs/installed.hpp"
 #include "shm/layout.hpp"
 #include "system/limits.hpp"
 #include "system/trace.hpp"
@@ -11,7 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
-#include <filesystem>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -125,31 +125,13 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return list;
 }
 
-// The library that makes system calls wait for guarded pages, on this host; empty: it is not installed.
-std::string early_library() {
-  std::error_code failure;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
-  for (const char* directory : {PARC_LIB_FROM_BIN, "../lib"}) {
-    const auto file = (self / directory / "libparc-early.so.0").lexically_normal();
-    if (!failure && std::filesystem::exists(file, failure)) return file.string();
-  }
-  return {};
-}
-
-// A program whose waits are released early gets it in front of its other libraries.
+// Where the library is missing, the program says that it is not released.
 void preload_for_early_release(std::vector<std::string>& environment) {
-  constexpr std::string_view asks = "PARC_EARLY_RELEASE=", preload = "LD_PRELOAD=";
+  constexpr std::string_view asks = "PARC_EARLY_RELEASE=";
   const auto asked =
       std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(asks); });
-  if (asked == environment.end() || *asked == "PARC_EARLY_RELEASE=off") return;
-  const std::string library = early_library();
-  if (library.empty()) return;
-  const auto other =
-      std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(preload); });
-  if (other == environment.end())
-    environment.push_back(fmt::format("{}{}", preload, library));
-  else
-    *other = fmt::format("{}{}:{}", preload, library, other->substr(preload.size()));
+  if (asked != environment.end() && *asked != "PARC_EARLY_RELEASE=off")
+    (void)preload_early_library(environment);
 }
 
 bool asks_for_trace(const Program& program) {

@@ -281,9 +281,10 @@ typedef struct parc_completion {
 } parc_completion;
 
 /* Reports up to `count` operations that have ended, in completions[]. Where there is none, blocks until there
- * is one, but `timeout` seconds at most (0: not at all, negative: without a limit). Never copies a write, and
- * never releases a read early. Returns how many; PARC_EKERNEL when the kernel has gone and nothing is left to
- * report: what was under way ends with that error first. */
+ * is one, but `timeout` seconds at most (0: not at all, negative: without a limit). Never copies a write. A
+ * read that may be released early is reported as soon as it is, as by parc_wait with a status. Returns how
+ * many; PARC_EKERNEL when the kernel has gone and nothing is left to report: what was under way ends with
+ * that error first. */
 PARC_API int parc_completions(parc_context* context, parc_completion* completions, int count, double timeout);
 
 /* ---- Whole calls --------------------------------------------------------------------------------------- */
@@ -311,23 +312,26 @@ PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 
 /* A wait for a read that is released early returns before the message is there. The pages of the buffer that
  * have not arrived are guarded: the first touch of one waits until that page is there. Programs need not be
- * changed. Released are parc_wait, parc_waitall and parc_read, of reads of at least a page; never what
- * reports completion (test, waitany, waitsome), probes and barriers. A wait that is given a status returns
- * when the message has begun, since it must say who it is from and how long. What such a program then writes
- * to others leaves when all it was released from before has begun (section 2.5: no message may overtake its
- * own cause).
+ * changed. Released are parc_wait, parc_waitall, parc_read and parc_completions, of reads of at least a page;
+ * never what reports completion (test, waitany, waitsome), probes and barriers. A wait that is given a
+ * status, and parc_completions, return when the message has begun, since they must say who it is from and how
+ * long; and when both ends of the buffer are there, which travel first: then only whole pages of it are
+ * guarded, and nothing that lies beside it. Where a buffer's reads were touched at once several times in a
+ * row, the next ones are waited for. What such a program then writes to others leaves when all it was
+ * released from before has begun (section 2.5: no message may overtake its own cause).
  *
  * The buffer may be parc_alloc memory, malloc's (of glibc), or data and bss of the executable: reads that may
  * be released adopt it in place, which copies it once into memory that the kernel shares. Others (stacks,
- * files, other allocators) are bounced, and their waits wait. What lies on the first and the last page of a
- * buffer beside it is guarded with it. A system call on a guarded page fails with EFAULT: parc_settle first.
- * With adopted memory, fork copies it for the child, and stores of other threads meanwhile may be seen there.
+ * files, other allocators) are bounced, and their waits wait. At PARC_RELEASE_FULL what lies on the first and
+ * the last page of a buffer beside it is guarded with it. A system call on a guarded page fails with EFAULT:
+ * parc_settle first. With adopted memory, fork copies it for the child, and stores of other threads meanwhile
+ * may be seen there.
  *
  * SIGSEGV belongs to libparc from the first release on, and must not be blocked; faults of other addresses go
  * to the handler that the program had before, or crash the program as usual. */
 enum parc_release {
   PARC_RELEASE_OFF = 0,
-  PARC_RELEASE_ENVELOPE = 1, /* when the message has begun to arrive */
+  PARC_RELEASE_ENVELOPE = 1, /* when the message has begun to arrive, and the ends of the buffer are there */
   PARC_RELEASE_FULL = 2      /* at once; in a program with several threads it is PARC_RELEASE_ENVELOPE */
 };
 
@@ -337,7 +341,8 @@ enum parc_release {
  * Writes from other memory are copied when they begin, and their waits return at once anyway. */
 
 /* For all waits from here on. PARC_EARLY_RELEASE=off, envelope or full in the environment is what a program
- * starts with. Errors: PARC_EINVAL. */
+ * starts with, provided that libparc-early.so is loaded, which makes system calls wait (parc run and parc mpi
+ * with --early-release see to that). Errors: PARC_EINVAL. */
 PARC_API int parc_set_release(parc_context* context, int level);
 
 /* In which the program touches what it reads, for all reads that it starts from here on (HUNT 2005, section

@@ -1,63 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI programs over parc, on several emulated hosts, print what they print over Open MPI's own TCP. They
 // check what they receive themselves (programs/).
-#include "tests/mpi/fabric_environment.hpp"
+#include "tests/mpi/mpi_job.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 
 namespace parc::test {
-namespace {
-
-// Without Open MPI's shared memory, which cm does not use: a rank that is killed would leave its segment.
-const std::vector<std::string> by_parc{
-    "--mca", "pml",   "cm",  "--mca", "mtl",   "ofi", "--mca", "mtl_ofi_provider_include",
-    "parc",  "--mca", "osc", "pt2pt", "--mca", "btl", "self"};
-const std::vector<std::string> by_tcp{"--mca",    "pml",   "ob1", "--mca", "btl",
-                                      "tcp,self", "--mca", "osc", "pt2pt"};
-
-struct Job {
-  std::string program;
-  std::size_t ranks = 2;
-  std::size_t hosts = 1;
-  std::vector<std::string> words{};
-};
-
-// Ranks go round the hosts: neighbours are on different ones. mpirun that hangs is ended by a signal on which
-// it ends its ranks, also where the test itself is killed.
-std::vector<std::string> mpirun(Hosts& hosts, const std::vector<std::string>& transport, const Job& job) {
-  std::vector<std::string> words = on_host(hosts, 0); // of what the ranks start, too
-  append(words, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "timeout", "200", "setpriv",
-                 "--pdeathsig", "TERM", "mpirun.openmpi", "--oversubscribe", "--bind-to", "none"});
-  append(words, transport);
-  for (std::size_t rank = 0; rank < job.ranks; ++rank) {
-    if (rank != 0) words.emplace_back(":");
-    append(words, {"-np", "1"});
-    append(words, on_host(hosts, rank % job.hosts));
-    words.push_back(PARC_MPI_PROGRAMS "/" + job.program);
-    append(words, job.words);
-  }
-  return words;
-}
-
-// What the ranks printed; a job that does not end with 0 fails the test.
-std::string output_of(Hosts& hosts, const std::vector<std::string>& transport, const Job& job) {
-  Process run = hosts.start(mpirun(hosts, transport, job));
-  const int status = run.wait();
-  BOOST_REQUIRE_MESSAGE(status == 0, job.program << " of " << job.ranks << " on " << job.hosts << ": status "
-                                                 << status << ": " << run.output() << run.errors()
-                                                 << hosts.logs());
-  return run.output();
-}
-
-void compare(const Job& job) {
-  Hosts hosts(job.hosts);
-  const std::string ours = output_of(hosts, by_parc, job);
-  BOOST_TEST(!ours.empty());
-  BOOST_TEST(ours == output_of(hosts, by_tcp, job));
-}
-
-} // namespace
 
 BOOST_AUTO_TEST_SUITE(mpi)
 

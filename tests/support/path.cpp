@@ -70,6 +70,19 @@ void Path::cut_often(std::uint64_t bytes) {
   wake();
 }
 
+void Path::hold_after(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  held_at_ = passed_ + bytes;
+}
+
+void Path::go_on() {
+  {
+    const std::lock_guard lock(mutex_);
+    held_at_ = UINT64_MAX;
+  }
+  wake();
+}
+
 void Path::down() {
   cut();
   const std::lock_guard lock(mutex_);
@@ -118,8 +131,8 @@ bool Path::move(Connection& connection, int from, int to, std::vector<std::byte>
     if (got == 0 || (got < 0 && errno != EAGAIN)) return false;
     if (got > 0) held.insert(held.end(), bytes.begin(), bytes.begin() + got);
   }
-  if (held.empty()) return true;
-  std::size_t most = held.size();
+  if (held.empty() || passed_ >= held_at_) return true;
+  std::size_t most = std::min<std::size_t>(held.size(), held_at_ - passed_);
   if (connection.left != 0) most = std::min<std::size_t>(most, connection.left);
   const ssize_t sent = send(to, held.data(), most, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent < 0) return errno == EAGAIN;
@@ -145,8 +158,9 @@ void Path::run() {
       const std::lock_guard lock(mutex_);
       if (over_) return;
       for (Connection& each : connections_) {
-        const auto wanted = [](const auto& in, const auto& out) {
-          return static_cast<short>((in.size() < most_held ? POLLIN : 0) | (out.empty() ? 0 : POLLOUT));
+        const auto wanted = [this](const auto& in, const auto& out) {
+          const bool moves = !out.empty() && passed_ < held_at_;
+          return static_cast<short>((in.size() < most_held ? POLLIN : 0) | (moves ? POLLOUT : 0));
         };
         polled.push_back({each.near.get(), wanted(each.to_far, each.to_near), 0});
         polled.push_back({each.far ? each.far.get() : -1, wanted(each.to_near, each.to_far), 0});

@@ -26,9 +26,11 @@ public:
   [[nodiscard]] std::uint64_t passed() const { return passed_; } // bytes so far, both ways
   [[nodiscard]] std::uint64_t cuts() const { return cuts_; }     // connections that it has ended, so far
 
-  void cut();                          // all connections, where they are
-  void cut_often(std::uint64_t bytes); // each connection after less than so many; 0: no more
-  void down();                         // cut, and who connects gets no answer
+  void cut();                           // all connections, where they are
+  void cut_often(std::uint64_t bytes);  // each connection after less than so many; 0: no more
+  void hold_after(std::uint64_t bytes); // so many more pass, and then nothing moves
+  void go_on();                         // what was held moves
+  void down();                          // cut, and who connects gets no answer
   void up();
 
 private:
@@ -51,6 +53,7 @@ private:
   std::mutex mutex_;
   std::list<Connection> connections_;
   std::uint64_t most_ = 0;
+  std::uint64_t held_at_ = UINT64_MAX; // of passed_
   bool down_ = false;
   bool over_ = false;
   std::mt19937_64 random_{20261122};

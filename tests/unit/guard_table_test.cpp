@@ -290,6 +290,24 @@ BOOST_AUTO_TEST_CASE(never_opens_what_is_missing_where_calls_are_refused) {
   }
 }
 
+// At both ends of a buffer, and between its pieces.
+BOOST_AUTO_TEST_CASE(pages_that_are_shared_are_told) {
+  const GuardTable table(4, page);
+  const Guard guard =
+      guard_of(1, false, Order::any, {{base + 4, base + 5 * page}, {base + 6 * page, base + 8 * page + 1}});
+  const std::uint64_t edge = page - 4, first = 5 * page - 4, length = guard.length;
+  BOOST_TEST(!table.on_whole_pages(guard, {0, length}));
+  BOOST_TEST(!table.on_whole_pages(guard, {edge - 1, length - 1}));
+  BOOST_TEST(!table.on_whole_pages(guard, {edge, length}));
+  BOOST_TEST(table.on_whole_pages(guard, {edge, length - 1}));
+  BOOST_TEST(table.on_whole_pages(guard, {edge + 3, first + page + 1}));
+  BOOST_TEST(table.on_whole_pages(guard, {0, 0}));
+  const Guard shared =
+      guard_of(2, false, Order::any, {{base, base + 2 * page + 4}, {base + 3 * page, base + 5 * page}});
+  BOOST_TEST(!table.on_whole_pages(shared, {page, shared.length}));
+  BOOST_TEST(table.on_whole_pages(shared, {2 * page + 4, shared.length}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

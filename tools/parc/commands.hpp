@@ -31,8 +31,12 @@ struct RunOptions {
 };
 [[nodiscard]] int run(const RunOptions& options);
 
+struct MpiOptions {
+  std::string early_release;      // a level of parc_set_release; empty: none
+  std::vector<std::string> words; // mpirun's
+};
 // With no words: prints how MPI programs are run over parc. Else runs mpirun so, with these words.
-[[nodiscard]] int mpi(std::vector<std::string> words);
+[[nodiscard]] int mpi(const MpiOptions& options);
 
 struct StatusOptions {
   bool json = false;

@@ -88,6 +88,10 @@ public:
         "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
     run_->add_flag("--tag-output", run_options_.tag_output, "Put [RANK] before every line of output");
     run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
+    mpi_->prefix_command(); // from the first word that is none of ours
+    mpi_->add_flag("--early-release{envelope}", mpi_options_.early_release,
+                   "Let MPI's receives return when their messages have begun, and touches wait")
+        ->check(CLI::IsMember({"off", "envelope"}));
     mpi_->footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
     status_->add_flag("--json", status_options_.json, "Print JSON");
     status_->add_flag("-v,--verbose", status_options_.verbose, "The kernel's counters too");
@@ -104,8 +108,6 @@ public:
 
   int main(std::vector<std::string> words) {
     const bool runs = !words.empty() && words.front() == "run";
-    if (words.size() > 1 && words.front() == "mpi" && words[1] != "--help" && words[1] != "-h")
-      return mpi({words.begin() + 1, words.end()}); // mpirun's, all of them
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
@@ -128,7 +130,10 @@ public:
         return fail("parc run needs a program to run: parc run -n 4 ./solver", status_run_failed);
       return run(run_options_);
     }
-    if (mpi_->parsed()) return mpi({});
+    if (mpi_->parsed()) {
+      mpi_options_.words = mpi_->remaining();
+      return mpi(mpi_options_);
+    }
     if (status_->parsed()) return status(status_options_);
     if (dump_->parsed()) return dump(dump_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
@@ -195,6 +200,7 @@ private:
   CLI::App* stop_ = app_.add_subcommand("stop", "End this host's kernel, and the jobs that it runs");
   CLI::App* clean_ = app_.add_subcommand("clean", "Remove what killed kernels and programs left");
   RunOptions run_options_;
+  MpiOptions mpi_options_;
   StatusOptions status_options_;
   DumpOptions dump_options_;
   std::string trace_file_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc mpi: how an MPI program is run over parc, said or done. Open MPI moves its messages through libfabric
 // where it is asked to; the provider answers only when it is named.
+#include "jobs/installed.hpp"
 #include "tools/parc/commands.hpp"
 
 #include <array>
@@ -49,38 +50,41 @@ Launcher find_launcher() {
   return found;
 }
 
-// Where libparc-fi.so was built or installed beside this program; empty: libfabric's own directory has it.
-std::string provider_directory() {
-  std::array<char, 4096> self{};
-  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (length <= 0) return {};
-  const std::string path(self.data(), static_cast<std::size_t>(length));
-  const std::string prefix = path.substr(0, path.rfind('/', path.rfind('/') - 1));
-  if (prefix == "/usr") return {};
-  for (const char* const way : {"/lib/libfabric", "/" PARC_LIBDIR "/libfabric"})
-    if (access((prefix + way + "/libparc-fi.so").c_str(), R_OK) == 0) return prefix + way;
-  return {};
+// The variables that the ranks need besides those of Open MPI's own settings.
+Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
+  std::vector<std::string> variables;
+  const std::string provider = installed_library("libfabric/libparc-fi.so");
+  if (!provider.empty() && !provider.starts_with("/usr/lib")) // libfabric looks there by itself
+    variables.push_back("FI_PROVIDER_PATH=" + provider.substr(0, provider.rfind('/')));
+  if (options.early_release.empty()) return variables;
+  variables.push_back("PARC_EARLY_RELEASE=" + options.early_release);
+  if (const char* const others = getenv("LD_PRELOAD"); others != nullptr && *others != 0)
+    variables.push_back(std::string("LD_PRELOAD=") + others);
+  if (!preload_early_library(variables))
+    return error(ENOENT,
+                 "libparc-early.so, which --early-release needs, is not installed beside this program");
+  return variables;
 }
 
-std::vector<std::string> line_of(const std::string& launcher, const std::string& directory) {
+std::vector<std::string> line_of(const std::string& launcher, const std::vector<std::string>& variables) {
   std::vector<std::string> words{launcher};
   for (const auto& [name, value] : settings) words.insert(words.end(), {"--mca", name, value});
-  if (!directory.empty()) words.insert(words.end(), {"-x", "FI_PROVIDER_PATH=" + directory});
+  for (const std::string& variable : variables) words.insert(words.end(), {"-x", variable});
   return words;
 }
 
-void print(const std::vector<std::string>& line, const std::string& directory) {
+void print(const std::vector<std::string>& line, const std::vector<std::string>& variables) {
   for (const std::string& word : line) fmt::print("{} ", word);
   fmt::print("./app\n\nThe same in the environment, for mpirun and srun alike:\n\nexport");
   for (const auto& [name, value] : settings) fmt::print(" OMPI_MCA_{}={}", name, value);
-  if (!directory.empty()) fmt::print(" FI_PROVIDER_PATH={}", directory);
+  for (const std::string& variable : variables) fmt::print(" {}", variable);
   fmt::print("\n");
 }
 
 } // namespace
 
-int mpi(std::vector<std::string> words) {
-  const int failed = words.empty() ? status_failure : status_run_failed;
+int mpi(const MpiOptions& options) {
+  const int failed = options.words.empty() ? status_failure : status_run_failed;
   const Launcher launcher = find_launcher();
   if (launcher.name.empty()) {
     fmt::print(
@@ -90,13 +94,17 @@ int mpi(std::vector<std::string> words) {
         launcher.other.empty() ? "" : fmt::format(" (mpirun is \"{}\")", launcher.other));
     return failed;
   }
-  const std::string directory = provider_directory();
-  std::vector<std::string> line = line_of(launcher.name, directory);
-  if (words.empty()) {
-    print(line, directory);
+  const auto variables = variables_for(options);
+  if (!variables) {
+    fmt::print(stderr, "parc: {}\n", variables.error().text);
+    return failed;
+  }
+  std::vector<std::string> line = line_of(launcher.name, variables.value());
+  if (options.words.empty()) {
+    print(line, variables.value());
     return 0;
   }
-  line.insert(line.end(), words.begin(), words.end());
+  line.insert(line.end(), options.words.begin(), options.words.end());
   std::vector<char*> argv;
   for (std::string& word : line) argv.push_back(word.data());
   argv.push_back(nullptr);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "jobs/installed.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace parc {
+
+std::string installed_library(std::string_view name) {
+  std::error_code failure;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
+  for (const char* directory : {PARC_LIB_FROM_BIN, "../lib"}) {
+    const auto file = (self / directory / name).lexically_normal();
+    if (!failure && std::filesystem::exists(file, failure)) return file.string();
+  }
+  return {};
+}
+
+bool preload_early_library(std::vector<std::string>& environment) {
+  constexpr std::string_view preload = "LD_PRELOAD=";
+  const std::string library = installed_library("libparc-early.so.0");
+  if (library.empty()) return false;
+  const auto others =
+      std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(preload); });
+  std::string value = std::string(preload) + library;
+  if (others == environment.end())
+    environment.push_back(std::move(value));
+  else
+    *others = value + ":" + others->substr(preload.size());
+  return true;
+}
+
+} // namespace parc

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Early release under MPI: receives return when their messages have begun to arrive, and nothing else
+// changes.
+#include "tests/mpi/mpi_job.hpp"
+#include "tests/support/path.hpp"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <memory>
+
+namespace parc::test {
+namespace {
+
+const std::vector<std::string> released{"LD_PRELOAD=" PARC_EARLY_LIBRARY, "PARC_EARLY_RELEASE=envelope"};
+
+void compare_released(Job job) {
+  Hosts hosts(job.hosts);
+  const std::string expected = output_of(hosts, by_tcp, job);
+  job.environment = released;
+  BOOST_TEST(output_of(hosts, by_parc, job) == expected);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(early_release)
+
+// The path between the hosts is stopped in the middle of the message.
+BOOST_DATA_TEST_CASE(returns_before_its_message_is_here,
+                     boost::unit_test::data::make({"recv", "sendrecv", "wait", "waitall"}), call) {
+  std::map<std::uint16_t, std::unique_ptr<Path>> paths;
+  Hosts hosts(2, {}, {}, [&](std::uint16_t port) {
+    return paths.emplace(port, std::make_unique<Path>(port)).first->second->port();
+  });
+  for (const auto& [port, path] : paths) path->hold_after(8 << 20);
+  Process run = hosts.start(mpirun(hosts, by_parc, {"early", 2, 2, {call}, released}));
+  const auto says = [&](const std::string& what) { return run.output().find(what) != std::string::npos; };
+  BOOST_TEST(eventually([&] { return says("returned with 33554432 bytes of rank 1"); }),
+             run.output() << run.errors() << hosts.logs());
+  BOOST_TEST(!says("all of it"));
+  for (const auto& [port, path] : paths) path->go_on();
+  BOOST_TEST(run.wait() == 0, run.output() << run.errors() << hosts.logs());
+  BOOST_TEST(says("all of it is right"));
+}
+
+BOOST_AUTO_TEST_CASE(the_same_results) {
+  for (const Job& job : std::vector<Job>{{"point_to_point", 5, 2},
+                                         {"matching", 2, 2},
+                                         {"collectives", 8, 3},
+                                         {"communicators", 8, 3},
+                                         {"datatypes", 4, 2},
+                                         {"windows", 5, 3},
+                                         {"files", 4, 2},
+                                         {"threads", 3, 3},
+                                         {"fortran_mpi_f08", 3, 2}})
+    compare_released(job);
+}
+
+// Its files and sockets would not know of pages that are missing.
+BOOST_AUTO_TEST_CASE(refused_without_the_wrappers) {
+  Hosts hosts(1);
+  Process run =
+      hosts.start(mpirun(hosts, by_parc, {"point_to_point", 2, 1, {}, {"PARC_EARLY_RELEASE=envelope"}}));
+  BOOST_TEST(run.wait() == 0);
+  BOOST_TEST(run.errors().find("parc: early release is off: libparc-early.so is not loaded") !=
+                 std::string::npos,
+             run.errors());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
