@@ -36,7 +36,8 @@ BOOST_DATA_TEST_CASE(the_largest_message_for_a_small_read, data::make({0, 1, 2, 
   BOOST_TEST(hosts.engine(1).pool_in_use() == 0u);
 }
 
-// Downwards from its end, but for its first fragment: the places of the others lie beyond 4 GiB on both sides.
+// Downwards from its end, but for its first fragment: the places of the others lie beyond 4 GiB on both
+// sides.
 BOOST_AUTO_TEST_CASE(the_end_of_the_largest_message_comes_first) {
   Hosts hosts({0, 1});
   hosts.settle();
