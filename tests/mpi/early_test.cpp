@@ -52,7 +52,13 @@ BOOST_AUTO_TEST_CASE(the_same_results) {
                                          {"windows", 5, 3},
                                          {"files", 4, 2},
                                          {"threads", 3, 3},
-                                         {"fortran_mpi_f08", 3, 2}})
+                                         {"fortran_mpi_f08", 3, 2},
+                                         {"objects.py", 4, 3},
+                                         {"heat", 5, 3, {"blocking", "3000", "9", "1", "10"}},
+                                         {"heat_fortran", 5, 3, {"blocking", "3000", "9", "1", "10"}},
+                                         {"poisson", 3, 2, {"1030", "100", "1", "7"}},
+                                         {"nbody", 4, 2, {"1001", "7"}},
+                                         {"m3", 3, 2, {"130", "7"}}})
     compare_released(job);
 }
 
