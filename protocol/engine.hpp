@@ -169,7 +169,8 @@ public:
 private:
   friend class Invariants; // of all of it: tests/sim/invariants.hpp
 
-  // A local message up to this size is copied at the match, and takes no turn.
+  // A local message up to this size is copied at the match, and takes no turn; before, it may wait in the
+  // pool.
   static constexpr std::uint64_t small_copy = 8192;
 
   // matching.cpp
@@ -192,6 +193,7 @@ private:
 
   // operations.cpp
   void launch(Outgoing& message);
+  void keep_short(Incoming& message);
   void announce(Outgoing& message);
   void retire(Outgoing& message);
   void check_write_done(Outgoing& message);
@@ -282,7 +284,7 @@ private:
   Slab<Incoming> incoming_;
   Slab<Reading> readings_;
   hook::List<Incoming, hook::Queue> copies_; // local messages with a read
-  std::uint64_t pool_reserved_ = 0;          // for the links, and by what is left of those that broke
+  std::uint64_t pool_reserved_ = 0;          // for the links, and by what is kept of none
   std::uint64_t pool_used_ = 0;
   Totals totals_;
   std::vector<std::byte> sink_; // discarded payload goes here

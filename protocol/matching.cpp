@@ -104,7 +104,7 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
     if (at_once) copy_part(message, small_copy);
     return;
   }
-  if (message.link != nullptr) count_match(message);
+  count_match(message);
   if (!riding.empty()) copy_in(message, 0, riding);
   for (const Block& block : message.blocks) {
     copy_in(message, block.offset(), block.bytes());
@@ -126,13 +126,13 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   check_read_done(message);
 }
 
-// A message from another host is matched or gone: its envelope's place here is free again.
+// A message that was kept here is matched or gone: its place is free again.
 void Engine::count_match(Incoming& message) {
   Peer* const peer = std::exchange(message.counted, nullptr);
   if (peer == nullptr) return;
   --peer->unmatched;
-  --message.link->unmatched;
-  if (message.whole) {
+  if (message.link != nullptr) --message.link->unmatched;
+  if (message.link != nullptr && message.whole) {
     ++peer->matched_whole;
     if (peer->matched_whole - peer->reported >= message.link->write_table / 4) owe(*message.link, *peer);
   }

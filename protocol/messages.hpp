@@ -186,7 +186,7 @@ private:
 struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   Incoming() : Answer(Of::incoming) {}
   std::uint64_t id = 0;
-  Link* link = nullptr; // none: local, or whole and parted from its link
+  Link* link = nullptr; // none: local, or whole and parted from its link or its write
   Outgoing* local = nullptr;
   std::uint64_t message = 0; // the sender's name for it
   Reading* read = nullptr;   // while it is matched

@@ -75,7 +75,7 @@ struct Peer : Answer {
   bool watch_owed = false;
   // What this host owes it: the receiving side of its Stream.
   std::uint64_t envelopes = 0;
-  std::uint64_t unmatched = 0; // held here, at most twice the write table
+  std::uint64_t unmatched = 0; // held here, at most twice the write table; of this host, in the pool: once
   std::uint64_t matched_whole = 0;
   std::uint64_t reported = 0;
 };
@@ -127,6 +127,7 @@ struct Endpoint : hook::Hook<hook::OfGroup> {
   hook::List<Incoming, hook::Arrivals> arrivals; // all unexpected messages, oldest first
   hook::List<Incoming, hook::Arrivals> claimed;
   hook::List<Outgoing, hook::Owned> writes;
+  std::size_t unfinished = 0; // of these
   hook::List<Reading, hook::Owned> reads;
   boost::container::flat_map<std::uint32_t, std::unique_ptr<Stream>> streams; // by link
   std::uint64_t posts = 0;

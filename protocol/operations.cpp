@@ -3,6 +3,7 @@
 #include "protocol/engine.hpp"
 
 #include <cassert>
+#include <utility>
 
 namespace parc::protocol {
 namespace {
@@ -89,6 +90,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.from_end = request.from_end;
   if (request.gated) message.enter(Outgoing::Stage::gated);
   from->writes.push_back(message);
+  ++from->unfinished;
   const std::uint64_t handle = message.id;
   if (!request.gated) launch(message);
   return handle;
@@ -120,7 +122,35 @@ void Engine::launch(Outgoing& message) {
   message.local = &local;
   ++message.pair->sent;
   ++totals_.messages_local;
+  const std::uint64_t id = local.id;
   arrive(local);
+  if (Incoming* const here_still = incoming_.find(id); here_still != nullptr && here_still->waits())
+    keep_short(*here_still);
+}
+
+// What nobody reads yet waits in its writer's memory, and its write with it. Once those writes fill half of
+// the writer's table, short messages are kept in the pool like those from another host, and their writes end:
+// a table must not fill with what is read last.
+void Engine::keep_short(Incoming& message) {
+  Peer& source = *message.pair->peer;
+  const std::uint64_t most = settings_.pool / 8 * 7; // the rest is for the first windows of links
+  if (message.local->from->unfinished <= settings_.write_table / 2 || message.local->synchronous ||
+      message.total > small_copy || source.unmatched == settings_.write_table ||
+      pool_reserved_ + message.total > most)
+    return;
+  if (message.total != 0) {
+    Block& block = message.blocks.emplace_back(pool_used_, 0, static_cast<std::uint32_t>(message.total));
+    message.local->memory.copy_out(0, block.at(0), message.total);
+    pool_reserved_ += message.total;
+  }
+  message.promised = message.arrived = message.total;
+  message.whole = true;
+  message.counted = &source;
+  ++source.unmatched;
+  if (message.pair->at->number != kernel_endpoint) ++totals_.unexpected;
+  Outgoing& write = *std::exchange(message.local, nullptr);
+  write.local = nullptr;
+  finish_write(write, Fault::none);
 }
 
 void Engine::cancel(std::uint64_t operation) {
@@ -187,6 +217,7 @@ void Engine::finish_write(Outgoing& message, Fault fault) {
   const Outcome outcome = outcome_of(message, fault);
   const std::uint64_t cookie = message.cookie;
   Endpoint& from = *message.from;
+  --from.unfinished;
   retire(message);
   outgoing_.drop(message);
   listener_.finished(cookie, outcome);
@@ -213,6 +244,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   }
   const Outcome outcome = outcome_of(message, fault);
   Endpoint* from = message.from;
+  --from->unfinished;
   retire(message);
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Owned>::unlink();

@@ -389,8 +389,8 @@ void Engine::free_blocks(Incoming& message) {
 void Engine::drop_incoming(Incoming& message) {
   forget_name(message);
   free_blocks(message);
+  count_match(message);
   if (message.link != nullptr) {
-    count_match(message);
     message.link->freed += fragments_of(message.eager.left(), message.link->fragment); // they never come
     for (Due& due : message.link->carrier.due)
       if (due.landing.message() == &message) due.landing.forget_message();

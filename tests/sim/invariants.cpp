@@ -94,7 +94,7 @@ void Invariants::look_at(const Incoming& message) {
         "a local message goes with its write");
   holds(message.local != nullptr || message.link != nullptr ||
             (message.waits() && message.whole && message.arrived == message.promised),
-        "what is parted from its link is whole");
+        "what has neither its write nor a link is whole");
   const auto due = due_.find(&message);
   holds(message.promised <= message.total && message.arrived + message.eager.left() + message.rest.left() +
                                                      (due == due_.end() ? 0 : due->second) ==
@@ -102,12 +102,9 @@ void Invariants::look_at(const Incoming& message) {
         "what was promised is here, due or to come");
   holds(message.waits() || message.matched() || message.arrived != message.promised || message.owed(),
         "what is over is kept only for what still comes or is owed");
-  if (message.link == nullptr) {
-    parted_ += blocks;
-    return;
-  }
+  if (message.link == nullptr) parted_ += blocks;
   if (message.counted == nullptr) return;
-  ++links_[message.link].unmatched;
+  if (message.link != nullptr) ++links_[message.link].unmatched;
   ++unmatched_[message.counted];
 }
 
@@ -127,6 +124,8 @@ void Invariants::look_at_peers() {
     holds(peer->unmatched == (unmatched == unmatched_.end() ? 0 : unmatched->second),
           "a source has as many messages here as it is counted");
     holds(peer->reported <= peer->matched_whole, "no more matches are told than there were");
+    holds(address.place != here || peer->unmatched <= engine_.settings_.write_table,
+          "a source of this host has a table of messages in the pool at most");
     const Link* const link = engine_.find_link(address);
     if (link == nullptr) continue;
     holds(peer->unmatched <= 2ull * link->write_table, "a source has two tables of messages here at most");
@@ -140,8 +139,7 @@ void Invariants::look_at_links() {
     look_at(*link);
     reserved += link->reserved * link->fragment;
   }
-  holds(engine_.pool_reserved_ == reserved,
-        "the pool is reserved for links, and for what is parted from one");
+  holds(engine_.pool_reserved_ == reserved, "the pool is reserved for links, and for what is kept of none");
 }
 
 void Invariants::look_at(const Link& link) {
@@ -182,6 +180,7 @@ void Invariants::look_at_endpoints() {
 
 void Invariants::look_at(const Endpoint& endpoint) {
   holds(!endpoint.killing, "no endpoint is being emptied between calls");
+  holds(endpoint.writes.size() == endpoint.unfinished, "an endpoint counts its writes");
   bool waits = !endpoint.writes.empty();
   for (const auto& [index, stream] : endpoint.streams) {
     const OfStream& counted = streams_[stream.get()];
