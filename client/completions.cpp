@@ -63,6 +63,12 @@ Woken Completions::rest(Limit limit) {
   return rest_.until(gathers, limit, Cancel::yes);
 }
 
+int Completions::arm() {
+  rest_.arm();
+  rest_.tell_kernel();
+  return gather() || waits_.kernel_went() ? 1 : 0;
+}
+
 // Whether there is something to report. Each bit is looked at by one thread, and an operation that ends later
 // sets it again.
 bool Completions::gather() {
@@ -82,6 +88,7 @@ bool Completions::gather() {
     ended_.push_back(id);
     return true;
   });
+  while (!ended_.empty() && !operations_.is_live(ended_.front())) ended_.pop_front(); // it was in here twice
   return !ended_.empty();
 }
 

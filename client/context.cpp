@@ -39,6 +39,11 @@ const char* Context::host(int rank) const {
   return session_.hosts[static_cast<std::size_t>(rank)].c_str();
 }
 
+int Context::descriptor() {
+  const auto made = rest_.descriptor();
+  return made ? made.value() : fail({PARC_ENOMEM, made.error().text});
+}
+
 int Context::read(const parc_envelope& envelope, const iovec& buffer, parc_status* status) {
   auto id = starts_.read(envelope, {&buffer, 1}, 0);
   return id ? finish(id.value(), status) : fail(id.error());

@@ -24,6 +24,7 @@ public:
   [[nodiscard]] Starts& starts() { return starts_; }
   [[nodiscard]] Waits& waits() { return waits_; }
   [[nodiscard]] Completions& completions() { return completions_; }
+  [[nodiscard]] int descriptor();
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] CopyRoom& copy_room() { return room_; }
   [[nodiscard]] Guards& guards() { return guards_; }
@@ -56,6 +57,7 @@ public:
 
   void close_pipes_in_child() {
     pipes_.close_in_child();
+    rest_.close_in_child();
     trace_.close_in_child();
   }
 

@@ -419,6 +419,14 @@ int parc_completions(parc_context* context, parc_completion* completions, int co
   return guarded(context, [&] { return context->completions().take(list(completions, count), timeout); });
 }
 
+int parc_descriptor(parc_context* context) {
+  return guarded(context, [&] { return context->descriptor(); });
+}
+
+int parc_arm(parc_context* context) {
+  return guarded(context, [&] { return context->completions().arm(); });
+}
+
 int parc_cancel(parc_context* context, parc_op operation) {
   return guarded(context, [&] {
     if (!context->operations().is_held(operation))

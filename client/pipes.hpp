@@ -35,6 +35,10 @@ public:
   // One thread at a time.
   void sleep(Limit limit);
 
+  // Takes the bells off the pipe, or finds that the kernel has gone. Not while a thread sleeps.
+  void drain();
+  [[nodiscard]] int kernels() const { return from_kernel_.get(); } // for a program to poll
+
   // Sleeps for a millisecond, or less if the kernel goes; leaves bells alone.
   void pause();
 
@@ -45,8 +49,6 @@ public:
   void close_in_child();
 
 private:
-  void drain();
-
   Fd from_kernel_, to_kernel_;
   std::atomic<bool> gone_ = false;
 };

@@ -55,13 +55,33 @@ void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit l
     lead(seen, limit, cancel);
   } catch (...) { // cancelled
     hold.lock();
-    led_ = false;
+    end_lead();
     (void)end_wait(Woken::late);
     throw;
   }
   hold.lock();
-  led_ = false;
+  end_lead();
   if (following_ != 0 && (completions() != seen || pipes_.gone())) followers_.notify_all();
+}
+
+// Under lock_.
+void Rest::end_lead() {
+  led_ = false;
+  if (std::exchange(armed_, false)) descriptor_.ring();
+}
+
+Result<int> Rest::descriptor() {
+  const std::lock_guard hold(lock_);
+  return descriptor_.open(pipes_.kernels());
+}
+
+// A leader's bells are the leader's, who rings for the program then.
+void Rest::arm() {
+  const std::lock_guard hold(lock_);
+  descriptor_.silence();
+  if (!led_) pipes_.drain();
+  armed_ = true;
+  shm::announce_sleep(header_.program_asleep);
 }
 
 // Under lock_. Through pthread: std::condition_variable's wait may be noexcept, and a cancelled thread

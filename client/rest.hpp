@@ -13,8 +13,13 @@
 //             take lock_ after any later completion, and wakes it. When there is none, it is the leader.
 // A leader that leaves for any other reason (its limit, a signal handler has run, its thread is cancelled)
 // wakes one follower, and so does everybody who leaves while nobody leads: a successor is always up.
+//   program   that polls by itself says that it sleeps (arm), then looks at its operations, then polls. A
+//   leader
+//             that leaves has taken back that somebody sleeps, and perhaps the bell: it makes the program's
+//             descriptor readable.
 #pragma once
 
+#include "client/descriptor.hpp"
 #include "client/early/hooks.hpp"
 #include "client/pipes.hpp"
 #include "shm/layout.hpp"
@@ -74,6 +79,11 @@ public:
   // Rings for requests that were pushed without a bell, where the kernel has not taken them.
   void tell_kernel();
 
+  // For the program's own poll: readable when something has ended since arm(), or sooner.
+  [[nodiscard]] Result<int> descriptor();
+  void arm();
+  void close_in_child() { descriptor_.close(); }
+
   // Polls, and never sleeps: for what is about to be done.
   template <class Done> [[nodiscard]] bool poll(const Done& done, Clock::duration time) {
     return done() || spin(done, Clock::now() + time);
@@ -126,6 +136,7 @@ private:
   void sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit, Cancel cancel);
   void follow(Limit limit, Cancel cancel);
   void lead(std::uint64_t seen, Limit limit, Cancel cancel);
+  void end_lead();
   Woken end_wait(Woken why);
 
   // Its place is there from the thread's start: a handler may be the first to ask.
@@ -140,6 +151,8 @@ private:
   std::condition_variable followers_; // sleep here
   unsigned following_ = 0;            // under lock_
   bool led_ = false;                  // under lock_: somebody sleeps on the pipe
+  bool armed_ = false;                // under lock_: the program may
+  Descriptor descriptor_;             // under lock_
 };
 
 } // namespace parc::client

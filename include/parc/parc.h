@@ -287,6 +287,19 @@ typedef struct parc_completion {
  * that error first. */
 PARC_API int parc_completions(parc_context* context, parc_completion* completions, int count, double timeout);
 
+/* For programs that sleep in poll, select or epoll_wait for other things, too. parc_descriptor gives a
+ * descriptor that is readable when an operation of the context, queued or not, may have ended since parc_arm,
+ * or when the kernel has gone. It is the context's: it may be watched and nothing else, and is closed with
+ * the context. Errors: PARC_ENOMEM (no descriptors are left).
+ *
+ * parc_arm comes before each such sleep. It returns 1 when parc_completions has something to report, and 0
+ * when there was nothing once the descriptor was made ready for what comes: who waits for operations that are
+ * not queued looks at them then. Then the sleep; what is started in between needs parc_arm again. The
+ * descriptor stays readable until the next parc_arm, and may be readable for nothing: when another thread
+ * waits, or has taken what ended. Neither call blocks. */
+PARC_API int parc_descriptor(parc_context* context);
+PARC_API int parc_arm(parc_context* context);
+
 /* ---- Whole calls --------------------------------------------------------------------------------------- */
 
 /* initread and wait, initwrite and wait. */

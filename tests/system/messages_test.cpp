@@ -67,6 +67,12 @@ BOOST_AUTO_TEST_CASE(the_completion_queue) {
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "completions"});
 }
 
+BOOST_AUTO_TEST_CASE(waiting_in_the_programs_own_poll) {
+  Hosts hosts(2);
+  check_job(hosts, {"--hosts", "a,b", programs + "event_loop"});
+  check_job(hosts, {"--hosts", "a:2", programs + "event_loop"});
+}
+
 // On the same host, on others that their kernels know, and on one that they have to find.
 BOOST_AUTO_TEST_CASE(two_jobs_that_know_each_other_by_address) {
   for (const auto& [servers, askers] :

@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <csignal>
+#include <poll.h>
 #include <thread>
 
 using namespace parc::test;
@@ -242,6 +243,24 @@ BOOST_AUTO_TEST_CASE(a_handler_may_test_and_a_wait_goes_on_after_it) {
   BOOST_TEST(handlers_spoilt == 0);
   BOOST_TEST((bounced == pattern(3000)));
   BOOST_TEST(other.substr(0, 5) == "there");
+}
+
+// Who sleeps in a poll of its own hears that the kernel has gone, too.
+BOOST_AUTO_TEST_CASE(the_descriptor_says_that_the_kernel_has_gone) {
+  FakeProgram program;
+  pollfd waits{.fd = parc_descriptor(program.p), .events = POLLIN, .revents = 0};
+  char byte = 0;
+  const iovec piece{&byte, 1};
+  const parc_envelope envelope{0, 1, 0, 0};
+  const parc_op read = parc_initread_envelope(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  BOOST_TEST(parc_arm(program.p) == 0);
+  BOOST_TEST(poll(&waits, 1, 0) == 0);
+  program.kernel.die();
+  BOOST_TEST(poll(&waits, 1, -1) == 1);
+  BOOST_TEST(parc_arm(program.p) == 1);
+  parc_completion completion;
+  BOOST_TEST(parc_completions(program.p, &completion, 1, 0) == 1);
+  BOOST_TEST((completion.operation == read && completion.status.error == PARC_EKERNEL));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
