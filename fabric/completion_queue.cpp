@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 namespace parc::fabric {
 namespace {
@@ -28,6 +29,8 @@ static_assert(offsetof(fi_cq_tagged_entry, flags) == offsetof(fi_cq_msg_entry, f
 void CompletionQueue::add(const Completion& completion) {
   const std::lock_guard hold(lock_);
   completions_.push_back(completion);
+  failed_ += completion.error != 0;
+  if (completions_.size() == 1) wait_object.ring();
 }
 
 // What failed stands among the others, and is read by read_error alone.
@@ -52,28 +55,32 @@ ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* source
   return take(buffer, count, sources);
 }
 
-bool CompletionQueue::any() {
+bool CompletionQueue::holds(std::size_t entries) {
   const std::lock_guard hold(lock_);
-  return !completions_.empty();
+  return completions_.size() >= entries || failed_ != 0;
 }
 
-ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms) {
+ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources,
+                                       const void* condition, int timeout_ms) {
+  if (!wait_object.blocks()) return -FI_ENOSYS;
+  const std::size_t asked_for = counts_ && condition ? *static_cast<const std::size_t*>(condition) : 1;
+  const std::size_t wanted = std::max<std::size_t>(std::min(asked_for, count), 1);
   std::optional<Clock::time_point> end;
   if (timeout_ms >= 0) end = Clock::now() + std::chrono::milliseconds(timeout_ms);
-  (void)domain_.session->wait([this] { return any() || signaled_.load(); }, end);
+  (void)domain_.session->wait([&] { return holds(wanted) || signaled_.load(); }, end);
   signaled_.store(false);
   return take(buffer, count, sources);
 }
 
 int CompletionQueue::signal() {
   signaled_.store(true);
+  wait_object.ring();
   domain_.session->wake();
   return 0;
 }
 
 int CompletionQueue::try_wait() {
-  (void)domain_.session->progress(0);
-  return any() ? -FI_EAGAIN : 0;
+  return wait_object.try_wait([this] { return holds(1) || signaled_.exchange(false); });
 }
 
 ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
@@ -91,6 +98,7 @@ ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
   entry.prov_errno = failed.error;
   entry.err_data_size = 0;
   completions_.pop_front();
+  --failed_;
   return 1;
 }
 
@@ -114,7 +122,11 @@ const char* sentence_of(fid_cq*, int code, const void*, char* buffer, std::size_
 fi_ops queue_object_calls{.size = sizeof(fi_ops),
                           .close = close_queue,
                           .bind = no_bind,
-                          .control = no_control,
+                          .control =
+                              [](fid* of, int command, void* answer) {
+                                return object_of_fid<CompletionQueue, fid_cq>(of).wait_object.control(command,
+                                                                                                      answer);
+                              },
                           .ops_open = no_ops_open,
                           .tostr = nullptr,
                           .ops_set = nullptr};
@@ -132,14 +144,17 @@ fi_ops_cq queue_calls{
     .readerr = [](fid_cq* of, fi_cq_err_entry* entry,
                   std::uint64_t) { return object_of<CompletionQueue>(of).read_error(*entry); },
     .sread =
-        [](fid_cq* of, void* buffer, std::size_t count, const void*, int timeout) {
-          return guarded(
-              [&] { return object_of<CompletionQueue>(of).wait_and_read(buffer, count, nullptr, timeout); });
+        [](fid_cq* of, void* buffer, std::size_t count, const void* condition, int timeout) {
+          return guarded([&] {
+            return object_of<CompletionQueue>(of).wait_and_read(buffer, count, nullptr, condition, timeout);
+          });
         },
     .sreadfrom =
-        [](fid_cq* of, void* buffer, std::size_t count, fi_addr_t* sources, const void*, int timeout) {
-          return guarded(
-              [&] { return object_of<CompletionQueue>(of).wait_and_read(buffer, count, sources, timeout); });
+        [](fid_cq* of, void* buffer, std::size_t count, fi_addr_t* sources, const void* condition,
+           int timeout) {
+          return guarded([&] {
+            return object_of<CompletionQueue>(of).wait_and_read(buffer, count, sources, condition, timeout);
+          });
         },
     .signal = [](fid_cq* of) { return object_of<CompletionQueue>(of).signal(); },
     .strerror = sentence_of,
@@ -148,17 +163,14 @@ fi_ops_cq queue_calls{
 } // namespace
 
 int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context) {
-  if (attributes->wait_obj != FI_WAIT_NONE && attributes->wait_obj != FI_WAIT_UNSPEC &&
-      attributes->wait_obj != FI_WAIT_YIELD) {
-    FI_WARN(&provider, FI_LOG_CQ, "a completion queue of parc cannot be waited for by that object yet\n");
-    return -FI_ENOSYS;
-  }
   return guarded([&] {
     if (attributes->format == FI_CQ_FORMAT_UNSPEC) attributes->format = FI_CQ_FORMAT_CONTEXT;
-    auto* const made = new CompletionQueue(object_of<Domain>(domain), attributes->format);
+    auto& in = object_of<Domain>(domain);
+    auto made = std::make_unique<CompletionQueue>(in, *attributes);
+    if (const int code = made->wait_object.open(in.session, attributes->wait_obj); code != 0) return code;
     made->fid = {.fclass = FI_CLASS_CQ, .context = context, .ops = &queue_object_calls};
     made->ops = &queue_calls;
-    *queue = made;
+    *queue = made.release();
     return 0;
   });
 }

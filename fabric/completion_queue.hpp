@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fabric/domain.hpp"
+#include "fabric/wait_object.hpp"
 
 #include <deque>
 #include <mutex>
@@ -20,25 +21,33 @@ struct Completion {
 
 class CompletionQueue final : public fid_cq {
 public:
-  CompletionQueue(Domain& domain, fi_cq_format format) : domain_(domain), format_(format) { ++domain_.users; }
+  CompletionQueue(Domain& domain, const fi_cq_attr& attributes)
+      : domain_(domain), format_(attributes.format), counts_(attributes.wait_cond == FI_CQ_COND_THRESHOLD) {
+    ++domain_.users;
+  }
   ~CompletionQueue() { --domain_.users; }
 
   void add(const Completion& completion);
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-  ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms);
+  // `condition`: of a queue with FI_CQ_COND_THRESHOLD, so many entries.
+  ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition,
+                        int timeout_ms);
   ssize_t read_error(fi_cq_err_entry& entry);
   int signal();
   int try_wait();
   std::atomic<unsigned> users = 0; // endpoints
+  WaitObject wait_object;
 
 private:
   ssize_t take(void* buffer, std::size_t count, fi_addr_t* sources);
-  [[nodiscard]] bool any();
+  [[nodiscard]] bool holds(std::size_t entries); // or what has failed
 
   Domain& domain_;
   const fi_cq_format format_;
+  const bool counts_; // waits are for a number of entries
   std::mutex lock_;
   std::deque<Completion> completions_; // under lock_
+  std::size_t failed_ = 0;             // of them, under lock_
   std::atomic<bool> signaled_ = false;
 };
 

@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/counter.hpp"
 
+#include <memory>
+
 namespace parc::fabric {
 
 std::uint64_t Counter::read(const std::atomic<std::uint64_t>& value) {
   (void)domain_.session->poll();
+  read_.store(events());
   return value.load();
+}
+
+int Counter::try_wait() {
+  return wait_object.try_wait([this] { return events() != read_.load(); });
 }
 
 int Counter::change(std::atomic<std::uint64_t>& value, std::uint64_t to) {
   value.store(to);
+  wait_object.ring();
   domain_.session->wake();
   return 0;
 }
 
 int Counter::wait(std::uint64_t threshold, int timeout_ms) {
+  if (!wait_object.blocks()) return -FI_ENOSYS;
   const std::uint64_t failed = failures.load();
   std::optional<Clock::time_point> end;
   if (timeout_ms >= 0) end = Clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -35,7 +44,11 @@ int close_counter(fid* of) {
 fi_ops counter_object_calls{.size = sizeof(fi_ops),
                             .close = close_counter,
                             .bind = no_bind,
-                            .control = no_control,
+                            .control =
+                                [](fid* of, int command, void* answer) {
+                                  return object_of_fid<Counter, fid_cntr>(of).wait_object.control(command,
+                                                                                                  answer);
+                                },
                             .ops_open = no_ops_open,
                             .tostr = nullptr,
                             .ops_set = nullptr};
@@ -71,14 +84,13 @@ fi_ops_cntr counter_calls{
 } // namespace
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context) {
-  if (attributes->wait_obj != FI_WAIT_NONE && attributes->wait_obj != FI_WAIT_UNSPEC &&
-      attributes->wait_obj != FI_WAIT_YIELD)
-    return -FI_ENOSYS;
   return guarded([&] {
-    auto* const made = new Counter(object_of<Domain>(domain));
+    auto& in = object_of<Domain>(domain);
+    auto made = std::make_unique<Counter>(in);
+    if (const int code = made->wait_object.open(in.session, attributes->wait_obj); code != 0) return code;
     made->fid = {.fclass = FI_CLASS_CNTR, .context = context, .ops = &counter_object_calls};
     made->ops = &counter_calls;
-    *counter = made;
+    *counter = made.release();
     return 0;
   });
 }

@@ -2,12 +2,14 @@
 #include "fabric/event_queue.hpp"
 
 #include "fabric/fabric.hpp"
+#include "fabric/wait_object.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -21,6 +23,7 @@ struct EventQueue final : fid_eq {
   };
   Fabric* fabric = nullptr;
   bool writable = false;
+  WaitObject wait_object;
   std::mutex lock;
   std::condition_variable written;
   std::deque<Event> events; // under lock
@@ -54,6 +57,7 @@ ssize_t read_queue(fid_eq* of, std::uint32_t* kind, void* buffer, std::size_t le
 ssize_t wait_and_read(fid_eq* of, std::uint32_t* kind, void* buffer, std::size_t length, int timeout,
                       std::uint64_t flags) {
   auto& queue = object_of<EventQueue>(of);
+  if (!queue.wait_object.blocks()) return -FI_ENOSYS;
   std::unique_lock hold(queue.lock);
   const auto any = [&] { return !queue.events.empty(); };
   if (timeout < 0)
@@ -71,6 +75,7 @@ ssize_t write_queue(fid_eq* of, std::uint32_t kind, const void* buffer, std::siz
     const std::lock_guard hold(queue.lock);
     queue.events.push_back({kind, {bytes, bytes + length}});
     queue.written.notify_all();
+    queue.wait_object.ring();
     return static_cast<ssize_t>(length);
   });
 }
@@ -78,7 +83,11 @@ ssize_t write_queue(fid_eq* of, std::uint32_t kind, const void* buffer, std::siz
 fi_ops event_object_calls{.size = sizeof(fi_ops),
                           .close = close_event_queue,
                           .bind = no_bind,
-                          .control = no_control,
+                          .control =
+                              [](fid* of, int command, void* answer) {
+                                return object_of_fid<EventQueue, fid_eq>(of).wait_object.control(command,
+                                                                                                 answer);
+                              },
                           .ops_open = no_ops_open,
                           .tostr = nullptr,
                           .ops_set = nullptr};
@@ -94,16 +103,24 @@ fi_ops_eq event_calls{
 
 } // namespace
 
+int try_wait(fid_eq& of) {
+  auto& queue = static_cast<EventQueue&>(of);
+  return queue.wait_object.try_wait([&] {
+    const std::lock_guard hold(queue.lock);
+    return !queue.events.empty();
+  });
+}
+
 int open_event_queue(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** queue, void* context) {
-  if (attributes->wait_obj != FI_WAIT_NONE && attributes->wait_obj != FI_WAIT_UNSPEC) return -FI_ENOSYS;
   return guarded([&] {
-    auto* const made = new EventQueue;
+    auto made = std::make_unique<EventQueue>();
+    if (const int code = made->wait_object.open(nullptr, attributes->wait_obj); code != 0) return code;
     made->fid = {.fclass = FI_CLASS_EQ, .context = context, .ops = &event_object_calls};
     made->ops = &event_calls;
     made->fabric = &object_of<Fabric>(fabric);
     made->writable = (attributes->flags & FI_WRITE) != 0;
     ++made->fabric->users;
-    *queue = made;
+    *queue = made.release();
     return 0;
   });
 }

@@ -9,6 +9,7 @@
 
 namespace parc::fabric {
 
+[[nodiscard]] int try_wait(fid_eq& queue); // as WaitObject::try_wait
 int open_event_queue(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** queue, void* context);
 
 } // namespace parc::fabric

@@ -2,6 +2,7 @@
 #include "fabric/fabric.hpp"
 
 #include "fabric/completion_queue.hpp"
+#include "fabric/counter.hpp"
 #include "fabric/domain.hpp"
 #include "fabric/event_queue.hpp"
 
@@ -19,11 +20,19 @@ int close_fabric(fid* of) {
   return 0;
 }
 
+int try_wait_one(fid& of) {
+  switch (of.fclass) {
+  case FI_CLASS_CQ: return object_of_fid<CompletionQueue, fid_cq>(&of).try_wait();
+  case FI_CLASS_CNTR: return object_of_fid<Counter, fid_cntr>(&of).try_wait();
+  case FI_CLASS_EQ: return try_wait(reinterpret_cast<fid_eq&>(of));
+  default: return -FI_EINVAL;
+  }
+}
+
 // Whether it is safe to sleep on the descriptors of these: nothing has come that was not read.
-int try_wait(fid_fabric*, fid** fids, int count) {
+int try_wait_all(fid_fabric*, fid** fids, int count) {
   for (int i = 0; i < count; ++i)
-    if (fids[i]->fclass == FI_CLASS_CQ)
-      if (const int code = object_of_fid<CompletionQueue, fid_cq>(fids[i]).try_wait(); code != 0) return code;
+    if (const int code = try_wait_one(*fids[i]); code != 0) return code;
   return 0;
 }
 
@@ -41,7 +50,7 @@ fi_ops_fabric fabric_calls{
     .passive_ep = [](fid_fabric*, fi_info*, fid_pep**, void*) { return -FI_ENOSYS; },
     .eq_open = open_event_queue,
     .wait_open = [](fid_fabric*, fi_wait_attr*, fid_wait**) { return -FI_ENOSYS; },
-    .trywait = try_wait,
+    .trywait = try_wait_all,
     .domain2 = [](fid_fabric* fabric, fi_info* info, fid_domain** domain, std::uint64_t flags,
                   void* context) { return flags ? -FI_EINVAL : open_domain(fabric, info, domain, context); },
 };
