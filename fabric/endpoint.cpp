@@ -116,8 +116,11 @@ int Endpoint::name(void* address, std::size_t* length) {
 
 // Receives are given up, and what they were for is nobody's any more when this returns.
 void Endpoint::drain() {
-  domain_.session->cancel_all(*this);
-  (void)domain_.session->wait([this] { return under_way_.load() == 0; }, {});
+  const auto nothing_under_way = [this] {
+    domain_.session->cancel_all(*this); // one for several messages may have gone on meanwhile
+    return under_way_.load() == 0;
+  };
+  (void)domain_.session->wait(nothing_under_way, {});
 }
 
 ssize_t Endpoint::begin(const Request& request, const Start& start) {
@@ -174,8 +177,15 @@ ssize_t Endpoint::receive(const Way& way) {
   if (way.flags & FI_CLAIM) return receive_claimed(way);
   const auto envelope = wanted(way);
   if (!envelope) return -FI_EINVAL;
+  Request request = request_of(Purpose::receive, way);
+  request.several = !way.tagged && (way.flags & FI_MULTI_RECV) != 0;
+  if (request.several) {
+    if (way.pieces.size() != 1) return -FI_EINVAL;
+    request.peer = envelope->peer;
+    request.least_room = least_room.load();
+  }
   return begin(
-      request_of(Purpose::receive, way),
+      request,
       {.kind = Start::Kind::read, .envelope = *envelope, .pieces = way.pieces, .flags = space_of(way)});
 }
 
@@ -228,10 +238,37 @@ void Endpoint::ended(const Request& request, const parc_completion& completion) 
   case Purpose::discard:
     report(request, request.found, status.error == PARC_ETRUNCATE ? 0 : status.error);
     break;
-  case Purpose::send:
-  case Purpose::receive: report(request, status, status.error); break;
+  case Purpose::send: report(request, status, status.error); break;
+  case Purpose::receive:
+    if (request.several)
+      received_one(request, status);
+    else
+      report(request, status, status.error);
+    break;
   }
   --under_way_; // nothing of this endpoint is touched any more: it may be waiting for that to be closed
+}
+
+// What is left of the buffer takes the next message, and its owner is told when it is given back.
+void Endpoint::received_one(const Request& request, const parc_status& status) {
+  const bool came = status.error == PARC_OK || status.error == PARC_ETRUNCATE;
+  const std::uint64_t used = came ? std::min(status.length, request.room) : 0;
+  Request rest = request;
+  rest.buffer = static_cast<std::byte*>(request.buffer) + used;
+  rest.room -= used;
+  Request last = request;
+  last.flags |= FI_MULTI_RECV;
+  last.reported = true;
+  if (!came || rest.room == 0 || rest.room < rest.least_room) return report(last, status, status.error);
+  report(request, status, status.error);
+  const iovec left{rest.buffer, rest.room};
+  const ssize_t code = begin(rest, {.kind = Start::Kind::read,
+                                    .envelope = envelope_of({}, rest.peer),
+                                    .pieces = {&left, 1},
+                                    .flags = PARC_UNTAGGED});
+  if (code == 0) return;
+  last.buffer = rest.buffer;
+  report(last, {}, static_cast<int>(-code));
 }
 
 void Endpoint::looked(const Request& request, const parc_completion& completion) {
@@ -298,6 +335,28 @@ int control_endpoint(fid* of, int command, void*) {
   return command == FI_ENABLE ? object_of_fid<Endpoint, fid_ep>(of).enable() : -FI_ENOSYS;
 }
 
+// There is one.
+bool is_least_room(int level, int name) {
+  return level == FI_OPT_ENDPOINT && name == FI_OPT_MIN_MULTI_RECV;
+}
+
+int get_option(fid* of, int level, int name, void* value, std::size_t* length) {
+  if (!is_least_room(level, name)) return -FI_ENOPROTOOPT;
+  const std::size_t least = object_of_fid<Endpoint, fid_ep>(of).least_room.load();
+  if (std::exchange(*length, sizeof least) < sizeof least) return -FI_ETOOSMALL;
+  std::memcpy(value, &least, sizeof least);
+  return 0;
+}
+
+int set_option(fid* of, int level, int name, const void* value, std::size_t length) {
+  if (!is_least_room(level, name)) return -FI_ENOPROTOOPT;
+  std::size_t least = 0;
+  if (length != sizeof least) return -FI_EINVAL;
+  std::memcpy(&least, value, sizeof least);
+  object_of_fid<Endpoint, fid_ep>(of).least_room.store(least);
+  return 0;
+}
+
 fi_ops endpoint_object_calls{
     .size = sizeof(fi_ops),
     .close = close_endpoint,
@@ -311,8 +370,8 @@ fi_ops endpoint_object_calls{
 fi_ops_ep endpoint_calls{
     .size = sizeof(fi_ops_ep),
     .cancel = [](fid* of, void* context) { return object_of_fid<Endpoint, fid_ep>(of).cancel(context); },
-    .getopt = [](fid*, int, int, void*, std::size_t*) { return -FI_ENOPROTOOPT; },
-    .setopt = [](fid*, int, int, const void*, std::size_t) { return -FI_ENOPROTOOPT; },
+    .getopt = get_option,
+    .setopt = set_option,
     .tx_ctx = [](fid_ep*, int, fi_tx_attr*, fid_ep**, void*) { return -FI_ENOSYS; },
     .rx_ctx = [](fid_ep*, int, fi_rx_attr*, fid_ep**, void*) { return -FI_ENOSYS; },
     .rx_size_left = [](fid_ep*) -> ssize_t { return -FI_ENOSYS; },

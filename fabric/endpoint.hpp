@@ -7,6 +7,7 @@
 #include "fabric/address_vector.hpp"
 #include "fabric/completion_queue.hpp"
 #include "fabric/counter.hpp"
+#include "fabric/info.hpp"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
@@ -44,6 +45,9 @@ public:
   ssize_t receive(const Way& way);
   ssize_t cancel(const void* context);
 
+  // FI_OPT_MIN_MULTI_RECV.
+  std::atomic<std::size_t> least_room = inject_bytes;
+
   // From the session.
   void ended(const Request& request, const parc_completion& completion);
 
@@ -59,6 +63,7 @@ private:
   ssize_t receive_claimed(const Way& way);
   ssize_t read_claim(const Request& request, parc_op claim, std::span<const iovec> pieces);
   void looked(const Request& request, const parc_completion& completion);
+  void received_one(const Request& request, const parc_status& status);
   void report(const Request& request, const parc_status& status, int error);
 
   Domain& domain_;

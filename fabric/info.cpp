@@ -48,7 +48,7 @@ struct FreeInfo {
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
 void describe_transfers(fi_info& info) {
-  *info.tx_attr = {.caps = capabilities & ~(FI_RECV | FI_DIRECTED_RECV | FI_SOURCE),
+  *info.tx_attr = {.caps = capabilities & ~(FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE),
                    .mode = 0,
                    .op_flags = 0,
                    .msg_order = FI_ORDER_SAS,

@@ -11,13 +11,13 @@ inline constexpr std::uint32_t address_format = FI_PROV_SPECIFIC | 0x70726163; /
 inline constexpr std::uint32_t protocol = FI_PROV_SPECIFIC | 0x70726163;       // the wire of our kernels
 inline constexpr std::size_t max_pieces = 64;      // of a message; libparc takes more
 inline constexpr std::size_t inject_bytes = 16384; // all writes are copied: a limit on what waits
-inline constexpr std::uint64_t capabilities =
-    FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM;
+inline constexpr std::uint64_t capabilities = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV |
+                                              FI_DIRECTED_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM;
 // Flags that calls may have by themselves, or by an endpoint's default.
 inline constexpr std::uint64_t send_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
                                             FI_TRANSMIT_COMPLETE | FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE |
                                             FI_REMOTE_CQ_DATA | FI_MORE;
-inline constexpr std::uint64_t receive_flags = FI_COMPLETION | FI_MORE;
+inline constexpr std::uint64_t receive_flags = FI_COMPLETION | FI_MORE | FI_MULTI_RECV;
 
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
              const fi_info* hints, fi_info** info);

@@ -43,7 +43,11 @@ struct Request {
   bool anonymous = false;  // nor when it fails: nobody could tell what it was
   void* buffer = nullptr;  // of a receive, its first piece
   std::uint64_t room = 0;  // bytes of a receive
-  parc_status found{};     // of a message that is being discarded: what the look at it said
+  // Of a receive that takes several messages (FI_MULTI_RECV): whose, and of how much room on it ends.
+  bool several = false;
+  int peer = PARC_ANY_SOURCE;
+  std::uint64_t least_room = 0;
+  parc_status found{}; // of a message that is being discarded: what the look at it said
 };
 
 // How one of libparc's operations is started for it.

@@ -27,12 +27,26 @@ void check_alone(const std::string& program, const std::vector<std::string>& arg
   check_end(hosts, process);
 }
 
+// Two processes, which find each other by files in a directory.
+void check_both(const std::string& program, std::size_t on_hosts) {
+  Hosts hosts(on_hosts);
+  Process first = start(hosts, 0, program, {hosts.directory(), "0"});
+  Process second = start(hosts, on_hosts - 1, program, {hosts.directory(), "1"});
+  check_end(hosts, first);
+  check_end(hosts, second);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(libfabric)
 
 BOOST_AUTO_TEST_CASE(waits_by_every_wait_object) {
   check_alone("waiting");
+}
+
+BOOST_AUTO_TEST_CASE(a_buffer_takes_several_messages) {
+  check_both("several", 1);
+  check_both("several", 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
