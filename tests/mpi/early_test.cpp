@@ -6,6 +6,7 @@
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <map>
 #include <memory>
 
@@ -13,6 +14,36 @@ namespace parc::test {
 namespace {
 
 const std::vector<std::string> released{"LD_PRELOAD=" PARC_EARLY_LIBRARY, "PARC_EARLY_RELEASE=envelope"};
+
+// A job whose rank 0 receives from rank 1 over a path that stops in the middle of the message.
+struct Stopped {
+  std::map<std::uint16_t, std::unique_ptr<Path>> paths;
+  Hosts hosts;
+  Process run;
+
+  explicit Stopped(const std::vector<std::string>& words, const std::vector<std::string>& options = {})
+      : hosts(2, options, {},
+              [this](std::uint16_t port) {
+                return paths.emplace(port, std::make_unique<Path>(port)).first->second->port();
+              }),
+        run(start(words)) {}
+  Process start(const std::vector<std::string>& words) {
+    for (const auto& [port, path] : paths) path->hold_after(8 << 20);
+    std::vector<std::string> line{"env", "-C", hosts.directory()};
+    append(line, mpirun(hosts, by_parc, {"early", 2, 2, words, released}));
+    return hosts.start(line);
+  }
+  void go_on() {
+    for (const auto& [port, path] : paths) path->go_on();
+  }
+  [[nodiscard]] bool says(const std::string& what) const {
+    return run.output().find(what) != std::string::npos;
+  }
+  [[nodiscard]] bool has_returned() const {
+    return eventually([&] { return says("returned with 33554432 bytes of rank 1"); });
+  }
+  [[nodiscard]] std::string all() const { return run.output() + run.errors() + hosts.logs(); }
+};
 
 void compare_released(Job job) {
   Hosts hosts(job.hosts);
@@ -25,22 +56,28 @@ void compare_released(Job job) {
 
 BOOST_AUTO_TEST_SUITE(early_release)
 
-// The path between the hosts is stopped in the middle of the message.
-BOOST_DATA_TEST_CASE(returns_before_its_message_is_here,
-                     boost::unit_test::data::make({"recv", "sendrecv", "wait", "waitall"}), call) {
-  std::map<std::uint16_t, std::unique_ptr<Path>> paths;
-  Hosts hosts(2, {}, {}, [&](std::uint16_t port) {
-    return paths.emplace(port, std::make_unique<Path>(port)).first->second->port();
-  });
-  for (const auto& [port, path] : paths) path->hold_after(8 << 20);
-  Process run = hosts.start(mpirun(hosts, by_parc, {"early", 2, 2, {call}, released}));
-  const auto says = [&](const std::string& what) { return run.output().find(what) != std::string::npos; };
-  BOOST_TEST(eventually([&] { return says("returned with 33554432 bytes of rank 1"); }),
-             run.output() << run.errors() << hosts.logs());
-  BOOST_TEST(!says("all of it"));
-  for (const auto& [port, path] : paths) path->go_on();
-  BOOST_TEST(run.wait() == 0, run.output() << run.errors() << hosts.logs());
-  BOOST_TEST(says("all of it is right"));
+using Words = std::vector<std::string>;
+const Words ways[]{{"recv"}, {"sendrecv"}, {"wait"}, {"waitall"}, {"recv", "file"}, {"recv", "echo"}};
+
+BOOST_DATA_TEST_CASE(returns_before_its_message_is_here, boost::unit_test::data::xrange(std::size(ways)),
+                     way) {
+  Stopped job(ways[way]);
+  BOOST_REQUIRE(job.has_returned());
+  BOOST_TEST(!job.says("all of it"));
+  job.go_on();
+  BOOST_TEST(job.run.wait() == 0, job.all());
+  BOOST_TEST(job.says("all of it is right"));
+}
+
+// Whoever has gone on as if the message were there cannot be given an error.
+BOOST_AUTO_TEST_CASE(a_message_that_is_lost_after_its_receive) {
+  Stopped job({"recv"}, {"--link-timeout-s", "2"});
+  BOOST_REQUIRE(job.has_returned());
+  job.hosts[1].kernel().signal(SIGKILL);
+  job.go_on();
+  BOOST_TEST(job.run.wait() != 0);
+  BOOST_TEST(!job.says("all of it"));
+  BOOST_TEST(job.run.errors().find("parc: ") != std::string::npos, job.all());
 }
 
 BOOST_AUTO_TEST_CASE(the_same_results) {
