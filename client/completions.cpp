@@ -30,6 +30,10 @@ void Completions::started(parc_op id) {
 
 int Completions::take(std::span<parc_completion> to, double timeout) {
   const Limit limit = timeout == 0 ? Limit{} : limit_of(timeout);
+  {
+    const std::lock_guard hold(lock_);
+    armed_.reset();
+  }
   for (;;) {
     if (gather())
       if (const std::size_t reported = report(to); reported != 0) return static_cast<int>(reported);
@@ -63,7 +67,12 @@ Woken Completions::rest(Limit limit) {
   return rest_.until(gathers, limit, Cancel::yes);
 }
 
+// From here on it is watched until somebody takes.
 int Completions::arm() {
+  {
+    const std::lock_guard hold(lock_);
+    if (!releasable_.empty() && !armed_) armed_.emplace(control_.header);
+  }
   rest_.arm();
   rest_.tell_kernel();
   return gather() || waits_.kernel_went() ? 1 : 0;

@@ -40,6 +40,7 @@ private:
   // Under lock_, not reported yet; some may have been twice.
   std::deque<parc_op> ended_;       // or can be released
   std::vector<parc_op> releasable_; // reads under way
+  std::optional<Guards::Watching> armed_;
 };
 
 } // namespace parc::client

@@ -263,4 +263,34 @@ BOOST_AUTO_TEST_CASE(the_descriptor_says_that_the_kernel_has_gone) {
   BOOST_TEST((completion.operation == read && completion.status.error == PARC_EKERNEL));
 }
 
+// Who sleeps in a poll of its own hears of a read that is released early, too.
+BOOST_AUTO_TEST_CASE(the_descriptor_says_that_a_read_can_be_released) {
+  constexpr std::size_t edge = 4096, size = 16 * edge + 100; // not a whole number of pages
+  FakeProgram program;
+  BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_ENVELOPE) == PARC_OK);
+  pollfd waits{.fd = parc_descriptor(program.p), .events = POLLIN, .revents = 0};
+  char* const buffer = program.alloc(size);
+  const iovec piece{buffer, size};
+  const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
+  const parc_op read = parc_initread_envelope(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
+  const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size)};
+  parc_completion completion;
+  program.kernel.begin(message, edge, 0);
+  BOOST_TEST(parc_arm(program.p) == 0);
+  BOOST_TEST(parc_completions(program.p, &completion, 1, 0) == 0);
+  BOOST_TEST(parc_arm(program.p) == 0);
+  program.kernel.begin(message, edge, edge);
+  BOOST_TEST(poll(&waits, 1, -1) == 1);
+  BOOST_TEST(parc_arm(program.p) == 1);
+  BOOST_TEST(parc_completions(program.p, &completion, 1, 0) == 1);
+  BOOST_TEST((completion.operation == read && completion.status.error == PARC_OK));
+  BOOST_TEST((completion.status.source == 0 && completion.status.length == size));
+  program.kernel.send(message);
+  BOOST_TEST((std::string(buffer, size) == message.bytes));
+  parc_release_counts counts;
+  BOOST_TEST(parc_get_release_counts(program.p, &counts) == PARC_OK);
+  BOOST_TEST(counts.released == 1u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -87,6 +87,24 @@ public:
     const std::lock_guard hold(lock_);
     return sent_;
   }
+  // So much of a message is there, at its two ends, for the read that it matches; send() brings it whole.
+  void begin(const Message& message, std::uint64_t front, std::uint64_t back) {
+    change([&] {
+      const auto found = std::find_if(reads_.begin(), reads_.end(),
+                                      [&](const Read& read) { return matches(read.request, message); });
+      check(found != reads_.end());
+      const std::uint64_t total = message.bytes.size(), id = found->request.id;
+      for (std::uint64_t at = 0; at < total; ++at)
+        if (at < front || at >= total - back) *resolve(found->memory, at) = message.bytes[at];
+      name(id, message);
+      auto& shared = operation(id);
+      shared.front.store(front, std::memory_order_release);
+      shared.back.store(back, std::memory_order_release);
+      shared.state.store(shm::state_word(shm::generation_of(id), shm::Phase::begun),
+                         std::memory_order_release);
+      if (control_->header.program_watching.load(std::memory_order_relaxed) != 0) complete_one();
+    });
+  }
   // A kernel's table of segments is full sooner.
   void set_most_segments(std::size_t most) {
     change([&] { most_segments_ = most; });
@@ -377,17 +395,22 @@ private:
   }
 
   void describe(std::uint64_t id, const Message& message, int error) {
+    name(id, message);
+    finish(id, error);
+  }
+
+  void name(std::uint64_t id, const Message& message) {
     auto& shared = operation(id);
     shared.source.store(message.source, std::memory_order_relaxed);
     shared.tag.store(shm::tag_of(message.context, message.tag), std::memory_order_relaxed);
     shared.total.store(message.bytes.size(), std::memory_order_relaxed);
-    finish(id, error);
   }
 
   void finish(std::uint64_t id, int error) {
     auto& shared = operation(id);
-    check(shared.state.load(std::memory_order_acquire) ==
-          shm::state_word(shm::generation_of(id), shm::Phase::pending));
+    const auto state = shared.state.load(std::memory_order_acquire);
+    check(state == shm::state_word(shm::generation_of(id), shm::Phase::pending) ||
+          state == shm::state_word(shm::generation_of(id), shm::Phase::begun));
     shared.error.store(error, std::memory_order_relaxed);
     shared.state.store(shm::state_word(shm::generation_of(id), shm::Phase::done), std::memory_order_release);
     complete_one();
