@@ -75,7 +75,8 @@ std::vector<std::string> line_of(const std::string& launcher, const std::vector<
 
 void print(const std::vector<std::string>& line, const std::vector<std::string>& variables) {
   for (const std::string& word : line) fmt::print("{} ", word);
-  fmt::print("./app\n\nThe same in the environment, for mpirun and srun alike:\n\nexport");
+  fmt::print(
+      "./app\n\nThe same in the environment, for mpirun ./app and srun --mpi=pmix ./app alike:\n\nexport");
   for (const auto& [name, value] : settings) fmt::print(" OMPI_MCA_{}={}", name, value);
   for (const std::string& variable : variables) fmt::print(" {}", variable);
   fmt::print("\n");

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI programs that srun starts, on two nodes of a Slurm that each test has of its own (tests/mpi/slurm):
+// what `parc mpi` prints for the environment is all that they are told, and the provider starts the kernels.
+#include "tests/mpi/fabric_environment.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <unistd.h>
+
+namespace parc::test {
+namespace {
+
+const std::vector<std::string> srun_by_parc{"OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi",
+                                            "OMPI_MCA_mtl_ofi_provider_include=parc", "OMPI_MCA_osc=pt2pt",
+                                            "OMPI_MCA_btl=self"};
+const std::vector<std::string> srun_by_tcp{"OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self",
+                                           "OMPI_MCA_btl_tcp_if_include=lo", "OMPI_MCA_osc=pt2pt"};
+
+std::string output_under_srun(Hosts& hosts, const std::vector<std::string>& transport,
+                              const std::string& program) {
+  std::vector<std::string> words{"env", "FI_PROVIDER_PATH=" PARC_PROVIDERS};
+  append(words, transport);
+  append(words, {PARC_SLURM, "timeout", "100", "srun", "--mpi=pmix", "--nodes=2", "--ntasks=4",
+                 PARC_MPI_PROGRAMS "/" + program});
+  Process run = hosts.start(words);
+  const int status = run.wait();
+  BOOST_REQUIRE_MESSAGE(status == 0,
+                        program << ": status " << status << ": " << run.output() << run.errors());
+  return run.output();
+}
+
+boost::test_tools::assertion_result is_root(boost::unit_test::test_unit_id) {
+  return getuid() == 0;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(slurm, *boost::unit_test::precondition(is_root))
+
+BOOST_AUTO_TEST_CASE(srun_with_pmix) {
+  Hosts hosts(0);
+  for (const char* const program : {"collectives", "point_to_point"}) {
+    const std::string ours = output_under_srun(hosts, srun_by_parc, program);
+    BOOST_TEST(!ours.empty());
+    BOOST_TEST(ours == output_under_srun(hosts, srun_by_tcp, program));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
