@@ -18,7 +18,7 @@ int fail(int code, const char* constant);
 
 // As parc_error_string and parc_error_detail.
 const char* sentence(int code);
-// Of PARC_EPEER, in the form that fits how the peer departed (shm::Operation::departure).
+// Of PARC_EPEER, in the form that fits how the peer departed (shm::Operation).
 const char* departure_sentence(std::uint32_t how);
 const char* last_failure();
 

@@ -18,7 +18,7 @@ parc_op id_of(std::uint64_t generation, Slot slot) {
 // As it was asked for.
 parc_status status_of(const parc_envelope& asked, int error, std::uint64_t length) {
   const std::uint64_t tag = asked.tag | asked.ignore;
-  return {asked.peer, shm::tag_in(tag), shm::context_in(tag), error, length, 0};
+  return {asked.peer, shm::tag_in(tag), shm::context_in(tag), error, length, 0, 0};
 }
 
 bool is_write_slot(Slot slot) {
@@ -79,7 +79,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   shared.error.store(PARC_OK, std::memory_order_relaxed);
   shared.handed_or_data.store(0, std::memory_order_relaxed);
   shared.posted.store(coarse_ms(), std::memory_order_relaxed);
-  shared.departure.store(0, std::memory_order_relaxed);
+  shared.departure_or_data.store(0, std::memory_order_relaxed);
   shared.state.store(shm::state_word(generation, shm::Phase::pending), std::memory_order_relaxed);
 
   entry.tag.store(tag_of(generation, message.loose ? Use::loose : Use::live), std::memory_order_release);
@@ -209,6 +209,7 @@ void Operations::take_message(const shm::Operation& shared, parc_status& status)
          !peers_.compare_exchange_weak(known, status.source + 1, std::memory_order_relaxed)) {
   }
   status.data = shared.handed_or_data.load(std::memory_order_relaxed);
+  status.has_data = shared.departure_or_data.load(std::memory_order_relaxed) != 0;
 }
 
 // The result of a done operation, with a bounced read's bytes brought to where they were wanted.
@@ -218,7 +219,7 @@ int Operations::result(Slot slot, parc_status& status) {
   const int error = shared.error.load(std::memory_order_relaxed);
   status = status_of(entry.envelope, error, entry.length);
   if (error != PARC_OK)
-    failed_ = {.departure = shared.departure.load(std::memory_order_relaxed),
+    failed_ = {.departure = shared.departure_or_data.load(std::memory_order_relaxed),
                .room = entry.length,
                .probe = entry.probe};
   if (is_write_slot(slot)) {

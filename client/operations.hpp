@@ -74,6 +74,7 @@ struct Message {
   bool early = false;       // PARC_EARLY
   bool pays = true;         // of a read: to release its wait early, by what is known
   bool synchronous = false; // PARC_SYNCHRONOUS
+  bool with_data = false;   // PARC_WITH_DATA
   bool queued = false;      // PARC_QUEUED
   bool untagged = false;    // PARC_UNTAGGED
   Order order = Order::any;

@@ -47,11 +47,12 @@ Result<void> Starts::prepare_read(Message& message) {
 
 Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, false));
-  PARC_TRY(message, check(envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS));
+  PARC_TRY(message, check(envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS | PARC_WITH_DATA));
   settle(pieces, Guards::Use::loads);
   PARC_TRY(locate_write(message));
   return send(shm::RequestKind::write, message,
-              message.synchronous ? shm::flag_synchronous : std::uint8_t{0});
+              static_cast<std::uint8_t>((message.synchronous ? shm::flag_synchronous : 0) |
+                                        (message.with_data ? shm::flag_with_data : 0)));
 }
 
 Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
@@ -139,6 +140,7 @@ Result<Message> Starts::check(const parc_envelope& envelope, std::span<const iov
                  .from_end = (flags & PARC_FROM_END) != 0,
                  .early = (flags & PARC_EARLY) != 0,
                  .synchronous = (flags & PARC_SYNCHRONOUS) != 0,
+                 .with_data = (flags & PARC_WITH_DATA) != 0,
                  .queued = (flags & PARC_QUEUED) != 0,
                  .untagged = (flags & PARC_UNTAGGED) != 0};
 }

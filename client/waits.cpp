@@ -9,7 +9,7 @@
 namespace parc::client {
 namespace {
 
-constexpr parc_status nothing{PARC_ANY_SOURCE, PARC_ANY_TAG, 0, PARC_OK, 0, 0};
+constexpr parc_status nothing{PARC_ANY_SOURCE, PARC_ANY_TAG, 0, PARC_OK, 0, 0, 0};
 constexpr auto between_looks = std::chrono::milliseconds(10);
 constexpr auto long_rest = std::chrono::milliseconds(100);
 

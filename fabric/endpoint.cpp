@@ -149,7 +149,8 @@ ssize_t Endpoint::send(const Way& way, bool told) {
   return begin(request, {.kind = Start::Kind::write,
                          .envelope = envelope_of(way, peer),
                          .pieces = way.pieces,
-                         .flags = space_of(way) | (synchronous ? PARC_SYNCHRONOUS : 0u),
+                         .flags = space_of(way) | (synchronous ? PARC_SYNCHRONOUS : 0u) |
+                                  ((way.flags & FI_REMOTE_CQ_DATA) != 0 ? PARC_WITH_DATA : 0u),
                          .injected = !told || (way.flags & FI_INJECT) != 0});
 }
 
@@ -310,7 +311,7 @@ void Endpoint::report(const Request& request, const parc_status& status, int err
                                   .tag = 0},
                         .error = error};
   if (!sends) {
-    completion.entry.flags |= FI_REMOTE_CQ_DATA;
+    if (status.has_data != 0) completion.entry.flags |= FI_REMOTE_CQ_DATA;
     completion.entry.data = status.data;
     completion.entry.tag = std::uint64_t{status.context} << 32 | static_cast<std::uint32_t>(status.tag);
     if (request.purpose == Purpose::receive && status.length > request.room) {

@@ -16,7 +16,7 @@ constexpr double first_nap = 0.001, longest_nap = 0.016;
 constexpr std::chrono::milliseconds longest_lead(100);
 
 parc_status ended_with(int error) {
-  return {PARC_ANY_SOURCE, PARC_ANY_TAG, 0, error, 0, 0};
+  return {PARC_ANY_SOURCE, PARC_ANY_TAG, 0, error, 0, 0, 0};
 }
 
 std::mutex session_lock;

@@ -22,7 +22,7 @@ iovec piece(const void* buffer, std::size_t length) {
 Way way_of(const fi_msg& message, std::uint64_t flags) {
   return {.pieces = {message.msg_iov, message.iov_count},
           .address = message.addr,
-          .data = message.data,
+          .data = (flags & FI_REMOTE_CQ_DATA) != 0 ? message.data : 0,
           .context = message.context,
           .flags = flags};
 }
@@ -32,7 +32,7 @@ Way way_of(const fi_msg_tagged& message, std::uint64_t flags) {
           .address = message.addr,
           .tag = message.tag,
           .ignore = message.ignore,
-          .data = message.data,
+          .data = (flags & FI_REMOTE_CQ_DATA) != 0 ? message.data : 0,
           .context = message.context,
           .flags = flags,
           .tagged = true};
@@ -71,29 +71,39 @@ ssize_t msg_sendmsg(fid_ep* of, const fi_msg* message, std::uint64_t flags) {
   return send(of, way_of(*message, flags));
 }
 
-ssize_t msg_senddata(fid_ep* of, const void* buffer, std::size_t length, void*, std::uint64_t data,
-                     fi_addr_t to, void* context) {
+// `with_data`: FI_REMOTE_CQ_DATA, or 0.
+ssize_t msg_send_one(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t with_data,
+                     std::uint64_t data, fi_addr_t to, void* context) {
   const iovec whole = piece(buffer, length);
   return send(of, {.pieces = {&whole, 1},
                    .address = to,
                    .data = data,
                    .context = context,
-                   .flags = object_of<Endpoint>(of).send_flags});
+                   .flags = object_of<Endpoint>(of).send_flags | with_data});
 }
 
-ssize_t msg_send(fid_ep* of, const void* buffer, std::size_t length, void* descriptor, fi_addr_t to,
-                 void* context) {
-  return msg_senddata(of, buffer, length, descriptor, 0, to, context);
+ssize_t msg_senddata(fid_ep* of, const void* buffer, std::size_t length, void*, std::uint64_t data,
+                     fi_addr_t to, void* context) {
+  return msg_send_one(of, buffer, length, FI_REMOTE_CQ_DATA, data, to, context);
+}
+
+ssize_t msg_send(fid_ep* of, const void* buffer, std::size_t length, void*, fi_addr_t to, void* context) {
+  return msg_send_one(of, buffer, length, 0, 0, to, context);
+}
+
+ssize_t msg_inject_one(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t with_data,
+                       std::uint64_t data, fi_addr_t to) {
+  if (length > inject_bytes) return -FI_EMSGSIZE;
+  const iovec whole = piece(buffer, length);
+  return send(of, {.pieces = {&whole, 1}, .address = to, .data = data, .flags = with_data}, false);
 }
 
 ssize_t msg_injectdata(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t data, fi_addr_t to) {
-  if (length > inject_bytes) return -FI_EMSGSIZE;
-  const iovec whole = piece(buffer, length);
-  return send(of, {.pieces = {&whole, 1}, .address = to, .data = data}, false);
+  return msg_inject_one(of, buffer, length, FI_REMOTE_CQ_DATA, data, to);
 }
 
 ssize_t msg_inject(fid_ep* of, const void* buffer, std::size_t length, fi_addr_t to) {
-  return msg_injectdata(of, buffer, length, 0, to);
+  return msg_inject_one(of, buffer, length, 0, 0, to);
 }
 
 // ---- Messages with one
@@ -133,32 +143,45 @@ ssize_t tagged_sendmsg(fid_ep* of, const fi_msg_tagged* message, std::uint64_t f
   return send(of, way_of(*message, flags));
 }
 
-ssize_t tagged_senddata(fid_ep* of, const void* buffer, std::size_t length, void*, std::uint64_t data,
-                        fi_addr_t to, std::uint64_t tag, void* context) {
+ssize_t tagged_send_one(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t with_data,
+                        std::uint64_t data, fi_addr_t to, std::uint64_t tag, void* context) {
   const iovec whole = piece(buffer, length);
   return send(of, {.pieces = {&whole, 1},
                    .address = to,
                    .tag = tag,
                    .data = data,
                    .context = context,
-                   .flags = object_of<Endpoint>(of).send_flags,
+                   .flags = object_of<Endpoint>(of).send_flags | with_data,
                    .tagged = true});
 }
 
-ssize_t tagged_send(fid_ep* of, const void* buffer, std::size_t length, void* descriptor, fi_addr_t to,
+ssize_t tagged_senddata(fid_ep* of, const void* buffer, std::size_t length, void*, std::uint64_t data,
+                        fi_addr_t to, std::uint64_t tag, void* context) {
+  return tagged_send_one(of, buffer, length, FI_REMOTE_CQ_DATA, data, to, tag, context);
+}
+
+ssize_t tagged_send(fid_ep* of, const void* buffer, std::size_t length, void*, fi_addr_t to,
                     std::uint64_t tag, void* context) {
-  return tagged_senddata(of, buffer, length, descriptor, 0, to, tag, context);
+  return tagged_send_one(of, buffer, length, 0, 0, to, tag, context);
+}
+
+ssize_t tagged_inject_one(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t with_data,
+                          std::uint64_t data, fi_addr_t to, std::uint64_t tag) {
+  if (length > inject_bytes) return -FI_EMSGSIZE;
+  const iovec whole = piece(buffer, length);
+  return send(
+      of,
+      {.pieces = {&whole, 1}, .address = to, .tag = tag, .data = data, .flags = with_data, .tagged = true},
+      false);
 }
 
 ssize_t tagged_injectdata(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t data,
                           fi_addr_t to, std::uint64_t tag) {
-  if (length > inject_bytes) return -FI_EMSGSIZE;
-  const iovec whole = piece(buffer, length);
-  return send(of, {.pieces = {&whole, 1}, .address = to, .tag = tag, .data = data, .tagged = true}, false);
+  return tagged_inject_one(of, buffer, length, FI_REMOTE_CQ_DATA, data, to, tag);
 }
 
 ssize_t tagged_inject(fid_ep* of, const void* buffer, std::size_t length, fi_addr_t to, std::uint64_t tag) {
-  return tagged_injectdata(of, buffer, length, 0, to, tag);
+  return tagged_inject_one(of, buffer, length, 0, 0, to, tag);
 }
 
 } // namespace

@@ -31,6 +31,7 @@ struct Outcome {
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0; // the writer's
+  bool with_data = false; // there is some
   std::uint64_t total = 0;
   std::uint64_t claim = 0;               // of a probe that claims: for ReadRequest::claimed
   Departure departure = Departure::none; // of the peer, where that is the fault; none: of all others
@@ -91,6 +92,7 @@ struct WriteRequest {
   bool from_end = false;
   bool gated = false;       // nobody hears of it before pass()
   bool synchronous = false; // finishes when it has been matched, too
+  bool with_data = false;   // there is data, also where it is 0
 };
 
 class Engine {

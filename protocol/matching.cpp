@@ -21,6 +21,7 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
           .space = message.space,
           .tag = message.tag,
           .data = message.data,
+          .with_data = message.with_data,
           .total = message.total};
 }
 

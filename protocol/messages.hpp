@@ -118,6 +118,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
+  bool with_data = false;
   Pieces memory;
   std::uint64_t total = 0;
   Grant eager;                // what goes unasked
@@ -195,6 +196,7 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
+  bool with_data = false;
   std::uint64_t total = 0;
   std::uint64_t limit = 0;    // bytes that the read has room for
   std::uint64_t promised = 0; // bytes that will arrive

@@ -15,6 +15,7 @@ Outcome outcome_of(const Outgoing& message, Fault fault) {
           .space = message.space,
           .tag = message.tag,
           .data = message.data,
+          .with_data = message.with_data,
           .total = message.total,
           .departure = fault == Fault::peer ? message.pair->peer->how : Departure::none};
 }
@@ -73,6 +74,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
                                         .space = request.space,
                                         .tag = request.tag,
                                         .data = request.data,
+                                        .with_data = request.with_data,
                                         .total = request.memory.size(),
                                         .departure = pair.peer->how});
     return 0;
@@ -84,6 +86,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.space = request.space;
   message.tag = request.tag;
   message.data = request.data;
+  message.with_data = request.with_data || request.data != 0;
   message.synchronous = request.synchronous;
   message.memory = request.memory;
   message.total = request.memory.size();
@@ -117,6 +120,7 @@ void Engine::launch(Outgoing& message) {
   local.space = message.space;
   local.tag = message.tag;
   local.data = message.data;
+  local.with_data = message.with_data;
   local.total = message.total;
   message.enter(Outgoing::Stage::local);
   message.local = &local;

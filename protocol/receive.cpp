@@ -219,6 +219,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.space = e.space;
   message.tag = e.tag;
   message.data = e.data;
+  message.with_data = (e.flags & flag_with_data) != 0;
   message.synchronous = (e.flags & flag_synchronous) != 0;
   message.total = e.length;
   message.promised = e.eager;

@@ -67,8 +67,8 @@ bool EntryWalk::take_envelope() {
   const bool rides = e.inline_length != 0;
   const bool whole = (e.flags & flag_whole) != 0;
   if (e.length > max_message || e.eager > e.length || e.space > Space::untagged ||
-      (e.flags & ~(flag_from_end | flag_whole | flag_synchronous)) != 0 || (whole && e.eager != e.length) ||
-      (!whole && e.eager == e.length && e.length != 0) ||
+      (e.flags & ~(flag_from_end | flag_whole | flag_synchronous | flag_with_data)) != 0 ||
+      (whole && e.eager != e.length) || (!whole && e.eager == e.length && e.length != 0) ||
       (rides && (!whole || e.inline_length != e.length))) {
     refusal_ = Refusal::envelope;
     return false;

@@ -25,7 +25,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 7;
+inline constexpr std::uint16_t wire_version = 8;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -93,6 +93,8 @@ inline constexpr std::uint8_t flag_from_end = 1;
 inline constexpr std::uint8_t flag_whole = 2;
 // Of an envelope: the writer waits for the match, which `want` says, or `matched`.
 inline constexpr std::uint8_t flag_synchronous = 4;
+// Of an envelope: its writer has sent data with it, which may be 0.
+inline constexpr std::uint8_t flag_with_data = 8;
 // Of a departure: it did not leave, it was killed.
 inline constexpr std::uint8_t flag_killed = 1;
 // Of a departure: its number has not been given to anybody yet.

@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 7;
+inline constexpr std::uint32_t layout_version = 8;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t control_slot = read_slots + write_slots;
 inline constexpr std::uint32_t operation_slots = control_slot + 1;
 inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
 inline constexpr std::uint32_t max_pieces = 1024; // of one message
-inline constexpr std::uint64_t max_address = 512; // bytes of the text that names an endpoint
+inline constexpr std::uint64_t max_address = 512;  // bytes of the text that names an endpoint
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t probe_total = UINT64_MAX; // Operation::total of a probe that is pending
 
@@ -65,9 +65,10 @@ enum class RequestKind : std::uint8_t {
   release,
 };
 
-inline constexpr std::uint8_t flag_from_end = 1; // read, write: as PARC_FROM_END
-inline constexpr std::uint8_t flag_no_wait = 2;  // probe: answer at once, source -1 when nothing matches;
-                                                 // unmap: answer before its last use has ended
+inline constexpr std::uint8_t flag_from_end = 1;  // read, write: as PARC_FROM_END
+inline constexpr std::uint8_t flag_no_wait = 2;   // probe: answer at once, source -1 when nothing matches;
+                                                  // unmap: answer before its last use has ended
+inline constexpr std::uint8_t flag_with_data = 2; // write: as PARC_WITH_DATA
 inline constexpr std::uint8_t flag_claim =
     4; // probe: nobody else gets the message; its id names it from then on
 inline constexpr std::uint8_t flag_claimed = 8;      // read: of the message that was claimed
@@ -139,8 +140,10 @@ struct alignas(64) Operation {
   // K: of a write, the generation whose hand-over is confirmed (release); of a read or probe, what its writer
   // sent with the message.
   std::atomic<std::uint64_t> handed_or_data;
-  std::atomic<std::uint32_t> posted;    // P: coarse_ms() when it was begun, for those who look on
-  std::atomic<std::uint32_t> departure; // K, where error is PARC_EPEER: a protocol::Departure
+  std::atomic<std::uint32_t> posted; // P: coarse_ms() when it was begun, for those who look on
+  // K: where error is PARC_EPEER a protocol::Departure; of a read or probe that has a message, 1 where its
+  // writer has sent data with it.
+  std::atomic<std::uint32_t> departure_or_data;
 };
 static_assert(sizeof(Operation) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

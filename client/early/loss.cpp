@@ -72,7 +72,7 @@ void Guards::report(const Guard& guard, int error) {
       "bytes had come: {}. The program has gone on as if it were there, so it ends here; parc_on_lost would "
       "let it decide\n",
       rank_, source, lost.tag, lost.front, lost.length,
-      error == PARC_EPEER ? departure_sentence(operation.departure.load(std::memory_order_relaxed))
+      error == PARC_EPEER ? departure_sentence(operation.departure_or_data.load(std::memory_order_relaxed))
                           : sentence(error));
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), std::min(end.size, text.size()));
   std::abort();

@@ -20,6 +20,10 @@ void store_message(shm::Operation& op, std::uint64_t slot, const protocol::Outco
   op.source.store(outcome.source, std::memory_order_relaxed);
   op.tag.store(outcome.tag, std::memory_order_relaxed);
   if (slot < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
+  op.departure_or_data.store(outcome.departure != protocol::Departure::none
+                                 ? static_cast<std::uint32_t>(outcome.departure)
+                                 : std::uint32_t{outcome.with_data},
+                             std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
 }
 
@@ -262,7 +266,8 @@ void Session::start(const shm::Request& request) {
                                         .memory = std::move(memory),
                                         .from_end = from_end,
                                         .gated = gated,
-                                        .synchronous = (request.flags & shm::flag_synchronous) != 0});
+                                        .synchronous = (request.flags & shm::flag_synchronous) != 0,
+                                        .with_data = (request.flags & shm::flag_with_data) != 0});
     if (gated && slot->busy) gate_.keep(slot->handle);
     return;
   }
@@ -409,7 +414,6 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
   shm::Operation& op = operation(number);
   store_message(op, number, outcome);
   op.error.store(error, std::memory_order_relaxed);
-  op.departure.store(static_cast<std::uint32_t>(outcome.departure), std::memory_order_relaxed);
   slot.busy = false;
   if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slot.generation, shm::Phase::done), std::memory_order_release);

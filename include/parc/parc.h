@@ -74,6 +74,7 @@ typedef struct parc_status {
   int error;       /* PARC_OK or why it failed */
   uint64_t length; /* bytes of the message as it was sent, even when it was truncated */
   uint64_t data;   /* of a read's message: what its writer put into parc_envelope.data, else 0 */
+  int has_data;    /* 1 where that is not 0, or the writer has set PARC_WITH_DATA */
 } parc_status;
 
 /* Who and what a message is for, in the calls that take all of it. */
@@ -97,6 +98,8 @@ typedef struct parc_address {
 /* Reads, writes and probes: of messages without a tag, which are apart from those that have one. The tag of
  * the envelope is 0. */
 #define PARC_UNTAGGED 64u
+/* Writes: who reads the message is told that it has data, also when parc_envelope.data is 0. */
+#define PARC_WITH_DATA 128u
 
 /* All that a message is matched by, for libraries that carry the messages of another interface. A program's
  * context and tag are the halves of this tag: what one of the two ways wrote, the other can read. */
