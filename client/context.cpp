@@ -96,8 +96,8 @@ int Context::add_peer(const char* address) {
   const int code = finish(id.value(), &status);
   if (code == PARC_OK) return status.source;
   if (code == PARC_EINVAL)
-    return fail(error(
-        code, "\"{}\" is no address: one looks like HOST:PORT/IDENTITY/NUMBER (parc_address_of)", address));
+    return fail(
+        error(code, "\"{}\" is no address that parc_address_of of this version of parc has given", address));
   if (code == PARC_EPEER)
     return fail(
         error(code, "no program can be reached at {}: the log of this host's parcd says why", address));

@@ -21,14 +21,15 @@ fi_addr_t AddressVector::find(int peer) const {
 // Blocks until the address's kernel is reached, which it is at once where another of its endpoints was.
 int AddressVector::insert_one(const Address& address, fi_addr_t& number) {
   number = FI_ADDR_NOTAVAIL;
-  const std::string text = text_of(address);
-  if (text.empty()) {
-    FI_WARN(&provider, FI_LOG_AV,
-            "cannot insert an address that is none of parc's endpoints, or of another version\n");
+  if (!address.ends()) {
+    FI_WARN(&provider, FI_LOG_AV, "cannot insert an address that is none of parc's\n");
     return FI_EINVAL;
   }
-  const int peer = parc_add_peer(domain_.session->parc(), text.c_str());
-  if (peer < 0) return -refused(FI_LOG_AV, "cannot insert an address", peer);
+  const int peer = parc_add_peer(domain_.session->parc(), address.text);
+  if (peer < 0) {
+    const int code = refused(FI_LOG_AV, "cannot insert an address", peer);
+    return peer == PARC_EPEER ? FI_EHOSTUNREACH : -code;
+  }
   const std::lock_guard hold(lock_);
   if (free_.empty()) {
     number = rows_.size();
@@ -88,9 +89,8 @@ int close_vector(fid* of) {
 const char* vector_to_text(fid_av*, const void* bytes, char* buffer, std::size_t* length) {
   Address address;
   std::memcpy(&address, bytes, sizeof address);
-  const std::string text = text_of(address);
   const int size =
-      std::snprintf(buffer, *length, "%s", text.empty() ? "(no address of parc's)" : text.c_str());
+      std::snprintf(buffer, *length, "%s", address.ends() ? address.text : "(no address of parc's)");
   *length = static_cast<std::size_t>(size) + 1;
   return buffer;
 }

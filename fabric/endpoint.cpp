@@ -100,15 +100,10 @@ int Endpoint::enable() {
 }
 
 int Endpoint::name(void* address, std::size_t* length) {
-  std::array<char, PARC_ADDRESS_BYTES> text{};
-  parc_context* const parc = domain_.session->parc();
-  if (const int code = parc_address_of(parc, parc_rank(parc), text.data(), text.size()); code != PARC_OK)
-    return refused(FI_LOG_EP_CTRL, "an endpoint has no address", code);
   Address ours;
-  if (!read_address(text.data(), ours)) {
-    FI_WARN(&provider, FI_LOG_EP_CTRL, "the name of this host is too long for an address: %s\n", text.data());
-    return -FI_EOTHER;
-  }
+  parc_context* const parc = domain_.session->parc();
+  if (const int code = parc_address_of(parc, parc_rank(parc), ours.text, sizeof ours.text); code != PARC_OK)
+    return refused(FI_LOG_EP_CTRL, "an endpoint has no address", code);
   const std::size_t room = std::exchange(*length, sizeof ours);
   if (address) std::memcpy(address, &ours, std::min(room, sizeof ours));
   return room < sizeof ours ? -FI_ETOOSMALL : 0;
@@ -138,7 +133,16 @@ parc_envelope Endpoint::envelope_of(const Way& way, int peer) {
 ssize_t Endpoint::send(const Way& way, bool told) {
   if (!enabled_) return -FI_EOPBADSTATE;
   const int peer = vector_->peer(way.address);
-  if (peer < 0) return -FI_EINVAL;
+  if (peer < 0) {
+    FI_WARN(&provider, FI_LOG_EP_DATA, "cannot send to address %zu: it is not in the endpoint's vector\n",
+            static_cast<std::size_t>(way.address));
+    return -FI_EINVAL;
+  }
+  if (length_of(way.pieces) > longest_message) {
+    FI_WARN(&provider, FI_LOG_EP_DATA, "cannot send a message of %zu bytes: one has %zu at most\n",
+            static_cast<std::size_t>(length_of(way.pieces)), static_cast<std::size_t>(longest_message));
+    return -FI_EMSGSIZE;
+  }
   const Request request{.purpose = Purpose::send,
                         .endpoint = this,
                         .context = way.context,

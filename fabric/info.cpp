@@ -12,7 +12,6 @@
 namespace parc::fabric {
 namespace {
 
-constexpr std::uint64_t longest_message = std::uint64_t{8} << 30;
 constexpr std::uint64_t any_tag_format = 0xaaaaaaaaaaaaaaaa; // all 64 bits are the program's
 
 // One name of a list, as in "tcp,parc;ofi_rxm".

@@ -9,6 +9,7 @@ namespace parc::fabric {
 
 inline constexpr std::uint32_t address_format = FI_PROV_SPECIFIC | 0x70726163; // of fabric/address.hpp
 inline constexpr std::uint32_t protocol = FI_PROV_SPECIFIC | 0x70726163;       // the wire of our kernels
+inline constexpr std::uint64_t longest_message = std::uint64_t{8} << 30;
 inline constexpr std::size_t max_pieces = 64;      // of a message; libparc takes more
 inline constexpr std::size_t inject_bytes = 16384; // all writes are copied: a limit on what waits
 inline constexpr std::uint64_t capabilities = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV |

@@ -27,7 +27,7 @@ inline constexpr std::uint32_t control_slot = read_slots + write_slots;
 inline constexpr std::uint32_t operation_slots = control_slot + 1;
 inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
 inline constexpr std::uint32_t max_pieces = 1024; // of one message
-inline constexpr std::uint64_t max_address = 512;  // bytes of the text that names an endpoint
+inline constexpr std::uint64_t max_address = 64;  // bytes of the text that names an endpoint
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t probe_total = UINT64_MAX; // Operation::total of a probe that is pending
 

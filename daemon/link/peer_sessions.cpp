@@ -108,7 +108,7 @@ HostSession::Way Peers::way_of(const PendingLink& link) const {
   const HostSession* known = find(link.identity());
   if (known == nullptr && link.role() == Role::Initiator) known = find(link.purpose().session);
   HostSession::Way way = known != nullptr ? known->way() : HostSession::Way{};
-  if (!link.purpose().host.empty()) way.host = link.purpose().host;
+  if (!link.purpose().host.empty() && link.purpose().named) way.host = link.purpose().host;
   Address at = link.peer_address();
   const Peer& peer = link.handshake().peer();
   if (link.role() == Role::Initiator) {

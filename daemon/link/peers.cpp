@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/link/peers.hpp"
 
+#include "daemon/link/interfaces.hpp"
 #include "daemon/link/tcp_stream.hpp"
 
 #include <algorithm>
@@ -130,25 +131,37 @@ void Peers::connect(const EndpointAddress& address, Connected connected) {
     const std::int32_t link = session == nullptr ? this_host : static_cast<std::int32_t>(session->link());
     return loop_.after_step([link, connected = std::move(connected)] { connected(link); });
   }
-  // Not by its name alone: there may be several kernels on one machine.
-  const bool named = config_.hosts.contains(address.host) || address.port == 0;
-  attempt(named ? address.host : fmt::format("{}:{}", address.host, address.port),
-          [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
-            const HostSession* const found = find(address.identity);
-            if (!link || (found != nullptr && link.value() == static_cast<std::int32_t>(found->link())))
-              return connected(std::move(link));
-            connected(error(ESTALE, "the kernel of host {} is another one now: what it ran has gone with it",
-                            address.host));
-          });
+  const auto named =
+      std::ranges::find(config_.hosts, address.name, [](const auto& host) { return name_tag(host.first); });
+  if (named == config_.hosts.end()) return attempt(address, std::move(connected));
+  attempt(named->first, [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
+    const HostSession* const found = find(address.identity);
+    if (!link || (found != nullptr && link.value() == static_cast<std::int32_t>(found->link())))
+      return connected(std::move(link));
+    connected(error(ESTALE, "there is another kernel now in place of {}", in_words(address)));
+  });
 }
 
 EndpointAddress Peers::describe(const protocol::Address& address) const {
-  if (address.place == protocol::here) return {config_.name, self_.port, self_.identity, address.number};
-  for (const auto& [identity, session] : sessions_)
-    if (session->link() == static_cast<std::uint32_t>(address.place)) {
-      const std::uint16_t port = session->way().address ? session->way().address->port() : std::uint16_t{0};
-      return {session->identity().name, port, identity, address.number};
+  if (address.place == protocol::here)
+    return {.identity = self_.identity,
+            .number = address.number,
+            .name = name_tag(config_.name),
+            .port = self_.port,
+            .hosts = reachable_at(listens_at_)};
+  for (const auto& [identity, session] : sessions_) {
+    if (session->link() != static_cast<std::uint32_t>(address.place)) continue;
+    EndpointAddress made{.identity = identity,
+                         .number = address.number,
+                         .name = name_tag(session->identity().name),
+                         .port = 0,
+                         .hosts = {}};
+    if (const auto& at = session->way().address) {
+      made.port = at->port();
+      made.hosts.push_back(at->host());
     }
+    return made;
+  }
   return {};
 }
 
@@ -165,16 +178,35 @@ void Peers::connect(const std::string& host, Connected connected) {
   attempt(host, std::move(connected));
 }
 
-void Peers::attempt(const std::string& host, Connected connected) {
+// None: somebody waits for it already.
+Peers::Attempt* Peers::begin_attempt(const std::string& host, Connected connected) {
   auto [place, fresh] = attempts_.try_emplace(host);
   Attempt& made = place->second;
   made.waiting.push_back(std::move(connected));
-  if (!fresh) return;
+  if (!fresh) return nullptr;
   made.host = host;
+  return &made;
+}
+
+void Peers::attempt(const std::string& host, Connected connected) {
+  if (begin_attempt(host, std::move(connected)) == nullptr) return;
   const HostAddress where = address_of(host);
   resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
     resolved(host, std::move(addresses));
   });
+}
+
+// Nobody has to know its name.
+void Peers::attempt(const EndpointAddress& address, Connected connected) {
+  Attempt* const made = begin_attempt(in_words(address), std::move(connected));
+  if (made == nullptr) return;
+  made->wanted = address.identity;
+  std::vector<Address> places;
+  for (const std::string& host : address.hosts)
+    if (const auto place = numeric_address(host, address.port); place && address.port != 0)
+      places.push_back(place.value());
+  if (places.empty()) return finish(made->host, error(EHOSTUNREACH, "cannot reach {}", made->host));
+  resolved(made->host, std::move(places));
 }
 
 void Peers::resolved(const std::string& host, Result<std::vector<Address>> addresses) {
@@ -205,8 +237,9 @@ void Peers::begin_round(Attempt& attempt) {
 void Peers::try_next(Attempt& attempt) {
   while (attempt.next < attempt.addresses.size()) {
     const Address address = attempt.addresses[attempt.next++];
-    const Result<void> dialed =
-        dial(address, {.host = attempt.host, .patience_s = double(config_.connect_timeout_s)});
+    const Result<void> dialed = dial(address, {.host = attempt.host,
+                                               .named = attempt.wanted == 0,
+                                               .patience_s = double(config_.connect_timeout_s)});
     if (dialed) return;
     note(attempt, dialed.error());
   }
@@ -232,9 +265,7 @@ Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
 
 HostAddress Peers::address_of(const std::string& host) const {
   const auto named = config_.hosts.find(host);
-  if (named != config_.hosts.end()) return named->second;
-  const auto written = parse_host_address(host); // "host:port", of an address that was handed on
-  return written ? written.value() : HostAddress{host, default_port};
+  return named != config_.hosts.end() ? named->second : HostAddress{host, default_port};
 }
 
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.
@@ -268,17 +299,26 @@ void Peers::established(const PendingLink& link, std::uint32_t at) {
   acceptor_.resume();
   const auto index = static_cast<std::int32_t>(at);
   if (link.purpose().session != 0) redialed(link, {});
-  if (!link.purpose().host.empty()) {
-    identities_[link.purpose().host] = link.identity();
-    finish(link.purpose().host, index);
-  }
+  if (!link.purpose().host.empty()) reached(link, at);
   std::vector<std::string> waiting;
   for (const auto& [host, attempt] : attempts_)
-    if (attempt.identity == link.identity()) waiting.push_back(host);
+    if (attempt.identity == link.identity() || attempt.wanted == link.identity()) waiting.push_back(host);
   for (const std::string& host : waiting) {
-    identities_[host] = link.identity();
+    if (attempts_.at(host).wanted == 0) identities_[host] = link.identity();
     finish(host, index);
   }
+}
+
+// What an attempt has dialed answers.
+void Peers::reached(const PendingLink& link, std::uint32_t index) {
+  const std::string& host = link.purpose().host;
+  const auto found = attempts_.find(host);
+  if (found == attempts_.end()) return;
+  Attempt& attempt = found->second;
+  if (attempt.wanted == 0) identities_[host] = link.identity();
+  if (attempt.wanted != 0 && attempt.wanted != link.identity())
+    return fail(attempt, error(ESTALE, "another kernel answers at {}", link.address()));
+  finish(host, static_cast<std::int32_t>(index));
 }
 
 void Peers::refused(const PendingLink& link) {
@@ -292,7 +332,10 @@ void Peers::refused(const PendingLink& link) {
   if (link.purpose().session != 0) return redialed(link, why);
   const auto found = attempts_.find(link.purpose().host);
   if (found == attempts_.end()) return;
-  if (verdict == Verdict::Itself) {
+  const std::uint64_t wanted = found->second.wanted;
+  if (wanted != 0 && wanted != link.identity() && link.identity() != 0) {
+    fail(found->second, error(ESTALE, "another kernel answers at {}", link.address()));
+  } else if (verdict == Verdict::Itself) {
     finish(found->first, this_host);
   } else if (verdict == Verdict::Duplicate) {
     found->second.identity = link.identity();
@@ -306,6 +349,8 @@ void Peers::refused(const PendingLink& link) {
 bool Peers::finish_with_session(const PendingLink& link) {
   const HostSession* const session = find(link.identity());
   if (session == nullptr || session->connection() == nullptr) return false;
+  const auto waiting = attempts_.find(link.purpose().host);
+  if (waiting != attempts_.end() && waiting->second.wanted != 0) return false; // established() would have
   identities_[link.purpose().host] = link.identity();
   finish(link.purpose().host, static_cast<std::int32_t>(session->link()));
   return true;

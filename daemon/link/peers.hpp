@@ -89,6 +89,7 @@ private:
   using Clock = std::chrono::steady_clock;
   struct Attempt { // one host that somebody waits for
     std::string host;
+    std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
     std::vector<Connected> waiting;
     std::vector<Address> addresses;
     std::size_t next = 0;       // of the addresses, to try in this round
@@ -103,6 +104,8 @@ private:
 
   Result<void> dial(const Address& address, PendingLink::Purpose purpose);
   void attempt(const std::string& host, Connected connected);
+  void attempt(const EndpointAddress& address, Connected connected);
+  Attempt* begin_attempt(const std::string& host, Connected connected);
   [[nodiscard]] HostAddress address_of(const std::string& host) const;
 
   // peer_sessions.cpp
@@ -118,6 +121,7 @@ private:
   void begin_round(Attempt& attempt);
   void try_next(Attempt& attempt);
   void finish(const std::string& host, const Result<std::int32_t>& result);
+  void reached(const PendingLink& link, std::uint32_t index);
   void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
   void established(const PendingLink& link, std::uint32_t index);

@@ -24,6 +24,7 @@ public:
   // Why this side dialed: for somebody who asked for a host by its name, or for a session to go on.
   struct Purpose {
     std::string host = {};
+    bool named = true;         // `host` is its name
     std::uint64_t session = 0; // the identity of the other kernel
     bool listened = false;     // there, when it was last heard of
     double patience_s = 0;     // with its connecting

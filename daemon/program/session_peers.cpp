@@ -63,7 +63,7 @@ void Session::peer_reached(std::uint64_t slot, std::uint64_t generation, const E
   if (state_ == State::leaving) return answer(slot, PARC_ECANCELED);
   if (!link) {
     spdlog::warn("rank {} of job {:x} cannot have {} as a peer: {}", place_.rank, place_.job,
-                 to_text(address), link.error().text);
+                 in_words(address), link.error().text);
     return answer(slot, PARC_EPEER);
   }
   const std::int32_t place = link.value() == this_host ? protocol::here : link.value();

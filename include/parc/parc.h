@@ -138,14 +138,15 @@ PARC_API const char* parc_host(const parc_context* context, int rank);
 
 /* ---- Programs of other jobs ---------------------------------------------------------------------------- */
 
-/* Bytes that the text of any address has room in, its end included. */
-#define PARC_ADDRESS_BYTES 512
+/* Bytes of the text of any address, its end included. */
+#define PARC_ADDRESS_BYTES 64
 
 /* Writes the address of a peer (a rank of this job, parc_rank for the caller's own, or what parc_add_peer
- * gave) into text[0..bytes), zero terminated: a name by which programs of any job, on any host whose kernel
- * has the same key, can write to it, as long as it runs. How they get it (a file, a message, a name server)
- * is theirs. Errors: PARC_EINVAL; PARC_ETRUNCATE, with nothing written, when it has no room; PARC_EPEER when
- * its host is lost. */
+ * gave) into text[0..bytes), zero terminated: letters and digits by which programs of any job, on any host
+ * whose kernel has the same key, can write to it, as long as it runs. It says where its kernel listens, so
+ * that nobody has to know the name of its host; who has that name in [hosts] of parcd.toml goes there. How
+ * they get it (a file, a message, a name server) is theirs. Errors: PARC_EINVAL; PARC_ETRUNCATE, with nothing
+ * written, when it has no room; PARC_EPEER when its host is lost. */
 PARC_API int parc_address_of(parc_context* context, int peer, char* text, size_t bytes);
 
 /* Gives the program that has this address a number of its own, from parc_size on (or its rank, when it is of

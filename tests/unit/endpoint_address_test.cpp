@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/endpoint_address.hpp"
 
+#include "daemon/link/interfaces.hpp"
+#include "daemon/settings/config.hpp"
+
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -11,41 +14,55 @@ BOOST_AUTO_TEST_SUITE(endpoint_address)
 
 BOOST_AUTO_TEST_CASE(an_address_comes_back_as_it_went) {
   for (const EndpointAddress& address :
-       {EndpointAddress{"build17", 7272, 0x5f3a09c2d7e1b846, 12}, EndpointAddress{"a", 0, 1, UINT64_MAX},
-        EndpointAddress{"::1", 65535, UINT64_MAX, 1}}) {
-    const auto parsed = parse_endpoint_address(to_text(address));
+       {EndpointAddress{
+            0x5f3a09c2d7e1b846, 12, name_tag("build17"), 7272, {"10.0.0.2", "192.168.255.1", "fd00::2"}},
+        EndpointAddress{1, UINT64_MAX, 0, 0, {}}, EndpointAddress{UINT64_MAX, 1, UINT32_MAX, 65535, {"::1"}},
+        EndpointAddress{2, 2, 2, 2, {"127.0.0.1"}}}) {
+    const std::string text = to_text(address);
+    BOOST_TEST(text.size() == endpoint_text);
+    const auto parsed = parse_endpoint_address(text);
     BOOST_REQUIRE(parsed.has_value());
     BOOST_TEST((parsed.value() == address));
   }
-  BOOST_TEST(to_text({"build17", 7272, 0xabc, 12}) == "build17:7272/abc/12");
 }
 
-BOOST_DATA_TEST_CASE(what_is_no_address,
-                     boost::unit_test::data::make({"",
-                                                   "a",
-                                                   "/",
-                                                   "//",
-                                                   "a/1",
-                                                   "a/1/",
-                                                   "a//1",
-                                                   "/1/1",
-                                                   "a/g/1",
-                                                   "a/1/x",
-                                                   "a/1/0",
-                                                   "a:/1/1",
-                                                   "a:0/1/1",
-                                                   "a:65536/1/1",
-                                                   "a:b/1/1",
-                                                   "a b/1/1",
-                                                   "a/1/1/1",
-                                                   "a/10000000000000000/1",
-                                                   "a/1/18446744073709551616",
-                                                   "a/1/-1",
-                                                   "a/1/1 "}),
-                     text) {
-  const auto parsed = parse_endpoint_address(text);
-  BOOST_REQUIRE(!parsed.has_value());
-  BOOST_TEST(parsed.error().text.find(text) != std::string::npos);
+BOOST_AUTO_TEST_CASE(what_has_no_room_is_left_out) {
+  const EndpointAddress many{1, 1, 0, 7272, {"fd00::1", "10.0.0.1", "10.0.0.2", "fd00::2", "10.0.0.3"}};
+  const std::vector<std::string> kept{"10.0.0.1", "10.0.0.2", "fd00::1"};
+  BOOST_TEST(parse_endpoint_address(to_text(many)).value().hosts == kept);
+}
+
+BOOST_AUTO_TEST_CASE(in_words_it_can_be_read) {
+  BOOST_TEST(in_words({0xabc, 12, 0, 7272, {"10.0.0.2", "fd00::2"}}) ==
+             "10.0.0.2 or fd00::2, port 7272 (kernel abc)");
+  BOOST_TEST(in_words({0xabc, 12, 0, 0, {"10.0.0.2"}}) == "kernel abc, which listens nowhere");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_address) {
+  const std::string good = to_text({1, 1, 0, 7272, {"10.0.0.1"}});
+  const auto changed = [&](std::size_t at, char to) {
+    std::string text = good;
+    text[at] = to;
+    return text;
+  };
+  const std::string last_bits = changed(62, good[62] == 'B' ? 'C' : 'B'); // behind the last byte
+  for (const std::string& text :
+       {std::string(), good.substr(1), good + "A", changed(5, ' '), changed(60, '='), changed(0, '_'),
+        last_bits, to_text({0, 1, 0, 7272, {}}), to_text({1, 0, 0, 7272, {}})}) {
+    const auto parsed = parse_endpoint_address(text);
+    BOOST_REQUIRE_MESSAGE(!parsed.has_value(), text);
+    BOOST_TEST(parsed.error().text.find(text) != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(loopback_is_said_only_where_there_is_nothing_else) {
+  const std::vector<std::string> loopback{"::1", "127.0.0.1"}, both{"127.0.0.1", "10.1.2.3"},
+      any{"0.0.0.0", "::"};
+  BOOST_TEST((reachable_at(loopback) == std::vector<std::string>{"127.0.0.1", "::1"}));
+  BOOST_TEST((reachable_at(both) == std::vector<std::string>{"10.1.2.3"}));
+  const auto all = reachable_at(any);
+  BOOST_TEST(!all.empty());
+  for (const std::string& host : all) BOOST_TEST(is_loopback(host) == is_loopback(all.front()), host);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

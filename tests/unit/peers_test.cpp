@@ -202,6 +202,24 @@ BOOST_DATA_TEST_CASE(streams_that_break_at_any_byte, boost::unit_test::data::xra
   BOOST_TEST(two.network.breaks() >= 5u);
 }
 
+// Nobody knows the name of b. What listens there is b, or another kernel.
+BOOST_AUTO_TEST_CASE(an_address_needs_no_name) {
+  for (const bool is_b : {true, false}) {
+    Two two(2, {});
+    EndpointAddress to_b = two.b.peers.describe({protocol::here, two.b.endpoint});
+    BOOST_TEST((to_b.port == 7002 && to_b.hosts == std::vector<std::string>{"127.0.0.1"}));
+    if (!is_b) to_b.identity += 1000;
+    std::optional<Result<std::int32_t>> answer;
+    two.a.peers.connect(to_b, [&](const Result<std::int32_t>& link) { answer = link; });
+    while (!answer) two.go_round();
+    BOOST_TEST(answer->has_value() == is_b);
+    if (is_b)
+      BOOST_TEST(static_cast<std::uint32_t>(answer->value()) == two.a.link.value());
+    else
+      BOOST_TEST(answer->error().text.find("another kernel answers at 127.0.0.1") != std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::daemon
