@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programs over libfabric (libfabric/) by our provider: they check themselves what they get.
 #include "tests/mpi/fabric_environment.hpp"
+#include "tests/unit/fake_kernel.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <csignal>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace parc::test {
 namespace {
@@ -25,6 +30,24 @@ void check_alone(const std::string& program, const std::vector<std::string>& arg
   Hosts hosts(1);
   Process process = start(hosts, 0, program, arguments);
   check_end(hosts, process);
+}
+
+// With more in its environment, of which the last word counts.
+Process refusal(Hosts& hosts, const std::vector<std::string>& environment,
+                const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = on_host(hosts, 0);
+  append(words, {"FI_LOG_LEVEL=warn"});
+  append(words, environment);
+  append(words, {PARC_MPI_PROGRAMS "/fabric_refusals"});
+  append(words, arguments);
+  return hosts.start(words);
+}
+
+void check_refusal(Process& process, const std::string& sentence) {
+  const int status = process.wait();
+  BOOST_TEST((status == 0 && process.output() == "ok\n"),
+             "status " << status << ": " << process.output() << process.errors());
+  BOOST_TEST(process.errors().find(sentence) != std::string::npos, process.errors());
 }
 
 // Two processes, which find each other by files in a directory.
@@ -52,6 +75,63 @@ BOOST_AUTO_TEST_CASE(a_buffer_takes_several_messages) {
 BOOST_AUTO_TEST_CASE(remote_data_is_there_where_it_was_sent) {
   check_both("data", 1);
   check_both("data", 2);
+}
+
+// ---- What bad input gets: the program checks the code, here is the sentence in libfabric's log.
+
+BOOST_AUTO_TEST_CASE(no_kernel_and_starting_forbidden) {
+  Hosts hosts(1);
+  Process process =
+      refusal(hosts, {"PARC_RUNTIME_DIR=" + hosts.directory() + "/nowhere", "PARC_AUTOSTART=off"},
+              {"no_domain", std::to_string(ENODEV)});
+  check_refusal(process, "PARC_AUTOSTART=off forbids to start a kernel");
+}
+
+BOOST_AUTO_TEST_CASE(the_kernel_of_another_user) {
+  if (geteuid() != 0) return; // nobody else can be somebody else
+  Hosts hosts(1);
+  const std::string directory = hosts.directory() + "/another";
+  BOOST_REQUIRE((mkdir(directory.c_str(), 0700) == 0 && chown(directory.c_str(), 65'534, 65'534) == 0));
+  Process process = refusal(hosts, {"PARC_RUNTIME_DIR=" + directory}, {"no_domain", std::to_string(ENODEV)});
+  check_refusal(process, "belongs to user 65534");
+}
+
+// Of a kernel that is older or newer than the library, and so of a provider from another parc.
+BOOST_AUTO_TEST_CASE(a_kernel_of_another_version) {
+  for (const std::uint32_t version : {shm::layout_version - 1, shm::layout_version + 1}) {
+    FakeKernel kernel(1, version);
+    Hosts hosts(1);
+    Process process = refusal(hosts, {}, {"no_domain", std::to_string(EOPNOTSUPP)});
+    check_refusal(process, "upgrade");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(hints_that_cannot_be_met) {
+  Hosts hosts(1);
+  Process process = refusal(hosts, {"FI_LOG_LEVEL=info"}, {"hints"});
+  check_refusal(process, "parc does not have what is asked for: messages that long");
+}
+
+BOOST_AUTO_TEST_CASE(an_address_that_cannot_be_reached) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/address";
+  Process gone = start(hosts, 1, "refusals", {"leave_address", file});
+  check_end(hosts, gone);
+  hosts[1].kernel().signal(SIGTERM);
+  (void)hosts[1].kernel().wait();
+  Process process = refusal(hosts, {}, {"address", file});
+  check_refusal(process, "no program can be reached");
+  BOOST_TEST(process.errors().find("is no address that") != std::string::npos, process.errors());
+}
+
+BOOST_AUTO_TEST_CASE(more_completions_than_a_queue_was_to_hold) {
+  check_alone("refusals", {"queue"});
+}
+
+BOOST_AUTO_TEST_CASE(buffers_that_nobody_can_reach) {
+  Hosts hosts(1);
+  Process process = refusal(hosts, {}, {"buffers"});
+  check_refusal(process, "is a null pointer");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
