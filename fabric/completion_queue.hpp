@@ -35,7 +35,8 @@ public:
   ssize_t read_error(fi_cq_err_entry& entry);
   int signal();
   int try_wait();
-  std::atomic<unsigned> users = 0; // endpoints
+  [[nodiscard]] bool ready() { return holds(1); }
+  std::atomic<unsigned> users = 0; // endpoints, poll sets
   WaitObject wait_object;
 
 private:

@@ -12,7 +12,7 @@ std::uint64_t Counter::read(const std::atomic<std::uint64_t>& value) {
 }
 
 int Counter::try_wait() {
-  return wait_object.try_wait([this] { return events() != read_.load(); });
+  return wait_object.try_wait([this] { return ready(); });
 }
 
 int Counter::change(std::atomic<std::uint64_t>& value, std::uint64_t to) {

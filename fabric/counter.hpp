@@ -22,9 +22,10 @@ public:
   int change(std::atomic<std::uint64_t>& value, std::uint64_t to);
   int wait(std::uint64_t threshold, int timeout_ms);
   int try_wait();
+  [[nodiscard]] bool ready() const { return events() != read_.load(); } // it has counted since it was read
 
   std::atomic<std::uint64_t> successes = 0, failures = 0;
-  std::atomic<unsigned> users = 0; // endpoints
+  std::atomic<unsigned> users = 0; // endpoints, poll sets
   WaitObject wait_object;
 
 private:

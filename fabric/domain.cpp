@@ -5,6 +5,7 @@
 #include "fabric/completion_queue.hpp"
 #include "fabric/counter.hpp"
 #include "fabric/endpoint.hpp"
+#include "fabric/poll_set.hpp"
 
 namespace parc::fabric {
 namespace {
@@ -33,7 +34,7 @@ fi_ops_domain domain_calls{
     .endpoint = open_endpoint,
     .scalable_ep = [](fid_domain*, fi_info*, fid_ep**, void*) { return -FI_ENOSYS; },
     .cntr_open = open_counter,
-    .poll_open = [](fid_domain*, fi_poll_attr*, fid_poll**) { return -FI_ENOSYS; },
+    .poll_open = open_poll_set,
     .stx_ctx = [](fid_domain*, fi_tx_attr*, fid_stx**, void*) { return -FI_ENOSYS; },
     .srx_ctx = [](fid_domain*, fi_rx_attr*, fid_ep**, void*) { return -FI_ENOSYS; },
     .query_atomic = [](fid_domain*, fi_datatype, fi_op, fi_atomic_attr*,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every way to wait for a completion queue or a counter, each while another thread sends what is waited for,
-// which may come before the wait, in it, or as it begins.
+// Every way to wait for a completion queue or a counter, or to look at several, each while another thread
+// sends what is waited for, which may come before the wait, in it, or as it begins.
 #include "harness.h"
 
 #include <poll.h>
@@ -160,6 +160,43 @@ static void waits_for_many(void) {
   fi_freeinfo(info);
 }
 
+// A poll set knows which of its members have something.
+static void poll_set(void) {
+  char in = 0;
+  void* contexts[3] = {NULL};
+  struct fi_poll_attr of_set = {.flags = 0};
+  struct fi_cntr_attr of_counter = {.events = FI_CNTR_EVENTS_COMP};
+  struct fid_poll* set = NULL;
+  struct fid_cntr* counter = NULL;
+  open_domain(FI_TAGGED);
+  check(fi_poll_open(domain, &of_set, &set));
+  check(fi_cntr_open(domain, &of_counter, &counter, &counter));
+  open_endpoint(FI_WAIT_NONE);
+  queue->fid.context = &queue;
+  meet(NULL, 0);
+  check(fi_poll_add(set, &queue->fid, 0));
+  check(fi_poll_add(set, &counter->fid, 0));
+  expect(fi_poll_add(set, &counter->fid, 0) == -FI_EINVAL && fi_poll_add(set, &vector->fid, 0) == -FI_EINVAL);
+  expect(fi_poll(set, contexts, 3) == 0);
+  check(fi_cntr_add(counter, 1));
+  expect(fi_poll(set, contexts, 3) == 1 && contexts[0] == &counter);
+  (void)fi_cntr_read(counter);
+  check(fi_trecv(endpoint, &in, 1, NULL, peer, 1, 0, NULL));
+  check(fi_tinject(endpoint, "x", 1, peer, 1));
+  while (fi_poll(set, contexts, 3) == 0) {
+  }
+  expect(contexts[0] == &queue && fi_poll(set, contexts, 0) == 0);
+  (void)next_completion();
+  expect(fi_poll(set, contexts, 3) == 0 && in == 'x');
+  expect(fi_close(&set->fid) == -FI_EBUSY && fi_close(&counter->fid) == -FI_EBUSY);
+  check(fi_poll_del(set, &queue->fid, 0));
+  check(fi_poll_del(set, &counter->fid, 0));
+  expect(fi_poll_del(set, &counter->fid, 0) == -FI_EINVAL);
+  check(fi_close(&set->fid));
+  check(fi_close(&counter->fid));
+  close_all();
+}
+
 // What cannot be waited for is refused, and a queue that was to have no waits has none.
 static void not_waited_for(void) {
   struct fi_cq_tagged_entry entry;
@@ -205,6 +242,7 @@ int main(void) {
   waits_for_many();
   not_waited_for();
   event_queue();
+  poll_set();
   puts("ok");
   return 0;
 }
