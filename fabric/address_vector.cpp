@@ -95,8 +95,14 @@ const char* vector_to_text(fid_av*, const void* bytes, char* buffer, std::size_t
   return buffer;
 }
 
-// Other calls than these find nobody: an endpoint of ours has no name but its address.
-int by_name(fid_av*, const char*, const char*, fi_addr_t*, std::uint64_t, void*) {
+// An endpoint's name is the text of its address, and it is alone with that.
+int by_name(fid_av* of, const char* node, const char* service, fi_addr_t* number, std::uint64_t flags,
+            void* results) {
+  const auto address = node ? Address::from(node) : std::nullopt;
+  if (address && !service)
+    return guarded([&] { return object_of<AddressVector>(of).insert(&*address, 1, number, flags, results); });
+  FI_WARN(&provider, FI_LOG_AV,
+          "parc's endpoints are not found by host and service, but by the addresses that they give\n");
   return -FI_ENOSYS;
 }
 int by_names(fid_av*, const char*, std::size_t, const char*, std::size_t, fi_addr_t*, std::uint64_t, void*) {

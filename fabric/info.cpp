@@ -184,6 +184,15 @@ void adapt(fi_info& info, const fi_info& hints) {
   if (hints.domain_attr->av_type != FI_AV_UNSPEC) info.domain_attr->av_type = hints.domain_attr->av_type;
 }
 
+// libfabric frees it with the info.
+bool set_destination(fi_info& info, const Address& address) {
+  info.dest_addr = std::malloc(sizeof address);
+  if (info.dest_addr == nullptr) return false;
+  std::memcpy(info.dest_addr, &address, sizeof address);
+  info.dest_addrlen = sizeof address;
+  return true;
+}
+
 } // namespace
 
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
@@ -194,7 +203,8 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
       FI_INFO(&provider, FI_LOG_CORE, "parc does not have what is asked for: %s\n", why);
       return -FI_ENODATA;
     }
-  if ((node || service) && !(flags & FI_PROV_ATTR_ONLY)) {
+  const auto named = node && !service && (flags & FI_SOURCE) == 0 ? Address::from(node) : std::nullopt;
+  if ((node || service) && !named && !(flags & FI_PROV_ATTR_ONLY)) {
     FI_INFO(&provider, FI_LOG_CORE,
             "parc's endpoints are not found by host and service, but by the addresses that they give\n");
     return -FI_ENODATA;
@@ -203,6 +213,7 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
   if (!made) return -FI_ENOMEM;
   made->fabric_attr->api_version = version;
   if (hints) adapt(*made, *hints);
+  if (named && !set_destination(*made, *named)) return -FI_ENOMEM;
   *info = made.release();
   return 0;
 }
