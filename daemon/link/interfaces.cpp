@@ -62,7 +62,8 @@ std::vector<std::string> reachable_at(std::span<const std::string> listens) {
   }
   const auto is_far = [](const std::string& host) { return !is_loopback(host); };
   if (std::ranges::any_of(hosts, is_far)) std::erase_if(hosts, is_loopback);
-  std::ranges::stable_partition(hosts, [](const std::string& host) { return host.find(':') == host.npos; });
+  const auto is_v4 = [](const std::string& host) { return host.find(':') == host.npos; };
+  std::stable_partition(hosts.begin(), hosts.end(), is_v4);
   return hosts;
 }
 
