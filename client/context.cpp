@@ -86,6 +86,7 @@ int Context::address_of(int peer, char* text, std::size_t bytes) {
     return fail(error(PARC_ETRUNCATE, "the address of peer {} has {} bytes, there is room for {}", peer,
                       status.length + 1, bytes));
   std::copy_n(room.data(), status.length + 1, text);
+  if (peer == rank()) trace_.name_peer(-1, text);
   return PARC_OK;
 }
 
@@ -94,7 +95,10 @@ int Context::add_peer(const char* address) {
   if (!id) return fail(id.error());
   parc_status status;
   const int code = finish(id.value(), &status);
-  if (code == PARC_OK) return status.source;
+  if (code == PARC_OK) {
+    trace_.name_peer(status.source, address);
+    return status.source;
+  }
   if (code == PARC_EINVAL)
     return fail(
         error(code, "\"{}\" is no address that parc_address_of of this version of parc has given", address));

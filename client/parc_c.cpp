@@ -416,7 +416,13 @@ int parc_op_index(parc_op operation) {
 
 int parc_completions(parc_context* context, parc_completion* completions, int count, double timeout) {
   if (count < 1 || !completions) return bad_list(count);
-  return guarded(context, [&] { return context->completions().take(list(completions, count), timeout); });
+  const void* const site = caller();
+  return guarded(context, [&] {
+    client::Trace::Look look(context->trace(), site);
+    const int taken = context->completions().take(list(completions, count), timeout);
+    look.found(taken != 0);
+    return taken;
+  });
 }
 
 int parc_descriptor(parc_context* context) {

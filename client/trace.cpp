@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace parc::client {
@@ -59,11 +60,15 @@ std::uint32_t Trace::thread() {
 Result<Fd> Trace::pipe_from_environment() {
   const char* const value = getenv(trace::environment);
   if (value == nullptr) return Fd();
+  if (*value == '/') return file_in(value);
   int number = -1;
   const char* const end = value + std::strlen(value);
   const auto parsed = std::from_chars(value, end, number);
   if (parsed.ec != std::errc() || parsed.ptr != end || fcntl(number, F_GETFD) < 0)
-    return error(PARC_EINVAL, "{}={} in the environment is no descriptor; parc run --trace sets it",
+    return error(PARC_EINVAL,
+                 "{}={} in the environment is no descriptor and no directory's whole path; parc run --trace "
+                 "and parc mpi --trace set "
+                 "it",
                  trace::environment, value);
   unsetenv(trace::environment); // it is no other program's
   fcntl(number, F_SETFD, FD_CLOEXEC);
@@ -74,6 +79,8 @@ Result<Fd> Trace::pipe_from_environment() {
 Trace::Trace(Fd pipe, const std::string& host) : pipe_(std::move(pipe)), host_(host) {
   if (!pipe_) return;
   records_.emplace();
+  struct stat status {};
+  under_mpi_ = fstat(pipe_.get(), &status) == 0 && S_ISREG(status.st_mode);
   timespec real{};
   clock_gettime(CLOCK_REALTIME, &real);
   trace::Record opened{};
@@ -155,6 +162,7 @@ void Trace::close() {
   trace::Record closed{};
   closed.kind = trace::Kind::closed;
   closed.begin = trace::now();
+  end_looks(looks_);
   add(closed);
   while (writing_.test_and_set(std::memory_order_acquire)) sched_yield();
   for (;;) {
@@ -171,7 +179,7 @@ Trace::InCall::InCall(Trace* trace, trace::Call call, std::uint64_t id, const vo
   if (trace_ == nullptr) return;
   call_ = call;
   id_ = id;
-  site_before_ = std::exchange(site_, reinterpret_cast<std::uint64_t>(site));
+  site_before_ = std::exchange(site_, trace_->site_of_call(site));
   begin_ = trace::now();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a traced program says of itself (parc run --trace): records of one size, one behind the other, on a
-// pipe that its kernel forwards as it does its output. libparc writes them, parc run turns them into a file
-// in the Trace Event format. Times are nanoseconds of the host's CLOCK_MONOTONIC, 0 for never.
+// pipe that its kernel forwards as it does its output, or in a file of its own. libparc writes them, parc run
+// turns them into a file in the Trace Event format. Times are nanoseconds of the host's CLOCK_MONOTONIC, 0
+// for never.
 #pragma once
 
 #include <array>
@@ -19,6 +20,7 @@ enum class Kind : std::uint8_t {
   message, // begin: posted; first: its first byte had come; end: its last; released: its wait returned early
   site,    // address, and what it is, in a Site; address 0: the host
   lost,    // bytes: so many records had no place
+  peer,    // peer: its number in this program, or -1: this program; address: what is the same in all programs
 };
 
 enum class Call : std::uint8_t {
@@ -78,7 +80,9 @@ static_assert(sizeof(Site) == sizeof(Record));
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// In the environment of a traced rank: the descriptor of its pipe. In what parc run asks for: anything.
+// In the environment of a traced rank: the descriptor of its pipe, or, where another launcher than parc run
+// started it, the directory for its file, WORLD.RANK.RANKS. In what parc run asks for: anything.
 inline constexpr const char* environment = "PARC_TRACE";
+inline constexpr const char* directory_suffix = ".ranks"; // behind the name of the file that is made of them
 
 } // namespace parc::trace

@@ -33,6 +33,7 @@ struct RunOptions {
 
 struct MpiOptions {
   std::string early_release;      // a level of parc_set_release; empty: none
+  std::string trace;              // file; empty: none
   std::vector<std::string> words; // mpirun's
 };
 // With no words: prints how MPI programs are run over parc. Else runs mpirun so, with these words.

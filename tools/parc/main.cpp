@@ -92,6 +92,8 @@ public:
     mpi_->add_flag("--early-release{envelope}", mpi_options_.early_release,
                    "Let MPI's receives return when their messages have begun, and touches wait")
         ->check(CLI::IsMember({"off", "envelope"}));
+    mpi_->add_option("--trace", mpi_options_.trace,
+                     "Write a timeline of the ranks and their messages to this file, for parc trace");
     mpi_->footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
     status_->add_flag("--json", status_options_.json, "Print JSON");
     status_->add_flag("-v,--verbose", status_options_.verbose, "The kernel's counters too");

@@ -2,15 +2,20 @@
 // parc mpi: how an MPI program is run over parc, said or done. Open MPI moves its messages through libfabric
 // where it is asked to; the provider answers only when it is named.
 #include "jobs/installed.hpp"
+#include "system/trace.hpp"
 #include "tools/parc/commands.hpp"
+#include "tools/parc/trace.hpp"
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string_view>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 
@@ -50,12 +55,29 @@ Launcher find_launcher() {
   return found;
 }
 
+// Where the ranks of a traced job write, as all hosts have to see it.
+Result<std::string> directory_of(const std::string& trace) {
+  std::error_code failure;
+  auto path = std::filesystem::absolute(trace, failure);
+  if (failure) return error(failure.value(), "cannot tell the working directory: {}", failure.message());
+  path += trace::directory_suffix;
+  if (std::filesystem::is_directory(path, failure) && !std::filesystem::is_empty(path, failure))
+    return error(EEXIST,
+                 "{} has the traces of an earlier job; parc trace {} makes a file of them, or remove it",
+                 path.string(), trace);
+  return path.lexically_normal().string();
+}
+
 // The variables that the ranks need besides those of Open MPI's own settings.
 Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
   std::vector<std::string> variables;
   const std::string provider = installed_library("libfabric/libparc-fi.so");
   if (!provider.empty() && !provider.starts_with("/usr/lib")) // libfabric looks there by itself
     variables.push_back("FI_PROVIDER_PATH=" + provider.substr(0, provider.rfind('/')));
+  if (!options.trace.empty()) {
+    PARC_TRY(directory, directory_of(options.trace));
+    variables.push_back(fmt::format("{}={}", trace::environment, directory));
+  }
   if (options.early_release.empty()) return variables;
   variables.push_back("PARC_EARLY_RELEASE=" + options.early_release);
   if (const char* const others = getenv("LD_PRELOAD"); others != nullptr && *others != 0)
@@ -66,20 +88,86 @@ Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
   return variables;
 }
 
+void become(std::vector<std::string>& line) {
+  std::vector<char*> argv;
+  for (std::string& word : line) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  fmt::print(stderr, "parc: cannot run {}: {}\n", line[0], std::strerror(errno));
+}
+
+void append_variables(std::vector<std::string>& line, const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) line.insert(line.end(), {"-x", variable});
+}
+
 std::vector<std::string> line_of(const std::string& launcher, const std::vector<std::string>& variables) {
   std::vector<std::string> words{launcher};
   for (const auto& [name, value] : settings) words.insert(words.end(), {"--mca", name, value});
-  for (const std::string& variable : variables) words.insert(words.end(), {"-x", variable});
+  append_variables(words, variables);
   return words;
 }
 
-void print(const std::vector<std::string>& line, const std::vector<std::string>& variables) {
+// Behind a colon another program follows, with variables of its own.
+void append_arguments(std::vector<std::string>& line, const std::vector<std::string>& words,
+                      const std::vector<std::string>& variables) {
+  for (const std::string& word : words) {
+    line.push_back(word);
+    if (word == ":") append_variables(line, variables);
+  }
+}
+
+void print(const std::vector<std::string>& line, const std::vector<std::string>& variables,
+           const std::string& trace) {
   for (const std::string& word : line) fmt::print("{} ", word);
   fmt::print(
       "./app\n\nThe same in the environment, for mpirun ./app and srun --mpi=pmix ./app alike:\n\nexport");
   for (const auto& [name, value] : settings) fmt::print(" OMPI_MCA_{}={}", name, value);
   for (const std::string& variable : variables) fmt::print(" {}", variable);
   fmt::print("\n");
+  if (!trace.empty()) fmt::print("\nand afterwards: parc trace {}\n", trace);
+}
+
+// Runs it as this process would be it: signals are handed on.
+Result<int> run_beside(std::vector<std::string>& line) {
+  sigset_t ours, before;
+  sigemptyset(&ours);
+  for (const int each : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&ours, each);
+  sigprocmask(SIG_BLOCK, &ours, &before);
+  const pid_t child = fork();
+  if (child < 0) return system_error("cannot run {}", line[0]);
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    become(line);
+    _exit(status_run_failed);
+  }
+  for (int status = 0;;) {
+    siginfo_t info{};
+    const int number = sigwaitinfo(&ours, &info);
+    if (number != SIGCHLD) {
+      if (number > 0 && info.si_code == SI_USER) kill(child, number); // the terminal's reach it anyway
+      continue;
+    }
+    if (waitpid(child, &status, WNOHANG) != child) continue;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+}
+
+int run_traced(std::vector<std::string>& line, const MpiOptions& options) {
+  std::vector<std::string> command{"parc", "mpi"};
+  command.insert(command.end(), options.words.begin(), options.words.end());
+  int status = 0;
+  const auto traced = [&]() -> Result<void> {
+    std::error_code failure; // what cannot be written is known before anything runs
+    std::filesystem::create_directory(options.trace + trace::directory_suffix, failure);
+    if (failure)
+      return error(failure.value(), "cannot write a trace to {}: {}", options.trace, failure.message());
+    PARC_TRY(ended, run_beside(line));
+    status = ended;
+    return gather_trace(command, options.trace);
+  }();
+  if (traced) return status;
+  fmt::print(stderr, "parc: {}\n", traced.error().text);
+  return status != 0 ? status : status_run_failed;
 }
 
 } // namespace
@@ -102,15 +190,12 @@ int mpi(const MpiOptions& options) {
   }
   std::vector<std::string> line = line_of(launcher.name, variables.value());
   if (options.words.empty()) {
-    print(line, variables.value());
+    print(line, variables.value(), options.trace);
     return 0;
   }
-  line.insert(line.end(), options.words.begin(), options.words.end());
-  std::vector<char*> argv;
-  for (std::string& word : line) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execvp(argv[0], argv.data());
-  fmt::print(stderr, "parc: cannot run {}: {}\n", launcher.name, std::strerror(errno));
+  append_arguments(line, options.words, variables.value());
+  if (!options.trace.empty()) return run_traced(line, options);
+  become(line);
   return failed;
 }
 

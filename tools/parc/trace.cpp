@@ -241,7 +241,7 @@ private:
 // A program that does not know of the pipe may write to it, too.
 bool makes_sense(const Record& record) {
   const bool timed = record.kind == Kind::call || record.kind == Kind::fault;
-  return record.kind >= Kind::opened && record.kind <= Kind::lost && (!timed || record.begin <= record.end);
+  return record.kind >= Kind::opened && record.kind <= Kind::peer && (!timed || record.begin <= record.end);
 }
 
 void take(RankTrace& said, const char* bytes) {
@@ -251,6 +251,8 @@ void take(RankTrace& said, const char* bytes) {
     ++said.lost;
   } else if (record.kind == Kind::lost) {
     said.lost += record.bytes;
+  } else if (record.kind == Kind::peer) {
+    said.peers[record.peer] = record.address;
   } else if (record.kind == Kind::site) {
     trace::Site site;
     std::memcpy(&site, bytes, sizeof site);

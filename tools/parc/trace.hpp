@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The traces of a job's ranks on their way into one file (parc run --trace) in the Trace Event format: what a
-// rank calculated and what it waited for as slices of its threads, messages as spans of their own with an
-// arrow from the write to its read. Times of ranks on different hosts are brought together by the hosts'
-// CLOCK_REALTIME.
+// The traces of a job's ranks on their way into one file (parc run --trace, parc mpi --trace) in the Trace
+// Event format: what a rank calculated and what it waited for as slices of its threads, messages as spans of
+// their own with an arrow from the write to its read. Times of ranks on different hosts are brought together
+// by the hosts' CLOCK_REALTIME.
 #pragma once
 
 #include "system/error.hpp"
@@ -26,7 +26,8 @@ struct RankTrace {
   std::uint64_t lost = 0;
   std::string rest; // the beginning of a record
   std::map<std::uint64_t, std::size_t>
-      under_way; // messages whose record may yet be replaced: where it stands
+      under_way;                               // messages whose record may yet be replaced: where it stands
+  std::map<std::int32_t, std::uint64_t> peers; // which of all programs they are; -1: this one
 };
 
 class TraceCollector {
@@ -38,6 +39,10 @@ public:
 private:
   std::map<std::uint64_t, RankTrace> ranks_;
 };
+
+// Makes FILE of the files that MPI's ranks have written into FILE.ranks, and removes those; says on stderr
+// which ranks are missing. Nothing happens where there is no such directory.
+[[nodiscard]] Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file);
 
 [[nodiscard]] Result<void> write_trace(const std::map<std::uint64_t, RankTrace>& ranks,
                                        const std::vector<std::string>& command, const std::string& file);

@@ -57,8 +57,9 @@ struct Rank {
   double first = 1e300, last = 0;
   double calculation = 0, faults = 0;
   std::uint64_t messages = 0, released = 0;
-  std::vector<Span> under_way; // released reads, from their wait's return to their last byte
-  std::vector<Span> blocked;   // in faults and calls
+  std::vector<Span> outstanding; // reads, from their post to their last byte
+  std::vector<Span> under_way;   // released reads, from their wait's return to their last byte
+  std::vector<Span> blocked;     // in faults and calls
   std::map<std::uint64_t, std::vector<Span>> calls; // of each thread; one may lie in another
 };
 
@@ -92,6 +93,7 @@ public:
   void print() const {
     print_ranks();
     print_waits();
+    print_hiding();
     print_release();
     print_touches();
     print_never();
@@ -139,6 +141,8 @@ private:
   void take_message(Rank& rank, const PlainJson& event) {
     const PlainJson& args = event.at("args");
     ++rank.messages;
+    if (event.at("cat") == "read" && args.contains("last_byte_us"))
+      rank.outstanding.push_back({event.at("ts"), args.at("last_byte_us")});
     if (event.at("cat") == "read" && !args.contains("last_byte_us"))
       never_.push_back({fmt::to_string(event.at("pid").get<std::uint64_t>()),
                         event.at("name").get<std::string>(),
@@ -202,6 +206,21 @@ private:
                    {"LONGEST ms", true},
                    {"FROM", false}},
                   rows);
+  }
+
+  // Of the time in which there was a read to wait for: what was waited for, and what was not.
+  void print_hiding() const {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [number, rank] : ranks_) {
+      if (rank.outstanding.empty()) continue;
+      const Cover outstanding(rank.outstanding);
+      const double exposed = outstanding.common_with(Cover(rank.blocked));
+      rows.push_back({rank.name, milliseconds(outstanding.length()),
+                      milliseconds(outstanding.length() - exposed), milliseconds(exposed)});
+    }
+    print_section(
+        "", {{"RANK", false}, {"READS OUTSTANDING ms", true}, {"HIDDEN ms", true}, {"EXPOSED ms", true}},
+        rows);
   }
 
   // What the waits would have waited for, but for what was waited for in the end all the same.
@@ -300,7 +319,8 @@ Result<void> summarize(const std::string& file) {
 } // namespace
 
 int show_trace(const std::string& file) {
-  const auto shown = summarize(file);
+  auto shown = gather_trace({}, file);
+  if (shown) shown = summarize(file);
   if (shown) return 0;
   std::cerr << "parc: " << shown.error().text << '\n';
   return status_failure;

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Timelines of MPI programs: by parc mpi --trace, and of ranks that srun starts with PARC_TRACE.
+#include "tests/mpi/fabric_environment.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace parc::test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string program = PARC_MPI_PROGRAMS "/poisson";
+const std::vector<std::string> size{"600", "90", "1", "5"}; // rows of 4800 bytes
+
+bool any(const Json& events, const std::string& phase, const auto& is_so) {
+  return std::ranges::any_of(events,
+                             [&](const Json& event) { return event.at("ph") == phase && is_so(event); });
+}
+
+// Each rank exchanges rows with its neighbours, waits for them, and calculates.
+void check_trace(const std::string& file, int ranks) {
+  std::ifstream in(file);
+  const Json trace = Json::parse(in, nullptr, false);
+  BOOST_REQUIRE(trace.is_object());
+  const Json& events = trace.at("traceEvents");
+  BOOST_TEST(trace.at("otherData").at("ranks") == ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto is_of_rank = [&](const Json& event) { return event.at("pid") == rank; };
+    const auto is_row_with = [&](const char* direction, int neighbour) {
+      return any(events, "b", [&](const Json& event) {
+        return is_of_rank(event) && event.at("cat") == direction && event.at("args").at("bytes") == 4800 &&
+               event.at("args").at("peer") == neighbour &&
+               event.at("args").at("site").get<std::string>().starts_with("poisson+");
+      });
+    };
+    for (const int neighbour : {rank - 1, rank + 1})
+      if (neighbour >= 0 && neighbour < ranks)
+        for (const char* const direction : {"read", "write"})
+          BOOST_TEST(is_row_with(direction, neighbour), direction << " of " << rank << ", " << neighbour);
+    BOOST_TEST(any(events, "X", [&](const Json& event) {
+      return is_of_rank(event) && event.at("name") == "calculation";
+    }));
+  }
+  BOOST_TEST(any(events, "X", [&](const Json& event) {
+    return event.at("name") == "wait" &&
+           event.at("args").at("site").get<std::string>().starts_with("poisson+");
+  }));
+  const auto ends = [&](const char* phase) {
+    return std::ranges::count_if(events, [&](const Json& event) { return event.at("ph") == phase; });
+  };
+  BOOST_TEST(ends("s") > 0);
+  BOOST_TEST(ends("s") == ends("f"));
+}
+
+void check_summary(Hosts& hosts, const std::string& file) {
+  Process summary = hosts.start({PARC_TEST_BIN "/parc", "trace", file});
+  BOOST_TEST(summary.wait() == 0, summary.errors());
+  BOOST_TEST(summary.errors() == "");
+  for (const char* const text : {"rank 0 on", "HIDDEN ms", "poisson+"})
+    BOOST_TEST(summary.output().find(text) != std::string::npos, text << ": " << summary.output());
+  BOOST_TEST(!std::filesystem::exists(file + ".ranks"));
+}
+
+Process traced(Hosts& hosts, const std::string& file, std::vector<std::string> words) {
+  std::vector<std::string> line = on_host(hosts, 0);
+  append(line, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", PARC_TEST_BIN "/parc", "mpi",
+                "--trace", file, "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self", "-np", "2"});
+  append(line, words);
+  return hosts.start(line);
+}
+
+boost::test_tools::assertion_result may_start_slurm(boost::unit_test::test_unit_id) {
+  return getuid() == 0;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(trace)
+
+BOOST_AUTO_TEST_CASE(parc_mpi_writes_a_trace) {
+  Hosts hosts(1);
+  const std::string file = hosts.directory() + "/trace.json";
+  std::vector<std::string> words{program};
+  append(words, size);
+  append(words, {":", "-np", "1", program}); // each behind a colon has variables of its own
+  append(words, size);
+  Process run = traced(hosts, file, words);
+  const int status = run.wait();
+  BOOST_REQUIRE_MESSAGE(status == 0, run.output() << run.errors());
+  check_trace(file, 3);
+  check_summary(hosts, file);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_of_srun_leave_what_parc_trace_gathers,
+                     *boost::unit_test::precondition(may_start_slurm)) {
+  Hosts hosts(0);
+  const std::string file = hosts.directory() + "/trace.json";
+  std::vector<std::string> words{"env",
+                                 "FI_PROVIDER_PATH=" PARC_PROVIDERS,
+                                 "OMPI_MCA_pml=cm",
+                                 "OMPI_MCA_mtl=ofi",
+                                 "OMPI_MCA_mtl_ofi_provider_include=parc",
+                                 "OMPI_MCA_btl=self",
+                                 "PARC_TRACE=" + file + ".ranks",
+                                 PARC_SLURM,
+                                 "timeout",
+                                 "100",
+                                 "srun",
+                                 "--mpi=pmix",
+                                 "--nodes=2",
+                                 "--ntasks=4",
+                                 program};
+  append(words, size);
+  Process run = hosts.start(words);
+  BOOST_REQUIRE_MESSAGE(run.wait() == 0, run.output() << run.errors());
+  check_summary(hosts, file);
+  check_trace(file, 4);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_job_over_parc_is_said) {
+  Hosts hosts(1);
+  const std::string file = hosts.directory() + "/trace.json";
+  Process run = traced(hosts, file, {"true"});
+  BOOST_TEST(run.wait() == 125);
+  BOOST_TEST(run.errors().find("no rank has written a trace") != std::string::npos, run.errors());
+  Process failed = traced(hosts, file, {"sh", "-c", "exit 3"});
+  BOOST_TEST(failed.wait() == 3, failed.errors());
+  std::filesystem::create_directory(file + ".ranks");
+  std::ofstream(file + ".ranks/left.0.1");
+  Process again = traced(hosts, file, {"true"});
+  BOOST_TEST(again.wait() == 125);
+  BOOST_TEST(again.errors().find("of an earlier job") != std::string::npos, again.errors());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
