@@ -83,15 +83,11 @@ std::uint64_t Trace::site_of_call(const void* caller) const {
   return otherwise;
 }
 
-// HOST:PORT/IDENTITY/NUMBER: what the endpoint is called, and by whom it can be reached, is not told by all
-// alike.
+// Addresses are handed on as they are: the text is the same in all programs.
 void Trace::name_peer(int peer, std::string_view address) {
   if (!on()) return;
-  const auto number = address.rfind('/');
-  if (number == address.npos || number == 0) return;
   std::uint64_t name = 0xcbf29ce484222325; // FNV-1a
-  for (const char each : address.substr(std::min(address.rfind('/', number - 1), number)))
-    name = (name ^ static_cast<unsigned char>(each)) * 0x100000001b3;
+  for (const char each : address) name = (name ^ static_cast<unsigned char>(each)) * 0x100000001b3;
   trace::Record record{};
   record.kind = trace::Kind::peer;
   record.begin = trace::now();
