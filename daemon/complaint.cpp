@@ -10,8 +10,8 @@ constexpr unsigned interval_s = 10;
 
 } // namespace
 
-Complaint::Complaint(event_base* loop, std::string kind)
-    : kind_(std::move(kind)), interval_(Event::timer(loop, [this](short) { interval_over(); })) {}
+Complaint::Complaint(Loop& loop, std::string kind)
+    : kind_(std::move(kind)), interval_(loop, [this] { interval_over(); }) {}
 
 void Complaint::say(std::string text) {
   if (quiet_) {
@@ -21,14 +21,14 @@ void Complaint::say(std::string text) {
   }
   spdlog::warn("{}", text);
   quiet_ = true;
-  interval_.add(interval_s);
+  interval_.set(interval_s);
 }
 
 void Complaint::interval_over() {
   quiet_ = more_ != 0;
   if (!quiet_) return;
   spdlog::warn("{} more {} within {} s; the last: {}", std::exchange(more_, 0), kind_, interval_s, last_);
-  interval_.add(interval_s);
+  interval_.set(interval_s);
 }
 
 } // namespace parc::daemon

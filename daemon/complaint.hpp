@@ -3,7 +3,7 @@
 // that follow are counted, and a line per interval says how many they were and what the last one said.
 #pragma once
 
-#include "daemon/event.hpp"
+#include "daemon/loop.hpp"
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace parc::daemon {
 class Complaint {
 public:
   // `kind` stands behind a number: "connections refused".
-  Complaint(event_base* loop, std::string kind);
+  Complaint(Loop& loop, std::string kind);
   void say(std::string text);
 
 private:
@@ -23,7 +23,7 @@ private:
   std::string last_;
   std::uint64_t more_ = 0; // since the last line
   bool quiet_ = false;     // a line was logged less than an interval ago
-  Event interval_;
+  Timer interval_;
 };
 
 } // namespace parc::daemon

@@ -74,8 +74,9 @@ LinkCounters Counters::link(std::string_view peer, std::uint64_t identity, LinkS
     row.peer.set(peer);
     row.identity.set(identity);
     row.state.set(static_cast<std::uint64_t>(state));
-    for (auto* cell : {&row.bytes_in, &row.bytes_out, &row.credit, &row.rtt_us, &row.unacknowledged,
-                       &row.since_s, &row.carriers})
+    row.since_s.set(static_cast<std::uint64_t>(std::time(nullptr)));
+    for (auto* cell :
+         {&row.bytes_in, &row.bytes_out, &row.credit, &row.rtt_us, &row.unacknowledged, &row.carriers})
       cell->set(0);
   });
 }

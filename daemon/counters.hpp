@@ -68,6 +68,7 @@ public:
 
   void set_scheduling(std::string_view words) { file_->scheduling.set(words); }
 
+  // It began now.
   [[nodiscard]] LinkCounters link(std::string_view peer, std::uint64_t identity, LinkState state);
   [[nodiscard]] JobCounters job(std::uint64_t id, std::uint64_t ranks, JobState state);
   [[nodiscard]] SessionCounters session(std::uint64_t job, std::uint64_t rank, pid_t pid, int segment);

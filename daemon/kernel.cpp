@@ -17,7 +17,7 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::uint64_t turns_unseen = 4096; // between two publications while nothing sleeps
-constexpr double longest_farewell = 2;       // seconds that a shutdown waits for what is still to be said
+constexpr double longest_farewell_s = 2;     // of a shutdown, for what is still to be said
 
 std::uint32_t measure_copy() {
   using Clock = std::chrono::steady_clock;
@@ -47,7 +47,8 @@ Kernel::Kernel(World world)
     : world_(std::move(world)), engine_({.pool = world_.config.pool}, *this),
       door_(loop_, world_.runtime_dir.socket(),
             {.program = [this](Fd from, Fd to) { sessions_->add_by_hand(std::move(from), std::move(to)); },
-             .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); }}) {
+             .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); }}),
+      farewell_(loop_, [this] { stopped_ = true; }) {
   peers_ = std::make_unique<Peers>(
       loop_, engine_, world_.config, world_.key, local_host(world_.config),
       Peers::Hooks{
@@ -162,8 +163,7 @@ void Kernel::stop() {
   spdlog::info("kernel of host {} is stopping", world_.config.name);
   peers_->stop();
   jobs_->shutting_down();
-  farewell_ = Event::timer(loop_.events(), [this](short) { stopped_ = true; });
-  farewell_.add(longest_farewell);
+  farewell_.set(longest_farewell_s);
 }
 
 // Totals for `parc status`. Called before every sleep, and now and then by a kernel that never sleeps.

@@ -49,7 +49,7 @@ public:
   void stop();          // lets running jobs know, then ends run()
 
   // For who drives it in place of run(), and gives it programs in place of its door.
-  event_base* loop() { return loop_.events(); }
+  Loop& loop() { return loop_; }
   protocol::Engine& engine() { return engine_; }
   Sessions& sessions() { return *sessions_; }
 
@@ -79,7 +79,7 @@ private:
   Door door_;
   std::unique_ptr<Rest> rest_;
   std::vector<Event> signals_;
-  Event farewell_; // limits how long a shutdown waits for what is still to be said
+  Timer farewell_; // limits how long a shutdown waits for what is still to be said
   bool stopping_ = false;
   bool stopped_ = false;
 };

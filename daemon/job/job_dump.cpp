@@ -14,10 +14,10 @@ constexpr double answers_within_s = 3; // with hosts that do not answer
 
 } // namespace
 
-JobDump::JobDump(event_base* loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+JobDump::JobDump(Loop& loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
                  std::function<void()> over)
     : here_(here), jobs_(jobs), token_(token), door_(door), over_(std::move(over)),
-      patience_(Event::timer(loop, [this](short) { finish(); })) {}
+      patience_(loop, [this] { finish(); }) {}
 
 Result<std::uint64_t> JobDump::choose(std::uint64_t job) const {
   const std::vector<std::uint64_t> here = jobs_.known();
@@ -36,7 +36,7 @@ Result<void> JobDump::ask(std::uint64_t wanted) {
   for (auto& [name, link] : jobs_.hosts_of(job)) hosts_.push_back({std::move(name), link});
   if (hosts_.empty()) return error(EAGAIN, "job {:x} is only about to start; ask again", job);
   door_.send({{"kind", "dump"}, {"job", fmt::format("{:x}", job)}, {"hosts", hosts_.size()}});
-  patience_.add(answers_within_s);
+  patience_.set(answers_within_s);
   for (std::size_t place = 0; place < hosts_.size(); ++place)
     jobs_.tell(hosts_[place].link, {{"kind", "look"}, {"job", job}, {"token", token_}, {"place", place}});
   return success();
@@ -55,7 +55,7 @@ void JobDump::answered(std::int32_t from, const nlohmann::json& message) {
 
 void JobDump::finish() {
   if (hosts_.empty()) return;
-  patience_.remove();
+  patience_.cancel();
   std::vector<std::string> silent;
   for (const Host& host : hosts_)
     if (!host.answered) silent.push_back(host.name);

@@ -5,8 +5,8 @@
 // Invariant: it ends, with whatever hosts have answered by then: those that have not are named.
 #pragma once
 
-#include "daemon/event.hpp"
 #include "daemon/job/tool_door.hpp"
+#include "daemon/loop.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class JobDump {
 public:
   // `here`: this host's name. `token` names this dump in what kernels say to each other; `over` is called
   // once, last of all.
-  JobDump(event_base* loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+  JobDump(Loop& loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
           std::function<void()> over);
 
   // Of this job, or of the only one here (0). An error where there is no such job; then `over` is not called.
@@ -45,7 +45,7 @@ private:
   ToolDoor& door_;
   std::function<void()> over_;
   std::vector<Host> hosts_;
-  Event patience_;
+  Timer patience_;
 };
 
 } // namespace parc::daemon

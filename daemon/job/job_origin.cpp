@@ -4,7 +4,6 @@
 #include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
-#include "daemon/loop.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,7 +23,7 @@ constexpr int status_signal = 128;
 JobOrigin::JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
                      Fd tool)
     : loop_(loop), engine_(engine), peers_(peers), jobs_(jobs), id_(id),
-      patience_(Event::timer(loop.events(), [this](short) { out_of_patience(); })),
+      patience_(loop, [this] { out_of_patience(); }),
       door_(loop.events(), std::move(tool),
             {.frame = [this](Frame frame) { asked(std::move(frame)); },
              .taken = [this](std::uint32_t rank, std::uint64_t bytes) { credit(rank, bytes); },
@@ -94,7 +93,7 @@ Result<void> JobOrigin::plan(const Frame& frame) {
 
 void JobOrigin::dump(const Frame& frame) {
   stage_ = Stage::dumping;
-  dump_.emplace(loop_.events(), peers_.self().name, jobs_, id_, door_, [this] {
+  dump_.emplace(loop_, peers_.self().name, jobs_, id_, door_, [this] {
     stage_ = Stage::over; // and gone when the tool has it all
   });
   const auto asked = dump_->ask(number_in(frame.message, "job", UINT64_MAX).value_or(0));
@@ -282,7 +281,7 @@ void JobOrigin::end() {
   if (stage_ < Stage::running) return conclude();
   stage_ = Stage::ending;
   tell_all("end");
-  patience_.add(patience_s);
+  patience_.set(patience_s);
   check_over();
 }
 
@@ -350,7 +349,7 @@ std::vector<std::string> JobOrigin::warnings() const {
 void JobOrigin::conclude() {
   const bool told = stage_ >= Stage::preparing;
   stage_ = Stage::over;
-  patience_.remove();
+  patience_.cancel();
   if (told) tell_all("finish");
   const Verdict verdict = verdict_ ? *verdict_ : verdict_of_ranks();
   spdlog::info("job {:x}: over with status {}{}{}", id_, verdict.status, verdict.text.empty() ? "" : ": ",

@@ -10,11 +10,11 @@
 // status is that of the failed rank that departed first, for the failures of others follow from it.
 #pragma once
 
-#include "daemon/event.hpp"
 #include "daemon/job/job_dump.hpp"
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
 #include "daemon/job/tool_door.hpp"
+#include "daemon/loop.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
@@ -29,7 +29,6 @@
 namespace parc::daemon {
 
 class Jobs;
-class Loop;
 class Peers;
 
 class JobOrigin {
@@ -112,7 +111,7 @@ private:
   std::optional<Verdict> verdict_;
   std::uint32_t departures_ = 0;
   std::uint32_t forwarded_ = 0; // the signal that parc run got
-  Event patience_;              // with hosts that do not answer
+  Timer patience_;              // with hosts that do not answer
   ToolDoor door_;
   std::optional<JobDump> dump_; // the tool asked for this and no job
 };

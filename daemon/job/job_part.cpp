@@ -4,7 +4,6 @@
 #include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
-#include "daemon/loop.hpp"
 #include "daemon/program/sessions.hpp"
 #include "include/parc/parc.h"
 #include "shm/layout.hpp"
@@ -52,8 +51,7 @@ Result<void> check_room(const Program& program, std::size_t ranks) {
 
 JobPart::JobPart(const Uses& uses, JobPlan plan)
     : uses_(uses), plan_(std::move(plan)), links_(plan_.hosts.size(), this_host),
-      start_timer_(Event::timer(uses.loop.events(), [this](short) { start_next(); })),
-      grace_timer_(Event::timer(uses.loop.events(), [this](short) { kill(); })) {
+      start_timer_(uses.loop, [this] { start_next(); }), grace_timer_(uses.loop, [this] { kill(); }) {
   const auto host_of_rank = plan_.host_of_rank();
   for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
     if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
@@ -147,7 +145,7 @@ void JobPart::start_next() {
                                     descriptor_advice(started.error().code)));
     return;
   }
-  start_timer_.add(0);
+  start_timer_.set(0);
 }
 
 std::vector<std::string> JobPart::variables(std::uint32_t local) const {
@@ -236,7 +234,7 @@ void JobPart::received(const std::string& kind, const nlohmann::json& message) {
   if (kind == "start") {
     if (!prepared_yet() || group_ != 0 || ending_) return;
     if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
-    start_timer_.add(0);
+    start_timer_.set(0);
   } else if (kind == "taken") {
     const auto bytes = number_in(message, "bytes", output_credit(plan_.size));
     Rank* rank = find(number_in(message, "rank", max_ranks).value_or(max_ranks));
@@ -274,7 +272,7 @@ void JobPart::end() {
     tell("exited", {{"rank", mine_[never]}, {"status", 0}, {"signal", 0}, {"ordered", true}});
     tell("ended", {{"rank", mine_[never]}});
   }
-  if (std::ranges::any_of(ranks_, [](const auto& rank) { return rank->alive(); })) grace_timer_.add(grace_s);
+  if (std::ranges::any_of(ranks_, [](const auto& rank) { return rank->alive(); })) grace_timer_.set(grace_s);
 }
 
 void JobPart::kill() {

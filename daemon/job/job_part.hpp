@@ -6,9 +6,9 @@
 // process is dead. A part whose origin is lost ends by itself.
 #pragma once
 
-#include "daemon/event.hpp"
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
+#include "daemon/loop.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/runtime_dir.hpp"
@@ -23,7 +23,6 @@
 namespace parc::daemon {
 
 class Jobs;
-class Loop;
 class Peers;
 class Sessions;
 
@@ -105,8 +104,8 @@ private:
   };
   std::vector<Unread> unread_messages_;
   std::vector<std::unique_ptr<Rank>> ranks_; // those started, in the order of mine_
-  Event start_timer_;                        // one process a turn
-  Event grace_timer_;                        // from SIGTERM to SIGKILL
+  Timer start_timer_;                        // one process a turn
+  Timer grace_timer_;                        // from SIGTERM to SIGKILL
 };
 
 } // namespace parc::daemon

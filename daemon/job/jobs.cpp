@@ -3,7 +3,6 @@
 
 #include "daemon/control.hpp"
 #include "daemon/link/peers.hpp"
-#include "daemon/loop.hpp"
 #include "system/frames.hpp"
 #include "system/identity.hpp"
 
@@ -159,13 +158,13 @@ void Jobs::unread(std::uint64_t endpoint, const protocol::Address& from, const p
 void Jobs::shutting_down() {
   stopping_ = true;
   if (origins_.empty() && parts_.empty()) return stopped_();
-  farewell_ = Event::timer(loop_.events(), [this](short) { stopped_(); });
+  farewell_.emplace(loop_, [this] { stopped_(); });
   for (const auto& [job, at] : parts_) at->shutting_down();
   for (const auto& [job, at] : origins_) at->shutting_down();
 }
 
 void Jobs::stop_when_empty() {
-  if (farewell_ && origins_.empty() && parts_.empty()) farewell_.add(farewell_s);
+  if (farewell_ && origins_.empty() && parts_.empty()) farewell_->set(farewell_s);
 }
 
 void Jobs::publish(Counters& counters) {

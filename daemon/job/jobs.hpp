@@ -8,9 +8,9 @@
 #pragma once
 
 #include "daemon/counters.hpp"
-#include "daemon/event.hpp"
 #include "daemon/job/job_origin.hpp"
 #include "daemon/job/job_part.hpp"
+#include "daemon/loop.hpp"
 #include "system/fd.hpp"
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,7 +78,7 @@ private:
   std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;
   std::map<std::uint64_t, std::unique_ptr<JobPart>> parts_;
   std::map<std::uint64_t, JobCounters> rows_; // of parts
-  Event farewell_;
+  std::optional<Timer> farewell_;
   bool stopping_ = false;
 };
 

@@ -15,15 +15,14 @@ constexpr double pause_s = 0.1;
 
 } // namespace
 
-Acceptor::Acceptor(event_base* loop, Hooks hooks)
-    : loop_(loop), hooks_(std::move(hooks)), pause_(Event::timer(loop, [this](short) { resume(); })),
-      exhausted_(loop, "times") {}
+Acceptor::Acceptor(Loop& loop, Hooks hooks)
+    : loop_(loop), hooks_(std::move(hooks)), pause_(loop, [this] { resume(); }), exhausted_(loop, "times") {}
 
 void Acceptor::listen(Fd listener) {
   const int fd = listener.get();
   Listener& made = listeners_.emplace_back();
   made.socket = std::move(listener);
-  made.readable = Event(loop_, fd, EV_READ | EV_PERSIST, [this, fd](short) { accept(fd); });
+  made.readable = Event(loop_.events(), fd, EV_READ | EV_PERSIST, [this, fd](short) { accept(fd); });
   made.readable.add();
 }
 
@@ -42,13 +41,13 @@ void Acceptor::pause() {
   if (paused_) return;
   paused_ = true;
   for (Listener& each : listeners_) each.readable.remove();
-  pause_.add(pause_s);
+  pause_.set(pause_s);
 }
 
 void Acceptor::resume() {
   if (!paused_) return;
   paused_ = false;
-  pause_.remove();
+  pause_.cancel();
   for (Listener& each : listeners_) each.readable.add();
 }
 

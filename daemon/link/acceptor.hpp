@@ -6,6 +6,7 @@
 
 #include "daemon/complaint.hpp"
 #include "daemon/event.hpp"
+#include "daemon/loop.hpp"
 #include "system/fd.hpp"
 
 #include <functional>
@@ -22,7 +23,7 @@ public:
     std::function<bool()> room; // for one more; may make it
     std::function<void(Fd)> accepted;
   };
-  Acceptor(event_base* loop, Hooks hooks);
+  Acceptor(Loop& loop, Hooks hooks);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
@@ -37,10 +38,10 @@ private:
   void accept(int listener);
   void pause();
 
-  event_base* loop_;
+  Loop& loop_;
   Hooks hooks_;
   std::vector<Listener> listeners_;
-  Event pause_; // looks again after a while: what took the last descriptor may be anybody
+  Timer pause_; // looks again after a while: what took the last descriptor may be anybody
   bool paused_ = false;
   Complaint exhausted_;
 };

@@ -2,11 +2,9 @@
 #include "daemon/link/host_session.hpp"
 
 #include "daemon/link/peer_link.hpp"
-#include "system/identity.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -26,28 +24,27 @@ constexpr unsigned dials_before_doubling = 4;
 // none any more.
 constexpr auto longest_refusal = 1s;
 
-double in_seconds(HostSession::Clock::duration time) {
+double in_seconds(Loop::Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
 } // namespace
 
-HostSession::HostSession(event_base* loop, Identity identity, std::uint32_t link,
-                         std::chrono::seconds link_timeout, Hooks hooks)
-    : identity_(std::move(identity)), link_(link), link_timeout_(link_timeout), hooks_(std::move(hooks)),
-      began_s_(static_cast<std::uint64_t>(std::time(nullptr))),
-      random_(static_cast<std::minstd_rand::result_type>(random_number())),
-      dial_(Event::timer(loop,
-                         [this](short) {
-                           ++dials_;
-                           hooks_.dial();
-                         })),
-      end_(Event::timer(loop,
-                        [this](short) {
-                          hooks_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
-                                               identity_.name, link_timeout_.count()));
-                        })),
-      look_(Event::timer(loop, [this](short) { look(); })) {}
+HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
+                         std::uint64_t seed, Hooks hooks)
+    : loop_(loop), identity_(std::move(identity)), link_(link), link_timeout_(link_timeout),
+      hooks_(std::move(hooks)), random_(static_cast<std::minstd_rand::result_type>(seed)),
+      dial_(loop,
+            [this] {
+              ++dials_;
+              hooks_.dial();
+            }),
+      end_(loop,
+           [this] {
+             hooks_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
+                                  identity_.name, link_timeout_.count()));
+           }),
+      look_(loop, [this] { look(); }) {}
 
 // Not before the other side's statement is there is anything proved.
 void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
@@ -55,16 +52,16 @@ void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
   carrier_ = carrier;
   dialed_ = dialed;
   doubted_ = dialing_ = false;
-  dial_.remove();
+  dial_.cancel();
   sent();
 }
 
 void HostSession::resumed() {
   if (ending_)
     spdlog::info("the link to host {} is up again after {:.1f} s", identity_.name,
-                 in_seconds(Clock::now() - parted_at_));
+                 in_seconds(loop_.now() - parted_at_));
   ending_ = false;
-  end_.remove();
+  end_.cancel();
   refused_since_.reset();
   pause_s_ = 0;
   dials_ = silences_ = 0;
@@ -81,7 +78,7 @@ double HostSession::patience_s() const {
                   std::max(least, longest_patience_s));
 }
 
-void HostSession::parted(const Error& why, Clock::time_point last_heard) {
+void HostSession::parted(const Error& why, Loop::Time last_heard) {
   rtt_us_ = rtt_us();
   connection_ = nullptr;
   doubted_ = false;
@@ -89,8 +86,8 @@ void HostSession::parted(const Error& why, Clock::time_point last_heard) {
               why.text, identity_.name);
   if (!ending_) {
     ending_ = true;
-    parted_at_ = Clock::now();
-    end_.add(std::max(least_chance_s, in_seconds(last_heard + link_timeout_ - parted_at_)));
+    parted_at_ = loop_.now();
+    end_.set(std::max(least_chance_s, in_seconds(last_heard + link_timeout_ - parted_at_)));
   }
   if (dialing_) return; // since its path seemed dead
   if (pause_s_ == 0) pause_s_ = dialed_ ? first_pause_s : pause_of_dialed_s;
@@ -100,7 +97,7 @@ void HostSession::parted(const Error& why, Clock::time_point last_heard) {
 // Half of the pause is chance, so that two that try at once do not go on doing so.
 void HostSession::dial_later() {
   dialing_ = true;
-  dial_.add(pause_s_ * std::uniform_real_distribution<double>(0.5, 1)(random_));
+  dial_.set(pause_s_ * std::uniform_real_distribution<double>(0.5, 1)(random_));
   pause_s_ = std::min(2 * pause_s_, longest_pause_s);
 }
 
@@ -112,8 +109,8 @@ void HostSession::dial_ended(const Error& why, bool refused) {
     refused_since_.reset();
   }
   if (connection_ == nullptr && refused) {
-    if (!refused_since_) refused_since_ = Clock::now();
-    if (Clock::now() - *refused_since_ >= std::min<Clock::duration>(longest_refusal, link_timeout_))
+    if (!refused_since_) refused_since_ = loop_.now();
+    if (loop_.now() - *refused_since_ >= std::min<Loop::Clock::duration>(longest_refusal, link_timeout_))
       return hooks_.give_up(
           error(ECONNREFUSED, "gave host {} up: its kernel has ended ({})", identity_.name, why.text));
   }
@@ -124,7 +121,7 @@ void HostSession::dial_ended(const Error& why, bool refused) {
 void HostSession::sent() {
   if (watching_) return;
   watching_ = true;
-  look_.add(look_every_s);
+  look_.set(look_every_s);
 }
 
 // A path that is cut without a word is known by what TCP sends again and again. The connection may recover by
@@ -146,7 +143,6 @@ void HostSession::publish(Counters& counters, const protocol::Link& link) {
   const LinkCounters& row = *row_;
   row->state.set(
       static_cast<std::uint64_t>(connection_ != nullptr ? LinkState::Up : LinkState::Reconnecting));
-  row->since_s.set(began_s_);
   row->carriers.set(carrier_);
   row->bytes_in.set(link.bytes_in);
   row->bytes_out.set(link.bytes_out);

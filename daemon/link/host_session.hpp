@@ -7,8 +7,8 @@
 #pragma once
 
 #include "daemon/counters.hpp"
-#include "daemon/event.hpp"
 #include "daemon/link/resolver.hpp"
+#include "daemon/loop.hpp"
 #include "protocol/objects.hpp"
 #include "system/error.hpp"
 
@@ -25,7 +25,6 @@ class PeerLink;
 
 class HostSession {
 public:
-  using Clock = std::chrono::steady_clock;
   struct Identity {
     std::uint64_t host = 0;   // of the other kernel, drawn at its start
     std::uint32_t number = 0; // of the session, from 1: rises each time that one of the two gave it up
@@ -36,8 +35,9 @@ public:
     std::function<void(Error)> give_up; // may be called from inside any call of this; the session stays
   };
 
-  HostSession(event_base* loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
-              Hooks hooks);
+  // `seed`: of its pauses; not the same on both sides.
+  HostSession(Loop& loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
+              std::uint64_t seed, Hooks hooks);
 
   struct Way {                      // to the other kernel
     std::string host;               // the name that people used last; empty: none
@@ -47,7 +47,7 @@ public:
   // It has a connection, number `carrier`; `dialed`: this side made it.
   void carried(PeerLink& by, std::uint64_t carrier, bool dialed);
   void resumed(); // over that, both know what the other has
-  void parted(const Error& why, Clock::time_point last_heard);
+  void parted(const Error& why, Loop::Time last_heard);
   // Code 0: there is a connection. `refused`: there is no such kernel any more where it was.
   void dial_ended(const Error& why, bool refused);
   void sent(); // something that is to be acknowledged
@@ -69,6 +69,7 @@ private:
   void dial_later();
   [[nodiscard]] std::uint32_t rtt_us() const; // as TCP last measured it; 0: not yet
 
+  Loop& loop_;
   Identity identity_;
   std::uint32_t link_;
   std::chrono::seconds link_timeout_;
@@ -76,22 +77,21 @@ private:
   PeerLink* connection_ = nullptr;
   std::uint64_t carrier_ = 0;
   std::uint32_t rtt_us_ = 0; // of connections that have ended
-  std::uint64_t began_s_;    // Unix time
   bool dialed_ = false;
   bool doubted_ = false;
   bool watching_ = false; // look_ is set
   bool dialing_ = false;  // a try is under way or will be
-  Clock::time_point parted_at_;
-  std::optional<Clock::time_point> refused_since_;
+  Loop::Time parted_at_;
+  std::optional<Loop::Time> refused_since_;
   Way way_;
   bool ending_ = false; // end_ is set
   double pause_s_ = 0;
   unsigned dials_ = 0;
   unsigned silences_ = 0; // dials that nobody answered
   std::minstd_rand random_;
-  Event dial_;
-  Event end_;
-  Event look_;
+  Timer dial_;
+  Timer end_;
+  Timer look_;
   std::optional<LinkCounters> row_;
 };
 

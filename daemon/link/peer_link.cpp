@@ -99,7 +99,7 @@ void PeerLink::measure_path() {
 
 void PeerLink::close(Error why) {
   if (!open()) return;
-  last_heard_ = std::chrono::steady_clock::now();
+  last_heard_ = peers_.loop_.now();
   if (const std::optional<PathReport> report = stream_->path()) {
     rtt_us_ = report->rtt_us;
     if (why.code != ECONNRESET) last_heard_ -= report->silence;

@@ -5,10 +5,10 @@
 
 #include "daemon/link/path_gauge.hpp"
 #include "daemon/link/stream.hpp"
+#include "daemon/loop.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -35,7 +35,7 @@ public:
   // times.
   [[nodiscard]] Path path() const;
   // When the other host gave a sign of life, as far as its stream knows; from the close on.
-  [[nodiscard]] std::chrono::steady_clock::time_point last_heard() const { return last_heard_; }
+  [[nodiscard]] Loop::Time last_heard() const { return last_heard_; }
 
 private:
   void resumed();
@@ -51,7 +51,7 @@ private:
   std::uint32_t rtt_us_ = 0;
   std::uint64_t bytes_to_measure_ = 0;
   PathGauge gauge_;
-  std::chrono::steady_clock::time_point last_heard_{};
+  Loop::Time last_heard_{};
 };
 
 } // namespace parc::daemon

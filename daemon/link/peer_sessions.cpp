@@ -95,9 +95,9 @@ HostSession& Peers::begin(const PendingLink& link, std::uint32_t number) {
           [this, identity = peer.identity](Error why) {
             loop_.after_step([this, identity, why = std::move(why)] { end(identity, why); });
           }};
-  auto made =
-      std::make_unique<HostSession>(loop_.events(), HostSession::Identity{peer.identity, number, peer.name},
-                                    index, std::chrono::seconds(config_.link_timeout_s), std::move(hooks));
+  auto made = std::make_unique<HostSession>(loop_, HostSession::Identity{peer.identity, number, peer.name},
+                                            index, std::chrono::seconds(config_.link_timeout_s),
+                                            self_.identity + index, std::move(hooks));
   loop_.after_step([this, index, name = peer.name] { hooks_.link_up(index, name); });
   spdlog::info("link to host {} ({}) is up", peer.name, link.address());
   return *sessions_.emplace(peer.identity, std::move(made)).first->second;

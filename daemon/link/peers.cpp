@@ -46,12 +46,12 @@ Peers::Peers(Loop& loop, protocol::Engine& engine, const Config& config, const K
              Hooks hooks)
     : loop_(loop), engine_(engine), config_(config), key_(key), self_(std::move(self)),
       hooks_(std::move(hooks)), resolver_(loop.events()),
-      acceptor_(loop.events(), {.room = [this] { return room(); },
-                                .accepted =
-                                    [this](Fd socket) {
-                                      accept(TcpStream::accept(loop_.events(), std::move(socket), config_));
-                                    }}),
-      refused_(loop.events(), "connections refused"), dropped_(loop.events(), "connections dropped") {}
+      acceptor_(loop, {.room = [this] { return room(); },
+                       .accepted =
+                           [this](Fd socket) {
+                             accept(TcpStream::accept(loop_.events(), std::move(socket), config_));
+                           }}),
+      refused_(loop, "connections refused"), dropped_(loop, "connections dropped") {}
 Peers::~Peers() = default;
 
 Result<Peers::Listeners> Peers::bind(const Config& config) {
@@ -109,15 +109,15 @@ bool Peers::room() {
   const auto strangers = std::ranges::count_if(pending_, &PendingLink::is_stranger, as_link);
   if (static_cast<std::size_t>(strangers) < max_strangers) return true;
   const auto oldest = std::ranges::find_if(pending_, &PendingLink::is_stranger, as_link);
-  if (Clock::now() - (*oldest)->born() < time_of_stranger) return false;
+  if (loop_.now() - (*oldest)->born() < time_of_stranger) return false;
   (*oldest)->drop(error(ETIMEDOUT, "it did not prove the key in time, and others wait"));
   return true;
 }
 
 void Peers::accept(std::unique_ptr<Stream> stream) {
   if (stream != nullptr)
-    pending_.push_back(std::make_unique<PendingLink>(*this, loop_.events(), key_, std::move(stream),
-                                                     config_.connect_timeout_s));
+    pending_.push_back(
+        std::make_unique<PendingLink>(*this, loop_, key_, std::move(stream), config_.connect_timeout_s));
 }
 
 HostSession* Peers::find(std::uint64_t identity) const {
@@ -216,9 +216,9 @@ void Peers::resolved(const std::string& host, Result<std::vector<Address>> addre
     return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
   Attempt& attempt = found->second;
   attempt.addresses = std::move(addresses).value();
-  attempt.began = Clock::now();
+  attempt.began = loop_.now();
   attempt.pause_s = first_pause_s;
-  attempt.again = Event::timer(loop_.events(), [this, host](short) {
+  attempt.again.emplace(loop_, [this, host] {
     loop_.after_step([this, host] { // the attempt may end, and this timer with it
       const auto waiting = attempts_.find(host);
       if (waiting != attempts_.end() && waiting->second.waits) begin_round(waiting->second);
@@ -244,10 +244,10 @@ void Peers::try_next(Attempt& attempt) {
     note(attempt, dialed.error());
   }
   const auto pause =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
-  if (Clock::now() + pause < attempt.last_round) {
+      std::chrono::duration_cast<Loop::Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
+  if (loop_.now() + pause < attempt.last_round) {
     attempt.waits = true;
-    attempt.again.add(attempt.pause_s);
+    attempt.again->set(attempt.pause_s);
     attempt.pause_s = std::min(2 * attempt.pause_s, longest_pause_s);
     return;
   }
@@ -258,8 +258,8 @@ void Peers::try_next(Attempt& attempt) {
 
 Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
   PARC_TRY(stream, hooks_.connect(address));
-  pending_.push_back(std::make_unique<PendingLink>(*this, loop_.events(), key_, std::move(purpose),
-                                                   std::move(stream), config_.connect_timeout_s));
+  pending_.push_back(std::make_unique<PendingLink>(*this, loop_, key_, std::move(purpose), std::move(stream),
+                                                   config_.connect_timeout_s));
   return success();
 }
 

@@ -13,7 +13,6 @@
 
 #include "daemon/complaint.hpp"
 #include "daemon/counters.hpp"
-#include "daemon/event.hpp"
 #include "daemon/link/acceptor.hpp"
 #include "daemon/link/host_session.hpp"
 #include "daemon/link/key.hpp"
@@ -27,11 +26,11 @@
 #include "system/error.hpp"
 #include "system/fd.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,7 +85,6 @@ public:
 private:
   friend class PeerLink;
   friend class PendingLink;
-  using Clock = std::chrono::steady_clock;
   struct Attempt { // one host that somebody waits for
     std::string host;
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
@@ -95,10 +93,10 @@ private:
     std::size_t next = 0;       // of the addresses, to try in this round
     std::uint64_t identity = 0; // known, and its other connection is about to be up
     std::string why;            // what was tried last failed
-    Clock::time_point began;
-    Clock::time_point last_round; // none begins later
-    double pause_s = 0;           // before the next round
-    Event again;
+    Loop::Time began;
+    Loop::Time last_round; // none begins later
+    double pause_s = 0;    // before the next round
+    std::optional<Timer> again;
     bool waits = false; // for it
   };
 

@@ -25,23 +25,23 @@ Nonce fresh_nonce() {
 
 } // namespace
 
-PendingLink::PendingLink(Peers& peers, event_base* loop, const Key& key, std::unique_ptr<Stream> accepted,
+PendingLink::PendingLink(Peers& peers, Loop& loop, const Key& key, std::unique_ptr<Stream> accepted,
                          double handshake_s)
     : peers_(peers), role_(Role::Acceptor),
       handshake_(role_, peers.self_at(accepted->local()), key, fresh_nonce()), stage_(Stage::shaking),
-      stream_(std::move(accepted)), address_(stream_->peer().text()), handshake_s_(handshake_s),
-      patience_s_(handshake_s), patience_(Event::timer(loop, [this](short) { out_of_patience(); })) {
-  patience_.add(patience_s_);
+      born_(loop.now()), stream_(std::move(accepted)), address_(stream_->peer().text()),
+      handshake_s_(handshake_s), patience_s_(handshake_s), patience_(loop, [this] { out_of_patience(); }) {
+  patience_.set(patience_s_);
 }
 
-PendingLink::PendingLink(Peers& peers, event_base* loop, const Key& key, Purpose purpose,
+PendingLink::PendingLink(Peers& peers, Loop& loop, const Key& key, Purpose purpose,
                          std::unique_ptr<Stream> connecting, double handshake_s)
     : peers_(peers), role_(Role::Initiator),
       handshake_(role_, peers.self_at(connecting->local()), key, fresh_nonce()), stage_(Stage::connecting),
-      stream_(std::move(connecting)), purpose_(std::move(purpose)), address_(stream_->peer().text()),
-      handshake_s_(handshake_s), patience_s_(purpose_.patience_s),
-      patience_(Event::timer(loop, [this](short) { out_of_patience(); })) {
-  patience_.add(patience_s_);
+      born_(loop.now()), stream_(std::move(connecting)), purpose_(std::move(purpose)),
+      address_(stream_->peer().text()), handshake_s_(handshake_s), patience_s_(purpose_.patience_s),
+      patience_(loop, [this] { out_of_patience(); }) {
+  patience_.set(patience_s_);
 }
 
 void PendingLink::enter(Stage next) {
@@ -69,7 +69,7 @@ void PendingLink::connect() {
   if (code != 0) return drop(connect_failure(code, address_));
   enter(Stage::shaking);
   patience_s_ = std::min(handshake_s_, std::max(least_handshake_s, trips_of_handshake * patience_s_));
-  patience_.add(patience_s_);
+  patience_.set(patience_s_);
 }
 
 std::uint64_t PendingLink::send() {
@@ -116,7 +116,7 @@ std::uint64_t PendingLink::shake() {
   if (stage_ == Stage::shaking) {
     peers_.refused(*this);
     enter(Stage::lingering);
-    patience_.add(linger_s);
+    patience_.set(linger_s);
   }
   return moved + linger();
 }
@@ -154,7 +154,7 @@ std::uint64_t PendingLink::linger() {
 std::unique_ptr<Stream> PendingLink::take_stream() {
   assert(handshake_.state() == Handshake::State::Established);
   enter(Stage::over);
-  patience_.remove();
+  patience_.cancel();
   return std::move(stream_);
 }
 
@@ -162,7 +162,7 @@ void PendingLink::drop(Error why) {
   if (stage_ == Stage::over) return;
   const bool was_refused = stage_ == Stage::lingering;
   enter(Stage::over);
-  patience_.remove();
+  patience_.cancel();
   stream_.reset();
   peers_.failed(*this, was_refused, why);
 }

@@ -3,12 +3,11 @@
 // its stream to a PeerLink. One that is refused lingers until the other side has read why.
 #pragma once
 
-#include "daemon/event.hpp"
 #include "daemon/link/handshake.hpp"
 #include "daemon/link/stream.hpp"
+#include "daemon/loop.hpp"
 #include "system/error.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,10 +29,9 @@ public:
     double patience_s = 0;     // with its connecting
   };
   // One that came in, or one that is being made. `handshake_s`: the time for shaking hands.
-  PendingLink(Peers& peers, event_base* loop, const Key& key, std::unique_ptr<Stream> accepted,
+  PendingLink(Peers& peers, Loop& loop, const Key& key, std::unique_ptr<Stream> accepted, double handshake_s);
+  PendingLink(Peers& peers, Loop& loop, const Key& key, Purpose purpose, std::unique_ptr<Stream> connecting,
               double handshake_s);
-  PendingLink(Peers& peers, event_base* loop, const Key& key, Purpose purpose,
-              std::unique_ptr<Stream> connecting, double handshake_s);
 
   std::uint64_t advance(); // as far as it goes; returns how much that was
   void drop(Error why);    // tells Peers; the object goes at the step's end
@@ -44,7 +42,7 @@ public:
   [[nodiscard]] bool is_stranger() const {
     return role_ == Role::Acceptor && !accepted_ && (stage_ == Stage::shaking || stage_ == Stage::lingering);
   }
-  [[nodiscard]] std::chrono::steady_clock::time_point born() const { return born_; }
+  [[nodiscard]] Loop::Time born() const { return born_; }
   [[nodiscard]] Role role() const { return role_; }
   [[nodiscard]] const Purpose& purpose() const { return purpose_; }
   [[nodiscard]] const Address& peer_address() const { return stream_->peer(); } // while it is pending
@@ -67,13 +65,13 @@ private:
   Role role_;
   Handshake handshake_;
   Stage stage_;
-  const std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();
+  const Loop::Time born_;
   std::unique_ptr<Stream> stream_; // none: it is over
   Purpose purpose_;
   std::string address_;
   double handshake_s_;
   double patience_s_;
-  Event patience_;
+  Timer patience_;
   bool accepted_ = false;
   bool said_all_ = false;
 };

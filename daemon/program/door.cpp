@@ -9,12 +9,13 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <utility>
 
 namespace parc::daemon {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr double patience = 5; // seconds for the one byte
+constexpr double patience_s = 5; // for the one byte
 constexpr std::size_t most_visitors = 64;
 constexpr auto time_of_visitor = 500ms; // when others wait
 
@@ -46,9 +47,9 @@ bool send_descriptors(int socket, int first, int second) {
 
 Door::Door(Loop& loop, std::string path, Hooks hooks)
     : loop_(loop), path_(std::move(path)), hooks_(std::move(hooks)),
-      acceptor_(loop.events(), {.room = [this] { return room(); },
-                                .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
-      turned_away_(loop.events(), "programs turned away") {}
+      acceptor_(loop, {.room = [this] { return room(); },
+                       .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
+      turned_away_(loop, "programs turned away") {}
 
 Door::~Door() {
   if (open_) unlink(path_.c_str());
@@ -71,8 +72,7 @@ Result<void> Door::open() {
 bool Door::room() {
   if (visitors_.size() < most_visitors) return true;
   const auto oldest = std::ranges::find(visitors_, false, &Visitor::heard);
-  if (oldest == visitors_.end() || std::chrono::steady_clock::now() - oldest->came < time_of_visitor)
-    return false;
+  if (oldest == visitors_.end() || loop_.now() - oldest->came < time_of_visitor) return false;
   visitors_.erase(oldest);
   return true;
 }
@@ -81,18 +81,20 @@ void Door::accept(Fd socket) {
   if (!is_ours(socket.get())) return;
   const auto visitor = visitors_.emplace(visitors_.end());
   visitor->socket = std::move(socket);
-  visitor->came = std::chrono::steady_clock::now();
+  visitor->came = loop_.now();
   visitor->event =
       Event(loop_.events(), visitor->socket.get(), EV_READ, [this, visitor](short) { hear(visitor); });
-  visitor->event.add(patience);
+  visitor->event.add();
+  visitor->patience.emplace(loop_, [this, visitor] { hear(visitor); });
+  visitor->patience->set(patience_s);
 }
 
 void Door::hear(std::list<Visitor>::iterator visitor) {
+  if (std::exchange(visitor->heard, true)) return;
   char what = 0;
   const bool spoke = recv(visitor->socket.get(), &what, 1, 0) == 1;
   if (spoke && what == 'P') admit_program(visitor->socket);
   if (spoke && what == 'T') hooks_.tool(std::move(visitor->socket));
-  visitor->heard = true;
   loop_.after_step([this, visitor] {
     visitors_.erase(visitor);
     acceptor_.resume();

@@ -11,9 +11,9 @@
 #include "system/error.hpp"
 #include "system/fd.hpp"
 
-#include <chrono>
 #include <functional>
 #include <list>
+#include <optional>
 #include <string>
 
 namespace parc::daemon {
@@ -32,7 +32,8 @@ private:
   struct Visitor {
     Fd socket;
     Event event;
-    std::chrono::steady_clock::time_point came;
+    Loop::Time came;
+    std::optional<Timer> patience;
     bool heard = false; // goes at the step's end
   };
   bool room();

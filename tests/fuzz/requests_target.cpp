@@ -122,7 +122,7 @@ void Host::drop_job() {
 }
 
 bool Host::go_round() {
-  event_base_loop(kernel_->loop(), EVLOOP_NONBLOCK);
+  event_base_loop(kernel_->loop().events(), EVLOOP_NONBLOCK);
   bool moved = kernel_->turn() != 0;
   protocol::Engine& engine = kernel_->engine();
   engine.flush_acknowledgements();
