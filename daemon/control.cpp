@@ -18,9 +18,9 @@ Control::Control(Loop& loop, protocol::Engine& engine, Receive receive)
     : loop_(loop), engine_(engine), receive_(std::move(receive)) {}
 
 void Control::listen(std::uint32_t link, const std::string& host) {
-  if (!engine_.link(link).open) return; // it is lost again
   Inbox& inbox = inboxes_[link];
   inbox.host = host;
+  inbox.lost = !engine_.link(link).open; // again: what it has brought takes room until it is read
   probe(link, inbox);
 }
 
@@ -65,6 +65,9 @@ void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
   if (outcome.fault == protocol::Fault::truncated) {
     spdlog::warn("ignored a message of {} bytes from the kernel of host {}", outcome.total, inbox.host);
     probe(link, inbox);
+  } else if (outcome.fault == protocol::Fault::peer && !inbox.probing) {
+    inbox.lost = true;
+    probe(link, inbox); // there may be others behind it, which take room until they are read
   } else if (outcome.fault != protocol::Fault::none) {
     inboxes_.erase(link); // the link broke, or the kernel is shutting down
   } else if (inbox.probing) {
@@ -79,7 +82,7 @@ void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
   } else {
     const std::string message = std::exchange(inbox.room, {});
     probe(link, inbox);
-    deliver(link, inbox.host, message);
+    if (!inbox.lost) deliver(link, inbox.host, message);
   }
 }
 

@@ -41,7 +41,8 @@ private:
   struct Inbox {
     std::string host;
     bool probing = true;
-    std::string room; // for the message that the probe found
+    bool lost = false; // its link broke in the middle of a message: those behind it are not delivered
+    std::string room;  // for the message that the probe found
   };
   void probe(std::uint32_t link, Inbox& inbox);
   void advance(std::uint32_t link, const protocol::Outcome& outcome);
