@@ -4,7 +4,6 @@
 #include "daemon/cookie.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/tcp_stream.hpp"
-#include "system/identity.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -33,9 +32,9 @@ std::uint32_t measure_copy() {
   return static_cast<std::uint32_t>(std::chrono::nanoseconds(best).count() / 1024 + 1);
 }
 
-LocalHost local_host(const Config& config) {
+LocalHost local_host(const Config& config, std::uint64_t identity) {
   LocalHost self;
-  self.identity = random_number();
+  self.identity = identity;
   self.name = config.name;
   self.fragment_size = config.fragment_size;
   return self;
@@ -44,16 +43,19 @@ LocalHost local_host(const Config& config) {
 } // namespace
 
 Kernel::Kernel(World world)
-    : world_(std::move(world)), engine_({.pool = world_.config.pool}, *this),
+    : world_(std::move(world)), loop_(world_.time), engine_({.pool = world_.config.pool}, *this),
       door_(loop_, world_.runtime_dir.socket(),
             {.program = [this](Fd from, Fd to) { sessions_->add_by_hand(std::move(from), std::move(to)); },
              .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); }}),
       farewell_(loop_, [this] { stopped_ = true; }) {
   peers_ = std::make_unique<Peers>(
-      loop_, engine_, world_.config, world_.key, local_host(world_.config),
+      loop_, engine_, world_.config, world_.key, local_host(world_.config, world_.identity),
       Peers::Hooks{
           .connect =
-              [this](const Address& to) { return TcpStream::connect(loop_.events(), to, world_.config); },
+              [this](const Address& to) {
+                return world_.connect ? world_.connect(to)
+                                      : TcpStream::connect(loop_.events(), to, world_.config);
+              },
           .link_up = [this](std::uint32_t link, const std::string& host) { control_->listen(link, host); },
           .link_lost = [this](std::uint32_t link) { jobs_->link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
@@ -67,7 +69,7 @@ Kernel::Kernel(World world)
                                          jobs_->received(link, std::move(message), std::move(bytes));
                                        });
   jobs_ = std::make_unique<Jobs>(loop_, engine_, *peers_, *sessions_, *control_, world_.runtime_dir,
-                                 [this] { stopped_ = true; });
+                                 world_.processes, [this] { stopped_ = true; });
   rest_ = std::make_unique<Rest>(loop_.events(), world_.scheduling,
                                  std::chrono::microseconds(world_.config.spin_us),
                                  Rest::Hooks{.spinning = [this] { return sessions_->any_spinning(); },

@@ -10,6 +10,7 @@
 #include "daemon/control.hpp"
 #include "daemon/counters.hpp"
 #include "daemon/event.hpp"
+#include "daemon/job/spawn.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/program/door.hpp"
@@ -17,6 +18,7 @@
 #include "daemon/rest.hpp"
 #include "daemon/settings/config.hpp"
 #include "protocol/engine.hpp"
+#include "system/identity.hpp"
 #include "system/runtime_dir.hpp"
 #include "system/scheduling.hpp"
 
@@ -39,6 +41,11 @@ public:
     SchedulingClass scheduling;
     std::function<std::optional<Config>()> reload; // SIGHUP; none: it is wrong, and that has been said
     std::function<std::uint64_t()> log_lines_dropped;
+    std::uint64_t identity = random_number();
+    // Of who simulates what is around a kernel; else the system's.
+    const Loop::Time* time = nullptr;
+    std::function<Result<std::unique_ptr<Stream>>(const Address& to)> connect = {};
+    Processes processes = {};
   };
   explicit Kernel(World world);
   ~Kernel() override;
@@ -48,10 +55,13 @@ public:
   std::uint64_t turn(); // once round, as run() does; returns how much it did
   void stop();          // lets running jobs know, then ends run()
 
-  // For who drives it in place of run(), and gives it programs in place of its door.
+  // For who drives it in place of run(), and gives it peers, programs and tools in place of its doors.
   Loop& loop() { return loop_; }
   protocol::Engine& engine() { return engine_; }
+  Peers& peers() { return *peers_; }
   Sessions& sessions() { return *sessions_; }
+  Jobs& jobs() { return *jobs_; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
 
 private:
   std::uint64_t end_step(std::uint64_t work);

@@ -107,6 +107,7 @@ public:
   std::uint64_t add_endpoint(); // others may write to it from now on; its reads come with open()
   bool open(std::uint64_t endpoint, std::uint64_t cookie);               // false: it is gone
   [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; } // that of messages between kernels
+  [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); } // with the kernel's
   [[nodiscard]] std::size_t rows(std::uint64_t endpoint) const;
   // The row that it has, where it has one already; below 0: there is no such endpoint here, or no room.
   std::int32_t add_row(std::uint64_t endpoint, const Address& address);

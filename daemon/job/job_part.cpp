@@ -159,10 +159,10 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
 }
 
 Result<void> JobPart::start_rank(std::uint32_t local) {
-  PARC_TRY(spawned, spawn(plan_.program, variables(local)));
+  PARC_TRY(spawned, uses_.processes.spawn(plan_.program, variables(local)));
   const std::uint32_t rank = mine_[local];
-  ranks_.push_back(
-      std::make_unique<Rank>(*this, uses_.loop.events(), rank, spawned, output_credit(plan_.size)));
+  ranks_.push_back(std::make_unique<Rank>(*this, uses_.loop.events(), uses_.processes, rank, spawned,
+                                          output_credit(plan_.size)));
   const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
                               static_cast<std::int32_t>(plan_.size), first_endpoint_ + local};
   const auto session_ended = [&jobs = uses_.jobs, job = plan_.job, rank](Sessions::End) {

@@ -34,6 +34,7 @@ public:
     Peers& peers;
     Sessions& sessions;
     const RuntimeDir& runtime_dir; // of this kernel, as ranks are told
+    const Processes& processes;
     Jobs& jobs;
   };
   JobPart(const Uses& uses, JobPlan plan);

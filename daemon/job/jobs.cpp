@@ -4,7 +4,6 @@
 #include "daemon/control.hpp"
 #include "daemon/link/peers.hpp"
 #include "system/frames.hpp"
-#include "system/identity.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -25,9 +24,10 @@ template <class Table> auto find_in(const Table& table, std::uint64_t job) {
 
 // Whoever started the kernel may have ignored SIGCHLD, and then no exit status would be kept.
 Jobs::Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Control& control,
-           const RuntimeDir& runtime_dir, std::function<void()> stopped)
+           const RuntimeDir& runtime_dir, const Processes& processes, std::function<void()> stopped)
     : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), control_(control),
-      runtime_dir_(runtime_dir), stopped_(std::move(stopped)) {
+      runtime_dir_(runtime_dir), processes_(processes), stopped_(std::move(stopped)),
+      ids_(peers.self().identity) {
   std::signal(SIGCHLD, SIG_DFL);
 }
 
@@ -58,7 +58,7 @@ void Jobs::forget_part(std::uint64_t job) {
 void Jobs::tool_connected(Fd socket) {
   fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
   std::uint64_t job = 0;
-  while (job == 0 || origins_.contains(job) || parts_.contains(job)) job = random_number();
+  while (job == 0 || origins_.contains(job) || parts_.contains(job)) job = ids_();
   origins_.emplace(job, std::make_unique<JobOrigin>(loop_, engine_, peers_, *this, job, std::move(socket)));
 }
 
@@ -102,7 +102,8 @@ void Jobs::prepare(std::int32_t from, const nlohmann::json& message, const std::
   if (plan) {
     const std::uint64_t job = plan.value().job;
     auto& made = parts_[job] = std::make_unique<JobPart>(
-        JobPart::Uses{loop_, engine_, peers_, sessions_, runtime_dir_, *this}, std::move(plan).value());
+        JobPart::Uses{loop_, engine_, peers_, sessions_, runtime_dir_, processes_, *this},
+        std::move(plan).value());
     return made->prepare();
   }
   spdlog::warn("refused a job: {}", plan.error().text);

@@ -19,6 +19,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ class Jobs {
 public:
   // `stopped`: see shutting_down().
   Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Control& control,
-       const RuntimeDir& runtime_dir, std::function<void()> stopped);
+       const RuntimeDir& runtime_dir, const Processes& processes, std::function<void()> stopped);
   ~Jobs(); // kills what still runs
 
   // From the kernel.
@@ -74,11 +75,13 @@ private:
   Sessions& sessions_;
   Control& control_;
   const RuntimeDir& runtime_dir_;
+  const Processes& processes_;
   std::function<void()> stopped_;
   std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;
   std::map<std::uint64_t, std::unique_ptr<JobPart>> parts_;
   std::map<std::uint64_t, JobCounters> rows_; // of parts
   std::optional<Timer> farewell_;
+  std::mt19937_64 ids_; // of jobs, from this kernel's identity
   bool stopping_ = false;
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace parc::daemon {
@@ -16,9 +15,10 @@ constexpr std::size_t chunk = 32768; // of output in one message
 
 } // namespace
 
-Rank::Rank(JobPart& part, event_base* loop, std::uint32_t number, Spawned& process, std::uint64_t credit)
-    : part_(part), number_(number), id_(process.id), credit_(credit), process_(std::move(process.process)),
-      report_(std::move(process.report)),
+Rank::Rank(JobPart& part, event_base* loop, const Processes& processes, std::uint32_t number,
+           Spawned& process, std::uint64_t credit)
+    : part_(part), processes_(processes), number_(number), id_(process.id), credit_(credit),
+      process_(std::move(process.process)), report_(std::move(process.report)),
       ended_(loop, process_.get(), EV_READ, [this](short) { process_ended(); }),
       reported_(loop, report_.get(), EV_READ, [this](short) { read_start_report(); }) {
   streams_[0].pipe = std::move(process.output);
@@ -39,7 +39,7 @@ Rank::~Rank() {
 }
 
 void Rank::signal(int number) {
-  if (alive()) kill(-id_, number);
+  if (alive()) processes_.signal(id_, number);
 }
 
 void Rank::read_start_report() {
@@ -50,16 +50,14 @@ void Rank::read_start_report() {
   if (failure) part_.not_started(*this, *failure);
 }
 
-// The process is a zombie until waitid below: until then its group's number is its own.
+// The process is a zombie until it is reaped below: until then its group's number is its own.
 void Rank::process_ended() {
   read_start_report();
-  kill(-id_, SIGKILL);
-  siginfo_t how{};
-  waitid(P_PIDFD, static_cast<id_t>(process_.get()), &how, WEXITED);
+  signal(SIGKILL);
+  const RankExit how = processes_.reap(process_);
   ended_.remove();
   process_.reset();
-  const auto value = static_cast<std::uint32_t>(how.si_status);
-  part_.died(*this, how.si_code == CLD_EXITED ? RankExit{value, 0} : RankExit{0, value});
+  part_.died(*this, how);
   drain();
   end_if_over();
 }

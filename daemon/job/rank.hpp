@@ -19,15 +19,10 @@ namespace parc::daemon {
 
 class JobPart;
 
-// How a process ended.
-struct RankExit {
-  std::uint32_t status = 0; // where signal is 0
-  std::uint32_t signal = 0;
-};
-
 class Rank {
 public:
-  Rank(JobPart& part, event_base* loop, std::uint32_t number, Spawned& process, std::uint64_t credit);
+  Rank(JobPart& part, event_base* loop, const Processes& processes, std::uint32_t number, Spawned& process,
+       std::uint64_t credit);
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
   ~Rank(); // kills what lives
@@ -59,6 +54,7 @@ private:
   void end_if_over();
 
   JobPart& part_;
+  const Processes& processes_;
   std::uint32_t number_;
   pid_t id_;
   std::uint64_t credit_;

@@ -299,6 +299,17 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   return spawned;
 }
 
+void signal_group(pid_t id, int signal) {
+  kill(-id, signal);
+}
+
+RankExit reap(const Fd& process) {
+  siginfo_t how{};
+  waitid(P_PIDFD, static_cast<id_t>(process.get()), &how, WEXITED);
+  const auto value = static_cast<std::uint32_t>(how.si_status);
+  return how.si_code == CLD_EXITED ? RankExit{value, 0} : RankExit{0, value};
+}
+
 std::optional<SpawnReport> read_report(const Fd& report) {
   SpawnReport read_in{};
   if (read(report.get(), &read_in, sizeof read_in) != sizeof read_in) return {};

@@ -12,6 +12,8 @@
 #include "system/fd.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -41,6 +43,24 @@ struct SpawnReport {
 
 // `variables` are put over the environment of the program. An error means that no process was made.
 [[nodiscard]] Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables);
+
+// How a process ended.
+struct RankExit {
+  std::uint32_t status = 0; // where signal is 0
+  std::uint32_t signal = 0;
+};
+
+// The whole process group of one that has not been reaped.
+void signal_group(pid_t id, int signal);
+// Of one that has ended: of a pidfd that is readable.
+[[nodiscard]] RankExit reap(const Fd& process);
+
+// How the processes of jobs are made and ended: by the system, or by who simulates them.
+struct Processes {
+  std::function<Result<Spawned>(const Program&, const std::vector<std::string>&)> spawn = daemon::spawn;
+  std::function<void(pid_t id, int signal)> signal = signal_group;
+  std::function<RankExit(const Fd& process)> reap = daemon::reap;
+};
 
 // What a report pipe holds that can be read without waiting: none when the program runs.
 [[nodiscard]] std::optional<SpawnReport> read_report(const Fd& report);

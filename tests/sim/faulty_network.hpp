@@ -127,7 +127,7 @@ public:
     if (given_up()) return {.status = Transfer::Status::broken, .code = ETIMEDOUT};
     if (wire_->ended[1 - side_] && !apart()) return {.status = Transfer::Status::broken, .code = EPIPE};
     std::vector<std::byte>& to = wire_->under_way[side_];
-    if (network_.stalls() || to.size() >= room) {
+    if (network_.stalls() || to.size() >= room || wire_->ended[1 - side_]) {
       writable_ = false;
       return {.status = Transfer::Status::would_block};
     }

@@ -6,31 +6,14 @@
 
 #include "protocol/engine.hpp"
 #include "tests/sim/pipe.hpp"
+#include "tests/sim/random.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <random>
 #include <vector>
 
 namespace parc::sim {
-
-class Random {
-public:
-  explicit Random(std::uint64_t seed) : generator_(seed) {}
-  std::uint64_t below(std::uint64_t n) { return generator_() % n; }
-  bool one_in(std::uint64_t n) { return below(n) == 0; }
-  // Small numbers as likely as large ones.
-  std::uint64_t spread(std::uint64_t most) {
-    std::uint64_t bits = 0;
-    while (most >> bits != 0) ++bits;
-    return std::min(most, below(std::uint64_t{1} << below(bits + 1)));
-  }
-  template <class T> T pick(std::initializer_list<T> values) { return values.begin()[below(values.size())]; }
-
-private:
-  std::mt19937_64 generator_;
-};
 
 class Wire {
 public:

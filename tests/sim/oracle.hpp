@@ -7,19 +7,15 @@
 #pragma once
 
 #include "protocol/engine.hpp"
+#include "tests/sim/violation.hpp"
 
 #include <cstdint>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace parc::sim {
-
-struct Violation : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 inline constexpr std::size_t none = ~std::size_t{0};
 
