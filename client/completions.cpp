@@ -18,14 +18,11 @@ Limit limit_of(double timeout) {
 
 } // namespace
 
-void Completions::started(parc_op id) {
-  const bool finished = operations_.finished(id);
-  if (!finished && !waits_.may_release(id)) return;
+void Completions::started(parc_op id, bool early) {
+  const bool read = !Operations::is_write(id);
+  if (read ? !early && !guards_.wanted() : !operations_.finished(id)) return;
   const std::lock_guard hold(lock_);
-  if (finished)
-    ended_.push_back(id);
-  else
-    releasable_.push_back(id);
+  (read ? releasable_ : ended_).push_back(id);
 }
 
 int Completions::take(std::span<parc_completion> to, double timeout) {
@@ -92,13 +89,16 @@ bool Completions::gather() {
     }
   }
   std::erase_if(releasable_, [this](parc_op id) {
-    if (!operations_.is_live(id)) return true;
+    if (!waits_.may_release(id)) return true; // nor when it is over, or somebody has it
     if (!waits_.collectable(id)) return false;
     ended_.push_back(id);
     return true;
   });
-  while (!ended_.empty() && !operations_.is_live(ended_.front())) ended_.pop_front(); // it was in here twice
-  return !ended_.empty();
+  while (first_ != ended_.size() && !operations_.is_live(ended_[first_])) ++first_; // it was in here twice
+  if (first_ != ended_.size()) return true;
+  ended_.clear();
+  first_ = 0;
+  return false;
 }
 
 // The kernel has gone: all of them have ended.
@@ -108,20 +108,36 @@ void Completions::gather_lost() {
     if (const auto id = operations_.queued(slot)) ended_.push_back(*id);
 }
 
+// What was to be released and cannot be ends some time: the kernel says so.
 std::size_t Completions::report(std::span<parc_completion> to) {
-  const std::lock_guard hold(lock_);
   std::size_t reported = 0;
-  while (!ended_.empty() && reported < to.size()) {
-    const parc_op id = ended_.front();
-    ended_.pop_front();
-    if (!operations_.is_live(id)) continue;
+  while (reported < to.size()) {
+    const auto claimed = next();
+    if (!claimed) break;
     parc_status own; // the program's may lie on a page that is guarded
-    if (waits_.collect(id, own))
-      to[reported++] = {id, own};
+    if (waits_.collect(claimed->id, claimed->slot, claimed->use, own))
+      to[reported++] = {claimed->id, own};
     else
-      releasable_.push_back(id);
+      missed(claimed->id);
   }
   return reported;
+}
+
+// Its end, if that came while it was claimed, is not looked at again.
+void Completions::missed(parc_op id) {
+  if (!operations_.finished(id)) return;
+  const std::lock_guard hold(lock_);
+  ended_.push_back(id);
+}
+
+std::optional<Completions::Claimed> Completions::next() {
+  const std::lock_guard hold(lock_);
+  while (first_ != ended_.size()) {
+    const parc_op id = ended_[first_++];
+    Use use{};
+    if (const auto slot = operations_.claim(id, &use)) return Claimed{id, *slot, use};
+  }
+  return {};
 }
 
 } // namespace parc::client

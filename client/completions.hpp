@@ -6,7 +6,7 @@
 
 #include "client/waits.hpp"
 
-#include <deque>
+#include <vector>
 
 namespace parc::client {
 
@@ -15,8 +15,8 @@ public:
   Completions(shm::Control& control, Operations& operations, Waits& waits, Guards& guards, Rest& rest)
       : control_(control), operations_(operations), waits_(waits), guards_(guards), rest_(rest) {}
 
-  // A queued write, or a read, has been started.
-  void started(parc_op id);
+  // A queued operation has been started; `early`: with PARC_EARLY.
+  void started(parc_op id, bool early);
 
   // parc_completions.
   [[nodiscard]] int take(std::span<parc_completion> to, double timeout);
@@ -29,6 +29,13 @@ private:
   [[nodiscard]] bool gather();
   void gather_lost();
   [[nodiscard]] std::size_t report(std::span<parc_completion> to);
+  struct Claimed {
+    parc_op id;
+    Slot slot;
+    Use use;
+  };
+  [[nodiscard]] std::optional<Claimed> next();
+  void missed(parc_op id);
 
   shm::Control& control_;
   Operations& operations_;
@@ -36,10 +43,13 @@ private:
   Guards& guards_;
   Rest& rest_;
 
-  std::mutex lock_; // taken before those of operations
-  // Under lock_, not reported yet; some may have been twice.
-  std::deque<parc_op> ended_;       // or can be released
-  std::vector<parc_op> releasable_; // reads under way
+  // Taken before those of operations, and under Rest's: nothing that can be guarded is touched under it.
+  std::mutex lock_;
+  using List = std::vector<parc_op, OwnMemory<parc_op>>;
+  // Under lock_, not reported yet; some may have been, or be in there twice.
+  List ended_; // or can be released: from first_ on, in that order
+  std::size_t first_ = 0;
+  List releasable_; // reads under way
   std::optional<Guards::Watching> armed_;
 };
 

@@ -239,6 +239,7 @@ int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release rele
 }
 
 Waits::Release Waits::release_of(Slot slot, Release most) const {
+  if (!guards_.can_guard(slot)) return Release::never;
   switch (guards_.level_for(operations_.entry(slot))) {
   case Level::off: return Release::never;
   case Level::envelope: return std::min(most, Release::when_begun);
@@ -250,8 +251,7 @@ Waits::Release Waits::release_of(Slot slot, Release most) const {
 // Of an operation that the caller holds and nobody has claimed.
 Waits::Release Waits::release_of(parc_op id, Release most) const {
   if (id <= 0 || Operations::is_write(id) || !operations_.is_live(id)) return Release::never;
-  const Slot slot = slot_of(id);
-  return guards_.can_guard(slot) ? release_of(slot, most) : Release::never;
+  return release_of(slot_of(id), most);
 }
 
 bool Waits::would_release(parc_op id, Release most) const {
@@ -268,14 +268,24 @@ bool Waits::collectable(parc_op id) const {
   return operations_.finished(id) || would_release(id, Release::when_begun);
 }
 
-bool Waits::collect(parc_op id, parc_status& status) {
-  if (!operations_.finished(id) && would_release(id, Release::when_begun)) {
-    const auto slot = operations_.claim(id);
-    if (!slot) return false;
-    if (guards_.release_read(id, *slot, status)) return true;
-    operations_.unclaim(*slot);
+bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
+  status = nothing;
+  if (operations_.done(slot)) {
+    (void)operations_.finish(slot, status);
+  } else if (use == Use::loose) {
+    (void)operations_.detach(slot, status);
+  } else if (release_of(slot, Release::when_begun) == Release::never || !guards_.edges_arrived(id, slot) ||
+             !guards_.release_read(id, slot, status)) {
+    if (operations_.done(slot)) {
+      (void)operations_.finish(slot, status);
+    } else if (kernel_went()) {
+      (void)operations_.lost(slot, PARC_EKERNEL, status);
+    } else {
+      operations_.unclaim(slot);
+      return false;
+    }
   }
-  return test(id, status) != 0;
+  return true;
 }
 
 int Waits::finish_retired(parc_op id, parc_status& status) {

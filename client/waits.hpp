@@ -24,11 +24,13 @@ public:
   void give_up(parc_op id);
   int test(parc_op id, parc_status& status);
   [[nodiscard]] bool done(parc_op id);
-  // Of an operation in the completion queue: its wait may be released early; it can be reported now; it is
-  // reported, as ended or as released. False: not yet.
+  // Of an operation in the completion queue, while nobody claims it: its wait may be released early; it has
+  // ended or can be released now.
   [[nodiscard]] bool may_release(parc_op id) const;
   [[nodiscard]] bool collectable(parc_op id) const;
-  [[nodiscard]] bool collect(parc_op id, parc_status& status);
+  // Of one that has been claimed: it is reported, as ended or as released. False: it has to end first, and is
+  // nobody's again.
+  [[nodiscard]] bool collect(parc_op id, Slot slot, Use use, parc_status& status);
   int all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel = Cancel::yes);
   int any(std::span<parc_op> ids, int& index, parc_status& status);
   int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);

@@ -61,7 +61,7 @@ void Engine::detach(std::uint32_t index) {
     link.missing += static_cast<std::uint32_t>(fragments_of(left, link.fragment));
     if (due.landing.pooled() && whole != 0) keep(link, due, whole);
     if (Incoming* message = due.landing.message())
-      (due.eager ? message->eager : message->rest).put_back(due.offset + (due.from_end ? 0 : whole), left);
+      (due.eager ? message->eager : message->rest).put_back(left, due.from_end);
     else if (due.eager)
       link.freed += fragments_of(
           left, link.fragment); // of a message that was given up: its sender will not send it again

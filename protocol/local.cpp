@@ -22,7 +22,7 @@ std::uint64_t Engine::copy() {
 void Engine::copy_part(Incoming& message, std::uint64_t most) {
   Reading& read = *message.read;
   Outgoing& write = *message.local;
-  if (const std::uint64_t n = std::min(most, message.rest.run()); n != 0) {
+  if (const auto n = static_cast<std::uint32_t>(std::min(most, message.rest.run())); n != 0) {
     const std::uint64_t offset = message.rest.take(n);
     protocol::copy(read.memory, write.memory, offset, n);
     message.arrived += n;

@@ -47,19 +47,22 @@ struct Answer : hook::Hook<hook::Answers> {
   Of of;
 };
 
-// A stretch of a message that may travel, eaten from one side; of one that goes to the message's far end the
-// last fragment goes first of all. (A read that is released early needs both ends of its buffer, which share
-// pages with other memory.)
+// A stretch of a message that may travel, eaten from one side; of one that goes to the message's far end that
+// end goes first of all, as much as fills a page. (A read that is released early needs both ends of its
+// buffer, which share pages with other memory.) A run of it is eaten from one side, too: where that is the
+// upper one, fragment by fragment downwards.
 struct Grant {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   bool from_end = false;
   std::uint32_t far = 0; // bytes of the other side that go first
 
-  static constexpr std::uint64_t least_ends_first = 4; // fragments
+  static constexpr std::uint32_t page = 4096;
+  static constexpr std::uint64_t least_ends_first = 4; // times what goes first
   [[nodiscard]] static Grant to_far_end(std::uint64_t low, std::uint64_t high, bool from_end,
                                         std::uint32_t fragment) {
-    return {low, high, from_end, high >= low + least_ends_first * fragment ? fragment : 0};
+    const std::uint32_t far = (page + fragment - 1) / fragment * fragment;
+    return {low, high, from_end, high >= low + least_ends_first * far ? far : 0};
   }
   // What goes before it has been asked for: the first bytes, or the last, or all of it.
   [[nodiscard]] static Grant unasked(std::uint64_t total, std::uint64_t bytes, bool from_end,
@@ -70,25 +73,23 @@ struct Grant {
 
   [[nodiscard]] std::uint64_t left() const { return high - low; }
   [[nodiscard]] std::uint64_t run() const { return far != 0 ? far : left(); } // what may go as one
-  [[nodiscard]] bool from_above() const { return from_end != (far != 0); }
+  [[nodiscard]] bool from_above() const { return from_end != (far != 0); }    // that run
   [[nodiscard]] bool fits(std::uint64_t offset, std::uint64_t length) const {
-    const bool in_run = length != 0 && (far != 0 ? length == far : length <= left());
-    return in_run && offset == (from_above() ? high - length : low);
+    return length != 0 && length <= run() && offset == (from_above() ? high - length : low);
   }
-  std::uint64_t take(std::uint64_t length) { // the offset of what was taken
+  std::uint64_t take(std::uint32_t length) { // the offset of what was taken
     const bool above = from_above();
-    far = 0;
+    if (far != 0) far -= length;
     if (above) return high -= length;
     low += length;
     return low - length;
   }
-  void put_back(std::uint64_t offset, std::uint32_t length) { // the rest of what was taken last
-    const bool above = offset == high;
+  void put_back(std::uint32_t length, bool above) { // the rest of the run that was taken last
     if (above)
       high += length;
     else
       low -= length;
-    if (above != from_end) far = length;
+    if (above != from_end) far += length;
   }
 };
 

@@ -293,16 +293,17 @@ Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
   if (message == nullptr) return Refusal::fragment;
   const bool eager = message->eager.left() != 0;
   Grant& from = eager ? message->eager : message->rest;
+  const bool above = from.from_above();
   const bool full_sized = d.length % link.fragment == 0 || d.length == from.run();
   if (!full_sized || d.length > max_payload || !from.fits(d.offset, d.length) ||
-      d.flags != (from.from_end ? flag_from_end : 0) || (!eager && message->owes == Kind::want))
+      d.flags != (above ? flag_from_end : 0) || (!eager && message->owes == Kind::want))
     return Refusal::fragment;
   from.take(d.length);
   link.carrier.due.push_back({.landing = {*message, pool_used_, d.offset, d.length},
                               .offset = d.offset,
                               .length = d.length,
                               .eager = eager,
-                              .from_end = from.from_end});
+                              .from_end = above});
   return Refusal::none;
 }
 

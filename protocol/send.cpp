@@ -262,11 +262,11 @@ void Engine::add_fragments(Link& link) {
     Grant& from = message.eager.left() != 0 ? message.eager : message.rest;
     std::uint32_t most = link.train_bytes - train.payload();
     if (!link.ready.empty()) most = std::min(most, link.train_bytes / share_of_train);
-    if (from.from_end) most = std::min(most, fragments_from_end * link.fragment);
+    if (from.from_above()) most = std::min(most, fragments_from_end * link.fragment);
     most = message.memory.count() > 1 ? 0 : most / link.fragment * link.fragment;
     const auto length =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(from.run(), std::max(most, link.fragment)));
-    const std::uint8_t flags = from.from_end ? flag_from_end : 0;
+    const std::uint8_t flags = from.from_above() ? flag_from_end : 0;
     const Descriptor run{Kind::fragments, flags, 0, length, message.id, from.take(length), 0};
     add_run(link, message, run);
     link.log.append(link.sequence + 1, run);

@@ -5,6 +5,7 @@
 #include "client/pages.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <cstring>
 #include <sys/single_threaded.h>
@@ -81,6 +82,7 @@ bool Guards::can_guard(Slot slot) const {
 
 Guard Guards::make_guard(parc_op id, Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
+  assert(entry.pieces.size() <= Guard::most_pieces);
   Guard guard{.id = id,
               .writes = Operations::is_write(id),
               .order = entry.order,

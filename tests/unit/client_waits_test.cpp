@@ -293,4 +293,40 @@ BOOST_AUTO_TEST_CASE(the_descriptor_says_that_a_read_can_be_released) {
   BOOST_TEST(counts.released == 1u);
 }
 
+// One that will be truncated is not released: it has to end, and nobody spins until then.
+BOOST_AUTO_TEST_CASE(a_queued_read_that_cannot_be_released_is_waited_for) {
+  constexpr std::size_t size = 16 * 4096;
+  FakeProgram program;
+  BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_ENVELOPE) == PARC_OK);
+  const iovec piece{program.alloc(size), size};
+  const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
+  const parc_op read = parc_initread_envelope(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
+  const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size + 1)};
+  program.kernel.begin(message, 5000, 5000);
+  parc_completion completion;
+  BOOST_TEST(parc_completions(program.p, &completion, 1, 0) == 0);
+  BOOST_TEST(parc_completions(program.p, &completion, 1, 0.001) == 0);
+  BOOST_TEST(parc_arm(program.p) == 0);
+  program.kernel.send(message);
+  BOOST_TEST(parc_completions(program.p, &completion, 1, -1) == 1);
+  BOOST_TEST((completion.operation == read && completion.status.error == PARC_ETRUNCATE));
+}
+
+// More pieces than can be guarded.
+BOOST_AUTO_TEST_CASE(a_read_of_many_pieces_is_waited_for) {
+  constexpr std::size_t count = 64, size = 4096;
+  FakeProgram program;
+  BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_ENVELOPE) == PARC_OK);
+  char* const buffer = program.alloc(count * size);
+  std::vector<iovec> pieces;
+  for (std::size_t i = 0; i < count; ++i) pieces.push_back({buffer + i * size, size});
+  const parc_address address{PARC_ANY_SOURCE, 7, 0};
+  const parc_op read = parc_initreadv(program.p, &address, pieces.data(), count, 0);
+  program.kernel.send({.source = 0, .tag = 7, .bytes = pattern(count * size)});
+  parc_status status;
+  BOOST_TEST(parc_wait(program.p, read, &status) == PARC_OK);
+  BOOST_TEST((std::string(buffer, count * size) == pattern(count * size)));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -94,7 +94,7 @@ public:
                                       [&](const Read& read) { return matches(read.request, message); });
       check(found != reads_.end());
       const std::uint64_t total = message.bytes.size(), id = found->request.id;
-      for (std::uint64_t at = 0; at < total; ++at)
+      for (std::uint64_t at = 0; at < std::min(total, found->request.length); ++at)
         if (at < front || at >= total - back) *resolve(found->memory, at) = message.bytes[at];
       name(id, message);
       auto& shared = operation(id);
@@ -246,15 +246,19 @@ private:
     case shm::RequestKind::hand_over: return hand_over(request);
     case shm::RequestKind::map: {
       check(shm::slot_of(request.id) == shm::control_slot);
-      if (segments_.size() >= most_segments_) return finish(request.id, PARC_ENOMEM);
+      const bool over_another = std::any_of(lengths_.begin(), lengths_.end(), [&](const auto& each) {
+        return request.address < each.first + each.second && each.first < request.address + request.length;
+      });
+      if (over_another || segments_.size() >= most_segments_) return finish(request.id, PARC_ENOMEM);
       ++maps_;
       auto segment = shm::Segment::attach(static_cast<int>(request.extra), request.length);
       const bool attached = segment.has_value();
       if (attached) segments_.emplace(request.address, std::move(segment.value()));
+      if (attached) lengths_.emplace(request.address, request.length);
       return finish(request.id, attached ? PARC_OK : PARC_ENOMEM);
     }
     case shm::RequestKind::unmap:
-      check(segments_.erase(request.address) == 1);
+      check(segments_.erase(request.address) == 1 && lengths_.erase(request.address) == 1);
       return finish(request.id, PARC_OK);
     case shm::RequestKind::address_of:
     case shm::RequestKind::add_peer: return finish(request.id, PARC_EPEER); // it knows nobody else
@@ -413,6 +417,9 @@ private:
           state == shm::state_word(shm::generation_of(id), shm::Phase::begun));
     shared.error.store(error, std::memory_order_relaxed);
     shared.state.store(shm::state_word(shm::generation_of(id), shm::Phase::done), std::memory_order_release);
+    control_->finished[shm::slot_of(id) / 64].fetch_or(
+        std::uint64_t{1} << shm::slot_of(id) % 64,
+        std::memory_order_release); // whether it is queued or not
     complete_one();
   }
 
@@ -486,6 +493,7 @@ private:
   shm::Segment control_segment_;
   shm::Control* control_ = nullptr;
   std::map<std::uint64_t, shm::Segment> segments_; // by the program's address
+  std::map<std::uint64_t, std::uint64_t> lengths_; // of those, as the program has them
   std::deque<Write> writes_;
   std::deque<Read> reads_;
   std::deque<shm::Request> probes_;
