@@ -342,6 +342,11 @@ Adoption::Extent* Adoption::oldest_unused(std::uint64_t before) {
   return oldest;
 }
 
+void Adoption::drop_freed() {
+  const std::lock_guard hold(lock_);
+  if (errand_ != nullptr) drop_stale();
+}
+
 bool Adoption::give_back_one() {
   const std::lock_guard hold(lock_);
   if (errand_ == nullptr) return false;

@@ -73,6 +73,10 @@ public:
   // The operation has ended, for the kernel too.
   void end_use(const Adopted& adopted);
 
+  // Somebody is about to map memory where the system has put it: what the program has freed there is the
+  // kernel's no more.
+  void drop_freed();
+
   // Somebody needs a segment: gives one back that nothing uses. False: there is none.
   bool give_back_one();
 

@@ -30,6 +30,13 @@ std::string_view why_impossible() {
   return {};
 }
 
+// A sanitizer stands itself between a program and the C library: such builds have none.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool has_early_library = false;
+#else
+constexpr bool has_early_library = true;
+#endif
+
 void say(std::string_view text) {
   (void)!write(STDERR_FILENO, text.data(), text.size());
 }
@@ -43,7 +50,7 @@ Result<Level> level_from_environment() {
   if (text != "envelope" && text != "full")
     return error(PARC_EINVAL, "PARC_EARLY_RELEASE={} in the environment is none of off, envelope and full",
                  text);
-  if (early_library() == EarlyLibrary::none) {
+  if (has_early_library && early_library() == EarlyLibrary::none) {
     say("parc: early release is off: libparc-early.so is not loaded before this program, and its system "
         "calls would fail on buffers that are still missing; use parc run or parc mpi with "
         "--early-release\n");

@@ -88,7 +88,6 @@ public:
         "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
     run_->add_flag("--tag-output", run_options_.tag_output, "Put [RANK] before every line of output");
     run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
-    mpi_->prefix_command(); // from the first word that is none of ours
     mpi_->add_flag("--early-release{envelope}", mpi_options_.early_release,
                    "Let MPI's receives return when their messages have begun, and touches wait")
         ->check(CLI::IsMember({"off", "envelope"}));
@@ -110,6 +109,7 @@ public:
 
   int main(std::vector<std::string> words) {
     const bool runs = !words.empty() && words.front() == "run";
+    if (!words.empty() && words.front() == "mpi") take_mpiruns(words);
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
@@ -133,7 +133,6 @@ public:
       return run(run_options_);
     }
     if (mpi_->parsed()) {
-      mpi_options_.words = mpi_->remaining();
       return mpi(mpi_options_);
     }
     if (status_->parsed()) return status(status_options_);
@@ -175,6 +174,21 @@ private:
     run_options_.command.assign(word, words.end());
     words.erase(word, words.end());
     return {};
+  }
+
+  // mpirun's words begin with the first that is none of ours; it has its own spellings, as -host.
+  void take_mpiruns(std::vector<std::string>& words) {
+    auto word = words.begin() + 1;
+    for (; word != words.end(); ++word) {
+      const bool ours = *word == "-h" || *word == "--help" || word->starts_with("--early-release") ||
+                        word->starts_with("--trace=");
+      if (*word == "--trace" && word + 1 != words.end())
+        ++word;
+      else if (!ours)
+        break;
+    }
+    mpi_options_.words.assign(word, words.end());
+    words.erase(word, words.end());
   }
 
   const CLI::Option* find_option(const std::string& word) const {

@@ -80,6 +80,7 @@ Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
   }
   if (options.early_release.empty()) return variables;
   variables.push_back("PARC_EARLY_RELEASE=" + options.early_release);
+  if (options.early_release == "off") return variables;
   if (const char* const others = getenv("LD_PRELOAD"); others != nullptr && *others != 0)
     variables.push_back(std::string("LD_PRELOAD=") + others);
   if (!preload_early_library(variables))
@@ -122,7 +123,12 @@ void print(const std::vector<std::string>& line, const std::vector<std::string>&
   fmt::print(
       "./app\n\nThe same in the environment, for mpirun ./app and srun --mpi=pmix ./app alike:\n\nexport");
   for (const auto& [name, value] : settings) fmt::print(" OMPI_MCA_{}={}", name, value);
-  for (const std::string& variable : variables) fmt::print(" {}", variable);
+  std::string names; // mpirun gives the ranks of other hosts no others than its own
+  for (const std::string& variable : variables) {
+    fmt::print(" {}", variable);
+    names += (names.empty() ? "" : ";") + variable.substr(0, variable.find('='));
+  }
+  if (!names.empty()) fmt::print(" OMPI_MCA_mca_base_env_list='{}'", names);
   fmt::print("\n");
   if (!trace.empty()) fmt::print("\nand afterwards: parc trace {}\n", trace);
 }
