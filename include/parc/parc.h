@@ -300,7 +300,7 @@ PARC_API int parc_completions(parc_context* context, parc_completion* completion
  * when there was nothing once the descriptor was made ready for what comes: who waits for operations that are
  * not queued looks at them then. Then the sleep; what is started in between needs parc_arm again. The
  * descriptor stays readable until the next parc_arm, and may be readable for nothing: when another thread
- * waits, or has taken what ended. Neither call blocks. */
+ * waits, or has taken what ended. Neither call blocks. One thread at a time may arm and sleep so. */
 PARC_API int parc_descriptor(parc_context* context);
 PARC_API int parc_arm(parc_context* context);
 
