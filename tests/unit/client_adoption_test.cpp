@@ -65,23 +65,6 @@ BOOST_AUTO_TEST_CASE(adopted_memory_that_the_kernel_still_uses_keeps_its_place) 
   BOOST_TEST(program.kernel.maps() <= most + 5); // and the arena's, for what was bounced
 }
 
-// The system may give the arena the place of a chunk that was freed, and mostly does.
-BOOST_AUTO_TEST_CASE(memory_that_is_gone_makes_room_for_the_arena) {
-  Releasing program;
-  constexpr std::size_t large = 64 * mib;
-  auto* const memory = static_cast<char*>(std::malloc(large));
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  program.pass(memory, mib);
-  BOOST_TEST(program.kernel.segments() == 2u); // the chunk's
-  std::free(memory);
-  bool there = false;
-  for (int i = 0; i < 8 && !there; ++i) {
-    char* const block = program.alloc(large / 2);
-    BOOST_REQUIRE(block != nullptr);
-    there = reinterpret_cast<std::uintptr_t>(block) - begin < large;
-  }
-}
-
 BOOST_AUTO_TEST_CASE(memory_that_nothing_uses_is_given_back_for_the_arena) {
   Releasing program;
   char* const memory[] = {chunk(), chunk()};
