@@ -63,12 +63,11 @@ bool CompletionQueue::holds(std::size_t entries) {
 ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources,
                                        const void* condition, int timeout_ms) {
   if (!wait_object.blocks()) return -FI_ENOSYS;
-  const std::size_t asked_for = counts_ && condition ? *static_cast<const std::size_t*>(condition) : 1;
+  const std::size_t asked_for = counts_ ? reinterpret_cast<std::uintptr_t>(condition) : 1;
   const std::size_t wanted = std::max<std::size_t>(std::min(asked_for, count), 1);
   std::optional<Clock::time_point> end;
   if (timeout_ms >= 0) end = Clock::now() + std::chrono::milliseconds(timeout_ms);
-  (void)domain_.session->wait([&] { return holds(wanted) || signaled_.load(); }, end);
-  signaled_.store(false);
+  (void)domain_.session->wait([&] { return holds(wanted) || signaled_.exchange(false); }, end);
   return take(buffer, count, sources);
 }
 

@@ -29,7 +29,7 @@ public:
 
   void add(const Completion& completion);
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-  // `condition`: of a queue with FI_CQ_COND_THRESHOLD, so many entries.
+  // `condition`: of a queue with FI_CQ_COND_THRESHOLD no pointer, but how many entries.
   ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition,
                         int timeout_ms);
   ssize_t read_error(fi_cq_err_entry& entry);

@@ -5,18 +5,28 @@
 
 namespace parc::fabric {
 
-std::uint64_t Counter::read(const std::atomic<std::uint64_t>& value) {
+std::uint64_t Counter::read(Count& count) {
   (void)domain_.session->poll();
-  read_.store(events());
-  return value.load();
+  const std::uint64_t value = count.value.load();
+  count.read.store(value);
+  return value;
 }
 
 int Counter::try_wait() {
   return wait_object.try_wait([this] { return ready(); });
 }
 
-int Counter::change(std::atomic<std::uint64_t>& value, std::uint64_t to) {
-  value.store(to);
+int Counter::add(Count& count, std::uint64_t more) {
+  count.value.fetch_add(more);
+  return changed();
+}
+
+int Counter::set(Count& count, std::uint64_t to) {
+  count.value.store(to);
+  return changed();
+}
+
+int Counter::changed() {
   wait_object.ring();
   domain_.session->wake();
   return 0;
@@ -24,12 +34,12 @@ int Counter::change(std::atomic<std::uint64_t>& value, std::uint64_t to) {
 
 int Counter::wait(std::uint64_t threshold, int timeout_ms) {
   if (!wait_object.blocks()) return -FI_ENOSYS;
-  const std::uint64_t failed = failures.load();
+  const std::uint64_t failed = failures.value.load();
   std::optional<Clock::time_point> end;
   if (timeout_ms >= 0) end = Clock::now() + std::chrono::milliseconds(timeout_ms);
-  const auto over = [&] { return successes.load() >= threshold || failures.load() != failed; };
+  const auto over = [&] { return successes.value.load() >= threshold || failures.value.load() != failed; };
   if (!domain_.session->wait(over, end)) return -FI_ETIMEDOUT;
-  return failures.load() != failed ? -FI_EAVAIL : 0;
+  return failures.value.load() != failed ? -FI_EAVAIL : 0;
 }
 
 namespace {
@@ -60,24 +70,24 @@ fi_ops_cntr counter_calls{
     .add =
         [](fid_cntr* of, std::uint64_t value) {
           auto& counter = object_of<Counter>(of);
-          return counter.change(counter.successes, counter.successes.load() + value);
+          return counter.add(counter.successes, value);
         },
     .set =
         [](fid_cntr* of, std::uint64_t value) {
           auto& counter = object_of<Counter>(of);
-          return counter.change(counter.successes, value);
+          return counter.set(counter.successes, value);
         },
     .wait = [](fid_cntr* of, std::uint64_t threshold,
                int timeout) { return object_of<Counter>(of).wait(threshold, timeout); },
     .adderr =
         [](fid_cntr* of, std::uint64_t value) {
           auto& counter = object_of<Counter>(of);
-          return counter.change(counter.failures, counter.failures.load() + value);
+          return counter.add(counter.failures, value);
         },
     .seterr =
         [](fid_cntr* of, std::uint64_t value) {
           auto& counter = object_of<Counter>(of);
-          return counter.change(counter.failures, value);
+          return counter.set(counter.failures, value);
         },
 };
 

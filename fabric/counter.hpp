@@ -11,28 +11,34 @@ namespace parc::fabric {
 
 class Counter final : public fid_cntr {
 public:
+  struct Count {
+    std::atomic<std::uint64_t> value = 0;
+    std::atomic<std::uint64_t> read = 0; // what it was when the program looked last
+    [[nodiscard]] bool changed() const { return value.load() != read.load(); }
+  };
+
   explicit Counter(Domain& domain) : domain_(domain) { ++domain_.users; }
   ~Counter() { --domain_.users; }
 
   void count(bool failed) {
-    ++(failed ? failures : successes);
+    ++(failed ? failures : successes).value;
     wait_object.ring();
   }
-  [[nodiscard]] std::uint64_t read(const std::atomic<std::uint64_t>& value);
-  int change(std::atomic<std::uint64_t>& value, std::uint64_t to);
+  [[nodiscard]] std::uint64_t read(Count& count);
+  int add(Count& count, std::uint64_t more);
+  int set(Count& count, std::uint64_t to);
   int wait(std::uint64_t threshold, int timeout_ms);
   int try_wait();
-  [[nodiscard]] bool ready() const { return events() != read_.load(); } // it has counted since it was read
+  [[nodiscard]] bool ready() const { return successes.changed() || failures.changed(); }
 
-  std::atomic<std::uint64_t> successes = 0, failures = 0;
+  Count successes, failures;
   std::atomic<unsigned> users = 0; // endpoints, poll sets
   WaitObject wait_object;
 
 private:
-  [[nodiscard]] std::uint64_t events() const { return successes.load() + failures.load(); }
+  int changed();
 
   Domain& domain_;
-  std::atomic<std::uint64_t> read_ = 0; // of the events, when it was read last
 };
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context);

@@ -25,12 +25,15 @@ public:
   void ring(); // there is something to be read
 
   // fi_trywait: 0 when it is safe to sleep on the descriptor, and -FI_EAGAIN when there is something to be
-  // read.
+  // read. What ready() takes, as a signal, it takes once.
   template <class Ready> [[nodiscard]] int try_wait(const Ready& ready) {
     silence();
     bool comes = session_ != nullptr;
-    while (comes && !ready() && session_->progress(0) >= 0) comes = parc_arm(session_->parc()) == 1;
-    return ready() ? -FI_EAGAIN : 0;
+    while (!ready()) {
+      if (!comes) return 0;
+      comes = session_->progress(0) >= 0 && parc_arm(session_->parc()) == 1;
+    }
+    return -FI_EAGAIN;
   }
 
   // FI_GETWAIT and FI_GETWAITOBJ.

@@ -85,6 +85,10 @@ static void signalled(void) {
   expect(fi_cq_sread(queue, &entry, 1, NULL, -1) == -FI_EAGAIN);
   expect(pthread_join(signaller, NULL) == 0);
   expect(fi_cq_sread(queue, &entry, 1, NULL, 1) == -FI_EAGAIN);
+  // Before the wait, too, and once.
+  check(fi_cq_signal(queue));
+  expect(!may_sleep());
+  expect(may_sleep());
 }
 
 static void waits_by(enum fi_wait_obj object) {
@@ -115,7 +119,7 @@ static void waits_by(enum fi_wait_obj object) {
 // A wait for so many entries at once, and for a counter.
 static void waits_for_many(void) {
   static int in[rounds];
-  const size_t wanted = rounds;
+  const void* const wanted = (const void*)(uintptr_t)rounds; // fi_cq(3): the threshold itself
   struct fi_cq_tagged_entry entries[rounds];
   struct fi_cntr_attr of_counter = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_FD};
   struct fi_av_attr of_vector = {.type = FI_AV_MAP};
@@ -146,7 +150,7 @@ static void waits_for_many(void) {
       while (fi_cntr_read(counter) != count)
         if (fi_trywait(fabric, fids, 1) == 0) expect(poll(&waits, 1, -1) == 1);
     }
-    expect(fi_cq_sread(queue, entries, rounds, &wanted, -1) == rounds);
+    expect(fi_cq_sread(queue, entries, rounds, wanted, -1) == rounds);
     expect(fi_cntr_read(counter) == count && fi_cntr_readerr(counter) == 0);
     expect(pthread_join(sender, NULL) == 0);
   }
@@ -197,6 +201,25 @@ static void poll_set(void) {
   close_all();
 }
 
+// What is new in a counter stays so until it is read: who reads its failures has not seen its successes.
+static void halves_of_a_counter(void) {
+  struct fi_cntr_attr of_counter = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_FD};
+  struct fid_cntr* counter = NULL;
+  open_domain(FI_TAGGED);
+  check(fi_cntr_open(domain, &of_counter, &counter, NULL));
+  struct fid* fids[] = {&counter->fid};
+  check(fi_cntr_add(counter, 2));
+  expect(fi_cntr_readerr(counter) == 0 && fi_trywait(fabric, fids, 1) == -FI_EAGAIN);
+  expect(fi_cntr_read(counter) == 2 && fi_trywait(fabric, fids, 1) == 0);
+  check(fi_cntr_adderr(counter, 1));
+  expect(fi_cntr_read(counter) == 2 && fi_trywait(fabric, fids, 1) == -FI_EAGAIN);
+  expect(fi_cntr_readerr(counter) == 1 && fi_trywait(fabric, fids, 1) == 0);
+  check(fi_close(&counter->fid));
+  check(fi_close(&domain->fid));
+  check(fi_close(&fabric->fid));
+  fi_freeinfo(info);
+}
+
 // What cannot be waited for is refused, and a queue that was to have no waits has none.
 static void not_waited_for(void) {
   struct fi_cq_tagged_entry entry;
@@ -240,6 +263,7 @@ int main(void) {
   waits_by(FI_WAIT_FD);
   waits_by(FI_WAIT_POLLFD);
   waits_for_many();
+  halves_of_a_counter();
   not_waited_for();
   event_queue();
   poll_set();
