@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace parc::fabric {
 
@@ -63,12 +64,22 @@ int AddressVector::remove(const fi_addr_t* numbers, std::size_t count) {
   const std::lock_guard hold(lock_);
   for (std::size_t i = 0; i < count; ++i) {
     if (numbers[i] >= rows_.size() || rows_[numbers[i]].peer == no_peer) return -FI_EINVAL;
-    const auto known = numbers_.find(rows_[numbers[i]].peer);
-    if (known != numbers_.end() && known->second == numbers[i]) numbers_.erase(known);
-    rows_[numbers[i]] = {};
+    forget(numbers[i]);
     free_.insert(std::ranges::upper_bound(free_, numbers[i], std::greater<>()), numbers[i]);
   }
   return 0;
+}
+
+// Under lock_. What the peer sends has another of its numbers from now on, where it has one.
+void AddressVector::forget(fi_addr_t number) {
+  const int peer = std::exchange(rows_[number], {}).peer;
+  const auto known = numbers_.find(peer);
+  if (known->second != number) return;
+  const auto other = std::ranges::find(rows_, peer, &Row::peer);
+  if (other == rows_.end())
+    numbers_.erase(known);
+  else
+    known->second = static_cast<fi_addr_t>(other - rows_.begin());
 }
 
 int AddressVector::lookup(fi_addr_t number, void* address, std::size_t* length) const {
@@ -82,7 +93,9 @@ int AddressVector::lookup(fi_addr_t number, void* address, std::size_t* length) 
 namespace {
 
 int close_vector(fid* of) {
-  delete &object_of_fid<AddressVector, fid_av>(of);
+  auto& vector = object_of_fid<AddressVector, fid_av>(of);
+  if (vector.users.load() != 0) return -FI_EBUSY;
+  delete &vector;
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "fabric/address.hpp"
 #include "fabric/domain.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -27,19 +28,22 @@ public:
   int remove(const fi_addr_t* numbers, std::size_t count);
   int lookup(fi_addr_t number, void* address, std::size_t* length) const;
 
+  std::atomic<unsigned> users = 0; // endpoints
+
 private:
   static constexpr int no_peer = -1;
   struct Row {
     int peer = no_peer;
     Address address;
   };
+  void forget(fi_addr_t number);
   int insert_one(const Address& address, fi_addr_t& number);
 
   Domain& domain_;
   mutable std::mutex lock_;
   std::vector<Row> rows_;
   std::vector<fi_addr_t> free_;
-  std::unordered_map<int, fi_addr_t> numbers_; // of peers; the first, where one was inserted twice
+  std::unordered_map<int, fi_addr_t> numbers_; // of peers; one of them, where a peer was inserted twice
 };
 
 int open_address_vector(fid_domain* domain, fi_av_attr* attributes, fid_av** vector, void* context);

@@ -54,24 +54,29 @@ Endpoint::~Endpoint() {
     if (queue) --queue->users;
   for (Counter* counter : {sends_, receives_})
     if (counter) --counter->users;
+  if (vector_) --vector_->users;
   domain_.session->has_endpoint.store(false);
   --domain_.users;
 }
 
 int Endpoint::bind(struct fid* other, std::uint64_t flags) {
+  if (enabled_) return -FI_EOPBADSTATE;
   const auto take = [](auto*& place, auto& object) {
     if (place) return -FI_EINVAL;
     place = &object;
     ++object.users;
     return 0;
   };
+  // Those of remote memory are never made: who counts them, as MPICH does, has a counter that stands still.
+  constexpr std::uint64_t counted = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
   int code = 0;
   switch (other->fclass) {
-  case FI_CLASS_AV: vector_ = &object_of_fid<AddressVector, fid_av>(other); return 0;
+  case FI_CLASS_AV: return take(vector_, object_of_fid<AddressVector, fid_av>(other));
   case FI_CLASS_EQ: return 0;
   case FI_CLASS_CQ: {
     auto& queue = object_of_fid<CompletionQueue, fid_cq>(other);
     const bool selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+    if (!(flags & (FI_TRANSMIT | FI_RECV))) return -FI_EINVAL;
     if (flags & FI_TRANSMIT) {
       code = take(sent_, queue);
       selective_sent_ = selective;
@@ -84,6 +89,7 @@ int Endpoint::bind(struct fid* other, std::uint64_t flags) {
   }
   case FI_CLASS_CNTR: {
     auto& counter = object_of_fid<Counter, fid_cntr>(other);
+    if (!(flags & counted)) return -FI_EINVAL;
     if (flags & FI_SEND) code = take(sends_, counter);
     if (code == 0 && (flags & FI_RECV)) code = take(receives_, counter);
     return code;
@@ -109,12 +115,18 @@ int Endpoint::name(void* address, std::size_t* length) {
   return room < sizeof ours ? -FI_ETOOSMALL : 0;
 }
 
-// Receives are given up, and what they were for is nobody's any more when this returns.
+// What waits for others is given up, other sends are delivered, and nobody hears of it (fi_endpoint(3)). What
+// all that was for is nobody's any more when this returns.
 void Endpoint::drain() {
-  const auto nothing_under_way = [this] {
+  closing_.store(true);
+  const auto nothing_under_way = [this] { return under_way_.load() == 0; };
+  const auto given_up = [&] {
     domain_.session->cancel_all(*this); // one for several messages may have gone on meanwhile
-    return under_way_.load() == 0;
+    return nothing_under_way();
   };
+  (void)domain_.session->wait(given_up, {});
+  for (const auto& [context, claim] : std::exchange(claims_, {}))
+    (void)read_claim({.purpose = Purpose::discard, .endpoint = this}, claim, {});
   (void)domain_.session->wait(nothing_under_way, {});
 }
 
@@ -143,13 +155,16 @@ ssize_t Endpoint::send(const Way& way, bool told) {
             static_cast<std::size_t>(length_of(way.pieces)), static_cast<std::size_t>(longest_message));
     return -FI_EMSGSIZE;
   }
+  const bool reported = told && (!selective_sent_ || (way.flags & FI_COMPLETION) != 0);
+  const bool synchronous = (way.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0;
+  // Nobody expects a completion with no context where a success would have none: Open MPI's acknowledgements.
   const Request request{.purpose = Purpose::send,
                         .endpoint = this,
                         .context = way.context,
                         .flags = FI_SEND | kind_of(way),
-                        .reported = told && (!selective_sent_ || (way.flags & FI_COMPLETION) != 0),
-                        .anonymous = !told || way.context == nullptr};
-  const bool synchronous = (way.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0;
+                        .reported = reported,
+                        .anonymous = !reported && way.context == nullptr,
+                        .synchronous = synchronous};
   return begin(request, {.kind = Start::Kind::write,
                          .envelope = envelope_of(way, peer),
                          .pieces = way.pieces,
@@ -264,7 +279,8 @@ void Endpoint::received_one(const Request& request, const parc_status& status) {
   Request last = request;
   last.flags |= FI_MULTI_RECV;
   last.reported = true;
-  if (!came || rest.room == 0 || rest.room < rest.least_room) return report(last, status, status.error);
+  if (!came || closing_.load() || rest.room == 0 || rest.room < rest.least_room)
+    return report(last, status, status.error);
   report(request, status, status.error);
   const iovec left{rest.buffer, rest.room};
   const ssize_t code = begin(rest, {.kind = Start::Kind::read,
@@ -296,6 +312,7 @@ void Endpoint::looked(const Request& request, const parc_completion& completion)
 
 // `error` is a PARC_E* or, positive, one of libfabric's.
 void Endpoint::report(const Request& request, const parc_status& status, int error) {
+  if (closing_.load()) return;
   const bool sends = request.purpose == Purpose::send;
   if (Counter* const counter = sends ? sends_ : receives_; counter && counts(request.purpose))
     counter->count(error != 0);

@@ -76,6 +76,7 @@ private:
   const bool tells_source_; // completions do
   bool selective_sent_ = false, selective_received_ = false;
   bool enabled_ = false;
+  std::atomic<bool> closing_ = false; // nothing is reported any more
   std::atomic<std::uint64_t> under_way_ = 0;
 
   std::mutex lock_;

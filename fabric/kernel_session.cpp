@@ -133,12 +133,10 @@ void KernelSession::start_waiting(Backlog& backlog) {
   }
 }
 
-// Of a receive, or of any where `context` is none.
-std::optional<Request> KernelSession::take_waiting(const Endpoint& endpoint, const void* context) {
+// The first of the backlog's receives and looks that is wanted, which then is never started.
+template <class Wanted> std::optional<Request> KernelSession::take_waiting(const Wanted& wanted) {
   const std::lock_guard hold(backlog_lock_);
-  const auto found = std::ranges::find_if(reads_, [&](const Waiting& each) {
-    return each.request.endpoint == &endpoint && (!context || each.request.context == context);
-  });
+  const auto found = std::ranges::find_if(reads_, wanted, &Waiting::request);
   if (found == reads_.end()) return {};
   const Request request = found->request;
   reads_.erase(found);
@@ -239,14 +237,16 @@ void KernelSession::wake() {
 }
 
 bool KernelSession::cancel(const Endpoint& endpoint, const void* context) {
-  if (const auto waiting = take_waiting(endpoint, context)) {
+  const auto wanted = [&](const Request& request) {
+    return request.endpoint == &endpoint && request.purpose == Purpose::receive && request.context == context;
+  };
+  if (const auto waiting = take_waiting(wanted)) {
     waiting->endpoint->ended(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
     return true;
   }
   const std::lock_guard hold(lock_);
   for (const Place& place : places_)
-    if (place.operation != PARC_OP_NULL && place.request.endpoint == &endpoint &&
-        place.request.context == context && place.request.purpose == Purpose::receive) {
+    if (place.operation != PARC_OP_NULL && wanted(place.request)) {
       (void)parc_cancel(parc_, place.operation);
       return true;
     }
@@ -254,12 +254,14 @@ bool KernelSession::cancel(const Endpoint& endpoint, const void* context) {
 }
 
 void KernelSession::cancel_all(const Endpoint& endpoint) {
-  while (const auto waiting = take_waiting(endpoint, nullptr))
+  const auto waits_for_others = [&](const Request& request) {
+    return request.endpoint == &endpoint && (request.purpose != Purpose::send || request.synchronous);
+  };
+  while (const auto waiting = take_waiting(waits_for_others))
     waiting->endpoint->ended(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
   const std::lock_guard hold(lock_);
   for (const Place& place : places_)
-    if (place.operation != PARC_OP_NULL && place.request.endpoint == &endpoint &&
-        place.request.purpose != Purpose::send)
+    if (place.operation != PARC_OP_NULL && waits_for_others(place.request))
       (void)parc_cancel(parc_, place.operation);
 }
 

@@ -37,12 +37,13 @@ enum class Purpose : std::uint8_t {
 struct Request {
   Purpose purpose = Purpose::send;
   Endpoint* endpoint = nullptr;
-  void* context = nullptr; // the program's
-  std::uint64_t flags = 0; // of its completion
-  bool reported = true;    // in a completion queue also when it succeeds
-  bool anonymous = false;  // nor when it fails: nobody could tell what it was
-  void* buffer = nullptr;  // of a receive, its first piece
-  std::uint64_t room = 0;  // bytes of a receive
+  void* context = nullptr;  // the program's
+  std::uint64_t flags = 0;  // of its completion
+  bool reported = true;     // in a completion queue also when it succeeds
+  bool anonymous = false;   // nor when it fails: nobody could tell what it was
+  bool synchronous = false; // of a send, ends when it is matched
+  void* buffer = nullptr;   // of a receive, its first piece
+  std::uint64_t room = 0;   // bytes of a receive
   // Of a receive that takes several messages (FI_MULTI_RECV): whose, and of how much room on it ends.
   bool several = false;
   int peer = PARC_ANY_SOURCE;
@@ -92,7 +93,7 @@ public:
   }
   void wake(); // those who wait look again
 
-  // Of the operations that an endpoint has under way.
+  // Of the operations that an endpoint has under way: a receive; or whatever waits for somebody else.
   [[nodiscard]] bool cancel(const Endpoint& endpoint, const void* context);
   void cancel_all(const Endpoint& endpoint);
 
@@ -119,7 +120,7 @@ private:
   void put_off(const Request& request, const Start& start);
   void start_waiting();
   void start_waiting(Backlog& backlog);
-  [[nodiscard]] std::optional<Request> take_waiting(const Endpoint& endpoint, const void* context);
+  template <class Wanted> [[nodiscard]] std::optional<Request> take_waiting(const Wanted& wanted);
   void began(parc_op operation, const Request& request);
   void ended(const parc_completion& completion);
   bool wait_once(std::optional<Clock::time_point> end);

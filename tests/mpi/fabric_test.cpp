@@ -77,6 +77,10 @@ BOOST_AUTO_TEST_CASE(remote_data_is_there_where_it_was_sent) {
   check_both("data", 2);
 }
 
+BOOST_AUTO_TEST_CASE(endpoints_begin_and_end) {
+  check_both("ends", 1);
+}
+
 BOOST_AUTO_TEST_CASE(an_address_as_text_is_a_name) {
   check_alone("names");
 }
