@@ -47,7 +47,7 @@ Kernel::Kernel(World world)
       door_(loop_, world_.runtime_dir.socket(),
             {.program = [this](Fd from, Fd to) { sessions_->add_by_hand(std::move(from), std::move(to)); },
              .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); }}),
-      farewell_(loop_, [this] { stopped_ = true; }) {
+      idle_(loop_, [this] { look_whether_idle(); }), farewell_(loop_, [this] { stopped_ = true; }) {
   peers_ = std::make_unique<Peers>(
       loop_, engine_, world_.config, world_.key, local_host(world_.config, world_.identity),
       Peers::Hooks{
@@ -104,7 +104,18 @@ Result<void> Kernel::start() {
   watch_signal(SIGHUP, [this] { reload(); });
   std::signal(SIGPIPE, SIG_IGN);
   spdlog::info("kernel of host {} listens on {}, {}", self.name, where, world_.scheduling.describe());
+  if (world_.config.idle_timeout_s != 0) idle_.set(world_.config.idle_timeout_s);
   return success();
+}
+
+// Nothing for a whole period: who was started for a program ends some time after it.
+void Kernel::look_whether_idle() {
+  const std::uint64_t programs = sessions_->so_far();
+  if (programs == std::exchange(programs_before_, programs) && sessions_->none() && jobs_->known().empty()) {
+    spdlog::info("no program has been here for {} s", world_.config.idle_timeout_s);
+    return stop();
+  }
+  idle_.set(world_.config.idle_timeout_s);
 }
 
 void Kernel::reload() {

@@ -68,6 +68,7 @@ private:
   bool prepare_to_sleep();
   void publish();
   void reload();
+  void look_whether_idle();
   void watch_signal(int signal, std::function<void()> action);
 
   // protocol::Listener; cookies say whose operations they are of (cookie.hpp).
@@ -89,7 +90,9 @@ private:
   Door door_;
   std::unique_ptr<Rest> rest_;
   std::vector<Event> signals_;
-  Timer farewell_; // limits how long a shutdown waits for what is still to be said
+  Timer idle_;
+  std::uint64_t programs_before_ = 0; // when idle_ rang
+  Timer farewell_;                    // limits how long a shutdown waits for what is still to be said
   bool stopping_ = false;
   bool stopped_ = false;
 };

@@ -14,8 +14,10 @@ namespace parc {
 [[nodiscard]] Result<Fd> connect_to_kernel(const std::string& runtime_dir);
 
 // The same, after starting `parcd --detach` where none runs: one at a time, however many processes ask at
-// once. `near` is the path of a file of ours, beside which, or in the bin beside whose directory, parcd is
-// looked for before PATH. What parcd says on stderr is in the error.
-[[nodiscard]] Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::string& near);
+// once. `idle_timeout_s`: it ends when no program has been there for so long; 0: never. `near` is the path of
+// a file of ours, beside which, or in the bin beside whose directory, parcd is looked for before PATH. What
+// parcd says on stderr is in the error.
+[[nodiscard]] Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::string& near,
+                                                 unsigned idle_timeout_s = 0);
 
 } // namespace parc

@@ -69,6 +69,8 @@ public:
   void finished(Cookie cookie, const protocol::Outcome& outcome);
   void drained(std::uint64_t endpoint_cookie);
 
+  [[nodiscard]] bool none() const { return numbers_.empty(); }
+  [[nodiscard]] std::uint64_t so_far() const { return totals_.attached; }
   void publish(Counters& counters); // for `parc status`
   // What can be seen of a program; `state` stays as it is where that is nothing.
   void look_at(std::uint64_t endpoint, std::size_t most, RankState& state) const;

@@ -206,6 +206,8 @@ const std::array<Option, option_count> table{{
      set_number<&Config::connect_timeout_s, 1, 3600>, get_number<&Config::connect_timeout_s>},
     {"link_timeout_s", "SECONDS", "longest silence of another host before it counts as gone", Form::Number,
      true, set_number<&Config::link_timeout_s, 1, 86'400>, get_number<&Config::link_timeout_s>},
+    {"idle_timeout_s", "SECONDS", "end when for so long no program has been here; 0: never", Form::Number,
+     true, set_number<&Config::idle_timeout_s, 0, 31'536'000>, get_number<&Config::idle_timeout_s>},
     {"log_level", "LEVEL", "trace, debug, info, warning, error or off", Form::Text, true,
      set_text<&Config::log_level, parse_log_level>, get_text<&Config::log_level>},
 }};

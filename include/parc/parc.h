@@ -120,7 +120,8 @@ PARC_API int parc_open(parc_context** context);
 
 /* Starts a kernel on this host where none runs for this user, as `parcd --detach` does, and returns when it
  * is ready; parcd is looked for beside this library and in PATH. For libraries that open a context where
- * their users need not know of kernels. Does nothing in a rank of `parc run`. PARC_ENOKERNEL: it could not be
+ * their users need not know of kernels. It ends when no program has been there for ten minutes
+ * (idle_timeout_s in parcd(8)). Does nothing in a rank of `parc run`. PARC_ENOKERNEL: it could not be
  * started, or the environment forbids it (PARC_AUTOSTART=off). */
 PARC_API int parc_start_kernel(void);
 

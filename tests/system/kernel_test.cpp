@@ -240,6 +240,15 @@ BOOST_AUTO_TEST_CASE(what_was_accepted_survives_requests_after_leaving) {
   check_works(hosts);
 }
 
+// Not while a rank runs, however silent it is.
+BOOST_AUTO_TEST_CASE(one_that_has_nothing_to_do_ends) {
+  Hosts hosts(1, {"--idle-timeout-s", "1"});
+  check(hosts.run({"sh", "-c", "sleep 3"}), 0, "");
+  BOOST_TEST(eventually([&] { return !hosts[0].kernel().running(); }));
+  BOOST_TEST(hosts[0].kernel().wait() == 0);
+  BOOST_TEST(contains(hosts[0].log(), "no program has been here for 1 s"), hosts[0].log());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test
