@@ -28,13 +28,9 @@ std::string output_under_srun(Hosts& hosts, const std::vector<std::string>& tran
   return run.output();
 }
 
-boost::test_tools::assertion_result is_root(boost::unit_test::test_unit_id) {
-  return getuid() == 0;
-}
-
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(slurm, *boost::unit_test::precondition(is_root))
+BOOST_AUTO_TEST_SUITE(slurm, *boost::unit_test::precondition(may_start_slurm))
 
 BOOST_AUTO_TEST_CASE(srun_with_pmix) {
   Hosts hosts(0);

@@ -74,10 +74,6 @@ Process traced(Hosts& hosts, const std::string& file, std::vector<std::string> w
   return hosts.start(line);
 }
 
-boost::test_tools::assertion_result may_start_slurm(boost::unit_test::test_unit_id) {
-  return getuid() == 0;
-}
-
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(trace)
