@@ -208,8 +208,10 @@ void Engine::break_link(std::uint32_t index) {
   forget_kernel(index);
 }
 
-// A link's number is not used again, and neither is the row of the kernel at its other end.
+// A link's number is not used again, and neither is the row of the kernel at its other end. What that has
+// said may still be read.
 void Engine::forget_kernel(std::uint32_t index) {
+  assert(links_[index] == nullptr);
   const Address address{static_cast<std::int32_t>(index), kernel_endpoint};
   Endpoint& kernel = *find_endpoint(kernel_endpoint);
   const auto of_it = [&](const Incoming& message) { return message.pair->peer->address == address; };

@@ -142,19 +142,25 @@ std::int32_t Engine::make_row(Endpoint& at, const Address& address) {
 }
 
 Pair& Engine::pair_of(Endpoint& at, const Address& address) {
-  const auto [found, fresh] = at.pairs.try_emplace(address);
-  Pair& pair = found->second;
-  if (!fresh) return pair;
-  pair.at = &at;
-  pair.peer = &peer_of(address);
-  pair.peer->pairs.push_back(pair);
-  pair.row = make_row(at, address);
+  const auto found = at.pairs.find(address);
+  return found != at.pairs.end() ? found->second : add_pair(at, address, make_row(at, address));
+}
+
+// A row stays when its pair has gone, as that of a kernel does that was lost.
+Pair& Engine::pair_of(Endpoint& at, std::int32_t row) {
+  const Address address = address_in(at, static_cast<std::size_t>(row));
+  const auto found = at.pairs.find(address);
+  Pair& pair = found != at.pairs.end() ? found->second : add_pair(at, address, row);
+  watch(*pair.peer);
   return pair;
 }
 
-Pair& Engine::pair_of(Endpoint& at, std::int32_t row) {
-  Pair& pair = pair_of(at, address_in(at, static_cast<std::size_t>(row)));
-  watch(*pair.peer);
+Pair& Engine::add_pair(Endpoint& at, const Address& address, std::int32_t row) {
+  Pair& pair = at.pairs[address];
+  pair.at = &at;
+  pair.peer = &peer_of(address);
+  pair.peer->pairs.push_back(pair);
+  pair.row = row;
   return pair;
 }
 

@@ -256,6 +256,7 @@ private:
   Link* find_link(const Address& address) const; // none: it is here, or its link is no more
   Pair& pair_of(Endpoint& at, const Address& address);
   Pair& pair_of(Endpoint& at, std::int32_t row);
+  Pair& add_pair(Endpoint& at, const Address& address, std::int32_t row);
   Peer& peer_of(const Address& address);
   void watch(Peer& peer);
   void wait_for_anybody(Group& group);

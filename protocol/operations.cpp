@@ -56,6 +56,8 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
     finish_read(read, {});
   } else if (hopeless(read)) {
     fail_read(read, Fault::peer);
+    // Nothing is left of what the kernel of a broken link has said.
+    if (endpoint == kernel_endpoint) forget_kernel(static_cast<std::uint32_t>(request.source));
   } else if (read.probe) {
     at->probes.push_back(read);
   } else {

@@ -94,15 +94,27 @@ BOOST_AUTO_TEST_CASE(what_was_never_opened_is_not_drained) {
   BOOST_TEST(record.gone == std::vector<std::uint64_t>{11}, boost::test_tools::per_element());
 }
 
-// What a link needed goes with it: a kernel whose peers come and go for years keeps nothing of them.
+// What a link needed goes with it: a kernel whose peers come and go for years keeps nothing of them, although
+// it asks once more, for what such a peer said last.
 BOOST_AUTO_TEST_CASE(a_broken_link_leaves_nothing) {
   Recorder record;
   Engine engine(Settings{}, record);
   const auto used = [] { return mallinfo2().uordblks; };
+  const std::uint64_t asked = record.make();
   std::size_t before = 0;
   for (int i = 0; i < 2000; ++i) {
     if (i == 1000) before = used();
-    engine.break_link(engine.add_link({}));
+    const std::uint32_t link = engine.add_link({});
+    const auto source = static_cast<std::int32_t>(link);
+    BOOST_TEST((engine.address(kernel_endpoint, link) == Address{source, kernel_endpoint}));
+    engine.break_link(link);
+    ReadRequest probe;
+    probe.cookie = asked;
+    probe.source = source;
+    probe.space = Space::kernels;
+    probe.probe = true;
+    engine.read(kernel_endpoint, probe);
+    BOOST_TEST((std::exchange(record.op(asked), {}).outcome.fault == Fault::peer));
   }
   BOOST_TEST(used() < before + std::size_t{1000} * 64);
   BOOST_TEST(!engine.owes_acknowledgement());
