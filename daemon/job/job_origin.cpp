@@ -370,8 +370,10 @@ void JobOrigin::shutting_down() {
   conclude();
 }
 
+// Also a host that was given up because it did not answer: it may go on one day, and must hear that it is
+// over.
 void JobOrigin::tell(const Host& host, const char* kind, nlohmann::json message) {
-  if (host.lost || !host.link) return;
+  if (!host.link) return;
   message["kind"] = kind;
   message["job"] = id_;
   jobs_.tell(*host.link, std::move(message));

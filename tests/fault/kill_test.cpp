@@ -79,6 +79,9 @@ struct Job {
       (void)clean.wait();
       return false;
     }));
+    for (const std::size_t host : {0u, 1u})
+      if (hosts[host].kernel().running())
+        BOOST_TEST(eventually([&] { return hosts.status(host)["jobs"].empty(); }));
   }
   void check_kernels_work() {
     Process after = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});

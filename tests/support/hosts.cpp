@@ -148,6 +148,13 @@ Process Hosts::parc(const std::string& command, std::vector<std::string> words, 
   return start(std::move(words));
 }
 
+nlohmann::json Hosts::status(std::size_t on) {
+  Process status = parc("status", {"--json"}, on);
+  if (const int code = status.wait(); code != 0)
+    throw std::runtime_error("parc status ends with " + std::to_string(code) + ": " + status.errors());
+  return nlohmann::json::parse(status.output());
+}
+
 Process Hosts::parcd(std::vector<std::string> words) {
   words.insert(words.begin(), PARC_TEST_BIN "/parcd");
   return start(std::move(words));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,7 @@ public:
   [[nodiscard]] Process start(std::vector<std::string> words);
   // parc COMMAND --runtime-dir (of a host, the first by default) WORDS...
   [[nodiscard]] Process parc(const std::string& command, std::vector<std::string> words, std::size_t on = 0);
+  [[nodiscard]] nlohmann::json status(std::size_t on = 0); // what parc status --json says
   // parcd WORDS..., beside those that run.
   [[nodiscard]] Process parcd(std::vector<std::string> words);
   [[nodiscard]] Process run(std::vector<std::string> words, std::size_t on = 0) {

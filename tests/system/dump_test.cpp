@@ -77,11 +77,7 @@ BOOST_AUTO_TEST_CASE(a_cycle_over_hosts_is_named) {
 BOOST_AUTO_TEST_CASE(status_shows_what_ranks_wait_for) {
   Hosts hosts(1);
   Process job = hosts.run({"-n", "2", hang, "absent"});
-  const auto sessions = [&] {
-    Process status = hosts.parc("status", {"--json"});
-    BOOST_TEST(status.wait() == 0);
-    return Json::parse(status.output(), nullptr, false)["sessions"];
-  };
+  const auto sessions = [&] { return hosts.status()["sessions"]; };
   BOOST_TEST(eventually([&] {
     const Json seen = sessions();
     return seen.size() == 2 && seen[0]["more"] == 2 && seen[0]["resting"] == true;

@@ -5,34 +5,23 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 namespace parc::test {
-namespace {
-
-nlohmann::json status_of(Hosts& hosts, std::size_t host) {
-  Process status = hosts.parc("status", {"--json"}, host);
-  BOOST_TEST(status.wait() == 0);
-  return nlohmann::json::parse(status.output(), nullptr, false);
-}
-
-} // namespace
-
 BOOST_AUTO_TEST_SUITE(status)
 
 BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
   Hosts hosts(2);
   Process job = hosts.run({"-n", "3", "--hosts", "a:2,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});
   BOOST_TEST(eventually([&] {
-    const auto seen = status_of(hosts, 0);
+    const auto seen = hosts.status();
     return seen["sessions"].size() == 2 && seen["links"].size() == 1 && seen["jobs"].size() == 1 &&
            seen["jobs"][0]["state"] == "running" && seen["links"][0]["bytes_in"] > 100000;
   }));
-  const auto seen = status_of(hosts, 0);
+  const auto seen = hosts.status();
   Process named = hosts.run({"sh", "-c", "echo $PARC_JOB; exec sleep 1000"});
   BOOST_TEST(eventually([&] { return named.output().ends_with('\n'); }));
-  BOOST_TEST(eventually([&] { return status_of(hosts, 0)["jobs"].size() == 2; }));
-  const auto jobs = status_of(hosts, 0)["jobs"];
+  BOOST_TEST(eventually([&] { return hosts.status()["jobs"].size() == 2; }));
+  const auto jobs = hosts.status()["jobs"];
   BOOST_TEST((jobs[0]["job"].get<std::string>() + "\n" == named.output() ||
               jobs[1]["job"].get<std::string>() + "\n" == named.output()));
   named.signal(SIGTERM);
@@ -55,8 +44,7 @@ BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
   BOOST_TEST(verbose.output().find("bytes_out") != std::string::npos);
   job.signal(SIGTERM);
   BOOST_TEST(job.wait() == 128 + SIGTERM);
-  BOOST_TEST(
-      eventually([&] { return status_of(hosts, 0)["jobs"].empty() && status_of(hosts, 1)["jobs"].empty(); }));
+  BOOST_TEST(eventually([&] { return hosts.status()["jobs"].empty() && hosts.status(1)["jobs"].empty(); }));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_kernel_did_is_counted) {
@@ -66,10 +54,10 @@ BOOST_AUTO_TEST_CASE(what_a_kernel_did_is_counted) {
   Process rogue = hosts.run({PARC_TEST_PROGRAMS "/rogue", "tail"});
   BOOST_TEST(rogue.wait() == 0);
   BOOST_TEST(eventually([&] { // counters are written before a sleep
-    return status_of(hosts, 0)["counters"]["sessions_refused"] == 1 &&
-           status_of(hosts, 1)["counters"]["sessions"] == 0;
+    return hosts.status()["counters"]["sessions_refused"] == 1 &&
+           hosts.status(1)["counters"]["sessions"] == 0;
   }));
-  const auto a = status_of(hosts, 0)["counters"], b = status_of(hosts, 1)["counters"];
+  const auto a = hosts.status()["counters"], b = hosts.status(1)["counters"];
   for (const char* moved :
        {"turns", "sleeps", "wakes", "trains_out", "fragments_in", "bytes_in", "messages_in", "messages_out",
         "messages_local", "unexpected", "unexpected_bytes", "pool_peak", "copy_bytes"})
@@ -94,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_dead_kernel_is_seen_and_cleaned_up) {
 
   hosts[0].kernel().signal(SIGKILL);
   // Before anybody has noticed, too: until then it is a zombie.
-  BOOST_TEST(eventually([&] { return status_of(hosts, 0)["kernel"]["alive"] == false; }));
+  BOOST_TEST(eventually([&] { return hosts.status()["kernel"]["alive"] == false; }));
   BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
   BOOST_TEST(job.wait() == 125);
   Process text = hosts.parc("status", {});
