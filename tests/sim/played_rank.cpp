@@ -76,9 +76,9 @@ std::optional<Loop::Time> PlayedRank::wakes() const {
 
 bool PlayedRank::step() {
   if (!alive_ || (!waits_ && next_ > time_)) return false;
-  waits_ = false;
+  const bool waited = std::exchange(waits_, false);
   go_on();
-  if (waits_) return false;
+  if (waits_) return !waited; // it has asked for something, perhaps
   next_ = time_ + std::chrono::microseconds(random_.below(part_.slowest_us + 1));
   return true;
 }
