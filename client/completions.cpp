@@ -31,9 +31,12 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
     const std::lock_guard hold(lock_);
     armed_.reset();
   }
+  if (timeout != 0)
+    if (const auto made = rest_.make_wakeable(); !made) return fail({PARC_ENOMEM, made.error().text});
   for (;;) {
     if (gather())
       if (const std::size_t reported = report(to); reported != 0) return static_cast<int>(reported);
+    if (timeout != 0 && rest_.take_wake()) return 0;
     Woken how = Woken::late;
     if (timeout == 0) {
       rest_.tell_kernel();
@@ -52,7 +55,7 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
 
 // The kernel, where it is watched, wakes who rests with every part of a message.
 Woken Completions::rest(Limit limit) {
-  const auto gathers = [this] { return gather(); };
+  const auto gathers = [this] { return gather() || rest_.woken(); };
   {
     std::unique_lock hold(lock_);
     if (!releasable_.empty()) {
@@ -62,6 +65,11 @@ Woken Completions::rest(Limit limit) {
     }
   }
   return rest_.until(gathers, limit, Cancel::yes);
+}
+
+int Completions::wake() {
+  rest_.wake();
+  return PARC_OK;
 }
 
 // From here on it is watched until somebody takes.

@@ -21,6 +21,9 @@ public:
   // parc_completions.
   [[nodiscard]] int take(std::span<parc_completion> to, double timeout);
 
+  // parc_wake.
+  [[nodiscard]] int wake();
+
   // parc_arm.
   [[nodiscard]] int arm();
 

@@ -425,6 +425,10 @@ int parc_completions(parc_context* context, parc_completion* completions, int co
   });
 }
 
+int parc_wake(parc_context* context) {
+  return guarded(context, [&] { return context->completions().wake(); });
+}
+
 int parc_descriptor(parc_context* context) {
   return guarded(context, [&] { return context->descriptor(); });
 }

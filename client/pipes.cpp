@@ -5,8 +5,10 @@
 
 #include "client/without_sigpipe.hpp"
 
+#include <array>
 #include <cstdint>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <utility>
 
 namespace parc::client {
@@ -26,13 +28,16 @@ void Pipes::ring() {
   }
 }
 
-void Pipes::sleep(Limit limit) {
-  pollfd end{.fd = from_kernel_.get(), .events = POLLIN, .revents = 0};
+void Pipes::sleep(Limit limit, int own_bell) {
+  std::array<pollfd, 2> bells{pollfd{.fd = from_kernel_.get(), .events = POLLIN, .revents = 0},
+                              pollfd{.fd = own_bell, .events = POLLIN, .revents = 0}};
   timespec left{};
   if (limit) left = to_timespec(std::max(*limit - Clock::now(), Clock::duration::zero()));
-  if (ppoll(&end, 1, limit ? &left : nullptr, nullptr) <= 0) return;
-  if (end.revents & POLLIN) drain();
-  if (end.revents & ~POLLIN) gone_.store(true, std::memory_order_release);
+  if (ppoll(bells.data(), bells.size(), limit ? &left : nullptr, nullptr) <= 0) return;
+  eventfd_t rung = 0;
+  if (bells[1].revents != 0) (void)eventfd_read(own_bell, &rung);
+  if (bells[0].revents & POLLIN) drain();
+  if (bells[0].revents & ~POLLIN) gone_.store(true, std::memory_order_release);
 }
 
 void Pipes::pause() {

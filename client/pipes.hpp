@@ -31,9 +31,9 @@ public:
   // Wakes the kernel: the call after must_ring(kernel_asleep).
   void ring();
 
-  // Sleeps until the kernel rings or goes, a signal handler has run, or the limit; empties the pipe of bells.
-  // One thread at a time.
-  void sleep(Limit limit);
+  // Sleeps until the kernel rings or goes, this program rings (an eventfd; -1: there is none), a signal
+  // handler has run, or the limit; takes the bells. One thread at a time.
+  void sleep(Limit limit, int own_bell);
 
   // Takes the bells off the pipe, or finds that the kernel has gone. Not while a thread sleeps.
   void drain();

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <utility>
 
 namespace parc::client {
@@ -50,9 +51,10 @@ void Rest::polled_well() {
 void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit, Cancel cancel) {
   if (led_) return follow(limit, cancel);
   led_ = true;
+  const int own_bell = own_bell_ ? own_bell_.get() : -1;
   hold.unlock();
   try {
-    lead(seen, limit, cancel);
+    lead(seen, own_bell, limit, cancel);
   } catch (...) { // cancelled
     hold.lock();
     end_lead();
@@ -61,13 +63,28 @@ void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit l
   }
   hold.lock();
   end_lead();
-  if (following_ != 0 && (completions() != seen || pipes_.gone())) followers_.notify_all();
+  if (following_ != 0 && (completions() != seen || pipes_.gone() || woken())) followers_.notify_all();
 }
 
 // Under lock_.
 void Rest::end_lead() {
   led_ = false;
   if (std::exchange(armed_, false)) descriptor_.ring();
+}
+
+Result<void> Rest::make_wakeable() {
+  const std::lock_guard hold(lock_);
+  if (own_bell_) return success();
+  own_bell_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!own_bell_) return system_error("cannot make a descriptor to be woken by");
+  return success();
+}
+
+void Rest::wake() {
+  woken_.store(true, std::memory_order_release);
+  const std::lock_guard hold(lock_);
+  if (led_ && own_bell_) (void)eventfd_write(own_bell_.get(), 1);
+  followers_.notify_all();
 }
 
 Result<int> Rest::descriptor() {
@@ -108,7 +125,7 @@ void Rest::follow(Limit limit, Cancel cancel) {
   counted.cancelled = false;
 }
 
-void Rest::lead(std::uint64_t seen, Limit limit, Cancel cancel) {
+void Rest::lead(std::uint64_t seen, int own_bell, Limit limit, Cancel cancel) {
   struct Asleep {
     explicit Asleep(shm::ControlHeader& of) : header(of) { shm::announce_sleep(header.program_asleep); }
     Asleep(const Asleep&) = delete;
@@ -118,7 +135,7 @@ void Rest::lead(std::uint64_t seen, Limit limit, Cancel cancel) {
   };
   const Asleep announced(header_);
   const InLibrary::Cancellable here(cancel == Cancel::yes);
-  if (completions() == seen) pipes_.sleep(limit);
+  if (completions() == seen) pipes_.sleep(limit, own_bell);
 }
 
 // Under lock_.

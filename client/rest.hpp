@@ -13,6 +13,9 @@
 //             take lock_ after any later completion, and wakes it. When there is none, it is the leader.
 // A leader that leaves for any other reason (its limit, a signal handler has run, its thread is cancelled)
 // wakes one follower, and so does everybody who leaves while nobody leads: a successor is always up.
+//   wake()    sets a flag, and then, under lock_, rings the leader's own bell and wakes all followers:
+//   whoever has
+//             not seen the flag under lock_ sleeps by then, and looks again.
 //   program   that polls by itself says that it sleeps (arm), then looks at its operations, then polls. A
 //   leader
 //             that leaves has taken back that somebody sleeps, and perhaps the bell: it makes the program's
@@ -82,7 +85,18 @@ public:
   // For the program's own poll: readable when something has ended since arm(), or sooner.
   [[nodiscard]] Result<int> descriptor();
   void arm();
-  void close_in_child() { descriptor_.close(); }
+
+  // For sleeps that another thread of this program ends by wake(), one each: their done() asks woken(), and
+  // who leaves for it takes the wake. An error: no descriptors are left.
+  [[nodiscard]] Result<void> make_wakeable();
+  void wake();
+  [[nodiscard]] bool woken() const { return woken_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool take_wake() { return woken() && woken_.exchange(false, std::memory_order_acquire); }
+
+  void close_in_child() {
+    descriptor_.close();
+    own_bell_.reset();
+  }
 
   // Polls, and never sleeps: for what is about to be done.
   template <class Done> [[nodiscard]] bool poll(const Done& done, Clock::duration time) {
@@ -135,7 +149,7 @@ private:
   void polled_well();
   void sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit, Cancel cancel);
   void follow(Limit limit, Cancel cancel);
-  void lead(std::uint64_t seen, Limit limit, Cancel cancel);
+  void lead(std::uint64_t seen, int own_bell, Limit limit, Cancel cancel);
   void end_lead();
   Woken end_wait(Woken why);
 
@@ -153,6 +167,8 @@ private:
   bool led_ = false;                  // under lock_: somebody sleeps on the pipe
   bool armed_ = false;                // under lock_: the program may
   Descriptor descriptor_;             // under lock_
+  std::atomic<bool> woken_ = false;   // and nobody has left for it yet
+  Fd own_bell_;                       // under lock_, as far as it is made; an eventfd
 };
 
 } // namespace parc::client

@@ -13,7 +13,14 @@ constexpr int patience = 16;           // looks in a row that find nothing, befo
 constexpr std::int64_t at_once = 2000; // ns between two looks that have nothing in between
 // s; what arrives ends it. Each is twice as long as the one before, while nothing does.
 constexpr double first_nap = 0.001, longest_nap = 0.016;
-constexpr std::chrono::milliseconds longest_lead(100);
+
+double in_seconds(Clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+Clock::duration in_clock(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 parc_status ended_with(int error) {
   return {PARC_ANY_SOURCE, PARC_ANY_TAG, 0, error, 0, 0, 0};
@@ -127,7 +134,7 @@ void KernelSession::start_waiting(Backlog& backlog) {
       began(operation, request);
     } else {
       (void)refused(FI_LOG_EP_DATA, "cannot start an operation", static_cast<int>(operation));
-      request.endpoint->ended(request, {PARC_OP_NULL, ended_with(static_cast<int>(operation))});
+      hand_on(request, {PARC_OP_NULL, ended_with(static_cast<int>(operation))});
     }
     hold.lock();
   }
@@ -159,7 +166,7 @@ void KernelSession::began(parc_op operation, const Request& request) {
     early = *found;
     early_.erase(found);
   }
-  request.endpoint->ended(request, early);
+  hand_on(request, early);
 }
 
 void KernelSession::ended(const parc_completion& completion) {
@@ -179,7 +186,13 @@ void KernelSession::ended(const parc_completion& completion) {
       return;
     }
   }
+  hand_on(request, completion);
+}
+
+// It may be what another thread waits for.
+void KernelSession::hand_on(const Request& request, const parc_completion& completion) {
   request.endpoint->ended(request, completion);
+  wake();
 }
 
 int KernelSession::progress(double timeout) {
@@ -205,7 +218,8 @@ int KernelSession::poll() {
   empty_.store(empty, std::memory_order_relaxed);
   if (empty < patience) return 0;
   const double nap = std::max(next_nap_.load(std::memory_order_relaxed), first_nap);
-  const int later = progress(nap);
+  const Waiter here(waiters_);
+  const int later = wait_once(wakes_.load(), Clock::now() + in_clock(nap));
   if (later != 0) empty_.store(0, std::memory_order_relaxed);
   next_nap_.store(later != 0 ? first_nap : std::min(2 * nap, longest_nap), std::memory_order_relaxed);
   last_empty_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
@@ -213,27 +227,34 @@ int KernelSession::poll() {
 }
 
 // One of those who wait takes what ends, and hands it on; the others are woken when it has.
-bool KernelSession::wait_once(std::optional<Clock::time_point> end) {
+// Returns how many operations have ended, as far as it is known, or a negative FI_E*.
+int KernelSession::wait_once(std::uint64_t seen, std::optional<Clock::time_point> end) {
+  const std::thread::id nobody, self = std::this_thread::get_id();
   std::unique_lock hold(waiting_);
-  const auto step = Clock::now() + longest_lead;
-  const auto until = end ? std::min(*end, step) : step;
-  if (led_) {
-    woken_.wait_until(hold, until);
-    return true;
+  const auto over = [&] { return wakes_.load() != seen || leader_ == nobody; };
+  while (leader_ != nobody && wakes_.load() == seen) {
+    if (!end)
+      woken_.wait(hold, over);
+    else if (!woken_.wait_until(hold, *end, over))
+      return 0;
   }
-  led_ = true;
+  if (wakes_.load() != seen) return 1;
+  leader_ = self;
   hold.unlock();
-  const double seconds = std::chrono::duration<double>(until - Clock::now()).count();
-  const int taken = progress(std::max(seconds, 0.0));
+  const int taken = progress(end ? std::max(in_seconds(*end - Clock::now()), 0.0) : -1);
   hold.lock();
-  led_ = false;
+  leader_ = nobody;
   woken_.notify_all();
-  return taken >= 0;
+  return taken;
 }
 
+// The leader looks when it has progressed, whatever it has done for itself meanwhile.
 void KernelSession::wake() {
+  if (waiters_.load() == 0) return;
   const std::lock_guard hold(waiting_);
+  ++wakes_;
   woken_.notify_all();
+  if (leader_ != std::thread::id() && leader_ != std::this_thread::get_id()) (void)parc_wake(parc_);
 }
 
 bool KernelSession::cancel(const Endpoint& endpoint, const void* context) {
@@ -241,7 +262,7 @@ bool KernelSession::cancel(const Endpoint& endpoint, const void* context) {
     return request.endpoint == &endpoint && request.purpose == Purpose::receive && request.context == context;
   };
   if (const auto waiting = take_waiting(wanted)) {
-    waiting->endpoint->ended(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
+    hand_on(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
     return true;
   }
   const std::lock_guard hold(lock_);
@@ -258,7 +279,7 @@ void KernelSession::cancel_all(const Endpoint& endpoint) {
     return request.endpoint == &endpoint && (request.purpose != Purpose::send || request.synchronous);
   };
   while (const auto waiting = take_waiting(waits_for_others))
-    waiting->endpoint->ended(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
+    hand_on(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
   const std::lock_guard hold(lock_);
   for (const Place& place : places_)
     if (place.operation != PARC_OP_NULL && waits_for_others(place.request))

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <sys/uio.h>
+#include <thread>
 #include <vector>
 
 namespace parc::fabric {
@@ -85,13 +86,15 @@ public:
 
   // Until done() (called with no lock held) or the time has come; progresses meanwhile. False: it has come.
   template <class Done> bool wait(const Done& done, std::optional<Clock::time_point> end) {
-    while (!done()) {
+    const Waiter here(waiters_);
+    for (;;) {
+      const std::uint64_t seen = wakes_.load(); // before the look: whatever is done after it is another wake
+      if (done()) return true;
       if (end && Clock::now() >= *end) return false;
-      if (!wait_once(end)) return done();
+      if (wait_once(seen, end) < 0) return done();
     }
-    return true;
   }
-  void wake(); // those who wait look again
+  void wake(); // those who wait look again: something was done for them
 
   // Of the operations that an endpoint has under way: a receive; or whatever waits for somebody else.
   [[nodiscard]] bool cancel(const Endpoint& endpoint, const void* context);
@@ -123,7 +126,18 @@ private:
   template <class Wanted> [[nodiscard]] std::optional<Request> take_waiting(const Wanted& wanted);
   void began(parc_op operation, const Request& request);
   void ended(const parc_completion& completion);
-  bool wait_once(std::optional<Clock::time_point> end);
+  void hand_on(const Request& request, const parc_completion& completion);
+  int wait_once(std::uint64_t seen, std::optional<Clock::time_point> end);
+
+  // Whoever has something done for another thread looks whether there is one of these, after that; and those
+  // look for it after they are one.
+  struct Waiter {
+    explicit Waiter(std::atomic<unsigned>& in) : waiters(in) { ++waiters; }
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+    ~Waiter() { --waiters; }
+    std::atomic<unsigned>& waiters;
+  };
 
   parc_context* parc_ = nullptr;
   unsigned users_ = 0;
@@ -143,9 +157,11 @@ private:
   Backlog writes_, reads_;               // under backlog_lock_
   std::atomic<std::size_t> put_off_ = 0; // in both
 
+  std::atomic<unsigned> waiters_ = 0;
+  std::atomic<std::uint64_t> wakes_ = 0; // changed under waiting_
   std::mutex waiting_;
   std::condition_variable woken_;
-  bool led_ = false; // one of those who wait progresses, the others sleep
+  std::thread::id leader_; // under waiting_: one of those who wait progresses, the others sleep
 
   std::atomic<std::int64_t> last_empty_ = 0; // poll() found nothing, ns
   std::atomic<int> empty_ = 0;               // that often in a row

@@ -289,8 +289,13 @@ typedef struct parc_completion {
  * is one, but `timeout` seconds at most (0: not at all, negative: without a limit). Never copies a write. A
  * read that may be released early is reported as soon as it is, as by parc_wait with a status. Returns how
  * many; PARC_EKERNEL when the kernel has gone and nothing is left to report: what was under way ends with
- * that error first. */
+ * that error first. PARC_ENOMEM where it would block and no descriptor is left for parc_wake. */
 PARC_API int parc_completions(parc_context* context, parc_completion* completions, int count, double timeout);
+
+/* Ends one call of parc_completions that blocks in another thread, or else the next one that would: it
+ * reports what there is, perhaps nothing. For what it waits for besides operations, such as another thread's
+ * work for it. Several calls before such a return are one. Does not block. */
+PARC_API int parc_wake(parc_context* context);
 
 /* For programs that sleep in poll, select or epoll_wait for other things, too. parc_descriptor gives a
  * descriptor that is readable when an operation of the context, queued or not, may have ended since parc_arm,

@@ -263,6 +263,38 @@ BOOST_AUTO_TEST_CASE(the_descriptor_says_that_the_kernel_has_gone) {
   BOOST_TEST((completion.operation == read && completion.status.error == PARC_EKERNEL));
 }
 
+// A thread that waits for whatever ends is woken by another one, be it asleep, about to be, or behind a
+// thread that waits for something else.
+BOOST_AUTO_TEST_CASE(who_waits_for_completions_is_woken) {
+  FakeProgram program;
+  parc_completion completion;
+  BOOST_TEST(parc_wake(program.p) == PARC_OK);
+  BOOST_TEST(parc_wake(program.p) == PARC_OK);
+  BOOST_TEST(parc_completions(program.p, &completion, 1, 0) == 0); // does not wait, and leaves it
+  BOOST_TEST(parc_completions(program.p, &completion, 1, -1) == 0);
+  const auto in_turns = [&] {
+    std::atomic<int> woken = 0;
+    std::thread waits([&] {
+      parc_completion none;
+      for (int i = 0; i < 300; ++i) woken += 1 + parc_completions(program.p, &none, 1, -1);
+    });
+    for (int i = 0; i < 300; ++i) {
+      (void)parc_wake(program.p);
+      while (woken.load() == i) std::this_thread::yield();
+    }
+    waits.join();
+    BOOST_TEST(woken.load() == 300);
+  };
+  in_turns();
+  std::string byte(1, 0);
+  const parc_op read = parc_initread(program.p, 0, 1, byte.data(), 1);
+  std::thread leads([&] { (void)parc_wait(program.p, read, nullptr); });
+  in_turns();
+  program.kernel.send({.source = 0, .tag = 1, .bytes = "x"});
+  leads.join();
+  in_turns();
+}
+
 // Who sleeps in a poll of its own hears of a read that is released early, too.
 BOOST_AUTO_TEST_CASE(the_descriptor_says_that_a_read_can_be_released) {
   constexpr std::size_t edge = 4096, size = 16 * edge + 100; // not a whole number of pages

@@ -257,12 +257,57 @@ static void event_queue(void) {
   fi_freeinfo(info);
 }
 
+static void* receive_by_sread(void* of) {
+  struct fi_cq_tagged_entry entry;
+  for (int i = 0; i < rounds; ++i) {
+    int in = -1;
+    check(fi_trecv(endpoint, &in, sizeof in, NULL, peer, 6, 0, NULL));
+    expect(fi_cq_sread(of, &entry, 1, NULL, -1) == 1 && in == i);
+  }
+  return NULL;
+}
+
+// Two threads wait, each for a queue of its own, and each takes what the other waits for.
+static void two_queues(void) {
+  struct fi_av_attr of_vector = {.type = FI_AV_MAP};
+  struct fi_cq_attr of_queue = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_UNSPEC};
+  struct fi_cq_tagged_entry entry;
+  struct fid_cq* received = NULL;
+  pthread_t receiver;
+  open_domain(FI_TAGGED);
+  check(fi_av_open(domain, &of_vector, &vector, NULL));
+  check(fi_cq_open(domain, &of_queue, &queue, NULL));
+  check(fi_cq_open(domain, &of_queue, &received, NULL));
+  check(fi_endpoint(domain, info, &endpoint, NULL));
+  check(fi_ep_bind(endpoint, &vector->fid, 0));
+  check(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT));
+  check(fi_ep_bind(endpoint, &received->fid, FI_RECV));
+  check(fi_enable(endpoint));
+  meet(NULL, 0);
+  expect(pthread_create(&receiver, NULL, receive_by_sread, received) == 0);
+  for (int i = 0; i < rounds; ++i) {
+    const struct iovec out = {&i, sizeof i};
+    const struct fi_msg_tagged message = {.msg_iov = &out, .iov_count = 1, .addr = peer, .tag = 6};
+    check(fi_tsendmsg(endpoint, &message, FI_DELIVERY_COMPLETE)); // ends when it has been received
+    expect(fi_cq_sread(queue, &entry, 1, NULL, -1) == 1);
+  }
+  expect(pthread_join(receiver, NULL) == 0);
+  check(fi_close(&endpoint->fid));
+  check(fi_close(&received->fid));
+  check(fi_close(&queue->fid));
+  check(fi_close(&vector->fid));
+  check(fi_close(&domain->fid));
+  check(fi_close(&fabric->fid));
+  fi_freeinfo(info);
+}
+
 int main(void) {
   waits_by(FI_WAIT_UNSPEC);
   waits_by(FI_WAIT_YIELD);
   waits_by(FI_WAIT_FD);
   waits_by(FI_WAIT_POLLFD);
   waits_for_many();
+  two_queues();
   halves_of_a_counter();
   not_waited_for();
   event_queue();
