@@ -182,7 +182,7 @@ void Peers::connect(const std::string& host, Connected connected) {
 Peers::Attempt* Peers::begin_attempt(const std::string& host, Connected connected) {
   auto [place, fresh] = attempts_.try_emplace(host);
   Attempt& made = place->second;
-  made.waiting.push_back(std::move(connected));
+  made.waiting.push_back({std::move(connected), end_of_patience()});
   if (!fresh) return nullptr;
   made.host = host;
   return &made;
@@ -216,7 +216,7 @@ void Peers::resolved(const std::string& host, Result<std::vector<Address>> addre
     return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
   Attempt& attempt = found->second;
   attempt.addresses = std::move(addresses).value();
-  attempt.began = loop_.now();
+  for (Attempt::Waiting& each : attempt.waiting) each.end = end_of_patience();
   attempt.pause_s = first_pause_s;
   attempt.again.emplace(loop_, [this, host] {
     loop_.after_step([this, host] { // the attempt may end, and this timer with it
@@ -230,7 +230,7 @@ void Peers::resolved(const std::string& host, Result<std::vector<Address>> addre
 void Peers::begin_round(Attempt& attempt) {
   attempt.waits = false;
   attempt.next = 0;
-  attempt.last_round = {};
+  attempt.may_change = false;
   try_next(attempt);
 }
 
@@ -245,15 +245,20 @@ void Peers::try_next(Attempt& attempt) {
   }
   const auto pause =
       std::chrono::duration_cast<Loop::Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
-  if (loop_.now() + pause < attempt.last_round) {
-    attempt.waits = true;
-    attempt.again->set(attempt.pause_s);
-    attempt.pause_s = std::min(2 * attempt.pause_s, longest_pause_s);
+  const Error why = error(EHOSTUNREACH, "cannot reach host {}: {}", attempt.host, attempt.why);
+  const auto given_up = std::ranges::stable_partition(attempt.waiting, [&](const Attempt::Waiting& each) {
+    return attempt.may_change && loop_.now() + pause < each.end;
+  });
+  if (!given_up.empty()) spdlog::warn("{}", why.text);
+  for (Attempt::Waiting& each : given_up) answer(std::move(each.connected), why);
+  attempt.waiting.erase(given_up.begin(), given_up.end());
+  if (attempt.waiting.empty()) {
+    attempts_.erase(std::string(attempt.host));
     return;
   }
-  const std::string host = attempt.host;
-  spdlog::warn("cannot reach host {}: {}", host, attempt.why);
-  finish(host, error(EHOSTUNREACH, "cannot reach host {}: {}", host, attempt.why));
+  attempt.waits = true;
+  attempt.again->set(attempt.pause_s);
+  attempt.pause_s = std::min(2 * attempt.pause_s, longest_pause_s);
 }
 
 Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
@@ -269,19 +274,25 @@ HostAddress Peers::address_of(const std::string& host) const {
 }
 
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.
+void Peers::answer(Connected connected, const Result<std::int32_t>& result) {
+  loop_.after_step([connected = std::move(connected), result] { connected(result); });
+}
+
 void Peers::finish(const std::string& host, const Result<std::int32_t>& result) {
   const auto found = attempts_.find(host);
   if (found == attempts_.end()) return;
-  for (Connected& connected : found->second.waiting)
-    loop_.after_step([connected = std::move(connected), result] { connected(result); });
+  for (Attempt::Waiting& each : found->second.waiting) answer(std::move(each.connected), result);
   attempts_.erase(found);
+}
+
+Loop::Time Peers::end_of_patience() const {
+  return loop_.now() + std::chrono::seconds(config_.connect_timeout_s);
 }
 
 // What may be over soon is tried again: nobody listened yet, or the other side hung up.
 void Peers::note(Attempt& attempt, const Error& why) {
   attempt.why = why.text;
-  if (why.code == ECONNREFUSED || why.code == ECONNRESET || why.code == ECONNABORTED)
-    attempt.last_round = attempt.began + std::chrono::seconds(config_.connect_timeout_s);
+  attempt.may_change |= why.code == ECONNREFUSED || why.code == ECONNRESET || why.code == ECONNABORTED;
 }
 
 void Peers::fail(Attempt& attempt, const Error& why) {

@@ -86,16 +86,19 @@ private:
   friend class PeerLink;
   friend class PendingLink;
   struct Attempt { // one host that somebody waits for
+    struct Waiting {
+      Connected connected;
+      Loop::Time end; // no round begins later for it
+    };
     std::string host;
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
-    std::vector<Connected> waiting;
+    std::vector<Waiting> waiting;
     std::vector<Address> addresses;
     std::size_t next = 0;       // of the addresses, to try in this round
     std::uint64_t identity = 0; // known, and its other connection is about to be up
     std::string why;            // what was tried last failed
-    Loop::Time began;
-    Loop::Time last_round; // none begins later
-    double pause_s = 0;    // before the next round
+    bool may_change = false;    // soon: another round is worth it
+    double pause_s = 0;         // before that
     std::optional<Timer> again;
     bool waits = false; // for it
   };
@@ -119,8 +122,10 @@ private:
   void begin_round(Attempt& attempt);
   void try_next(Attempt& attempt);
   void finish(const std::string& host, const Result<std::int32_t>& result);
+  void answer(Connected connected, const Result<std::int32_t>& result);
   void reached(const PendingLink& link, std::uint32_t index);
-  void note(Attempt& attempt, const Error& why);
+  static void note(Attempt& attempt, const Error& why);
+  [[nodiscard]] Loop::Time end_of_patience() const;
   void fail(Attempt& attempt, const Error& why);
   void established(const PendingLink& link, std::uint32_t index);
   bool finish_with_session(const PendingLink& link);

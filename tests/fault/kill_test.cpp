@@ -79,9 +79,10 @@ struct Job {
       (void)clean.wait();
       return false;
     }));
-    for (const std::size_t host : {0u, 1u})
-      if (hosts[host].kernel().running())
-        BOOST_TEST(eventually([&] { return hosts.status(host)["jobs"].empty(); }));
+    const auto has_no_job = [&](std::size_t host) {
+      return !hosts[host].kernel().running() || hosts.status(host)["jobs"].empty();
+    };
+    BOOST_TEST(eventually([&] { return has_no_job(0) && has_no_job(1); }));
   }
   void check_kernels_work() {
     Process after = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});

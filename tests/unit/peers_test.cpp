@@ -31,6 +31,10 @@ public:
     listeners.hosts = {"127.0.0.1"};
     listeners.port = port;
     peers.listen(std::move(listeners), 0);
+    listen_in(network);
+  }
+
+  void listen_in(FaultyNetwork& network) {
     network.listen(address, [this](std::unique_ptr<Stream> stream) { peers.accept(std::move(stream)); });
   }
 
@@ -199,6 +203,25 @@ BOOST_DATA_TEST_CASE(streams_that_break_at_any_byte, boost::unit_test::data::xra
   Two two(static_cast<std::uint64_t>(seed), {.most_of_life = 150'000});
   two.exchange(120);
   BOOST_TEST(two.network.breaks >= 5u);
+}
+
+// Who asks for a host that is being tried already has as much time as who asked first.
+BOOST_AUTO_TEST_CASE(each_waits_for_a_host_in_its_own_time) {
+  using namespace std::chrono_literals;
+  Two two(3, {});
+  two.network.hang_up(two.b.address);
+  std::optional<Result<std::int32_t>> first, second;
+  const Loop::Time end = two.network.time + std::chrono::seconds(two.a.config.connect_timeout_s);
+  two.a.peers.connect("other", [&](const Result<std::int32_t>& link) { first = link; });
+  while (two.network.time < end - 1s) two.go_round();
+  BOOST_TEST(!first);
+  two.a.peers.connect("other", [&](const Result<std::int32_t>& link) { second = link; });
+  while (!first) two.go_round();
+  BOOST_TEST(!first->has_value());
+  BOOST_TEST(!second);
+  two.b.listen_in(two.network);
+  while (!second) two.go_round();
+  BOOST_TEST(second->has_value());
 }
 
 // Nobody knows the name of b. What listens there is b, or another kernel.
