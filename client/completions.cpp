@@ -39,7 +39,7 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
     if (timeout != 0 && rest_.take_wake()) return 0;
     Woken how = Woken::late;
     if (timeout == 0) {
-      rest_.tell_kernel();
+      rest_.looked_in_vain();
       if (waits_.kernel_went()) how = Woken::gone;
     } else {
       how = rest(limit);

@@ -46,6 +46,7 @@ public:
   // Waits that do not poll after polling met somebody who computes on this core: it may cost a whole slice of
   // the scheduler's. Doubled each time that it meets somebody again.
   static constexpr int first_quiet = 64, most_quiet = 8192;
+  static constexpr std::uint32_t looks_told = 8;
 
   Rest(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
       : header_(header), pipes_(pipes), spin_time_(spin) {}
@@ -96,6 +97,15 @@ public:
   void close_in_child() {
     descriptor_.close();
     own_bell_.reset();
+  }
+
+  // A look that does not wait has found nothing. The kernel, which polls as long as it sees such looks, reads
+  // that line all the time: it is written now and then.
+  void looked_in_vain() {
+    tell_kernel();
+    const std::uint32_t looks = looks_.load(std::memory_order_relaxed) + 1; // one that is lost is no matter
+    looks_.store(looks, std::memory_order_relaxed);
+    if (looks % looks_told == 0) header_.program_looks.store(looks, std::memory_order_relaxed);
   }
 
   // Polls, and never sleeps: for what is about to be done.
@@ -167,8 +177,9 @@ private:
   bool led_ = false;                  // under lock_: somebody sleeps on the pipe
   bool armed_ = false;                // under lock_: the program may
   Descriptor descriptor_;             // under lock_
-  std::atomic<bool> woken_ = false;   // and nobody has left for it yet
-  Fd own_bell_;                       // under lock_, as far as it is made; an eventfd
+  std::atomic<std::uint32_t> looks_ = 0;
+  std::atomic<bool> woken_ = false; // and nobody has left for it yet
+  Fd own_bell_;                     // under lock_, as far as it is made; an eventfd
 };
 
 } // namespace parc::client

@@ -2,24 +2,17 @@
 #include "fabric/kernel_session.hpp"
 
 #include "fabric/endpoint.hpp"
+#include "fabric/patience.hpp"
 
 #include <algorithm>
+#include <sched.h>
 
 namespace parc::fabric {
 namespace {
 
 constexpr int taken_at_once = 64;
-constexpr int patience = 16;           // looks in a row that find nothing, before one sleeps
-constexpr std::int64_t at_once = 2000; // ns between two looks that have nothing in between
-// s; what arrives ends it. Each is twice as long as the one before, while nothing does.
-constexpr double first_nap = 0.001, longest_nap = 0.016;
-
 double in_seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
-}
-
-Clock::duration in_clock(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 parc_status ended_with(int error) {
@@ -205,28 +198,24 @@ int KernelSession::progress(double timeout) {
   return taken;
 }
 
-// MPI's libraries wait by looking: on a host whose cores all compute, those looks cost somebody's time.
+// On a host whose cores all compute, looks cost somebody's time.
 int KernelSession::poll() {
-  const int taken = progress(0);
-  if (taken != 0) {
-    empty_.store(0, std::memory_order_relaxed);
-    return taken;
+  thread_local Patience patience;
+  int taken = progress(0);
+  const Clock::time_point now = Clock::now();
+  if (taken == 0) {
+    const Patience::Next next = patience.looked(now);
+    if (next.offer_core) sched_yield();
+    if (next.sleep.count() != 0) {
+      const Waiter here(waiters_);
+      taken = wait_once(wakes_.load(), now + next.sleep);
+    }
+    patience.done(next, now, Clock::now());
   }
-  const std::int64_t now = Clock::now().time_since_epoch().count();
-  const bool nothing_between = now - last_empty_.exchange(now, std::memory_order_relaxed) < at_once;
-  const int empty = nothing_between ? empty_.load(std::memory_order_relaxed) + 1 : 0;
-  empty_.store(empty, std::memory_order_relaxed);
-  if (empty < patience) return 0;
-  const double nap = std::max(next_nap_.load(std::memory_order_relaxed), first_nap);
-  const Waiter here(waiters_);
-  const int later = wait_once(wakes_.load(), Clock::now() + in_clock(nap));
-  if (later != 0) empty_.store(0, std::memory_order_relaxed);
-  next_nap_.store(later != 0 ? first_nap : std::min(2 * nap, longest_nap), std::memory_order_relaxed);
-  last_empty_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
-  return later;
+  if (taken != 0) patience.begin(Clock::now());
+  return taken;
 }
 
-// One of those who wait takes what ends, and hands it on; the others are woken when it has.
 // Returns how many operations have ended, as far as it is known, or a negative FI_E*.
 int KernelSession::wait_once(std::uint64_t seen, std::optional<Clock::time_point> end) {
   const std::thread::id nobody, self = std::this_thread::get_id();

@@ -162,10 +162,6 @@ private:
   std::mutex waiting_;
   std::condition_variable woken_;
   std::thread::id leader_; // under waiting_: one of those who wait progresses, the others sleep
-
-  std::atomic<std::int64_t> last_empty_ = 0; // poll() found nothing, ns
-  std::atomic<int> empty_ = 0;               // that often in a row
-  std::atomic<double> next_nap_ = 0;         // s; 0: the first
 };
 
 } // namespace parc::fabric

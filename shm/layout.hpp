@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 8;
+inline constexpr std::uint32_t layout_version = 9;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -180,6 +180,9 @@ struct ControlHeader {
   // begins and what progresses counts as a completion.
   std::atomic<std::uint32_t> program_watching;
   std::atomic<std::uint32_t> program_tracing; // relaxed, before the first request: K keeps Times
+  // relaxed: moves with every few looks at the completion queue that find nothing. Who looks again and again
+  // polls, too, with other things in between.
+  std::atomic<std::uint32_t> program_looks;
 
   // K's line.
   alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out

@@ -117,8 +117,13 @@ void Session::welcome(std::int32_t error) {
   if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
 }
 
-bool Session::spinning() const {
-  return control_ != nullptr && open() &&
+// Or looks at its completion queue again and again, with other things in between.
+bool Session::spinning() {
+  if (control_ == nullptr || !open()) return false;
+  const std::uint32_t looks = control_->header.program_looks.load(std::memory_order_relaxed);
+  if (std::exchange(looks_, looks) != looks) asked_in_vain_ = 0;
+  if (asked_in_vain_ < most_asked_in_vain) ++asked_in_vain_;
+  return asked_in_vain_ < most_asked_in_vain ||
          control_->header.program_spinning.load(std::memory_order_relaxed) != 0;
 }
 

@@ -38,7 +38,7 @@ public:
   void finished(Cookie cookie, const protocol::Outcome& outcome);
 
   [[nodiscard]] bool open() const { return state_ != State::over; }
-  [[nodiscard]] bool spinning() const;
+  [[nodiscard]] bool spinning();
   [[nodiscard]] bool has_requests() const;
   // It rings with every request from now on. False: it has made one, or polls.
   bool park();
@@ -90,6 +90,9 @@ private:
   Sessions& sessions_;
   std::uint32_t number_;
   Sessions::Place place_;
+  static constexpr unsigned most_asked_in_vain = 128; // turns without a look of a program that polls
+  std::uint32_t looks_ = 0;                           // when it was asked last
+  unsigned asked_in_vain_ = most_asked_in_vain;
   Fd from_program_;
   Fd to_program_;
   Sessions::Ended ended_;

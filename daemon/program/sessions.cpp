@@ -94,7 +94,7 @@ bool Sessions::ring() {
   return told;
 }
 
-bool Sessions::any_spinning() const {
+bool Sessions::any_spinning() {
   return std::ranges::any_of(listened_to_, &Session::spinning);
 }
 

@@ -58,7 +58,7 @@ public:
 
   std::uint64_t take_requests(); // the turn's second step
   bool ring();                   // after each step: wakes programs for whom something was completed; any?
-  [[nodiscard]] bool any_spinning() const;
+  [[nodiscard]] bool any_spinning();
   [[nodiscard]] bool any_requests() const;
   void announce_sleep();
   void announce_awake();

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(without_a_kernel_there_is_a_sentence) {
 }
 
 BOOST_AUTO_TEST_CASE(another_version_is_refused_by_name) {
-  FakeKernel kernel(1, 9);
+  FakeKernel kernel(1, parc::shm::layout_version + 1);
   parc_context* p = nullptr;
   BOOST_TEST(parc_open(&p) == PARC_EVERSION);
   BOOST_TEST(std::string(parc_error_detail()).find("upgrade libparc") != std::string::npos);
