@@ -3,6 +3,7 @@
 // write before they read.
 #define BOOST_TEST_MODULE model
 #include "tests/model/model.hpp"
+#include "tests/model/neighbours.hpp"
 #include "tests/model/resume.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -74,4 +75,33 @@ BOOST_AUTO_TEST_CASE(nothing_is_lost_or_doubled_when_carriers_end) {
 BOOST_AUTO_TEST_CASE(receivers_that_forget_what_is_missing_are_seen) {
   const ResumingExplored found = explore({.forgetful = true});
   BOOST_TEST((found.broken.has_value() || found.stuck.has_value()));
+}
+
+// Who sends to a neighbour and who receives take reads by the same word, and each may stop at any step.
+BOOST_AUTO_TEST_CASE(neighbours_match_every_message_once_and_in_order) {
+  const Neighbours shapes[] = {{},
+                               {.threads = 2},
+                               {.remote = true},
+                               {.dies = true},
+                               {.messages = 1, .remote = true, .dies = true},
+                               {.senders = 2},
+                               {.senders = 2, .dies = true},
+                               {.senders = 2, .messages = 1, .threads = 2, .dies = true},
+                               {.senders = 2, .messages = 1, .remote = true, .dies = true},
+                               {.senders = 2, .messages = 1, .threads = 2, .remote = true, .dies = true}};
+  for (const Neighbours& shape : shapes) {
+    const NeighboursExplored found = explore(shape);
+    BOOST_TEST_MESSAGE(int{shape.senders} << " senders of " << int{shape.messages} << ", "
+                                          << int{shape.threads} << " threads: " << found.states << " states");
+    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
+    BOOST_TEST(!found.broken, found.broken.value_or(""));
+    BOOST_TEST(found.ends >= 1u);
+    BOOST_TEST(found.states > 1000u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_neighbours_leave_out_is_seen) {
+  BOOST_TEST(explore({.overtakes = true}).broken.has_value());
+  BOOST_TEST(explore({.threads = 2, .posts_unlocked = true}).broken.has_value());
+  BOOST_TEST(explore({.dies = true, .leaves_claims = true}).stuck.has_value());
 }

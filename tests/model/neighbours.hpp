@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Direct messages between programs of one host (DESIGN.md, "Neighbours") as a finite model: one or two
+// senders, a receiver with one or two threads, and the kernel, which has a message from another host. What
+// one stores the others see later, in its order (a store buffer each); a sender may stop for ever at any
+// step. Every interleaving is explored.
+//
+// A message is published in its sender's ring, and the receiver matches it when it drains that; or its sender
+// takes a read that the receiver has published, by compare-and-swap on its claim word, and asks the kernel
+// for the copy. The kernel takes reads of any source by the same word, and undoes the claim of a sender that
+// died before it asked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace parc::model {
+
+struct Neighbours {
+  std::uint8_t senders = 1;
+  std::uint8_t messages = 2; // of each; the receiver posts two reads of any source
+  std::uint8_t threads = 1;  // of the receiver; the second one only drains
+  bool remote = false;       // there is a message from another host
+  bool dies = false;         // the first sender may
+
+  // Each leaves out something that is needed.
+  bool overtakes = false;      // a sender takes a read although a message of its own is not drained
+  bool posts_unlocked = false; // a read is posted while another thread drains
+  bool leaves_claims = false;  // nobody ends the reads that the dead had taken
+};
+
+struct NeighboursExplored {
+  std::size_t states = 0;
+  std::size_t ends = 0;              // states in which nothing is left to do
+  std::optional<std::string> stuck;  // nothing can happen, and a read waits although it need not
+  std::optional<std::string> broken; // a message was doubled, or overtook another one of its sender
+};
+
+NeighboursExplored explore(const Neighbours& setting);
+
+} // namespace parc::model
