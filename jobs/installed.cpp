@@ -2,9 +2,19 @@
 #include "jobs/installed.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 namespace parc {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool has_early_library = false;
+#else
+constexpr bool has_early_library = true;
+#endif
+
+} // namespace
 
 std::string installed_library(std::string_view name) {
   std::error_code failure;
@@ -16,10 +26,12 @@ std::string installed_library(std::string_view name) {
   return {};
 }
 
-bool preload_early_library(std::vector<std::string>& environment) {
+Result<void> preload_early_library(std::vector<std::string>& environment) {
   constexpr std::string_view preload = "LD_PRELOAD=";
   const std::string library = installed_library("libparc-early.so.0");
-  if (library.empty()) return false;
+  if (library.empty() && !has_early_library) return success();
+  if (library.empty())
+    return error(ENOENT, "libparc-early.so, which early release needs, is not installed on this host");
   const auto others =
       std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(preload); });
   std::string value = std::string(preload) + library;
@@ -27,7 +39,7 @@ bool preload_early_library(std::vector<std::string>& environment) {
     environment.push_back(std::move(value));
   else
     *others = value + ":" + others->substr(preload.size());
-  return true;
+  return success();
 }
 
 } // namespace parc

@@ -2,6 +2,8 @@
 // What was built or installed beside this program.
 #pragma once
 
+#include "system/error.hpp"
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +15,8 @@ namespace parc {
 
 // A program whose waits are released early without its having asked for that gets libparc-early.so in front
 // of its other libraries. Of the variables of its environment, which say NAME=VALUE, LD_PRELOAD is made so.
-// False: the library is not there.
-[[nodiscard]] bool preload_early_library(std::vector<std::string>& environment);
+// An error: the library is not there. (A sanitizer stands between a program and the C library itself: such
+// builds have none, and need none.)
+[[nodiscard]] Result<void> preload_early_library(std::vector<std::string>& environment);
 
 } // namespace parc

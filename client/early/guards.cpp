@@ -52,7 +52,7 @@ Result<Level> level_from_environment() {
                  text);
   if (has_early_library && early_library() == EarlyLibrary::none) {
     say("parc: early release is off: libparc-early.so is not loaded before this program, and its system "
-        "calls would fail on buffers that are still missing; use parc run or parc mpi with "
+        "calls would fail on buffers that are still missing; parc run and parc mpi load it with "
         "--early-release\n");
     return Level::off;
   }

@@ -125,13 +125,12 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return list;
 }
 
-// Where the library is missing, the program says that it is not released.
-void preload_for_early_release(std::vector<std::string>& environment) {
+Result<void> preload_for_early_release(std::vector<std::string>& environment) {
   constexpr std::string_view asks = "PARC_EARLY_RELEASE=";
   const auto asked =
       std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(asks); });
-  if (asked != environment.end() && *asked != "PARC_EARLY_RELEASE=off")
-    (void)preload_early_library(environment);
+  if (asked == environment.end() || *asked == "PARC_EARLY_RELEASE=off") return success();
+  return preload_early_library(environment);
 }
 
 bool asks_for_trace(const Program& program) {
@@ -140,7 +139,7 @@ bool asks_for_trace(const Program& program) {
   });
 }
 
-Plan make_plan(const Program& program, const std::vector<std::string>& variables) {
+Result<Plan> make_plan(const Program& program, const std::vector<std::string>& variables) {
   Plan plan;
   for (const std::string& variable : program.environment) {
     const bool replaced = std::ranges::any_of(
@@ -148,7 +147,7 @@ Plan make_plan(const Program& program, const std::vector<std::string>& variables
     if (!replaced) plan.environment.push_back(variable);
   }
   plan.environment.insert(plan.environment.end(), variables.begin(), variables.end());
-  preload_for_early_release(plan.environment);
+  PARC_TRY(preload_for_early_release(plan.environment));
   plan.files = files_to_try(program);
   plan.argv = pointers(program.arguments);
   plan.envp = pointers(plan.environment);
@@ -266,7 +265,7 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   std::vector<std::string> all = variables;
   all.push_back(fmt::format("{}={},{}", shm::env_pipes, session_in, session_out));
   if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, trace_out));
-  const Plan plan = make_plan(program, all);
+  PARC_TRY(plan, make_plan(program, all));
   const pid_t kernel = getpid();
   const pid_t child = fork_without_signals();
   if (child < 0) {

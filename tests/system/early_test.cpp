@@ -131,6 +131,27 @@ BOOST_AUTO_TEST_CASE(system_calls_wait_for_guarded_pages, *boost::unit_test::pre
       check_case(hosts, how, kind, true);
 }
 
+// A kernel of which nothing else is installed starts no program that asks for what it does not have.
+BOOST_AUTO_TEST_CASE(without_its_library_nothing_starts, *boost::unit_test::precondition(preload_is_built)) {
+  Hosts hosts(1);
+  const std::string alone = hosts.directory() + "/alone", runtime_dir = hosts.directory() + "/x";
+  std::filesystem::create_directory(alone);
+  std::filesystem::copy_file(PARC_TEST_BIN "/parcd", alone + "/parcd");
+  Process kernel =
+      hosts.start({alone + "/parcd", "--runtime-dir", runtime_dir, "--port", "0", "--name", "x"});
+  const auto parc = [&](const std::string& command, std::vector<std::string> words) {
+    words.insert(words.begin(), {PARC_TEST_BIN "/parc", command, "--runtime-dir", runtime_dir});
+    return hosts.start(std::move(words));
+  };
+  BOOST_TEST(eventually([&] { return parc("status", {}).wait() == 0; }));
+  Process job = parc("run", {"--early-release", "true"});
+  BOOST_TEST(job.wait() == 125);
+  BOOST_TEST(contains(job.errors(), "cannot start true on host x: libparc-early.so"), job.errors());
+  BOOST_TEST(parc("run", {"--early-release=off", "true"}).wait() == 0);
+  kernel.signal(SIGTERM);
+  BOOST_TEST(kernel.wait() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_library_that_is_loaded_for_itself_is_found,
                      *boost::unit_test::precondition(preload_is_built)) {
   Hosts hosts(2);

@@ -83,9 +83,7 @@ Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
   if (options.early_release == "off") return variables;
   if (const char* const others = getenv("LD_PRELOAD"); others != nullptr && *others != 0)
     variables.push_back(std::string("LD_PRELOAD=") + others);
-  if (!preload_early_library(variables))
-    return error(ENOENT,
-                 "libparc-early.so, which --early-release needs, is not installed beside this program");
+  PARC_TRY(preload_early_library(variables));
   return variables;
 }
 
