@@ -34,6 +34,7 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
   if (timeout != 0)
     if (const auto made = rest_.make_wakeable(); !made) return fail({PARC_ENOMEM, made.error().text});
   for (;;) {
+    rest_.progress();
     if (gather())
       if (const std::size_t reported = report(to); reported != 0) return static_cast<int>(reported);
     if (timeout != 0 && rest_.take_wake()) return 0;
@@ -79,6 +80,7 @@ int Completions::arm() {
     if (!releasable_.empty() && !armed_) armed_.emplace(control_.header);
   }
   rest_.arm();
+  rest_.progress();
   rest_.tell_kernel();
   return gather() || waits_.kernel_went() ? 1 : 0;
 }

@@ -26,12 +26,30 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       operations_(control_, arena_, adoption_, room_, rest_, trace_, session_.size),
       hand_over_(operations_, arena_, room_, ring_, rest_, session_.copy_ns_per_kib),
       guards_(control_, operations_, arena_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
-      starts_(arena_, adoption_, room_, operations_, guards_, ring_, session_.size),
+      starts_(arena_, adoption_, room_, operations_, guards_, ring_, neighbours_, session_.size),
       waits_(operations_, hand_over_, guards_, rest_, pipes_, session_.hosts),
       completions_(control_, operations_, waits_, guards_, rest_) {
   operations_.set_opener([this] { guards_.open_arrived(); });
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
   adoption_.serve(&errand_, &guards_, &session_.control);
+}
+
+Result<void> Context::open_letterbox() {
+  if (session_.area < 0) return success();
+  auto opened = Neighbours::open({session_.letterbox, session_.area}, {.operations = operations_,
+                                                                       .errand = errand_,
+                                                                       .ring = ring_,
+                                                                       .rest = rest_,
+                                                                       .rank = session_.rank,
+                                                                       .hosts = session_.hosts});
+  if (!opened) return {std::move(opened).error()};
+  neighbours_ = std::move(opened).value();
+  return success();
+}
+
+void Context::set_level(Level level) {
+  if (neighbours_ && level != Level::off) neighbours_->stop();
+  guards_.set_level(level);
 }
 
 const char* Context::host(int rank) const {
@@ -161,6 +179,7 @@ void Context::leave() {
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
   (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave
+  if (neighbours_) neighbours_->inbox().cancel_all();
   if (!trace_.on()) return;
   operations_.trace_rest();
   trace_.close();

@@ -14,6 +14,8 @@ namespace parc::client {
 class Context {
 public:
   Context(Session session, Adoption& adoption, Fd trace);
+  // After that; nothing has been started before. Errors: as Neighbours::open.
+  [[nodiscard]] Result<void> open_letterbox();
 
   [[nodiscard]] int rank() const { return session_.rank; }
   [[nodiscard]] int size() const { return session_.size; }
@@ -27,6 +29,7 @@ public:
   [[nodiscard]] int descriptor();
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] CopyRoom& copy_room() { return room_; }
+  void set_level(Level level); // of early release
   [[nodiscard]] Guards& guards() { return guards_; }
   [[nodiscard]] Trace& trace() { return trace_; }
 
@@ -78,6 +81,7 @@ private:
   Operations operations_;
   HandOver hand_over_;
   Guards guards_;
+  std::unique_ptr<Neighbours> neighbours_; // none: all messages go through the kernel
   Starts starts_;
   Waits waits_;
   Completions completions_;

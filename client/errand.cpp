@@ -5,15 +5,17 @@
 
 namespace parc::client {
 
-int Errand::run(shm::Request request) {
-  return run(request, [this](const shm::Request& asked) { return ring_.push(asked); });
+int Errand::run(shm::Request request, std::int32_t* answer) {
+  return run(
+      request, [this](const shm::Request& asked) { return ring_.push(asked); }, answer);
 }
 
 int Errand::run_last(shm::Request request) {
-  return run(request, [this](const shm::Request& asked) { return ring_.push_last(asked); });
+  return run(
+      request, [this](const shm::Request& asked) { return ring_.push_last(asked); }, nullptr);
 }
 
-template <class Push> int Errand::run(shm::Request request, const Push& push) {
+template <class Push> int Errand::run(shm::Request request, const Push& push, std::int32_t* answer) {
   const std::lock_guard hold(lock_);
   auto& slot = control_.operations[shm::control_slot];
   ++generation_;
@@ -24,6 +26,7 @@ template <class Push> int Errand::run(shm::Request request, const Push& push) {
   const auto done = shm::state_word(generation_, shm::Phase::done);
   if (rest_.until([&] { return slot.state.load(std::memory_order_acquire) == done; }) != Woken::done)
     return PARC_EKERNEL;
+  if (answer) *answer = slot.source.load(std::memory_order_relaxed);
   return slot.error.load(std::memory_order_relaxed);
 }
 

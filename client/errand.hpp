@@ -17,12 +17,13 @@ public:
   Errand(shm::Control& control, Ring& ring, Rest& rest) : control_(control), ring_(ring), rest_(rest) {}
 
   // Sends the request with the control slot's next id and waits for the answer: its PARC_E*, or PARC_EKERNEL.
-  [[nodiscard]] int run(shm::Request request);
+  // Where the answer is more than that, `answer` is shm::Operation::source.
+  [[nodiscard]] int run(shm::Request request, std::int32_t* answer = nullptr);
   // The same with the last request of all: Ring::push_last.
   [[nodiscard]] int run_last(shm::Request request);
 
 private:
-  template <class Push> [[nodiscard]] int run(shm::Request request, const Push& push);
+  template <class Push> [[nodiscard]] int run(shm::Request request, const Push& push, std::int32_t* answer);
 
   shm::Control& control_;
   Ring& ring_;

@@ -179,13 +179,14 @@ Result<void> check(const shm::Welcome& welcome) {
   return success();
 }
 
-Result<void> send_attach(const Fd& to_kernel, const shm::Segment& control) {
+Result<void> send_attach(const Fd& to_kernel, const shm::Segment& control, bool neighbours) {
   shm::Attach attach{};
   attach.magic = shm::attach_magic;
   attach.version = shm::layout_version;
   attach.shmid = control.id();
   attach.bytes = sizeof(shm::Control);
   attach.pid = getpid();
+  attach.neighbours = neighbours ? 1 : 0;
   // The kernel holds the other end open until it has refused or answered; an empty pipe takes this whole.
   if (write(to_kernel.get(), &attach, sizeof attach) == sizeof attach) return success();
   auto failure = system_error("cannot ask the kernel of this host to join");
@@ -239,10 +240,10 @@ Result<void> start_kernel() {
   return success();
 }
 
-Result<Session> join() {
+Result<Session> join(bool neighbours) {
   PARC_TRY(pipes, get_pipes());
   PARC_TRY(control, make_control());
-  PARC_TRY(send_attach(pipes.to_kernel, control));
+  PARC_TRY(send_attach(pipes.to_kernel, control, neighbours));
   PARC_TRY(welcome, read_welcome(pipes.from_kernel));
   PARC_TRY(check(welcome));
   PARC_TRY(hosts, host_names(welcome));
@@ -252,6 +253,8 @@ Result<Session> join() {
                  .rank = welcome.rank,
                  .size = welcome.size,
                  .copy_ns_per_kib = welcome.copy_ns_per_kib,
+                 .area = welcome.area,
+                 .letterbox = welcome.letterbox,
                  .hosts = std::move(hosts)};
 }
 

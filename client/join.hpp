@@ -16,14 +16,17 @@ struct Session {
   shm::Segment control;      // holds a shm::Control that the kernel has attached
   int rank = 0, size = 1;
   unsigned copy_ns_per_kib = 0;
+  std::int32_t area = -1; // where its letterbox is; below 0: it has none
+  std::uint32_t letterbox = 0;
   std::vector<std::string> hosts; // of all ranks
 };
 
 // parc_start_kernel.
 [[nodiscard]] Result<void> start_kernel();
 
-// Blocks until the kernel has answered. Errors carry a PARC_E*. PARC_PIPES is taken out of the environment: a
-// program that this one starts is not a rank.
-[[nodiscard]] Result<Session> join();
+// `neighbours`: it wants to exchange messages with those of this host itself. Blocks until the kernel has
+// answered. Errors carry a PARC_E*. PARC_PIPES is taken out of the environment: a program that this one
+// starts is not a rank.
+[[nodiscard]] Result<Session> join(bool neighbours);
 
 } // namespace parc::client

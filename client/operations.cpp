@@ -53,6 +53,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.synchronous.store(message.synchronous, std::memory_order_relaxed);
   entry.queued.store(message.queued, std::memory_order_relaxed);
   entry.order = message.order;
+  entry.local = message.local;
   entry.adopted = message.adopted;
   entry.block = message.block;
   entry.list = message.list;
@@ -84,6 +85,28 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
 
   entry.tag.store(tag_of(generation, message.loose ? Use::loose : Use::live), std::memory_order_release);
   return id_of(generation, slot.value());
+}
+
+void Operations::set_message(Slot slot, const End& message) {
+  shm::Operation& shared = control_.operations[slot];
+  shared.source.store(message.source, std::memory_order_relaxed);
+  shared.tag.store(message.tag, std::memory_order_relaxed);
+  shared.handed_or_data.store(message.data, std::memory_order_relaxed);
+  shared.departure_or_data.store(message.departure != 0 ? message.departure : message.with_data,
+                                 std::memory_order_relaxed);
+  shared.total.store(message.total, std::memory_order_relaxed);
+}
+
+void Operations::end(parc_op id, const End& how) {
+  const Slot slot = slot_of(id);
+  shm::Operation& shared = control_.operations[slot];
+  set_message(slot, how);
+  shared.error.store(how.error, std::memory_order_relaxed);
+  const bool queued = entries_[slot].queued.load(std::memory_order_relaxed);
+  if (trace_.on()) control_.times[slot].done.store(trace::now(), std::memory_order_relaxed);
+  shared.state.store(shm::state_word(generation_of(id), shm::Phase::done), std::memory_order_release);
+  if (queued && !is_write_slot(slot))
+    control_.finished[slot / 64].fetch_or(std::uint64_t{1} << slot % 64, std::memory_order_release);
 }
 
 void Operations::abandon(parc_op id) {

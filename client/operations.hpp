@@ -77,6 +77,7 @@ struct Message {
   bool with_data = false;   // PARC_WITH_DATA
   bool queued = false;      // PARC_QUEUED
   bool untagged = false;    // PARC_UNTAGGED
+  bool local = false;       // neighbours' messages answer it, too: its wait is never released
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
 };
@@ -102,6 +103,7 @@ public:
     Adopted adopted;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
     bool probe = false;  // or another question to the kernel: no message
+    bool local = false;
     // Where there is a trace: when, from where, by whom.
     std::uint64_t posted = 0, released = 0, site = 0;
     std::uint32_t thread = 0;
@@ -122,6 +124,20 @@ public:
 
   // The request could not be sent: as if it had never begun.
   void abandon(parc_op id);
+
+  // How an operation ended that the kernel does not end: as it would.
+  struct End {
+    int error = PARC_OK;
+    int source = PARC_ANY_SOURCE;
+    std::uint64_t tag = 0;
+    std::uint64_t data = 0;
+    bool with_data = false;
+    std::uint64_t total = 0;
+    std::uint32_t departure = 0;
+  };
+  void end(parc_op id, const End& how);
+  // What is known of its message, which the kernel brings.
+  void set_message(Slot slot, const End& message);
 
   // A wait for it would not rest: it is done, loose, retired or no operation of ours.
   [[nodiscard]] bool finished(parc_op id) const;

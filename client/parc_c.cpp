@@ -209,15 +209,19 @@ int parc_open(parc_context** context) {
     const std::lock_guard hold(one_context);
     if (open_context.load())
       return client::fail(error(PARC_EINVAL, "this process has a context open already"));
-    auto session = client::join();
-    if (!session) return client::fail(session.error());
     const auto level = client::level_from_environment();
     if (!level) return client::fail(level.error());
+    auto session = client::join(level.value() == client::Level::off); // the kernel holds back what must wait
+    if (!session) return client::fail(session.error());
     auto trace = client::Trace::pipe_from_environment();
     if (!trace) return client::fail(trace.error());
     watch_process();
     *context = new parc_context(std::move(session.value()), adoption(), std::move(trace.value()));
-    (*context)->guards().set_level(level.value());
+    if (const auto opened = (*context)->open_letterbox(); !opened) {
+      delete *context;
+      return client::fail({PARC_ENOMEM, opened.error().text});
+    }
+    (*context)->set_level(level.value());
     open_context.store(*context);
     return PARC_OK;
   } catch (const std::bad_alloc&) {
@@ -517,7 +521,7 @@ int parc_set_release(parc_context* context, int level) {
   if (level < PARC_RELEASE_OFF || level > PARC_RELEASE_FULL)
     return client::fail(error(PARC_EINVAL, "there is no release level {}", level));
   return guarded(context, [&] {
-    context->guards().set_level(static_cast<client::Level>(level));
+    context->set_level(static_cast<client::Level>(level));
     return static_cast<int>(PARC_OK);
   });
 }

@@ -99,6 +99,7 @@ void Rest::arm() {
   if (!led_) pipes_.drain();
   armed_ = true;
   shm::announce_sleep(header_.program_asleep);
+  if (local_) (void)local_->announce_sleep(); // what there is already is looked for next
 }
 
 // Under lock_. Through pthread: std::condition_variable's wait may be noexcept, and a cancelled thread
@@ -127,15 +128,22 @@ void Rest::follow(Limit limit, Cancel cancel) {
 
 void Rest::lead(std::uint64_t seen, int own_bell, Limit limit, Cancel cancel) {
   struct Asleep {
-    explicit Asleep(shm::ControlHeader& of) : header(of) { shm::announce_sleep(header.program_asleep); }
+    explicit Asleep(Rest& of) : rest(of) {
+      shm::announce_sleep(rest.header_.program_asleep);
+      alone = rest.local_ == nullptr || rest.local_->announce_sleep();
+    }
     Asleep(const Asleep&) = delete;
     Asleep& operator=(const Asleep&) = delete;
-    ~Asleep() { shm::announce_awake(header.program_asleep); }
-    shm::ControlHeader& header;
+    ~Asleep() {
+      shm::announce_awake(rest.header_.program_asleep);
+      if (rest.local_) rest.local_->announce_awake();
+    }
+    Rest& rest;
+    bool alone = true;
   };
-  const Asleep announced(header_);
+  const Asleep announced(*this);
   const InLibrary::Cancellable here(cancel == Cancel::yes);
-  if (completions() == seen) pipes_.sleep(limit, own_bell);
+  if (announced.alone && completions() == seen) pipes_.sleep(limit, own_bell);
 }
 
 // Under lock_.

@@ -38,6 +38,17 @@ enum class Woken { done, gone, late };
 // Whether pthread_cancel ends a sleep: by unwinding, which must leave everything as it was.
 enum class Cancel : bool { no, yes };
 
+// What the threads of this program bring about themselves, and whoever rests looks at besides what the kernel
+// stores.
+class LocalProgress {
+public:
+  virtual ~LocalProgress() = default;
+  virtual void progress() = 0;
+  // From here on whoever brings something has the kernel ring. False: there is something already.
+  [[nodiscard]] virtual bool announce_sleep() = 0;
+  virtual void announce_awake() = 0;
+};
+
 class Rest {
 public:
   // How long a thread polls before it sleeps: longer than two processes and their kernels take to wake each
@@ -47,6 +58,7 @@ public:
   // the scheduler's. Doubled each time that it meets somebody again.
   static constexpr int first_quiet = 64, most_quiet = 8192;
   static constexpr std::uint32_t looks_told = 8;
+  static constexpr int looks_a_yield = 50;
 
   Rest(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
       : header_(header), pipes_(pipes), spin_time_(spin) {}
@@ -57,17 +69,31 @@ public:
   template <class Done>
   [[nodiscard]] Woken until(const Done& done, Limit limit = {}, Cancel cancel = Cancel::no) {
     if (done()) return Woken::done;
+    progress();
+    if (done()) return Woken::done;
     tell_kernel();
     if (spin(done, limit)) return Woken::done;
-    const Resting here;
-    std::unique_lock hold(lock_);
+    const Resting here(*this);
     for (;;) {
+      progress(); // without the lock: it may bring about what others wait for
+      std::unique_lock hold(lock_);
       const auto seen = completions(); // before the look: see above
       if (done()) return end_wait(Woken::done);
       if (pipes_.gone()) return end_wait(Woken::gone);
       if (limit && Clock::now() >= *limit) return end_wait(Woken::late);
       sleep(hold, seen, limit, cancel);
     }
+  }
+
+  void set_local(LocalProgress* local) { local_ = local; }
+  // A look that does not wait.
+  void progress() {
+    if (local_) local_->progress();
+  }
+  // Threads of this program, besides this one, may sleep: what they wait for is there, and was stored before.
+  [[nodiscard]] bool others_rest() const {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return resting_threads_.load(std::memory_order_relaxed) > (resting_ ? 1 : 0);
   }
 
   // The same without an end but the kernel's, also in a signal handler that interrupted until().
@@ -120,6 +146,7 @@ private:
     auto now = Clock::now();
     const auto end = limit ? std::min(now + spin_time_, *limit) : now + spin_time_;
     while (now < end) {
+      if (local_ && look(done)) return true;
       const bool core_is_free = yield(now);
       if (done()) {
         if (core_is_free) polled_well();
@@ -130,11 +157,29 @@ private:
     return false;
   }
 
+  // A neighbour is faster than the system is with a yield.
+  template <class Done> bool look(const Done& done) {
+    for (int looks = 0; looks < looks_a_yield; ++looks) {
+      local_->progress();
+      if (done()) return true;
+      __builtin_ia32_pause();
+    }
+    return false;
+  }
+
   struct Resting {
-    Resting() { resting_ = true; }
+    explicit Resting(Rest& in) : rest(in) {
+      resting_ = true;
+      rest.resting_threads_.fetch_add(1, std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
     Resting(const Resting&) = delete;
     Resting& operator=(const Resting&) = delete;
-    ~Resting() { resting_ = false; }
+    ~Resting() {
+      rest.resting_threads_.fetch_sub(1, std::memory_order_relaxed);
+      resting_ = false;
+    }
+    Rest& rest;
   };
 
   // While one of these lives the kernel sees that somebody polls, and polls too.
@@ -179,7 +224,9 @@ private:
   Descriptor descriptor_;             // under lock_
   std::atomic<std::uint32_t> looks_ = 0;
   std::atomic<bool> woken_ = false; // and nobody has left for it yet
-  Fd own_bell_;                     // under lock_, as far as it is made; an eventfd
+  LocalProgress* local_ = nullptr;
+  std::atomic<int> resting_threads_ = 0;
+  Fd own_bell_; // under lock_, as far as it is made; an eventfd
 };
 
 } // namespace parc::client

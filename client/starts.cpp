@@ -26,14 +26,22 @@ Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iove
   PARC_TRY(check_peer(envelope.peer, true));
   PARC_TRY(message, check(envelope, pieces, flags, known_of_messages));
   PARC_TRY(prepare_read(message));
-  return send(shm::RequestKind::read, message);
+  return ask(message, shm::RequestKind::read, 0);
 }
 
 Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags) {
   const parc_envelope whoever{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
   PARC_TRY(message, check(whoever, pieces, flags, known_of_messages));
   PARC_TRY(prepare_read(message));
-  return send(shm::RequestKind::read, message, shm::flag_claimed, static_cast<std::uint64_t>(claim));
+  const auto probe = static_cast<std::uint64_t>(claim);
+  if (!neighbours_ || !neighbours_->inbox().has_claimed(probe))
+    return send(shm::RequestKind::read, message, shm::flag_claimed, probe);
+  message.local = true;
+  PARC_TRY(id, operations_.begin(shm::RequestKind::read, message));
+  shm::Request request = request_of(shm::RequestKind::read, message, 0);
+  request.id = static_cast<std::uint64_t>(id);
+  neighbours_->inbox().post_claimed(request, probe);
+  return id;
 }
 
 Result<void> Starts::prepare_read(Message& message) {
@@ -49,18 +57,19 @@ Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iov
   PARC_TRY(check_peer(envelope.peer, false));
   PARC_TRY(message, check(envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS | PARC_WITH_DATA));
   settle(pieces, Guards::Use::loads);
+  const unsigned told =
+      (message.synchronous ? shm::flag_synchronous : 0U) | (message.with_data ? shm::flag_with_data : 0U);
+  if (neighbours_ && neighbours_->reaches(envelope.peer)) return tell(message, told);
   PARC_TRY(locate_write(message));
-  return send(shm::RequestKind::write, message,
-              static_cast<std::uint8_t>((message.synchronous ? shm::flag_synchronous : 0) |
-                                        (message.with_data ? shm::flag_with_data : 0)));
+  return send(shm::RequestKind::write, message, told);
 }
 
 Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
   PARC_TRY(message, check(envelope, {}, flags, known_flags | PARC_NOW | PARC_CLAIM));
   const bool now = (flags & PARC_NOW) != 0, claim = (flags & PARC_CLAIM) != 0;
-  return send(shm::RequestKind::probe, message,
-              static_cast<std::uint8_t>((now ? shm::flag_no_wait : 0) | (claim ? shm::flag_claim : 0)));
+  return ask(message, shm::RequestKind::probe,
+             (now ? shm::flag_no_wait : 0U) | (claim ? shm::flag_claim : 0U));
 }
 
 // The kernel puts it into memory of the arena, from where the wait brings it.
@@ -83,18 +92,21 @@ Result<parc_op> Starts::add_peer(std::string_view address) {
 }
 
 Result<parc_op> Starts::barrier_read(int peer, std::uint64_t tag) {
-  return send(shm::RequestKind::read, {.envelope = {peer, tag, 0, 0}}, shm::flag_barrier);
+  Message message{.envelope = {peer, tag, 0, 0}};
+  return ask(message, shm::RequestKind::read, shm::flag_barrier);
 }
 
 Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
-  return send(shm::RequestKind::write,
-              {.envelope = {peer, tag, 0, 0}, .loose = operations_.peer_answers(peer)}, shm::flag_barrier);
+  Message message{.envelope = {peer, tag, 0, 0}, .loose = operations_.peer_answers(peer)};
+  if (neighbours_ && neighbours_->reaches(peer)) return tell(message, shm::flag_barrier);
+  return send(shm::RequestKind::write, message, shm::flag_barrier);
 }
 
 // Somebody may be waiting for it. One that has finished, or whose wait has let it go, is beyond recall.
 // Leaving ends the reads; a write will be delivered, and nobody need wait for that.
 Result<void> Starts::cancel(parc_op id) {
   if (!operations_.is_live(id) && !operations_.being_finished(id)) return success();
+  if (neighbours_ && neighbours_->inbox().cancel(id)) return success();
   shm::Request request{};
   request.kind = shm::RequestKind::cancel;
   request.id = static_cast<std::uint64_t>(id);
@@ -228,13 +240,22 @@ Result<void> Starts::name_directly(Message& message) {
   return success();
 }
 
-Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std::uint8_t flags,
-                             std::uint64_t extra) {
+namespace {
+
+protocol::Space space_of(const shm::Request& request) {
+  return (request.flags & shm::flag_barrier) != 0    ? protocol::Space::barriers
+         : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
+                                                     : protocol::Space::programs;
+}
+
+} // namespace
+
+shm::Request Starts::request_of(shm::RequestKind kind, const Message& message, unsigned flags) {
   shm::Request request{};
   request.kind = kind;
-  request.flags = static_cast<std::uint8_t>(flags | (message.from_end ? shm::flag_from_end : 0) |
-                                            (message.untagged ? shm::flag_untagged : 0) |
-                                            (message.queued ? shm::flag_queued : 0));
+  request.flags = static_cast<std::uint8_t>(flags | (message.from_end ? shm::flag_from_end : 0U) |
+                                            (message.untagged ? shm::flag_untagged : 0U) |
+                                            (message.queued ? shm::flag_queued : 0U));
   request.pieces = message.listed;
   request.peer = message.envelope.peer;
   request.tag = message.envelope.tag;
@@ -244,6 +265,51 @@ Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, std:
     request.ignore = message.envelope.ignore;
   request.address = message.place;
   request.length = message.length;
+  return request;
+}
+
+// A read or probe, of whoever may answer it.
+Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned flags) {
+  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message, flags);
+  if (ring_.closed()) return refused();
+  message.local = true;
+  shm::Request request = request_of(kind, message, flags);
+  PARC_TRY(id, operations_.begin(kind, message));
+  request.id = static_cast<std::uint64_t>(id);
+  if (neighbours_->inbox().post(request, space_of(request))) return id;
+  operations_.abandon(id);
+  return refused();
+}
+
+// A write to a neighbour. One that must be matched before it ends goes as the long ones do. Causes go first:
+// what releases are still to begin is waited for, as the blocking program would.
+Result<parc_op> Starts::tell(Message& message, unsigned flags) {
+  if (guards_.any()) guards_.settle_all();
+  if (ring_.closed()) return refused();
+  const bool whole = message.length <= shm::short_message && !message.synchronous;
+  if (!whole) {
+    PARC_TRY(locate_write(message));
+  }
+  shm::Request request = request_of(shm::RequestKind::write, message, flags);
+  const protocol::Space space = space_of(request);
+  PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
+  const auto told =
+      whole ? neighbours_->write(id, message, space) : neighbours_->announce(id, message, space);
+  if (!told) {
+    operations_.abandon(id);
+    return told.error();
+  }
+  if (whole) return id;
+  request.with = shm::With::rendezvous;
+  request.tag = request.id = static_cast<std::uint64_t>(id);
+  if (ring_.push(request)) return id;
+  operations_.abandon(id);
+  return refused();
+}
+
+Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, unsigned flags,
+                             std::uint64_t extra) {
+  shm::Request request = request_of(kind, message, flags);
   request.extra = extra;
   PARC_TRY(id, operations_.begin(kind, message));
   request.id = static_cast<std::uint64_t>(id);

@@ -12,15 +12,16 @@
 
 #include "client/early/adoption.hpp"
 #include "client/early/guards.hpp"
+#include "client/local/neighbours.hpp"
 
 namespace parc::client {
 
 class Starts {
 public:
   Starts(Arena& arena, Adoption& adoption, CopyRoom& room, Operations& operations, Guards& guards, Ring& ring,
-         int ranks)
+         const std::unique_ptr<Neighbours>& neighbours, int ranks)
       : arena_(arena), adoption_(adoption), room_(room), operations_(operations), guards_(guards),
-        ring_(ring), ranks_(ranks) {}
+        ring_(ring), neighbours_(neighbours), ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
   [[nodiscard]] Result<parc_op> read(const parc_envelope& envelope, std::span<const iovec> pieces,
@@ -56,7 +57,10 @@ private:
   static void name_block(Message& message, void* block);
   [[nodiscard]] Result<void> name_directly(Message& message);
   [[nodiscard]] Error refused() const; // why a request could not be pushed
-  [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, std::uint8_t flags = 0,
+  [[nodiscard]] static shm::Request request_of(shm::RequestKind kind, const Message& message, unsigned flags);
+  [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind, unsigned flags);
+  [[nodiscard]] Result<parc_op> tell(Message& message, unsigned flags);
+  [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, unsigned flags = 0,
                                      std::uint64_t extra = 0);
 
   Arena& arena_;
@@ -65,6 +69,7 @@ private:
   Operations& operations_;
   Guards& guards_;
   Ring& ring_;
+  const std::unique_ptr<Neighbours>& neighbours_; // none: everything goes through the kernel
   const int ranks_;
   std::atomic<Order> order_ = Order::any;
 };

@@ -90,7 +90,8 @@ int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel can
   Use use{};
   const auto slot = operations_.claim(id, &use);
   if (!slot) return finish_retired(id, status);
-  if (use == Use::loose && !operations_.done(*slot)) return operations_.detach(*slot, status);
+  if (operations_.done(*slot)) return operations_.finish(*slot, status);
+  if (use == Use::loose) return operations_.detach(*slot, status);
   return Operations::is_write(id) ? finish_write(id, *slot, status, release, cancel)
                                   : finish_read(id, *slot, status, release, cancel);
 }
@@ -99,7 +100,11 @@ int Waits::test(parc_op id, parc_status& status) {
   status = nothing;
   if (id == PARC_OP_NULL) return 1;
   if (id < 0) return status.error = fail(static_cast<int>(id));
-  const bool finished = operations_.finished(id);
+  bool finished = operations_.finished(id);
+  if (!finished) {
+    rest_.progress();
+    finished = operations_.finished(id);
+  }
   if (!finished) rest_.tell_kernel();
   if (!finished && !kernel_went()) return 0;
   Use use{};
@@ -124,6 +129,8 @@ int Waits::test(parc_op id, parc_status& status) {
 
 bool Waits::done(parc_op id) {
   if (id <= 0 || operations_.finished(id)) return true;
+  rest_.progress();
+  if (operations_.finished(id)) return true;
   rest_.tell_kernel();
   return kernel_went();
 }
@@ -239,7 +246,7 @@ int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release rele
 }
 
 Waits::Release Waits::release_of(Slot slot, Release most) const {
-  if (!guards_.can_guard(slot)) return Release::never;
+  if (operations_.entry(slot).local || !guards_.can_guard(slot)) return Release::never;
   switch (guards_.level_for(operations_.entry(slot))) {
   case Level::off: return Release::never;
   case Level::envelope: return std::min(most, Release::when_begun);

@@ -59,7 +59,8 @@ Kernel::Kernel(World world)
           .link_up = [this](std::uint32_t link, const std::string& host) { control_->listen(link, host); },
           .link_lost = [this](std::uint32_t link) { jobs_->link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
-      loop_, engine_, *peers_, Sessions::Told{world_.config.name, measure_copy()},
+      loop_, engine_, *peers_,
+      Sessions::Told{world_.config.name, measure_copy(), world_.config.local == "direct"},
       Sessions::Hooks{
           .aborted = [this](const Sessions::Place& place,
                             int status) { jobs_->abort(place.job, place.rank, status); },
@@ -226,6 +227,10 @@ void Kernel::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
 
 void Kernel::drained(std::uint64_t endpoint_cookie) {
   sessions_->drained(endpoint_cookie);
+}
+
+void Kernel::departed(std::uint64_t endpoint, protocol::Departure how) {
+  sessions_->departed(endpoint, how);
 }
 
 void Kernel::unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message) {

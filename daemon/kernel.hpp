@@ -76,6 +76,7 @@ private:
   void progressed(std::uint64_t cookie, const protocol::Progress& progress) override;
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override;
   void drained(std::uint64_t endpoint_cookie) override;
+  void departed(std::uint64_t endpoint, protocol::Departure how) override;
   void unread(std::uint64_t endpoint, const protocol::Address& from,
               const protocol::Outcome& message) override;
 

@@ -52,6 +52,7 @@ void Engine::kill(std::uint64_t number) {
 
 void Engine::depart(Endpoint& endpoint, Departure how) {
   endpoint.how = how;
+  listener_.departed(endpoint.number, how);
   if (how == Departure::killed) {
     if (killed_.size() == most_killed) killed_.clear();
     killed_.insert(endpoint.number);

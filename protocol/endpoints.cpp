@@ -62,6 +62,11 @@ bool Engine::open(std::uint64_t number, std::uint64_t cookie) {
   return true;
 }
 
+bool Engine::is_there(std::uint64_t number) const {
+  const Endpoint* endpoint = find_endpoint(number);
+  return endpoint != nullptr && !endpoint->departed();
+}
+
 std::size_t Engine::rows(std::uint64_t number) const {
   const Endpoint* endpoint = find_endpoint(number);
   return endpoint == nullptr ? 0 : members_of(*endpoint) + endpoint->more_rows.size();

@@ -23,7 +23,13 @@
 
 namespace parc::protocol {
 
-enum class Fault : std::uint8_t { none, truncated, peer, canceled };
+enum class Fault : std::uint8_t {
+  none,
+  truncated,
+  peer,
+  canceled,
+  taken, // of a read that another may take as well: it has
+};
 
 struct Outcome {
   Fault fault = Fault::none;
@@ -49,6 +55,8 @@ public:
   // An opened endpoint that has left or was killed has nothing under way any more and is gone; its operations
   // have finished before.
   virtual void drained(std::uint64_t endpoint_cookie) = 0;
+  // An endpoint of this host has just departed; its operations may still be under way.
+  virtual void departed(std::uint64_t /*endpoint*/, Departure /*how*/) {}
   // A message of `from` for an endpoint of this host that has departed and did not read it; its source is not
   // set.
   virtual void unread(std::uint64_t /*endpoint*/, const Address& /*from*/, const Outcome& /*message*/) {}
@@ -80,6 +88,7 @@ struct ReadRequest {
   bool no_wait = false;      // of a probe: finishes at once, source -1 when there is none
   bool claim = false;        // of a probe: nobody else gets the message any more
   std::uint64_t claimed = 0; // the message to read, in place of everything that matches
+  ClaimWord claim_word = {}; // where another may take it
 };
 
 struct WriteRequest {
@@ -107,6 +116,7 @@ public:
   std::uint64_t add_endpoint(); // others may write to it from now on; its reads come with open()
   bool open(std::uint64_t endpoint, std::uint64_t cookie);               // false: it is gone
   [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; } // that of messages between kernels
+  [[nodiscard]] bool is_there(std::uint64_t endpoint) const;             // and has not departed
   [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); } // with the kernel's
   [[nodiscard]] std::size_t rows(std::uint64_t endpoint) const;
   // The row that it has, where it has one already; below 0: there is no such endpoint here, or no room.
@@ -190,6 +200,7 @@ private:
   void advance(Incoming& message, std::uint64_t offset, std::uint64_t length);
   void check_read_done(Incoming& message);
   static void end_reading(Incoming& message);
+  void lose(Reading& read);
   void fail_read(Reading& read, Fault fault);
   void finish_read(Reading& read, const Outcome& outcome);
   [[nodiscard]] bool hopeless(const Reading& read);

@@ -29,9 +29,12 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
 
 bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   Endpoint& at = *message.pair->at;
-  if (Reading* read = at.posted.find(message)) {
-    match(*read, message, riding);
-    return false;
+  while (Reading* read = at.posted.find(message.pair, message.space, message.tag)) {
+    if (read->claim_word.take()) {
+      match(*read, message, riding);
+      return false;
+    }
+    lose(*read);
   }
   if (!riding.empty()) {
     message.blocks.emplace_back(pool_used_, 0, static_cast<std::uint32_t>(riding.size()));
@@ -65,7 +68,11 @@ void Engine::satisfy_probes(Endpoint& at, Incoming& message) {
   for (auto probe = at.probes.begin();
        probe != at.probes.end() && message.stage == Incoming::Stage::stored;) {
     Reading& read = *probe++;
-    if (fits(read, message)) finish_read(read, probed(read, message));
+    if (!fits(read, message)) continue;
+    if (read.claim_word.take())
+      finish_read(read, probed(read, message));
+    else
+      lose(read);
   }
 }
 
@@ -169,6 +176,11 @@ void Engine::end_reading(Incoming& message) {
   message.enter(Incoming::Stage::over);
   message.read = nullptr;
   message.pair = nullptr;
+}
+
+// Somebody else has a message for it.
+void Engine::lose(Reading& read) {
+  finish_read(read, {.fault = Fault::taken});
 }
 
 void Engine::fail_read(Reading& read, Fault fault) {

@@ -3,9 +3,10 @@
 #pragma once
 
 #include "protocol/pieces.hpp"
+#include "protocol/posted_reads.hpp"
 #include "protocol/wire.hpp"
 
-#include <boost/intrusive/list.hpp>
+#include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <memory>
@@ -23,20 +24,6 @@ struct Pair;
 struct Peer;
 struct Reading;
 struct Stream;
-
-namespace hook {
-using mode = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
-template <class Tag> using Hook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>, mode>;
-struct Answers;  // in Link::answers
-struct Queue;    // in the queue that the object's state names
-struct Arrivals; // in Endpoint::arrivals
-struct OfPeer;   // in Peer::pairs
-struct OfGroup;  // in Group::local
-struct Owned;    // with its endpoint
-template <class T, class Tag> using List =
-    boost::intrusive::list<T, boost::intrusive::base_hook<Hook<Tag>>,
-                           boost::intrusive::constant_time_size<false>>;
-} // namespace hook
 
 // An object that owes the other kernel a descriptor. What it owes is read from its state when a train has
 // room, so answers never pile up.
@@ -235,28 +222,33 @@ struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
   [[nodiscard]] bool rest_wanted() const { return !whole && (matched() || stage == Stage::over); }
 };
 
+// A read that two may take a message for, the engine and whoever else can reach the word: who changes it
+// first has it. None: the engine's alone.
+struct ClaimWord {
+  std::atomic<std::uint64_t>* word = nullptr;
+  std::uint64_t open = 0; // what stands there while nobody has taken it
+  std::uint64_t ours = 0; // and what is stored when the engine does
+
+  // The order of what it stands for is kept by whoever tells of it: nothing is read because of this word
+  // alone.
+  [[nodiscard]] bool take() const {
+    std::uint64_t expected = open;
+    return word == nullptr || word->compare_exchange_strong(expected, ours, std::memory_order_acq_rel);
+  }
+};
+
 // A posted read or probe.
-struct Reading : hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
+struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   std::uint64_t id = 0;
   std::uint64_t cookie = 0;
   Endpoint* at = nullptr;
   Incoming* message = nullptr;
-  Pair* pair = nullptr; // of `at` and the source; none: any
-  Space space = Space::programs;
-  std::uint64_t tag = 0;
-  std::uint64_t ignore = 0; // bits of it that may be any
-  std::uint64_t number = 0; // order of posting
+  ClaimWord claim_word;
   Pieces memory;
   Progress progress;
   bool from_end = false;
   bool probe = false;
-  bool claim = false;                  // of a probe
-  std::uint8_t posted_as = not_posted; // PostedReads's
-  static constexpr std::uint8_t not_posted = 0xff;
-
-  [[nodiscard]] bool fits(const Pair* of, Space in, std::uint64_t bits) const {
-    return space == in && ((tag ^ bits) & ~ignore) == 0 && (pair == nullptr || pair == of);
-  }
+  bool claim = false; // of a probe
 };
 
 // What a message that rides with its envelope takes here while nobody has read it: more than its bytes.

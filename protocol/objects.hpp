@@ -90,31 +90,6 @@ struct Pair : hook::Hook<hook::OfPeer> {
   hook::List<Incoming, hook::Queue> unexpected;
 };
 
-// The reads of an endpoint that wait for a message (posted_reads.cpp). They are found by their source (or
-// any), the bits of the tag that they ignore and those that they do not: a hash for the few masks that
-// programs use, a list for reads with others.
-class PostedReads {
-public:
-  void add(Reading& read);
-  void remove(Reading& read);
-  [[nodiscard]] Reading* find(const Incoming& message); // the oldest that fits
-
-private:
-  using List = hook::List<Reading, hook::Queue>; // in the order of posting
-  struct Mask {
-    std::uint64_t ignore = 0;
-    std::uint32_t naming = 0; // reads that name a source
-    std::uint32_t any = 0;    // those that do not
-  };
-  [[nodiscard]] List& bucket(const Pair* pair, Space space, std::uint64_t ignore, std::uint64_t tag);
-  void grow();
-
-  std::array<Mask, 4> masks_;
-  std::vector<List> buckets_; // a power of two of them, from the first read on
-  List others_;
-  std::size_t hashed_ = 0;
-};
-
 struct Endpoint : hook::Hook<hook::OfGroup> {
   std::uint64_t number = 0;
   std::uint64_t cookie = 0;
@@ -122,7 +97,7 @@ struct Endpoint : hook::Hook<hook::OfGroup> {
   Group* group = nullptr;
   std::vector<Address> more_rows;          // behind those of the group
   std::unordered_map<Address, Pair> pairs; // on first use
-  PostedReads posted;
+  PostedReads<Reading> posted;
   hook::List<Reading, hook::Queue> probes;
   hook::List<Incoming, hook::Arrivals> arrivals; // all unexpected messages, oldest first
   hook::List<Incoming, hook::Arrivals> claimed;

@@ -37,6 +37,7 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   read.from_end = request.from_end;
   read.probe = request.probe;
   read.claim = request.claim;
+  read.claim_word = request.claim_word;
   read.number = ++at->posts;
   at->reads.push_back(read);
   const std::uint64_t handle = read.id | reading_handle;
@@ -48,7 +49,9 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
     else
       fail_read(read, Fault::peer); // it went with its writer
   } else if (Incoming* message = find_unexpected(*at, read)) {
-    if (!read.probe)
+    if (!read.claim_word.take())
+      lose(read);
+    else if (!read.probe)
       match(read, *message);
     else
       finish_read(read, probed(read, *message));
@@ -166,7 +169,7 @@ void Engine::cancel(std::uint64_t operation) {
     return;
   }
   Outgoing* message = outgoing_.find(operation);
-  if (message == nullptr || message->abandoned()) return;
+  if (message == nullptr || message->abandoned() || message->space == Space::neighbours) return;
   if (message->local != nullptr) {
     if (message->local->stage == Incoming::Stage::stored) fail_write(*message, Fault::canceled);
   } else if (!message->announced()) {

@@ -124,7 +124,8 @@ enum class Space : std::uint8_t {
   programs,
   barriers,
   kernels,
-  untagged, // programs' messages without a tag
+  untagged,   // programs' messages without a tag
+  neighbours, // of programs of one host, who have matched the message themselves; never on a link
 };
 
 struct Envelope {

@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 9;
+inline constexpr std::uint32_t layout_version = 10;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -63,6 +63,18 @@ enum class RequestKind : std::uint8_t {
   // A wait for read `id` has returned although its message has not arrived (early release). Writes to others
   // that are asked for behind this leave when that read has begun, or has failed.
   release,
+  neighbour, // peer: where messages for it go; answered in slot `id`: source is the ring of this program's
+             // letterbox, or -1: through the kernel. Peer -1: from now on nobody new is to send to this
+             // letterbox
+  bell,      // peer: a neighbour that sleeps, or this program itself, is to look at its letterbox
+  withdraw,  // id of a shared read: the program has a message for it
+};
+
+// Who else knows of a read, write or probe.
+enum class With : std::uint8_t {
+  nobody,
+  neighbours, // read, probe: the library may take it, too; its claim word (shm/letterbox.hpp) says who has it
+  rendezvous, // read, write: neighbours have matched this message themselves; tag is the write's id
 };
 
 inline constexpr std::uint8_t flag_from_end = 1;  // read, write: as PARC_FROM_END
@@ -102,7 +114,8 @@ struct Request {
   std::uint64_t address;
   std::uint64_t length;
   std::uint64_t extra;
-  std::uint64_t reserved;
+  With with;
+  std::uint8_t reserved[7];
 };
 static_assert(sizeof(Request) == 64);
 
@@ -218,7 +231,7 @@ struct Attach { // program to kernel
   std::int32_t shmid;    // of the control segment, already marked for removal
   std::uint64_t bytes;
   std::int32_t pid;
-  std::uint32_t reserved;
+  std::uint32_t neighbours; // 1: it looks at a letterbox
 };
 static_assert(sizeof(Attach) == 32);
 
@@ -232,9 +245,11 @@ struct Welcome { // kernel to program
   std::int32_t kernel_pid;
   std::uint32_t
       copy_ns_per_kib; // what a memcpy costs here: how long a wait for a write may wait instead of copying
-  char host[64];       // name of this host, zero terminated
+  std::int32_t area;   // the segment that its letterbox is in, below 0: it has none
+  std::uint32_t letterbox; // of those of all areas
+  char host[64];           // name of this host, zero terminated
 };
-static_assert(sizeof(Welcome) == 104);
+static_assert(sizeof(Welcome) == 112);
 
 // How a spawned program learns of its pipes and its job: "READ,WRITE", and runs of hosts in rank order:
 // "a:2,b:2".

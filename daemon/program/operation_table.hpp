@@ -25,6 +25,7 @@ public:
     bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
     bool claims = false;
     bool queued = false; // the program hears of its end in shm::Control::finished
+    shm::With with = shm::With::nobody;
   };
 
   // Below shm::operation_slots.
@@ -35,9 +36,11 @@ public:
   }
 
   // Takes the place of a new operation; none: it is not free, or its generation has been used.
-  Slot* take(std::uint64_t id) {
+  // `again`: it may be the one that was there last.
+  Slot* take(std::uint64_t id, bool again = false) {
     Slot& slot = (*this)[shm::slot_of(id)];
-    if (slot.busy || shm::generation_of(id) <= slot.generation) return nullptr;
+    const std::uint64_t generation = shm::generation_of(id);
+    if (slot.busy || generation < slot.generation + (again ? 0 : 1)) return nullptr;
     slot = Slot();
     slot.generation = shm::generation_of(id);
     slot.busy = true;

@@ -15,8 +15,10 @@ namespace {
 
 constexpr std::uint32_t requests_a_turn = 64;
 
-// What is known of an operation's message; the store of its state makes it valid.
-void store_message(shm::Operation& op, std::uint64_t slot, const protocol::Outcome& outcome) {
+// What is known of an operation's message; the store of its state makes it valid. Of one that neighbours have
+// matched the program knows all.
+void store_message(shm::Operation& op, std::uint64_t slot, shm::With with, const protocol::Outcome& outcome) {
+  if (with == shm::With::rendezvous && outcome.departure == protocol::Departure::none) return;
   op.source.store(outcome.source, std::memory_order_relaxed);
   op.tag.store(outcome.tag, std::memory_order_relaxed);
   if (slot < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
@@ -36,7 +38,8 @@ std::int32_t error_of(protocol::Fault fault) {
   case protocol::Fault::none: return PARC_OK;
   case protocol::Fault::truncated: return PARC_ETRUNCATE;
   case protocol::Fault::peer: return PARC_EPEER;
-  case protocol::Fault::canceled: return PARC_ECANCELED;
+  case protocol::Fault::canceled:
+  case protocol::Fault::taken: return PARC_ECANCELED;
   }
   return PARC_EINVAL;
 }
@@ -98,6 +101,7 @@ void Session::attach(const shm::Attach& hello) {
   counted_ = true;
   sessions_.listen_to(*this);
   sessions_.tell(*this);
+  open_letterbox(hello.neighbours == 1);
   welcome(PARC_OK);
 }
 
@@ -112,6 +116,8 @@ void Session::welcome(std::int32_t error) {
   welcome.size = place_.size;
   welcome.kernel_pid = getpid();
   welcome.copy_ns_per_kib = sessions_.told_.copy_ns_per_kib;
+  welcome.area = letterbox_.memory != nullptr ? letterbox_.place.area : -1;
+  welcome.letterbox = letterbox_.place.number;
   const std::string& name = sessions_.told_.host;
   std::memcpy(welcome.host, name.data(), std::min(name.size(), sizeof welcome.host - 1));
   if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
@@ -195,6 +201,9 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::unmap: return unmap(request);
   case shm::RequestKind::leave: return leave(request);
   case shm::RequestKind::release: return release(request);
+  case shm::RequestKind::neighbour: return connect_neighbour(request);
+  case shm::RequestKind::bell: return ring_neighbour(request);
+  case shm::RequestKind::withdraw: return withdraw(request);
   case shm::RequestKind::abort:
     loop_.after_step(
         [&sessions = sessions_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
@@ -217,6 +226,7 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::add_peer:
   case shm::RequestKind::map:
   case shm::RequestKind::unmap:
+  case shm::RequestKind::neighbour:
   case shm::RequestKind::leave: {
     const std::uint64_t number = shm::slot_of(request.id);
     if (number >= shm::operation_slots || slots_[number].busy) return;
@@ -229,10 +239,15 @@ void Session::refuse(const shm::Request& request) {
 
 void Session::start(const shm::Request& request) {
   const bool writes = request.kind == shm::RequestKind::write;
+  if (request.with == shm::With::rendezvous) withdraw(request); // what was shared is now that message's
   Slot* slot = writes ? take_slot(request, shm::read_slots, shm::control_slot)
                       : take_slot(request, 0, shm::read_slots);
   if (slot == nullptr) return;
   slot->queued = (request.flags & shm::flag_queued) != 0;
+  slot->with = request.with;
+  if (request.with > shm::With::rendezvous ||
+      (request.with != shm::With::nobody && letterbox_.memory == nullptr))
+    return broke("it shared an operation with neighbours that it has not");
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
   const bool peer_fits = request.peer >= (writes ? 0 : PARC_ANY_SOURCE) &&
@@ -257,6 +272,7 @@ void Session::start(const shm::Request& request) {
   const std::uint64_t cookie = Cookie::of_session(number_, number, slot->generation).word();
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
   const protocol::Space space = (request.flags & shm::flag_barrier) != 0    ? protocol::Space::barriers
+                                : request.with == shm::With::rendezvous     ? protocol::Space::neighbours
                                 : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
                                                                             : protocol::Space::programs;
   if (writes) {
@@ -291,12 +307,15 @@ void Session::start(const shm::Request& request) {
                                                 .probe = request.kind == shm::RequestKind::probe,
                                                 .no_wait = (request.flags & shm::flag_no_wait) != 0,
                                                 .claim = claims,
-                                                .claimed = message});
+                                                .claimed = message,
+                                                .claim_word = claim_word(number, *slot)});
 }
 
 Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
   const std::uint64_t number = shm::slot_of(request.id);
-  Slot* slot = number < first || number >= last ? nullptr : slots_.take(request.id);
+  Slot* slot = number < first || number >= last
+                   ? nullptr
+                   : slots_.take(request.id, request.with == shm::With::rendezvous);
   if (slot == nullptr) broke("it used an operation's place that is not free");
   return slot;
 }
@@ -369,7 +388,7 @@ void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
   const std::uint64_t slot = cookie.slot();
   if (state_ == State::over || !slots_[slot].busy) return;
   shm::Operation& op = operation(slot);
-  store_message(op, slot, outcome);
+  store_message(op, slot, slots_[slot].with, outcome);
   if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
   slots_[slot].begun = progressed_ = true;
@@ -402,7 +421,10 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
     slot.busy = false;
     return;
   }
-  complete(number, outcome, error_of(outcome.fault));
+  if (may_tell(number, slot, outcome))
+    complete(number, outcome, error_of(outcome.fault));
+  else
+    slot.busy = false;
   if (unmap_address_ != 0 && !extents_.mapped(unmap_address_)) {
     unmap_address_ = 0;
     answer(shm::control_slot, PARC_OK);
@@ -417,7 +439,7 @@ void Session::answer(std::uint64_t slot, std::int32_t error) {
 void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, std::int32_t error) {
   Slot& slot = slots_[number];
   shm::Operation& op = operation(number);
-  store_message(op, number, outcome);
+  store_message(op, number, slot.with, outcome);
   op.error.store(error, std::memory_order_relaxed);
   slot.busy = false;
   if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);

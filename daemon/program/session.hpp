@@ -73,6 +73,14 @@ private:
   void hand_over(const shm::Request& request);
   void leave(const shm::Request& request);
   void release(const shm::Request& request);
+  // session_neighbours.cpp
+  void open_letterbox(bool wanted);
+  void connect_neighbour(const shm::Request& request);
+  [[nodiscard]] std::int32_t ring_to(std::int32_t row);
+  void ring_neighbour(const shm::Request& request);
+  void withdraw(const shm::Request& request);
+  [[nodiscard]] protocol::ClaimWord claim_word(std::uint64_t number, const Slot& slot);
+  [[nodiscard]] bool may_tell(std::uint64_t number, const Slot& slot, const protocol::Outcome& outcome);
   void release_has_begun(Slot& slot);
   [[nodiscard]] bool watched() const;
   [[nodiscard]] bool traced() const;
@@ -102,7 +110,9 @@ private:
   std::size_t hello_length_ = 0;
   shm::Segment segment_;
   shm::Control* control_ = nullptr;
-  std::uint64_t head_ = 0; // of the request ring, ours
+  Letterboxes::Box letterbox_{};  // where it has one
+  bool wants_neighbours_ = false; // to send to it, and to be sent to
+  std::uint64_t head_ = 0;        // of the request ring, ours
   Extents extents_;
   OperationTable slots_; // once attached
   pid_t pid_ = 0;

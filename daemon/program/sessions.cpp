@@ -18,7 +18,8 @@ constexpr std::uint32_t quiet_turns = 1000;
 } // namespace
 
 Sessions::Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks)
-    : loop_(loop), engine_(engine), peers_(peers), told_(std::move(told)), hooks_(std::move(hooks)) {}
+    : loop_(loop), engine_(engine), peers_(peers), told_(std::move(told)), letterboxes_(told_.letterboxes),
+      hooks_(std::move(hooks)) {}
 Sessions::~Sessions() = default;
 
 void Sessions::add(const Place& place, Fd from_program, Fd to_program, Ended ended) {
@@ -124,6 +125,15 @@ void Sessions::progressed(Cookie cookie, const protocol::Progress& progress) {
 
 void Sessions::finished(Cookie cookie, const protocol::Outcome& outcome) {
   if (Session* session = find(cookie)) session->finished(cookie, outcome);
+}
+
+void Sessions::departed(std::uint64_t endpoint, protocol::Departure how) {
+  letterboxes_.departed(endpoint, how, [this](std::uint64_t other) { tell_neighbour(other); });
+}
+
+void Sessions::tell_neighbour(std::uint64_t endpoint) {
+  Session* const session = of_endpoint(endpoint);
+  if (session != nullptr && session->attached()) session->completed();
 }
 
 // The place is free again when the session is over and the engine is done with its memory, in whichever

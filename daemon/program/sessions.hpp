@@ -7,6 +7,7 @@
 #include "daemon/counters.hpp"
 #include "daemon/event.hpp"
 #include "daemon/loop.hpp"
+#include "daemon/program/letterboxes.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
@@ -45,6 +46,7 @@ public:
   struct Told { // to each program that attaches
     std::string host;
     std::uint32_t copy_ns_per_kib; // a memcpy on this machine
+    bool letterboxes;              // neighbours exchange messages without the kernel
   };
   Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks);
   ~Sessions();
@@ -68,6 +70,7 @@ public:
   void progressed(Cookie cookie, const protocol::Progress& progress);
   void finished(Cookie cookie, const protocol::Outcome& outcome);
   void drained(std::uint64_t endpoint_cookie);
+  void departed(std::uint64_t endpoint, protocol::Departure how);
 
   [[nodiscard]] bool none() const { return numbers_.empty(); }
   [[nodiscard]] std::uint64_t so_far() const { return totals_.attached; }
@@ -82,9 +85,10 @@ private:
   void over(std::uint32_t number); // a drained session has ended
   void forget(std::uint32_t number);
   // From sessions. What a turn costs is what these lists hold, not how many programs there are.
-  void listen_to(Session& session); // it has requests, or may soon have some without a bell
-  void tell(Session& session);      // it has something to tell its program
-  void changed(Session& session);   // its counters have
+  void listen_to(Session& session);            // it has requests, or may soon have some without a bell
+  void tell(Session& session);                 // it has something to tell its program
+  void changed(Session& session);              // its counters have
+  void tell_neighbour(std::uint64_t endpoint); // its program is to look at its letterbox
 
   struct Totals { // since the start
     std::uint64_t attached = 0, refused = 0, wakes = 0;
@@ -94,6 +98,7 @@ private:
   protocol::Engine& engine_;
   Peers& peers_;
   Told told_;
+  Letterboxes letterboxes_;
   Hooks hooks_;
   Totals totals_;
   std::vector<std::unique_ptr<Session>> sessions_;           // by the number in their cookies

@@ -122,6 +122,11 @@ Result<std::string> parse_encryption(std::string_view text) {
   return parse_word(text, words, "available: the only value is \"none\"");
 }
 
+Result<std::string> parse_local(std::string_view text) {
+  static constexpr std::array<std::string_view, 2> words{"kernel", "direct"};
+  return parse_word(text, words, "one of kernel, direct");
+}
+
 Result<std::string> parse_log_level(std::string_view text) {
   static constexpr std::array<std::string_view, 6> words{"trace", "debug", "info", "warning", "error", "off"};
   return parse_word(text, words, "one of trace, debug, info, warning, error, off");
@@ -200,6 +205,9 @@ const std::array<Option, option_count> table{{
      Form::Text, true, set_text<&Config::congestion, parse_congestion>, get_text<&Config::congestion>},
     {"pool", "BYTES", "memory for messages that nobody has posted a read for", Form::Number, true,
      set_size<&Config::pool, 1U << 20, 1ULL << 40>, get_number<&Config::pool>},
+    {"local", "kernel|direct",
+     "short messages between programs of this host: through the kernel, or from one to the other", Form::Text,
+     true, set_text<&Config::local, parse_local>, get_text<&Config::local>},
     {"spin_us", "MICROSECONDS", "longest polling before the kernel sleeps", Form::Number, true,
      set_number<&Config::spin_us, 0, 1'000'000>, get_number<&Config::spin_us>},
     {"connect_timeout_s", "SECONDS", "longest wait for another host's kernel to answer", Form::Number, true,

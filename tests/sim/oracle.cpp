@@ -218,6 +218,7 @@ void Oracle::finished_read(std::size_t index, const Outcome& outcome) {
         fail(name(read) + " gave up; there is " + name(message));
     }
     return;
+  case Fault::taken: fail(name(read) + " is said to be somebody else's, who could not have it");
   }
 }
 
@@ -246,7 +247,8 @@ void Oracle::finished_write(std::size_t index, const Outcome& outcome) {
     if (!to.departed() && !apart(message.from, message.to))
       fail(name(message) + " lost its reader, who is there");
     return;
-  case Fault::truncated: fail(name(message) + " was truncated for its writer");
+  case Fault::truncated:
+  case Fault::taken: fail(name(message) + " was truncated or taken for its writer");
   }
 }
 

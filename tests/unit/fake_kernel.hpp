@@ -194,6 +194,7 @@ private:
     welcome.rank = 0;
     welcome.size = size_;
     welcome.copy_ns_per_kib = 50;
+    welcome.area = -1;
     std::strcpy(welcome.host, "testhost");
     const std::lock_guard hold(lock_);
     control_segment_ = std::move(segment.value());
@@ -265,6 +266,9 @@ private:
     case shm::RequestKind::release: return;                                 // nothing leaves this kernel
     case shm::RequestKind::leave: return leave(request.id);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.extra); return;
+    case shm::RequestKind::neighbour: // it has given no letterbox
+    case shm::RequestKind::bell:
+    case shm::RequestKind::withdraw:
     case shm::RequestKind::none: break;
     }
     check(false);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The areas that letterboxes lie in, attached when they are first needed. Only this program's own letterbox
+// can be written, but for what the kernel writes there. Threads: one at a time. Async-signal-safe, as far as
+// shmat is.
+#pragma once
+
+#include "shm/letterbox.hpp"
+#include "shm/segment.hpp"
+
+#include <array>
+
+namespace parc::client {
+
+class Areas {
+public:
+  // Errors: as shm::Segment::attach.
+  [[nodiscard]] Result<void> open(const shm::LetterboxPlace& own);
+  [[nodiscard]] shm::Letterbox* own() const { return own_; }
+  // Somebody else's; nullptr: it cannot be attached.
+  [[nodiscard]] const shm::Letterbox* at(const shm::LetterboxPlace& place);
+
+private:
+  static constexpr std::size_t most_areas = 64;
+  std::array<shm::Segment, most_areas> areas_;
+  shm::Letterbox* own_ = nullptr;
+};
+
+} // namespace parc::client

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/local/inbox.hpp"
+
+#include "client/pieces.hpp"
+#include "protocol/wire.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace parc::client {
+namespace {
+
+constexpr std::size_t most_added = std::size_t{1} << 16;        // rows beside those of the job
+constexpr std::uint32_t most_stored = 2 * shm::letterbox_cells; // of one sender
+
+template <class Tag> using Hook = protocol::hook::Hook<Tag>;
+using protocol::hook::Arrivals, protocol::hook::Owned, protocol::hook::Queue;
+
+shm::Rendezvous rendezvous_in(const shm::Cell& cell) {
+  shm::Rendezvous named;
+  std::memcpy(&named, cell.bytes, sizeof named);
+  return named;
+}
+
+Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
+  const bool whole = cell.kind == shm::CellKind::whole;
+  return {.source = from.row,
+          .tag = cell.tag,
+          .data = cell.data,
+          .with_data = cell.with_data != 0,
+          .total = whole ? cell.length : rendezvous_in(cell).length};
+}
+
+} // namespace
+
+Inbox::Inbox(shm::Letterbox& own, Areas& areas, Operations& operations, Ring& ring, Rest& rest, int rank,
+             int ranks)
+    : own_(own), areas_(areas), operations_(operations), ring_(ring), rest_(rest), rank_(rank),
+      neighbours_(static_cast<Neighbour*>(
+          map_own((static_cast<std::size_t>(ranks) + most_added) * sizeof(Neighbour)))),
+      most_rows_(static_cast<std::size_t>(ranks) + most_added), reads_(shm::read_slots) {}
+
+Inbox::~Inbox() {
+  for (Read& read : reads_)
+    if (read.posted()) unpost(read);
+  for (auto* list : {&arrivals_, &claimed_})
+    while (!list->empty()) forget(list->front());
+  unmap_own(neighbours_, most_rows_ * sizeof(Neighbour));
+}
+
+// Zeroed memory is none yet: a list's head refers to itself.
+Neighbour& Inbox::neighbour(int row) {
+  Neighbour& at = neighbours_[row];
+  constexpr std::byte nothing[sizeof(Neighbour)]{};
+  if (std::memcmp(static_cast<const void*>(&at), nothing, sizeof at) == 0) (new (&at) Neighbour)->row = row;
+  return at;
+}
+
+bool Inbox::post(const shm::Request& request, protocol::Space space) {
+  const std::lock_guard hold(lock_);
+  drain_locked();
+  Read& read = reads_[shm::slot_of(request.id)];
+  if (read.posted()) unpost(read); // the kernel had a message for what was here before
+  read.request = request;
+  read.pair = request.peer >= 0 ? &neighbour(request.peer) : nullptr;
+  read.space = space;
+  read.tag = request.tag;
+  read.ignore = request.ignore;
+  read.number = ++posts_;
+  read.shared = read.pair == nullptr || read.pair->from == nullptr;
+  const bool waits = !read.probes() || (request.flags & shm::flag_no_wait) == 0;
+  if (Stored* const message = find(read)) {
+    if (read.probes())
+      answer(read, *message);
+    else
+      give(read, *message);
+  } else if (!waits) {
+    if (read.shared) return ring_.push(request);
+    end(read.id(), {});
+  } else if (!read.shared && read.pair->departed != 0) {
+    fail(read, read.pair->departed);
+  } else {
+    if (read.probes())
+      probes_.push_back(read);
+    else
+      posted_.add(read);
+    all_.push_back(read);
+    if (!read.shared) return true;
+    claim_word(read).store(shm::claim_word(shm::generation_of(request.id), shm::Claim::nobody),
+                           std::memory_order_release);
+    shm::Request shared = request;
+    shared.with = shm::With::neighbours;
+    if (ring_.push(shared, read.probes() ? shm::Sleep::deep : shm::Sleep::light)) return true;
+    unpost(read);
+    return false;
+  }
+  tell_threads();
+  return true;
+}
+
+bool Inbox::hears(int row) {
+  const std::lock_guard hold(lock_);
+  accept_senders();
+  return row < 0 ? accepted_ != 0 : neighbour(row).from != nullptr;
+}
+
+bool Inbox::has_claimed(std::uint64_t probe) {
+  const std::lock_guard hold(lock_);
+  return std::ranges::find(claimed_, probe, &Stored::claimed_by) != claimed_.end();
+}
+
+void Inbox::post_claimed(const shm::Request& request, std::uint64_t probe) {
+  const std::lock_guard hold(lock_);
+  const auto message = std::ranges::find(claimed_, probe, &Stored::claimed_by);
+  if (message == claimed_.end()) return end(static_cast<parc_op>(request.id), {.error = PARC_EINVAL});
+  give(request, *message->from, message->cell, message->body);
+  forget(*message);
+}
+
+bool Inbox::cancel(parc_op id) {
+  const std::lock_guard hold(lock_);
+  const Slot slot = slot_of(id);
+  if (slot >= shm::read_slots) return false;
+  Read& read = reads_[slot];
+  if (!read.posted() || read.id() != id || !claim(read)) return false;
+  unpost(read);
+  end(id, {.error = PARC_ECANCELED});
+  tell_threads();
+  return true;
+}
+
+void Inbox::cancel_all() {
+  const std::lock_guard hold(lock_);
+  while (!all_.empty()) {
+    Read& read = all_.front();
+    unpost(read);
+    if (claim(read, false)) end(read.id(), {.error = PARC_ECANCELED});
+  }
+  tell_threads();
+}
+
+void Inbox::drain() {
+  if (Ring::pushing()) return; // in a handler that interrupted that
+  const std::unique_lock hold(lock_, std::try_to_lock);
+  if (hold) drain_locked();
+}
+
+// What is said of departures is looked at first: then all that the departed have sent is seen.
+void Inbox::drain_locked() {
+  const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
+  if (own_.kernel.senders.load(std::memory_order_relaxed) != accepted_) accept_senders();
+  for (std::uint32_t i = 0; i < sending_; ++i) drain(*senders_[i]);
+  if (changes != changes_ && look_at_departures()) changes_ = changes;
+  tell_threads();
+}
+
+void Inbox::accept_senders() {
+  const std::uint32_t senders =
+      std::min(own_.kernel.senders.load(std::memory_order_acquire), shm::max_neighbours);
+  for (; accepted_ < senders; ++accepted_) {
+    const shm::SenderPlace& place = own_.kernel.from[accepted_];
+    const shm::Letterbox* const from = areas_.at(place.at);
+    if (from == nullptr) return; // another time
+    if (place.row < 0 || static_cast<std::size_t>(place.row) >= most_rows_ ||
+        place.ring >= shm::max_neighbours)
+      continue;
+    Neighbour& who = neighbour(place.row);
+    if (who.from != nullptr) continue;
+    who.from = from;
+    who.ring = place.ring;
+    who.place = accepted_;
+    senders_[sending_++] = &who;
+  }
+}
+
+void Inbox::drain(Neighbour& from) {
+  const shm::MessageRing& ring = from.from->owner.rings[from.ring];
+  if (from.stopped && from.stored_count == most_stored) return;
+  from.stopped = false;
+  while (const auto number = shm::published(ring, from.head)) {
+    shm::Cell cell;
+    std::memcpy(&cell, &from.from->owner.cells[*number], sizeof cell);
+    cell.length = std::min<std::uint32_t>(cell.length, shm::short_message);
+    if (!take(from, cell, from.from->owner.bodies[*number])) {
+      from.stopped = true;
+      break;
+    }
+    ++from.head;
+  }
+  if (from.told != from.head) tell_drained(from);
+}
+
+// One that waits for cells is rung for; as in shm/doorbell.hpp, either it sees this or is seen waiting.
+void Inbox::tell_drained(Neighbour& from) {
+  from.told = from.head;
+  own_.owner.drained[from.place].store(from.head, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (from.from->owner.wants_cells.load(std::memory_order_relaxed) != 0) ring(from.row);
+}
+
+void Inbox::ring(int row) {
+  shm::Request bell{};
+  bell.kind = shm::RequestKind::bell;
+  bell.peer = row;
+  (void)ring_.push(bell); // where the kernel has gone, nobody waits for long
+}
+
+// False: there is no read for it, and no room.
+bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
+  while (Read* const read = posted_.find(&from, static_cast<protocol::Space>(cell.space), cell.tag)) {
+    unpost(*read);
+    if (!claim(*read, cell.kind == shm::CellKind::whole)) continue;
+    give(read->request, from, cell, body);
+    return true;
+  }
+  Stored* const message = store(from, cell, body);
+  if (message == nullptr) return false;
+  answer_probes(*message);
+  return true;
+}
+
+Stored* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
+  if (from.stored_count == most_stored) return nullptr;
+  const bool has_body = cell.kind == shm::CellKind::whole && cell.length > shm::cell_bytes;
+  Stored* const message = memory_.make(has_body ? cell.length : 0);
+  if (message == nullptr) return nullptr;
+  message->from = &from;
+  message->cell = cell;
+  if (has_body) std::memcpy(message->body, body, cell.length);
+  ++from.stored_count;
+  from.stored.push_back(*message);
+  arrivals_.push_back(*message);
+  return message;
+}
+
+void Inbox::answer_probes(Stored& message) {
+  for (auto next = probes_.begin(); next != probes_.end() && message.claimed_by == 0;) {
+    Read& probe = *next++;
+    if (!probe.fits(message.from, static_cast<protocol::Space>(message.cell.space), message.cell.tag))
+      continue;
+    unpost(probe);
+    if (claim(probe)) answer(probe, message);
+  }
+}
+
+void Inbox::answer(const Read& probe, Stored& message) {
+  if ((probe.request.flags & shm::flag_claim) != 0) {
+    message.Hook<Queue>::unlink();
+    message.Hook<Arrivals>::unlink();
+    message.claimed_by = probe.request.id;
+    claimed_.push_back(message);
+  }
+  end(probe.id(), message_of(*message.from, message.cell));
+}
+
+void Inbox::give(Read& read, Stored& message) {
+  give(read.request, *message.from, message.cell, message.body);
+  forget(message);
+}
+
+// Of a rendezvous the program knows the message now; its bytes come by the kernel.
+void Inbox::give(const shm::Request& request, Neighbour& from, const shm::Cell& cell, const std::byte* body) {
+  const auto id = static_cast<parc_op>(request.id);
+  Operations::End message = message_of(from, cell);
+  if (cell.kind == shm::CellKind::rendezvous) {
+    operations_.set_message(slot_of(id), message);
+    shm::Request pull = request;
+    pull.kind = shm::RequestKind::read;
+    pull.with = shm::With::rendezvous;
+    pull.peer = from.row;
+    pull.tag = rendezvous_in(cell).write;
+    pull.ignore = 0;
+    pull.flags &= shm::flag_from_end | shm::flag_queued;
+    (void)ring_.push(pull); // where the kernel has gone its wait says so
+    return;
+  }
+  const Operations::Entry& entry = operations_.entry(slot_of(id));
+  const std::byte* const bytes = cell.length <= shm::cell_bytes ? cell.bytes : body;
+  const std::uint64_t fitting = std::min<std::uint64_t>(cell.length, request.length);
+  if (entry.block)
+    std::memcpy(entry.block, bytes, fitting);
+  else
+    scatter(entry.pieces, bytes, fitting);
+  message.error = cell.length > request.length ? PARC_ETRUNCATE : PARC_OK;
+  end(id, message);
+}
+
+void Inbox::forget(Stored& message) {
+  --message.from->stored_count;
+  memory_.drop(message); // its hooks unlink it
+}
+
+Stored* Inbox::find(const Read& read) {
+  const auto first = [&](auto& messages) -> Stored* {
+    for (Stored& message : messages)
+      if (read.fits(message.from, static_cast<protocol::Space>(message.cell.space), message.cell.tag))
+        return &message;
+    return nullptr;
+  };
+  return read.pair != nullptr ? first(read.pair->stored) : first(arrivals_);
+}
+
+// Whether a shared read is ours; the kernel forgets it then.
+bool Inbox::claim(Read& read, bool withdraw) {
+  if (!read.shared) return true;
+  const std::uint64_t generation = shm::generation_of(read.request.id);
+  const std::uint64_t ours = shm::claim_word(generation, shm::Claim::library);
+  std::uint64_t seen = shm::claim_word(generation, shm::Claim::nobody);
+  if (claim_word(read).compare_exchange_strong(seen, ours, std::memory_order_acq_rel)) {
+    shm::Request request{};
+    request.kind = shm::RequestKind::withdraw;
+    request.id = read.request.id;
+    if (withdraw) (void)ring_.push(request, shm::Sleep::light);
+    return true;
+  }
+  if (seen != shm::claim_word(generation, shm::Claim::given_up)) return false;
+  claim_word(read).store(ours, std::memory_order_relaxed);
+  return true;
+}
+
+void Inbox::unpost(Read& read) {
+  if (read.posted_as != Read::not_posted)
+    posted_.remove(read);
+  else
+    read.Hook<Queue>::unlink();
+  read.Hook<Owned>::unlink();
+}
+
+// First what has been said, then what was sent before: only then is it known that nothing more comes. False:
+// something could not be drained yet.
+bool Inbox::look_at_departures() {
+  const auto word = [this](const Neighbour& from) -> std::uint32_t {
+    return own_.kernel.from[from.place].departed.load(std::memory_order_acquire);
+  };
+  for (std::uint32_t i = 0; i < sending_; ++i) senders_[i]->leaves_as = word(*senders_[i]);
+  for (Read& read : all_)
+    read.given_up =
+        read.shared && claim_word(read).load(std::memory_order_acquire) ==
+                           shm::claim_word(shm::generation_of(read.request.id), shm::Claim::given_up);
+  bool all_drained = true;
+  for (std::uint32_t i = 0; i < sending_;) {
+    Neighbour& from = *senders_[i];
+    drain(from);
+    all_drained &= !from.stopped;
+    if (from.leaves_as == 0 || from.stopped) {
+      ++i;
+      continue;
+    }
+    from.departed = from.leaves_as;
+    own_.owner.drained[from.place].store(shm::drained_for_good, std::memory_order_release);
+    senders_[i] = senders_[--sending_];
+  }
+  for (auto next = all_.begin(); next != all_.end();) {
+    Read& read = *next++;
+    if (read.shared ? read.given_up && all_drained : read.pair->departed != 0) fail_hopeless(read);
+  }
+  return all_drained;
+}
+
+// Why has been said in the operation, where the kernel has given it up.
+void Inbox::fail_hopeless(Read& read) {
+  const shm::Operation& operation = operations_.shared(slot_of(read.id()));
+  const std::uint32_t departure =
+      read.shared ? operation.departure_or_data.load(std::memory_order_relaxed) : read.pair->departed;
+  unpost(read);
+  if (claim(read)) fail(read, departure);
+}
+
+void Inbox::fail(const Read& read, std::uint32_t departure) {
+  end(read.id(), {.error = PARC_EPEER, .departure = departure});
+}
+
+void Inbox::end(parc_op id, const Operations::End& how) {
+  operations_.end(id, how);
+  ended_some_ = true;
+}
+
+// A thread that sleeps looks at what has ended when the kernel rings.
+void Inbox::tell_threads() {
+  if (std::exchange(ended_some_, false) && rest_.others_rest()) ring(rank_);
+}
+
+bool Inbox::announce_sleep() {
+  const std::lock_guard hold(lock_);
+  const std::uint32_t sleeps = own_.owner.sleeps.load(std::memory_order_relaxed);
+  own_.owner.sleeps.store((sleeps + 1) | 1,
+                          std::memory_order_relaxed); // another sleep, with a bell of its own
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (own_.kernel.senders.load(std::memory_order_acquire) != accepted_) return false;
+  return std::none_of(senders_.begin(), senders_.begin() + sending_, [](const Neighbour* from) {
+    return !from->stopped && shm::published(from->from->owner.rings[from->ring], from->head);
+  });
+}
+
+void Inbox::announce_awake() {
+  const std::lock_guard hold(lock_);
+  const std::uint32_t sleeps = own_.owner.sleeps.load(std::memory_order_relaxed);
+  if (sleeps % 2 != 0) own_.owner.sleeps.store(sleeps + 1, std::memory_order_relaxed);
+}
+
+} // namespace parc::client

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages from neighbours, and the reads that they may answer. Whoever is in a call drains: it takes what
+// has been published in the rings of this program's senders, in their order, gives each message to the oldest
+// read that fits, or stores a copy for a read to come. What is posted, stored and drained changes under one
+// lock: else a message could be stored behind a read that looked for it before (tests/model/neighbours.hpp).
+//
+// A read that names a sender with a ring is this program's business alone. One of any source, or of a row
+// that has sent nothing yet, is shared: the kernel has it, too, and who changes its claim word first has it.
+// A message whose bytes are the kernel's business (a rendezvous) is matched here, and then asked of the
+// kernel by its name.
+//
+// Threads: any. drain() is async-signal-safe: where its thread was interrupted under the lock it does
+// nothing.
+#pragma once
+
+#include "client/local/areas.hpp"
+#include "client/local/stored.hpp"
+#include "client/operations.hpp"
+#include "client/ring.hpp"
+#include "protocol/posted_reads.hpp"
+
+#include <mutex>
+
+namespace parc::client {
+
+// Somebody who sends to this program, or whom a read has named.
+struct Neighbour {
+  int row = 0;
+  const shm::Letterbox* from = nullptr; // none: it has not sent anything here
+  std::uint32_t ring = 0;               // of its letterbox
+  std::uint32_t place = 0;              // among our senders
+  std::uint64_t head = 0;               // messages that are drained
+  std::uint64_t told = 0;               // of these, what it knows of
+  bool stopped = false;                 // nothing more of it can be stored
+  std::uint32_t departed = 0;           // a protocol::Departure; nothing more comes of it
+  std::uint32_t leaves_as = 0;          // the same, while that is not known yet
+  std::uint32_t stored_count = 0;
+  protocol::hook::List<Stored, protocol::hook::Queue> stored; // oldest first
+};
+
+class Inbox final : public LocalProgress {
+public:
+  Inbox(shm::Letterbox& own, Areas& areas, Operations& operations, Ring& ring, Rest& rest, int rank,
+        int ranks);
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+  ~Inbox() override;
+
+  // A read or probe that has begun (Operations::begin), as it would go to the kernel; it may have ended when
+  // this returns. False: the kernel was to have it, too, and has gone.
+  [[nodiscard]] bool post(const shm::Request& request, protocol::Space space);
+  // It has a sender that this row, or any, may be.
+  [[nodiscard]] bool hears(int row);
+  // A read of the message that a probe has claimed. False: it is none of a neighbour.
+  [[nodiscard]] bool has_claimed(std::uint64_t probe);
+  void post_claimed(const shm::Request& request, std::uint64_t probe);
+  // False: it is the kernel's to cancel.
+  [[nodiscard]] bool cancel(parc_op id);
+  void cancel_all();
+
+  void progress() override { drain(); }
+  void drain();
+  [[nodiscard]] bool announce_sleep() override;
+  void announce_awake() override;
+
+  [[nodiscard]] std::mutex& lock() { return lock_; }
+
+private:
+  struct Read : protocol::Wanted<Neighbour>, protocol::hook::Hook<protocol::hook::Owned> {
+    shm::Request request{};
+    bool shared = false;
+    bool given_up = false; // by the kernel
+    [[nodiscard]] bool posted() const { return protocol::hook::Hook<protocol::hook::Owned>::is_linked(); }
+    [[nodiscard]] bool probes() const { return request.kind == shm::RequestKind::probe; }
+    [[nodiscard]] parc_op id() const { return static_cast<parc_op>(request.id); }
+  };
+  // All of these with lock_ held.
+  void drain_locked();
+  void accept_senders();
+  void drain(Neighbour& from);
+  void tell_drained(Neighbour& from);
+  void ring(int row);
+  [[nodiscard]] bool take(Neighbour& from, const shm::Cell& cell, const std::byte* body);
+  [[nodiscard]] Stored* store(Neighbour& from, const shm::Cell& cell, const std::byte* body);
+  void answer_probes(Stored& message);
+  void give(Read& read, Stored& message);
+  void give(const shm::Request& request, Neighbour& from, const shm::Cell& cell, const std::byte* body);
+  void answer(const Read& read, Stored& message);
+  void forget(Stored& message);
+  [[nodiscard]] Stored* find(const Read& read);
+  [[nodiscard]] bool claim(Read& read, bool withdraw = true);
+  void unpost(Read& read);
+  [[nodiscard]] bool look_at_departures();
+  void fail_hopeless(Read& read);
+  void fail(const Read& read, std::uint32_t departure);
+  void end(parc_op id, const Operations::End& how);
+  [[nodiscard]] Neighbour& neighbour(int row);
+  void tell_threads();
+  [[nodiscard]] std::atomic<std::uint64_t>& claim_word(const Read& read) {
+    return own_.all.claims[shm::slot_of(read.request.id)];
+  }
+
+  shm::Letterbox& own_;
+  Areas& areas_;
+  Operations& operations_;
+  Ring& ring_;
+  Rest& rest_;
+  const int rank_;
+
+  std::mutex lock_;
+  Neighbour* const neighbours_; // by row; made when they are first needed
+  const std::size_t most_rows_;
+  std::array<Neighbour*, shm::max_neighbours> senders_{}; // with a ring that may bring something
+  std::uint32_t sending_ = 0, accepted_ = 0;
+  std::vector<Read, OwnMemory<Read>> reads_; // by slot
+  protocol::PostedReads<Read> posted_;
+  protocol::hook::List<Read, protocol::hook::Queue> probes_;
+  protocol::hook::List<Read, protocol::hook::Owned> all_;           // posted reads and probes
+  protocol::hook::List<Stored, protocol::hook::Arrivals> arrivals_; // oldest first
+  protocol::hook::List<Stored, protocol::hook::Arrivals> claimed_;
+  StoredMessages memory_;
+  std::uint64_t posts_ = 0;
+  std::uint32_t changes_ = 0; // of the letterbox, acted on
+  bool ended_some_ = false;   // others of this program may wait for it
+};
+
+} // namespace parc::client

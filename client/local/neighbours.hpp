@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages between programs of one host, without their kernel where they are short; where they are long their
+// envelopes go this way, too, and the kernel copies their bytes. All messages of a pair go one way, so their
+// order is that of the writes. There is none of this where the kernel is asked for everything (`local =
+// kernel`), and a program that releases waits early sends nothing this way: what it must hold back the kernel
+// holds. Threads: any, as the calls of parc.h. Only what Rest asks for is async-signal-safe.
+#pragma once
+
+#include "client/local/inbox.hpp"
+#include "client/local/outbox.hpp"
+
+namespace parc::client {
+
+class Neighbours {
+public:
+  struct Of { // a program
+    Operations& operations;
+    Errand& errand;
+    Ring& ring;
+    Rest& rest;
+    int rank;
+    const std::vector<std::string>& hosts; // of the ranks
+  };
+  // Errors: as shm::Segment::attach.
+  [[nodiscard]] static Result<std::unique_ptr<Neighbours>> open(const shm::LetterboxPlace& place,
+                                                                const Of& program);
+  ~Neighbours();
+  Neighbours(const Neighbours&) = delete;
+  Neighbours& operator=(const Neighbours&) = delete;
+
+  // Messages for this peer go this way.
+  [[nodiscard]] bool reaches(int peer) { return outbox_.reaches(peer); }
+  // A message that a read with this source may take may come this way.
+  [[nodiscard]] bool may_send(int peer);
+  // From here on all that is new goes through the kernel: this program may release its waits early. Blocks
+  // until the kernel knows.
+  void stop();
+
+  // A short message. Blocks, unless it is queued, while no cell is free. Errors: PARC_EAGAIN (queued),
+  // PARC_EKERNEL.
+  [[nodiscard]] Result<void> write(parc_op id, const Message& message, protocol::Space space);
+  // The envelope of a write that the kernel has.
+  [[nodiscard]] Result<void> announce(parc_op id, const Message& message, protocol::Space space);
+
+  [[nodiscard]] Inbox& inbox() { return inbox_; }
+
+private:
+  Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks);
+  [[nodiscard]] Result<Outbox::Sent> send(int peer, const LocalMessage& message, bool queued);
+
+  std::unique_ptr<Areas> areas_;
+  Operations& operations_;
+  Errand& errand_;
+  Rest& rest_;
+  std::atomic<bool> stopped_ = false;
+  const std::vector<bool> local_ranks_;
+  Inbox inbox_;
+  Outbox outbox_;
+};
+
+} // namespace parc::client

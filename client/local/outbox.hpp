@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Short messages to neighbours: a message is copied into a cell of this program's letterbox and published in
+// the ring for its receiver, after which nothing can take it back. A cell is free again when the receiver has
+// drained it, or has departed. Which receivers have rings is the kernel's to say, once for each. Threads:
+// any. Not async-signal-safe.
+//
+//   lock_   cells, rings, and counts; not held while anything is waited for
+#pragma once
+
+#include "client/errand.hpp"
+#include "client/local/areas.hpp"
+#include "protocol/wire.hpp"
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <sys/uio.h>
+#include <vector>
+
+namespace parc::client {
+
+struct LocalMessage { // to a neighbour
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  bool with_data = false;
+  protocol::Space space = protocol::Space::programs;
+  shm::CellKind kind = shm::CellKind::whole;
+  std::span<const iovec> pieces{}; // of `length` bytes
+  std::uint64_t length = 0;
+};
+
+class Outbox {
+public:
+  Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, Errand& errand, Ring& ring,
+         std::vector<bool> local_ranks);
+
+  // There is a ring for messages to this row. Asks the kernel, the first time.
+  [[nodiscard]] bool reaches(int row);
+
+  enum class Sent : std::uint8_t { published, departed, no_cell };
+  // To a row that is reached.
+  [[nodiscard]] Sent send(int row, const LocalMessage& message);
+  [[nodiscard]] std::uint32_t departure(int row); // of one that has departed
+  // Whether one of the cells is free; until then receivers ring when they have drained some.
+  [[nodiscard]] bool any_cell();
+  void wait_for_cells(bool wanted);
+
+private:
+  struct Way {
+    int row = 0;
+    std::uint32_t ring = 0;
+    std::uint32_t place = 0; // among the receiver's senders
+    const shm::Letterbox* to = nullptr;
+    std::uint64_t sent = 0, drained = 0;
+    std::uint32_t rung = 0; // the sleep of the receiver that was rung for last
+  };
+  static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in ways_
+  [[nodiscard]] std::int32_t ask(int row);
+  [[nodiscard]] std::int32_t way_to(int row); // lock_ held
+  void reclaim(Way& way);
+  void reclaim_all();
+  void fill(std::uint32_t cell, const LocalMessage& message);
+  [[nodiscard]] bool must_ring(Way& way);
+
+  shm::Letterbox& own_;
+  Areas& areas_;
+  std::mutex& areas_lock_;
+  Errand& errand_;
+  Ring& ring_;
+  const std::vector<bool> local_ranks_;
+  std::mutex lock_;
+  std::vector<std::int32_t> by_row_;
+  std::vector<std::unique_ptr<Way>> ways_;
+  std::vector<std::uint16_t> free_; // cells
+};
+
+} // namespace parc::client

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/program/letterboxes.hpp"
+
+#include <algorithm>
+#include <spdlog/spdlog.h>
+#include <sys/mman.h>
+
+namespace parc::daemon {
+
+const Letterboxes::Box* Letterboxes::open(std::uint64_t endpoint) {
+  if (const Owned* box = owned(endpoint)) return box;
+  if (!wanted_) return nullptr;
+  free_drained();
+  if (free_.empty() && !add_area()) return nullptr;
+  auto box = std::make_unique<Owned>();
+  static_cast<Box&>(*box) = free_.back();
+  free_.pop_back();
+  box->endpoint = endpoint;
+  return boxes_.emplace(endpoint, std::move(box)).first->second.get();
+}
+
+const Letterboxes::Box* Letterboxes::find(std::uint64_t endpoint) const {
+  return owned(endpoint);
+}
+
+Letterboxes::Owned* Letterboxes::owned(std::uint64_t endpoint) const {
+  const auto found = boxes_.find(endpoint);
+  return found == boxes_.end() ? nullptr : found->second.get();
+}
+
+bool Letterboxes::add_area() {
+  if (full_) return false;
+  auto area = shm::Segment::create_sparse(shm::area_bytes);
+  if (!area) {
+    full_ = true;
+    spdlog::warn("programs of this host exchange messages through their kernel: {}", area.error().text);
+    return false;
+  }
+  auto* const boxes = reinterpret_cast<shm::Letterbox*>(area.value().data());
+  const auto first = static_cast<std::uint32_t>(areas_.size()) * shm::area_letterboxes;
+  for (std::uint32_t i = shm::area_letterboxes; i-- > 0;)
+    free_.push_back({{first + i, area.value().id()}, boxes + i});
+  areas_.push_back(std::move(area).value());
+  return true;
+}
+
+std::int32_t Letterboxes::connect(std::uint64_t sender, std::uint64_t receiver, std::int32_t row) {
+  if (open(sender) == nullptr || open(receiver) == nullptr) return -1;
+  Owned &from = *owned(sender), &to = *owned(receiver);
+  const auto known = std::ranges::find(from.receivers, receiver, &Way::other);
+  if (known != from.receivers.end()) return static_cast<std::int32_t>(known - from.receivers.begin());
+  const auto ring = static_cast<std::uint32_t>(from.receivers.size());
+  const auto place = static_cast<std::uint32_t>(to.senders.size());
+  if (from.departed || to.departed || ring == shm::max_neighbours || place == shm::max_neighbours) return -1;
+  from.receivers.push_back({receiver, place});
+  to.senders.push_back({sender, ring});
+  shm::ReceiverPlace& there = from.memory->kernel.to[ring];
+  there.at = to.place;
+  there.sender = place;
+  shm::SenderPlace& here = to.memory->kernel.from[place];
+  here.at = from.place;
+  here.ring = ring;
+  here.row = row;
+  to.memory->kernel.senders.store(place + 1, std::memory_order_release);
+  return static_cast<std::int32_t>(ring);
+}
+
+void Letterboxes::departed(std::uint64_t endpoint, protocol::Departure how,
+                           const std::function<void(std::uint64_t)>& tell) {
+  Owned* const box = owned(endpoint);
+  if (box == nullptr || std::exchange(box->departed, true)) return;
+  const auto word = static_cast<std::uint32_t>(how);
+  const auto changed = [&](Owned& other) {
+    other.memory->kernel.changes.fetch_add(1, std::memory_order_release);
+    tell(other.endpoint);
+  };
+  for (const Way& to : box->receivers)
+    if (Owned* const other = owned(to.other)) {
+      other->memory->kernel.from[to.place].departed.store(word, std::memory_order_release);
+      changed(*other);
+    }
+  for (const Way& from : box->senders)
+    if (Owned* const other = owned(from.other)) {
+      other->memory->kernel.to[from.place].departed.store(word, std::memory_order_release);
+      changed(*other);
+    }
+  departed_.push_back(endpoint);
+}
+
+// Nobody reads it any more: those to whom its owner has sent have gone, too, or have said so.
+bool Letterboxes::is_drained(const Owned& box) const {
+  return std::ranges::all_of(box.receivers, [this](const Way& to) {
+    const Owned* const other = owned(to.other);
+    return other == nullptr || other->departed ||
+           other->memory->owner.drained[to.place].load(std::memory_order_acquire) == shm::drained_for_good;
+  });
+}
+
+void Letterboxes::free_drained() {
+  std::erase_if(departed_, [this](std::uint64_t endpoint) {
+    Owned& box = *owned(endpoint);
+    if (!is_drained(box)) return false;
+    // Its pages go back to the system; they are zeroed when they come again.
+    if (madvise(box.memory, sizeof *box.memory, MADV_REMOVE) == 0)
+      free_.push_back(box);
+    else
+      spdlog::warn("cannot free a letterbox: {}", std::strerror(errno));
+    boxes_.erase(endpoint);
+    return true;
+  });
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a session does for messages that its program exchanges with neighbours: it makes their way, wakes who
+// sleeps, and shares reads that a neighbour's message may answer as well as one from another host.
+#include "daemon/program/session.hpp"
+#include "include/parc/parc.h"
+
+namespace parc::daemon {
+
+void Session::open_letterbox(bool wanted) {
+  Letterboxes& all = sessions_.letterboxes_;
+  const Letterboxes::Box* const box =
+      wanted ? all.open(place_.endpoint) : all.find(place_.endpoint); // somebody may have written already
+  if (box == nullptr) return;
+  letterbox_ = *box;
+  wants_neighbours_ = wanted;
+}
+
+void Session::connect_neighbour(const shm::Request& request) {
+  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  if (request.peer < 0) wants_neighbours_ = false;
+  complete(shm::control_slot, {.source = ring_to(request.peer)}, PARC_OK);
+}
+
+// The way of a pair is chosen once, with its first message: so none can overtake another by another way.
+std::int32_t Session::ring_to(std::int32_t row) {
+  if (!wants_neighbours_ || row < 0 || static_cast<std::size_t>(row) >= engine_.rows(place_.endpoint))
+    return -1;
+  const protocol::Address to = engine_.address(place_.endpoint, static_cast<std::uint32_t>(row));
+  if (to.place != protocol::here || !engine_.is_there(to.number)) return -1;
+  const Session* const other = sessions_.of_endpoint(to.number);
+  if (other != nullptr && other->attached() && !other->wants_neighbours_) return -1;
+  const std::int32_t our_row = engine_.add_row(to.number, {protocol::here, place_.endpoint});
+  return our_row < 0 ? -1 : sessions_.letterboxes_.connect(place_.endpoint, to.number, our_row);
+}
+
+void Session::ring_neighbour(const shm::Request& request) {
+  if (request.peer < 0 || static_cast<std::size_t>(request.peer) >= engine_.rows(place_.endpoint)) return;
+  const protocol::Address to = engine_.address(place_.endpoint, static_cast<std::uint32_t>(request.peer));
+  if (to.place == protocol::here) sessions_.tell_neighbour(to.number);
+}
+
+void Session::withdraw(const shm::Request& request) {
+  const Slot* const slot = slots_.find(request.id);
+  if (slot != nullptr && slot->with == shm::With::neighbours) engine_.cancel(slot->handle);
+}
+
+protocol::ClaimWord Session::claim_word(std::uint64_t number, const Slot& slot) {
+  if (slot.with != shm::With::neighbours) return {};
+  return {.word = &letterbox_.memory->all.claims[number],
+          .open = shm::claim_word(slot.generation, shm::Claim::nobody),
+          .ours = shm::claim_word(slot.generation, shm::Claim::kernel)};
+}
+
+// Whether a shared read's end is the kernel's to tell. Where nothing comes from other hosts any more the
+// program is told that, and finds out whether a neighbour has still sent something.
+bool Session::may_tell(std::uint64_t number, const Slot& slot, const protocol::Outcome& outcome) {
+  const protocol::ClaimWord claim = claim_word(number, slot);
+  if (claim.word == nullptr || claim.word->load(std::memory_order_acquire) == claim.ours) return true;
+  if (outcome.fault == protocol::Fault::canceled) return claim.take();
+  if (outcome.fault != protocol::Fault::peer) return false;
+  operation(number).departure_or_data.store(static_cast<std::uint32_t>(outcome.departure),
+                                            std::memory_order_relaxed);
+  std::uint64_t open = claim.open;
+  if (claim.word->compare_exchange_strong(open, shm::claim_word(slot.generation, shm::Claim::given_up),
+                                          std::memory_order_acq_rel)) {
+    letterbox_.memory->kernel.changes.fetch_add(1, std::memory_order_release);
+    completed();
+  }
+  return false;
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where programs of one host exchange short messages without their kernel: plain structures of fixed size,
+// and the few lines that publish into them. The program's view is client/local/, the kernel's
+// daemon/program/letterboxes.
+//
+//   area:       Letterbox[area_letterboxes]; a segment of the kernel's, mostly never touched
+//   Letterbox:  of one endpoint: OfKernel | OfAll | OfOwner, each on pages of its own
+//
+// Who writes: K the kernel, P the program whose letterbox it is, N its neighbours. A program maps the areas
+// of others to be read only. One writer a word, but claim words, which change by compare-and-swap. Neighbours
+// trust each other no further than the kernel trusts them: every index is masked, and each word is read once.
+//
+// A message: P fills a cell of its own, and its bytes if they do not fit there, and stores the cell's number
+// into its ring for that neighbour (release). The neighbour looks at the entry that comes next (acquire),
+// copies, and counts up `drained` of its own letterbox (release), behind which P may fill those cells again.
+// A ring has as many entries as there are cells, so it never overflows; an entry carries the number of its
+// lap, so zeroed memory and entries of the lap before are none, and there is no tail to be read. Who dies in
+// the middle has published nothing.
+#pragma once
+
+#include "shm/layout.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace parc::shm {
+
+inline constexpr std::uint32_t area_letterboxes = 64;
+inline constexpr std::uint32_t letterbox_cells = 1024; // published and not drained; a power of two
+inline constexpr std::uint32_t max_neighbours = 1024;  // that a program sends to, and that send to it
+inline constexpr std::uint64_t cell_bytes = 40;        // of a message, in its cell
+inline constexpr std::uint64_t short_message = 8192;   // bytes, at most
+
+enum class CellKind : std::uint8_t {
+  whole,      // the message is here
+  rendezvous, // its bytes are the kernel's business: Rendezvous lies in the cell
+};
+
+struct alignas(64) Cell {
+  std::uint64_t tag;
+  std::uint64_t data;
+  std::uint32_t length; // of a whole message
+  CellKind kind;
+  std::uint8_t space; // protocol::Space
+  std::uint8_t with_data;
+  std::uint8_t reserved;
+  std::byte
+      bytes[cell_bytes]; // of a whole message, where it is no longer; else they lie in Letterbox::bodies
+};
+static_assert(sizeof(Cell) == 64);
+
+struct Rendezvous {
+  std::uint64_t length; // of the message
+  std::uint64_t write;  // the operation, by which sender and receiver name the message to the kernel
+};
+static_assert(sizeof(Rendezvous) <= cell_bytes);
+
+using RingEntry = std::uint16_t; // lap << 10 | cell; laps are counted from 1 to 63 and again
+struct MessageRing {
+  std::atomic<RingEntry> entries[letterbox_cells];
+};
+static_assert(sizeof(MessageRing) == 2048);
+
+inline constexpr std::uint32_t ring_laps = 63;
+inline constexpr RingEntry lap_of(std::uint64_t count) {
+  return static_cast<RingEntry>(count / letterbox_cells % ring_laps + 1);
+}
+// P: the count'th message of this neighbour, from 0. What the cell holds is seen by who sees the entry.
+inline void publish(MessageRing& ring, std::uint64_t count, std::uint32_t cell) {
+  const auto entry = static_cast<RingEntry>(lap_of(count) * letterbox_cells | cell);
+  ring.entries[count % letterbox_cells].store(entry, std::memory_order_release);
+}
+// N: its cell, once it is published.
+inline std::optional<std::uint32_t> published(const MessageRing& ring, std::uint64_t count) {
+  const RingEntry entry = ring.entries[count % letterbox_cells].load(std::memory_order_acquire);
+  if (entry / letterbox_cells != lap_of(count)) return {};
+  return entry % letterbox_cells;
+}
+
+// Where a letterbox is. K fills it before who reads it can know of it.
+struct LetterboxPlace {
+  std::uint32_t number; // area_letterboxes to an area
+  std::int32_t area;    // the segment's id
+};
+
+// Somebody who sends to P. K fills it before it counts it in OfKernel::senders.
+struct SenderPlace {
+  LetterboxPlace at;
+  std::uint32_t ring; // of that letterbox
+  std::int32_t row;   // of the sender, for P
+  // K: a protocol::Departure, when the sender has departed and nothing follows (release).
+  std::atomic<std::uint32_t> departed;
+};
+
+// Somebody whom P sends to: whose ring it is. K fills it before it answers P's request for it.
+struct ReceiverPlace {
+  LetterboxPlace at;
+  std::uint32_t sender;                // P's number among the senders of that letterbox
+  std::atomic<std::uint32_t> departed; // K: a protocol::Departure (release)
+};
+
+// What `drained` says when P will not look at that ring again.
+inline constexpr std::uint64_t drained_for_good = UINT64_MAX;
+
+struct Letterbox {
+  struct alignas(4096) OfKernel {
+    std::atomic<std::uint32_t> senders; // release
+    std::atomic<std::uint32_t> changes; // release: somebody has departed, or a read has been given up
+    SenderPlace from[max_neighbours];
+    ReceiverPlace to[max_neighbours];
+  } kernel;
+  struct alignas(4096) OfAll {
+    // Of reads that K may take for a message of another host, and P for one of a neighbour: by their slots.
+    std::atomic<std::uint64_t> claims[read_slots];
+  } all;
+  struct alignas(4096) OfOwner {
+    std::atomic<std::uint32_t> sleeps; // odd: P sleeps, and wants a bell for what is published from then on
+    // seq_cst: P waits until cells are drained.
+    std::atomic<std::uint32_t> wants_cells;
+    alignas(64) std::atomic<std::uint64_t> drained[max_neighbours]; // of each sender's messages; release
+    alignas(4096) MessageRing rings[max_neighbours];
+    alignas(4096) Cell cells[letterbox_cells];
+    std::byte bodies[letterbox_cells][short_message];
+  } owner;
+};
+static_assert(sizeof(Letterbox) % 4096 == 0);
+inline constexpr std::size_t area_bytes = sizeof(Letterbox) * area_letterboxes;
+
+// A claim word: whose the read is, above the operation's generation.
+enum class Claim : std::uint64_t {
+  nobody = 1, // P: whoever comes first may take it
+  library,    // P has it
+  kernel,     // K has it
+  given_up,   // K: nothing comes from other hosts any more; P may still take it
+};
+inline constexpr std::uint64_t claim_word(std::uint64_t generation, Claim claim) {
+  return generation << 8 | static_cast<std::uint64_t>(claim);
+}
+
+} // namespace parc::shm
