@@ -34,7 +34,10 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
   if (timeout != 0)
     if (const auto made = rest_.make_wakeable(); !made) return fail({PARC_ENOMEM, made.error().text});
   for (;;) {
-    rest_.progress();
+    if (timeout == 0)
+      rest_.look();
+    else
+      rest_.progress();
     if (gather())
       if (const std::size_t reported = report(to); reported != 0) return static_cast<int>(reported);
     if (timeout != 0 && rest_.take_wake()) return 0;

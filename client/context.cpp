@@ -63,7 +63,7 @@ int Context::descriptor() {
 }
 
 int Context::read(const parc_envelope& envelope, const iovec& buffer, parc_status* status) {
-  auto id = starts_.read(envelope, {&buffer, 1}, 0);
+  auto id = starts_.read(envelope, {&buffer, 1}, 0, true);
   return id ? finish(id.value(), status) : fail(id.error());
 }
 
@@ -176,6 +176,7 @@ void Context::leave() {
   if (ring_.closed()) return;
   adoption_.serve(nullptr, nullptr, nullptr);
   forget_faults();
+  if (neighbours_) neighbours_->inbox().tell_unread();
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
   (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave

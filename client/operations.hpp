@@ -77,6 +77,7 @@ struct Message {
   bool with_data = false;   // PARC_WITH_DATA
   bool queued = false;      // PARC_QUEUED
   bool untagged = false;    // PARC_UNTAGGED
+  bool blocking = false;    // of a read: its thread waits for it at once
   bool local = false;       // neighbours' messages answer it, too: its wait is never released
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
@@ -141,6 +142,9 @@ public:
 
   // A wait for it would not rest: it is done, loose, retired or no operation of ours.
   [[nodiscard]] bool finished(parc_op id) const;
+
+  // Of an operation that the program holds: as it asked for.
+  [[nodiscard]] int peer_of(parc_op id) const { return entries_[slot_of(id)].envelope.peer; }
 
   // Somebody has claimed it and is not through with it.
   [[nodiscard]] bool being_finished(parc_op id) const;

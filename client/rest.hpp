@@ -44,6 +44,10 @@ class LocalProgress {
 public:
   virtual ~LocalProgress() = default;
   virtual void progress() = 0;
+  virtual void look() = 0; // the same, by who may look again and again
+  // A thread waits, and progresses: what comes need not be brought by others. False: that is no news.
+  [[nodiscard]] virtual bool attend() = 0;
+  virtual void attend_no_more() = 0;
   // From here on whoever brings something has the kernel ring. False: there is something already.
   [[nodiscard]] virtual bool announce_sleep() = 0;
   virtual void announce_awake() = 0;
@@ -71,13 +75,14 @@ public:
     if (done()) return Woken::done;
     progress();
     if (done()) return Woken::done;
+    const Attending waits(local_);
     tell_kernel();
     if (spin(done, limit)) return Woken::done;
     const Resting here(*this);
     for (;;) {
-      progress(); // without the lock: it may bring about what others wait for
+      const auto seen = completions(); // before the looks: see above
+      progress();                      // without the lock: it may bring about what others wait for
       std::unique_lock hold(lock_);
-      const auto seen = completions(); // before the look: see above
       if (done()) return end_wait(Woken::done);
       if (pipes_.gone()) return end_wait(Woken::gone);
       if (limit && Clock::now() >= *limit) return end_wait(Woken::late);
@@ -86,9 +91,12 @@ public:
   }
 
   void set_local(LocalProgress* local) { local_ = local; }
-  // A look that does not wait.
   void progress() {
     if (local_) local_->progress();
+  }
+  // The same in a call that does not wait.
+  void look() {
+    if (local_) local_->look();
   }
   // Threads of this program, besides this one, may sleep: what they wait for is there, and was stored before.
   [[nodiscard]] bool others_rest() const {
@@ -146,7 +154,7 @@ private:
     auto now = Clock::now();
     const auto end = limit ? std::min(now + spin_time_, *limit) : now + spin_time_;
     while (now < end) {
-      if (local_ && look(done)) return true;
+      if (local_ && look_again(done)) return true;
       const bool core_is_free = yield(now);
       if (done()) {
         if (core_is_free) polled_well();
@@ -158,14 +166,33 @@ private:
   }
 
   // A neighbour is faster than the system is with a yield.
-  template <class Done> bool look(const Done& done) {
+  template <class Done> bool look_again(const Done& done) {
     for (int looks = 0; looks < looks_a_yield; ++looks) {
       local_->progress();
       if (done()) return true;
-      __builtin_ia32_pause();
+      relax();
     }
     return false;
   }
+
+  // Tells the core that it polls.
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  struct Attending {
+    explicit Attending(LocalProgress* to) : local(to != nullptr && to->attend() ? to : nullptr) {}
+    Attending(const Attending&) = delete;
+    Attending& operator=(const Attending&) = delete;
+    ~Attending() {
+      if (local) local->attend_no_more();
+    }
+    LocalProgress* local;
+  };
 
   struct Resting {
     explicit Resting(Rest& in) : rest(in) {

@@ -22,9 +22,11 @@ bool has_bytes(const iovec& piece) {
 
 } // namespace
 
-Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
+Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
+                             bool blocking) {
   PARC_TRY(check_peer(envelope.peer, true));
   PARC_TRY(message, check(envelope, pieces, flags, known_of_messages));
+  message.blocking = blocking;
   PARC_TRY(prepare_read(message));
   return ask(message, shm::RequestKind::read, 0);
 }
@@ -92,7 +94,7 @@ Result<parc_op> Starts::add_peer(std::string_view address) {
 }
 
 Result<parc_op> Starts::barrier_read(int peer, std::uint64_t tag) {
-  Message message{.envelope = {peer, tag, 0, 0}};
+  Message message{.envelope = {peer, tag, 0, 0}, .blocking = true};
   return ask(message, shm::RequestKind::read, shm::flag_barrier);
 }
 
@@ -106,6 +108,8 @@ Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
 // Leaving ends the reads; a write will be delivered, and nobody need wait for that.
 Result<void> Starts::cancel(parc_op id) {
   if (!operations_.is_live(id) && !operations_.being_finished(id)) return success();
+  if (neighbours_ && Operations::is_write(id) && !neighbours_->may_cancel_write(id, operations_.peer_of(id)))
+    return success();
   if (neighbours_ && neighbours_->inbox().cancel(id)) return success();
   shm::Request request{};
   request.kind = shm::RequestKind::cancel;
@@ -276,32 +280,43 @@ Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned fl
   shm::Request request = request_of(kind, message, flags);
   PARC_TRY(id, operations_.begin(kind, message));
   request.id = static_cast<std::uint64_t>(id);
-  if (neighbours_->inbox().post(request, space_of(request))) return id;
+  if (neighbours_->inbox().post(request, space_of(request), !message.blocking)) return id;
   operations_.abandon(id);
   return refused();
 }
 
-// A write to a neighbour. One that must be matched before it ends goes as the long ones do. Causes go first:
-// what releases are still to begin is waited for, as the blocking program would.
+// A write to a neighbour. A long one, and one whose receiver computes, is given to a read that is posted
+// there, if there is one; else it is published, with its bytes where they are few. One that must be matched
+// before it ends is told as the long ones are. Causes go first: what releases are still to begin is waited
+// for, as the blocking program would.
 Result<parc_op> Starts::tell(Message& message, unsigned flags) {
   if (guards_.any()) guards_.settle_all();
   if (ring_.closed()) return refused();
-  const bool whole = message.length <= shm::short_message && !message.synchronous;
-  if (!whole) {
+  const int peer = message.envelope.peer;
+  const bool is_short = message.length <= shm::short_message && !message.synchronous;
+  const bool may_take = !is_short || neighbours_->may_take(peer);
+  if (may_take) {
     PARC_TRY(locate_write(message));
   }
   shm::Request request = request_of(shm::RequestKind::write, message, flags);
   const protocol::Space space = space_of(request);
   PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
-  const auto told =
-      whole ? neighbours_->write(id, message, space) : neighbours_->announce(id, message, space);
-  if (!told) {
-    operations_.abandon(id);
-    return told.error();
+  request.id = static_cast<std::uint64_t>(id);
+  const auto taken = may_take ? neighbours_->take(peer, space, request.tag) : std::nullopt;
+  if (taken) {
+    request.with = shm::With::claimed;
+    request.extra = taken->id;
+    request.entry = taken->entry;
+  } else {
+    request.with = shm::With::rendezvous;
+    const auto told =
+        is_short ? neighbours_->write(id, message, space) : neighbours_->announce(id, message, space);
+    if (!told) {
+      operations_.abandon(id);
+      return told.error();
+    }
+    if (is_short) return id;
   }
-  if (whole) return id;
-  request.with = shm::With::rendezvous;
-  request.tag = request.id = static_cast<std::uint64_t>(id);
   if (ring_.push(request)) return id;
   operations_.abandon(id);
   return refused();

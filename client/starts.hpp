@@ -24,8 +24,9 @@ public:
         ring_(ring), neighbours_(neighbours), ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
+  // `blocking`: a wait follows.
   [[nodiscard]] Result<parc_op> read(const parc_envelope& envelope, std::span<const iovec> pieces,
-                                     unsigned flags);
+                                     unsigned flags, bool blocking = false);
   [[nodiscard]] Result<parc_op> write(const parc_envelope& envelope, std::span<const iovec> pieces,
                                       unsigned flags);
   [[nodiscard]] Result<parc_op> probe(const parc_envelope& envelope, unsigned flags);

@@ -102,7 +102,7 @@ int Waits::test(parc_op id, parc_status& status) {
   if (id < 0) return status.error = fail(static_cast<int>(id));
   bool finished = operations_.finished(id);
   if (!finished) {
-    rest_.progress();
+    rest_.look();
     finished = operations_.finished(id);
   }
   if (!finished) rest_.tell_kernel();
@@ -129,7 +129,7 @@ int Waits::test(parc_op id, parc_status& status) {
 
 bool Waits::done(parc_op id) {
   if (id <= 0 || operations_.finished(id)) return true;
-  rest_.progress();
+  rest_.look();
   if (operations_.finished(id)) return true;
   rest_.tell_kernel();
   return kernel_went();

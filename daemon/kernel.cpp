@@ -64,7 +64,9 @@ Kernel::Kernel(World world)
       Sessions::Hooks{
           .aborted = [this](const Sessions::Place& place,
                             int status) { jobs_->abort(place.job, place.rank, status); },
-          .departs = [this](const Sessions::Place& place) { jobs_->rank_departs(place.job, place.rank); }});
+          .departs = [this](const Sessions::Place& place) { jobs_->rank_departs(place.job, place.rank); },
+          .unread = [this](std::uint64_t endpoint, const protocol::Address& from,
+                           const protocol::Outcome& message) { unread(endpoint, from, message); }});
   control_ = std::make_unique<Control>(loop_, engine_,
                                        [this](std::uint32_t link, nlohmann::json message, std::string bytes) {
                                          jobs_->received(link, std::move(message), std::move(bytes));

@@ -169,7 +169,7 @@ void Engine::cancel(std::uint64_t operation) {
     return;
   }
   Outgoing* message = outgoing_.find(operation);
-  if (message == nullptr || message->abandoned() || message->space == Space::neighbours) return;
+  if (message == nullptr || message->abandoned()) return;
   if (message->local != nullptr) {
     if (message->local->stage == Incoming::Stage::stored) fail_write(*message, Fault::canceled);
   } else if (!message->announced()) {

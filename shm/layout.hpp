@@ -68,6 +68,7 @@ enum class RequestKind : std::uint8_t {
              // letterbox
   bell,      // peer: a neighbour that sleeps, or this program itself, is to look at its letterbox
   withdraw,  // id of a shared read: the program has a message for it
+  unread,    // peer, tag, length: of a message from a neighbour that the program leaves without reading
 };
 
 // Who else knows of a read, write or probe.
@@ -75,6 +76,7 @@ enum class With : std::uint8_t {
   nobody,
   neighbours, // read, probe: the library may take it, too; its claim word (shm/letterbox.hpp) says who has it
   rendezvous, // read, write: neighbours have matched this message themselves; tag is the write's id
+  claimed, // write: `extra` is the id of the read that it is for, `entry` where the reader has published that
 };
 
 inline constexpr std::uint8_t flag_from_end = 1;  // read, write: as PARC_FROM_END
@@ -115,7 +117,8 @@ struct Request {
   std::uint64_t length;
   std::uint64_t extra;
   With with;
-  std::uint8_t reserved[7];
+  std::uint8_t reserved[3];
+  std::uint32_t entry;
 };
 static_assert(sizeof(Request) == 64);
 

@@ -23,6 +23,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 namespace parc::shm {
@@ -56,6 +57,15 @@ struct Rendezvous {
   std::uint64_t write;  // the operation, by which sender and receiver name the message to the kernel
 };
 static_assert(sizeof(Rendezvous) <= cell_bytes);
+
+inline Rendezvous rendezvous_in(const Cell& cell) {
+  Rendezvous named;
+  std::memcpy(&named, cell.bytes, sizeof named);
+  return named;
+}
+inline std::uint64_t length_of(const Cell& cell) { // of its message
+  return cell.kind == CellKind::whole ? cell.length : rendezvous_in(cell).length;
+}
 
 using RingEntry = std::uint16_t; // lap << 10 | cell; laps are counted from 1 to 63 and again
 struct MessageRing {
@@ -101,6 +111,22 @@ struct ReceiverPlace {
   std::atomic<std::uint32_t> departed; // K: a protocol::Departure (release)
 };
 
+// A read that P has posted, for neighbours who look whether a message of theirs is for it. P writes it
+// (relaxed) before it counts it in OfOwner::posts, and counts up OfOwner::first (relaxed, and a release
+// fence) before it writes over it; a neighbour reads it, makes an acquire fence, and looks whether `first`
+// has passed it meanwhile: then what it has read means nothing. Whose the read is says its claim word alone.
+struct alignas(64) PostedRead {
+  std::atomic<std::uint64_t> id;
+  std::atomic<std::uint64_t> tag, ignore;
+  std::atomic<std::int32_t> row; // of the sender; -1: any
+  std::atomic<std::uint8_t> space;
+  std::atomic<std::uint8_t>
+      flags; // as in a request; so are these, which the kernel resolves when it is asked to
+  std::atomic<std::uint16_t> pieces;
+  std::atomic<std::uint64_t> address, length;
+};
+static_assert(sizeof(PostedRead) == 64);
+
 // What `drained` says when P will not look at that ring again.
 inline constexpr std::uint64_t drained_for_good = UINT64_MAX;
 
@@ -114,11 +140,21 @@ struct Letterbox {
   struct alignas(4096) OfAll {
     // Of reads that K may take for a message of another host, and P for one of a neighbour: by their slots.
     std::atomic<std::uint64_t> claims[read_slots];
+    // Of writes that P has announced, by their slots: who takes its message, and P who gives it up, changes
+    // it.
+    std::atomic<std::uint64_t> offers[write_slots];
   } all;
   struct alignas(4096) OfOwner {
     std::atomic<std::uint32_t> sleeps; // odd: P sleeps, and wants a bell for what is published from then on
     // seq_cst: P waits until cells are drained.
     std::atomic<std::uint32_t> wants_cells;
+    // Threads of P that wait in the library, counted while there are published reads: what is for them comes
+    // faster through the ring. Relaxed: a wrong guess costs time.
+    std::atomic<std::uint32_t> attending;
+    std::atomic<std::uint32_t> looks;             // the same of those who look again and again: it moves
+    alignas(64) std::atomic<std::uint64_t> posts; // published reads so far; release
+    std::atomic<std::uint64_t> first;             // of those that may still be open
+    PostedRead posted[read_slots];
     alignas(64) std::atomic<std::uint64_t> drained[max_neighbours]; // of each sender's messages; release
     alignas(4096) MessageRing rings[max_neighbours];
     alignas(4096) Cell cells[letterbox_cells];
@@ -128,15 +164,39 @@ struct Letterbox {
 static_assert(sizeof(Letterbox) % 4096 == 0);
 inline constexpr std::size_t area_bytes = sizeof(Letterbox) * area_letterboxes;
 
+// What has become of a write that was announced, below the operation's generation.
+enum class Offer : std::uint64_t {
+  open = 1,  // P: whoever matches it may take it
+  taken,     // N: it will be read
+  withdrawn, // P: it is as if it had never been
+};
+inline constexpr std::uint64_t offer_word(std::uint64_t generation, Offer offer) {
+  return generation << 8 | static_cast<std::uint64_t>(offer);
+}
+// Of the write that a cell announces; the slot is masked, the rest is checked by its value.
+inline const std::atomic<std::uint64_t>& offer_of(const Cell& cell,
+                                                  const std::atomic<std::uint64_t>* offers) {
+  return offers[(slot_of(rendezvous_in(cell).write) - read_slots) % write_slots];
+}
+
 // A claim word: whose the read is, above the operation's generation.
 enum class Claim : std::uint64_t {
   nobody = 1, // P: whoever comes first may take it
   library,    // P has it
   kernel,     // K has it
   given_up,   // K: nothing comes from other hosts any more; P may still take it
+  neighbour,  // N has it; which one, by its place among P's senders, stands beside
 };
-inline constexpr std::uint64_t claim_word(std::uint64_t generation, Claim claim) {
-  return generation << 8 | static_cast<std::uint64_t>(claim);
+inline constexpr std::uint64_t claim_word(std::uint64_t generation, Claim claim, std::uint32_t place = 0) {
+  return generation << 16 | place << 4 | static_cast<std::uint64_t>(claim);
+}
+static_assert(max_neighbours <= 1U << 12);
+inline constexpr std::uint32_t place_in(std::uint64_t word) {
+  return static_cast<std::uint32_t>(word >> 4 & 0xfff);
+}
+// Whether it is this generation's, and a neighbour's.
+inline constexpr bool is_neighbours(std::uint64_t word, std::uint64_t generation) {
+  return word >> 16 == generation && (word & 0xf) == static_cast<std::uint64_t>(Claim::neighbour);
 }
 
 } // namespace parc::shm

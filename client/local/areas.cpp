@@ -7,34 +7,45 @@
 
 namespace parc::client {
 
-Result<void> Areas::open(const shm::LetterboxPlace& own) {
-  const std::size_t number = own.number / shm::area_letterboxes;
+namespace {
+
+template <class Part> bool open_to(const Part& part, int access) {
+  return mprotect(const_cast<Part*>(&part), sizeof part, access) == 0;
+}
+
+} // namespace
+
+// The area of a letterbox, to be read.
+Result<std::byte*> Areas::attach(const shm::LetterboxPlace& place) {
+  const std::size_t number = place.number / shm::area_letterboxes;
   if (number >= most_areas)
-    return error(PARC_EVERSION, "the kernel of this host gave this program letterbox {}", own.number);
-  PARC_TRY(area, shm::Segment::attach(own.area, shm::area_bytes));
-  std::byte* const begin = area.data();
-  own_ = reinterpret_cast<shm::Letterbox*>(begin) + own.number % shm::area_letterboxes;
-  auto* const writable = reinterpret_cast<std::byte*>(&own_->all);
-  auto* const behind = reinterpret_cast<std::byte*>(own_ + 1);
-  const auto shut = [](std::byte* from, std::byte* to) {
-    return from == to || mprotect(from, static_cast<std::size_t>(to - from), PROT_READ) == 0;
-  };
-  if (!shut(begin, writable) || !shut(behind, begin + shm::area_bytes))
-    return system_error("cannot protect the letterboxes of others");
-  areas_[number] = std::move(area);
+    return error(PARC_EVERSION, "the kernel of this host speaks of letterbox {}", place.number);
+  shm::Segment& area = areas_[number];
+  if (!area) {
+    PARC_TRY(attached, shm::Segment::attach(place.area, shm::area_bytes));
+    if (mprotect(attached.data(), shm::area_bytes, PROT_READ) != 0)
+      return system_error("cannot protect the letterboxes of others");
+    area = std::move(attached);
+  }
+  return area.data();
+}
+
+Result<void> Areas::open(const shm::LetterboxPlace& own) {
+  PARC_TRY(area, attach(own));
+  own_ = reinterpret_cast<shm::Letterbox*>(area) + own.number % shm::area_letterboxes;
+  if (!open_to(own_->all, PROT_READ | PROT_WRITE) || !open_to(own_->owner, PROT_READ | PROT_WRITE))
+    return system_error("cannot open this program's letterbox");
   return success();
 }
 
 const shm::Letterbox* Areas::at(const shm::LetterboxPlace& place) {
-  const std::size_t number = place.number / shm::area_letterboxes;
-  if (number >= most_areas) return nullptr;
-  shm::Segment& area = areas_[number];
-  if (!area) {
-    auto attached = shm::Segment::attach_to_read(place.area, shm::area_bytes);
-    if (!attached) return nullptr;
-    area = std::move(attached).value();
-  }
-  return reinterpret_cast<const shm::Letterbox*>(area.data()) + place.number % shm::area_letterboxes;
+  const auto area = attach(place);
+  if (!area) return nullptr;
+  return reinterpret_cast<const shm::Letterbox*>(area.value()) + place.number % shm::area_letterboxes;
+}
+
+bool Areas::open_claims(const shm::Letterbox& of) {
+  return open_to(of.all, PROT_READ | PROT_WRITE);
 }
 
 } // namespace parc::client

@@ -18,9 +18,12 @@ public:
   [[nodiscard]] shm::Letterbox* own() const { return own_; }
   // Somebody else's; nullptr: it cannot be attached.
   [[nodiscard]] const shm::Letterbox* at(const shm::LetterboxPlace& place);
+  // Of a letterbox that is attached: what everybody may write. False: it stays as it is.
+  [[nodiscard]] static bool open_claims(const shm::Letterbox& of);
 
 private:
   static constexpr std::size_t most_areas = 64;
+  [[nodiscard]] Result<std::byte*> attach(const shm::LetterboxPlace& place);
   std::array<shm::Segment, most_areas> areas_;
   shm::Letterbox* own_ = nullptr;
 };

@@ -11,24 +11,18 @@ namespace parc::client {
 namespace {
 
 constexpr std::size_t most_added = std::size_t{1} << 16;        // rows beside those of the job
+constexpr std::uint32_t looks_told = 4;                         // the neighbours, who read that line
 constexpr std::uint32_t most_stored = 2 * shm::letterbox_cells; // of one sender
 
 template <class Tag> using Hook = protocol::hook::Hook<Tag>;
 using protocol::hook::Arrivals, protocol::hook::Owned, protocol::hook::Queue;
 
-shm::Rendezvous rendezvous_in(const shm::Cell& cell) {
-  shm::Rendezvous named;
-  std::memcpy(&named, cell.bytes, sizeof named);
-  return named;
-}
-
 Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
-  const bool whole = cell.kind == shm::CellKind::whole;
   return {.source = from.row,
           .tag = cell.tag,
           .data = cell.data,
           .with_data = cell.with_data != 0,
-          .total = whole ? cell.length : rendezvous_in(cell).length};
+          .total = shm::length_of(cell)};
 }
 
 } // namespace
@@ -56,7 +50,7 @@ Neighbour& Inbox::neighbour(int row) {
   return at;
 }
 
-bool Inbox::post(const shm::Request& request, protocol::Space space) {
+bool Inbox::post(const shm::Request& request, protocol::Space space, bool published) {
   const std::lock_guard hold(lock_);
   drain_locked();
   Read& read = reads_[shm::slot_of(request.id)];
@@ -69,7 +63,7 @@ bool Inbox::post(const shm::Request& request, protocol::Space space) {
   read.number = ++posts_;
   read.shared = read.pair == nullptr || read.pair->from == nullptr;
   const bool waits = !read.probes() || (request.flags & shm::flag_no_wait) == 0;
-  if (Stored* const message = find(read)) {
+  if (Stored* const message = find_offered(read)) {
     if (read.probes())
       answer(read, *message);
     else
@@ -85,9 +79,11 @@ bool Inbox::post(const shm::Request& request, protocol::Space space) {
     else
       posted_.add(read);
     all_.push_back(read);
-    if (!read.shared) return true;
     claim_word(read).store(shm::claim_word(shm::generation_of(request.id), shm::Claim::nobody),
                            std::memory_order_release);
+    read.published = true;
+    if (published && !read.probes()) publish(read);
+    if (!read.shared) return true;
     shm::Request shared = request;
     shared.with = shm::With::neighbours;
     if (ring_.push(shared, read.probes() ? shm::Sleep::deep : shm::Sleep::light)) return true;
@@ -139,6 +135,23 @@ void Inbox::cancel_all() {
   tell_threads();
 }
 
+void Inbox::tell_unread() {
+  const std::lock_guard hold(lock_);
+  drain_locked();
+  for (auto* list : {&arrivals_, &claimed_})
+    for (Stored& message : *list) {
+      if (message.cell.space != static_cast<std::uint8_t>(protocol::Space::programs) ||
+          !is_offered(message, false))
+        continue;
+      shm::Request request{};
+      request.kind = shm::RequestKind::unread;
+      request.peer = message.from->row;
+      request.tag = message.cell.tag;
+      request.length = shm::length_of(message.cell);
+      if (!ring_.push(request, shm::Sleep::light)) return;
+    }
+}
+
 void Inbox::drain() {
   if (Ring::pushing()) return; // in a handler that interrupted that
   const std::unique_lock hold(lock_, std::try_to_lock);
@@ -150,7 +163,10 @@ void Inbox::drain_locked() {
   const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
   if (own_.kernel.senders.load(std::memory_order_relaxed) != accepted_) accept_senders();
   for (std::uint32_t i = 0; i < sending_; ++i) drain(*senders_[i]);
-  if (changes != changes_ && look_at_departures()) changes_ = changes;
+  if (changes != changes_ || left_to_look_) {
+    changes_ = changes;
+    left_to_look_ = !look_at_departures();
+  }
   tell_threads();
 }
 
@@ -160,7 +176,7 @@ void Inbox::accept_senders() {
   for (; accepted_ < senders; ++accepted_) {
     const shm::SenderPlace& place = own_.kernel.from[accepted_];
     const shm::Letterbox* const from = areas_.at(place.at);
-    if (from == nullptr) return; // another time
+    if (from == nullptr || !Areas::open_claims(*from)) return; // another time
     if (place.row < 0 || static_cast<std::size_t>(place.row) >= most_rows_ ||
         place.ring >= shm::max_neighbours)
       continue;
@@ -175,7 +191,7 @@ void Inbox::accept_senders() {
 
 void Inbox::drain(Neighbour& from) {
   const shm::MessageRing& ring = from.from->owner.rings[from.ring];
-  if (from.stopped && from.stored_count == most_stored) return;
+  if (from.stopped && !may_store(from)) return;
   from.stopped = false;
   while (const auto number = shm::published(ring, from.head)) {
     shm::Cell cell;
@@ -207,20 +223,32 @@ void Inbox::ring(int row) {
 
 // False: there is no read for it, and no room.
 bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
+  bool taken = cell.kind == shm::CellKind::whole;
   while (Read* const read = posted_.find(&from, static_cast<protocol::Space>(cell.space), cell.tag)) {
+    if (!taken && !is_offered(from, cell, true)) return true; // it has been given up
+    taken = true;
+    if (!claim(*read, cell.kind == shm::CellKind::whole)) {
+      set_aside(*read);
+      continue;
+    }
     unpost(*read);
-    if (!claim(*read, cell.kind == shm::CellKind::whole)) continue;
     give(read->request, from, cell, body);
     return true;
   }
   Stored* const message = store(from, cell, body);
   if (message == nullptr) return false;
+  message->taken = taken;
   answer_probes(*message);
   return true;
 }
 
+// Of one that has gone no more comes than is in its ring.
+bool Inbox::may_store(const Neighbour& from) {
+  return from.stored_count < most_stored || from.leaves_as != 0;
+}
+
 Stored* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
-  if (from.stored_count == most_stored) return nullptr;
+  if (!may_store(from)) return nullptr;
   const bool has_body = cell.kind == shm::CellKind::whole && cell.length > shm::cell_bytes;
   Stored* const message = memory_.make(has_body ? cell.length : 0);
   if (message == nullptr) return nullptr;
@@ -238,6 +266,7 @@ void Inbox::answer_probes(Stored& message) {
     Read& probe = *next++;
     if (!probe.fits(message.from, static_cast<protocol::Space>(message.cell.space), message.cell.tag))
       continue;
+    if (!is_offered(message, (probe.request.flags & shm::flag_claim) != 0)) return;
     unpost(probe);
     if (claim(probe)) answer(probe, message);
   }
@@ -268,7 +297,7 @@ void Inbox::give(const shm::Request& request, Neighbour& from, const shm::Cell& 
     pull.kind = shm::RequestKind::read;
     pull.with = shm::With::rendezvous;
     pull.peer = from.row;
-    pull.tag = rendezvous_in(cell).write;
+    pull.tag = shm::rendezvous_in(cell).write;
     pull.ignore = 0;
     pull.flags &= shm::flag_from_end | shm::flag_queued;
     (void)ring_.push(pull); // where the kernel has gone its wait says so
@@ -290,6 +319,36 @@ void Inbox::forget(Stored& message) {
   memory_.drop(message); // its hooks unlink it
 }
 
+// Whether its writer has not given it up; `take`: and cannot any more.
+bool Inbox::is_offered(const Neighbour& from, const shm::Cell& cell, bool take) {
+  if (cell.kind == shm::CellKind::whole) return true;
+  auto& word = const_cast<std::atomic<std::uint64_t>&>(shm::offer_of(cell, from.from->all.offers));
+  const std::uint64_t generation = shm::generation_of(shm::rendezvous_in(cell).write);
+  std::uint64_t open = shm::offer_word(generation, shm::Offer::open);
+  const std::uint64_t seen = word.load(std::memory_order_acquire);
+  if (seen == shm::offer_word(generation, shm::Offer::taken)) return true;
+  if (!take) return seen == open;
+  return word.compare_exchange_strong(open, shm::offer_word(generation, shm::Offer::taken),
+                                      std::memory_order_acq_rel);
+}
+
+bool Inbox::is_offered(Stored& message, bool take) {
+  if (message.taken) return true;
+  const bool offered = is_offered(*message.from, message.cell, take);
+  message.taken = offered && take;
+  return offered;
+}
+
+// What was given up meanwhile is forgotten. A probe that claims takes the message as a read does.
+Stored* Inbox::find_offered(const Read& read) {
+  const bool takes = !read.probes() || (read.request.flags & shm::flag_claim) != 0;
+  for (;;) {
+    Stored* const message = find(read);
+    if (message == nullptr || is_offered(*message, takes)) return message;
+    forget(*message);
+  }
+}
+
 Stored* Inbox::find(const Read& read) {
   const auto first = [&](auto& messages) -> Stored* {
     for (Stored& message : messages)
@@ -300,9 +359,46 @@ Stored* Inbox::find(const Read& read) {
   return read.pair != nullptr ? first(read.pair->stored) : first(arrivals_);
 }
 
-// Whether a shared read is ours; the kernel forgets it then.
+// Of a published read: somebody may still want to know of it, to take it or, having taken it, to ask for the
+// copy.
+bool Inbox::is_open(std::uint64_t id) {
+  const std::uint64_t word = own_.all.claims[shm::slot_of(id)].load(std::memory_order_acquire);
+  const std::uint64_t generation = shm::generation_of(id);
+  return word == shm::claim_word(generation, shm::Claim::nobody) ||
+         (shm::is_neighbours(word, generation) &&
+          operations_.shared(slot_of(static_cast<parc_op>(id))).state.load(std::memory_order_acquire) ==
+              shm::state_word(generation, shm::Phase::pending));
+}
+
+// In the order of posting, without a gap: who takes one must have seen all that are older.
+void Inbox::publish(Read& read) {
+  shm::Letterbox::OfOwner& own = own_.owner;
+  const std::uint64_t posts = own.posts.load(std::memory_order_relaxed);
+  std::uint64_t first = own.first.load(std::memory_order_relaxed);
+  while (first != posts && !is_open(own.posted[first % shm::read_slots].id.load(std::memory_order_relaxed)))
+    ++first;
+  own.first.store(first, std::memory_order_relaxed);
+  read.published = unpublished_ == 0 && posts - first < shm::read_slots;
+  if (!read.published) {
+    ++unpublished_;
+    return;
+  }
+  std::atomic_thread_fence(std::memory_order_release);
+  shm::PostedRead& posted = own.posted[posts % shm::read_slots];
+  posted.id.store(read.request.id, std::memory_order_relaxed);
+  posted.tag.store(read.tag, std::memory_order_relaxed);
+  posted.ignore.store(read.ignore, std::memory_order_relaxed);
+  posted.row.store(read.request.peer, std::memory_order_relaxed);
+  posted.space.store(static_cast<std::uint8_t>(read.space), std::memory_order_relaxed);
+  posted.flags.store(read.request.flags, std::memory_order_relaxed);
+  posted.pieces.store(read.request.pieces, std::memory_order_relaxed);
+  posted.address.store(read.request.address, std::memory_order_relaxed);
+  posted.length.store(read.request.length, std::memory_order_relaxed);
+  own.posts.store(posts + 1, std::memory_order_release);
+}
+
+// Whether it is ours and nobody else's; the kernel forgets it then.
 bool Inbox::claim(Read& read, bool withdraw) {
-  if (!read.shared) return true;
   const std::uint64_t generation = shm::generation_of(read.request.id);
   const std::uint64_t ours = shm::claim_word(generation, shm::Claim::library);
   std::uint64_t seen = shm::claim_word(generation, shm::Claim::nobody);
@@ -310,7 +406,7 @@ bool Inbox::claim(Read& read, bool withdraw) {
     shm::Request request{};
     request.kind = shm::RequestKind::withdraw;
     request.id = read.request.id;
-    if (withdraw) (void)ring_.push(request, shm::Sleep::light);
+    if (withdraw && read.shared) (void)ring_.push(request, shm::Sleep::light);
     return true;
   }
   if (seen != shm::claim_word(generation, shm::Claim::given_up)) return false;
@@ -319,10 +415,11 @@ bool Inbox::claim(Read& read, bool withdraw) {
 }
 
 void Inbox::unpost(Read& read) {
+  if (!read.probes() && !read.published) --unpublished_;
   if (read.posted_as != Read::not_posted)
     posted_.remove(read);
   else
-    read.Hook<Queue>::unlink();
+    read.Hook<Queue>::unlink(); // a probe, or one that was set aside
   read.Hook<Owned>::unlink();
 }
 
@@ -347,23 +444,54 @@ bool Inbox::look_at_departures() {
       continue;
     }
     from.departed = from.leaves_as;
+    keep_stored(from);
     own_.owner.drained[from.place].store(shm::drained_for_good, std::memory_order_release);
     senders_[i] = senders_[--sending_];
   }
   for (auto next = all_.begin(); next != all_.end();) {
     Read& read = *next++;
-    if (read.shared ? read.given_up && all_drained : read.pair->departed != 0) fail_hopeless(read);
+    const auto departure = hopeless(read, all_drained);
+    if (!departure) continue;
+    unpost(read);
+    fail(read, *departure);
   }
   return all_drained;
 }
 
-// Why has been said in the operation, where the kernel has given it up.
-void Inbox::fail_hopeless(Read& read) {
+// How whom it waits for has departed (none: all have, in whichever way), where nothing will come; such a read
+// is nobody else's. One that was taken by a neighbour who departed before it had asked for the copy ends as
+// one does whose message breaks off. (Were it free again, messages that found it taken would be overtaken.)
+std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
+  const std::uint64_t generation = shm::generation_of(read.request.id);
+  const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
   const shm::Operation& operation = operations_.shared(slot_of(read.id()));
-  const std::uint32_t departure =
-      read.shared ? operation.departure_or_data.load(std::memory_order_relaxed) : read.pair->departed;
-  unpost(read);
-  if (claim(read)) fail(read, departure);
+  if (shm::is_neighbours(word, generation)) {
+    const std::uint32_t place = shm::place_in(word);
+    const std::uint32_t departed =
+        place < accepted_ ? own_.kernel.from[place].departed.load(std::memory_order_acquire) : 0;
+    if (departed == 0) return {};
+    const bool asked =
+        operation.state.load(std::memory_order_acquire) != shm::state_word(generation, shm::Phase::pending);
+    if (asked) return {};
+    return departed;
+  }
+  if (read.shared ? !read.given_up || !all_drained : read.pair->departed == 0) return {};
+  if (!claim(read)) return {};
+  return read.shared ? operation.departure_or_data.load(std::memory_order_relaxed) : read.pair->departed;
+}
+
+// What it has announced and not given up it never will: its letterbox is not looked at any more.
+void Inbox::keep_stored(Neighbour& from) {
+  for (auto next = from.stored.begin(); next != from.stored.end();) {
+    Stored& message = *next++;
+    if (!is_offered(message, true)) forget(message);
+  }
+}
+
+// Somebody else has it: no message is given to it, but what becomes of who has it is looked at.
+void Inbox::set_aside(Read& read) {
+  posted_.remove(read);
+  if (!std::exchange(read.published, true)) --unpublished_;
 }
 
 void Inbox::fail(const Read& read, std::uint32_t departure) {
@@ -380,13 +508,31 @@ void Inbox::tell_threads() {
   if (std::exchange(ended_some_, false) && rest_.others_rest()) ring(rank_);
 }
 
+void Inbox::look() {
+  drain();
+  const shm::Letterbox::OfOwner& own = own_.owner;
+  if (own.posts.load(std::memory_order_relaxed) == own.first.load(std::memory_order_relaxed)) return;
+  const std::uint32_t looks = looks_.load(std::memory_order_relaxed) + 1; // one that is lost is no matter
+  looks_.store(looks, std::memory_order_relaxed);
+  if (looks % looks_told == 0) own_.owner.looks.store(looks, std::memory_order_relaxed);
+}
+
+bool Inbox::attend() {
+  const shm::Letterbox::OfOwner& own = own_.owner;
+  if (own.posts.load(std::memory_order_relaxed) == own.first.load(std::memory_order_relaxed)) return false;
+  own_.owner.attending.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 bool Inbox::announce_sleep() {
   const std::lock_guard hold(lock_);
   const std::uint32_t sleeps = own_.owner.sleeps.load(std::memory_order_relaxed);
   own_.owner.sleeps.store((sleeps + 1) | 1,
                           std::memory_order_relaxed); // another sleep, with a bell of its own
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (own_.kernel.senders.load(std::memory_order_acquire) != accepted_) return false;
+  if (own_.kernel.senders.load(std::memory_order_acquire) != accepted_ ||
+      own_.kernel.changes.load(std::memory_order_acquire) != changes_)
+    return false;
   return std::none_of(senders_.begin(), senders_.begin() + sending_, [](const Neighbour* from) {
     return !from->stopped && shm::published(from->from->owner.rings[from->ring], from->head);
   });

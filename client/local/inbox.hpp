@@ -33,7 +33,7 @@ struct Neighbour {
   std::uint64_t told = 0;               // of these, what it knows of
   bool stopped = false;                 // nothing more of it can be stored
   std::uint32_t departed = 0;           // a protocol::Departure; nothing more comes of it
-  std::uint32_t leaves_as = 0;          // the same, while that is not known yet
+  std::uint32_t leaves_as = 0;          // the same, while something of it is still to be drained
   std::uint32_t stored_count = 0;
   protocol::hook::List<Stored, protocol::hook::Queue> stored; // oldest first
 };
@@ -47,8 +47,9 @@ public:
   ~Inbox() override;
 
   // A read or probe that has begun (Operations::begin), as it would go to the kernel; it may have ended when
-  // this returns. False: the kernel was to have it, too, and has gone.
-  [[nodiscard]] bool post(const shm::Request& request, protocol::Space space);
+  // this returns. `published`: neighbours may take it, which is for nothing where its thread waits here.
+  // False: the kernel was to have it, too, and has gone.
+  [[nodiscard]] bool post(const shm::Request& request, protocol::Space space, bool published);
   // It has a sender that this row, or any, may be.
   [[nodiscard]] bool hears(int row);
   // A read of the message that a probe has claimed. False: it is none of a neighbour.
@@ -57,9 +58,14 @@ public:
   // False: it is the kernel's to cancel.
   [[nodiscard]] bool cancel(parc_op id);
   void cancel_all();
+  // Before the program leaves: what nobody has read.
+  void tell_unread();
 
   void progress() override { drain(); }
   void drain();
+  void look() override;
+  [[nodiscard]] bool attend() override;
+  void attend_no_more() override { own_.owner.attending.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] bool announce_sleep() override;
   void announce_awake() override;
 
@@ -69,7 +75,8 @@ private:
   struct Read : protocol::Wanted<Neighbour>, protocol::hook::Hook<protocol::hook::Owned> {
     shm::Request request{};
     bool shared = false;
-    bool given_up = false; // by the kernel
+    bool given_up = false;  // by the kernel
+    bool published = false; // for neighbours to take
     [[nodiscard]] bool posted() const { return protocol::hook::Hook<protocol::hook::Owned>::is_linked(); }
     [[nodiscard]] bool probes() const { return request.kind == shm::RequestKind::probe; }
     [[nodiscard]] parc_op id() const { return static_cast<parc_op>(request.id); }
@@ -81,6 +88,7 @@ private:
   void tell_drained(Neighbour& from);
   void ring(int row);
   [[nodiscard]] bool take(Neighbour& from, const shm::Cell& cell, const std::byte* body);
+  [[nodiscard]] static bool may_store(const Neighbour& from);
   [[nodiscard]] Stored* store(Neighbour& from, const shm::Cell& cell, const std::byte* body);
   void answer_probes(Stored& message);
   void give(Read& read, Stored& message);
@@ -88,10 +96,17 @@ private:
   void answer(const Read& read, Stored& message);
   void forget(Stored& message);
   [[nodiscard]] Stored* find(const Read& read);
+  [[nodiscard]] Stored* find_offered(const Read& read);
+  [[nodiscard]] static bool is_offered(const Neighbour& from, const shm::Cell& cell, bool take);
+  [[nodiscard]] static bool is_offered(Stored& message, bool take);
   [[nodiscard]] bool claim(Read& read, bool withdraw = true);
   void unpost(Read& read);
+  void publish(Read& read);
+  [[nodiscard]] bool is_open(std::uint64_t id);
   [[nodiscard]] bool look_at_departures();
-  void fail_hopeless(Read& read);
+  [[nodiscard]] std::optional<std::uint32_t> hopeless(Read& read, bool all_drained);
+  void keep_stored(Neighbour& from);
+  void set_aside(Read& read);
   void fail(const Read& read, std::uint32_t departure);
   void end(parc_op id, const Operations::End& how);
   [[nodiscard]] Neighbour& neighbour(int row);
@@ -120,8 +135,11 @@ private:
   protocol::hook::List<Stored, protocol::hook::Arrivals> claimed_;
   StoredMessages memory_;
   std::uint64_t posts_ = 0;
-  std::uint32_t changes_ = 0; // of the letterbox, acted on
-  bool ended_some_ = false;   // others of this program may wait for it
+  std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
+  std::uint32_t changes_ = 0;   // of the letterbox, looked at
+  bool left_to_look_ = false;   // at departures, as something could not be drained
+  std::atomic<std::uint32_t> looks_ = 0;
+  bool ended_some_ = false; // others of this program may wait for it
 };
 
 } // namespace parc::client

@@ -79,6 +79,7 @@ Result<void> Neighbours::write(parc_op id, const Message& message, protocol::Spa
 }
 
 Result<void> Neighbours::announce(parc_op id, const Message& message, protocol::Space space) {
+  outbox_.offer(id);
   shm::Rendezvous named{message.length, static_cast<std::uint64_t>(id)};
   const iovec piece{&named, sizeof named};
   const LocalMessage sent{.tag = message.envelope.tag,

@@ -36,9 +36,18 @@ public:
   // until the kernel knows.
   void stop();
 
+  // Also a short message had better be given to a read that the receiver has posted.
+  [[nodiscard]] bool may_take(int peer) { return outbox_.computes(peer); }
+  [[nodiscard]] std::optional<Outbox::Taken> take(int peer, protocol::Space space, std::uint64_t tag) {
+    return outbox_.take(peer, space, tag);
+  }
   // A short message. Blocks, unless it is queued, while no cell is free. Errors: PARC_EAGAIN (queued),
   // PARC_EKERNEL.
   [[nodiscard]] Result<void> write(parc_op id, const Message& message, protocol::Space space);
+  // Whether the kernel may be asked to give up this write: none of a neighbour's, or nobody will take it.
+  [[nodiscard]] bool may_cancel_write(parc_op id, int peer) {
+    return !outbox_.knows(peer) || outbox_.withdraw(id);
+  }
   // The envelope of a write that the kernel has.
   [[nodiscard]] Result<void> announce(parc_op id, const Message& message, protocol::Space space);
 

@@ -12,6 +12,7 @@ namespace parc::client {
 namespace {
 
 constexpr std::uint64_t worth_a_look = 16; // messages to a receiver that may have been drained
+constexpr int most_looks = 64;             // at its reads
 
 } // namespace
 
@@ -31,6 +32,11 @@ bool Outbox::reaches(int row) {
   }
   if (way == unknown) way = ask(row);
   return way >= 0;
+}
+
+bool Outbox::knows(int row) {
+  const std::lock_guard hold(lock_);
+  return way_to(row) >= 0;
 }
 
 std::int32_t Outbox::way_to(int row) {
@@ -60,6 +66,8 @@ std::int32_t Outbox::ask(int row) {
     made->to = areas_.at(there.at);
   }
   if (made->to == nullptr || there.sender >= shm::max_neighbours) return way; // then the ring stays empty
+  made->may_claim = Areas::open_claims(*made->to);
+  made->looks = made->to->owner.looks.load(std::memory_order_relaxed);
   made->row = row;
   made->ring = static_cast<std::uint32_t>(ring);
   made->place = there.sender;
@@ -72,7 +80,7 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message) {
   bool rings = false;
   {
     const std::lock_guard hold(lock_);
-    Way& way = *ways_[static_cast<std::size_t>(way_to(row))];
+    Way& way = way_of(row);
     if (own_.kernel.to[way.ring].departed.load(std::memory_order_acquire) != 0) return Sent::departed;
     if (way.sent - way.drained >= worth_a_look) reclaim(way);
     if (free_.empty()) reclaim_all();
@@ -114,10 +122,77 @@ void Outbox::fill(std::uint32_t number, const LocalMessage& message) {
   gather(to, message.pieces, 0, message.length);
 }
 
+void Outbox::offer(parc_op id) {
+  const std::uint64_t generation = shm::generation_of(static_cast<std::uint64_t>(id));
+  offer_word(id).store(shm::offer_word(generation, shm::Offer::open), std::memory_order_release);
+}
+
+bool Outbox::withdraw(parc_op id) {
+  const std::uint64_t generation = shm::generation_of(static_cast<std::uint64_t>(id));
+  std::uint64_t open = shm::offer_word(generation, shm::Offer::open);
+  return offer_word(id).compare_exchange_strong(open, shm::offer_word(generation, shm::Offer::withdrawn),
+                                                std::memory_order_acq_rel);
+}
+
 std::uint32_t Outbox::departure(int row) {
   const std::lock_guard hold(lock_);
-  return own_.kernel.to[ways_[static_cast<std::size_t>(way_to(row))]->ring].departed.load(
-      std::memory_order_acquire);
+  return own_.kernel.to[way_of(row).ring].departed.load(std::memory_order_acquire);
+}
+
+bool Outbox::computes(int row) {
+  const std::lock_guard hold(lock_);
+  Way& way = way_of(row);
+  const shm::Letterbox::OfOwner& reader = way.to->owner;
+  const std::uint32_t looks = reader.looks.load(std::memory_order_relaxed);
+  return std::exchange(way.looks, looks) == looks &&
+         reader.posts.load(std::memory_order_relaxed) != reader.first.load(std::memory_order_relaxed) &&
+         reader.attending.load(std::memory_order_relaxed) == 0;
+}
+
+// Its reads in their order, so that the first that fits is the oldest. One that is taken already is none.
+std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::uint64_t tag) {
+  const std::lock_guard hold(lock_);
+  Way& way = way_of(row);
+  const shm::Letterbox::OfOwner& reader = way.to->owner;
+  const std::int32_t as = way.to->kernel.from[way.place].row;
+  const std::uint64_t posts = reader.posts.load(std::memory_order_acquire);
+  const std::uint64_t first = reader.first.load(std::memory_order_acquire);
+  if (!way.may_claim || posts - first > shm::read_slots) return {};
+  for (std::uint64_t i = first; i != posts && i - first < most_looks; ++i) {
+    const shm::PostedRead& posted = reader.posted[i % shm::read_slots];
+    const std::uint64_t id = posted.id.load(std::memory_order_relaxed);
+    const std::uint64_t wanted = posted.tag.load(std::memory_order_relaxed);
+    const std::uint64_t ignore = posted.ignore.load(std::memory_order_relaxed);
+    const std::int32_t from = posted.row.load(std::memory_order_relaxed);
+    const auto in = static_cast<protocol::Space>(posted.space.load(std::memory_order_relaxed));
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (reader.first.load(std::memory_order_relaxed) > i)
+      continue; // written over, perhaps: it is over in any case
+    const bool fits = in == space && (from < 0 || from == as) && ((wanted ^ tag) & ~ignore) == 0;
+    if (!fits || shm::slot_of(id) >= shm::read_slots) continue;
+    auto& word = const_cast<std::atomic<std::uint64_t>&>(way.to->all.claims[shm::slot_of(id)]);
+    std::uint64_t open = shm::claim_word(shm::generation_of(id), shm::Claim::nobody);
+    if (word.load(std::memory_order_acquire) != open) continue;
+    if (sent_before(way, space, wanted, ignore)) return {};
+    if (word.compare_exchange_strong(
+            open, shm::claim_word(shm::generation_of(id), shm::Claim::neighbour, way.place),
+            std::memory_order_acq_rel))
+      return Taken{id, static_cast<std::uint32_t>(i % shm::read_slots)};
+  }
+  return {};
+}
+
+// Something that is published and may not be drained yet fits that read, too.
+bool Outbox::sent_before(const Way& way, protocol::Space space, std::uint64_t tag,
+                         std::uint64_t ignore) const {
+  const std::uint64_t drained = way.to->owner.drained[way.place].load(std::memory_order_acquire);
+  const auto& entries = own_.owner.rings[way.ring].entries;
+  for (std::uint64_t i = std::max(way.drained, std::min(drained, way.sent)); i != way.sent; ++i) {
+    const shm::RingEntry entry = entries[i % shm::letterbox_cells].load(std::memory_order_relaxed);
+    const shm::Cell& cell = own_.owner.cells[entry % shm::letterbox_cells];
+    if (cell.space == static_cast<std::uint8_t>(space) && ((cell.tag ^ tag) & ~ignore) == 0) return true;
+  }
+  return false;
 }
 
 // The ring still says which cells they were.

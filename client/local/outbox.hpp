@@ -9,10 +9,12 @@
 
 #include "client/errand.hpp"
 #include "client/local/areas.hpp"
+#include "client/operations.hpp"
 #include "protocol/wire.hpp"
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <sys/uio.h>
 #include <vector>
@@ -37,9 +39,23 @@ public:
   // There is a ring for messages to this row. Asks the kernel, the first time.
   [[nodiscard]] bool reaches(int row);
 
+  [[nodiscard]] bool knows(int row); // the same of one that was asked for before
+
   enum class Sent : std::uint8_t { published, departed, no_cell };
   // To a row that is reached.
   [[nodiscard]] Sent send(int row, const LocalMessage& message);
+  // The receiver has posted reads and is not waiting for them: a message that one of them fits had better
+  // come while it computes.
+  [[nodiscard]] bool computes(int row);
+  struct Taken { // a read of the receiver's
+    std::uint64_t id = 0;
+    std::uint32_t entry = 0; // among those that it has published
+  };
+  // Takes the oldest that this message fits; none: there is none, or what was sent before might be for it.
+  [[nodiscard]] std::optional<Taken> take(int row, protocol::Space space, std::uint64_t tag);
+  // An announced write is given up, unless somebody has taken it, or it has not been announced.
+  void offer(parc_op id);
+  [[nodiscard]] bool withdraw(parc_op id);
   [[nodiscard]] std::uint32_t departure(int row); // of one that has departed
   // Whether one of the cells is free; until then receivers ring when they have drained some.
   [[nodiscard]] bool any_cell();
@@ -51,8 +67,10 @@ private:
     std::uint32_t ring = 0;
     std::uint32_t place = 0; // among the receiver's senders
     const shm::Letterbox* to = nullptr;
+    bool may_claim = false;
     std::uint64_t sent = 0, drained = 0;
-    std::uint32_t rung = 0; // the sleep of the receiver that was rung for last
+    std::uint32_t looks = 0; // of the receiver, as last seen
+    std::uint32_t rung = 0;  // the sleep of the receiver that was rung for last
   };
   static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in ways_
   [[nodiscard]] std::int32_t ask(int row);
@@ -61,6 +79,12 @@ private:
   void reclaim_all();
   void fill(std::uint32_t cell, const LocalMessage& message);
   [[nodiscard]] bool must_ring(Way& way);
+  [[nodiscard]] Way& way_of(int row) { return *ways_[static_cast<std::size_t>(way_to(row))]; } // lock_ held
+  [[nodiscard]] std::atomic<std::uint64_t>& offer_word(parc_op id) {
+    return own_.all.offers[slot_of(id) - shm::read_slots];
+  }
+  [[nodiscard]] bool sent_before(const Way& way, protocol::Space space, std::uint64_t tag,
+                                 std::uint64_t ignore) const;
 
   shm::Letterbox& own_;
   Areas& areas_;

@@ -18,6 +18,7 @@ struct Stored : protocol::hook::Hook<protocol::hook::Queue>, protocol::hook::Hoo
   Neighbour* from = nullptr;
   shm::Cell cell{};             // what its sender's said
   std::byte* body = nullptr;    // of a whole message that does not fit into it
+  bool taken = false;           // of a rendezvous: its writer cannot give it up any more
   std::uint64_t claimed_by = 0; // a probe, whose id names the message
 };
 

@@ -2,6 +2,7 @@
 #include "daemon/program/letterboxes.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <spdlog/spdlog.h>
 #include <sys/mman.h>
 
@@ -65,6 +66,28 @@ std::int32_t Letterboxes::connect(std::uint64_t sender, std::uint64_t receiver, 
   return static_cast<std::int32_t>(ring);
 }
 
+void Letterboxes::each_unread(std::uint64_t endpoint, const Unread& of) const {
+  const Owned* const box = owned(endpoint);
+  if (box == nullptr) return;
+  for (std::size_t place = 0; place < box->senders.size(); ++place) {
+    const auto& [sender, ring] = box->senders[place];
+    const Owned* const from = owned(sender);
+    const std::uint64_t drained = box->memory->owner.drained[place].load(std::memory_order_acquire);
+    if (from == nullptr || drained == shm::drained_for_good) continue;
+    for (std::uint64_t i = drained; i - drained < shm::letterbox_cells; ++i) {
+      const auto number = shm::published(from->memory->owner.rings[ring], i);
+      if (!number) break;
+      shm::Cell cell;
+      std::memcpy(&cell, &from->memory->owner.cells[*number], sizeof cell);
+      const std::uint64_t generation = shm::generation_of(shm::rendezvous_in(cell).write);
+      if (cell.kind == shm::CellKind::rendezvous &&
+          shm::offer_of(cell, from->memory->all.offers) == shm::offer_word(generation, shm::Offer::withdrawn))
+        continue;
+      of(sender, static_cast<protocol::Space>(cell.space), cell.tag, shm::length_of(cell));
+    }
+  }
+}
+
 void Letterboxes::departed(std::uint64_t endpoint, protocol::Departure how,
                            const std::function<void(std::uint64_t)>& tell) {
   Owned* const box = owned(endpoint);
@@ -85,6 +108,14 @@ void Letterboxes::departed(std::uint64_t endpoint, protocol::Departure how,
       changed(*other);
     }
   departed_.push_back(endpoint);
+}
+
+void Letterboxes::clear() {
+  full_ = false;
+  boxes_.clear();
+  departed_.clear();
+  free_.clear();
+  areas_.clear();
 }
 
 // Nobody reads it any more: those to whom its owner has sent have gone, too, or have said so.

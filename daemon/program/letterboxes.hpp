@@ -30,9 +30,16 @@ public:
   [[nodiscard]] const Box* find(std::uint64_t endpoint) const;
   // Which ring of the sender's is for that receiver, who knows the sender by `row`; -1: there is none.
   std::int32_t connect(std::uint64_t sender, std::uint64_t receiver, std::int32_t row);
+  // What its neighbours have published for it and it has not drained.
+  using Unread = std::function<void(std::uint64_t sender, protocol::Space space, std::uint64_t tag,
+                                    std::uint64_t length)>;
+  void each_unread(std::uint64_t endpoint, const Unread& of) const;
   // It sends nothing more and reads nothing more. `tell` is called with each endpoint for which that is news.
   void departed(std::uint64_t endpoint, protocol::Departure how,
                 const std::function<void(std::uint64_t)>& tell);
+
+  // Nobody is there any more: its memory goes back to the system.
+  void clear();
 
 private:
   struct Way { // a ring, as one of its ends knows it

@@ -26,6 +26,7 @@ public:
     bool claims = false;
     bool queued = false; // the program hears of its end in shm::Control::finished
     shm::With with = shm::With::nobody;
+    std::uint64_t tag = 0; // the message's, of a read that its writer has claimed
   };
 
   // Below shm::operation_slots.

@@ -15,16 +15,17 @@ namespace {
 
 constexpr std::uint32_t requests_a_turn = 64;
 
-// What is known of an operation's message; the store of its state makes it valid. Of one that neighbours have
-// matched the program knows all.
-void store_message(shm::Operation& op, std::uint64_t slot, shm::With with, const protocol::Outcome& outcome) {
-  if (with == shm::With::rendezvous && outcome.departure == protocol::Departure::none) return;
+// What is known of an operation's message; the store of its state makes it valid. Of one that its reader has
+// matched that knows all.
+void store_message(shm::Operation& op, std::uint64_t number, const OperationTable::Slot& slot,
+                   const protocol::Outcome& outcome) {
+  const bool departed = outcome.departure != protocol::Departure::none;
+  if (slot.with == shm::With::rendezvous && !departed) return;
   op.source.store(outcome.source, std::memory_order_relaxed);
-  op.tag.store(outcome.tag, std::memory_order_relaxed);
-  if (slot < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
-  op.departure_or_data.store(outcome.departure != protocol::Departure::none
-                                 ? static_cast<std::uint32_t>(outcome.departure)
-                                 : std::uint32_t{outcome.with_data},
+  op.tag.store(slot.with == shm::With::claimed ? slot.tag : outcome.tag, std::memory_order_relaxed);
+  if (number < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
+  op.departure_or_data.store(departed ? static_cast<std::uint32_t>(outcome.departure)
+                                      : std::uint32_t{outcome.with_data},
                              std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
 }
@@ -203,7 +204,8 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::release: return release(request);
   case shm::RequestKind::neighbour: return connect_neighbour(request);
   case shm::RequestKind::bell: return ring_neighbour(request);
-  case shm::RequestKind::withdraw: return withdraw(request);
+  case shm::RequestKind::withdraw: return withdraw(request.id);
+  case shm::RequestKind::unread: return leave_unread(request);
   case shm::RequestKind::abort:
     loop_.after_step(
         [&sessions = sessions_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
@@ -239,15 +241,21 @@ void Session::refuse(const shm::Request& request) {
 
 void Session::start(const shm::Request& request) {
   const bool writes = request.kind == shm::RequestKind::write;
-  if (request.with == shm::With::rendezvous) withdraw(request); // what was shared is now that message's
+  if (request.with > shm::With::claimed || (request.with == shm::With::claimed && !writes) ||
+      (request.with != shm::With::nobody && letterbox_.memory == nullptr))
+    return broke("it shared an operation with neighbours that it has not");
+  if (request.with == shm::With::neighbours && is_claimed(request.id)) return; // faster than this request
+  if (request.with == shm::With::rendezvous) withdraw(request.id); // what was shared is now that message's
   Slot* slot = writes ? take_slot(request, shm::read_slots, shm::control_slot)
                       : take_slot(request, 0, shm::read_slots);
   if (slot == nullptr) return;
-  slot->queued = (request.flags & shm::flag_queued) != 0;
   slot->with = request.with;
-  if (request.with > shm::With::rendezvous ||
-      (request.with != shm::With::nobody && letterbox_.memory == nullptr))
-    return broke("it shared an operation with neighbours that it has not");
+  begin(request, *slot);
+}
+
+void Session::begin(const shm::Request& request, Slot& slot) {
+  const bool writes = request.kind == shm::RequestKind::write;
+  slot.queued = (request.flags & shm::flag_queued) != 0;
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
   const bool peer_fits = request.peer >= (writes ? 0 : PARC_ANY_SOURCE) &&
@@ -260,55 +268,56 @@ void Session::start(const shm::Request& request) {
       request.kind == shm::RequestKind::probe ||
       (request.length <= shm::max_message &&
        (request.pieces == 0
-            ? extents_.resolve(request.address, request.length, memory, slot->used)
-            : extents_.resolve_list(request.address, request.pieces, request.length, memory, slot->used)));
-  if (!peer_fits || !memory_fits || (claimed && claim == claims_.end())) {
-    slot->used.reset();
+            ? extents_.resolve(request.address, request.length, memory, slot.used)
+            : extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used)));
+  if (!peer_fits || !memory_fits || (claimed && claim == claims_.end()) ||
+      (writes && request.with == shm::With::claimed && !give_claimed(request))) {
+    slot.used.reset();
     return answer(number, PARC_EINVAL);
   }
-  extents_.hold(slot->used);
-  slot->total = request.length;
+  extents_.hold(slot.used);
+  slot.total = request.length;
   sessions_.changed(*this);
-  const std::uint64_t cookie = Cookie::of_session(number_, number, slot->generation).word();
+  const std::uint64_t cookie = Cookie::of_session(number_, number, slot.generation).word();
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
-  const protocol::Space space = (request.flags & shm::flag_barrier) != 0    ? protocol::Space::barriers
-                                : request.with == shm::With::rendezvous     ? protocol::Space::neighbours
+  const bool named = request.with == shm::With::rendezvous || request.with == shm::With::claimed;
+  const protocol::Space space = named                                       ? protocol::Space::neighbours
+                                : (request.flags & shm::flag_barrier) != 0  ? protocol::Space::barriers
                                 : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
                                                                             : protocol::Space::programs;
   if (writes) {
     ++writes_;
     const bool gated = gate_.shut() && request.peer != place_.rank;
-    slot->handle =
-        engine_.write(place_.endpoint, {.cookie = cookie,
-                                        .destination = static_cast<std::uint32_t>(request.peer),
-                                        .tag = request.tag,
-                                        .data = request.data,
-                                        .space = space,
-                                        .memory = std::move(memory),
-                                        .from_end = from_end,
-                                        .gated = gated,
-                                        .synchronous = (request.flags & shm::flag_synchronous) != 0,
-                                        .with_data = (request.flags & shm::flag_with_data) != 0});
-    if (gated && slot->busy) gate_.keep(slot->handle);
+    slot.handle = engine_.write(place_.endpoint, {.cookie = cookie,
+                                                  .destination = static_cast<std::uint32_t>(request.peer),
+                                                  .tag = named ? request.id : request.tag,
+                                                  .data = request.data,
+                                                  .space = space,
+                                                  .memory = std::move(memory),
+                                                  .from_end = from_end,
+                                                  .gated = gated,
+                                                  .synchronous = (request.flags & shm::flag_synchronous) != 0,
+                                                  .with_data = (request.flags & shm::flag_with_data) != 0});
+    if (gated && slot.busy) gate_.keep(slot.handle);
     return;
   }
   ++reads_;
-  slot->claims = claims;
+  slot.claims = claims;
   claiming_ += claims;
   const std::uint64_t message = claimed ? claim->second : 0;
   if (claimed) claims_.erase(claim);
-  slot->handle = engine_.read(place_.endpoint, {.cookie = cookie,
-                                                .source = request.peer,
-                                                .tag = request.tag,
-                                                .ignore = request.ignore,
-                                                .space = space,
-                                                .memory = std::move(memory),
-                                                .from_end = from_end,
-                                                .probe = request.kind == shm::RequestKind::probe,
-                                                .no_wait = (request.flags & shm::flag_no_wait) != 0,
-                                                .claim = claims,
-                                                .claimed = message,
-                                                .claim_word = claim_word(number, *slot)});
+  slot.handle = engine_.read(place_.endpoint, {.cookie = cookie,
+                                               .source = request.peer,
+                                               .tag = request.tag,
+                                               .ignore = request.ignore,
+                                               .space = space,
+                                               .memory = std::move(memory),
+                                               .from_end = from_end,
+                                               .probe = request.kind == shm::RequestKind::probe,
+                                               .no_wait = (request.flags & shm::flag_no_wait) != 0,
+                                               .claim = claims,
+                                               .claimed = message,
+                                               .claim_word = claim_word(number, slot)});
 }
 
 Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
@@ -388,7 +397,7 @@ void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
   const std::uint64_t slot = cookie.slot();
   if (state_ == State::over || !slots_[slot].busy) return;
   shm::Operation& op = operation(slot);
-  store_message(op, slot, slots_[slot].with, outcome);
+  store_message(op, slot, slots_[slot], outcome);
   if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
   slots_[slot].begun = progressed_ = true;
@@ -439,7 +448,7 @@ void Session::answer(std::uint64_t slot, std::int32_t error) {
 void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, std::int32_t error) {
   Slot& slot = slots_[number];
   shm::Operation& op = operation(number);
-  store_message(op, number, slot.with, outcome);
+  store_message(op, number, slot, outcome);
   op.error.store(error, std::memory_order_relaxed);
   slot.busy = false;
   if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);

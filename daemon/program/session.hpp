@@ -63,6 +63,7 @@ private:
   void handle(const shm::Request& request);
   void refuse(const shm::Request& request);
   void start(const shm::Request& request);
+  void begin(const shm::Request& request, Slot& slot);
   void name_peer(const shm::Request& request);
   void add_peer(const shm::Request& request);
   void peer_reached(std::uint64_t slot, std::uint64_t generation, const EndpointAddress& address,
@@ -78,7 +79,11 @@ private:
   void connect_neighbour(const shm::Request& request);
   [[nodiscard]] std::int32_t ring_to(std::int32_t row);
   void ring_neighbour(const shm::Request& request);
-  void withdraw(const shm::Request& request);
+  void withdraw(std::uint64_t id);
+  void leave_unread(const shm::Request& request);
+  [[nodiscard]] bool is_claimed(std::uint64_t id);
+  [[nodiscard]] bool give_claimed(const shm::Request& write);
+  [[nodiscard]] bool read_claimed(const shm::Request& write, std::int32_t row);
   [[nodiscard]] protocol::ClaimWord claim_word(std::uint64_t number, const Slot& slot);
   [[nodiscard]] bool may_tell(std::uint64_t number, const Slot& slot, const protocol::Outcome& outcome);
   void release_has_begun(Slot& slot);

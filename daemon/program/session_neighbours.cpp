@@ -39,9 +39,66 @@ void Session::ring_neighbour(const shm::Request& request) {
   if (to.place == protocol::here) sessions_.tell_neighbour(to.number);
 }
 
-void Session::withdraw(const shm::Request& request) {
-  const Slot* const slot = slots_.find(request.id);
+void Session::withdraw(std::uint64_t id) {
+  const Slot* const slot = slots_.find(id);
   if (slot != nullptr && slot->with == shm::With::neighbours) engine_.cancel(slot->handle);
+}
+
+void Session::leave_unread(const shm::Request& request) {
+  if (request.peer < 0 || static_cast<std::size_t>(request.peer) >= engine_.rows(place_.endpoint)) return;
+  const protocol::Address from = engine_.address(place_.endpoint, static_cast<std::uint32_t>(request.peer));
+  sessions_.hooks_.unread(place_.endpoint, from,
+                          {.space = protocol::Space::programs, .tag = request.tag, .total = request.length});
+}
+
+// A neighbour was there first, and its write has been here: for this read, or for one that has had its place
+// since.
+bool Session::is_claimed(std::uint64_t id) {
+  const std::uint64_t number = shm::slot_of(id);
+  return number < shm::read_slots && slots_[number].generation >= shm::generation_of(id) &&
+         slots_[number].with == shm::With::claimed;
+}
+
+// The message of a writer that has taken a read of a neighbour's: that read is as if it were made now, for
+// this message alone.
+bool Session::give_claimed(const shm::Request& write) {
+  const protocol::Address to = engine_.address(place_.endpoint, static_cast<std::uint32_t>(write.peer));
+  if (to.place != protocol::here || !engine_.is_there(to.number)) return true; // the write fails
+  Session* const reader = sessions_.of_endpoint(to.number);
+  if (reader == nullptr || !reader->attached() || reader->left()) return true;
+  const std::int32_t row = engine_.add_row(to.number, {protocol::here, place_.endpoint});
+  return row >= 0 && reader->read_claimed(write, row);
+}
+
+// Nothing that a neighbour says can harm this session: what it claims has been published here, and its claim
+// is checked.
+bool Session::read_claimed(const shm::Request& write, std::int32_t row) {
+  const std::uint64_t number = shm::slot_of(write.extra);
+  if (letterbox_.memory == nullptr || number >= shm::read_slots) return false;
+  const shm::PostedRead& posted = letterbox_.memory->owner.posted[write.entry % shm::read_slots];
+  const std::uint64_t claim = letterbox_.memory->all.claims[number].load(std::memory_order_acquire);
+  if (posted.id.load(std::memory_order_relaxed) != write.extra ||
+      !shm::is_neighbours(claim, shm::generation_of(write.extra)))
+    return false;
+  shm::Request read{};
+  read.kind = shm::RequestKind::read;
+  read.with = shm::With::claimed;
+  read.peer = row;
+  read.id = write.extra;
+  read.tag = write.id;
+  read.flags = posted.flags.load(std::memory_order_relaxed) & (shm::flag_from_end | shm::flag_queued);
+  read.pieces = posted.pieces.load(std::memory_order_relaxed);
+  read.address = posted.address.load(std::memory_order_relaxed);
+  read.length = posted.length.load(std::memory_order_relaxed);
+  // What was shared there, this read or one that the program has withdrawn since, is nobody's any more.
+  if (const Slot& before = slots_[number]; before.busy && before.with == shm::With::neighbours)
+    engine_.cancel(before.handle);
+  Slot* const slot = slots_.take(read.id, true);
+  if (slot == nullptr) return false;
+  slot->with = read.with;
+  slot->tag = write.tag;
+  begin(read, *slot);
+  return true;
 }
 
 protocol::ClaimWord Session::claim_word(std::uint64_t number, const Slot& slot) {

@@ -128,6 +128,11 @@ void Sessions::finished(Cookie cookie, const protocol::Outcome& outcome) {
 }
 
 void Sessions::departed(std::uint64_t endpoint, protocol::Departure how) {
+  if (how == protocol::Departure::left)
+    letterboxes_.each_unread(
+        endpoint, [&](std::uint64_t sender, protocol::Space space, std::uint64_t tag, std::uint64_t length) {
+          hooks_.unread(endpoint, {protocol::here, sender}, {.space = space, .tag = tag, .total = length});
+        });
   letterboxes_.departed(endpoint, how, [this](std::uint64_t other) { tell_neighbour(other); });
 }
 
@@ -155,6 +160,7 @@ void Sessions::forget(std::uint32_t number) {
   numbers_.erase(session->place().endpoint);
   sessions_[number].reset();
   free_.push_back(number);
+  if (numbers_.empty()) letterboxes_.clear();
 }
 
 void Sessions::look_at(std::uint64_t endpoint, std::size_t most, RankState& state) const {

@@ -42,6 +42,9 @@ public:
   struct Hooks {                                           // called at a step's end
     std::function<void(const Place&, int status)> aborted; // it called parc_abort
     std::function<void(const Place&)> departs;             // it leaves cleanly; `ended` follows
+    // It has left a neighbour's message unread; at once.
+    std::function<void(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome&)>
+        unread;
   };
   struct Told { // to each program that attaches
     std::string host;

@@ -49,7 +49,7 @@ struct Config {
   std::uint32_t receive_buffer = 0;
   std::string congestion = "auto"; // control of every link's socket, or a name that the system knows
   std::uint64_t pool = 64 << 20;   // bytes for messages that nobody has posted a read for
-  std::string local = "kernel";    // how programs of this host exchange messages
+  std::string local = "direct";    // how programs of this host exchange messages
   std::uint32_t spin_us = 200;
   std::uint32_t connect_timeout_s = 5;
   std::uint32_t link_timeout_s = 60;

@@ -123,8 +123,8 @@ Result<std::string> parse_encryption(std::string_view text) {
 }
 
 Result<std::string> parse_local(std::string_view text) {
-  static constexpr std::array<std::string_view, 2> words{"kernel", "direct"};
-  return parse_word(text, words, "one of kernel, direct");
+  static constexpr std::array<std::string_view, 2> words{"direct", "kernel"};
+  return parse_word(text, words, "one of direct, kernel");
 }
 
 Result<std::string> parse_log_level(std::string_view text) {
@@ -205,8 +205,8 @@ const std::array<Option, option_count> table{{
      Form::Text, true, set_text<&Config::congestion, parse_congestion>, get_text<&Config::congestion>},
     {"pool", "BYTES", "memory for messages that nobody has posted a read for", Form::Number, true,
      set_size<&Config::pool, 1U << 20, 1ULL << 40>, get_number<&Config::pool>},
-    {"local", "kernel|direct",
-     "short messages between programs of this host: through the kernel, or from one to the other", Form::Text,
+    {"local", "direct|kernel",
+     "messages between programs of this host: from one to the other, or all through the kernel", Form::Text,
      true, set_text<&Config::local, parse_local>, get_text<&Config::local>},
     {"spin_us", "MICROSECONDS", "longest polling before the kernel sleeps", Form::Number, true,
      set_number<&Config::spin_us, 0, 1'000'000>, get_number<&Config::spin_us>},

@@ -80,6 +80,9 @@ BOOST_AUTO_TEST_CASE(receivers_that_forget_what_is_missing_are_seen) {
 // Who sends to a neighbour and who receives take reads by the same word, and each may stop at any step.
 BOOST_AUTO_TEST_CASE(neighbours_match_every_message_once_and_in_order) {
   const Neighbours shapes[] = {{},
+                               {.stays = true},
+                               {.threads = 2, .stays = true},
+                               {.senders = 2, .messages = 1, .threads = 2, .stays = true},
                                {.threads = 2},
                                {.remote = true},
                                {.dies = true},
@@ -104,4 +107,6 @@ BOOST_AUTO_TEST_CASE(what_neighbours_leave_out_is_seen) {
   BOOST_TEST(explore({.overtakes = true}).broken.has_value());
   BOOST_TEST(explore({.threads = 2, .posts_unlocked = true}).broken.has_value());
   BOOST_TEST(explore({.dies = true, .leaves_claims = true}).stuck.has_value());
+  BOOST_TEST(explore(Neighbours{.stays = true, .publishes_unfenced = true}).stuck.has_value());
+  BOOST_TEST(explore(Neighbours{.stays = true, .sleeps_unfenced = true}).stuck.has_value());
 }

@@ -26,6 +26,7 @@ enum Place : std::uint8_t {
   drained = tails + most_senders,
   asked = drained + most_senders, // by senders, for the copy to a read: the message
   lock = asked + reads,           // of the receiver's threads
+  asleep,                         // the receiver's first thread
   places,
 };
 enum Claim : Word {
@@ -43,7 +44,7 @@ struct Store {
 };
 
 struct Sender {
-  enum Step : std::uint8_t { begin, look, take, ask, publish, finished };
+  enum Step : std::uint8_t { begin, look, take, ask, publish, bell, finished };
   Step step;
   std::uint8_t message, read, published;
   std::uint8_t entries[most_messages];
@@ -51,7 +52,21 @@ struct Sender {
 };
 
 struct Thread { // of the receiver
-  enum Step : std::uint8_t { acquire, check, offer, tell, load, match, swap, said, release, wait, finished };
+  enum Step : std::uint8_t {
+    acquire,
+    check,
+    offer,
+    tell,
+    load,
+    match,
+    swap,
+    said,
+    release,
+    wait,
+    announced, // that it sleeps
+    sleeps,
+    finished
+  };
   Step step;
   std::uint8_t post;   // the read that it posts next
   std::uint8_t sender; // whose ring it drains
@@ -70,6 +85,7 @@ struct State {
   std::uint8_t matched[reads];                       // the message that has each read
   bool done[reads];                                  // and is in it
   bool remote_taken, death_known;
+  bool rung; // the kernel has, and the receiver has not woken since
 
   bool operator==(const State& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
 };
@@ -205,7 +221,9 @@ private:
     switch (me.step) {
     case Sender::begin:
       if (me.message == set_.messages) {
+        if (!may_swap(s, number)) return false; // its leave is asked for behind what it has stored
         me.step = Sender::finished;
+        s.rung = s.rung || !set_.stays;
       } else {
         const bool behind = me.published > s.memory[drained + number] && !set_.overtakes;
         me.step = behind ? Sender::publish : Sender::look;
@@ -240,6 +258,11 @@ private:
       if (!has_room(s, number)) return false;
       me.entries[me.published++] = name(number, me.message++);
       store(s, number, tails + number, me.published);
+      me.step = Sender::bell;
+      return true;
+    case Sender::bell:
+      if (!may_swap(s, number) && !set_.publishes_unfenced) return false;
+      if (s.memory[asleep] != 0) s.rung = true;
       me.step = Sender::begin;
       return true;
     default: return false;
@@ -297,6 +320,13 @@ private:
       me.step = number == 1 ? Thread::finished : me.post < reads ? first_step() : Thread::wait;
       return true;
     case Thread::wait: return wait(s, me, actor);
+    case Thread::announced: return announced(s, me, actor);
+    case Thread::sleeps:
+      if (!s.rung || !has_room(s, actor)) return false;
+      s.rung = false;
+      store(s, actor, asleep, 0);
+      me.step = Thread::wait;
+      return true;
     default: return false;
     }
   }
@@ -357,8 +387,21 @@ private:
     return read;
   }
 
-  // It looks again when there is something: a tail that moved, the death of a sender, the end of all that may
-  // come.
+  // Having said that it sleeps it looks once more: whoever publishes from then on rings.
+  bool announced(State& s, Thread& me, std::size_t actor) const {
+    if (!may_swap(s, actor) && !set_.sleeps_unfenced) return false;
+    bool something = false;
+    for (std::size_t sender = 0; sender < set_.senders; ++sender)
+      something |= s.memory[tails + sender] != s.heads[sender];
+    me.step = something ? Thread::wait : Thread::sleeps;
+    if (something) {
+      if (!has_room(s, actor)) return false;
+      store(s, actor, asleep, 0);
+    }
+    return true;
+  }
+
+  // What there is: a tail that moved, the death of a sender, the end of all that may come. Else it sleeps.
   bool wait(State& s, Thread& me, std::size_t actor) const {
     if (all_done(s)) {
       me.step = Thread::finished;
@@ -377,14 +420,18 @@ private:
     }
     const Word* const first = std::find(s.memory + claims, s.memory + claims + reads, open);
     const auto free = static_cast<std::size_t>(first - s.memory) - claims;
-    if (free == reads || s.stored[0] != 0 || !nothing_comes(s)) return false;
+    if (free == reads || s.stored[0] != 0 || !nothing_comes(s)) {
+      store(s, actor, asleep, 1);
+      me.step = Thread::announced;
+      return true;
+    }
     s.memory[claims + free] = by_receiver;
     give(s, free, given_up);
     return true;
   }
   bool nothing_comes(const State& s) const {
     const auto over = [&](const Sender& sender) {
-      return sender.step == Sender::finished || (sender.dead && s.death_known);
+      return (sender.step == Sender::finished && !set_.stays) || (sender.dead && s.death_known);
     };
     return std::all_of(s.senders, s.senders + set_.senders, over) && (!set_.remote || s.remote_taken);
   }
@@ -402,6 +449,7 @@ private:
       if (asks_for(s, read)) {
         State next = s;
         next.done[read] = true;
+        next.rung = true;
         visit(next);
       }
     const Word* const published = s.memory + claims + s.memory[posted];
@@ -412,6 +460,7 @@ private:
       next.memory[claims + read] = by_kernel;
       give(next, read, remote_message);
       next.remote_taken = true;
+      next.rung = true;
       visit(next);
     }
     // What the dead one has stored is seen by then, and what it has asked for is done.
@@ -420,6 +469,7 @@ private:
       if (asks_for(s, read) && s.memory[claims + read] == by_sender) return;
     State next = s;
     next.death_known = true;
+    next.rung = true;
     visit(next);
   }
   static bool asks_for(const State& s, std::size_t read) {

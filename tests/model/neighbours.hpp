@@ -6,8 +6,8 @@
 //
 // A message is published in its sender's ring, and the receiver matches it when it drains that; or its sender
 // takes a read that the receiver has published, by compare-and-swap on its claim word, and asks the kernel
-// for the copy. The kernel takes reads of any source by the same word, and undoes the claim of a sender that
-// died before it asked.
+// for the copy. The kernel takes reads of any source by the same word; one that the dead had taken without
+// having asked fails. The receiver sleeps, and is rung for by who publishes, through the kernel.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,14 @@ struct Neighbours {
   std::uint8_t threads = 1;  // of the receiver; the second one only drains
   bool remote = false;       // there is a message from another host
   bool dies = false;         // the first sender may
+  bool stays = false;        // a sender that has sent all goes on with something else; else it leaves
 
   // Each leaves out something that is needed.
-  bool overtakes = false;      // a sender takes a read although a message of its own is not drained
-  bool posts_unlocked = false; // a read is posted while another thread drains
-  bool leaves_claims = false;  // nobody ends the reads that the dead had taken
+  bool overtakes = false;          // a sender takes a read although a message of its own is not drained
+  bool posts_unlocked = false;     // a read is posted while another thread drains
+  bool leaves_claims = false;      // nobody ends the reads that the dead had taken
+  bool publishes_unfenced = false; // a sender asks who sleeps before what it has published is seen
+  bool sleeps_unfenced = false;    // the receiver looks once more before it is seen to sleep
 };
 
 struct NeighboursExplored {

@@ -3,10 +3,15 @@
 // job that ends with 0 and says nothing is right.
 #include "tests/support/hosts.hpp"
 
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 namespace parc::test {
 namespace {
+
+// How those of one host exchange messages.
+const auto ways = boost::unit_test::data::make({"direct", "kernel"});
 
 const std::string programs = PARC_TEST_PROGRAMS "/";
 
@@ -26,19 +31,19 @@ BOOST_AUTO_TEST_CASE(all_pairs_at_once_through_tiny_buffers) {
   check_job(hosts, {"--hosts", "a,b,c,d", programs + "all_pairs", "67108864"});
 }
 
-BOOST_AUTO_TEST_CASE(all_pairs_on_the_same_hosts) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(all_pairs_on_the_same_hosts, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a:3,b:3", programs + "all_pairs", "10000000"});
 }
 
-BOOST_AUTO_TEST_CASE(random_messages_against_a_model) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(random_messages_against_a_model, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a:2,b:2", programs + "random_messages", "1", "10000"});
 }
 
 // More programs than a kernel looks at in every turn: those that rest ring when they go on.
-BOOST_AUTO_TEST_CASE(random_messages_of_many) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(random_messages_of_many, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a:24,b:24", programs + "random_messages", "3", "400"});
 }
 
@@ -47,37 +52,37 @@ BOOST_AUTO_TEST_CASE(random_messages_with_little_pool_and_other_fragments) {
   check_job(hosts, {"--hosts", "a,b,c", programs + "random_messages", "2", "2000"});
 }
 
-BOOST_AUTO_TEST_CASE(threads_wait_each_for_its_own) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(threads_wait_each_for_its_own, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "threads", "4", "500"});
   check_job(hosts, {"--hosts", "a:2", programs + "threads", "4", "500"});
 }
 
-BOOST_AUTO_TEST_CASE(tags_with_masks_claims_and_synchronous_writes) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(tags_with_masks_claims_and_synchronous_writes, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "matching"});
   check_job(hosts, {"--hosts", "a:2", programs + "matching"});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "matching"});
 }
 
-BOOST_AUTO_TEST_CASE(the_completion_queue) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(the_completion_queue, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "completions"});
   check_job(hosts, {"--hosts", "a:2", programs + "completions"});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "completions"});
 }
 
-BOOST_AUTO_TEST_CASE(waiting_in_the_programs_own_poll) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(waiting_in_the_programs_own_poll, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "event_loop"});
   check_job(hosts, {"--hosts", "a:2", programs + "event_loop"});
 }
 
 // On the same host, on others that their kernels know, and on one that they have to find.
-BOOST_AUTO_TEST_CASE(two_jobs_that_know_each_other_by_address) {
+BOOST_DATA_TEST_CASE(two_jobs_that_know_each_other_by_address, ways, way) {
   for (const auto& [servers, askers] :
        {std::pair("a:2", "a:2"), std::pair("a,b", "b,a"), std::pair("a:2", "b:2")}) {
-    Hosts hosts(2);
+    Hosts hosts(2, {"--local", way});
     const std::string file = hosts.directory() + "/addresses";
     Process server = hosts.run({"--hosts", servers, programs + "strangers", "serve", file, "2"});
     // The one that asks is started from where its first rank runs.
@@ -91,21 +96,21 @@ BOOST_AUTO_TEST_CASE(two_jobs_that_know_each_other_by_address) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(endings) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(endings, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "endings"});
   check_job(hosts, {"--hosts", "a:2", programs + "endings"});
 }
 
-BOOST_AUTO_TEST_CASE(what_was_accepted_before_an_exit_arrives) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(what_was_accepted_before_an_exit_arrives, ways, way) {
+  Hosts hosts(2, {"--local", way});
   for (const char* how : {"objects", "thread"})
     for (const char* placement : {"a,b", "a:2"})
       check_job(hosts, {"--hosts", placement, programs + "exiting", how});
 }
 
-BOOST_AUTO_TEST_CASE(reads_that_are_left_alone) {
-  Hosts hosts(2);
+BOOST_DATA_TEST_CASE(reads_that_are_left_alone, ways, way) {
+  Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "quiet_reads"});
   check_job(hosts, {"--hosts", "a:2", programs + "quiet_reads"});
 }

@@ -269,6 +269,7 @@ private:
     case shm::RequestKind::neighbour: // it has given no letterbox
     case shm::RequestKind::bell:
     case shm::RequestKind::withdraw:
+    case shm::RequestKind::unread:
     case shm::RequestKind::none: break;
     }
     check(false);

@@ -82,10 +82,16 @@ int main(int count, char** words) {
   expect(least != 0 && length == sizeof least);
   least = longest;
   check(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least));
-  if (rank == 0)
+  if (rank == 0) {
     receive_all();
-  else
+    check(fi_inject(endpoint, "x", 1,
+                    peer)); // the other may go: while it is there nothing but a cancel ends a receive
+  } else {
     send_all();
+    char byte;
+    check(fi_recv(endpoint, &byte, 1, NULL, peer, NULL));
+    (void)next_completion();
+  }
   close_all();
   puts("ok");
   return 0;

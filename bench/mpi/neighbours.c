@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages between two ranks of one host, for bench/mpi/neighbours; the same program over libparc (-DPARC)
+ * and over MPI:
+ *
+ *     neighbours pingpong|stream BYTES ROUNDS [malloc]
+ *
+ * pingpong: one way of a message, there and back, by blocking calls. stream: windows of messages that are all
+ * started and then waited for, each window acknowledged; the time for each message. Prints the best and the
+ * median of seven times ROUNDS, in nanoseconds. With libparc the buffers are parc_alloc's, or malloc's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { window = 64, passes = 7 };
+static int rank;
+static size_t bytes;
+static char* buffer;
+
+#ifdef PARC
+#include <parc/parc.h>
+static parc_context* parc;
+static parc_op operations[window];
+static void need(int good) {
+  if (good) return;
+  fprintf(stderr, "%s\n", parc_error_detail());
+  exit(1);
+}
+static void open_all(int* argc, char*** argv) {
+  (void)argc, (void)argv;
+  need(parc_open(&parc) == PARC_OK);
+  rank = parc_rank(parc);
+}
+static void close_all(void) {
+  parc_close(parc);
+}
+static double now(void) {
+  return parc_clock();
+}
+static void meet(void) {
+  need(parc_barrier(parc) == PARC_OK);
+}
+static void* allocate(size_t size, int plain) {
+  return plain ? malloc(size) : parc_alloc(parc, size);
+}
+static void send(size_t size) {
+  need(parc_write(parc, 1 - rank, 0, buffer, size) == PARC_OK);
+}
+static void receive(size_t size) {
+  need(parc_read(parc, 1 - rank, 0, buffer, size, NULL) == PARC_OK);
+}
+static void start_send(int i) {
+  need((operations[i] = parc_initwrite(parc, 1 - rank, 0, buffer + (size_t)i * bytes, bytes)) > 0);
+}
+static void start_receive(int i) {
+  need((operations[i] = parc_initread(parc, 1 - rank, 0, buffer + (size_t)i * bytes, bytes)) > 0);
+}
+static void finish(int count) {
+  need(parc_waitall(parc, count, operations, NULL) == PARC_OK);
+}
+#else
+#include <mpi.h>
+static MPI_Request operations[window];
+static void open_all(int* argc, char*** argv) {
+  MPI_Init(argc, argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+}
+static void close_all(void) {
+  MPI_Finalize();
+}
+static double now(void) {
+  return MPI_Wtime();
+}
+static void meet(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+static void* allocate(size_t size, int plain) {
+  return (void)plain, malloc(size);
+}
+static void send(size_t size) {
+  MPI_Send(buffer, (int)size, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD);
+}
+static void receive(size_t size) {
+  MPI_Recv(buffer, (int)size, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+static void start_send(int i) {
+  MPI_Isend(buffer + (size_t)i * bytes, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, operations + i);
+}
+static void start_receive(int i) {
+  MPI_Irecv(buffer + (size_t)i * bytes, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, operations + i);
+}
+static void finish(int count) {
+  MPI_Waitall(count, operations, MPI_STATUSES_IGNORE);
+}
+#endif
+
+static void ping_pong(void) {
+  if (rank == 0) {
+    send(bytes);
+    receive(bytes);
+  } else {
+    receive(bytes);
+    send(bytes);
+  }
+}
+
+static int at_once(void) {
+  return bytes > 1 << 20 ? 4 : window;
+}
+
+static void stream(void) {
+  const int count = at_once();
+  for (int i = 0; i < count; ++i) {
+    if (rank == 0)
+      start_send(i);
+    else
+      start_receive(i);
+  }
+  finish(count);
+  if (rank == 0)
+    receive(0);
+  else
+    send(0);
+}
+
+static int by_size(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return x < y ? -1 : x > y;
+}
+
+int main(int argc, char** argv) {
+  open_all(&argc, &argv);
+  const int streams = argc > 1 && strcmp(argv[1], "stream") == 0, rounds = argc > 3 ? atoi(argv[3]) : 1000;
+  bytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 8;
+  buffer = allocate(bytes * window + 64, argc > 4);
+  memset(buffer, rank, bytes * window);
+  double times[passes];
+  for (int pass = 0; pass < passes; ++pass) {
+    for (int i = 0; i < rounds / 10 + 2; ++i) (streams ? stream : ping_pong)();
+    meet();
+    const double begin = now();
+    for (int i = 0; i < rounds; ++i) (streams ? stream : ping_pong)();
+    times[pass] = (now() - begin) / rounds / (streams ? at_once() : 2) * 1e9;
+  }
+  qsort(times, passes, sizeof *times, by_size);
+  if (rank == 0) printf("%.0f %.0f\n", times[passes / 2], times[0]);
+  close_all();
+  return 0;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shm/letterbox.hpp"
+
+#include "client/local/stored.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace parc::shm {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(letterbox)
+
+// Round all laps and beyond: an entry is seen when it is published, and never again.
+BOOST_AUTO_TEST_CASE(an_entry_is_its_laps_alone) {
+  const auto ring = std::make_unique<MessageRing>();
+  const std::uint64_t counts = std::uint64_t{letterbox_cells} * (2 * ring_laps + 3);
+  for (std::uint64_t count = 0; count < counts; ++count) {
+    BOOST_REQUIRE(!published(*ring, count));
+    const auto cell = static_cast<std::uint32_t>(count * 7 % letterbox_cells);
+    publish(*ring, count, cell);
+    const auto seen = published(*ring, count);
+    BOOST_REQUIRE((seen && *seen == cell));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_claim_word_says_whose_and_of_which_operation) {
+  const std::uint64_t generation = 0x123456789abc;
+  const std::uint64_t word = claim_word(generation, Claim::neighbour, max_neighbours - 1);
+  BOOST_TEST(is_neighbours(word, generation));
+  BOOST_TEST(!is_neighbours(word, generation + 1));
+  BOOST_TEST(place_in(word) == max_neighbours - 1);
+  for (const Claim claim : {Claim::nobody, Claim::library, Claim::kernel, Claim::given_up})
+    BOOST_TEST(!is_neighbours(claim_word(generation, claim), generation));
+}
+
+BOOST_AUTO_TEST_CASE(stored_messages_keep_their_bytes_and_give_their_memory_back) {
+  client::StoredMessages memory;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<client::Stored*> all;
+    for (std::uint32_t length = 0; length <= short_message; length += 41) {
+      client::Stored* const message = memory.make(length > cell_bytes ? length : 0);
+      BOOST_REQUIRE(message != nullptr);
+      BOOST_TEST((message->body != nullptr) == (length > cell_bytes));
+      message->cell.length = length;
+      if (message->body != nullptr) std::memset(message->body, static_cast<int>(length % 251), length);
+      all.push_back(message);
+    }
+    for (client::Stored* const message : all) {
+      const auto* const body = message->body;
+      for (std::uint32_t i = 0; body != nullptr && i < message->cell.length; ++i)
+        BOOST_REQUIRE(body[i] == static_cast<std::byte>(message->cell.length % 251));
+      memory.drop(*message);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
+} // namespace parc::shm
