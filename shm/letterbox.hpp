@@ -151,7 +151,7 @@ struct Letterbox {
     // Threads of P that wait in the library, counted while there are published reads: what is for them comes
     // faster through the ring. Relaxed: a wrong guess costs time.
     std::atomic<std::uint32_t> attending;
-    std::atomic<std::uint32_t> looks;             // the same of those who look again and again: it moves
+    std::atomic<std::uint32_t> called; // the same of who posts and looks: coarse_ms() of the last time
     alignas(64) std::atomic<std::uint64_t> posts; // published reads so far; release
     std::atomic<std::uint64_t> first;             // of those that may still be open
     PostedRead posted[read_slots];

@@ -62,6 +62,7 @@ static void finish(int count) {
 #else
 #include <mpi.h>
 static MPI_Request operations[window];
+static MPI_Status statuses[window];
 static void open_all(int* argc, char*** argv) {
   MPI_Init(argc, argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -91,7 +92,7 @@ static void start_receive(int i) {
   MPI_Irecv(buffer + (size_t)i * bytes, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, operations + i);
 }
 static void finish(int count) {
-  MPI_Waitall(count, operations, MPI_STATUSES_IGNORE);
+  MPI_Waitall(count, operations, statuses);
 }
 #endif
 

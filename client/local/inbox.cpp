@@ -3,6 +3,7 @@
 
 #include "client/pieces.hpp"
 #include "protocol/wire.hpp"
+#include "system/coarse_clock.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +12,6 @@ namespace parc::client {
 namespace {
 
 constexpr std::size_t most_added = std::size_t{1} << 16;        // rows beside those of the job
-constexpr std::uint32_t looks_told = 4;                         // the neighbours, who read that line
 constexpr std::uint32_t most_stored = 2 * shm::letterbox_cells; // of one sender
 
 template <class Tag> using Hook = protocol::hook::Hook<Tag>;
@@ -82,7 +82,10 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool publis
     claim_word(read).store(shm::claim_word(shm::generation_of(request.id), shm::Claim::nobody),
                            std::memory_order_release);
     read.published = true;
-    if (published && !read.probes()) publish(read);
+    if (published && !read.probes()) {
+      note_call();
+      publish(read);
+    }
     if (!read.shared) return true;
     shm::Request shared = request;
     shared.with = shm::With::neighbours;
@@ -510,11 +513,14 @@ void Inbox::tell_threads() {
 
 void Inbox::look() {
   drain();
-  const shm::Letterbox::OfOwner& own = own_.owner;
-  if (own.posts.load(std::memory_order_relaxed) == own.first.load(std::memory_order_relaxed)) return;
-  const std::uint32_t looks = looks_.load(std::memory_order_relaxed) + 1; // one that is lost is no matter
-  looks_.store(looks, std::memory_order_relaxed);
-  if (looks % looks_told == 0) own_.owner.looks.store(looks, std::memory_order_relaxed);
+  note_call();
+}
+
+// The neighbours read that line: it is written when it says something else.
+void Inbox::note_call() {
+  const std::uint32_t now = coarse_ms();
+  if (own_.owner.called.load(std::memory_order_relaxed) != now)
+    own_.owner.called.store(now, std::memory_order_relaxed);
 }
 
 bool Inbox::attend() {

@@ -102,6 +102,7 @@ private:
   [[nodiscard]] bool claim(Read& read, bool withdraw = true);
   void unpost(Read& read);
   void publish(Read& read);
+  void note_call();
   [[nodiscard]] bool is_open(std::uint64_t id);
   [[nodiscard]] bool look_at_departures();
   [[nodiscard]] std::optional<std::uint32_t> hopeless(Read& read, bool all_drained);
@@ -138,8 +139,7 @@ private:
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
   bool left_to_look_ = false;   // at departures, as something could not be drained
-  std::atomic<std::uint32_t> looks_ = 0;
-  bool ended_some_ = false; // others of this program may wait for it
+  bool ended_some_ = false;     // others of this program may wait for it
 };
 
 } // namespace parc::client

@@ -4,6 +4,7 @@
 #include "client/pieces.hpp"
 #include "parc/parc.h"
 #include "shm/doorbell.hpp"
+#include "system/coarse_clock.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,8 +12,9 @@
 namespace parc::client {
 namespace {
 
-constexpr std::uint64_t worth_a_look = 16; // messages to a receiver that may have been drained
-constexpr int most_looks = 64;             // at its reads
+constexpr std::uint64_t worth_a_look = 16;  // messages to a receiver that may have been drained
+constexpr int most_looks = 64;              // at its reads
+constexpr std::uint32_t just_called_ms = 8; // who has called since then may well call again
 
 } // namespace
 
@@ -67,7 +69,6 @@ std::int32_t Outbox::ask(int row) {
   }
   if (made->to == nullptr || there.sender >= shm::max_neighbours) return way; // then the ring stays empty
   made->may_claim = Areas::open_claims(*made->to);
-  made->looks = made->to->owner.looks.load(std::memory_order_relaxed);
   made->row = row;
   made->ring = static_cast<std::uint32_t>(ring);
   made->place = there.sender;
@@ -141,12 +142,10 @@ std::uint32_t Outbox::departure(int row) {
 
 bool Outbox::computes(int row) {
   const std::lock_guard hold(lock_);
-  Way& way = way_of(row);
-  const shm::Letterbox::OfOwner& reader = way.to->owner;
-  const std::uint32_t looks = reader.looks.load(std::memory_order_relaxed);
-  return std::exchange(way.looks, looks) == looks &&
-         reader.posts.load(std::memory_order_relaxed) != reader.first.load(std::memory_order_relaxed) &&
-         reader.attending.load(std::memory_order_relaxed) == 0;
+  const shm::Letterbox::OfOwner& reader = way_of(row).to->owner;
+  return reader.posts.load(std::memory_order_relaxed) != reader.first.load(std::memory_order_relaxed) &&
+         reader.attending.load(std::memory_order_relaxed) == 0 &&
+         coarse_ms() - reader.called.load(std::memory_order_relaxed) > just_called_ms;
 }
 
 // Its reads in their order, so that the first that fits is the oldest. One that is taken already is none.

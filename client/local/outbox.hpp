@@ -69,8 +69,7 @@ private:
     const shm::Letterbox* to = nullptr;
     bool may_claim = false;
     std::uint64_t sent = 0, drained = 0;
-    std::uint32_t looks = 0; // of the receiver, as last seen
-    std::uint32_t rung = 0;  // the sleep of the receiver that was rung for last
+    std::uint32_t rung = 0; // the sleep of the receiver that was rung for last
   };
   static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in ways_
   [[nodiscard]] std::int32_t ask(int row);
