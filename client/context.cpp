@@ -176,11 +176,10 @@ void Context::leave() {
   if (ring_.closed()) return;
   adoption_.serve(nullptr, nullptr, nullptr);
   forget_faults();
-  if (neighbours_) neighbours_->inbox().tell_unread();
+  if (neighbours_) neighbours_->inbox().close();
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
   (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave
-  if (neighbours_) neighbours_->inbox().cancel_all();
   if (!trace_.on()) return;
   operations_.trace_rest();
   trace_.close();

@@ -28,6 +28,8 @@ public:
   [[nodiscard]] bool push(const shm::Request& request, shm::Sleep least = shm::Sleep::deep);
   // The same, and closes the ring behind it, in one step.
   [[nodiscard]] bool push_last(const shm::Request& request);
+  // Closed, or the kernel has gone: nothing can be asked for.
+  [[nodiscard]] bool dead() const { return closed() || pipes_.gone(); }
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }
 
   // This thread is in push(): a signal handler that interrupted it must not push.

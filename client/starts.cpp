@@ -275,7 +275,7 @@ shm::Request Starts::request_of(shm::RequestKind kind, const Message& message, u
 // A read or probe, of whoever may answer it.
 Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned flags) {
   if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message, flags);
-  if (ring_.closed()) return refused();
+  if (ring_.dead()) return refused();
   message.local = true;
   shm::Request request = request_of(kind, message, flags);
   PARC_TRY(id, operations_.begin(kind, message));
@@ -291,7 +291,7 @@ Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned fl
 // for, as the blocking program would.
 Result<parc_op> Starts::tell(Message& message, unsigned flags) {
   if (guards_.any()) guards_.settle_all();
-  if (ring_.closed()) return refused();
+  if (ring_.dead()) return refused();
   const int peer = message.envelope.peer;
   const bool is_short = message.length <= shm::short_message && !message.synchronous;
   const bool may_take = !is_short || neighbours_->may_take(peer);

@@ -156,6 +156,8 @@ struct Letterbox {
     std::atomic<std::uint64_t> first;             // of those that may still be open
     PostedRead posted[read_slots];
     alignas(64) std::atomic<std::uint64_t> drained[max_neighbours]; // of each sender's messages; release
+    // Of each receiver that has departed: P will not touch its letterbox again (release).
+    std::atomic<std::uint8_t> left[max_neighbours];
     alignas(4096) MessageRing rings[max_neighbours];
     alignas(4096) Cell cells[letterbox_cells];
     std::byte bodies[letterbox_cells][short_message];

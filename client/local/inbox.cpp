@@ -52,6 +52,7 @@ Neighbour& Inbox::neighbour(int row) {
 
 bool Inbox::post(const shm::Request& request, protocol::Space space, bool published) {
   const std::lock_guard hold(lock_);
+  if (closed_) return false;
   drain_locked();
   Read& read = reads_[shm::slot_of(request.id)];
   if (read.posted()) unpost(read); // the kernel had a message for what was here before
@@ -128,31 +129,30 @@ bool Inbox::cancel(parc_op id) {
   return true;
 }
 
-void Inbox::cancel_all() {
+void Inbox::close() {
   const std::lock_guard hold(lock_);
+  closed_ = true;
+  drain_locked();
   while (!all_.empty()) {
     Read& read = all_.front();
     unpost(read);
-    if (claim(read, false)) end(read.id(), {.error = PARC_ECANCELED});
+    if (claim(read)) end(read.id(), {.error = PARC_ECANCELED});
   }
+  for (auto* list : {&arrivals_, &claimed_})
+    for (Stored& message : *list) tell_unread(message);
   tell_threads();
 }
 
-void Inbox::tell_unread() {
-  const std::lock_guard hold(lock_);
-  drain_locked();
-  for (auto* list : {&arrivals_, &claimed_})
-    for (Stored& message : *list) {
-      if (message.cell.space != static_cast<std::uint8_t>(protocol::Space::programs) ||
-          !is_offered(message, false))
-        continue;
-      shm::Request request{};
-      request.kind = shm::RequestKind::unread;
-      request.peer = message.from->row;
-      request.tag = message.cell.tag;
-      request.length = shm::length_of(message.cell);
-      if (!ring_.push(request, shm::Sleep::light)) return;
-    }
+void Inbox::tell_unread(Stored& message) {
+  if (message.cell.space != static_cast<std::uint8_t>(protocol::Space::programs) ||
+      !is_offered(message, false))
+    return;
+  shm::Request request{};
+  request.kind = shm::RequestKind::unread;
+  request.peer = message.from->row;
+  request.tag = message.cell.tag;
+  request.length = shm::length_of(message.cell);
+  (void)ring_.push(request, shm::Sleep::light);
 }
 
 void Inbox::drain() {

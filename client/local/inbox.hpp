@@ -57,9 +57,9 @@ public:
   void post_claimed(const shm::Request& request, std::uint64_t probe);
   // False: it is the kernel's to cancel.
   [[nodiscard]] bool cancel(parc_op id);
-  void cancel_all();
-  // Before the program leaves: what nobody has read.
-  void tell_unread();
+  // The program leaves: nothing is posted any more, what is ends, and the kernel is told what nobody has
+  // read.
+  void close();
 
   void progress() override { drain(); }
   void drain();
@@ -112,6 +112,7 @@ private:
   void end(parc_op id, const Operations::End& how);
   [[nodiscard]] Neighbour& neighbour(int row);
   void tell_threads();
+  void tell_unread(Stored& message);
   [[nodiscard]] std::atomic<std::uint64_t>& claim_word(const Read& read) {
     return own_.all.claims[shm::slot_of(read.request.id)];
   }
@@ -138,8 +139,9 @@ private:
   std::uint64_t posts_ = 0;
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
-  bool left_to_look_ = false;   // at departures, as something could not be drained
-  bool ended_some_ = false;     // others of this program may wait for it
+  bool closed_ = false;
+  bool left_to_look_ = false; // at departures, as something could not be drained
+  bool ended_some_ = false;   // others of this program may wait for it
 };
 
 } // namespace parc::client

@@ -81,8 +81,9 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message) {
   bool rings = false;
   {
     const std::lock_guard hold(lock_);
+    look_at_departures();
     Way& way = way_of(row);
-    if (own_.kernel.to[way.ring].departed.load(std::memory_order_acquire) != 0) return Sent::departed;
+    if (has_departed(way)) return Sent::departed;
     if (way.sent - way.drained >= worth_a_look) reclaim(way);
     if (free_.empty()) reclaim_all();
     if (free_.empty()) return Sent::no_cell;
@@ -142,8 +143,11 @@ std::uint32_t Outbox::departure(int row) {
 
 bool Outbox::computes(int row) {
   const std::lock_guard hold(lock_);
-  const shm::Letterbox::OfOwner& reader = way_of(row).to->owner;
-  return reader.posts.load(std::memory_order_relaxed) != reader.first.load(std::memory_order_relaxed) &&
+  look_at_departures();
+  const Way& way = way_of(row);
+  const shm::Letterbox::OfOwner& reader = way.to->owner;
+  return !has_departed(way) &&
+         reader.posts.load(std::memory_order_relaxed) != reader.first.load(std::memory_order_relaxed) &&
          reader.attending.load(std::memory_order_relaxed) == 0 &&
          coarse_ms() - reader.called.load(std::memory_order_relaxed) > just_called_ms;
 }
@@ -151,12 +155,13 @@ bool Outbox::computes(int row) {
 // Its reads in their order, so that the first that fits is the oldest. One that is taken already is none.
 std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::uint64_t tag) {
   const std::lock_guard hold(lock_);
+  look_at_departures();
   Way& way = way_of(row);
   const shm::Letterbox::OfOwner& reader = way.to->owner;
   const std::int32_t as = way.to->kernel.from[way.place].row;
   const std::uint64_t posts = reader.posts.load(std::memory_order_acquire);
   const std::uint64_t first = reader.first.load(std::memory_order_acquire);
-  if (!way.may_claim || posts - first > shm::read_slots) return {};
+  if (!way.may_claim || way.left || posts - first > shm::read_slots) return {};
   for (std::uint64_t i = first; i != posts && i - first < most_looks; ++i) {
     const shm::PostedRead& posted = reader.posted[i % shm::read_slots];
     const std::uint64_t id = posted.id.load(std::memory_order_relaxed);
@@ -194,9 +199,24 @@ bool Outbox::sent_before(const Way& way, protocol::Space space, std::uint64_t ta
   return false;
 }
 
+// The letterbox of one that has departed is given to somebody else when all have said that they are through
+// with it.
+void Outbox::look_at_departures() {
+  const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
+  if (changes == changes_) return;
+  changes_ = changes;
+  for (const auto& way : ways_) {
+    if (way->left || !has_departed(*way)) continue;
+    reclaim(*way);
+    way->left = true;
+    own_.owner.left[way->ring].store(1, std::memory_order_release);
+  }
+}
+
 // The ring still says which cells they were.
 void Outbox::reclaim(Way& way) {
-  const bool departed = own_.kernel.to[way.ring].departed.load(std::memory_order_acquire) != 0;
+  if (way.left) return;
+  const bool departed = has_departed(way);
   const std::uint64_t drained = way.to->owner.drained[way.place].load(std::memory_order_acquire);
   const std::uint64_t until = departed ? way.sent : std::min(drained, way.sent);
   const auto& entries = own_.owner.rings[way.ring].entries;
@@ -212,6 +232,7 @@ void Outbox::reclaim_all() {
 
 bool Outbox::any_cell() {
   const std::lock_guard hold(lock_);
+  look_at_departures();
   if (free_.empty()) reclaim_all();
   return !free_.empty();
 }

@@ -68,12 +68,17 @@ private:
     std::uint32_t place = 0; // among the receiver's senders
     const shm::Letterbox* to = nullptr;
     bool may_claim = false;
+    bool left = false; // the receiver has departed, and its letterbox may be somebody else's
     std::uint64_t sent = 0, drained = 0;
     std::uint32_t rung = 0; // the sleep of the receiver that was rung for last
   };
   static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in ways_
   [[nodiscard]] std::int32_t ask(int row);
   [[nodiscard]] std::int32_t way_to(int row); // lock_ held
+  [[nodiscard]] bool has_departed(const Way& way) const {
+    return own_.kernel.to[way.ring].departed.load(std::memory_order_acquire) != 0;
+  }
+  void look_at_departures();
   void reclaim(Way& way);
   void reclaim_all();
   void fill(std::uint32_t cell, const LocalMessage& message);
@@ -95,6 +100,7 @@ private:
   std::vector<std::int32_t> by_row_;
   std::vector<std::unique_ptr<Way>> ways_;
   std::vector<std::uint16_t> free_; // cells
+  std::uint32_t changes_ = 0;       // of the letterbox, looked at
 };
 
 } // namespace parc::client

@@ -118,13 +118,21 @@ void Letterboxes::clear() {
   areas_.clear();
 }
 
-// Nobody reads it any more: those to whom its owner has sent have gone, too, or have said so.
+// Nobody looks at it any more: those to whom its owner has sent, and who have sent to it, have gone, too, or
+// have said so.
 bool Letterboxes::is_drained(const Owned& box) const {
-  return std::ranges::all_of(box.receivers, [this](const Way& to) {
-    const Owned* const other = owned(to.other);
+  const auto has_left = [this](const Way& from) {
+    const Owned* const other = owned(from.other);
     return other == nullptr || other->departed ||
-           other->memory->owner.drained[to.place].load(std::memory_order_acquire) == shm::drained_for_good;
-  });
+           other->memory->owner.left[from.place].load(std::memory_order_acquire) != 0;
+  };
+  return std::ranges::all_of(box.senders, has_left) &&
+         std::ranges::all_of(box.receivers, [this](const Way& to) {
+           const Owned* const other = owned(to.other);
+           return other == nullptr || other->departed ||
+                  other->memory->owner.drained[to.place].load(std::memory_order_acquire) ==
+                      shm::drained_for_good;
+         });
 }
 
 void Letterboxes::free_drained() {

@@ -58,6 +58,17 @@ BOOST_AUTO_TEST_CASE(a_departure_is_told_to_both_sides_and_ends_what_can_be_conn
   BOOST_TEST(boxes.connect(2, 1, 0) == -1);
 }
 
+BOOST_AUTO_TEST_CASE(who_sends_to_it_says_that_it_has_left) {
+  Letterboxes boxes(true);
+  BOOST_REQUIRE(boxes.connect(1, 2, 0) == 0);
+  boxes.departed(2, Departure::left, nobody);
+  (void)boxes.open(10);
+  BOOST_TEST(boxes.find(2) != nullptr);
+  boxes.find(1)->memory->owner.left[0] = 1;
+  (void)boxes.open(11);
+  BOOST_TEST(boxes.find(2) == nullptr);
+}
+
 // What a reader has not drained stays; then it is given to the next, without a trace.
 BOOST_AUTO_TEST_CASE(a_letterbox_is_given_away_when_nobody_reads_it) {
   Letterboxes boxes(true);
