@@ -21,8 +21,11 @@ Limit limit_of(double timeout) {
 void Completions::started(parc_op id, bool early) {
   const bool read = !Operations::is_write(id);
   if (read ? !early && !guards_.wanted() : !operations_.finished(id)) return;
-  const std::lock_guard hold(lock_);
-  (read ? releasable_ : ended_).push_back(id);
+  {
+    const std::lock_guard hold(lock_);
+    (read ? releasable_ : ended_).push_back(id);
+  }
+  if (!read) rest_.tell_others();
 }
 
 int Completions::take(std::span<parc_completion> to, double timeout) {

@@ -180,6 +180,7 @@ void Context::leave() {
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
   (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave
+  if (neighbours_) neighbours_->inbox().end_taken();
   if (!trace_.on()) return;
   operations_.trace_rest();
   trace_.close();

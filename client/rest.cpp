@@ -69,7 +69,7 @@ void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit l
 // Under lock_.
 void Rest::end_lead() {
   led_ = false;
-  if (std::exchange(armed_, false)) descriptor_.ring();
+  if (armed_.exchange(false)) descriptor_.ring();
 }
 
 Result<void> Rest::make_wakeable() {
@@ -148,7 +148,8 @@ void Rest::lead(std::uint64_t seen, int own_bell, Limit limit, Cancel cancel) {
 
 // Under lock_.
 Woken Rest::end_wait(Woken why) {
-  if (!led_ && following_ != 0) followers_.notify_one();
+  // One will do as the next leader; but what this thread has brought itself may be anybody's.
+  if (!led_ && following_ != 0) local_ ? followers_.notify_all() : followers_.notify_one();
   return why;
 }
 

@@ -16,6 +16,10 @@
 //   wake()    sets a flag, and then, under lock_, rings the leader's own bell and wakes all followers:
 //   whoever has
 //             not seen the flag under lock_ sleeps by then, and looks again.
+//   neighbours: what this program ends itself counts as a completion does, and the kernel is asked to ring
+//   for it where
+//             somebody else of it may sleep (ended_here). A leader says that it sleeps to them, too, and
+//             looks once more.
 //   program   that polls by itself says that it sleeps (arm), then looks at its operations, then polls. A
 //   leader
 //             that leaves has taken back that somebody sleeps, and perhaps the bell: it makes the program's
@@ -51,6 +55,13 @@ public:
   // From here on whoever brings something has the kernel ring. False: there is something already.
   [[nodiscard]] virtual bool announce_sleep() = 0;
   virtual void announce_awake() = 0;
+  // What this thread has ended by itself may be what another sleeps for.
+  virtual void tell_others() = 0;
+  // This thread is in the middle of that, and cannot begin it again: a signal handler, or a page fault's,
+  // runs.
+  [[nodiscard]] virtual bool inside() const = 0;
+  // Nothing is to be done for this operation any more: its memory may go. False: somebody is about to.
+  [[nodiscard]] virtual bool forget(std::int64_t operation) = 0;
 };
 
 class Rest {
@@ -98,15 +109,21 @@ public:
   void look() {
     if (local_) local_->look();
   }
-  // Threads of this program, besides this one, may sleep: what they wait for is there, and was stored before.
-  [[nodiscard]] bool others_rest() const {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return resting_threads_.load(std::memory_order_relaxed) > (resting_ ? 1 : 0);
+  // This program has ended an operation itself, and stored that before. True: others of its threads, or its
+  // own poll, may sleep for it, and the kernel is to ring.
+  [[nodiscard]] bool ended_here() {
+    ended_here_.fetch_add(1, std::memory_order_seq_cst);
+    return resting_threads_.load(std::memory_order_seq_cst) > (resting_ ? 1 : 0) ||
+           armed_.load(std::memory_order_seq_cst);
   }
+  void tell_others() {
+    if (local_) local_->tell_others();
+  }
+  [[nodiscard]] bool forget_local(std::int64_t operation) { return !local_ || local_->forget(operation); }
 
   // The same without an end but the kernel's, also in a signal handler that interrupted until().
   template <class Done> void anywhere(const Done& done) {
-    if (!resting_) {
+    if (!resting_ && !(local_ && local_->inside())) {
       (void)until(done);
       return;
     }
@@ -197,8 +214,7 @@ private:
   struct Resting {
     explicit Resting(Rest& in) : rest(in) {
       resting_ = true;
-      rest.resting_threads_.fetch_add(1, std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
+      rest.resting_threads_.fetch_add(1, std::memory_order_seq_cst);
     }
     Resting(const Resting&) = delete;
     Resting& operator=(const Resting&) = delete;
@@ -224,7 +240,7 @@ private:
   };
 
   [[nodiscard]] std::uint64_t completions() const {
-    return header_.completions.load(std::memory_order_acquire);
+    return header_.completions.load(std::memory_order_acquire) + ended_here_.load(std::memory_order_seq_cst);
   }
   bool may_spin();
   bool yield(Clock::time_point& now);
@@ -247,13 +263,14 @@ private:
   std::condition_variable followers_; // sleep here
   unsigned following_ = 0;            // under lock_
   bool led_ = false;                  // under lock_: somebody sleeps on the pipe
-  bool armed_ = false;                // under lock_: the program may
+  std::atomic<bool> armed_ = false;   // changes under lock_: the program may
   Descriptor descriptor_;             // under lock_
   std::atomic<std::uint32_t> looks_ = 0;
   std::atomic<bool> woken_ = false; // and nobody has left for it yet
   LocalProgress* local_ = nullptr;
   std::atomic<int> resting_threads_ = 0;
-  Fd own_bell_; // under lock_, as far as it is made; an eventfd
+  std::atomic<std::uint64_t> ended_here_ = 0; // counts like the kernel's completions
+  Fd own_bell_;                               // under lock_, as far as it is made; an eventfd
 };
 
 } // namespace parc::client

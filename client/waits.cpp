@@ -120,6 +120,9 @@ int Waits::test(parc_op id, parc_status& status) {
     code = operations_.finish(*slot, status);
   } else if (use == Use::loose) {
     code = operations_.detach(*slot, status);
+  } else if (!rest_.forget_local(id)) {
+    operations_.unclaim(*slot);
+    return 0;
   } else {
     code = operations_.lost(*slot, PARC_EKERNEL, status);
   }
@@ -229,7 +232,7 @@ int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most,
         slot, [&] { return guards_.edges_arrived(id, slot); }, {}, cancel);
   }
   if (release != Release::never && guards_.release_read(id, slot, status)) return PARC_OK;
-  return ended(until_done(slot, {}, cancel), slot, status);
+  return ended(until_done(slot, {}, cancel), id, slot, status);
 }
 
 int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel) {
@@ -242,7 +245,7 @@ int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release rele
     }
     how = until_done(slot, {}, cancel);
   }
-  return ended(how, slot, status);
+  return ended(how, id, slot, status);
 }
 
 Waits::Release Waits::release_of(Slot slot, Release most) const {
@@ -285,7 +288,7 @@ bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
              !guards_.release_read(id, slot, status)) {
     if (operations_.done(slot)) {
       (void)operations_.finish(slot, status);
-    } else if (kernel_went()) {
+    } else if (kernel_went() && rest_.forget_local(id)) {
       (void)operations_.lost(slot, PARC_EKERNEL, status);
     } else {
       operations_.unclaim(slot);
@@ -317,8 +320,12 @@ template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Li
   }
 }
 
-int Waits::ended(Woken how, Slot slot, parc_status& status) {
-  return how == Woken::done ? operations_.finish(slot, status) : operations_.lost(slot, PARC_EKERNEL, status);
+int Waits::ended(Woken how, parc_op id, Slot slot, parc_status& status) {
+  if (how == Woken::done) return operations_.finish(slot, status);
+  while (!rest_.forget_local(id)) sched_yield();
+  // Somebody else of this program may have brought it in the meantime.
+  return operations_.done(slot) ? operations_.finish(slot, status)
+                                : operations_.lost(slot, PARC_EKERNEL, status);
 }
 
 bool Waits::kernel_went() {

@@ -146,7 +146,7 @@ struct Letterbox {
   } all;
   struct alignas(4096) OfOwner {
     std::atomic<std::uint32_t> sleeps; // odd: P sleeps, and wants a bell for what is published from then on
-    // seq_cst: P waits until cells are drained.
+    // seq_cst: threads of P that wait until cells are drained.
     std::atomic<std::uint32_t> wants_cells;
     // Threads of P that wait in the library, counted while there are published reads: what is for them comes
     // faster through the ring. Relaxed: a wrong guess costs time.
@@ -186,8 +186,8 @@ enum class Claim : std::uint64_t {
   nobody = 1, // P: whoever comes first may take it
   library,    // P has it
   kernel,     // K has it
-  given_up,   // K: nothing comes from other hosts any more; P may still take it
-  neighbour,  // N has it; which one, by its place among P's senders, stands beside
+  given_up,  // K: nothing comes from other hosts any more; P may still take it. Beside: a protocol::Departure
+  neighbour, // N has it. Beside: its place among P's senders
 };
 inline constexpr std::uint64_t claim_word(std::uint64_t generation, Claim claim, std::uint32_t place = 0) {
   return generation << 16 | place << 4 | static_cast<std::uint64_t>(claim);
@@ -196,9 +196,9 @@ static_assert(max_neighbours <= 1U << 12);
 inline constexpr std::uint32_t place_in(std::uint64_t word) {
   return static_cast<std::uint32_t>(word >> 4 & 0xfff);
 }
-// Whether it is this generation's, and a neighbour's.
-inline constexpr bool is_neighbours(std::uint64_t word, std::uint64_t generation) {
-  return word >> 16 == generation && (word & 0xf) == static_cast<std::uint64_t>(Claim::neighbour);
+// Whether it is this generation's, and in whose hands.
+inline constexpr bool is(std::uint64_t word, std::uint64_t generation, Claim claim) {
+  return word >> 16 == generation && (word & 0xf) == static_cast<std::uint64_t>(claim);
 }
 
 } // namespace parc::shm

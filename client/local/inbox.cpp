@@ -27,6 +27,8 @@ Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
 
 } // namespace
 
+thread_local bool Inbox::inside_ = false;
+
 Inbox::Inbox(shm::Letterbox& own, Areas& areas, Operations& operations, Ring& ring, Rest& rest, int rank,
              int ranks)
     : own_(own), areas_(areas), operations_(operations), ring_(ring), rest_(rest), rank_(rank),
@@ -51,7 +53,7 @@ Neighbour& Inbox::neighbour(int row) {
 }
 
 bool Inbox::post(const shm::Request& request, protocol::Space space, bool published) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   if (closed_) return false;
   drain_locked();
   Read& read = reads_[shm::slot_of(request.id)];
@@ -99,26 +101,37 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool publis
 }
 
 bool Inbox::hears(int row) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   accept_senders();
   return row < 0 ? accepted_ != 0 : neighbour(row).from != nullptr;
 }
 
 bool Inbox::has_claimed(std::uint64_t probe) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   return std::ranges::find(claimed_, probe, &Stored::claimed_by) != claimed_.end();
 }
 
 void Inbox::post_claimed(const shm::Request& request, std::uint64_t probe) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   const auto message = std::ranges::find(claimed_, probe, &Stored::claimed_by);
   if (message == claimed_.end()) return end(static_cast<parc_op>(request.id), {.error = PARC_EINVAL});
   give(request, *message->from, message->cell, message->body);
   forget(*message);
+  tell_threads();
+}
+
+// Its wait has ended without it, as the kernel has gone.
+bool Inbox::forget(std::int64_t operation) {
+  if (inside_) return false;
+  const Hold hold(*this, std::try_to_lock);
+  if (!hold) return false;
+  const Slot slot = slot_of(operation);
+  if (slot < shm::read_slots && reads_[slot].posted() && reads_[slot].id() == operation) unpost(reads_[slot]);
+  return true;
 }
 
 bool Inbox::cancel(parc_op id) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   const Slot slot = slot_of(id);
   if (slot >= shm::read_slots) return false;
   Read& read = reads_[slot];
@@ -130,17 +143,29 @@ bool Inbox::cancel(parc_op id) {
 }
 
 void Inbox::close() {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   closed_ = true;
   drain_locked();
-  while (!all_.empty()) {
-    Read& read = all_.front();
+  for (auto next = all_.begin(); next != all_.end();) {
+    Read& read = *next++;
+    if (!claim(read)) continue;
     unpost(read);
-    if (claim(read)) end(read.id(), {.error = PARC_ECANCELED});
+    end(read.id(), {.error = PARC_ECANCELED});
   }
   for (auto* list : {&arrivals_, &claimed_})
     for (Stored& message : *list) tell_unread(message);
   tell_threads();
+}
+
+void Inbox::end_taken() {
+  const Hold hold(*this);
+  while (!all_.empty()) {
+    Read& read = all_.front();
+    unpost(read);
+    const std::uint64_t pending = shm::state_word(shm::generation_of(read.request.id), shm::Phase::pending);
+    if (operations_.shared(slot_of(read.id())).state.load(std::memory_order_acquire) == pending)
+      end(read.id(), {.error = PARC_ECANCELED});
+  }
 }
 
 void Inbox::tell_unread(Stored& message) {
@@ -156,8 +181,8 @@ void Inbox::tell_unread(Stored& message) {
 }
 
 void Inbox::drain() {
-  if (Ring::pushing()) return; // in a handler that interrupted that
-  const std::unique_lock hold(lock_, std::try_to_lock);
+  if (Ring::pushing() || inside_) return; // in a handler that interrupted that
+  const Hold hold(*this, std::try_to_lock);
   if (hold) drain_locked();
 }
 
@@ -228,6 +253,10 @@ void Inbox::ring(int row) {
 bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
   bool taken = cell.kind == shm::CellKind::whole;
   while (Read* const read = posted_.find(&from, static_cast<protocol::Space>(cell.space), cell.tag)) {
+    if (!is_free(*read)) {
+      set_aside(*read);
+      continue;
+    }
     if (!taken && !is_offered(from, cell, true)) return true; // it has been given up
     taken = true;
     if (!claim(*read, cell.kind == shm::CellKind::whole)) {
@@ -368,7 +397,7 @@ bool Inbox::is_open(std::uint64_t id) {
   const std::uint64_t word = own_.all.claims[shm::slot_of(id)].load(std::memory_order_acquire);
   const std::uint64_t generation = shm::generation_of(id);
   return word == shm::claim_word(generation, shm::Claim::nobody) ||
-         (shm::is_neighbours(word, generation) &&
+         (shm::is(word, generation, shm::Claim::neighbour) &&
           operations_.shared(slot_of(static_cast<parc_op>(id))).state.load(std::memory_order_acquire) ==
               shm::state_word(generation, shm::Phase::pending));
 }
@@ -400,6 +429,12 @@ void Inbox::publish(Read& read) {
   own.posts.store(posts + 1, std::memory_order_release);
 }
 
+bool Inbox::is_free(const Read& read) {
+  const std::uint64_t generation = shm::generation_of(read.request.id);
+  const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
+  return shm::is(word, generation, shm::Claim::nobody) || shm::is(word, generation, shm::Claim::given_up);
+}
+
 // Whether it is ours and nobody else's; the kernel forgets it then.
 bool Inbox::claim(Read& read, bool withdraw) {
   const std::uint64_t generation = shm::generation_of(read.request.id);
@@ -412,7 +447,7 @@ bool Inbox::claim(Read& read, bool withdraw) {
     if (withdraw && read.shared) (void)ring_.push(request, shm::Sleep::light);
     return true;
   }
-  if (seen != shm::claim_word(generation, shm::Claim::given_up)) return false;
+  if (!shm::is(seen, generation, shm::Claim::given_up)) return false;
   claim_word(read).store(ours, std::memory_order_relaxed);
   return true;
 }
@@ -434,9 +469,8 @@ bool Inbox::look_at_departures() {
   };
   for (std::uint32_t i = 0; i < sending_; ++i) senders_[i]->leaves_as = word(*senders_[i]);
   for (Read& read : all_)
-    read.given_up =
-        read.shared && claim_word(read).load(std::memory_order_acquire) ==
-                           shm::claim_word(shm::generation_of(read.request.id), shm::Claim::given_up);
+    read.given_up = read.shared && shm::is(claim_word(read).load(std::memory_order_acquire),
+                                           shm::generation_of(read.request.id), shm::Claim::given_up);
   bool all_drained = true;
   for (std::uint32_t i = 0; i < sending_;) {
     Neighbour& from = *senders_[i];
@@ -468,7 +502,7 @@ std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
   const std::uint64_t generation = shm::generation_of(read.request.id);
   const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
   const shm::Operation& operation = operations_.shared(slot_of(read.id()));
-  if (shm::is_neighbours(word, generation)) {
+  if (shm::is(word, generation, shm::Claim::neighbour)) {
     const std::uint32_t place = shm::place_in(word);
     const std::uint32_t departed =
         place < accepted_ ? own_.kernel.from[place].departed.load(std::memory_order_acquire) : 0;
@@ -478,16 +512,20 @@ std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
     if (asked) return {};
     return departed;
   }
-  if (read.shared ? !read.given_up || !all_drained : read.pair->departed == 0) return {};
+  const bool drained = read.pair != nullptr ? !read.pair->stopped : all_drained;
+  if (read.shared ? !read.given_up || !drained : read.pair->departed == 0) return {};
   if (!claim(read)) return {};
-  return read.shared ? operation.departure_or_data.load(std::memory_order_relaxed) : read.pair->departed;
+  return read.shared ? shm::place_in(word) : read.pair->departed;
 }
 
-// What it has announced and not given up it never will: its letterbox is not looked at any more.
+// What it has announced and not given up it never will, and what it was killed in the middle of is no more.
+// Its letterbox is not looked at again.
 void Inbox::keep_stored(Neighbour& from) {
+  const bool left = from.departed == static_cast<std::uint32_t>(protocol::Departure::left);
   for (auto next = from.stored.begin(); next != from.stored.end();) {
     Stored& message = *next++;
-    if (!is_offered(message, true)) forget(message);
+    const bool whole = message.cell.kind == shm::CellKind::whole;
+    if (!whole && (!left || !is_offered(message, true))) forget(message);
   }
 }
 
@@ -508,7 +546,7 @@ void Inbox::end(parc_op id, const Operations::End& how) {
 
 // A thread that sleeps looks at what has ended when the kernel rings.
 void Inbox::tell_threads() {
-  if (std::exchange(ended_some_, false) && rest_.others_rest()) ring(rank_);
+  if (std::exchange(ended_some_, false) && rest_.ended_here()) ring(rank_);
 }
 
 void Inbox::look() {
@@ -531,7 +569,7 @@ bool Inbox::attend() {
 }
 
 bool Inbox::announce_sleep() {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   const std::uint32_t sleeps = own_.owner.sleeps.load(std::memory_order_relaxed);
   own_.owner.sleeps.store((sleeps + 1) | 1,
                           std::memory_order_relaxed); // another sleep, with a bell of its own
@@ -545,7 +583,7 @@ bool Inbox::announce_sleep() {
 }
 
 void Inbox::announce_awake() {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   const std::uint32_t sleeps = own_.owner.sleeps.load(std::memory_order_relaxed);
   if (sleeps % 2 != 0) own_.owner.sleeps.store(sleeps + 1, std::memory_order_relaxed);
 }

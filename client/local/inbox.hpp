@@ -60,6 +60,8 @@ public:
   // The program leaves: nothing is posted any more, what is ends, and the kernel is told what nobody has
   // read.
   void close();
+  // The kernel has let the program go: what neighbours had taken and not asked for ends, too.
+  void end_taken();
 
   void progress() override { drain(); }
   void drain();
@@ -68,6 +70,11 @@ public:
   void attend_no_more() override { own_.owner.attending.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] bool announce_sleep() override;
   void announce_awake() override;
+  void tell_others() override {
+    if (rest_.ended_here()) ring(rank_);
+  }
+  [[nodiscard]] bool inside() const override { return inside_; }
+  [[nodiscard]] bool forget(std::int64_t operation) override;
 
   [[nodiscard]] std::mutex& lock() { return lock_; }
 
@@ -81,6 +88,26 @@ private:
     [[nodiscard]] bool probes() const { return request.kind == shm::RequestKind::probe; }
     [[nodiscard]] parc_op id() const { return static_cast<parc_op>(request.id); }
   };
+  // lock_, and that this thread has it.
+  class Hold {
+  public:
+    explicit Hold(Inbox& inbox) : lock_(inbox.lock_) { inside_ = true; }
+    Hold(Inbox& inbox, std::try_to_lock_t how) : lock_(inbox.lock_, how) {
+      inside_ = inside_ || lock_.owns_lock();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold() {
+      if (lock_) inside_ = false;
+    }
+    explicit operator bool() const { return lock_.owns_lock(); }
+
+  private:
+    std::unique_lock<std::mutex> lock_;
+  };
+  // Its place is there from the thread's start: a handler may be the first to ask.
+  __attribute__((tls_model("initial-exec"))) static thread_local bool inside_;
+
   // All of these with lock_ held.
   void drain_locked();
   void accept_senders();
@@ -99,6 +126,7 @@ private:
   [[nodiscard]] Stored* find_offered(const Read& read);
   [[nodiscard]] static bool is_offered(const Neighbour& from, const shm::Cell& cell, bool take);
   [[nodiscard]] static bool is_offered(Stored& message, bool take);
+  [[nodiscard]] bool is_free(const Read& read);
   [[nodiscard]] bool claim(Read& read, bool withdraw = true);
   void unpost(Read& read);
   void publish(Read& read);

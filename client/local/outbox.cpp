@@ -238,8 +238,10 @@ bool Outbox::any_cell() {
 }
 
 void Outbox::wait_for_cells(bool wanted) {
-  own_.owner.wants_cells.store(wanted ? 1 : 0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (wanted)
+    own_.owner.wants_cells.fetch_add(1, std::memory_order_seq_cst);
+  else
+    own_.owner.wants_cells.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 } // namespace parc::client

@@ -110,6 +110,14 @@ void Letterboxes::departed(std::uint64_t endpoint, protocol::Departure how,
   departed_.push_back(endpoint);
 }
 
+// Where all have gone, their memory goes back to the system.
+void Letterboxes::released(std::uint64_t endpoint) {
+  if (Owned* const box = owned(endpoint)) box->released = true;
+  if (std::ranges::all_of(boxes_,
+                          [](const auto& each) { return each.second->departed && each.second->released; }))
+    clear();
+}
+
 void Letterboxes::clear() {
   full_ = false;
   boxes_.clear();
@@ -126,7 +134,7 @@ bool Letterboxes::is_drained(const Owned& box) const {
     return other == nullptr || other->departed ||
            other->memory->owner.left[from.place].load(std::memory_order_acquire) != 0;
   };
-  return std::ranges::all_of(box.senders, has_left) &&
+  return box.released && std::ranges::all_of(box.senders, has_left) &&
          std::ranges::all_of(box.receivers, [this](const Way& to) {
            const Owned* const other = owned(to.other);
            return other == nullptr || other->departed ||

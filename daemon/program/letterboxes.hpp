@@ -38,8 +38,8 @@ public:
   void departed(std::uint64_t endpoint, protocol::Departure how,
                 const std::function<void(std::uint64_t)>& tell);
 
-  // Nobody is there any more: its memory goes back to the system.
-  void clear();
+  // Its program has gone, or there has never been one.
+  void released(std::uint64_t endpoint);
 
 private:
   struct Way { // a ring, as one of its ends knows it
@@ -50,10 +50,12 @@ private:
     std::uint64_t endpoint = 0;
     std::vector<Way> senders, receivers; // by their places here
     bool departed = false;
+    bool released = false;
   };
   [[nodiscard]] Owned* owned(std::uint64_t endpoint) const;
   [[nodiscard]] bool add_area();
   void free_drained();
+  void clear();
   [[nodiscard]] bool is_drained(const Owned& box) const;
 
   const bool wanted_;

@@ -195,7 +195,9 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::address_of: return name_peer(request);
   case shm::RequestKind::add_peer: return add_peer(request);
   case shm::RequestKind::cancel:
-    if (const Slot* slot = slots_.find(request.id)) engine_.cancel(slot->handle);
+    // What neighbours have matched is matched, whatever the kernel has seen of it.
+    if (const Slot* slot = slots_.find(request.id); slot != nullptr && !is_matched(request.id, *slot))
+      engine_.cancel(slot->handle);
     return;
   case shm::RequestKind::hand_over: return hand_over(request);
   case shm::RequestKind::map: return map(request);
@@ -242,6 +244,7 @@ void Session::refuse(const shm::Request& request) {
 void Session::start(const shm::Request& request) {
   const bool writes = request.kind == shm::RequestKind::write;
   if (request.with > shm::With::claimed || (request.with == shm::With::claimed && !writes) ||
+      (request.with == shm::With::neighbours && writes) ||
       (request.with != shm::With::nobody && letterbox_.memory == nullptr))
     return broke("it shared an operation with neighbours that it has not");
   if (request.with == shm::With::neighbours && is_claimed(request.id)) return; // faster than this request
@@ -263,7 +266,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   const bool claims = (request.flags & shm::flag_claim) != 0,
              claimed = (request.flags & shm::flag_claimed) != 0;
   const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
-  if (claims && claims_.size() + claiming_ >= shm::read_slots) return answer(number, PARC_EAGAIN);
+  if (claims && claims_.size() + claiming_ >= shm::read_slots) return refuse(slot, number, PARC_EAGAIN);
   const bool memory_fits =
       request.kind == shm::RequestKind::probe ||
       (request.length <= shm::max_message &&
@@ -273,7 +276,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   if (!peer_fits || !memory_fits || (claimed && claim == claims_.end()) ||
       (writes && request.with == shm::With::claimed && !give_claimed(request))) {
     slot.used.reset();
-    return answer(number, PARC_EINVAL);
+    return refuse(slot, number, PARC_EINVAL);
   }
   extents_.hold(slot.used);
   slot.total = request.length;
@@ -287,7 +290,8 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                                             : protocol::Space::programs;
   if (writes) {
     ++writes_;
-    const bool gated = gate_.shut() && request.peer != place_.rank;
+    const bool gated =
+        gate_.shut() && request.peer != place_.rank && request.with != shm::With::claimed; // its read waits
     slot.handle = engine_.write(place_.endpoint, {.cookie = cookie,
                                                   .destination = static_cast<std::uint32_t>(request.peer),
                                                   .tag = named ? request.id : request.tag,
@@ -318,6 +322,12 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                .claim = claims,
                                                .claimed = message,
                                                .claim_word = claim_word(number, slot)});
+}
+
+// It cannot be begun; a shared one only if nobody else has it.
+void Session::refuse(Slot& slot, std::uint64_t number, std::int32_t error) {
+  if (claim_word(number, slot).take()) return answer(number, error);
+  slot.busy = false;
 }
 
 Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {

@@ -64,6 +64,7 @@ private:
   void refuse(const shm::Request& request);
   void start(const shm::Request& request);
   void begin(const shm::Request& request, Slot& slot);
+  void refuse(Slot& slot, std::uint64_t number, std::int32_t error);
   void name_peer(const shm::Request& request);
   void add_peer(const shm::Request& request);
   void peer_reached(std::uint64_t slot, std::uint64_t generation, const EndpointAddress& address,
@@ -80,6 +81,7 @@ private:
   [[nodiscard]] std::int32_t ring_to(std::int32_t row);
   void ring_neighbour(const shm::Request& request);
   void withdraw(std::uint64_t id);
+  [[nodiscard]] static bool is_matched(std::uint64_t id, const Slot& slot);
   void leave_unread(const shm::Request& request);
   [[nodiscard]] bool is_claimed(std::uint64_t id);
   [[nodiscard]] bool give_claimed(const shm::Request& write);

@@ -44,6 +44,12 @@ void Session::withdraw(std::uint64_t id) {
   if (slot != nullptr && slot->with == shm::With::neighbours) engine_.cancel(slot->handle);
 }
 
+// A read of a message that neighbours have matched, although that may not be here yet.
+bool Session::is_matched(std::uint64_t id, const Slot& slot) {
+  return shm::slot_of(id) < shm::read_slots &&
+         (slot.with == shm::With::rendezvous || slot.with == shm::With::claimed);
+}
+
 void Session::leave_unread(const shm::Request& request) {
   if (request.peer < 0 || static_cast<std::size_t>(request.peer) >= engine_.rows(place_.endpoint)) return;
   const protocol::Address from = engine_.address(place_.endpoint, static_cast<std::uint32_t>(request.peer));
@@ -78,7 +84,7 @@ bool Session::read_claimed(const shm::Request& write, std::int32_t row) {
   const shm::PostedRead& posted = letterbox_.memory->owner.posted[write.entry % shm::read_slots];
   const std::uint64_t claim = letterbox_.memory->all.claims[number].load(std::memory_order_acquire);
   if (posted.id.load(std::memory_order_relaxed) != write.extra ||
-      !shm::is_neighbours(claim, shm::generation_of(write.extra)))
+      !shm::is(claim, shm::generation_of(write.extra), shm::Claim::neighbour))
     return false;
   shm::Request read{};
   read.kind = shm::RequestKind::read;
@@ -115,10 +121,10 @@ bool Session::may_tell(std::uint64_t number, const Slot& slot, const protocol::O
   if (claim.word == nullptr || claim.word->load(std::memory_order_acquire) == claim.ours) return true;
   if (outcome.fault == protocol::Fault::canceled) return claim.take();
   if (outcome.fault != protocol::Fault::peer) return false;
-  operation(number).departure_or_data.store(static_cast<std::uint32_t>(outcome.departure),
-                                            std::memory_order_relaxed);
   std::uint64_t open = claim.open;
-  if (claim.word->compare_exchange_strong(open, shm::claim_word(slot.generation, shm::Claim::given_up),
+  if (claim.word->compare_exchange_strong(open,
+                                          shm::claim_word(slot.generation, shm::Claim::given_up,
+                                                          static_cast<std::uint32_t>(outcome.departure)),
                                           std::memory_order_acq_rel)) {
     letterbox_.memory->kernel.changes.fetch_add(1, std::memory_order_release);
     completed();

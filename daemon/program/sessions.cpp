@@ -134,6 +134,7 @@ void Sessions::departed(std::uint64_t endpoint, protocol::Departure how) {
           hooks_.unread(endpoint, {protocol::here, sender}, {.space = space, .tag = tag, .total = length});
         });
   letterboxes_.departed(endpoint, how, [this](std::uint64_t other) { tell_neighbour(other); });
+  if (!numbers_.contains(endpoint)) letterboxes_.released(endpoint);
 }
 
 void Sessions::tell_neighbour(std::uint64_t endpoint) {
@@ -157,10 +158,11 @@ void Sessions::over(std::uint32_t number) {
 void Sessions::forget(std::uint32_t number) {
   Session* const session = sessions_[number].get();
   for (std::vector<Session*>* list : {&listened_to_, &telling_, &unpublished_}) std::erase(*list, session);
-  numbers_.erase(session->place().endpoint);
+  const std::uint64_t endpoint = session->place().endpoint;
+  numbers_.erase(endpoint);
   sessions_[number].reset();
   free_.push_back(number);
-  if (numbers_.empty()) letterboxes_.clear();
+  letterboxes_.released(endpoint);
 }
 
 void Sessions::look_at(std::uint64_t endpoint, std::size_t most, RankState& state) const {

@@ -29,11 +29,11 @@ BOOST_AUTO_TEST_CASE(an_entry_is_its_laps_alone) {
 BOOST_AUTO_TEST_CASE(a_claim_word_says_whose_and_of_which_operation) {
   const std::uint64_t generation = 0x123456789abc;
   const std::uint64_t word = claim_word(generation, Claim::neighbour, max_neighbours - 1);
-  BOOST_TEST(is_neighbours(word, generation));
-  BOOST_TEST(!is_neighbours(word, generation + 1));
+  BOOST_TEST(is(word, generation, Claim::neighbour));
+  BOOST_TEST(!is(word, generation + 1, Claim::neighbour));
   BOOST_TEST(place_in(word) == max_neighbours - 1);
   for (const Claim claim : {Claim::nobody, Claim::library, Claim::kernel, Claim::given_up})
-    BOOST_TEST(!is_neighbours(claim_word(generation, claim), generation));
+    BOOST_TEST(!is(claim_word(generation, claim), generation, Claim::neighbour));
 }
 
 BOOST_AUTO_TEST_CASE(stored_messages_keep_their_bytes_and_give_their_memory_back) {

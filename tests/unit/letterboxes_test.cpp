@@ -62,6 +62,7 @@ BOOST_AUTO_TEST_CASE(who_sends_to_it_says_that_it_has_left) {
   Letterboxes boxes(true);
   BOOST_REQUIRE(boxes.connect(1, 2, 0) == 0);
   boxes.departed(2, Departure::left, nobody);
+  boxes.released(2);
   (void)boxes.open(10);
   BOOST_TEST(boxes.find(2) != nullptr);
   boxes.find(1)->memory->owner.left[0] = 1;
@@ -76,9 +77,13 @@ BOOST_AUTO_TEST_CASE(a_letterbox_is_given_away_when_nobody_reads_it) {
   const shm::Letterbox* const memory = boxes.find(1)->memory;
   boxes.find(1)->memory->owner.cells[5].tag = 7;
   boxes.departed(1, Departure::left, nobody);
+  boxes.find(2)->memory->owner.drained[0] = 0;
   (void)boxes.open(10);
   BOOST_TEST(boxes.find(1) != nullptr);
   boxes.find(2)->memory->owner.drained[0] = shm::drained_for_good;
+  (void)boxes.open(12);
+  BOOST_TEST(boxes.find(1) != nullptr); // its program is still there
+  boxes.released(1);
   const auto* const next = boxes.open(11);
   BOOST_TEST(boxes.find(1) == nullptr);
   BOOST_TEST(next->memory == memory);
