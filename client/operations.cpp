@@ -103,7 +103,12 @@ void Operations::end(parc_op id, const End& how) {
   set_message(slot, how);
   shared.error.store(how.error, std::memory_order_relaxed);
   const bool queued = entries_[slot].queued.load(std::memory_order_relaxed);
-  if (trace_.on()) control_.times[slot].done.store(trace::now(), std::memory_order_relaxed);
+  if (trace_.on()) {
+    shm::Times& times = control_.times[slot];
+    times.done.store(trace::now(), std::memory_order_relaxed);
+    if (how.error == PARC_OK || how.error == PARC_ETRUNCATE) // it has come whole
+      times.begun.store(times.done.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
   shared.state.store(shm::state_word(generation_of(id), shm::Phase::done), std::memory_order_release);
   if (queued && !is_write_slot(slot))
     control_.finished[slot / 64].fetch_or(std::uint64_t{1} << slot % 64, std::memory_order_release);
