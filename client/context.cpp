@@ -36,7 +36,8 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
 
 Result<void> Context::open_letterbox() {
   if (session_.area < 0) return success();
-  auto opened = Neighbours::open({session_.letterbox, session_.area}, {.operations = operations_,
+  auto opened = Neighbours::open({session_.letterbox, session_.area}, {.counters = control_.header.neighbours,
+                                                                       .operations = operations_,
                                                                        .errand = errand_,
                                                                        .ring = ring_,
                                                                        .rest = rest_,

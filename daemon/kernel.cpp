@@ -32,6 +32,14 @@ std::uint32_t measure_copy() {
   return static_cast<std::uint32_t>(std::chrono::nanoseconds(best).count() / 1024 + 1);
 }
 
+// None: neighbours exchange messages through the kernel.
+std::optional<shm::Progress> progress_of(std::string_view local) {
+  if (local == "direct") return shm::Progress::sender;
+  if (local == "signal") return shm::Progress::receiver;
+  if (local == "wait") return shm::Progress::nobody;
+  return {};
+}
+
 LocalHost local_host(const Config& config, std::uint64_t identity) {
   LocalHost self;
   self.identity = identity;
@@ -60,7 +68,7 @@ Kernel::Kernel(World world)
           .link_lost = [this](std::uint32_t link) { jobs_->link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
-      Sessions::Told{world_.config.name, measure_copy(), world_.config.local == "direct"},
+      Sessions::Told{world_.config.name, measure_copy(), progress_of(world_.config.local)},
       Sessions::Hooks{
           .aborted = [this](const Sessions::Place& place,
                             int status) { jobs_->abort(place.job, place.rank, status); },

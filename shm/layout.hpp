@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 10;
+inline constexpr std::uint32_t layout_version = 11;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -178,6 +178,13 @@ inline constexpr Phase phase_of(std::uint64_t state) {
   return static_cast<Phase>(state & 0xff);
 }
 
+// Of messages to neighbours, for onlookers; relaxed.
+struct alignas(64) NeighbourCounters {
+  std::atomic<std::uint64_t> messages;   // published
+  std::atomic<std::uint64_t> bytes;      // of these, short or long
+  std::atomic<std::uint64_t> taken;      // reads that were posted, for a message of this program
+  std::atomic<std::uint64_t> interrupts; // that senders have sent and this program has had
+};
 struct ControlHeader {
   // P writes these once; version last, with release, when everything else is in place.
   std::uint64_t magic;
@@ -200,6 +207,8 @@ struct ControlHeader {
   // polls, too, with other things in between.
   std::atomic<std::uint32_t> program_looks;
 
+  NeighbourCounters neighbours; // P's
+
   // K's line.
   alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out
   std::atomic<std::uint64_t> completions;   // release; +1 per operation that finished or was handed over,
@@ -208,7 +217,7 @@ struct ControlHeader {
                                             // lightly while a new read could have an answer
 };
 static_assert(offsetof(ControlHeader, request_tail) == 64);
-static_assert(offsetof(ControlHeader, request_head) == 128);
+static_assert(offsetof(ControlHeader, request_head) == 192);
 
 struct Control {
   ControlHeader header;
@@ -219,7 +228,7 @@ struct Control {
   Operation operations[operation_slots];
   Times times[operation_slots];
 };
-static_assert(offsetof(Control, finished) == 192);
+static_assert(offsetof(Control, finished) == 256);
 static_assert(offsetof(Control, requests) % 64 == 0);
 
 // ---- The pipes

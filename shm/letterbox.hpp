@@ -34,6 +34,13 @@ inline constexpr std::uint32_t max_neighbours = 1024;  // that a program sends t
 inline constexpr std::uint64_t cell_bytes = 40;        // of a message, in its cell
 inline constexpr std::uint64_t short_message = 8192;   // bytes, at most
 
+// Who brings a long message on while its receiver computes: the setting `local`.
+enum class Progress : std::uint32_t {
+  sender,   // takes the read that is posted, without the receiver
+  receiver, // in a signal's handler; the sender signals one that has armed it (Kumar et al. 2008, section 4)
+  nobody,   // before the receiver's next call
+};
+
 enum class CellKind : std::uint8_t {
   whole,      // the message is here
   rendezvous, // its bytes are the kernel's business: Rendezvous lies in the cell
@@ -127,6 +134,10 @@ struct alignas(64) PostedRead {
 };
 static_assert(sizeof(PostedRead) == 64);
 
+inline constexpr std::uint64_t interrupt_word(std::int32_t process, std::int32_t thread) {
+  return std::uint64_t{static_cast<std::uint32_t>(process)} << 32 | static_cast<std::uint32_t>(thread);
+}
+
 // What `drained` says when P will not look at that ring again.
 inline constexpr std::uint64_t drained_for_good = UINT64_MAX;
 
@@ -134,6 +145,7 @@ struct Letterbox {
   struct alignas(4096) OfKernel {
     std::atomic<std::uint32_t> senders; // release
     std::atomic<std::uint32_t> changes; // release: somebody has departed, or a read has been given up
+    Progress progress;                  // before P knows of it
     SenderPlace from[max_neighbours];
     ReceiverPlace to[max_neighbours];
   } kernel;
@@ -143,6 +155,9 @@ struct Letterbox {
     // Of writes that P has announced, by their slots: who takes its message, and P who gives it up, changes
     // it.
     std::atomic<std::uint64_t> offers[write_slots];
+    // A thread of P that computes while reads of its are posted, which a sender may interrupt: 0, or an
+    // interrupt_word. Who makes it 0 again does, once.
+    alignas(64) std::atomic<std::uint64_t> armed;
   } all;
   struct alignas(4096) OfOwner {
     std::atomic<std::uint32_t> sleeps; // odd: P sleeps, and wants a bell for what is published from then on

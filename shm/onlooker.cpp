@@ -41,6 +41,11 @@ void look_at(const Control& control, std::size_t most, RankState& rank) {
   rank.joined = true;
   rank.resting = control.header.program_asleep.load(std::memory_order_relaxed) != 0 ||
                  control.header.program_spinning.load(std::memory_order_relaxed) != 0;
+  const NeighbourCounters& counted = control.header.neighbours;
+  rank.neighbours = {.messages = counted.messages.load(std::memory_order_relaxed),
+                     .bytes = counted.bytes.load(std::memory_order_relaxed),
+                     .taken = counted.taken.load(std::memory_order_relaxed),
+                     .interrupts = counted.interrupts.load(std::memory_order_relaxed)};
   rank.operations.clear();
   for (std::uint32_t number = 0; number < control_slot; ++number)
     if (const auto seen = look_at_slot(control.operations[number], number >= read_slots, now))

@@ -35,6 +35,10 @@ struct RankState {
   bool resting = false; // a thread of it waits in libparc
   std::vector<Unfinished> operations = {};
   std::uint64_t more = 0; // that found no place among them
+  struct Neighbours {     // what it has exchanged with those of its host without the kernel, so far
+    std::uint64_t messages = 0, bytes = 0, taken = 0, interrupts = 0;
+    bool operator==(const Neighbours&) const = default;
+  } neighbours = {};
   bool operator==(const RankState&) const = default;
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 
 namespace parc::client {
 namespace {
@@ -28,12 +29,13 @@ Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
 } // namespace
 
 thread_local bool Inbox::inside_ = false;
+thread_local std::uint64_t Inbox::interrupt_word_ = 0;
 
-Inbox::Inbox(shm::Letterbox& own, Areas& areas, Operations& operations, Ring& ring, Rest& rest, int rank,
-             int ranks)
-    : own_(own), areas_(areas), operations_(operations), ring_(ring), rest_(rest), rank_(rank),
-      neighbours_(static_cast<Neighbour*>(
-          map_own((static_cast<std::size_t>(ranks) + most_added) * sizeof(Neighbour)))),
+Inbox::Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters, Operations& operations,
+             Ring& ring, Rest& rest, int rank, int ranks)
+    : own_(own), areas_(areas), counters_(counters), operations_(operations), ring_(ring), rest_(rest),
+      rank_(rank), neighbours_(static_cast<Neighbour*>(
+                       map_own((static_cast<std::size_t>(ranks) + most_added) * sizeof(Neighbour)))),
       most_rows_(static_cast<std::size_t>(ranks) + most_added), reads_(shm::read_slots) {}
 
 Inbox::~Inbox() {
@@ -52,7 +54,7 @@ Neighbour& Inbox::neighbour(int row) {
   return at;
 }
 
-bool Inbox::post(const shm::Request& request, protocol::Space space, bool published) {
+bool Inbox::post(const shm::Request& request, protocol::Space space, bool background) {
   const Hold hold(*this);
   if (closed_) return false;
   drain_locked();
@@ -85,7 +87,9 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool publis
     claim_word(read).store(shm::claim_word(shm::generation_of(request.id), shm::Claim::nobody),
                            std::memory_order_release);
     read.published = true;
-    if (published && !read.probes()) {
+    read.background = background && !read.probes();
+    if (read.background) ++background_;
+    if (read.background && own_.kernel.progress == shm::Progress::sender) {
       note_call();
       publish(read);
     }
@@ -145,6 +149,7 @@ bool Inbox::cancel(parc_op id) {
 void Inbox::close() {
   const Hold hold(*this);
   closed_ = true;
+  disarm();
   drain_locked();
   for (auto next = all_.begin(); next != all_.end();) {
     Read& read = *next++;
@@ -454,6 +459,7 @@ bool Inbox::claim(Read& read, bool withdraw) {
 
 void Inbox::unpost(Read& read) {
   if (!read.probes() && !read.published) --unpublished_;
+  if (std::exchange(read.background, false)) --background_;
   if (read.posted_as != Read::not_posted)
     posted_.remove(read);
   else
@@ -568,6 +574,31 @@ bool Inbox::attend() {
   return true;
 }
 
+bool Inbox::anything_published() const {
+  return std::any_of(senders_.begin(), senders_.begin() + sending_, [](const Neighbour* from) {
+    return !from->stopped && shm::published(from->from->owner.rings[from->ring], from->head);
+  });
+}
+
+// As announce_sleep: what is published before a sender sees that this is armed is seen here. Where the lock
+// is another thread's, that one arms when it leaves.
+void Inbox::arm() {
+  if (interrupt_word_ == 0) interrupt_word_ = shm::interrupt_word(getpid(), gettid());
+  const Hold hold(*this, std::try_to_lock);
+  while (hold && background_ != 0 && !closed_) {
+    own_.all.armed.store(interrupt_word_, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!anything_published()) return;
+    disarm();
+    drain_locked();
+  }
+}
+
+void Inbox::interrupted() {
+  counters_.interrupts.fetch_add(1, std::memory_order_relaxed);
+  drain();
+}
+
 bool Inbox::announce_sleep() {
   const Hold hold(*this);
   const std::uint32_t sleeps = own_.owner.sleeps.load(std::memory_order_relaxed);
@@ -577,9 +608,7 @@ bool Inbox::announce_sleep() {
   if (own_.kernel.senders.load(std::memory_order_acquire) != accepted_ ||
       own_.kernel.changes.load(std::memory_order_acquire) != changes_)
     return false;
-  return std::none_of(senders_.begin(), senders_.begin() + sending_, [](const Neighbour* from) {
-    return !from->stopped && shm::published(from->from->owner.rings[from->ring], from->head);
-  });
+  return !anything_published();
 }
 
 void Inbox::announce_awake() {

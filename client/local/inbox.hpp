@@ -19,6 +19,7 @@
 #include "client/ring.hpp"
 #include "protocol/posted_reads.hpp"
 
+#include <csignal>
 #include <mutex>
 
 namespace parc::client {
@@ -40,16 +41,16 @@ struct Neighbour {
 
 class Inbox final : public LocalProgress {
 public:
-  Inbox(shm::Letterbox& own, Areas& areas, Operations& operations, Ring& ring, Rest& rest, int rank,
-        int ranks);
+  Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters, Operations& operations,
+        Ring& ring, Rest& rest, int rank, int ranks);
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
   ~Inbox() override;
 
   // A read or probe that has begun (Operations::begin), as it would go to the kernel; it may have ended when
-  // this returns. `published`: neighbours may take it, which is for nothing where its thread waits here.
-  // False: the kernel was to have it, too, and has gone.
-  [[nodiscard]] bool post(const shm::Request& request, protocol::Space space, bool published);
+  // this returns. `background`: its thread does not wait for it here, so others may bring it on. False: the
+  // kernel was to have it, too, and has gone.
+  [[nodiscard]] bool post(const shm::Request& request, protocol::Space space, bool background);
   // It has a sender that this row, or any, may be.
   [[nodiscard]] bool hears(int row);
   // A read of the message that a probe has claimed. False: it is none of a neighbour.
@@ -62,6 +63,16 @@ public:
   void close();
   // The kernel has let the program go: what neighbours had taken and not asked for ends, too.
   void end_taken();
+
+  // The senders of long messages may interrupt this thread from here on, if reads are posted that go on in
+  // the background. Async-signal-safe.
+  static constexpr int interrupt_signal = SIGURG;
+  void arm();
+  void disarm() {
+    if (own_.all.armed.load(std::memory_order_relaxed) != 0)
+      own_.all.armed.store(0, std::memory_order_relaxed);
+  }
+  void interrupted();
 
   void progress() override { drain(); }
   void drain();
@@ -84,6 +95,7 @@ private:
     bool shared = false;
     bool given_up = false;  // by the kernel
     bool published = false; // for neighbours to take
+    bool background = false;
     [[nodiscard]] bool posted() const { return protocol::hook::Hook<protocol::hook::Owned>::is_linked(); }
     [[nodiscard]] bool probes() const { return request.kind == shm::RequestKind::probe; }
     [[nodiscard]] parc_op id() const { return static_cast<parc_op>(request.id); }
@@ -130,6 +142,7 @@ private:
   [[nodiscard]] bool claim(Read& read, bool withdraw = true);
   void unpost(Read& read);
   void publish(Read& read);
+  [[nodiscard]] bool anything_published() const;
   void note_call();
   [[nodiscard]] bool is_open(std::uint64_t id);
   [[nodiscard]] bool look_at_departures();
@@ -147,10 +160,13 @@ private:
 
   shm::Letterbox& own_;
   Areas& areas_;
+  shm::NeighbourCounters& counters_;
   Operations& operations_;
   Ring& ring_;
   Rest& rest_;
   const int rank_;
+  // Its place is there from the thread's start: a handler arms, too.
+  __attribute__((tls_model("initial-exec"))) static thread_local std::uint64_t interrupt_word_;
 
   std::mutex lock_;
   Neighbour* const neighbours_; // by row; made when they are first needed
@@ -168,8 +184,9 @@ private:
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
   bool closed_ = false;
-  bool left_to_look_ = false; // at departures, as something could not be drained
-  bool ended_some_ = false;   // others of this program may wait for it
+  std::size_t background_ = 0; // reads of that kind that are posted
+  bool left_to_look_ = false;  // at departures, as something could not be drained
+  bool ended_some_ = false;    // others of this program may wait for it
 };
 
 } // namespace parc::client

@@ -6,7 +6,7 @@
 // holds. Threads: any, as the calls of parc.h. Only what Rest asks for is async-signal-safe.
 #pragma once
 
-#include "client/local/inbox.hpp"
+#include "client/local/interrupt.hpp"
 #include "client/local/outbox.hpp"
 
 namespace parc::client {
@@ -14,6 +14,7 @@ namespace parc::client {
 class Neighbours {
 public:
   struct Of { // a program
+    shm::NeighbourCounters& counters;
     Operations& operations;
     Errand& errand;
     Ring& ring;
@@ -52,6 +53,7 @@ public:
   [[nodiscard]] Result<void> announce(parc_op id, const Message& message, protocol::Space space);
 
   [[nodiscard]] Inbox& inbox() { return inbox_; }
+  [[nodiscard]] Inbox* interrupted() { return interrupts_ ? &inbox_ : nullptr; } // it may be, outside calls
 
 private:
   Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks);
@@ -65,6 +67,7 @@ private:
   const std::vector<bool> local_ranks_;
   Inbox inbox_;
   Outbox outbox_;
+  std::optional<Interrupts> interrupts_; // `local = signal`
 };
 
 } // namespace parc::client

@@ -7,6 +7,7 @@
 #include "system/coarse_clock.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 
 namespace parc::client {
@@ -18,9 +19,9 @@ constexpr std::uint32_t just_called_ms = 8; // who has called since then may wel
 
 } // namespace
 
-Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, Errand& errand, Ring& ring,
-               std::vector<bool> local_ranks)
-    : own_(own), areas_(areas), areas_lock_(areas_lock), errand_(errand), ring_(ring),
+Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
+               Errand& errand, Ring& ring, std::vector<bool> local_ranks)
+    : own_(own), areas_(areas), areas_lock_(areas_lock), counters_(counters), errand_(errand), ring_(ring),
       local_ranks_(std::move(local_ranks)) {
   for (std::uint32_t cell = shm::letterbox_cells; cell-- > 0;)
     free_.push_back(static_cast<std::uint16_t>(cell));
@@ -91,7 +92,10 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message) {
     free_.pop_back();
     fill(cell, message);
     shm::publish(own_.owner.rings[way.ring], way.sent++, cell);
+    count(counters_.messages);
+    count(counters_.bytes, shm::length_of(own_.owner.cells[cell]));
     rings = must_ring(way);
+    if (message.kind == shm::CellKind::rendezvous) interrupt(way);
   }
   if (rings) {
     shm::Request bell{};
@@ -110,6 +114,15 @@ bool Outbox::must_ring(Way& way) {
   if (sleeps % 2 == 0 || way.rung == sleeps) return false;
   way.rung = sleeps;
   return true;
+}
+
+// One that is armed, once; after the fence of must_ring. A stranger who has got the numbers ignores it.
+void Outbox::interrupt(Way& way) {
+  if (own_.kernel.progress != shm::Progress::receiver || !way.may_claim) return;
+  auto& armed = const_cast<std::atomic<std::uint64_t>&>(way.to->all.armed);
+  std::uint64_t word = armed.load(std::memory_order_relaxed);
+  if (word == 0 || !armed.compare_exchange_strong(word, 0, std::memory_order_relaxed)) return;
+  (void)tgkill(static_cast<pid_t>(word >> 32), static_cast<pid_t>(word & UINT32_MAX), SIGURG);
 }
 
 void Outbox::fill(std::uint32_t number, const LocalMessage& message) {
@@ -180,8 +193,10 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
     if (sent_before(way, space, wanted, ignore)) return {};
     if (word.compare_exchange_strong(
             open, shm::claim_word(shm::generation_of(id), shm::Claim::neighbour, way.place),
-            std::memory_order_acq_rel))
+            std::memory_order_acq_rel)) {
+      count(counters_.taken);
       return Taken{id, static_cast<std::uint32_t>(i % shm::read_slots)};
+    }
   }
   return {};
 }

@@ -33,8 +33,8 @@ struct LocalMessage { // to a neighbour
 
 class Outbox {
 public:
-  Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, Errand& errand, Ring& ring,
-         std::vector<bool> local_ranks);
+  Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
+         Errand& errand, Ring& ring, std::vector<bool> local_ranks);
 
   // There is a ring for messages to this row. Asks the kernel, the first time.
   [[nodiscard]] bool reaches(int row);
@@ -81,8 +81,12 @@ private:
   void look_at_departures();
   void reclaim(Way& way);
   void reclaim_all();
+  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) { // lock_ held
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
   void fill(std::uint32_t cell, const LocalMessage& message);
   [[nodiscard]] bool must_ring(Way& way);
+  void interrupt(Way& way);
   [[nodiscard]] Way& way_of(int row) { return *ways_[static_cast<std::size_t>(way_to(row))]; } // lock_ held
   [[nodiscard]] std::atomic<std::uint64_t>& offer_word(parc_op id) {
     return own_.all.offers[slot_of(id) - shm::read_slots];
@@ -93,6 +97,7 @@ private:
   shm::Letterbox& own_;
   Areas& areas_;
   std::mutex& areas_lock_;
+  shm::NeighbourCounters& counters_; // one writer: who holds lock_
   Errand& errand_;
   Ring& ring_;
   const std::vector<bool> local_ranks_;

@@ -10,13 +10,14 @@ namespace parc::daemon {
 
 const Letterboxes::Box* Letterboxes::open(std::uint64_t endpoint) {
   if (const Owned* box = owned(endpoint)) return box;
-  if (!wanted_) return nullptr;
+  if (!progress_) return nullptr;
   free_drained();
   if (free_.empty() && !add_area()) return nullptr;
   auto box = std::make_unique<Owned>();
   static_cast<Box&>(*box) = free_.back();
   free_.pop_back();
   box->endpoint = endpoint;
+  box->memory->kernel.progress = *progress_;
   return boxes_.emplace(endpoint, std::move(box)).first->second.get();
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace parc::daemon {
 
 class Letterboxes {
 public:
-  explicit Letterboxes(bool wanted) : wanted_(wanted) {}
+  // None: programs exchange their messages through the kernel.
+  explicit Letterboxes(std::optional<shm::Progress> progress) : progress_(progress) {}
 
   struct Box {
     shm::LetterboxPlace place{};
@@ -58,7 +60,7 @@ private:
   void clear();
   [[nodiscard]] bool is_drained(const Owned& box) const;
 
-  const bool wanted_;
+  const std::optional<shm::Progress> progress_;
   bool full_ = false; // no area could be made
   std::vector<shm::Segment> areas_;
   std::vector<Box> free_;

@@ -18,7 +18,7 @@ constexpr std::uint32_t quiet_turns = 1000;
 } // namespace
 
 Sessions::Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks)
-    : loop_(loop), engine_(engine), peers_(peers), told_(std::move(told)), letterboxes_(told_.letterboxes),
+    : loop_(loop), engine_(engine), peers_(peers), told_(std::move(told)), letterboxes_(told_.local),
       hooks_(std::move(hooks)) {}
 Sessions::~Sessions() = default;
 

@@ -48,8 +48,8 @@ public:
   };
   struct Told { // to each program that attaches
     std::string host;
-    std::uint32_t copy_ns_per_kib; // a memcpy on this machine
-    bool letterboxes;              // neighbours exchange messages without the kernel
+    std::uint32_t copy_ns_per_kib;      // a memcpy on this machine
+    std::optional<shm::Progress> local; // none: neighbours exchange messages through the kernel
   };
   Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks);
   ~Sessions();

@@ -123,8 +123,8 @@ Result<std::string> parse_encryption(std::string_view text) {
 }
 
 Result<std::string> parse_local(std::string_view text) {
-  static constexpr std::array<std::string_view, 2> words{"direct", "kernel"};
-  return parse_word(text, words, "one of direct, kernel");
+  static constexpr std::array<std::string_view, 4> words{"direct", "signal", "wait", "kernel"};
+  return parse_word(text, words, "one of direct, signal, wait, kernel");
 }
 
 Result<std::string> parse_log_level(std::string_view text) {
@@ -205,9 +205,9 @@ const std::array<Option, option_count> table{{
      Form::Text, true, set_text<&Config::congestion, parse_congestion>, get_text<&Config::congestion>},
     {"pool", "BYTES", "memory for messages that nobody has posted a read for", Form::Number, true,
      set_size<&Config::pool, 1U << 20, 1ULL << 40>, get_number<&Config::pool>},
-    {"local", "direct|kernel",
-     "messages between programs of this host: from one to the other, or all through the kernel", Form::Text,
-     true, set_text<&Config::local, parse_local>, get_text<&Config::local>},
+    {"local", "direct|signal|wait|kernel",
+     "who brings on long messages between programs of this host: their sender, a signal, calls, the kernel",
+     Form::Text, true, set_text<&Config::local, parse_local>, get_text<&Config::local>},
     {"spin_us", "MICROSECONDS", "longest polling before the kernel sleeps", Form::Number, true,
      set_number<&Config::spin_us, 0, 1'000'000>, get_number<&Config::spin_us>},
     {"connect_timeout_s", "SECONDS", "longest wait for another host's kernel to answer", Form::Number, true,

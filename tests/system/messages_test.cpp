@@ -6,12 +6,14 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 
 namespace parc::test {
 namespace {
 
 // How those of one host exchange messages.
 const auto ways = boost::unit_test::data::make({"direct", "kernel"});
+const auto all_ways = boost::unit_test::data::make({"direct", "signal", "wait", "kernel"});
 
 const std::string programs = PARC_TEST_PROGRAMS "/";
 
@@ -36,7 +38,7 @@ BOOST_DATA_TEST_CASE(all_pairs_on_the_same_hosts, ways, way) {
   check_job(hosts, {"--hosts", "a:3,b:3", programs + "all_pairs", "10000000"});
 }
 
-BOOST_DATA_TEST_CASE(random_messages_against_a_model, ways, way) {
+BOOST_DATA_TEST_CASE(random_messages_against_a_model, all_ways, way) {
   Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a:2,b:2", programs + "random_messages", "1", "10000"});
 }
@@ -52,20 +54,20 @@ BOOST_AUTO_TEST_CASE(random_messages_with_little_pool_and_other_fragments) {
   check_job(hosts, {"--hosts", "a,b,c", programs + "random_messages", "2", "2000"});
 }
 
-BOOST_DATA_TEST_CASE(threads_wait_each_for_its_own, ways, way) {
+BOOST_DATA_TEST_CASE(threads_wait_each_for_its_own, all_ways, way) {
   Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "threads", "4", "500"});
   check_job(hosts, {"--hosts", "a:2", programs + "threads", "4", "500"});
 }
 
-BOOST_DATA_TEST_CASE(tags_with_masks_claims_and_synchronous_writes, ways, way) {
+BOOST_DATA_TEST_CASE(tags_with_masks_claims_and_synchronous_writes, all_ways, way) {
   Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "matching"});
   check_job(hosts, {"--hosts", "a:2", programs + "matching"});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "matching"});
 }
 
-BOOST_DATA_TEST_CASE(the_completion_queue, ways, way) {
+BOOST_DATA_TEST_CASE(the_completion_queue, all_ways, way) {
   Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "completions"});
   check_job(hosts, {"--hosts", "a:2", programs + "completions"});
@@ -96,7 +98,7 @@ BOOST_DATA_TEST_CASE(two_jobs_that_know_each_other_by_address, ways, way) {
   }
 }
 
-BOOST_DATA_TEST_CASE(endings, ways, way) {
+BOOST_DATA_TEST_CASE(endings, all_ways, way) {
   Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "endings"});
   check_job(hosts, {"--hosts", "a:2", programs + "endings"});
@@ -113,6 +115,28 @@ BOOST_DATA_TEST_CASE(reads_that_are_left_alone, ways, way) {
   Hosts hosts(2, {"--local", way});
   check_job(hosts, {"--hosts", "a,b", programs + "quiet_reads"});
   check_job(hosts, {"--hosts", "a:2", programs + "quiet_reads"});
+}
+
+BOOST_AUTO_TEST_CASE(long_reads_that_are_left_alone_and_interrupted) {
+  Hosts hosts(1, {"--local", "signal"});
+  check_job(hosts, {"--hosts", "a:2", programs + "quiet_reads", "long"});
+}
+
+// One interrupt for a message that finds its read posted, none for one that does not.
+BOOST_AUTO_TEST_CASE(a_receiver_is_interrupted_where_that_helps) {
+  Hosts hosts(1, {"--local", "signal"});
+  for (const auto& [when, interrupts] : {std::pair("in_time", 1), std::pair("late", 0)}) {
+    Process job = hosts.run({"--hosts", "a:2", programs + "interrupts", when});
+    BOOST_TEST(eventually([&] { return job.output() == "done\n"; }), job.errors());
+    const auto seen = hosts.status()["sessions"];
+    BOOST_TEST_REQUIRE(seen.size() == 2);
+    BOOST_TEST(seen[0]["neighbours"]["interrupts"] == 0);
+    BOOST_TEST(seen[1]["neighbours"]["interrupts"] == interrupts, when);
+    BOOST_TEST(seen[0]["neighbours"]["bytes"] >= 1'000'000);
+    job.signal(SIGTERM);
+    (void)job.wait();
+    BOOST_TEST(eventually([&] { return hosts.status()["sessions"].empty(); }));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

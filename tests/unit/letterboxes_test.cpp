@@ -15,13 +15,13 @@ BOOST_AUTO_TEST_SUITE(letterboxes)
 const auto nobody = [](std::uint64_t) {};
 
 BOOST_AUTO_TEST_CASE(none_where_they_are_not_wanted) {
-  Letterboxes boxes(false);
+  Letterboxes boxes(std::nullopt);
   BOOST_TEST(boxes.open(1) == nullptr);
   BOOST_TEST(boxes.connect(1, 2, 0) == -1);
 }
 
 BOOST_AUTO_TEST_CASE(each_has_its_own_and_each_pair_one_ring) {
-  Letterboxes boxes(true);
+  Letterboxes boxes(shm::Progress::sender);
   const std::uint64_t programs = shm::area_letterboxes + 3; // in two areas
   std::set<const shm::Letterbox*> all;
   for (std::uint64_t endpoint = 1; endpoint <= programs; ++endpoint) {
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(each_has_its_own_and_each_pair_one_ring) {
 }
 
 BOOST_AUTO_TEST_CASE(a_departure_is_told_to_both_sides_and_ends_what_can_be_connected) {
-  Letterboxes boxes(true);
+  Letterboxes boxes(shm::Progress::sender);
   BOOST_REQUIRE(boxes.connect(1, 2, 0) == 0);
   BOOST_REQUIRE(boxes.connect(3, 1, 0) == 0);
   std::vector<std::uint64_t> told;
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_departure_is_told_to_both_sides_and_ends_what_can_be_conn
 }
 
 BOOST_AUTO_TEST_CASE(who_sends_to_it_says_that_it_has_left) {
-  Letterboxes boxes(true);
+  Letterboxes boxes(shm::Progress::sender);
   BOOST_REQUIRE(boxes.connect(1, 2, 0) == 0);
   boxes.departed(2, Departure::left, nobody);
   boxes.released(2);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(who_sends_to_it_says_that_it_has_left) {
 
 // What a reader has not drained stays; then it is given to the next, without a trace.
 BOOST_AUTO_TEST_CASE(a_letterbox_is_given_away_when_nobody_reads_it) {
-  Letterboxes boxes(true);
+  Letterboxes boxes(shm::Progress::sender);
   BOOST_REQUIRE(boxes.connect(1, 2, 0) == 0);
   const shm::Letterbox* const memory = boxes.find(1)->memory;
   boxes.find(1)->memory->owner.cells[5].tag = 7;
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_letterbox_is_given_away_when_nobody_reads_it) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_drained_is_known) {
-  Letterboxes boxes(true);
+  Letterboxes boxes(shm::Progress::sender);
   BOOST_REQUIRE(boxes.connect(1, 2, 0) == 0);
   shm::Letterbox& sender = *boxes.find(1)->memory;
   for (std::uint32_t i = 0; i < 5; ++i) {

@@ -106,7 +106,8 @@ void print_sessions(const std::vector<Session>& sessions) {
     const auto& counted = session.counted;
     rows.push_back({fmt::to_string(counted.pid), session.seen.program, job_name(counted.job),
                     fmt::to_string(counted.rank), std::string(doing(session.seen)),
-                    fmt::to_string(counted.reads), fmt::to_string(counted.writes)});
+                    fmt::to_string(counted.reads), fmt::to_string(counted.writes),
+                    bytes_text(session.seen.neighbours.bytes)});
     ranks.push_back({job_name(counted.job), session.seen});
   }
   std::cout << '\n';
@@ -116,7 +117,8 @@ void print_sessions(const std::vector<Session>& sessions) {
                {"RANK", true},
                {"STATE", false},
                {"READS IN FLIGHT", true},
-               {"WRITES IN FLIGHT", true}},
+               {"WRITES IN FLIGHT", true},
+               {"TO NEIGHBOURS", true}},
               rows);
   print_unfinished(ranks);
 }
@@ -165,6 +167,11 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<Session>
     shown["job"] = job_name(session.counted.job);
     shown["reads"] = session.counted.reads;
     shown["writes"] = session.counted.writes;
+    const RankState::Neighbours& neighbours = session.seen.neighbours;
+    shown["neighbours"] = {{"messages", neighbours.messages},
+                           {"bytes", neighbours.bytes},
+                           {"reads_taken", neighbours.taken},
+                           {"interrupts", neighbours.interrupts}};
   }
   for (const CounterRow& row : counter_table) json["counters"][std::string(row.label)] = kernel[row.counter];
   return json;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads that are started and then left alone: the program calculates (it looks at its memory) and calls
 // nothing, and the kernel sleeps. Their messages move all the same, whether they came before the read or come
-// after it. Two ranks; rank 0 reads.
+// after it. Two ranks; rank 0 reads. "long": only messages that are announced.
 #include "tests/support/programs/rank.hpp"
 
 #include <atomic>
 #include <sched.h>
+#include <span>
 #include <time.h>
 
 namespace {
@@ -57,12 +58,13 @@ void send(parc_context* parc, unsigned char* memory, std::size_t bytes) {
 
 } // namespace
 
-int main() {
+int main(int argc, char**) {
   parc_context* const parc = rank::open();
   auto* const memory = static_cast<unsigned char*>(parc_alloc(parc, longest));
   rank::expect(memory != nullptr, "parc_alloc");
   for (std::size_t i = 0; i < longest; ++i) memory[i] = 0xab;
-  for (const std::size_t bytes : lengths)
+  const auto from = argc > 1 ? std::size(lengths) - 1 : 0;
+  for (const std::size_t bytes : std::span(lengths).subspan(from))
     for (int round = 0; round < 6; ++round) {
       if (rank::number == 1) {
         send(parc, memory, bytes);
