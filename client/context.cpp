@@ -26,7 +26,7 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       operations_(control_, arena_, adoption_, room_, rest_, trace_, session_.size),
       hand_over_(operations_, arena_, room_, ring_, rest_, session_.copy_ns_per_kib),
       guards_(control_, operations_, arena_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
-      starts_(arena_, adoption_, room_, operations_, guards_, ring_, neighbours_, session_.size),
+      starts_(arena_, adoption_, room_, operations_, guards_, ring_, rest_, neighbours_, session_.size),
       waits_(operations_, hand_over_, guards_, rest_, pipes_, session_.hosts),
       completions_(control_, operations_, waits_, guards_, rest_) {
   operations_.set_opener([this] { guards_.open_arrived(); });
@@ -64,11 +64,17 @@ int Context::descriptor() {
 }
 
 int Context::read(const parc_envelope& envelope, const iovec& buffer, parc_status* status) {
+  parc_status own;
+  if (starts_.read_at_once(envelope, buffer, own)) {
+    if (status) *status = own;
+    return PARC_OK;
+  }
   auto id = starts_.read(envelope, {&buffer, 1}, 0, true);
   return id ? finish(id.value(), status) : fail(id.error());
 }
 
 int Context::write(const parc_envelope& envelope, const iovec& buffer) {
+  if (starts_.write_at_once(envelope, buffer)) return PARC_OK;
   auto id = starts_.write(envelope, {&buffer, 1}, 0);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }

@@ -20,7 +20,9 @@ public:
     } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
     return true;
   }
-  void free(std::uint64_t bytes) { held_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void free(std::uint64_t bytes) {
+    if (bytes != 0) held_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
 
 private:
   std::atomic<std::uint64_t> room_ = UINT64_MAX; // whatever the arena can grow to

@@ -97,6 +97,11 @@ void Operations::set_message(Slot slot, const End& message) {
   shared.total.store(message.total, std::memory_order_relaxed);
 }
 
+parc_status Operations::status_after(const End& how) {
+  return {how.source, shm::tag_in(how.tag), shm::context_in(how.tag), how.error, how.total,
+          how.data,   how.with_data};
+}
+
 void Operations::end(parc_op id, const End& how) {
   const Slot slot = slot_of(id);
   shm::Operation& shared = control_.operations[slot];

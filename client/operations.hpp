@@ -137,6 +137,7 @@ public:
     std::uint32_t departure = 0;
   };
   void end(parc_op id, const End& how);
+  [[nodiscard]] static parc_status status_after(const End& how); // as its wait would say
   // What is known of its message, which the kernel brings.
   void set_message(Slot slot, const End& message);
 

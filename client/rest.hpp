@@ -159,6 +159,30 @@ public:
     if (looks % looks_told == 0) header_.program_looks.store(looks, std::memory_order_relaxed);
   }
 
+  // Polls for what a neighbour stores, of which the kernel knows nothing. In vain: the wait that follows
+  // sleeps at once.
+  template <class Done> [[nodiscard]] bool poll_neighbour(const Done& done) {
+    if (done()) return true;
+    tell_kernel();
+    if (!may_spin()) return false;
+    auto now = Clock::now();
+    const auto end = now + spin_time_;
+    while (now < end) {
+      for (int looks = 0; looks < looks_a_yield; ++looks) {
+        relax();
+        if (done()) return true;
+      }
+      const bool core_is_free = yield(now);
+      if (done()) {
+        if (core_is_free) polled_well();
+        return true;
+      }
+      if (!core_is_free) return false;
+    }
+    quiet_waits_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+
   // Polls, and never sleeps: for what is about to be done.
   template <class Done> [[nodiscard]] bool poll(const Done& done, Clock::duration time) {
     return done() || spin(done, Clock::now() + time);

@@ -25,7 +25,8 @@ bool has_bytes(const iovec& piece) {
 Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
                              bool blocking) {
   PARC_TRY(check_peer(envelope.peer, true));
-  PARC_TRY(message, check(envelope, pieces, flags, known_of_messages));
+  Message message;
+  PARC_TRY(check(message, envelope, pieces, flags, known_of_messages));
   message.blocking = blocking;
   PARC_TRY(prepare_read(message));
   return ask(message, shm::RequestKind::read, 0);
@@ -33,7 +34,8 @@ Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iove
 
 Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags) {
   const parc_envelope whoever{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
-  PARC_TRY(message, check(whoever, pieces, flags, known_of_messages));
+  Message message;
+  PARC_TRY(check(message, whoever, pieces, flags, known_of_messages));
   PARC_TRY(prepare_read(message));
   const auto probe = static_cast<std::uint64_t>(claim);
   if (!neighbours_ || !neighbours_->inbox().has_claimed(probe))
@@ -57,18 +59,48 @@ Result<void> Starts::prepare_read(Message& message) {
 
 Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, false));
-  PARC_TRY(message, check(envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS | PARC_WITH_DATA));
+  Message message;
+  PARC_TRY(check(message, envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS | PARC_WITH_DATA));
   settle(pieces, Guards::Use::loads);
   const unsigned told =
       (message.synchronous ? shm::flag_synchronous : 0U) | (message.with_data ? shm::flag_with_data : 0U);
+  if (neighbours_ && is_short(message) && !guards_.any() && !ring_.dead()) {
+    PARC_TRY(id, tell_at_once(message));
+    if (id != PARC_OP_NULL) return id;
+  }
   if (neighbours_ && neighbours_->reaches(envelope.peer)) return tell(message, told);
   PARC_TRY(locate_write(message));
   return send(shm::RequestKind::write, message, told);
 }
 
+bool Starts::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
+  if (!neighbours_ || operations_.traced() || guards_.any() || ring_.dead() ||
+      !check_peer(envelope.peer, false))
+    return false;
+  Message message;
+  if (!check(message, envelope, {&buffer, 1}, 0, 0) || !is_short(message)) return false;
+  return neighbours_->write_at_once(message, protocol::Space::programs);
+}
+
+// Polls as a wait would, but that the kernel need not poll as well.
+bool Starts::read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status) {
+  if (!neighbours_ || operations_.traced() || guards_.any() || guards_.wanted() || ring_.dead() ||
+      envelope.peer == PARC_ANY_SOURCE || !check_peer(envelope.peer, false))
+    return false;
+  Message message;
+  if (!check(message, envelope, {&buffer, 1}, 0, 0)) return false;
+  auto how = Inbox::AtOnce::not_yet;
+  (void)rest_.poll_neighbour([&] {
+    how = neighbours_->inbox().take_at_once(envelope, buffer, status);
+    return how != Inbox::AtOnce::not_yet;
+  });
+  return how == Inbox::AtOnce::taken;
+}
+
 Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
-  PARC_TRY(message, check(envelope, {}, flags, known_flags | PARC_NOW | PARC_CLAIM));
+  Message message;
+  PARC_TRY(check(message, envelope, {}, flags, known_flags | PARC_NOW | PARC_CLAIM));
   const bool now = (flags & PARC_NOW) != 0, claim = (flags & PARC_CLAIM) != 0;
   return ask(message, shm::RequestKind::probe,
              (now ? shm::flag_no_wait : 0U) | (claim ? shm::flag_claim : 0U));
@@ -136,29 +168,29 @@ Result<void> Starts::check_peer(int peer, bool any) const {
   return success();
 }
 
-Result<Message> Starts::check(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
-                              unsigned known) {
+// In place: it is of some size, and made for every message.
+Result<void> Starts::check(Message& message, const parc_envelope& envelope, std::span<const iovec> pieces,
+                           unsigned flags, unsigned known) {
   if (flags & ~known) return error(PARC_EINVAL, "flags {:#x} are unknown here", flags & ~known);
   if (pieces.size() > shm::max_pieces)
     return error(PARC_EINVAL, "a message of {} pieces is too much: it may have {}", pieces.size(),
                  shm::max_pieces);
-  std::uint64_t length = 0;
   for (const auto& piece : pieces) {
     if (!piece.iov_base && piece.iov_len != 0)
       return error(PARC_EINVAL, "a buffer of {} bytes is a null pointer", piece.iov_len);
-    if (piece.iov_len > shm::max_message - length)
+    if (piece.iov_len > shm::max_message - message.length)
       return error(PARC_EINVAL, "the message is too long: one may have {} bytes", shm::max_message);
-    length += piece.iov_len;
+    message.length += piece.iov_len;
   }
-  return Message{.envelope = envelope,
-                 .length = length,
-                 .pieces = pieces,
-                 .from_end = (flags & PARC_FROM_END) != 0,
-                 .early = (flags & PARC_EARLY) != 0,
-                 .synchronous = (flags & PARC_SYNCHRONOUS) != 0,
-                 .with_data = (flags & PARC_WITH_DATA) != 0,
-                 .queued = (flags & PARC_QUEUED) != 0,
-                 .untagged = (flags & PARC_UNTAGGED) != 0};
+  message.envelope = envelope;
+  message.pieces = pieces;
+  message.from_end = (flags & PARC_FROM_END) != 0;
+  message.early = (flags & PARC_EARLY) != 0;
+  message.synchronous = (flags & PARC_SYNCHRONOUS) != 0;
+  message.with_data = (flags & PARC_WITH_DATA) != 0;
+  message.queued = (flags & PARC_QUEUED) != 0;
+  message.untagged = (flags & PARC_UNTAGGED) != 0;
+  return success();
 }
 
 void Starts::settle(std::span<const iovec> pieces, Guards::Use use) {
@@ -285,6 +317,24 @@ Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned fl
   return refused();
 }
 
+// An operation that has ended when it is known. PARC_OP_NULL: it cannot.
+Result<parc_op> Starts::tell_at_once(const Message& message) {
+  const protocol::Space space = message.untagged ? protocol::Space::untagged : protocol::Space::programs;
+  if (!neighbours_->knows(message.envelope.peer)) return PARC_OP_NULL;
+  PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
+  if (neighbours_->write_at_once(message, space)) {
+    operations_.end(id,
+                    {.source = message.envelope.peer, .tag = message.envelope.tag, .total = message.length});
+    return id;
+  }
+  operations_.abandon(id);
+  return PARC_OP_NULL;
+}
+
+bool Starts::is_short(const Message& message) {
+  return message.length <= shm::short_message && !message.synchronous;
+}
+
 // A write to a neighbour. A long one, and one whose receiver computes, is given to a read that is posted
 // there, if there is one; else it is published, with its bytes where they are few. One that must be matched
 // before it ends is told as the long ones are. Causes go first: what releases are still to begin is waited
@@ -293,8 +343,8 @@ Result<parc_op> Starts::tell(Message& message, unsigned flags) {
   if (guards_.any()) guards_.settle_all();
   if (ring_.dead()) return refused();
   const int peer = message.envelope.peer;
-  const bool is_short = message.length <= shm::short_message && !message.synchronous;
-  const bool may_take = !is_short || neighbours_->may_take(peer);
+  const bool few = is_short(message);
+  const bool may_take = !few || neighbours_->may_take(peer);
   if (may_take) {
     PARC_TRY(locate_write(message));
   }
@@ -310,12 +360,12 @@ Result<parc_op> Starts::tell(Message& message, unsigned flags) {
   } else {
     request.with = shm::With::rendezvous;
     const auto told =
-        is_short ? neighbours_->write(id, message, space) : neighbours_->announce(id, message, space);
+        few ? neighbours_->write(id, message, space) : neighbours_->announce(id, message, space);
     if (!told) {
       operations_.abandon(id);
       return told.error();
     }
-    if (is_short) return id;
+    if (few) return id;
   }
   if (ring_.push(request)) return id;
   operations_.abandon(id);

@@ -19,9 +19,9 @@ namespace parc::client {
 class Starts {
 public:
   Starts(Arena& arena, Adoption& adoption, CopyRoom& room, Operations& operations, Guards& guards, Ring& ring,
-         const std::unique_ptr<Neighbours>& neighbours, int ranks)
+         Rest& rest, const std::unique_ptr<Neighbours>& neighbours, int ranks)
       : arena_(arena), adoption_(adoption), room_(room), operations_(operations), guards_(guards),
-        ring_(ring), neighbours_(neighbours), ranks_(ranks) {}
+        ring_(ring), rest_(rest), neighbours_(neighbours), ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
   // `blocking`: a wait follows.
@@ -29,6 +29,11 @@ public:
                                      unsigned flags, bool blocking = false);
   [[nodiscard]] Result<parc_op> write(const parc_envelope& envelope, std::span<const iovec> pieces,
                                       unsigned flags);
+
+  // Blocking calls that are over without an operation: a short message of a neighbour is taken from where it
+  // lies, or published. False: begin one.
+  [[nodiscard]] bool read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status);
+  [[nodiscard]] bool write_at_once(const parc_envelope& envelope, const iovec& buffer);
   [[nodiscard]] Result<parc_op> probe(const parc_envelope& envelope, unsigned flags);
   [[nodiscard]] Result<parc_op> read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags);
 
@@ -46,8 +51,8 @@ public:
 
 private:
   [[nodiscard]] Result<void> check_peer(int peer, bool any) const;
-  [[nodiscard]] static Result<Message> check(const parc_envelope& envelope, std::span<const iovec> pieces,
-                                             unsigned flags, unsigned known);
+  [[nodiscard]] static Result<void> check(Message& message, const parc_envelope& envelope,
+                                          std::span<const iovec> pieces, unsigned flags, unsigned known);
   [[nodiscard]] Result<void> prepare_read(Message& message);
   void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool in_arena(const iovec& piece) const;
@@ -60,6 +65,8 @@ private:
   [[nodiscard]] Error refused() const; // why a request could not be pushed
   [[nodiscard]] static shm::Request request_of(shm::RequestKind kind, const Message& message, unsigned flags);
   [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind, unsigned flags);
+  [[nodiscard]] static bool is_short(const Message& message);
+  [[nodiscard]] Result<parc_op> tell_at_once(const Message& message);
   [[nodiscard]] Result<parc_op> tell(Message& message, unsigned flags);
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, unsigned flags = 0,
                                      std::uint64_t extra = 0);
@@ -70,6 +77,7 @@ private:
   Operations& operations_;
   Guards& guards_;
   Ring& ring_;
+  Rest& rest_;
   const std::unique_ptr<Neighbours>& neighbours_; // none: everything goes through the kernel
   const int ranks_;
   std::atomic<Order> order_ = Order::any;

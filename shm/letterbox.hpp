@@ -160,8 +160,11 @@ struct Letterbox {
     alignas(64) std::atomic<std::uint64_t> armed;
   } all;
   struct alignas(4096) OfOwner {
+    // 1: P makes process barriers when it goes to sleep or waits for cells (system/process_barrier.hpp), so
+    // that who has joined them need not fence. Stored before it ever does either.
+    std::atomic<std::uint32_t> joined;
     std::atomic<std::uint32_t> sleeps; // odd: P sleeps, and wants a bell for what is published from then on
-    // seq_cst: threads of P that wait until cells are drained.
+    // Threads of P that wait until cells are drained.
     std::atomic<std::uint32_t> wants_cells;
     // Threads of P that wait in the library, counted while there are published reads: what is for them comes
     // faster through the ring. Relaxed: a wrong guess costs time.

@@ -6,6 +6,7 @@
 
 #include "shm/letterbox.hpp"
 #include "shm/segment.hpp"
+#include "system/process_barrier.hpp"
 
 #include <array>
 
@@ -16,6 +17,18 @@ public:
   // Errors: as shm::Segment::attach.
   [[nodiscard]] Result<void> open(const shm::LetterboxPlace& own);
   [[nodiscard]] shm::Letterbox* own() const { return own_; }
+  // Whether this process has joined those that make process barriers, and that one, too.
+  [[nodiscard]] bool joined() const { return joined_; }
+  [[nodiscard]] bool both_joined(const shm::Letterbox& other) const {
+    return joined_ && other.owner.joined.load(std::memory_order_relaxed) != 0;
+  }
+  // Before a sleep, in place of the fence of those who may wake it.
+  void barrier() const {
+    if (joined_)
+      process_barrier();
+    else
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
   // Somebody else's; nullptr: it cannot be attached.
   [[nodiscard]] const shm::Letterbox* at(const shm::LetterboxPlace& place);
   // Of a letterbox that is attached: what everybody may write. False: it stays as it is.
@@ -26,6 +39,7 @@ private:
   [[nodiscard]] Result<std::byte*> attach(const shm::LetterboxPlace& place);
   std::array<shm::Segment, most_areas> areas_;
   shm::Letterbox* own_ = nullptr;
+  const bool joined_ = join_process_barriers();
 };
 
 } // namespace parc::client

@@ -49,8 +49,10 @@ Inbox::~Inbox() {
 // Zeroed memory is none yet: a list's head refers to itself.
 Neighbour& Inbox::neighbour(int row) {
   Neighbour& at = neighbours_[row];
-  constexpr std::byte nothing[sizeof(Neighbour)]{};
-  if (std::memcmp(static_cast<const void*>(&at), nothing, sizeof at) == 0) (new (&at) Neighbour)->row = row;
+  if (at.made) return at;
+  new (&at) Neighbour;
+  at.row = row;
+  at.made = true;
   return at;
 }
 
@@ -134,57 +136,6 @@ bool Inbox::forget(std::int64_t operation) {
   return true;
 }
 
-bool Inbox::cancel(parc_op id) {
-  const Hold hold(*this);
-  const Slot slot = slot_of(id);
-  if (slot >= shm::read_slots) return false;
-  Read& read = reads_[slot];
-  if (!read.posted() || read.id() != id || !claim(read)) return false;
-  unpost(read);
-  end(id, {.error = PARC_ECANCELED});
-  tell_threads();
-  return true;
-}
-
-void Inbox::close() {
-  const Hold hold(*this);
-  closed_ = true;
-  disarm();
-  drain_locked();
-  for (auto next = all_.begin(); next != all_.end();) {
-    Read& read = *next++;
-    if (!claim(read)) continue;
-    unpost(read);
-    end(read.id(), {.error = PARC_ECANCELED});
-  }
-  for (auto* list : {&arrivals_, &claimed_})
-    for (Stored& message : *list) tell_unread(message);
-  tell_threads();
-}
-
-void Inbox::end_taken() {
-  const Hold hold(*this);
-  while (!all_.empty()) {
-    Read& read = all_.front();
-    unpost(read);
-    const std::uint64_t pending = shm::state_word(shm::generation_of(read.request.id), shm::Phase::pending);
-    if (operations_.shared(slot_of(read.id())).state.load(std::memory_order_acquire) == pending)
-      end(read.id(), {.error = PARC_ECANCELED});
-  }
-}
-
-void Inbox::tell_unread(Stored& message) {
-  if (message.cell.space != static_cast<std::uint8_t>(protocol::Space::programs) ||
-      !is_offered(message, false))
-    return;
-  shm::Request request{};
-  request.kind = shm::RequestKind::unread;
-  request.peer = message.from->row;
-  request.tag = message.cell.tag;
-  request.length = shm::length_of(message.cell);
-  (void)ring_.push(request, shm::Sleep::light);
-}
-
 void Inbox::drain() {
   if (Ring::pushing() || inside_) return; // in a handler that interrupted that
   const Hold hold(*this, std::try_to_lock);
@@ -201,6 +152,37 @@ void Inbox::drain_locked() {
     left_to_look_ = !look_at_departures();
   }
   tell_threads();
+}
+
+bool Inbox::may_take_at_once(const Neighbour& from) const {
+  return !closed_ && from.from != nullptr && !from.stopped && from.stored.empty() && all_.empty() &&
+         own_.kernel.changes.load(std::memory_order_relaxed) == changes_ &&
+         own_.kernel.senders.load(std::memory_order_relaxed) == accepted_;
+}
+
+// Others have their turn now and then.
+Inbox::AtOnce Inbox::take_at_once(const parc_envelope& wanted, const iovec& buffer, parc_status& status) {
+  constexpr std::uint32_t others_turn = 16;
+  const Hold hold(*this);
+  Neighbour& from = neighbour(wanted.peer);
+  if (!may_take_at_once(from)) return AtOnce::never;
+  if (sending_ > 1 && ++taken_at_once_ % others_turn == 0) return AtOnce::never;
+  const auto number = shm::published(from.from->owner.rings[from.ring], from.head);
+  if (!number) return AtOnce::not_yet;
+  shm::Cell cell;
+  std::memcpy(&cell, &from.from->owner.cells[*number], sizeof cell);
+  if (cell.kind != shm::CellKind::whole ||
+      cell.space != static_cast<std::uint8_t>(protocol::Space::programs) ||
+      ((cell.tag ^ wanted.tag) & ~wanted.ignore) != 0 ||
+      cell.length > std::min<std::uint64_t>(buffer.iov_len, shm::short_message))
+    return AtOnce::never;
+  const std::byte* const bytes =
+      cell.length <= shm::cell_bytes ? cell.bytes : from.from->owner.bodies[*number];
+  if (cell.length != 0) std::memcpy(buffer.iov_base, bytes, cell.length);
+  status = Operations::status_after(message_of(from, cell));
+  ++from.head;
+  tell_drained(from);
+  return AtOnce::taken;
 }
 
 void Inbox::accept_senders() {
@@ -239,11 +221,11 @@ void Inbox::drain(Neighbour& from) {
   if (from.told != from.head) tell_drained(from);
 }
 
-// One that waits for cells is rung for; as in shm/doorbell.hpp, either it sees this or is seen waiting.
+// One that waits for cells is rung for: either it sees this or is seen waiting.
 void Inbox::tell_drained(Neighbour& from) {
   from.told = from.head;
   own_.owner.drained[from.place].store(from.head, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  light_fence(areas_.both_joined(*from.from));
   if (from.from->owner.wants_cells.load(std::memory_order_relaxed) != 0) ring(from.row);
 }
 
@@ -396,155 +378,6 @@ Stored* Inbox::find(const Read& read) {
   return read.pair != nullptr ? first(read.pair->stored) : first(arrivals_);
 }
 
-// Of a published read: somebody may still want to know of it, to take it or, having taken it, to ask for the
-// copy.
-bool Inbox::is_open(std::uint64_t id) {
-  const std::uint64_t word = own_.all.claims[shm::slot_of(id)].load(std::memory_order_acquire);
-  const std::uint64_t generation = shm::generation_of(id);
-  return word == shm::claim_word(generation, shm::Claim::nobody) ||
-         (shm::is(word, generation, shm::Claim::neighbour) &&
-          operations_.shared(slot_of(static_cast<parc_op>(id))).state.load(std::memory_order_acquire) ==
-              shm::state_word(generation, shm::Phase::pending));
-}
-
-// In the order of posting, without a gap: who takes one must have seen all that are older.
-void Inbox::publish(Read& read) {
-  shm::Letterbox::OfOwner& own = own_.owner;
-  const std::uint64_t posts = own.posts.load(std::memory_order_relaxed);
-  std::uint64_t first = own.first.load(std::memory_order_relaxed);
-  while (first != posts && !is_open(own.posted[first % shm::read_slots].id.load(std::memory_order_relaxed)))
-    ++first;
-  own.first.store(first, std::memory_order_relaxed);
-  read.published = unpublished_ == 0 && posts - first < shm::read_slots;
-  if (!read.published) {
-    ++unpublished_;
-    return;
-  }
-  std::atomic_thread_fence(std::memory_order_release);
-  shm::PostedRead& posted = own.posted[posts % shm::read_slots];
-  posted.id.store(read.request.id, std::memory_order_relaxed);
-  posted.tag.store(read.tag, std::memory_order_relaxed);
-  posted.ignore.store(read.ignore, std::memory_order_relaxed);
-  posted.row.store(read.request.peer, std::memory_order_relaxed);
-  posted.space.store(static_cast<std::uint8_t>(read.space), std::memory_order_relaxed);
-  posted.flags.store(read.request.flags, std::memory_order_relaxed);
-  posted.pieces.store(read.request.pieces, std::memory_order_relaxed);
-  posted.address.store(read.request.address, std::memory_order_relaxed);
-  posted.length.store(read.request.length, std::memory_order_relaxed);
-  own.posts.store(posts + 1, std::memory_order_release);
-}
-
-bool Inbox::is_free(const Read& read) {
-  const std::uint64_t generation = shm::generation_of(read.request.id);
-  const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
-  return shm::is(word, generation, shm::Claim::nobody) || shm::is(word, generation, shm::Claim::given_up);
-}
-
-// Whether it is ours and nobody else's; the kernel forgets it then.
-bool Inbox::claim(Read& read, bool withdraw) {
-  const std::uint64_t generation = shm::generation_of(read.request.id);
-  const std::uint64_t ours = shm::claim_word(generation, shm::Claim::library);
-  std::uint64_t seen = shm::claim_word(generation, shm::Claim::nobody);
-  if (claim_word(read).compare_exchange_strong(seen, ours, std::memory_order_acq_rel)) {
-    shm::Request request{};
-    request.kind = shm::RequestKind::withdraw;
-    request.id = read.request.id;
-    if (withdraw && read.shared) (void)ring_.push(request, shm::Sleep::light);
-    return true;
-  }
-  if (!shm::is(seen, generation, shm::Claim::given_up)) return false;
-  claim_word(read).store(ours, std::memory_order_relaxed);
-  return true;
-}
-
-void Inbox::unpost(Read& read) {
-  if (!read.probes() && !read.published) --unpublished_;
-  if (std::exchange(read.background, false)) --background_;
-  if (read.posted_as != Read::not_posted)
-    posted_.remove(read);
-  else
-    read.Hook<Queue>::unlink(); // a probe, or one that was set aside
-  read.Hook<Owned>::unlink();
-}
-
-// First what has been said, then what was sent before: only then is it known that nothing more comes. False:
-// something could not be drained yet.
-bool Inbox::look_at_departures() {
-  const auto word = [this](const Neighbour& from) -> std::uint32_t {
-    return own_.kernel.from[from.place].departed.load(std::memory_order_acquire);
-  };
-  for (std::uint32_t i = 0; i < sending_; ++i) senders_[i]->leaves_as = word(*senders_[i]);
-  for (Read& read : all_)
-    read.given_up = read.shared && shm::is(claim_word(read).load(std::memory_order_acquire),
-                                           shm::generation_of(read.request.id), shm::Claim::given_up);
-  bool all_drained = true;
-  for (std::uint32_t i = 0; i < sending_;) {
-    Neighbour& from = *senders_[i];
-    drain(from);
-    all_drained &= !from.stopped;
-    if (from.leaves_as == 0 || from.stopped) {
-      ++i;
-      continue;
-    }
-    from.departed = from.leaves_as;
-    keep_stored(from);
-    own_.owner.drained[from.place].store(shm::drained_for_good, std::memory_order_release);
-    senders_[i] = senders_[--sending_];
-  }
-  for (auto next = all_.begin(); next != all_.end();) {
-    Read& read = *next++;
-    const auto departure = hopeless(read, all_drained);
-    if (!departure) continue;
-    unpost(read);
-    fail(read, *departure);
-  }
-  return all_drained;
-}
-
-// How whom it waits for has departed (none: all have, in whichever way), where nothing will come; such a read
-// is nobody else's. One that was taken by a neighbour who departed before it had asked for the copy ends as
-// one does whose message breaks off. (Were it free again, messages that found it taken would be overtaken.)
-std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
-  const std::uint64_t generation = shm::generation_of(read.request.id);
-  const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
-  const shm::Operation& operation = operations_.shared(slot_of(read.id()));
-  if (shm::is(word, generation, shm::Claim::neighbour)) {
-    const std::uint32_t place = shm::place_in(word);
-    const std::uint32_t departed =
-        place < accepted_ ? own_.kernel.from[place].departed.load(std::memory_order_acquire) : 0;
-    if (departed == 0) return {};
-    const bool asked =
-        operation.state.load(std::memory_order_acquire) != shm::state_word(generation, shm::Phase::pending);
-    if (asked) return {};
-    return departed;
-  }
-  const bool drained = read.pair != nullptr ? !read.pair->stopped : all_drained;
-  if (read.shared ? !read.given_up || !drained : read.pair->departed == 0) return {};
-  if (!claim(read)) return {};
-  return read.shared ? shm::place_in(word) : read.pair->departed;
-}
-
-// What it has announced and not given up it never will, and what it was killed in the middle of is no more.
-// Its letterbox is not looked at again.
-void Inbox::keep_stored(Neighbour& from) {
-  const bool left = from.departed == static_cast<std::uint32_t>(protocol::Departure::left);
-  for (auto next = from.stored.begin(); next != from.stored.end();) {
-    Stored& message = *next++;
-    const bool whole = message.cell.kind == shm::CellKind::whole;
-    if (!whole && (!left || !is_offered(message, true))) forget(message);
-  }
-}
-
-// Somebody else has it: no message is given to it, but what becomes of who has it is looked at.
-void Inbox::set_aside(Read& read) {
-  posted_.remove(read);
-  if (!std::exchange(read.published, true)) --unpublished_;
-}
-
-void Inbox::fail(const Read& read, std::uint32_t departure) {
-  end(read.id(), {.error = PARC_EPEER, .departure = departure});
-}
-
 void Inbox::end(parc_op id, const Operations::End& how) {
   operations_.end(id, how);
   ended_some_ = true;
@@ -604,7 +437,7 @@ bool Inbox::announce_sleep() {
   const std::uint32_t sleeps = own_.owner.sleeps.load(std::memory_order_relaxed);
   own_.owner.sleeps.store((sleeps + 1) | 1,
                           std::memory_order_relaxed); // another sleep, with a bell of its own
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  areas_.barrier();
   if (own_.kernel.senders.load(std::memory_order_acquire) != accepted_ ||
       own_.kernel.changes.load(std::memory_order_acquire) != changes_)
     return false;

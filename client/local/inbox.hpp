@@ -26,6 +26,7 @@ namespace parc::client {
 
 // Somebody who sends to this program, or whom a read has named.
 struct Neighbour {
+  bool made = false; // else it is as its memory came
   int row = 0;
   const shm::Letterbox* from = nullptr; // none: it has not sent anything here
   std::uint32_t ring = 0;               // of its letterbox
@@ -51,6 +52,10 @@ public:
   // this returns. `background`: its thread does not wait for it here, so others may bring it on. False: the
   // kernel was to have it, too, and has gone.
   [[nodiscard]] bool post(const shm::Request& request, protocol::Space space, bool background);
+  // The next message of a neighbour straight from its cell, where nothing was posted or stored before that
+  // might have a say in it. `not_yet`: it has sent nothing more. `never`: post a read.
+  enum class AtOnce : std::uint8_t { taken, not_yet, never };
+  [[nodiscard]] AtOnce take_at_once(const parc_envelope& wanted, const iovec& buffer, parc_status& status);
   // It has a sender that this row, or any, may be.
   [[nodiscard]] bool hears(int row);
   // A read of the message that a probe has claimed. False: it is none of a neighbour.
@@ -124,6 +129,7 @@ private:
   void drain_locked();
   void accept_senders();
   void drain(Neighbour& from);
+  [[nodiscard]] bool may_take_at_once(const Neighbour& from) const;
   void tell_drained(Neighbour& from);
   void ring(int row);
   [[nodiscard]] bool take(Neighbour& from, const shm::Cell& cell, const std::byte* body);
@@ -181,6 +187,7 @@ private:
   protocol::hook::List<Stored, protocol::hook::Arrivals> claimed_;
   StoredMessages memory_;
   std::uint64_t posts_ = 0;
+  std::uint32_t taken_at_once_ = 0;
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
   bool closed_ = false;

@@ -19,6 +19,7 @@ Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vec
              program.rank, static_cast<int>(program.hosts.size())),
       outbox_(*areas_->own(), *areas_, inbox_.lock(), program.counters, program.errand, program.ring,
               local_ranks_) {
+  if (areas_->joined()) areas_->own()->owner.joined.store(1, std::memory_order_relaxed);
   rest_.set_local(&inbox_);
   if (areas_->own()->kernel.progress == shm::Progress::receiver) interrupts_.emplace(inbox_);
 }
@@ -62,15 +63,18 @@ Result<Outbox::Sent> Neighbours::send(int peer, const LocalMessage& message, boo
   }
 }
 
+LocalMessage Neighbours::short_message(const Message& message, protocol::Space space) {
+  return {.tag = message.envelope.tag,
+          .data = message.envelope.data,
+          .with_data = message.with_data || message.envelope.data != 0,
+          .space = space,
+          .pieces = message.pieces,
+          .length = message.length};
+}
+
 Result<void> Neighbours::write(parc_op id, const Message& message, protocol::Space space) {
   const int peer = message.envelope.peer;
-  const LocalMessage sent{.tag = message.envelope.tag,
-                          .data = message.envelope.data,
-                          .with_data = message.with_data || message.envelope.data != 0,
-                          .space = space,
-                          .pieces = message.pieces,
-                          .length = message.length};
-  PARC_TRY(how, send(peer, sent, message.queued));
+  PARC_TRY(how, send(peer, short_message(message, space), message.queued));
   Operations::End end{.source = peer, .tag = message.envelope.tag, .total = message.length};
   if (how == Outbox::Sent::departed) {
     end.error = PARC_EPEER;

@@ -31,6 +31,7 @@ public:
 
   // Messages for this peer go this way.
   [[nodiscard]] bool reaches(int peer) { return outbox_.reaches(peer); }
+  [[nodiscard]] bool knows(int peer) { return outbox_.knows(peer); } // the same, if it is known already
   // A message that a read with this source may take may come this way.
   [[nodiscard]] bool may_send(int peer);
   // From here on all that is new goes through the kernel: this program may release its waits early. Blocks
@@ -41,6 +42,10 @@ public:
   [[nodiscard]] bool may_take(int peer) { return outbox_.computes(peer); }
   [[nodiscard]] std::optional<Outbox::Taken> take(int peer, protocol::Space space, std::uint64_t tag) {
     return outbox_.take(peer, space, tag);
+  }
+  // A short message that can be over when this returns.
+  [[nodiscard]] bool write_at_once(const Message& message, protocol::Space space) {
+    return outbox_.send_at_once(message.envelope.peer, short_message(message, space));
   }
   // A short message. Blocks, unless it is queued, while no cell is free. Errors: PARC_EAGAIN (queued),
   // PARC_EKERNEL.
@@ -57,6 +62,7 @@ public:
 
 private:
   Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks);
+  [[nodiscard]] static LocalMessage short_message(const Message& message, protocol::Space space);
   [[nodiscard]] Result<Outbox::Sent> send(int peer, const LocalMessage& message, bool queued);
 
   std::unique_ptr<Areas> areas_;

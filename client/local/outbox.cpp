@@ -85,40 +85,67 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message) {
     look_at_departures();
     Way& way = way_of(row);
     if (has_departed(way)) return Sent::departed;
-    if (way.sent - way.drained >= worth_a_look) reclaim(way);
-    if (free_.empty()) reclaim_all();
-    if (free_.empty()) return Sent::no_cell;
-    const std::uint32_t cell = free_.back();
-    free_.pop_back();
-    fill(cell, message);
-    shm::publish(own_.owner.rings[way.ring], way.sent++, cell);
-    count(counters_.messages);
-    count(counters_.bytes, shm::length_of(own_.owner.cells[cell]));
-    rings = must_ring(way);
-    if (message.kind == shm::CellKind::rendezvous) interrupt(way);
+    if (!has_cell(way)) return Sent::no_cell;
+    rings = publish(way, message);
   }
-  if (rings) {
-    shm::Request bell{};
-    bell.kind = shm::RequestKind::bell;
-    bell.peer = row;
-    (void)ring_.push(bell); // where the kernel has gone, so has everybody
-  }
+  if (rings) ring(row);
   return Sent::published;
 }
 
-// One bell for each of its sleeps. As shm/doorbell.hpp says: either it sees what has just been published, or
-// this sees that it sleeps.
+bool Outbox::send_at_once(int row, const LocalMessage& message) {
+  bool rings = false;
+  {
+    const std::lock_guard hold(lock_);
+    look_at_departures();
+    const std::int32_t at = way_to(row);
+    if (at < 0) return false;
+    Way& way = *ways_[static_cast<std::size_t>(at)];
+    if (has_departed(way) || computes(way) || !has_cell(way)) return false;
+    rings = publish(way, message);
+  }
+  if (rings) ring(row);
+  return true;
+}
+
+bool Outbox::has_cell(Way& way) {
+  if (way.sent - way.drained >= worth_a_look) reclaim(way);
+  if (free_.empty()) reclaim_all();
+  return !free_.empty();
+}
+
+// Whether its receiver is to be rung for.
+bool Outbox::publish(Way& way, const LocalMessage& message) {
+  const std::uint32_t cell = free_.back();
+  free_.pop_back();
+  fill(cell, message);
+  shm::publish(own_.owner.rings[way.ring], way.sent++, cell);
+  if (!free_.empty()) __builtin_prefetch(&own_.owner.cells[free_.back()], 1); // its last reader has it
+  count(counters_.messages);
+  count(counters_.bytes, shm::length_of(own_.owner.cells[cell]));
+  if (message.kind == shm::CellKind::rendezvous) interrupt(way);
+  return must_ring(way);
+}
+
+void Outbox::ring(int row) {
+  shm::Request bell{};
+  bell.kind = shm::RequestKind::bell;
+  bell.peer = row;
+  (void)ring_.push(bell); // where the kernel has gone, so has everybody
+}
+
+// One bell for each of its sleeps: either it sees what has just been published, or this sees that it sleeps.
 bool Outbox::must_ring(Way& way) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  light_fence(areas_.both_joined(*way.to));
   const std::uint32_t sleeps = way.to->owner.sleeps.load(std::memory_order_relaxed);
   if (sleeps % 2 == 0 || way.rung == sleeps) return false;
   way.rung = sleeps;
   return true;
 }
 
-// One that is armed, once; after the fence of must_ring. A stranger who has got the numbers ignores it.
+// One that is armed, once. A stranger who has got the numbers ignores it.
 void Outbox::interrupt(Way& way) {
   if (own_.kernel.progress != shm::Progress::receiver || !way.may_claim) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst); // as in Inbox::arm
   auto& armed = const_cast<std::atomic<std::uint64_t>&>(way.to->all.armed);
   std::uint64_t word = armed.load(std::memory_order_relaxed);
   if (word == 0 || !armed.compare_exchange_strong(word, 0, std::memory_order_relaxed)) return;
@@ -158,11 +185,15 @@ bool Outbox::computes(int row) {
   const std::lock_guard hold(lock_);
   look_at_departures();
   const Way& way = way_of(row);
+  return !has_departed(way) && computes(way);
+}
+
+// What changes most is looked at last.
+bool Outbox::computes(const Way& way) {
   const shm::Letterbox::OfOwner& reader = way.to->owner;
-  return !has_departed(way) &&
-         reader.posts.load(std::memory_order_relaxed) != reader.first.load(std::memory_order_relaxed) &&
-         reader.attending.load(std::memory_order_relaxed) == 0 &&
-         coarse_ms() - reader.called.load(std::memory_order_relaxed) > just_called_ms;
+  return reader.attending.load(std::memory_order_relaxed) == 0 &&
+         coarse_ms() - reader.called.load(std::memory_order_relaxed) > just_called_ms &&
+         reader.posts.load(std::memory_order_relaxed) != reader.first.load(std::memory_order_relaxed);
 }
 
 // Its reads in their order, so that the first that fits is the oldest. One that is taken already is none.
@@ -253,10 +284,9 @@ bool Outbox::any_cell() {
 }
 
 void Outbox::wait_for_cells(bool wanted) {
-  if (wanted)
-    own_.owner.wants_cells.fetch_add(1, std::memory_order_seq_cst);
-  else
-    own_.owner.wants_cells.fetch_sub(1, std::memory_order_seq_cst);
+  if (!wanted) return void(own_.owner.wants_cells.fetch_sub(1, std::memory_order_relaxed));
+  own_.owner.wants_cells.fetch_add(1, std::memory_order_relaxed);
+  areas_.barrier();
 }
 
 } // namespace parc::client

@@ -44,6 +44,9 @@ public:
   enum class Sent : std::uint8_t { published, departed, no_cell };
   // To a row that is reached.
   [[nodiscard]] Sent send(int row, const LocalMessage& message);
+  // A short message, where nothing stands against it: its receiver has a ring, and does not compute over a
+  // read that it might be for, and there is a cell. False: see the others.
+  [[nodiscard]] bool send_at_once(int row, const LocalMessage& message);
   // The receiver has posted reads and is not waiting for them: a message that one of them fits had better
   // come while it computes.
   [[nodiscard]] bool computes(int row);
@@ -78,6 +81,7 @@ private:
   [[nodiscard]] bool has_departed(const Way& way) const {
     return own_.kernel.to[way.ring].departed.load(std::memory_order_acquire) != 0;
   }
+  [[nodiscard]] static bool computes(const Way& way);
   void look_at_departures();
   void reclaim(Way& way);
   void reclaim_all();
@@ -85,7 +89,10 @@ private:
     counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
   void fill(std::uint32_t cell, const LocalMessage& message);
+  [[nodiscard]] bool has_cell(Way& way);
+  [[nodiscard]] bool publish(Way& way, const LocalMessage& message);
   [[nodiscard]] bool must_ring(Way& way);
+  void ring(int row);
   void interrupt(Way& way);
   [[nodiscard]] Way& way_of(int row) { return *ways_[static_cast<std::size_t>(way_to(row))]; } // lock_ held
   [[nodiscard]] std::atomic<std::uint64_t>& offer_word(parc_op id) {

@@ -81,7 +81,9 @@ BOOST_AUTO_TEST_CASE(receivers_that_forget_what_is_missing_are_seen) {
 BOOST_AUTO_TEST_CASE(neighbours_match_every_message_once_and_in_order) {
   const Neighbours shapes[] = {{},
                                {.stays = true},
+                               {.stays = true, .barriers = true},
                                {.threads = 2, .stays = true},
+                               {.senders = 2, .messages = 1, .stays = true, .barriers = true},
                                {.senders = 2, .messages = 1, .threads = 2, .stays = true},
                                {.threads = 2},
                                {.remote = true},
@@ -109,4 +111,5 @@ BOOST_AUTO_TEST_CASE(what_neighbours_leave_out_is_seen) {
   BOOST_TEST(explore({.dies = true, .leaves_claims = true}).stuck.has_value());
   BOOST_TEST(explore(Neighbours{.stays = true, .publishes_unfenced = true}).stuck.has_value());
   BOOST_TEST(explore(Neighbours{.stays = true, .sleeps_unfenced = true}).stuck.has_value());
+  BOOST_TEST(explore(Neighbours{.stays = true, .barriers = true, .sleeps_unfenced = true}).stuck.has_value());
 }

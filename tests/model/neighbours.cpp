@@ -192,13 +192,20 @@ private:
   static bool has_room(const State& s, std::size_t actor) { return s.buffers[actor][3].place == places; }
   // A compare-and-swap has to wait for the stores before it.
   static bool may_swap(const State& s, std::size_t actor) { return s.buffers[actor][0].place == places; }
+  static void drain_one(State& s, std::size_t actor) {
+    Store(&buffer)[4] = s.buffers[actor];
+    s.memory[buffer[0].place] = buffer[0].value;
+    std::rotate(buffer, buffer + 1, buffer + 4);
+    buffer[3] = {places, 0};
+  }
+  static void drain_all(State& s) {
+    for (std::size_t actor = 0; actor < std::size(s.buffers); ++actor)
+      while (!may_swap(s, actor)) drain_one(s, actor);
+  }
   void flush(const State& s, std::size_t actor) {
     if (may_swap(s, actor)) return;
     State next = s;
-    Store(&buffer)[4] = next.buffers[actor];
-    next.memory[buffer[0].place] = buffer[0].value;
-    std::rotate(buffer, buffer + 1, buffer + 4);
-    buffer[3] = {places, 0};
+    drain_one(next, actor);
     visit(next);
   }
 
@@ -261,7 +268,7 @@ private:
       me.step = Sender::bell;
       return true;
     case Sender::bell:
-      if (!may_swap(s, number) && !set_.publishes_unfenced) return false;
+      if (!may_swap(s, number) && !set_.publishes_unfenced && !set_.barriers) return false;
       if (s.memory[asleep] != 0) s.rung = true;
       me.step = Sender::begin;
       return true;
@@ -390,6 +397,7 @@ private:
   // Having said that it sleeps it looks once more: whoever publishes from then on rings.
   bool announced(State& s, Thread& me, std::size_t actor) const {
     if (!may_swap(s, actor) && !set_.sleeps_unfenced) return false;
+    if (set_.barriers && !set_.sleeps_unfenced) drain_all(s);
     bool something = false;
     for (std::size_t sender = 0; sender < set_.senders; ++sender)
       something |= s.memory[tails + sender] != s.heads[sender];

@@ -24,6 +24,7 @@ struct Neighbours {
   bool remote = false;       // there is a message from another host
   bool dies = false;         // the first sender may
   bool stays = false;        // a sender that has sent all goes on with something else; else it leaves
+  bool barriers = false;     // senders need no fence: a process barrier of the receiver's makes theirs
 
   // Each leaves out something that is needed.
   bool overtakes = false;          // a sender takes a read although a message of its own is not drained
