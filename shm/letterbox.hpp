@@ -10,12 +10,12 @@
 // of others to be read only. One writer a word, but claim words, which change by compare-and-swap. Neighbours
 // trust each other no further than the kernel trusts them: every index is masked, and each word is read once.
 //
-// A message: P fills a cell of its own, and its bytes if they do not fit there, and stores the cell's number
-// into its ring for that neighbour (release). The neighbour looks at the entry that comes next (acquire),
-// copies, and counts up `drained` of its own letterbox (release), behind which P may fill those cells again.
-// A ring has as many entries as there are cells, so it never overflows; an entry carries the number of its
-// lap, so zeroed memory and entries of the lap before are none, and there is no tail to be read. Who dies in
-// the middle has published nothing.
+// A message: each pair that talks has a queue, a chain of P's cells. Its last cell is empty, and N looks at
+// it alone. P fills it, with the number of the empty cell that comes next, and stamps it (release) with the
+// number of the queue and the count of its messages, which no cell has ever had before. N sees the stamp
+// (acquire), copies, goes on to the next cell, and counts up `drained` of its own letterbox (release), behind
+// which P may fill those cells again. One cache line moves for a message that fits into its cell. Who dies in
+// the middle has stamped nothing.
 #pragma once
 
 #include "shm/layout.hpp"
@@ -24,15 +24,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 
 namespace parc::shm {
 
-inline constexpr std::uint32_t area_letterboxes = 64;
-inline constexpr std::uint32_t letterbox_cells = 1024; // published and not drained; a power of two
-inline constexpr std::uint32_t max_neighbours = 1024;  // that a program sends to, and that send to it
-inline constexpr std::uint64_t cell_bytes = 40;        // of a message, in its cell
-inline constexpr std::uint64_t short_message = 8192;   // bytes, at most
+inline constexpr std::uint32_t area_letterboxes = 16;
+inline constexpr std::uint32_t most_published = 1024; // and not drained, of a program's messages
+inline constexpr std::uint32_t max_neighbours = 1024; // that a program sends to, and that send to it
+inline constexpr std::uint32_t letterbox_cells = most_published + max_neighbours; // with an empty one of each
+inline constexpr std::uint64_t cell_bytes = 32;                                   // of a message, in its cell
+inline constexpr std::uint64_t small_body = 512;                                  // bytes of a body
+inline constexpr std::uint64_t short_message = 8192; // bytes, at most; of a large body
 
 // Who brings a long message on while its receiver computes: the setting `local`.
 enum class Progress : std::uint32_t {
@@ -46,18 +47,24 @@ enum class CellKind : std::uint8_t {
   rendezvous, // its bytes are the kernel's business: Rendezvous lies in the cell
 };
 
-struct alignas(64) Cell {
+struct Cell {
   std::uint64_t tag;
   std::uint64_t data;
-  std::uint32_t length; // of a whole message
-  CellKind kind;
+  std::uint16_t length; // of a whole message
+  std::uint16_t next;   // the cell of its queue that comes then
+  std::uint16_t body;   // of a whole message that does not fit here: its number
+  CellKind kind : 4;
+  std::uint8_t with_data : 4;
   std::uint8_t space; // protocol::Space
-  std::uint8_t with_data;
-  std::uint8_t reserved;
-  std::byte
-      bytes[cell_bytes]; // of a whole message, where it is no longer; else they lie in Letterbox::bodies
+  std::byte bytes[cell_bytes];
 };
-static_assert(sizeof(Cell) == 64);
+static_assert(sizeof(Cell) == 56);
+
+struct alignas(64) StampedCell {
+  std::atomic<std::uint64_t> stamp;
+  Cell cell;
+};
+static_assert(sizeof(StampedCell) == 64);
 
 struct Rendezvous {
   std::uint64_t length; // of the message
@@ -74,26 +81,20 @@ inline std::uint64_t length_of(const Cell& cell) { // of its message
   return cell.kind == CellKind::whole ? cell.length : rendezvous_in(cell).length;
 }
 
-using RingEntry = std::uint16_t; // lap << 10 | cell; laps are counted from 1 to 63 and again
-struct MessageRing {
-  std::atomic<RingEntry> entries[letterbox_cells];
-};
-static_assert(sizeof(MessageRing) == 2048);
+// Of the count'th message of a queue, from 0; empty cells have others.
+inline constexpr std::uint64_t stamp_of(std::uint32_t queue, std::uint64_t count) {
+  return std::uint64_t{queue} << 48 | (count + 1);
+}
 
-inline constexpr std::uint32_t ring_laps = 63;
-inline constexpr RingEntry lap_of(std::uint64_t count) {
-  return static_cast<RingEntry>(count / letterbox_cells % ring_laps + 1);
+// Of the messages of a queue: how many, and the cell that comes then.
+inline constexpr std::uint64_t drained_word(std::uint64_t count, std::uint32_t cell) {
+  return count << 16 | cell;
 }
-// P: the count'th message of this neighbour, from 0. What the cell holds is seen by who sees the entry.
-inline void publish(MessageRing& ring, std::uint64_t count, std::uint32_t cell) {
-  const auto entry = static_cast<RingEntry>(lap_of(count) * letterbox_cells | cell);
-  ring.entries[count % letterbox_cells].store(entry, std::memory_order_release);
+inline constexpr std::uint64_t count_in(std::uint64_t drained) {
+  return drained >> 16;
 }
-// N: its cell, once it is published.
-inline std::optional<std::uint32_t> published(const MessageRing& ring, std::uint64_t count) {
-  const RingEntry entry = ring.entries[count % letterbox_cells].load(std::memory_order_acquire);
-  if (entry / letterbox_cells != lap_of(count)) return {};
-  return entry % letterbox_cells;
+inline constexpr std::uint32_t cell_in(std::uint64_t drained) {
+  return static_cast<std::uint32_t>(drained & 0xffff) % letterbox_cells;
 }
 
 // Where a letterbox is. K fills it before who reads it can know of it.
@@ -105,13 +106,13 @@ struct LetterboxPlace {
 // Somebody who sends to P. K fills it before it counts it in OfKernel::senders.
 struct SenderPlace {
   LetterboxPlace at;
-  std::uint32_t ring; // of that letterbox
-  std::int32_t row;   // of the sender, for P
+  std::uint32_t queue; // of that letterbox
+  std::int32_t row;    // of the sender, for P
   // K: a protocol::Departure, when the sender has departed and nothing follows (release).
   std::atomic<std::uint32_t> departed;
 };
 
-// Somebody whom P sends to: whose ring it is. K fills it before it answers P's request for it.
+// Somebody whom P sends to: whose queue it is. K fills it before it answers P's request for it.
 struct ReceiverPlace {
   LetterboxPlace at;
   std::uint32_t sender;                // P's number among the senders of that letterbox
@@ -138,7 +139,7 @@ inline constexpr std::uint64_t interrupt_word(std::int32_t process, std::int32_t
   return std::uint64_t{static_cast<std::uint32_t>(process)} << 32 | static_cast<std::uint32_t>(thread);
 }
 
-// What `drained` says when P will not look at that ring again.
+// What `drained` says when P will not look at that queue again.
 inline constexpr std::uint64_t drained_for_good = UINT64_MAX;
 
 struct Letterbox {
@@ -167,21 +168,28 @@ struct Letterbox {
     // Threads of P that wait until cells are drained.
     std::atomic<std::uint32_t> wants_cells;
     // Threads of P that wait in the library, counted while there are published reads: what is for them comes
-    // faster through the ring. Relaxed: a wrong guess costs time.
+    // faster through the queue. Relaxed: a wrong guess costs time.
     std::atomic<std::uint32_t> attending;
     std::atomic<std::uint32_t> called; // the same of who posts and looks: coarse_ms() of the last time
     alignas(64) std::atomic<std::uint64_t> posts; // published reads so far; release
     std::atomic<std::uint64_t> first;             // of those that may still be open
     PostedRead posted[read_slots];
-    alignas(64) std::atomic<std::uint64_t> drained[max_neighbours]; // of each sender's messages; release
+    alignas(
+        64) std::atomic<std::uint64_t> drained[max_neighbours]; // a drained_word of each sender's; release
     // Of each receiver that has departed: P will not touch its letterbox again (release).
     std::atomic<std::uint8_t> left[max_neighbours];
-    alignas(4096) MessageRing rings[max_neighbours];
-    alignas(4096) Cell cells[letterbox_cells];
-    std::byte bodies[letterbox_cells][short_message];
+    std::atomic<std::uint16_t> first_cells[max_neighbours]; // cell of each queue, from 1 on; release
+    alignas(4096) StampedCell cells[letterbox_cells];
+    std::byte small_bodies[most_published][small_body];
+    std::byte large_bodies[most_published][short_message];
   } owner;
 };
 static_assert(sizeof(Letterbox) % 4096 == 0);
+// Of a message that does not fit into its cell; the owner's to write.
+template <class Owner> auto* body_in(Owner& owner, const Cell& cell) {
+  const auto number = cell.body % most_published;
+  return cell.length <= small_body ? owner.small_bodies[number] : owner.large_bodies[number];
+}
 inline constexpr std::size_t area_bytes = sizeof(Letterbox) * area_letterboxes;
 
 // What has become of a write that was announced, below the operation's generation.

@@ -35,7 +35,7 @@ public:
   [[nodiscard]] static bool open_claims(const shm::Letterbox& of);
 
 private:
-  static constexpr std::size_t most_areas = 64;
+  static constexpr std::size_t most_areas = 256;
   [[nodiscard]] Result<std::byte*> attach(const shm::LetterboxPlace& place);
   std::array<shm::Segment, most_areas> areas_;
   shm::Letterbox* own_ = nullptr;

@@ -12,8 +12,8 @@
 namespace parc::client {
 namespace {
 
-constexpr std::size_t most_added = std::size_t{1} << 16;        // rows beside those of the job
-constexpr std::uint32_t most_stored = 2 * shm::letterbox_cells; // of one sender
+constexpr std::size_t most_added = std::size_t{1} << 16;       // rows beside those of the job
+constexpr std::uint32_t most_stored = 2 * shm::most_published; // of one sender
 
 template <class Tag> using Hook = protocol::hook::Hook<Tag>;
 using protocol::hook::Arrivals, protocol::hook::Owned, protocol::hook::Queue;
@@ -24,6 +24,14 @@ Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
           .data = cell.data,
           .with_data = cell.with_data != 0,
           .total = shm::length_of(cell)};
+}
+
+// Once: its owner may change it, and is trusted in nothing.
+shm::Cell copy_of(const shm::Cell& cell) {
+  shm::Cell copy;
+  std::memcpy(&copy, &cell, sizeof copy);
+  copy.length = std::min<std::uint16_t>(copy.length, shm::short_message);
+  return copy;
 }
 
 } // namespace
@@ -167,20 +175,18 @@ Inbox::AtOnce Inbox::take_at_once(const parc_envelope& wanted, const iovec& buff
   Neighbour& from = neighbour(wanted.peer);
   if (!may_take_at_once(from)) return AtOnce::never;
   if (sending_ > 1 && ++taken_at_once_ % others_turn == 0) return AtOnce::never;
-  const auto number = shm::published(from.from->owner.rings[from.ring], from.head);
-  if (!number) return AtOnce::not_yet;
-  shm::Cell cell;
-  std::memcpy(&cell, &from.from->owner.cells[*number], sizeof cell);
+  const shm::Cell* const there = published(from);
+  if (there == nullptr) return AtOnce::not_yet;
+  const shm::Cell cell = copy_of(*there);
   if (cell.kind != shm::CellKind::whole ||
       cell.space != static_cast<std::uint8_t>(protocol::Space::programs) ||
-      ((cell.tag ^ wanted.tag) & ~wanted.ignore) != 0 ||
-      cell.length > std::min<std::uint64_t>(buffer.iov_len, shm::short_message))
+      ((cell.tag ^ wanted.tag) & ~wanted.ignore) != 0 || cell.length > buffer.iov_len)
     return AtOnce::never;
   const std::byte* const bytes =
-      cell.length <= shm::cell_bytes ? cell.bytes : from.from->owner.bodies[*number];
+      cell.length <= shm::cell_bytes ? cell.bytes : shm::body_in(from.from->owner, cell);
   if (cell.length != 0) std::memcpy(buffer.iov_base, bytes, cell.length);
   status = Operations::status_after(message_of(from, cell));
-  ++from.head;
+  go_on(from, cell);
   tell_drained(from);
   return AtOnce::taken;
 }
@@ -193,30 +199,45 @@ void Inbox::accept_senders() {
     const shm::Letterbox* const from = areas_.at(place.at);
     if (from == nullptr || !Areas::open_claims(*from)) return; // another time
     if (place.row < 0 || static_cast<std::size_t>(place.row) >= most_rows_ ||
-        place.ring >= shm::max_neighbours)
+        place.queue >= shm::max_neighbours)
       continue;
     Neighbour& who = neighbour(place.row);
     if (who.from != nullptr) continue;
     who.from = from;
-    who.ring = place.ring;
+    who.queue = place.queue;
     who.place = accepted_;
     senders_[sending_++] = &who;
   }
 }
 
+// Its next message, where that is there.
+const shm::Cell* Inbox::published(Neighbour& from) {
+  const shm::Letterbox::OfOwner& owner = from.from->owner;
+  if (from.cell < 0) {
+    const std::uint16_t first = owner.first_cells[from.queue].load(std::memory_order_acquire);
+    if (first == 0) return nullptr;
+    from.cell = (first - 1) % static_cast<int>(shm::letterbox_cells);
+  }
+  const shm::StampedCell& next = owner.cells[from.cell];
+  const bool there = next.stamp.load(std::memory_order_acquire) == shm::stamp_of(from.queue, from.head);
+  return there ? &next.cell : nullptr;
+}
+
+void Inbox::go_on(Neighbour& from, const shm::Cell& cell) {
+  from.cell = static_cast<std::int32_t>(cell.next % shm::letterbox_cells);
+  ++from.head;
+}
+
 void Inbox::drain(Neighbour& from) {
-  const shm::MessageRing& ring = from.from->owner.rings[from.ring];
   if (from.stopped && !may_store(from)) return;
   from.stopped = false;
-  while (const auto number = shm::published(ring, from.head)) {
-    shm::Cell cell;
-    std::memcpy(&cell, &from.from->owner.cells[*number], sizeof cell);
-    cell.length = std::min<std::uint32_t>(cell.length, shm::short_message);
-    if (!take(from, cell, from.from->owner.bodies[*number])) {
+  while (const shm::Cell* const there = published(from)) {
+    const shm::Cell cell = copy_of(*there);
+    if (!take(from, cell, shm::body_in(from.from->owner, cell))) {
       from.stopped = true;
       break;
     }
-    ++from.head;
+    go_on(from, cell);
   }
   if (from.told != from.head) tell_drained(from);
 }
@@ -224,7 +245,8 @@ void Inbox::drain(Neighbour& from) {
 // One that waits for cells is rung for: either it sees this or is seen waiting.
 void Inbox::tell_drained(Neighbour& from) {
   from.told = from.head;
-  own_.owner.drained[from.place].store(from.head, std::memory_order_release);
+  own_.owner.drained[from.place].store(shm::drained_word(from.head, static_cast<std::uint32_t>(from.cell)),
+                                       std::memory_order_release);
   light_fence(areas_.both_joined(*from.from));
   if (from.from->owner.wants_cells.load(std::memory_order_relaxed) != 0) ring(from.row);
 }
@@ -261,7 +283,7 @@ bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) 
   return true;
 }
 
-// Of one that has gone no more comes than is in its ring.
+// Of one that has gone no more comes than is in its queue.
 bool Inbox::may_store(const Neighbour& from) {
   return from.stored_count < most_stored || from.leaves_as != 0;
 }
@@ -408,9 +430,8 @@ bool Inbox::attend() {
 }
 
 bool Inbox::anything_published() const {
-  return std::any_of(senders_.begin(), senders_.begin() + sending_, [](const Neighbour* from) {
-    return !from->stopped && shm::published(from->from->owner.rings[from->ring], from->head);
-  });
+  return std::any_of(senders_.begin(), senders_.begin() + sending_,
+                     [](Neighbour* from) { return !from->stopped && published(*from) != nullptr; });
 }
 
 // As announce_sleep: what is published before a sender sees that this is armed is seen here. Where the lock

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages from neighbours, and the reads that they may answer. Whoever is in a call drains: it takes what
-// has been published in the rings of this program's senders, in their order, gives each message to the oldest
-// read that fits, or stores a copy for a read to come. What is posted, stored and drained changes under one
-// lock: else a message could be stored behind a read that looked for it before (tests/model/neighbours.hpp).
+// has been published in the queues of this program's senders, in their order, gives each message to the
+// oldest read that fits, or stores a copy for a read to come. What is posted, stored and drained changes
+// under one lock: else a message could be stored behind a read that looked for it before
+// (tests/model/neighbours.hpp).
 //
-// A read that names a sender with a ring is this program's business alone. One of any source, or of a row
+// A read that names a sender with a queue is this program's business alone. One of any source, or of a row
 // that has sent nothing yet, is shared: the kernel has it, too, and who changes its claim word first has it.
 // A message whose bytes are the kernel's business (a rendezvous) is matched here, and then asked of the
 // kernel by its name.
@@ -29,7 +30,8 @@ struct Neighbour {
   bool made = false; // else it is as its memory came
   int row = 0;
   const shm::Letterbox* from = nullptr; // none: it has not sent anything here
-  std::uint32_t ring = 0;               // of its letterbox
+  std::uint32_t queue = 0;              // of its letterbox
+  std::int32_t cell = -1;               // of that, which comes next; below 0: the first
   std::uint32_t place = 0;              // among our senders
   std::uint64_t head = 0;               // messages that are drained
   std::uint64_t told = 0;               // of these, what it knows of
@@ -129,6 +131,8 @@ private:
   void drain_locked();
   void accept_senders();
   void drain(Neighbour& from);
+  [[nodiscard]] static const shm::Cell* published(Neighbour& from);
+  static void go_on(Neighbour& from, const shm::Cell& cell);
   [[nodiscard]] bool may_take_at_once(const Neighbour& from) const;
   void tell_drained(Neighbour& from);
   void ring(int row);
@@ -177,7 +181,7 @@ private:
   std::mutex lock_;
   Neighbour* const neighbours_; // by row; made when they are first needed
   const std::size_t most_rows_;
-  std::array<Neighbour*, shm::max_neighbours> senders_{}; // with a ring that may bring something
+  std::array<Neighbour*, shm::max_neighbours> senders_{}; // with a queue that may bring something
   std::uint32_t sending_ = 0, accepted_ = 0;
   std::vector<Read, OwnMemory<Read>> reads_; // by slot
   protocol::PostedReads<Read> posted_;

@@ -54,7 +54,7 @@ Result<Outbox::Sent> Neighbours::send(int peer, const LocalMessage& message, boo
       return error(
           PARC_EAGAIN,
           "{} short messages of this program wait for their receivers; take completions and call again",
-          shm::letterbox_cells);
+          shm::most_published);
     outbox_.wait_for_cells(true);
     const Woken how = rest_.until([this] { return outbox_.any_cell(); });
     outbox_.wait_for_cells(false);

@@ -23,8 +23,12 @@ Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::N
                Errand& errand, Ring& ring, std::vector<bool> local_ranks)
     : own_(own), areas_(areas), areas_lock_(areas_lock), counters_(counters), errand_(errand), ring_(ring),
       local_ranks_(std::move(local_ranks)) {
-  for (std::uint32_t cell = shm::letterbox_cells; cell-- > 0;)
-    free_.push_back(static_cast<std::uint16_t>(cell));
+  const auto fill_up = [](std::vector<std::uint16_t>& numbers, std::uint32_t count) {
+    while (count-- > 0) numbers.push_back(static_cast<std::uint16_t>(count));
+  };
+  fill_up(free_cells_, shm::letterbox_cells);
+  fill_up(free_small_, shm::most_published);
+  fill_up(free_large_, shm::most_published);
 }
 
 bool Outbox::reaches(int row) {
@@ -53,26 +57,28 @@ std::int32_t Outbox::ask(int row) {
   shm::Request request{};
   request.kind = shm::RequestKind::neighbour;
   request.peer = row;
-  std::int32_t ring = -1;
-  if (errand_.run(request, &ring) != PARC_OK) return through_kernel;
+  std::int32_t queue = -1;
+  if (errand_.run(request, &queue) != PARC_OK) return through_kernel;
   const std::lock_guard hold(lock_);
   const auto at = static_cast<std::size_t>(row);
   if (by_row_.size() <= at) by_row_.resize(at + 1, unknown);
   std::int32_t& way = by_row_[at];
   if (way != unknown) return way;
   way = through_kernel;
-  if (ring < 0 || static_cast<std::uint32_t>(ring) >= shm::max_neighbours) return way;
-  const shm::ReceiverPlace& there = own_.kernel.to[ring];
+  if (queue < 0 || static_cast<std::uint32_t>(queue) >= shm::max_neighbours) return way;
+  const shm::ReceiverPlace& there = own_.kernel.to[queue];
   auto made = std::make_unique<Way>();
   {
     const std::lock_guard areas(areas_lock_);
     made->to = areas_.at(there.at);
   }
-  if (made->to == nullptr || there.sender >= shm::max_neighbours) return way; // then the ring stays empty
+  if (made->to == nullptr || there.sender >= shm::max_neighbours) return way; // then the queue stays empty
   made->may_claim = Areas::open_claims(*made->to);
   made->row = row;
-  made->ring = static_cast<std::uint32_t>(ring);
+  made->queue = static_cast<std::uint32_t>(queue);
   made->place = there.sender;
+  made->oldest = made->empty = take_cell();
+  own_.owner.first_cells[queue].store(static_cast<std::uint16_t>(made->empty + 1), std::memory_order_release);
   way = static_cast<std::int32_t>(ways_.size());
   ways_.push_back(std::move(made));
   return way;
@@ -107,21 +113,30 @@ bool Outbox::send_at_once(int row, const LocalMessage& message) {
   return true;
 }
 
+// Then there are bodies, too, and cells for all queues.
 bool Outbox::has_cell(Way& way) {
   if (way.sent - way.drained >= worth_a_look) reclaim(way);
-  if (free_.empty()) reclaim_all();
-  return !free_.empty();
+  if (published_ == shm::most_published) reclaim_all();
+  return published_ != shm::most_published;
+}
+
+std::uint16_t Outbox::take_cell() {
+  const std::uint16_t cell = free_cells_.back();
+  free_cells_.pop_back();
+  return cell;
 }
 
 // Whether its receiver is to be rung for.
 bool Outbox::publish(Way& way, const LocalMessage& message) {
-  const std::uint32_t cell = free_.back();
-  free_.pop_back();
-  fill(cell, message);
-  shm::publish(own_.owner.rings[way.ring], way.sent++, cell);
-  if (!free_.empty()) __builtin_prefetch(&own_.owner.cells[free_.back()], 1); // its last reader has it
+  shm::StampedCell& stamped = own_.owner.cells[way.empty];
+  way.empty = take_cell();
+  stamped.cell.next = way.empty;
+  fill(stamped.cell, message);
+  stamped.stamp.store(shm::stamp_of(way.queue, way.sent++), std::memory_order_release);
+  ++published_;
+  __builtin_prefetch(&own_.owner.cells[way.empty], 1); // its last reader has it
   count(counters_.messages);
-  count(counters_.bytes, shm::length_of(own_.owner.cells[cell]));
+  count(counters_.bytes, shm::length_of(stamped.cell));
   if (message.kind == shm::CellKind::rendezvous) interrupt(way);
   return must_ring(way);
 }
@@ -152,16 +167,18 @@ void Outbox::interrupt(Way& way) {
   (void)tgkill(static_cast<pid_t>(word >> 32), static_cast<pid_t>(word & UINT32_MAX), SIGURG);
 }
 
-void Outbox::fill(std::uint32_t number, const LocalMessage& message) {
-  shm::Cell& cell = own_.owner.cells[number];
+void Outbox::fill(shm::Cell& cell, const LocalMessage& message) {
   cell.tag = message.tag;
   cell.data = message.data;
-  cell.length = static_cast<std::uint32_t>(message.length);
+  cell.length = static_cast<std::uint16_t>(message.length);
   cell.kind = message.kind;
   cell.space = static_cast<std::uint8_t>(message.space);
   cell.with_data = message.with_data ? 1 : 0;
-  std::byte* const to = message.length <= shm::cell_bytes ? cell.bytes : own_.owner.bodies[number];
-  gather(to, message.pieces, 0, message.length);
+  if (message.length <= shm::cell_bytes) return gather(cell.bytes, message.pieces, 0, message.length);
+  auto& bodies = free_bodies(message.length);
+  cell.body = bodies.back();
+  bodies.pop_back();
+  gather(shm::body_in(own_.owner, cell), message.pieces, 0, message.length);
 }
 
 void Outbox::offer(parc_op id) {
@@ -178,7 +195,7 @@ bool Outbox::withdraw(parc_op id) {
 
 std::uint32_t Outbox::departure(int row) {
   const std::lock_guard hold(lock_);
-  return own_.kernel.to[way_of(row).ring].departed.load(std::memory_order_acquire);
+  return own_.kernel.to[way_of(row).queue].departed.load(std::memory_order_acquire);
 }
 
 bool Outbox::computes(int row) {
@@ -235,12 +252,14 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
 // Something that is published and may not be drained yet fits that read, too.
 bool Outbox::sent_before(const Way& way, protocol::Space space, std::uint64_t tag,
                          std::uint64_t ignore) const {
-  const std::uint64_t drained = way.to->owner.drained[way.place].load(std::memory_order_acquire);
-  const auto& entries = own_.owner.rings[way.ring].entries;
-  for (std::uint64_t i = std::max(way.drained, std::min(drained, way.sent)); i != way.sent; ++i) {
-    const shm::RingEntry entry = entries[i % shm::letterbox_cells].load(std::memory_order_relaxed);
-    const shm::Cell& cell = own_.owner.cells[entry % shm::letterbox_cells];
-    if (cell.space == static_cast<std::uint8_t>(space) && ((cell.tag ^ tag) & ~ignore) == 0) return true;
+  const std::uint64_t drained =
+      shm::count_in(way.to->owner.drained[way.place].load(std::memory_order_acquire));
+  std::uint16_t number = way.oldest;
+  for (std::uint64_t i = way.drained; i != way.sent; ++i) {
+    const shm::Cell& cell = own_.owner.cells[number].cell;
+    number = cell.next;
+    if (i >= drained && cell.space == static_cast<std::uint8_t>(space) && ((cell.tag ^ tag) & ~ignore) == 0)
+      return true;
   }
   return false;
 }
@@ -254,21 +273,24 @@ void Outbox::look_at_departures() {
   for (const auto& way : ways_) {
     if (way->left || !has_departed(*way)) continue;
     reclaim(*way);
+    free_cells_.push_back(way->empty);
     way->left = true;
-    own_.owner.left[way->ring].store(1, std::memory_order_release);
+    own_.owner.left[way->queue].store(1, std::memory_order_release);
   }
 }
 
-// The ring still says which cells they were.
 void Outbox::reclaim(Way& way) {
   if (way.left) return;
   const bool departed = has_departed(way);
-  const std::uint64_t drained = way.to->owner.drained[way.place].load(std::memory_order_acquire);
+  const std::uint64_t drained =
+      shm::count_in(way.to->owner.drained[way.place].load(std::memory_order_acquire));
   const std::uint64_t until = departed ? way.sent : std::min(drained, way.sent);
-  const auto& entries = own_.owner.rings[way.ring].entries;
-  for (; way.drained < until; ++way.drained) {
-    const shm::RingEntry entry = entries[way.drained % shm::letterbox_cells].load(std::memory_order_relaxed);
-    free_.push_back(entry % shm::letterbox_cells);
+  for (; way.drained < until; ++way.drained, --published_) {
+    const shm::Cell& cell = own_.owner.cells[way.oldest].cell;
+    if (cell.kind == shm::CellKind::whole && cell.length > shm::cell_bytes)
+      free_bodies(cell.length).push_back(cell.body);
+    free_cells_.push_back(way.oldest);
+    way.oldest = cell.next;
   }
 }
 
@@ -279,8 +301,8 @@ void Outbox::reclaim_all() {
 bool Outbox::any_cell() {
   const std::lock_guard hold(lock_);
   look_at_departures();
-  if (free_.empty()) reclaim_all();
-  return !free_.empty();
+  if (published_ == shm::most_published) reclaim_all();
+  return published_ != shm::most_published;
 }
 
 void Outbox::wait_for_cells(bool wanted) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short messages to neighbours: a message is copied into a cell of this program's letterbox and published in
-// the ring for its receiver, after which nothing can take it back. A cell is free again when the receiver has
-// drained it, or has departed. Which receivers have rings is the kernel's to say, once for each. Threads:
-// any. Not async-signal-safe.
+// Short messages to neighbours: a message is copied into the last cell of the queue for its receiver, and
+// published by the cell's stamp, after which nothing can take it back. A cell is free again when the receiver
+// has drained it, or has departed. Which receivers have queues is the kernel's to say, once for each.
+// Threads: any. Not async-signal-safe.
 //
-//   lock_   cells, rings, and counts; not held while anything is waited for
+//   lock_   cells, queues, and counts; not held while anything is waited for
 #pragma once
 
 #include "client/errand.hpp"
@@ -36,7 +36,7 @@ public:
   Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
          Errand& errand, Ring& ring, std::vector<bool> local_ranks);
 
-  // There is a ring for messages to this row. Asks the kernel, the first time.
+  // There is a queue for messages to this row. Asks the kernel, the first time.
   [[nodiscard]] bool reaches(int row);
 
   [[nodiscard]] bool knows(int row); // the same of one that was asked for before
@@ -44,7 +44,7 @@ public:
   enum class Sent : std::uint8_t { published, departed, no_cell };
   // To a row that is reached.
   [[nodiscard]] Sent send(int row, const LocalMessage& message);
-  // A short message, where nothing stands against it: its receiver has a ring, and does not compute over a
+  // A short message, where nothing stands against it: its receiver has a queue, and does not compute over a
   // read that it might be for, and there is a cell. False: see the others.
   [[nodiscard]] bool send_at_once(int row, const LocalMessage& message);
   // The receiver has posted reads and is not waiting for them: a message that one of them fits had better
@@ -67,19 +67,20 @@ public:
 private:
   struct Way {
     int row = 0;
-    std::uint32_t ring = 0;
+    std::uint32_t queue = 0;
     std::uint32_t place = 0; // among the receiver's senders
     const shm::Letterbox* to = nullptr;
     bool may_claim = false;
     bool left = false; // the receiver has departed, and its letterbox may be somebody else's
     std::uint64_t sent = 0, drained = 0;
-    std::uint32_t rung = 0; // the sleep of the receiver that was rung for last
+    std::uint16_t oldest = 0, empty = 0; // cells: of the first message that is not drained, and the last one
+    std::uint32_t rung = 0;              // the sleep of the receiver that was rung for last
   };
   static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in ways_
   [[nodiscard]] std::int32_t ask(int row);
   [[nodiscard]] std::int32_t way_to(int row); // lock_ held
   [[nodiscard]] bool has_departed(const Way& way) const {
-    return own_.kernel.to[way.ring].departed.load(std::memory_order_acquire) != 0;
+    return own_.kernel.to[way.queue].departed.load(std::memory_order_acquire) != 0;
   }
   [[nodiscard]] static bool computes(const Way& way);
   void look_at_departures();
@@ -88,8 +89,12 @@ private:
   static void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) { // lock_ held
     counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
-  void fill(std::uint32_t cell, const LocalMessage& message);
+  void fill(shm::Cell& cell, const LocalMessage& message);
+  [[nodiscard]] std::vector<std::uint16_t>& free_bodies(std::uint64_t length) {
+    return length <= shm::small_body ? free_small_ : free_large_;
+  }
   [[nodiscard]] bool has_cell(Way& way);
+  [[nodiscard]] std::uint16_t take_cell();
   [[nodiscard]] bool publish(Way& way, const LocalMessage& message);
   [[nodiscard]] bool must_ring(Way& way);
   void ring(int row);
@@ -111,8 +116,9 @@ private:
   std::mutex lock_;
   std::vector<std::int32_t> by_row_;
   std::vector<std::unique_ptr<Way>> ways_;
-  std::vector<std::uint16_t> free_; // cells
-  std::uint32_t changes_ = 0;       // of the letterbox, looked at
+  std::vector<std::uint16_t> free_cells_, free_small_, free_large_; // and bodies
+  std::uint32_t published_ = 0;                                     // and not known to be drained
+  std::uint32_t changes_ = 0;                                       // of the letterbox, looked at
 };
 
 } // namespace parc::client

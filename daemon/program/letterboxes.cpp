@@ -7,6 +7,15 @@
 #include <sys/mman.h>
 
 namespace parc::daemon {
+namespace {
+
+// Where there is none, none of its cells has the stamp that is looked for.
+std::uint32_t first_cell(const shm::Letterbox::OfOwner& owner, std::uint32_t queue) {
+  const std::uint16_t first = owner.first_cells[queue].load(std::memory_order_acquire);
+  return first != 0 ? (first - 1U) % shm::letterbox_cells : 0;
+}
+
+} // namespace
 
 const Letterboxes::Box* Letterboxes::open(std::uint64_t endpoint) {
   if (const Owned* box = owned(endpoint)) return box;
@@ -51,35 +60,39 @@ std::int32_t Letterboxes::connect(std::uint64_t sender, std::uint64_t receiver, 
   Owned &from = *owned(sender), &to = *owned(receiver);
   const auto known = std::ranges::find(from.receivers, receiver, &Way::other);
   if (known != from.receivers.end()) return static_cast<std::int32_t>(known - from.receivers.begin());
-  const auto ring = static_cast<std::uint32_t>(from.receivers.size());
+  const auto queue = static_cast<std::uint32_t>(from.receivers.size());
   const auto place = static_cast<std::uint32_t>(to.senders.size());
-  if (from.departed || to.departed || ring == shm::max_neighbours || place == shm::max_neighbours) return -1;
+  if (from.departed || to.departed || queue == shm::max_neighbours || place == shm::max_neighbours) return -1;
   from.receivers.push_back({receiver, place});
-  to.senders.push_back({sender, ring});
-  shm::ReceiverPlace& there = from.memory->kernel.to[ring];
+  to.senders.push_back({sender, queue});
+  shm::ReceiverPlace& there = from.memory->kernel.to[queue];
   there.at = to.place;
   there.sender = place;
   shm::SenderPlace& here = to.memory->kernel.from[place];
   here.at = from.place;
-  here.ring = ring;
+  here.queue = queue;
   here.row = row;
   to.memory->kernel.senders.store(place + 1, std::memory_order_release);
-  return static_cast<std::int32_t>(ring);
+  return static_cast<std::int32_t>(queue);
 }
 
 void Letterboxes::each_unread(std::uint64_t endpoint, const Unread& of) const {
   const Owned* const box = owned(endpoint);
   if (box == nullptr) return;
   for (std::size_t place = 0; place < box->senders.size(); ++place) {
-    const auto& [sender, ring] = box->senders[place];
+    const auto& [sender, queue] = box->senders[place];
     const Owned* const from = owned(sender);
     const std::uint64_t drained = box->memory->owner.drained[place].load(std::memory_order_acquire);
     if (from == nullptr || drained == shm::drained_for_good) continue;
-    for (std::uint64_t i = drained; i - drained < shm::letterbox_cells; ++i) {
-      const auto number = shm::published(from->memory->owner.rings[ring], i);
-      if (!number) break;
+    const shm::Letterbox::OfOwner& owner = from->memory->owner;
+    std::uint64_t count = shm::count_in(drained);
+    std::uint32_t number = count != 0 ? shm::cell_in(drained) : first_cell(owner, queue);
+    for (std::uint32_t i = 0; i < shm::most_published; ++i, ++count) {
+      const shm::StampedCell& stamped = owner.cells[number];
+      if (stamped.stamp.load(std::memory_order_acquire) != shm::stamp_of(queue, count)) break;
       shm::Cell cell;
-      std::memcpy(&cell, &from->memory->owner.cells[*number], sizeof cell);
+      std::memcpy(&cell, &stamped.cell, sizeof cell);
+      number = cell.next % shm::letterbox_cells;
       const std::uint64_t generation = shm::generation_of(shm::rendezvous_in(cell).write);
       if (cell.kind == shm::CellKind::rendezvous &&
           shm::offer_of(cell, from->memory->all.offers) == shm::offer_word(generation, shm::Offer::withdrawn))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The letterboxes of this host's endpoints (shm/letterbox.hpp), and who has a ring for whom. Messages between
-// neighbours do not pass here; the kernel makes their way once, and says when one of them has gone.
+// The letterboxes of this host's endpoints (shm/letterbox.hpp), and who has a queue for whom. Messages
+// between neighbours do not pass here; the kernel makes their way once, and says when one of them has gone.
 // Invariants: a letterbox that somebody may still read is given to nobody else; a place among somebody's
 // senders or receivers is given once.
 #pragma once
@@ -30,7 +30,7 @@ public:
   // Of an endpoint that is here, made now if need be. None: they are not wanted, or there is no room.
   const Box* open(std::uint64_t endpoint);
   [[nodiscard]] const Box* find(std::uint64_t endpoint) const;
-  // Which ring of the sender's is for that receiver, who knows the sender by `row`; -1: there is none.
+  // Which queue of the sender's is for that receiver, who knows the sender by `row`; -1: there is none.
   std::int32_t connect(std::uint64_t sender, std::uint64_t receiver, std::int32_t row);
   // What its neighbours have published for it and it has not drained.
   using Unread = std::function<void(std::uint64_t sender, protocol::Space space, std::uint64_t tag,
@@ -44,7 +44,7 @@ public:
   void released(std::uint64_t endpoint);
 
 private:
-  struct Way { // a ring, as one of its ends knows it
+  struct Way { // a queue, as one of its ends knows it
     std::uint64_t other;
     std::uint32_t place; // among the senders or receivers of the other
   };

@@ -78,7 +78,7 @@ private:
   // session_neighbours.cpp
   void open_letterbox(bool wanted);
   void connect_neighbour(const shm::Request& request);
-  [[nodiscard]] std::int32_t ring_to(std::int32_t row);
+  [[nodiscard]] std::int32_t queue_to(std::int32_t row);
   void ring_neighbour(const shm::Request& request);
   void withdraw(std::uint64_t id);
   [[nodiscard]] static bool is_matched(std::uint64_t id, const Slot& slot);

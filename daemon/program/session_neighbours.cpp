@@ -18,11 +18,11 @@ void Session::open_letterbox(bool wanted) {
 void Session::connect_neighbour(const shm::Request& request) {
   if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
   if (request.peer < 0) wants_neighbours_ = false;
-  complete(shm::control_slot, {.source = ring_to(request.peer)}, PARC_OK);
+  complete(shm::control_slot, {.source = queue_to(request.peer)}, PARC_OK);
 }
 
 // The way of a pair is chosen once, with its first message: so none can overtake another by another way.
-std::int32_t Session::ring_to(std::int32_t row) {
+std::int32_t Session::queue_to(std::int32_t row) {
   if (!wants_neighbours_ || row < 0 || static_cast<std::size_t>(row) >= engine_.rows(place_.endpoint))
     return -1;
   const protocol::Address to = engine_.address(place_.endpoint, static_cast<std::uint32_t>(row));

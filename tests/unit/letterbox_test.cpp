@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>
-#include <memory>
+#include <set>
 #include <vector>
 
 namespace parc::shm {
@@ -13,16 +13,16 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(letterbox)
 
-// Round all laps and beyond: an entry is seen when it is published, and never again.
-BOOST_AUTO_TEST_CASE(an_entry_is_its_laps_alone) {
-  const auto ring = std::make_unique<MessageRing>();
-  const std::uint64_t counts = std::uint64_t{letterbox_cells} * (2 * ring_laps + 3);
-  for (std::uint64_t count = 0; count < counts; ++count) {
-    BOOST_REQUIRE(!published(*ring, count));
-    const auto cell = static_cast<std::uint32_t>(count * 7 % letterbox_cells);
-    publish(*ring, count, cell);
-    const auto seen = published(*ring, count);
-    BOOST_REQUIRE((seen && *seen == cell));
+BOOST_AUTO_TEST_CASE(a_stamp_is_its_queues_and_counts_alone) {
+  const std::uint64_t counts[] = {0, 1, most_published, std::uint64_t{1} << 47};
+  std::set<std::uint64_t> seen{0}; // of zeroed memory
+  for (const std::uint32_t queue : {0U, 1U, max_neighbours - 1})
+    for (const std::uint64_t count : counts) BOOST_TEST(seen.insert(stamp_of(queue, count)).second);
+  for (const std::uint64_t count : counts) {
+    const std::uint64_t word = drained_word(count, letterbox_cells - 1);
+    BOOST_TEST(count_in(word) == count);
+    BOOST_TEST(cell_in(word) == letterbox_cells - 1);
+    BOOST_TEST(word != drained_for_good);
   }
 }
 
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(stored_messages_keep_their_bytes_and_give_their_memory_back
       client::Stored* const message = memory.make(length > cell_bytes ? length : 0);
       BOOST_REQUIRE(message != nullptr);
       BOOST_TEST((message->body != nullptr) == (length > cell_bytes));
-      message->cell.length = length;
+      message->cell.length = static_cast<std::uint16_t>(length);
       if (message->body != nullptr) std::memset(message->body, static_cast<int>(length % 251), length);
       all.push_back(message);
     }

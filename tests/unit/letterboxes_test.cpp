@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(none_where_they_are_not_wanted) {
   BOOST_TEST(boxes.connect(1, 2, 0) == -1);
 }
 
-BOOST_AUTO_TEST_CASE(each_has_its_own_and_each_pair_one_ring) {
+BOOST_AUTO_TEST_CASE(each_has_its_own_and_each_pair_one_queue) {
   Letterboxes boxes(shm::Progress::sender);
   const std::uint64_t programs = shm::area_letterboxes + 3; // in two areas
   std::set<const shm::Letterbox*> all;
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(each_has_its_own_and_each_pair_one_ring) {
   const auto& third = boxes.find(3)->memory->kernel;
   BOOST_TEST(third.senders == 2U);
   BOOST_TEST(third.from[0].row == 11);
-  BOOST_TEST(third.from[0].ring == 1U);
+  BOOST_TEST(third.from[0].queue == 1U);
   BOOST_TEST(third.from[1].row == 12);
   BOOST_TEST(boxes.find(1)->memory->kernel.to[1].at.number == boxes.find(3)->place.number);
 }
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_letterbox_is_given_away_when_nobody_reads_it) {
   Letterboxes boxes(shm::Progress::sender);
   BOOST_REQUIRE(boxes.connect(1, 2, 0) == 0);
   const shm::Letterbox* const memory = boxes.find(1)->memory;
-  boxes.find(1)->memory->owner.cells[5].tag = 7;
+  boxes.find(1)->memory->owner.cells[5].cell.tag = 7;
   boxes.departed(1, Departure::left, nobody);
   boxes.find(2)->memory->owner.drained[0] = 0;
   (void)boxes.open(10);
@@ -87,28 +87,37 @@ BOOST_AUTO_TEST_CASE(a_letterbox_is_given_away_when_nobody_reads_it) {
   const auto* const next = boxes.open(11);
   BOOST_TEST(boxes.find(1) == nullptr);
   BOOST_TEST(next->memory == memory);
-  BOOST_TEST(memory->owner.cells[5].tag == 0U);
+  BOOST_TEST(memory->owner.cells[5].cell.tag == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_drained_is_known) {
   Letterboxes boxes(shm::Progress::sender);
   BOOST_REQUIRE(boxes.connect(1, 2, 0) == 0);
   shm::Letterbox& sender = *boxes.find(1)->memory;
-  for (std::uint32_t i = 0; i < 5; ++i) {
-    sender.owner.cells[i + 10].tag = i;
-    sender.owner.cells[i + 10].length = 100 + i;
-    shm::publish(sender.owner.rings[0], i, i + 10);
+  sender.owner.first_cells[0] = 11;
+  for (std::uint16_t i = 0; i < 5; ++i) {
+    shm::StampedCell& stamped = sender.owner.cells[i + 10];
+    stamped.cell.tag = i;
+    stamped.cell.length = static_cast<std::uint16_t>(100 + i);
+    stamped.cell.next = static_cast<std::uint16_t>(i + 11);
+    stamped.stamp = shm::stamp_of(0, i);
   }
-  boxes.find(2)->memory->owner.drained[0] = 2;
-  std::vector<std::uint64_t> tags;
-  boxes.each_unread(2,
-                    [&](std::uint64_t from, protocol::Space space, std::uint64_t tag, std::uint64_t length) {
-                      BOOST_TEST(from == 1U);
-                      BOOST_TEST((space == protocol::Space::programs));
-                      BOOST_TEST(length == 100 + tag);
-                      tags.push_back(tag);
-                    });
-  BOOST_TEST(tags == (std::vector<std::uint64_t>{2, 3, 4}));
+  const auto tags_from = [&](std::uint64_t drained) {
+    boxes.find(2)->memory->owner.drained[0] = drained;
+    std::vector<std::uint64_t> tags;
+    boxes.each_unread(
+        2, [&](std::uint64_t from, protocol::Space space, std::uint64_t tag, std::uint64_t length) {
+          BOOST_TEST(from == 1U);
+          BOOST_TEST((space == protocol::Space::programs));
+          BOOST_TEST(length == 100 + tag);
+          tags.push_back(tag);
+        });
+    return tags;
+  };
+  BOOST_TEST(tags_from(0) == (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+  BOOST_TEST(tags_from(shm::drained_word(2, 12)) == (std::vector<std::uint64_t>{2, 3, 4}));
+  BOOST_TEST(tags_from(shm::drained_word(5, 15)).empty());
+  BOOST_TEST(tags_from(shm::drained_word(2, 13)).empty()); // a reader that says what is not so
 }
 
 BOOST_AUTO_TEST_SUITE_END()
