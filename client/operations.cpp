@@ -54,7 +54,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.queued.store(message.queued, std::memory_order_relaxed);
   entry.order = message.order;
   entry.local = message.local;
-  entry.adopted = message.adopted;
+  if (message.adopted.any()) entry.adopted = message.adopted; // of a free slot it is none
   entry.block = message.block;
   entry.list = message.list;
   entry.held = message.held;

@@ -34,6 +34,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <sys/single_threaded.h>
 
 namespace parc::client {
 
@@ -112,6 +113,8 @@ public:
   // This program has ended an operation itself, and stored that before. True: others of its threads, or its
   // own poll, may sleep for it, and the kernel is to ring.
   [[nodiscard]] bool ended_here() {
+    // The only thread there is does not sleep now, and looks before it does.
+    if (__libc_single_threaded && !armed_.load(std::memory_order_relaxed)) return false;
     ended_here_.fetch_add(1, std::memory_order_seq_cst);
     return resting_threads_.load(std::memory_order_seq_cst) > (resting_ ? 1 : 0) ||
            armed_.load(std::memory_order_seq_cst);

@@ -121,7 +121,7 @@ void Operations::free_slot(Slot slot) {
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
   arena_.free(std::exchange(entry.list, nullptr));
-  adoption_.end_use(std::exchange(entry.adopted, {}));
+  if (entry.adopted.any()) adoption_.end_use(std::exchange(entry.adopted, {}));
   room_.free(std::exchange(entry.held, 0));
   set_use(slot, Use::free);
   (slot >= shm::read_slots ? free_writes_ : free_reads_).push_back(slot);

@@ -112,7 +112,7 @@ bool Adoption::use(const void* memory, std::size_t bytes, bool may_adopt, Adopte
   return true;
 }
 
-void Adoption::end_use(const Adopted& adopted) {
+void Adoption::end_uses(const Adopted& adopted) {
   for (std::size_t i = 0; i < Adopted::most; ++i)
     if (adopted.has_extent(i)) uses_[i].fetch_sub(1, std::memory_order_release);
 }

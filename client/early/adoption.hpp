@@ -55,7 +55,7 @@ public:
 
 private:
   std::bitset<most> extents_;
-  std::array<int, most> segments_{};
+  std::array<int, most> segments_; // of those
 };
 
 class Adoption {
@@ -71,7 +71,9 @@ public:
   // `may_adopt`, it is made so if that is possible, which waits for the kernel.
   [[nodiscard]] bool use(const void* memory, std::size_t bytes, bool may_adopt, Adopted& adopted);
   // The operation has ended, for the kernel too.
-  void end_use(const Adopted& adopted);
+  void end_use(const Adopted& adopted) {
+    if (adopted.any()) end_uses(adopted);
+  }
 
   // Somebody is about to map memory where the system has put it: what the program has freed there is the
   // kernel's no more.
@@ -86,6 +88,7 @@ public:
   void after_fork_in_child();
 
 private:
+  void end_uses(const Adopted& adopted);
   struct Extent {
     std::uintptr_t begin = 0, end = 0; // 0, 0: free
     int id = -1;                       // of the segment
