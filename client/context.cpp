@@ -183,7 +183,7 @@ void Context::leave() {
   if (ring_.closed()) return;
   adoption_.serve(nullptr, nullptr, nullptr);
   forget_faults();
-  if (neighbours_) neighbours_->inbox().close();
+  if (neighbours_) neighbours_->close();
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
   (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave

@@ -65,4 +65,9 @@ const char* last_failure() {
   return last;
 }
 
+Error has_left() {
+  return error(PARC_EKERNEL,
+               "this program has left its job (parc_close or exit): it can ask for nothing more");
+}
+
 } // namespace parc::client

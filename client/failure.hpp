@@ -16,6 +16,9 @@ int fail(const Error& error);
 int fail(int code);
 int fail(int code, const char* constant);
 
+// Of what is started after that.
+[[nodiscard]] Error has_left();
+
 // As parc_error_string and parc_error_detail.
 const char* sentence(int code);
 // Of PARC_EPEER, in the form that fits how the peer departed (shm::Operation).

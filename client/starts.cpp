@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/starts.hpp"
 
+#include "client/failure.hpp"
 #include "client/pages.hpp"
 #include "client/pieces.hpp"
 
@@ -153,9 +154,7 @@ Result<void> Starts::cancel(parc_op id) {
 }
 
 Error Starts::refused() const {
-  if (ring_.closed())
-    return error(PARC_EKERNEL,
-                 "this program has left its job (parc_close or exit): it can ask for nothing more");
+  if (ring_.closed()) return has_left();
   return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
 }
 

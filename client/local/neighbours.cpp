@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/local/neighbours.hpp"
 
+#include "client/failure.hpp"
+
 namespace parc::client {
 
 Result<std::unique_ptr<Neighbours>> Neighbours::open(const shm::LetterboxPlace& place, const Of& program) {
@@ -47,6 +49,7 @@ bool Neighbours::may_send(int peer) {
 Result<Outbox::Sent> Neighbours::send(int peer, const LocalMessage& message, bool queued) {
   for (;;) {
     const Outbox::Sent sent = outbox_.send(peer, message);
+    if (sent == Outbox::Sent::closed) return has_left();
     if (sent != Outbox::Sent::no_cell) return sent;
     rest_.progress();
     if (outbox_.any_cell()) continue;

@@ -57,6 +57,12 @@ public:
   // The envelope of a write that the kernel has.
   [[nodiscard]] Result<void> announce(parc_op id, const Message& message, protocol::Space space);
 
+  // The program leaves.
+  void close() {
+    outbox_.close();
+    inbox_.close();
+  }
+
   [[nodiscard]] Inbox& inbox() { return inbox_; }
   [[nodiscard]] Inbox* interrupted() { return interrupts_ ? &inbox_ : nullptr; } // it may be, outside calls
 

@@ -90,6 +90,7 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message) {
     const std::lock_guard hold(lock_);
     look_at_departures();
     Way& way = way_of(row);
+    if (closed_) return Sent::closed;
     if (has_departed(way)) return Sent::departed;
     if (!has_cell(way)) return Sent::no_cell;
     rings = publish(way, message);
@@ -104,7 +105,7 @@ bool Outbox::send_at_once(int row, const LocalMessage& message) {
     const std::lock_guard hold(lock_);
     look_at_departures();
     const std::int32_t at = way_to(row);
-    if (at < 0) return false;
+    if (at < 0 || closed_) return false;
     Way& way = *ways_[static_cast<std::size_t>(at)];
     if (has_departed(way) || computes(way) || !has_cell(way)) return false;
     rings = publish(way, message);
@@ -303,6 +304,11 @@ bool Outbox::any_cell() {
   look_at_departures();
   if (published_ == shm::most_published) reclaim_all();
   return published_ != shm::most_published;
+}
+
+void Outbox::close() {
+  const std::lock_guard hold(lock_);
+  closed_ = true;
 }
 
 void Outbox::wait_for_cells(bool wanted) {

@@ -41,7 +41,7 @@ public:
 
   [[nodiscard]] bool knows(int row); // the same of one that was asked for before
 
-  enum class Sent : std::uint8_t { published, departed, no_cell };
+  enum class Sent : std::uint8_t { published, departed, no_cell, closed };
   // To a row that is reached.
   [[nodiscard]] Sent send(int row, const LocalMessage& message);
   // A short message, where nothing stands against it: its receiver has a queue, and does not compute over a
@@ -63,6 +63,8 @@ public:
   // Whether one of the cells is free; until then receivers ring when they have drained some.
   [[nodiscard]] bool any_cell();
   void wait_for_cells(bool wanted);
+  // The program leaves: what has been published will be read, and nothing follows.
+  void close();
 
 private:
   struct Way {
@@ -116,6 +118,7 @@ private:
   std::mutex lock_;
   std::vector<std::int32_t> by_row_;
   std::vector<std::unique_ptr<Way>> ways_;
+  bool closed_ = false;
   std::vector<std::uint16_t> free_cells_, free_small_, free_large_; // and bodies
   std::uint32_t published_ = 0;                                     // and not known to be drained
   std::uint32_t changes_ = 0;                                       // of the letterbox, looked at
