@@ -34,6 +34,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <sys/single_threaded.h>
 
 namespace parc::client {
@@ -162,12 +163,14 @@ public:
     if (looks % looks_told == 0) header_.program_looks.store(looks, std::memory_order_relaxed);
   }
 
-  // Polls for what a neighbour stores, of which the kernel knows nothing. In vain: the wait that follows
-  // sleeps at once.
-  template <class Done> [[nodiscard]] bool poll_neighbour(const Done& done) {
+  // Polls for what a neighbour stores; `through_kernel`: and may have the kernel copy, which polls meanwhile.
+  // In vain: the wait that follows sleeps at once.
+  template <class Done> [[nodiscard]] bool poll_neighbour(const Done& done, bool through_kernel) {
     if (done()) return true;
     tell_kernel();
     if (!may_spin()) return false;
+    std::optional<Spinning> counted;
+    if (through_kernel) counted.emplace(header_);
     auto now = Clock::now();
     const auto end = now + spin_time_;
     while (now < end) {

@@ -83,7 +83,6 @@ bool Starts::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
   return neighbours_->write_at_once(message, protocol::Space::programs);
 }
 
-// Polls as a wait would, but that the kernel need not poll as well.
 bool Starts::read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status) {
   if (!neighbours_ || operations_.traced() || guards_.any() || guards_.wanted() || ring_.dead() ||
       envelope.peer == PARC_ANY_SOURCE || !check_peer(envelope.peer, false))
@@ -91,10 +90,11 @@ bool Starts::read_at_once(const parc_envelope& envelope, const iovec& buffer, pa
   Message message;
   if (!check(message, envelope, {&buffer, 1}, 0, 0)) return false;
   auto how = Inbox::AtOnce::not_yet;
-  (void)rest_.poll_neighbour([&] {
+  const auto known = [&] {
     how = neighbours_->inbox().take_at_once(envelope, buffer, status);
     return how != Inbox::AtOnce::not_yet;
-  });
+  };
+  (void)rest_.poll_neighbour(known, buffer.iov_len > shm::short_message);
   return how == Inbox::AtOnce::taken;
 }
 
