@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of libparc that erMPI's programs (examples/poisson, nbody, m3) make, over MPI: in place of
- * libparc.so.0 it lets the same binaries run under mpirun, so that a comparison with Open MPI and MPICH
- * measures the same program. Compiled with each MPI's own mpicc by bench/mpi/compare; no part of what is
- * installed.
+ * The calls of libparc that erMPI's programs (examples/poisson, nbody, m3) and bench/rendezvous make, over
+ * MPI: in place of libparc.so.0 it lets the same binaries run under mpirun, so that a comparison with Open
+ * MPI and MPICH measures the same program. Compiled with each MPI's own mpicc by bench/mpi/compare and
+ * bench/rendezvous/rendezvous; no part of what is installed.
  */
 #include <mpi.h>
 #include <parc/parc.h>
@@ -44,11 +44,26 @@ PARC_API const char* parc_error_detail(void) {
   return "an MPI call failed";
 }
 
-PARC_API parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
+PARC_API void* parc_alloc(parc_context* context, size_t bytes) {
   (void)context;
+  return malloc(bytes);
+}
+
+static int take_operation(void) {
   const int operation = next_operation;
   next_operation = next_operation + 1 < most_operations ? next_operation + 1 : 1;
+  return operation;
+}
+PARC_API parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
+  (void)context;
+  const int operation = take_operation();
   MPI_Irecv(buffer, sized(bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD, &requests[operation]);
+  return operation;
+}
+PARC_API parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
+  (void)context;
+  const int operation = take_operation();
+  MPI_Isend(buffer, sized(bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD, &requests[operation]);
   return operation;
 }
 PARC_API int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {

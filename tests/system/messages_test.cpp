@@ -139,6 +139,28 @@ BOOST_AUTO_TEST_CASE(a_receiver_is_interrupted_where_that_helps) {
   }
 }
 
+// It looks at every byte of what it measures.
+BOOST_DATA_TEST_CASE(overlap_is_measured_of_messages_that_are_right, all_ways, way) {
+  Hosts hosts(2, {"--local", way});
+  for (const std::string where : {"a:2", "a,b"})
+    for (const std::string what : {"receiver", "sender", "both", "bandwidth"})
+      for (const bool plain : {false, true}) {
+        std::vector<std::string> words{"--hosts", where, PARC_TEST_BIN "/bench-rendezvous", what, "16384",
+                                       "2",       "1"};
+        if (plain) words.emplace_back("malloc");
+        Process job = hosts.run(words);
+        const int status = job.wait();
+        BOOST_TEST((status == 0 && job.errors() == ""),
+                   where << ' ' << what << ", status " << status << ": " << job.errors() << hosts.logs());
+        std::istringstream figures(job.output());
+        int count = 0;
+        double figure = 0;
+        while (figures >> figure) ++count;
+        BOOST_TEST(count == (what == "bandwidth" ? 1 : 3), where << ' ' << what << ": " << job.output());
+        BOOST_TEST(figure > 0); // what the exchange takes, or its bandwidth
+      }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test
