@@ -30,6 +30,7 @@
 #include "client/early/hooks.hpp"
 #include "client/pipes.hpp"
 #include "shm/layout.hpp"
+#include "system/core.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -89,6 +90,7 @@ public:
     progress();
     if (done()) return Woken::done;
     const Attending waits(local_);
+    const RestsHere here_now(header_);
     tell_kernel();
     if (spin(done, limit)) return Woken::done;
     const Resting here(*this);
@@ -253,6 +255,18 @@ private:
       resting_ = false;
     }
     Rest& rest;
+  };
+
+  // The last one to say so is right, and who has left takes it back: a guess, where there are threads.
+  struct RestsHere {
+    explicit RestsHere(shm::ControlHeader& of) : header(of) {
+      header.program_rests_on.store(static_cast<std::uint32_t>(current_core() + 1),
+                                    std::memory_order_relaxed);
+    }
+    RestsHere(const RestsHere&) = delete;
+    RestsHere& operator=(const RestsHere&) = delete;
+    ~RestsHere() { header.program_rests_on.store(0, std::memory_order_relaxed); }
+    shm::ControlHeader& header;
   };
 
   // While one of these lives the kernel sees that somebody polls, and polls too.

@@ -4,6 +4,7 @@
 #include "daemon/cookie.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/tcp_stream.hpp"
+#include "system/core.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -160,9 +161,21 @@ std::uint64_t Kernel::turn() {
   std::uint64_t work = end_step(sessions_->take_requests());
   if (const std::uint64_t read = end_step(peers_->read()); read != 0)
     work += read + end_step(sessions_->take_requests()); // what came meanwhile need not wait for another turn
+  if (engine_.copies_long()) choose_core();
   work += end_step(engine_.copy());
   work += end_step(peers_->write());
   return work;
+}
+
+// A core where a program rests, if there is one: what copies for long must not take that of one who computes.
+// Looked at now and then in a row of such copies.
+void Kernel::choose_core() {
+  constexpr std::uint64_t turns_between = 16;
+  const std::uint64_t turns = rest_->counters().turns;
+  if (turns - core_chosen_at_ < turns_between) return;
+  core_chosen_at_ = turns;
+  const int here = current_core();
+  if (const int better = sessions_->core_at_rest(here); better >= 0 && better != here) move_to_core(better);
 }
 
 // The end of a step: what it left to be done is done, and programs learn what it completed.

@@ -64,6 +64,7 @@ public:
   [[nodiscard]] bool stopped() const { return stopped_; }
 
 private:
+  void choose_core();
   std::uint64_t end_step(std::uint64_t work);
   bool prepare_to_sleep();
   void publish();
@@ -90,6 +91,7 @@ private:
   std::unique_ptr<Jobs> jobs_;
   Door door_;
   std::unique_ptr<Rest> rest_;
+  std::uint64_t core_chosen_at_ = 0; // turns
   std::vector<Event> signals_;
   Timer idle_;
   std::uint64_t programs_before_ = 0; // when idle_ rang

@@ -66,6 +66,7 @@ struct Settings {
   std::uint64_t pool = std::uint64_t{64} << 20;        // bytes for messages that nobody has posted a read for
   std::uint32_t write_table = 1024;                    // writes that an endpoint may have at once
   std::uint64_t link_window = std::uint64_t{2} << 20;  // bytes of pool that a link gets at first
+  std::uint64_t long_copy = std::uint64_t{512} << 10;  // bytes that take some time
   std::uint64_t copy_slice = std::uint64_t{256} << 10; // bytes copied between local programs a turn
 };
 
@@ -166,6 +167,7 @@ public:
 
   // ---- Copies between local programs (local.cpp): at most one slice; returns the bytes copied.
   std::uint64_t copy();
+  [[nodiscard]] bool copies_long() const; // and will for some time
 
   [[nodiscard]] std::uint64_t pool_in_use() const { return pool_used_; }
 

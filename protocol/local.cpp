@@ -37,4 +37,8 @@ void Engine::copy_part(Incoming& message, std::uint64_t most) {
   finish_write(write, Fault::none);
 }
 
+bool Engine::copies_long() const {
+  return !copies_.empty() && copies_.front().rest.left() >= settings_.long_copy;
+}
+
 } // namespace parc::protocol

@@ -202,6 +202,9 @@ struct ControlHeader {
   // seq_cst: threads that wait for a part of a message, or for its beginning. While there are any, what
   // begins and what progresses counts as a completion.
   std::atomic<std::uint32_t> program_watching;
+  // relaxed: 1 + the core where a thread polls or sleeps, which computes nothing there; 0: none, or it is not
+  // known. The kernel would rather copy there.
+  std::atomic<std::uint32_t> program_rests_on;
   std::atomic<std::uint32_t> program_tracing; // relaxed, before the first request: K keeps Times
   // relaxed: moves with every few looks at the completion queue that find nothing. Who looks again and again
   // polls, too, with other things in between.

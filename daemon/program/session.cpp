@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/session.hpp"
 
+#include <sched.h>
+
 #include "include/parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "system/trace.hpp"
@@ -122,6 +124,12 @@ void Session::welcome(std::int32_t error) {
   const std::string& name = sessions_.told_.host;
   std::memcpy(welcome.host, name.data(), std::min(name.size(), sizeof welcome.host - 1));
   if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
+}
+
+int Session::core_at_rest() const {
+  if (control_ == nullptr || !open()) return -1;
+  const std::uint32_t word = control_->header.program_rests_on.load(std::memory_order_relaxed);
+  return word <= CPU_SETSIZE ? static_cast<int>(word) - 1 : -1;
 }
 
 // Or looks at its completion queue again and again, with other things in between.

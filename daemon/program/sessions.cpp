@@ -99,6 +99,16 @@ bool Sessions::any_spinning() {
   return std::ranges::any_of(listened_to_, &Session::spinning);
 }
 
+int Sessions::core_at_rest(int preferred) const {
+  int found = -1;
+  for (const Session* session : listened_to_) {
+    const int core = session->core_at_rest();
+    if (core == preferred) return core;
+    if (core >= 0) found = core;
+  }
+  return found;
+}
+
 bool Sessions::any_requests() const {
   return std::ranges::any_of(listened_to_, &Session::has_requests);
 }
