@@ -66,7 +66,7 @@ struct Settings {
   std::uint64_t pool = std::uint64_t{64} << 20;        // bytes for messages that nobody has posted a read for
   std::uint32_t write_table = 1024;                    // writes that an endpoint may have at once
   std::uint64_t link_window = std::uint64_t{2} << 20;  // bytes of pool that a link gets at first
-  std::uint64_t long_copy = std::uint64_t{512} << 10;  // bytes that take some time
+  std::uint64_t long_copy = std::uint64_t{64} << 10;   // bytes that take some time
   std::uint64_t copy_slice = std::uint64_t{256} << 10; // bytes copied between local programs a turn
 };
 

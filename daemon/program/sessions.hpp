@@ -64,7 +64,7 @@ public:
   std::uint64_t take_requests(); // the turn's second step
   // Where a program rests that is listened to; below 0: none does.
   [[nodiscard]] int core_at_rest(int preferred) const;
-  bool ring();                   // after each step: wakes programs for whom something was completed; any?
+  bool ring(); // after each step: wakes programs for whom something was completed; any?
   [[nodiscard]] bool any_spinning();
   [[nodiscard]] bool any_requests() const;
   void announce_sleep();
