@@ -20,11 +20,7 @@ double processor_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-void describe(CLI::App& app, Options& options, const Program& program) {
-  for (const Size& size : program.sizes)
-    app.add_option(size.option, size.value, size.help)
-        ->check(CLI::Range(size.least, size.most))
-        ->capture_default_str();
+void describe_presets(CLI::App& app, Options& options, const Program& program) {
   std::vector<std::string> names;
   for (const Preset& preset : program.presets) names.push_back(preset.name);
   app.add_option_function<std::string>(
@@ -36,6 +32,15 @@ void describe(CLI::App& app, Options& options, const Program& program) {
          },
          "Size and steps of table 1 of the paper: A, B, C; or small")
       ->check(CLI::IsMember(names));
+}
+
+void describe(CLI::App& app, Options& options, const Program& program) {
+  for (const Size& size : program.sizes)
+    app.add_option(size.option, size.value, size.help)
+        ->check(CLI::Range(size.least, size.most))
+        ->capture_default_str();
+  for (const Flag& flag : program.flags) app.add_flag(flag.option, flag.value, flag.help);
+  if (!program.presets.empty()) describe_presets(app, options, program);
   app.add_option("--steps", options.steps, "Timed steps")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
@@ -93,11 +98,14 @@ int say(const std::string& program, Context& parc, const Options& options, const
     nlohmann::json line{{"schema", 1},           {"program", program},        {"rank", parc.rank()},
                         {"ranks", parc.size()},  {"step_ms", timing.step_ms}, {"cpu_ms", timing.cpu_ms},
                         {"steps", options.steps}};
+    for (const Part& part : timing.parts) line[std::string(part.name) + "_ms"] = part.ms;
     if (options.check) line["correct"] = correct;
     std::cout << line.dump() + "\n" << std::flush;
   } else {
-    std::cout << fmt::format("rank {} of {}: {:.3f} ms per step{}\n", parc.rank(), parc.size(),
-                             timing.step_ms,
+    std::string parts;
+    for (const Part& part : timing.parts) parts += fmt::format(", {:.3f} {}", part.ms, part.name);
+    std::cout << fmt::format("rank {} of {}: {:.3f} ms per step{}{}\n", parc.rank(), parc.size(),
+                             timing.step_ms, parts,
                              !options.check ? ""
                              : correct      ? "; equal to the sequential run bit for bit"
                                             : "; WRONG")

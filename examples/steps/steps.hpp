@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programs of erMPI 2005 (section 3.2) have in common: options, timed steps, and one line about them
-// from every rank. Each program is one source for all modes; `parc run --early-release` makes the difference.
+// What the programs of erMPI 2005 (section 3.2) and cannon have in common: options, timed steps, and one line
+// about them from every rank. Each of erMPI's is one source for all modes; `parc run --early-release` makes
+// the difference.
 #pragma once
 
 #include <algorithm>
@@ -44,17 +45,32 @@ struct Size {
   std::size_t least, most;
 };
 
+// A choice between two ways of the program.
+struct Flag {
+  const char* option;
+  const char* help;
+  bool& value;
+};
+
 // What a program says of itself, and what can be told it besides Options.
 struct Program {
   const char* name;
   const char* purpose;
   std::vector<Size> sizes;
-  std::vector<Preset> presets; // of the first size; --steps goes over theirs
+  std::vector<Preset> presets = {}; // of the first size; --steps goes over theirs
+  std::vector<Flag> flags = {};
+};
+
+// A part of a step that the program has measured itself.
+struct Part {
+  const char* name;
+  double ms;
 };
 
 struct Timing {
   double step_ms = 0; // of all timed steps: a wait that is released moves time from one to the next
   double cpu_ms = 0;  // of this process
+  std::vector<Part> parts = {};
 };
 
 // Calls `step` with the number of each, from 0. Begins when all ranks are there, and ends when what they
