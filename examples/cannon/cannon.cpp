@@ -4,9 +4,9 @@
 // the blocks of A in row i by i places to the left and those of B in column j by j places up; in every turn
 // blocks are multiplied and then move one place. So every turn but the last is followed by a shift, the last
 // by the skew of the next product, and all of them can travel while the blocks of their turn are multiplied.
-//   parc run -n 4 --hosts a:2,b:2 cannon --size 1024 --threads 2
-// OMP_WAIT_POLICY=passive where cores are few: threads that have no rows left poll otherwise, and the kernel
-// shares the cores with them.
+//   parc run -n 4 --hosts a:2,b:2 --env OMP_WAIT_POLICY=passive cannon --size 1024 --threads 2
+// (Passive where threads outnumber cores: one that has no rows left would poll on, and keep the core from
+// those that have some, and from the kernel.)
 #include "examples/steps/steps.hpp"
 
 #include <algorithm>
