@@ -257,15 +257,15 @@ private:
     Rest& rest;
   };
 
-  // The last one to say so is right, and who has left takes it back: a guess, where there are threads.
+  // A guess, where there are threads: the last one to say so is right.
   struct RestsHere {
-    explicit RestsHere(shm::ControlHeader& of) : header(of) {
-      header.program_rests_on.store(static_cast<std::uint32_t>(current_core() + 1),
-                                    std::memory_order_relaxed);
-    }
+    explicit RestsHere(shm::ControlHeader& of) : header(of) { say(true); }
     RestsHere(const RestsHere&) = delete;
     RestsHere& operator=(const RestsHere&) = delete;
-    ~RestsHere() { header.program_rests_on.store(0, std::memory_order_relaxed); }
+    ~RestsHere() { say(false); }
+    void say(bool rests) {
+      header.program_core.store(shm::core_word(current_core(), rests), std::memory_order_relaxed);
+    }
     shm::ControlHeader& header;
   };
 

@@ -167,15 +167,15 @@ std::uint64_t Kernel::turn() {
   return work;
 }
 
-// A core where a program rests, if there is one: what copies for long must not take that of one who computes.
-// Looked at now and then in a row of such copies.
+// What copies for long must not take the core of a program that computes, where another one rests. Looked at
+// now and then in a row of such copies.
 void Kernel::choose_core() {
   constexpr std::uint64_t turns_between = 16;
   const std::uint64_t turns = rest_->counters().turns;
   if (turns - core_chosen_at_ < turns_between) return;
   core_chosen_at_ = turns;
   const int here = current_core();
-  if (const int better = sessions_->core_at_rest(here); better >= 0 && better != here) move_to_core(better);
+  if (const int better = sessions_->better_core(here); better != here) move_to_core(better);
 }
 
 // The end of a step: what it left to be done is done, and programs learn what it completed.

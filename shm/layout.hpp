@@ -185,6 +185,16 @@ struct alignas(64) NeighbourCounters {
   std::atomic<std::uint64_t> taken;      // reads that were posted, for a message of this program
   std::atomic<std::uint64_t> interrupts; // that senders have sent and this program has had
 };
+inline constexpr std::uint32_t core_word(int core, bool rests) { // 0: not known
+  return static_cast<std::uint32_t>(core + 1) << 1 | (rests ? 1U : 0U);
+}
+inline constexpr int core_in(std::uint32_t word) {
+  return static_cast<int>(word >> 1) - 1;
+}
+inline constexpr bool rests_in(std::uint32_t word) {
+  return word % 2 != 0;
+}
+
 struct ControlHeader {
   // P writes these once; version last, with release, when everything else is in place.
   std::uint64_t magic;
@@ -202,9 +212,9 @@ struct ControlHeader {
   // seq_cst: threads that wait for a part of a message, or for its beginning. While there are any, what
   // begins and what progresses counts as a completion.
   std::atomic<std::uint32_t> program_watching;
-  // relaxed: 1 + the core where a thread polls or sleeps, which computes nothing there; 0: none, or it is not
-  // known. The kernel would rather copy there.
-  std::atomic<std::uint32_t> program_rests_on;
+  // relaxed, a core_word: where a thread last began or ended a rest, and whether it rests. The kernel would
+  // rather copy where programs rest than where they compute.
+  std::atomic<std::uint32_t> program_core;
   std::atomic<std::uint32_t> program_tracing; // relaxed, before the first request: K keeps Times
   // relaxed: moves with every few looks at the completion queue that find nothing. Who looks again and again
   // polls, too, with other things in between.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/session.hpp"
 
-#include <sched.h>
-
 #include "include/parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "system/trace.hpp"
@@ -126,10 +124,9 @@ void Session::welcome(std::int32_t error) {
   if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
 }
 
-int Session::core_at_rest() const {
-  if (control_ == nullptr || !open()) return -1;
-  const std::uint32_t word = control_->header.program_rests_on.load(std::memory_order_relaxed);
-  return word <= CPU_SETSIZE ? static_cast<int>(word) - 1 : -1;
+std::uint32_t Session::core_word() const {
+  if (control_ == nullptr || !open()) return 0;
+  return control_->header.program_core.load(std::memory_order_relaxed);
 }
 
 // Or looks at its completion queue again and again, with other things in between.

@@ -39,7 +39,7 @@ public:
 
   [[nodiscard]] bool open() const { return state_ != State::over; }
   [[nodiscard]] bool spinning();
-  [[nodiscard]] int core_at_rest() const; // where a thread of it polls or sleeps; below 0: it says none
+  [[nodiscard]] std::uint32_t core_word() const; // as in shm/layout.hpp
   [[nodiscard]] bool has_requests() const;
   // It rings with every request from now on. False: it has made one, or polls.
   bool park();

@@ -6,6 +6,7 @@
 #include "system/identity.hpp"
 
 #include <algorithm>
+#include <bitset>
 #include <utility>
 
 namespace parc::daemon {
@@ -99,14 +100,20 @@ bool Sessions::any_spinning() {
   return std::ranges::any_of(listened_to_, &Session::spinning);
 }
 
-int Sessions::core_at_rest(int preferred) const {
-  int found = -1;
+int Sessions::better_core(int here) const {
+  constexpr int most = 1024; // cores
+  std::bitset<most> rests, computes;
   for (const Session* session : listened_to_) {
-    const int core = session->core_at_rest();
-    if (core == preferred) return core;
-    if (core >= 0) found = core;
+    const std::uint32_t word = session->core_word();
+    const int core = shm::core_in(word);
+    if (core >= 0 && core < most)
+      (shm::rests_in(word) ? rests : computes).set(static_cast<std::size_t>(core));
   }
-  return found;
+  if (here < 0 || here >= most || !computes.test(static_cast<std::size_t>(here))) return here;
+  rests &= ~computes;
+  for (int core = 0; core < most; ++core)
+    if (rests.test(static_cast<std::size_t>(core))) return core;
+  return here;
 }
 
 bool Sessions::any_requests() const {

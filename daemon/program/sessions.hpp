@@ -62,8 +62,9 @@ public:
   void process_died(std::uint64_t endpoint);
 
   std::uint64_t take_requests(); // the turn's second step
-  // Where a program rests that is listened to; below 0: none does.
-  [[nodiscard]] int core_at_rest(int preferred) const;
+  // For what copies for long on a core where a program computes, by what programs say that are listened to:
+  // one where a program rests and none computes; else the same.
+  [[nodiscard]] int better_core(int here) const;
   bool ring(); // after each step: wakes programs for whom something was completed; any?
   [[nodiscard]] bool any_spinning();
   [[nodiscard]] bool any_requests() const;
