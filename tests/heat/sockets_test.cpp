@@ -3,10 +3,9 @@
 // line.
 #include "examples/heat/run.hpp"
 #include "examples/heat/sockets.hpp"
+#include "tests/support/ports.hpp"
 
-#include <arpa/inet.h>
 #include <boost/test/unit_test.hpp>
-#include <sys/socket.h>
 #include <thread>
 
 using namespace parc;
@@ -14,20 +13,10 @@ using namespace parc::heat;
 
 namespace {
 
-// Ports that nobody listens on; all are held until all are known, so that they differ.
 std::vector<Place> free_places(int count) {
-  std::vector<Fd> held;
   std::vector<Place> places;
-  for (int i = 0; i < count; ++i) {
-    Fd& listener = held.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    BOOST_REQUIRE(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) == 0);
-    BOOST_REQUIRE(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0);
-    places.push_back({"127.0.0.1", std::to_string(ntohs(address.sin_port))});
-  }
+  for (const std::uint16_t port : test::free_ports(static_cast<std::size_t>(count)))
+    places.push_back({"127.0.0.1", std::to_string(port)});
   return places;
 }
 

@@ -3,9 +3,9 @@
 
 #include "system/fd.hpp"
 #include "system/runtime_dir.hpp"
+#include "tests/support/ports.hpp"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -18,24 +18,6 @@
 
 namespace parc::test {
 namespace {
-
-// Every host has to know the ports of all before the first one starts.
-std::vector<std::uint16_t> free_ports(std::size_t count) {
-  std::vector<Fd> held;
-  std::vector<std::uint16_t> ports;
-  for (std::size_t i = 0; i < count; ++i) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    Fd& socket = held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (bind(socket.get(), generic, length) != 0 || getsockname(socket.get(), generic, &length) != 0)
-      throw std::runtime_error("no free port");
-    ports.push_back(ntohs(address.sin_port));
-  }
-  return ports;
-}
 
 std::string name_of(std::size_t host) {
   return host < 26 ? std::string(1, static_cast<char>('a' + host)) : "host" + std::to_string(host);
