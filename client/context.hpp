@@ -58,8 +58,6 @@ public:
     return !guards_.any() && !ring_.closed() && arena_.give_piece(piece);
   }
 
-  [[nodiscard]] Inbox* interrupted() { return neighbours_ ? neighbours_->interrupted() : nullptr; }
-
   void close_pipes_in_child() {
     Interrupts::forget();
     pipes_.close_in_child();

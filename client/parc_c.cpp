@@ -124,19 +124,11 @@ void open_arrived(parc_context* context) {
   context->guards().open_arrived();
 }
 
-// Outside calls a neighbour may interrupt this program (local/interrupt.hpp).
-client::Inbox* interrupted(const parc_context*) {
-  return nullptr;
-}
-client::Inbox* interrupted(parc_context* context) {
-  return context->interrupted();
-}
-
 // Runs a call that returns an int; there is no memory for exceptions to cross C.
 template <class Handle, class Call> int guarded(Handle* context, const Call& call, const Called& how = {}) {
   if (const int code = check(context); code != PARC_OK) return code;
   const client::InLibrary here;
-  const client::Interrupts::InCall in_call(interrupted(context));
+  const client::Interrupts::InCall in_call; // else a neighbour may interrupt this thread
   const client::Trace::InCall traced(how.trace, how.call, static_cast<std::uint64_t>(how.operation),
                                      how.site);
   open_arrived(context);
@@ -150,7 +142,7 @@ template <class Handle, class Call> int guarded(Handle* context, const Call& cal
 template <class Start> parc_op started(parc_context* context, const void* site, const Start& start) {
   if (const int code = check(context); code != PARC_OK) return code;
   const client::InLibrary here;
-  const client::Interrupts::InCall in_call(interrupted(context));
+  const client::Interrupts::InCall in_call; // else a neighbour may interrupt this thread
   const client::Trace::InCall traced(&context->trace(), trace::Call::other, 0, site);
   open_arrived(context);
   try {

@@ -30,22 +30,20 @@ public:
   // While one of these lives this thread is in a call, and looks for messages itself.
   class InCall {
   public:
-    explicit InCall(Inbox* inbox) : inbox_(inbox) { // nullptr: nobody is interrupted here
-      if (inbox_ == nullptr) return;
-      before_ = std::exchange(in_call_, true);
-      inbox_->disarm();
+    InCall() {
+      in_call_ = true;
+      if (Inbox* const inbox = inbox_.load(std::memory_order_acquire)) inbox->disarm();
     }
     InCall(const InCall&) = delete;
     InCall& operator=(const InCall&) = delete;
-    ~InCall() {
-      if (inbox_ == nullptr) return;
+    ~InCall() { // of parc_close, too
       in_call_ = before_;
-      if (!before_) inbox_->arm();
+      Inbox* const inbox = inbox_.load(std::memory_order_acquire);
+      if (inbox != nullptr && !before_) inbox->arm();
     }
 
   private:
-    Inbox* inbox_;
-    bool before_ = false;
+    const bool before_ = in_call_;
   };
 
 private:

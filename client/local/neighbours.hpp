@@ -64,7 +64,6 @@ public:
   }
 
   [[nodiscard]] Inbox& inbox() { return inbox_; }
-  [[nodiscard]] Inbox* interrupted() { return interrupts_ ? &inbox_ : nullptr; } // it may be, outside calls
 
 private:
   Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks);
