@@ -36,13 +36,16 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
 
 Result<void> Context::open_letterbox() {
   if (session_.area < 0) return success();
-  auto opened = Neighbours::open({session_.letterbox, session_.area}, {.counters = control_.header.neighbours,
-                                                                       .operations = operations_,
-                                                                       .errand = errand_,
-                                                                       .ring = ring_,
-                                                                       .rest = rest_,
-                                                                       .rank = session_.rank,
-                                                                       .hosts = session_.hosts});
+  auto opened = Neighbours::open({session_.letterbox, session_.area},
+                                 {.counters = control_.header.neighbours,
+                                  .operations = operations_,
+                                  .errand = errand_,
+                                  .ring = ring_,
+                                  .rest = rest_,
+                                  .rank = session_.rank,
+                                  .hosts = session_.hosts,
+                                  .own_memory = control_.header.cross_memory.load(
+                                                    std::memory_order_relaxed) == shm::CrossMemory::reached});
   if (!opened) return {std::move(opened).error()};
   neighbours_ = std::move(opened).value();
   return success();
@@ -183,7 +186,10 @@ void Context::leave() {
   if (ring_.closed()) return;
   adoption_.serve(nullptr, nullptr, nullptr);
   forget_faults();
-  if (neighbours_) neighbours_->close();
+  if (neighbours_) {
+    neighbours_->close();
+    waits_.hand_over_own_memory();
+  }
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
   (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave

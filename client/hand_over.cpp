@@ -13,8 +13,9 @@ constexpr std::uint64_t copy_at_once = 64 * 1024;
 
 } // namespace
 
-Clock::duration HandOver::copy_time(Slot slot) {
-  return std::chrono::nanoseconds(unacknowledged(slot).size() * copy_ns_per_kib_ / 1024);
+Clock::duration HandOver::patience(Slot slot) {
+  const std::uint64_t copies = operations_.entry(slot).own_memory ? 3 : 1;
+  return std::chrono::nanoseconds(copies * unacknowledged(slot).size() * copy_ns_per_kib_ / 1024);
 }
 
 HandOver::Range HandOver::unacknowledged(Slot slot) {
@@ -38,8 +39,9 @@ bool HandOver::prepare(Slot slot) {
   entry.block = block.value();
   // The old memory is the program's again, and it may free it; its segment is not given back before the
   // kernel has forgotten it.
-  entry.pinned = true;
-  for (const iovec& piece : entry.pieces) arena_.pin(piece.iov_base);
+  entry.pinned = !entry.own_memory;
+  if (entry.pinned)
+    for (const iovec& piece : entry.pieces) arena_.pin(piece.iov_base);
   return true;
 }
 

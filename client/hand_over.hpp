@@ -20,8 +20,9 @@ public:
       : operations_(operations), arena_(arena), room_(room), ring_(ring), rest_(rest),
         copy_ns_per_kib_(copy_ns_per_kib) {}
 
-  // As long as copying what is not acknowledged would take.
-  [[nodiscard]] Clock::duration copy_time(Slot slot);
+  // How long to wait instead: as long as copying what is not acknowledged would take. The kernel needs longer
+  // for its copies of memory that it has not mapped.
+  [[nodiscard]] Clock::duration patience(Slot slot);
 
   // Makes the place for a copy, which goes with the slot. False: the write is bounced, there is no room, or
   // its peer does not answer; it must be waited for.

@@ -135,6 +135,7 @@ Result<shm::Segment> make_control() {
   header.read_slots = shm::read_slots;
   header.write_slots = shm::write_slots;
   header.segment_bytes = sizeof(shm::Control);
+  header.address = reinterpret_cast<std::uintptr_t>(&header);
   header.version.store(shm::layout_version, std::memory_order_release);
   return segment;
 }

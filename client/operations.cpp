@@ -54,6 +54,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.queued.store(message.queued, std::memory_order_relaxed);
   entry.order = message.order;
   entry.local = message.local;
+  entry.own_memory = message.listed == shm::in_own_memory;
   if (message.adopted.any()) entry.adopted = message.adopted; // of a free slot it is none
   entry.block = message.block;
   entry.list = message.list;
@@ -155,6 +156,12 @@ bool Operations::is_live(parc_op id) const {
   if (slot >= shm::control_slot) return false;
   const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
   return tag == tag_of(generation_of(id), Use::live) || tag == tag_of(generation_of(id), Use::loose);
+}
+
+std::optional<parc_op> Operations::live(Slot slot) const {
+  const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+  if (use_of(tag) != Use::live) return {};
+  return id_of(generation_in(tag), slot);
 }
 
 std::optional<parc_op> Operations::queued(Slot slot) const {

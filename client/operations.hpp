@@ -105,6 +105,7 @@ public:
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
     bool probe = false;  // or another question to the kernel: no message
     bool local = false;
+    bool own_memory = false; // the kernel names the program's memory as that has it
     // Where there is a trace: when, from where, by whom.
     std::uint64_t posted = 0, released = 0, site = 0;
     std::uint32_t thread = 0;
@@ -155,6 +156,9 @@ public:
 
   // The program holds its id, and nobody finishes it.
   [[nodiscard]] bool is_live(parc_op id) const;
+
+  // Its id, of a slot whose operation is live, but not loose.
+  [[nodiscard]] std::optional<parc_op> live(Slot slot) const;
 
   // Of a slot with a queued operation that the program has not been told the end of: its id.
   [[nodiscard]] std::optional<parc_op> queued(Slot slot) const;

@@ -16,6 +16,8 @@ constexpr unsigned known_flags = PARC_QUEUED | PARC_UNTAGGED;
 constexpr unsigned known_of_messages = known_flags | PARC_FROM_END | PARC_EARLY;
 
 constexpr std::uint64_t least_adopted = 4096; // what is shorter is never released early
+// Between neighbours: what is shorter is sooner copied than its pages are looked up.
+constexpr std::uint64_t least_in_own_memory = std::uint64_t{32} << 10;
 
 bool has_bytes(const iovec& piece) {
   return piece.iov_len != 0;
@@ -29,7 +31,9 @@ Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iove
   Message message;
   PARC_TRY(check(message, envelope, pieces, flags, known_of_messages));
   message.blocking = blocking;
-  PARC_TRY(prepare_read(message));
+  const bool of_neighbour =
+      may_name_own_memory(message) && envelope.peer >= 0 && neighbours_->inbox().hears(envelope.peer);
+  PARC_TRY(prepare_read(message, of_neighbour));
   return ask(message, shm::RequestKind::read, 0);
 }
 
@@ -37,10 +41,10 @@ Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> piece
   const parc_envelope whoever{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
   Message message;
   PARC_TRY(check(message, whoever, pieces, flags, known_of_messages));
-  PARC_TRY(prepare_read(message));
   const auto probe = static_cast<std::uint64_t>(claim);
-  if (!neighbours_ || !neighbours_->inbox().has_claimed(probe))
-    return send(shm::RequestKind::read, message, shm::flag_claimed, probe);
+  const bool of_neighbour = neighbours_ && neighbours_->inbox().has_claimed(probe);
+  PARC_TRY(prepare_read(message, of_neighbour));
+  if (!of_neighbour) return send(shm::RequestKind::read, message, shm::flag_claimed, probe);
   message.local = true;
   PARC_TRY(id, operations_.begin(shm::RequestKind::read, message));
   shm::Request request = request_of(shm::RequestKind::read, message, 0);
@@ -49,12 +53,17 @@ Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> piece
   return id;
 }
 
-Result<void> Starts::prepare_read(Message& message) {
+// `of_neighbour`: nobody else's message can answer it.
+Result<void> Starts::prepare_read(Message& message, bool of_neighbour) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
   if (message.order == Order::down) message.from_end = true;
   if (!message.early && guards_.wanted() && message.length >= least_adopted)
     message.pays = guards_.should_pay(message.pieces[0].iov_base);
+  if (of_neighbour && may_name_own_memory(message)) {
+    name_own_memory(message);
+    return success();
+  }
   return locate_read(message);
 }
 
@@ -275,6 +284,18 @@ Result<void> Starts::name_directly(Message& message) {
   return success();
 }
 
+// Of a message between neighbours. What may be released early has memory that can be guarded.
+bool Starts::may_name_own_memory(const Message& message) const {
+  return message.length >= least_in_own_memory && message.pieces.size() == 1 && neighbours_ &&
+         neighbours_->own_memory_is_reached() && !guards_.wanted() && !message.early &&
+         !in_arena(message.pieces[0]);
+}
+
+void Starts::name_own_memory(Message& message) {
+  message.place = address_of(message.pieces[0].iov_base);
+  message.listed = shm::in_own_memory;
+}
+
 namespace {
 
 protocol::Space space_of(const shm::Request& request) {
@@ -344,7 +365,11 @@ Result<parc_op> Starts::tell(Message& message, unsigned flags) {
   const int peer = message.envelope.peer;
   const bool few = is_short(message);
   const bool may_take = !few || neighbours_->may_take(peer);
-  if (may_take) {
+  // A queued write's end is told when it ends: a copy ends it without the receiver. Nobody can hand over one
+  // that must be matched.
+  if (!few && !message.queued && !message.synchronous && may_name_own_memory(message)) {
+    name_own_memory(message);
+  } else if (may_take) {
     PARC_TRY(locate_write(message));
   }
   shm::Request request = request_of(shm::RequestKind::write, message, flags);

@@ -3,11 +3,12 @@
 // and sends the request. A buffer inside the arena is named as it is (direct), and so is that of a read in
 // memory that was adopted (early/adoption.hpp: what reads that may be released early need). Any other is
 // bounced: a write's bytes are copied into the arena here, a read gets a landing place there, copied out when
-// it is finished. A short write is copied although it could be direct: its wait then returns at once, which
-// is worth more than the copy. So is a write of adopted memory, as if it had not been: handing over a copy
-// later costs a round trip to the kernel, and free() would leave nothing to copy. What an earlier read that
-// was released still misses of the memory is waited for first: a write would send old bytes, and a second
-// read's bytes could be followed by the first's. Threads: any.
+// it is finished. But a long message between neighbours stays where it is: the kernel reaches any memory of
+// the program, where the system lets it. A short write is copied although it could be direct: its wait then
+// returns at once, which is worth more than the copy. So is a write of adopted memory, as if it had not been:
+// handing over a copy later costs a round trip to the kernel, and free() would leave nothing to copy. What an
+// earlier read that was released still misses of the memory is waited for first: a write would send old
+// bytes, and a second read's bytes could be followed by the first's. Threads: any.
 #pragma once
 
 #include "client/early/adoption.hpp"
@@ -53,7 +54,7 @@ private:
   [[nodiscard]] Result<void> check_peer(int peer, bool any) const;
   [[nodiscard]] static Result<void> check(Message& message, const parc_envelope& envelope,
                                           std::span<const iovec> pieces, unsigned flags, unsigned known);
-  [[nodiscard]] Result<void> prepare_read(Message& message);
+  [[nodiscard]] Result<void> prepare_read(Message& message, bool of_neighbour);
   void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool in_arena(const iovec& piece) const;
   [[nodiscard]] bool is_direct(Message& message, bool may_adopt);
@@ -62,6 +63,8 @@ private:
   [[nodiscard]] bool locate_short_write(Message& message);
   static void name_block(Message& message, void* block);
   [[nodiscard]] Result<void> name_directly(Message& message);
+  [[nodiscard]] bool may_name_own_memory(const Message& message) const;
+  static void name_own_memory(Message& message);
   [[nodiscard]] Error refused() const; // why a request could not be pushed
   [[nodiscard]] static shm::Request request_of(shm::RequestKind kind, const Message& message, unsigned flags);
   [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind, unsigned flags);

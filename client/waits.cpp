@@ -130,6 +130,19 @@ int Waits::test(parc_op id, parc_status& status) {
   return code == PARC_OK ? 1 : fail(code);
 }
 
+void Waits::hand_over_own_memory() {
+  for (Slot number = shm::read_slots; number < shm::control_slot; ++number) {
+    const auto id = operations_.live(number);
+    const auto slot = id ? operations_.claim(*id) : std::nullopt;
+    if (!slot) continue;
+    parc_status own;
+    if (operations_.entry(*slot).own_memory)
+      (void)finish_write(*id, *slot, own, Release::never, Cancel::no);
+    else
+      operations_.unclaim(*slot);
+  }
+}
+
 bool Waits::done(parc_op id) {
   if (id <= 0 || operations_.finished(id)) return true;
   rest_.look();
@@ -236,7 +249,7 @@ int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most,
 }
 
 int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel) {
-  Woken how = until_done(slot, Clock::now() + hand_over_.copy_time(slot), cancel);
+  Woken how = until_done(slot, Clock::now() + hand_over_.patience(slot), cancel);
   if (how == Woken::late) {
     if (hand_over_.prepare(slot)) {
       if (release != Release::never && guards_.release_write(id, slot, status)) return PARC_OK;

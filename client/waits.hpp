@@ -23,6 +23,9 @@ public:
   // Of one that was asked to be cancelled, until it is over: never released, never left before.
   void give_up(parc_op id);
   int test(parc_op id, parc_status& status);
+  // The program leaves, and its memory with it: the kernel goes on with copies. Blocks where there is no room
+  // for one.
+  void hand_over_own_memory();
   [[nodiscard]] bool done(parc_op id);
   // Of an operation in the completion queue, while nobody claims it: its wait may be released early; it has
   // ended or can be released now.

@@ -2,6 +2,7 @@
 #include "daemon/kernel.hpp"
 
 #include "daemon/cookie.hpp"
+#include "daemon/copy_cost.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/tcp_stream.hpp"
 #include "system/core.hpp"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
@@ -19,26 +19,16 @@ namespace {
 constexpr std::uint64_t turns_unseen = 4096; // between two publications while nothing sleeps
 constexpr double longest_farewell_s = 2;     // of a shutdown, for what is still to be said
 
-std::uint32_t measure_copy() {
-  using Clock = std::chrono::steady_clock;
-  std::vector<char> from(1 << 20, 1);
-  std::vector<char> to(1 << 20, 2);
-  auto best = Clock::duration::max();
-  for (int i = 0; i < 5; ++i) {
-    const auto begin = Clock::now();
-    std::memcpy(to.data(), from.data(), to.size());
-    asm volatile("" : : "r"(to.data()) : "memory");
-    best = std::min(best, Clock::now() - begin);
-  }
-  return static_cast<std::uint32_t>(std::chrono::nanoseconds(best).count() / 1024 + 1);
-}
-
 // None: neighbours exchange messages through the kernel.
 std::optional<shm::Progress> progress_of(std::string_view local) {
   if (local == "direct") return shm::Progress::sender;
   if (local == "signal") return shm::Progress::receiver;
   if (local == "wait") return shm::Progress::nobody;
   return {};
+}
+
+bool reaches_memory(std::string_view cross_memory) {
+  return cross_memory == "on" || (cross_memory == "auto" && cross_copies_pay());
 }
 
 LocalHost local_host(const Config& config, std::uint64_t identity) {
@@ -69,7 +59,8 @@ Kernel::Kernel(World world)
           .link_lost = [this](std::uint32_t link) { jobs_->link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
-      Sessions::Told{world_.config.name, measure_copy(), progress_of(world_.config.local)},
+      Sessions::Told{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),
+                     reaches_memory(world_.config.cross_memory)},
       Sessions::Hooks{
           .aborted = [this](const Sessions::Place& place,
                             int status) { jobs_->abort(place.job, place.rank, status); },

@@ -24,7 +24,10 @@ void Engine::copy_part(Incoming& message, std::uint64_t most) {
   Outgoing& write = *message.local;
   if (const auto n = static_cast<std::uint32_t>(std::min(most, message.rest.run())); n != 0) {
     const std::uint64_t offset = message.rest.take(n);
-    protocol::copy(read.memory, write.memory, offset, n);
+    if (!protocol::copy(read.memory, write.memory, offset, n)) {
+      message.hook::Hook<hook::Queue>::unlink(); // whoever's memory it was is ended, and this with it
+      return;
+    }
     message.arrived += n;
     totals_.copied += n;
     advance(message, offset, n);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory of one message: pieces that follow each other, addressed by offset within the message. Owns no
 // bytes.
+//
+// Some may be memory of another process (CrossMemory), which has no address here: only copy() reaches it, and
+// whoever names such memory sees to it that its message is for a program of this host.
 #pragma once
 
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,9 +16,18 @@
 
 namespace parc::protocol {
 
+// Memory of another process, by its own addresses. False: it cannot be reached (any more).
+class CrossMemory {
+public:
+  virtual ~CrossMemory() = default;
+  [[nodiscard]] virtual bool read(std::byte* to, const std::byte* from, std::uint64_t length) = 0;
+  [[nodiscard]] virtual bool write(std::byte* to, const std::byte* from, std::uint64_t length) = 0;
+};
+
 struct Piece {
   std::byte* base;
   std::uint64_t length;
+  CrossMemory* of = nullptr; // whose; none: it is here
 };
 
 class Pieces {
@@ -29,17 +42,25 @@ public:
   [[nodiscard]] std::size_t count() const { return parts_.size(); }
 
   void append(Piece piece) {
-    if (piece.length != 0) parts_.push_back({piece.base, size() + piece.length});
+    if (piece.length != 0) parts_.push_back({piece.base, size() + piece.length, piece.of});
   }
 
-  // Calls use(base, length) for each stretch of memory behind [offset, offset + length), in order.
+  // Calls use(base, length) for each stretch of memory behind [offset, offset + length), in order. All of it
+  // is here.
   template <class Use> void each(std::uint64_t offset, std::uint64_t length, Use use) const {
+    each_piece(offset, length, [&](const Piece& piece) {
+      assert(piece.of == nullptr);
+      use(piece.base, piece.length);
+    });
+  }
+  // The same of any memory: use(piece).
+  template <class Use> void each_piece(std::uint64_t offset, std::uint64_t length, Use use) const {
     auto part = std::upper_bound(parts_.begin(), parts_.end(), offset,
                                  [](std::uint64_t at, const Part& p) { return at < p.end; });
     for (; length != 0 && part != parts_.end(); ++part) {
       const std::uint64_t start = part == parts_.begin() ? 0 : std::prev(part)->end;
       const std::uint64_t n = std::min(length, part->end - offset);
-      use(part->base + (offset - start), n);
+      use(Piece{part->base + (offset - start), n, part->of});
       offset += n;
       length -= n;
     }
@@ -62,10 +83,11 @@ public:
   // From here on [begin, begin + length) lies at `base`.
   void replace(std::uint64_t begin, std::byte* base, std::uint64_t length) {
     Pieces changed;
-    each(0, begin, [&](std::byte* b, std::uint64_t n) { changed.append({b, n}); });
+    const auto append = [&](const Piece& piece) { changed.append(piece); };
+    each_piece(0, begin, append);
     changed.append({base, length});
     const std::uint64_t end = begin + length;
-    if (end < size()) each(end, size() - end, [&](std::byte* b, std::uint64_t n) { changed.append({b, n}); });
+    if (end < size()) each_piece(end, size() - end, append);
     *this = std::move(changed);
   }
 
@@ -73,16 +95,12 @@ private:
   struct Part {
     std::byte* base;
     std::uint64_t end; // offset within the message behind this part
+    CrossMemory* of;
   };
   boost::container::small_vector<Part, 1> parts_;
 };
 
-// Copies between two messages' memories.
-inline void copy(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint64_t length) {
-  from.each(offset, length, [&](const std::byte* base, std::uint64_t n) {
-    to.copy_in(offset, base, n);
-    offset += n;
-  });
-}
+// Copies between two messages' memories, whosever they are. False: some of it could not be reached.
+[[nodiscard]] bool copy(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint64_t length);
 
 } // namespace parc::protocol

@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 11;
+inline constexpr std::uint32_t layout_version = 12;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -93,7 +93,12 @@ inline constexpr std::uint8_t flag_untagged = 64; // read, write, probe: as PARC
 inline constexpr std::uint8_t flag_queued = 128;  // read, write, probe: its end is noted in Control::finished
 
 // Memory of a request: `pieces` == 0 means [address, address + length) in the program's addresses; otherwise
-// address names an array of `pieces` Piece in shared memory, whose lengths add up to `length`.
+// address names an array of `pieces` Piece in shared memory, whose lengths add up to `length`. All of it is
+// shared memory, but where `pieces` == in_own_memory: [address, address + length) is any memory of the
+// program, which the kernel reaches through the system (process_vm_readv), where ControlHeader::cross_memory
+// says so and neighbours have matched the message.
+inline constexpr std::uint16_t in_own_memory = UINT16_MAX;
+static_assert(in_own_memory > max_pieces);
 struct Piece {
   std::uint64_t address;
   std::uint64_t length;
@@ -195,6 +200,14 @@ inline constexpr bool rests_in(std::uint32_t word) {
   return word % 2 != 0;
 }
 
+// Whether K reaches all of P's memory through the system, and why not.
+enum class CrossMemory : std::uint32_t {
+  no_neighbours, // nobody's messages may stay where they are
+  reached,
+  refused, // by the system
+  off,     // slower than the copies that it spares, or not wanted
+};
+
 struct ControlHeader {
   // P writes these once; version last, with release, when everything else is in place.
   std::uint64_t magic;
@@ -203,6 +216,9 @@ struct ControlHeader {
   std::uint32_t read_slots;
   std::uint32_t write_slots;
   std::uint64_t segment_bytes;
+  std::uint64_t address;                 // of this header, in P
+  std::atomic<CrossMemory> cross_memory; // K, before its welcome
+  std::atomic<std::uint64_t> proof;      // K: that a process that has it here is P
 
   // P's line. tail: release after filling requests. asleep and spinning: see doorbell.hpp.
   alignas(64) std::atomic<std::uint64_t> request_tail;

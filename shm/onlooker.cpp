@@ -34,6 +34,16 @@ std::optional<Unfinished> look_at_slot(const Operation& slot, bool writes, std::
   return seen;
 }
 
+std::string_view text_of(CrossMemory memory) {
+  switch (memory) {
+  case CrossMemory::no_neighbours: break;
+  case CrossMemory::reached: return "in place";
+  case CrossMemory::refused: return "copied (not permitted)";
+  case CrossMemory::off: return "copied";
+  }
+  return "-";
+}
+
 } // namespace
 
 void look_at(const Control& control, std::size_t most, RankState& rank) {
@@ -45,7 +55,8 @@ void look_at(const Control& control, std::size_t most, RankState& rank) {
   rank.neighbours = {.messages = counted.messages.load(std::memory_order_relaxed),
                      .bytes = counted.bytes.load(std::memory_order_relaxed),
                      .taken = counted.taken.load(std::memory_order_relaxed),
-                     .interrupts = counted.interrupts.load(std::memory_order_relaxed)};
+                     .interrupts = counted.interrupts.load(std::memory_order_relaxed),
+                     .memory = text_of(control.header.cross_memory.load(std::memory_order_relaxed))};
   rank.operations.clear();
   for (std::uint32_t number = 0; number < control_slot; ++number)
     if (const auto seen = look_at_slot(control.operations[number], number >= read_slots, now))

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace parc {
@@ -37,6 +38,7 @@ struct RankState {
   std::uint64_t more = 0; // that found no place among them
   struct Neighbours {     // what it has exchanged with those of its host without the kernel, so far
     std::uint64_t messages = 0, bytes = 0, taken = 0, interrupts = 0;
+    std::string_view memory; // of its own: whether the kernel copies from and to it as it is
     bool operator==(const Neighbours&) const = default;
   } neighbours = {};
   bool operator==(const RankState&) const = default;

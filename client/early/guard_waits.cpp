@@ -181,7 +181,7 @@ void Guards::let_go(parc_op write) {
     sched_yield(); // it is about to open its pages
     return;
   }
-  const bool gone = rest_.poll([&] { return is_done(write); }, hand_over_.copy_time(guard.slot));
+  const bool gone = rest_.poll([&] { return is_done(write); }, hand_over_.patience(guard.slot));
   const bool handed =
       !gone && !Ring::pushing() && hand_over_.perform(write, guard.slot, {guard.piece.data(), guard.pieces});
   alone.reset();

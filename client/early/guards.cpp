@@ -142,7 +142,7 @@ bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
   const bool may = possible_ && (entry.early || wanted());
   if (!may || entry.length < page_size() || entry.pieces.size() > Guard::most_pieces) return false;
-  const bool cheaper = cost_of_guarding(entry.length) < hand_over_.copy_time(slot);
+  const bool cheaper = cost_of_guarding(entry.length) < hand_over_.patience(slot);
   return (entry.early || cheaper) && add(make_guard(id, slot), status);
 }
 

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Neighbours>> Neighbours::open(const shm::LetterboxPlace& 
 
 Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks)
     : areas_(std::move(areas)), operations_(program.operations), errand_(program.errand), rest_(program.rest),
-      local_ranks_(std::move(local_ranks)),
+      local_ranks_(std::move(local_ranks)), own_memory_(program.own_memory),
       inbox_(*areas_->own(), *areas_, program.counters, program.operations, program.ring, program.rest,
              program.rank, static_cast<int>(program.hosts.size())),
       outbox_(*areas_->own(), *areas_, inbox_.lock(), program.counters, program.errand, program.ring,

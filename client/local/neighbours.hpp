@@ -21,6 +21,7 @@ public:
     Rest& rest;
     int rank;
     const std::vector<std::string>& hosts; // of the ranks
+    bool own_memory;                       // the kernel reaches all of it
   };
   // Errors: as shm::Segment::attach.
   [[nodiscard]] static Result<std::unique_ptr<Neighbours>> open(const shm::LetterboxPlace& place,
@@ -32,6 +33,7 @@ public:
   // Messages for this peer go this way.
   [[nodiscard]] bool reaches(int peer) { return outbox_.reaches(peer); }
   [[nodiscard]] bool knows(int peer) { return outbox_.knows(peer); } // the same, if it is known already
+  [[nodiscard]] bool own_memory_is_reached() const { return own_memory_; }
   // A message that a read with this source may take may come this way.
   [[nodiscard]] bool may_send(int peer);
   // From here on all that is new goes through the kernel: this program may release its waits early. Blocks
@@ -76,6 +78,7 @@ private:
   Rest& rest_;
   std::atomic<bool> stopped_ = false;
   const std::vector<bool> local_ranks_;
+  const bool own_memory_;
   Inbox inbox_;
   Outbox outbox_;
   std::optional<Interrupts> interrupts_; // `local = signal`

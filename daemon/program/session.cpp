@@ -103,7 +103,29 @@ void Session::attach(const shm::Attach& hello) {
   sessions_.listen_to(*this);
   sessions_.tell(*this);
   open_letterbox(hello.neighbours == 1);
+  open_memory();
   welcome(PARC_OK);
+}
+
+// Messages to and from neighbours need not be copied by the program then.
+void Session::open_memory() {
+  auto how = shm::CrossMemory::no_neighbours;
+  if (letterbox_.memory != nullptr) {
+    how = shm::CrossMemory::off;
+    if (sessions_.told_.cross_memory) {
+      memory_.emplace(pid_, segment_.id(), *control_, [this](int error) { cannot_reach(error); });
+      how = memory_->probe() ? shm::CrossMemory::reached : shm::CrossMemory::refused;
+      if (how == shm::CrossMemory::refused) memory_.reset();
+    }
+  }
+  control_->header.cross_memory.store(how, std::memory_order_relaxed);
+}
+
+// It has ended, or has said that there was memory where there is none: it would have died of that itself.
+void Session::cannot_reach(int error) {
+  if (state_ == State::over) return;
+  if (error != ESRCH) return broke("it named memory of its own that nobody can reach");
+  end(Sessions::End::broken);
 }
 
 void Session::welcome(std::int32_t error) {
@@ -272,12 +294,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
              claimed = (request.flags & shm::flag_claimed) != 0;
   const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
   if (claims && claims_.size() + claiming_ >= shm::read_slots) return refuse(slot, number, PARC_EAGAIN);
-  const bool memory_fits =
-      request.kind == shm::RequestKind::probe ||
-      (request.length <= shm::max_message &&
-       (request.pieces == 0
-            ? extents_.resolve(request.address, request.length, memory, slot.used)
-            : extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used)));
+  const bool memory_fits = request.kind == shm::RequestKind::probe || resolve(request, memory, slot);
   if (!peer_fits || !memory_fits || (claimed && claim == claims_.end()) ||
       (writes && request.with == shm::With::claimed && !give_claimed(request))) {
     slot.used.reset();
@@ -327,6 +344,18 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                .claim = claims,
                                                .claimed = message,
                                                .claim_word = claim_word(number, slot)});
+}
+
+// Where the bytes of a message are, or go.
+bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot) {
+  if (request.length > shm::max_message) return false;
+  if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
+  if (request.pieces != shm::in_own_memory)
+    return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
+  if (!memory_ || (request.with != shm::With::rendezvous && request.with != shm::With::claimed)) return false;
+  memory.append({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(request.address)), request.length,
+                 &*memory_});
+  return true;
 }
 
 // It cannot be begun; a shared one only if nobody else has it.

@@ -8,6 +8,7 @@
 #include "daemon/program/endpoint_address.hpp"
 #include "daemon/program/extents.hpp"
 #include "daemon/program/operation_table.hpp"
+#include "daemon/program/process_memory.hpp"
 #include "daemon/program/sessions.hpp"
 #include "protocol/gate.hpp"
 #include "shm/layout.hpp"
@@ -58,6 +59,9 @@ private:
 
   void hear();
   void attach(const shm::Attach& attach);
+  void open_memory();
+  void cannot_reach(int error);
+  [[nodiscard]] bool resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot);
   void welcome(std::int32_t error);
   std::uint64_t take_requests(std::uint64_t most);
   void take_last_requests();
@@ -122,7 +126,8 @@ private:
   bool wants_neighbours_ = false; // to send to it, and to be sent to
   std::uint64_t head_ = 0;        // of the request ring, ours
   Extents extents_;
-  OperationTable slots_; // once attached
+  std::optional<ProcessMemory> memory_; // where the kernel reaches all of it
+  OperationTable slots_;                // once attached
   pid_t pid_ = 0;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
   std::unordered_map<std::uint64_t, std::uint64_t>

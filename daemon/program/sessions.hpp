@@ -50,6 +50,7 @@ public:
     std::string host;
     std::uint32_t copy_ns_per_kib;      // a memcpy on this machine
     std::optional<shm::Progress> local; // none: neighbours exchange messages through the kernel
+    bool cross_memory;                  // the kernel reaches all memory of theirs, where it is permitted
   };
   Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks);
   ~Sessions();

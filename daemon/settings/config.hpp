@@ -21,7 +21,7 @@
 namespace parc::daemon {
 
 inline constexpr std::uint16_t default_port = 7272;
-inline constexpr std::size_t option_count = 19;
+inline constexpr std::size_t option_count = 20;
 
 struct PortRange {
   std::uint16_t first = default_port;
@@ -50,6 +50,7 @@ struct Config {
   std::string congestion = "auto"; // control of every link's socket, or a name that the system knows
   std::uint64_t pool = 64 << 20;   // bytes for messages that nobody has posted a read for
   std::string local = "direct";    // how programs of this host exchange messages
+  std::string cross_memory = "auto";
   std::uint32_t spin_us = 200;
   std::uint32_t connect_timeout_s = 5;
   std::uint32_t link_timeout_s = 60;

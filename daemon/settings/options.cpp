@@ -127,6 +127,11 @@ Result<std::string> parse_local(std::string_view text) {
   return parse_word(text, words, "one of direct, signal, wait, kernel");
 }
 
+Result<std::string> parse_cross_memory(std::string_view text) {
+  static constexpr std::array<std::string_view, 3> words{"auto", "on", "off"};
+  return parse_word(text, words, "one of auto, on, off");
+}
+
 Result<std::string> parse_log_level(std::string_view text) {
   static constexpr std::array<std::string_view, 6> words{"trace", "debug", "info", "warning", "error", "off"};
   return parse_word(text, words, "one of trace, debug, info, warning, error, off");
@@ -208,6 +213,10 @@ const std::array<Option, option_count> table{{
     {"local", "direct|signal|wait|kernel",
      "who brings on long messages between programs of this host: their sender, a signal, calls, the kernel",
      Form::Text, true, set_text<&Config::local, parse_local>, get_text<&Config::local>},
+    {"cross_memory", "auto|on|off",
+     "copy long messages of this host between any memory of two programs: where that is faster, always, "
+     "never",
+     Form::Text, true, set_text<&Config::cross_memory, parse_cross_memory>, get_text<&Config::cross_memory>},
     {"spin_us", "MICROSECONDS", "longest polling before the kernel sleeps", Form::Number, true,
      set_number<&Config::spin_us, 0, 1'000'000>, get_number<&Config::spin_us>},
     {"connect_timeout_s", "SECONDS", "longest wait for another host's kernel to answer", Form::Number, true,

@@ -29,9 +29,9 @@ std::vector<pid_t> ranks_of(const Process& job) {
 BOOST_AUTO_TEST_SUITE(neighbours)
 
 BOOST_DATA_TEST_CASE(one_that_is_killed_at_any_moment_harms_nobody,
-                     boost::unit_test::data::make({"direct", "signal", "wait", "kernel"}), way) {
+                     boost::unit_test::data::make(neighbours_ways), way) {
   constexpr int rounds = 40;
-  Hosts hosts(1, {"--local", way});
+  Hosts hosts(1, options_of(way));
   const std::string file = hosts.directory() + "/address";
   Process server = hosts.run({"-n", "1", echo, "serve", file});
   BOOST_REQUIRE(eventually([&] { return std::filesystem::exists(file); }));

@@ -6,6 +6,7 @@
 #include "system/fd.hpp"
 #include "tests/support/process.hpp"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,6 +45,14 @@ private:
   std::uint16_t port_;
   std::unique_ptr<Process> kernel_;
 };
+
+// How programs of one host exchange messages: the values of `local`, and "cross": direct, but long messages
+// from and to where the programs have them.
+inline constexpr std::array neighbours_ways{"direct", "cross", "signal", "wait", "kernel"};
+[[nodiscard]] inline std::vector<std::string> options_of(const std::string& way) { // of a kernel
+  if (way == "cross") return {"--cross-memory", "on"};
+  return {"--local", way, "--cross-memory", "off"};
+}
 
 class Hosts {
 public:

@@ -13,7 +13,7 @@ namespace {
 
 // How those of one host exchange messages.
 const auto ways = boost::unit_test::data::make({"direct", "kernel"});
-const auto all_ways = boost::unit_test::data::make({"direct", "signal", "wait", "kernel"});
+const auto all_ways = boost::unit_test::data::make(neighbours_ways);
 
 const std::string programs = PARC_TEST_PROGRAMS "/";
 
@@ -34,18 +34,18 @@ BOOST_AUTO_TEST_CASE(all_pairs_at_once_through_tiny_buffers) {
 }
 
 BOOST_DATA_TEST_CASE(all_pairs_on_the_same_hosts, ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a:3,b:3", programs + "all_pairs", "10000000"});
 }
 
 BOOST_DATA_TEST_CASE(random_messages_against_a_model, all_ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a:2,b:2", programs + "random_messages", "1", "10000"});
 }
 
 // More programs than a kernel looks at in every turn: those that rest ring when they go on.
 BOOST_DATA_TEST_CASE(random_messages_of_many, ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a:24,b:24", programs + "random_messages", "3", "400"});
 }
 
@@ -55,27 +55,27 @@ BOOST_AUTO_TEST_CASE(random_messages_with_little_pool_and_other_fragments) {
 }
 
 BOOST_DATA_TEST_CASE(threads_wait_each_for_its_own, all_ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a,b", programs + "threads", "4", "500"});
   check_job(hosts, {"--hosts", "a:2", programs + "threads", "4", "500"});
 }
 
 BOOST_DATA_TEST_CASE(tags_with_masks_claims_and_synchronous_writes, all_ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a,b", programs + "matching"});
   check_job(hosts, {"--hosts", "a:2", programs + "matching"});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "matching"});
 }
 
 BOOST_DATA_TEST_CASE(the_completion_queue, all_ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a,b", programs + "completions"});
   check_job(hosts, {"--hosts", "a:2", programs + "completions"});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "completions"});
 }
 
 BOOST_DATA_TEST_CASE(waiting_in_the_programs_own_poll, ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a,b", programs + "event_loop"});
   check_job(hosts, {"--hosts", "a:2", programs + "event_loop"});
 }
@@ -84,7 +84,7 @@ BOOST_DATA_TEST_CASE(waiting_in_the_programs_own_poll, ways, way) {
 BOOST_DATA_TEST_CASE(two_jobs_that_know_each_other_by_address, ways, way) {
   for (const auto& [servers, askers] :
        {std::pair("a:2", "a:2"), std::pair("a,b", "b,a"), std::pair("a:2", "b:2")}) {
-    Hosts hosts(2, {"--local", way});
+    Hosts hosts(2, options_of(way));
     const std::string file = hosts.directory() + "/addresses";
     Process server = hosts.run({"--hosts", servers, programs + "strangers", "serve", file, "2"});
     // The one that asks is started from where its first rank runs.
@@ -99,20 +99,20 @@ BOOST_DATA_TEST_CASE(two_jobs_that_know_each_other_by_address, ways, way) {
 }
 
 BOOST_DATA_TEST_CASE(endings, all_ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a,b", programs + "endings"});
   check_job(hosts, {"--hosts", "a:2", programs + "endings"});
 }
 
 BOOST_DATA_TEST_CASE(what_was_accepted_before_an_exit_arrives, ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   for (const char* how : {"objects", "thread"})
     for (const char* placement : {"a,b", "a:2"})
       check_job(hosts, {"--hosts", placement, programs + "exiting", how});
 }
 
 BOOST_DATA_TEST_CASE(reads_that_are_left_alone, ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a,b", programs + "quiet_reads"});
   check_job(hosts, {"--hosts", "a:2", programs + "quiet_reads"});
 }
@@ -139,9 +139,28 @@ BOOST_AUTO_TEST_CASE(a_receiver_is_interrupted_where_that_helps) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(memory_that_the_kernel_reaches) {
+  Hosts hosts(1, {"--cross-memory", "on"});
+  for (const char* how : {"leave", "wait"}) check_job(hosts, {"-n", "2", programs + "own_memory", how});
+  for (const char* how : {"no_target", "no_source"}) {
+    Process job = hosts.run({"-n", "2", programs + "own_memory", how});
+    BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
+  }
+  BOOST_TEST(hosts.logs().find("named memory of its own that nobody can reach") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_becomes_of_memory_is_said) {
+  for (const auto& [cross_memory, said] : {std::pair("on", "in place"), std::pair("off", "copied")}) {
+    Hosts hosts(1, {"--cross-memory", cross_memory});
+    Process job = hosts.run({"-n", "2", programs + "hang", "cycle"});
+    BOOST_TEST(eventually([&] { return hosts.status()["sessions"].size() == 2; }));
+    BOOST_TEST(hosts.status()["sessions"][0]["neighbours"]["memory"] == said);
+  }
+}
+
 // It looks at every byte of what it measures.
 BOOST_DATA_TEST_CASE(overlap_is_measured_of_messages_that_are_right, all_ways, way) {
-  Hosts hosts(2, {"--local", way});
+  Hosts hosts(2, options_of(way));
   for (const std::string where : {"a:2", "a,b"})
     for (const std::string what : {"receiver", "sender", "both", "bandwidth"})
       for (const bool plain : {false, true}) {

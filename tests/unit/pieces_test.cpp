@@ -7,6 +7,26 @@
 
 using namespace parc::protocol;
 
+namespace {
+
+// Of a process in which everything lies `shift` higher, up to `end`.
+struct Elsewhere final : CrossMemory {
+  static constexpr std::ptrdiff_t shift = 1 << 20;
+  const std::byte* end = nullptr;
+  bool read(std::byte* to, const std::byte* from, std::uint64_t length) override {
+    if (from - shift + length > end) return false;
+    std::memcpy(to, from - shift, length);
+    return true;
+  }
+  bool write(std::byte* to, const std::byte* from, std::uint64_t length) override {
+    if (to - shift + length > end) return false;
+    std::memcpy(to - shift, from, length);
+    return true;
+  }
+};
+
+} // namespace
+
 BOOST_AUTO_TEST_SUITE(pieces)
 
 BOOST_AUTO_TEST_CASE(empty_pieces_count_for_nothing) {
@@ -59,9 +79,47 @@ BOOST_AUTO_TEST_CASE(copies_between_different_cuts) {
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i);
   const Piece source[] = {{from.data(), 33}, {from.data() + 33, 1}, {from.data() + 34, 66}};
   const Piece target[] = {{to.data(), 10}, {to.data() + 10, 90}};
-  copy(Pieces(std::span<const Piece>(target)), Pieces(std::span<const Piece>(source)), 5, 90);
+  BOOST_TEST(copy(Pieces(std::span<const Piece>(target)), Pieces(std::span<const Piece>(source)), 5, 90));
   BOOST_TEST(std::equal(from.begin() + 5, from.begin() + 95, to.begin() + 5));
   BOOST_TEST((to[4] == std::byte{0} && to[95] == std::byte{0}));
+}
+
+BOOST_AUTO_TEST_CASE(copies_from_and_to_other_processes) {
+  constexpr std::size_t size = 200'000; // some blocks, and a part
+  std::vector<std::byte> from(size);
+  for (std::size_t i = 0; i < size; ++i) from[i] = static_cast<std::byte>(i * 7 + i / 251);
+  for (const bool here_from : {false, true})
+    for (const bool here_to : {false, true}) {
+      std::vector<std::byte> to(size);
+      Elsewhere writer, reader;
+      writer.end = from.data() + size;
+      reader.end = to.data() + size;
+      Pieces source, target;
+      if (here_from)
+        source.append({from.data(), size});
+      else
+        source.append({from.data() + Elsewhere::shift, size, &writer});
+      target.append({to.data(), 10});
+      if (here_to)
+        target.append({to.data() + 10, size - 10});
+      else
+        target.append({to.data() + 10 + Elsewhere::shift, size - 10, &reader});
+      BOOST_TEST(copy(target, source, 0, size));
+      BOOST_TEST((to == from));
+      if (!here_to) {
+        reader.end -= 1;
+        BOOST_TEST(!copy(target, source, 0, size));
+      }
+      if (!here_from) {
+        writer.end -= 1;
+        BOOST_TEST(!copy(target, source, 0, size));
+        source.replace(size / 2, from.data() + size / 2, size - size / 2); // handed over
+        reader.end = to.data() + size;
+        std::ranges::fill(to, std::byte{0});
+        BOOST_TEST(copy(target, source, 0, size));
+        BOOST_TEST((to == from));
+      }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

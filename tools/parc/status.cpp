@@ -107,7 +107,7 @@ void print_sessions(const std::vector<Session>& sessions) {
     rows.push_back({fmt::to_string(counted.pid), session.seen.program, job_name(counted.job),
                     fmt::to_string(counted.rank), std::string(doing(session.seen)),
                     fmt::to_string(counted.reads), fmt::to_string(counted.writes),
-                    bytes_text(session.seen.neighbours.bytes)});
+                    bytes_text(session.seen.neighbours.bytes), std::string(session.seen.neighbours.memory)});
     ranks.push_back({job_name(counted.job), session.seen});
   }
   std::cout << '\n';
@@ -118,7 +118,8 @@ void print_sessions(const std::vector<Session>& sessions) {
                {"STATE", false},
                {"READS IN FLIGHT", true},
                {"WRITES IN FLIGHT", true},
-               {"TO NEIGHBOURS", true}},
+               {"TO NEIGHBOURS", true},
+               {"ITS MEMORY", false}},
               rows);
   print_unfinished(ranks);
 }
@@ -171,7 +172,8 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<Session>
     shown["neighbours"] = {{"messages", neighbours.messages},
                            {"bytes", neighbours.bytes},
                            {"reads_taken", neighbours.taken},
-                           {"interrupts", neighbours.interrupts}};
+                           {"interrupts", neighbours.interrupts},
+                           {"memory", neighbours.memory}};
   }
   for (const CounterRow& row : counter_table) json["counters"][std::string(row.label)] = kernel[row.counter];
   return json;

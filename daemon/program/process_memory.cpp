@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/program/process_memory.hpp"
+
+#include "system/identity.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <sys/shm.h>
+#include <sys/uio.h>
+
+namespace parc::daemon {
+namespace {
+
+void* at(std::uint64_t address) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+}
+
+// What it moved is all or nothing to us: a part ends where the memory does.
+int error_of(ssize_t moved, std::uint64_t wanted) {
+  if (moved < 0) return errno;
+  return static_cast<std::uint64_t>(moved) == wanted ? 0 : EFAULT;
+}
+
+} // namespace
+
+ProcessMemory::ProcessMemory(pid_t process, int segment, shm::Control& control, Failed failed)
+    : process_(process), segment_(segment), proof_(random_number()),
+      proof_there_(control.header.address + offsetof(shm::ControlHeader, proof)), failed_(std::move(failed)) {
+  control.header.proof.store(proof_, std::memory_order_relaxed);
+}
+
+// So says the system, where both see the same numbers of processes.
+bool ProcessMemory::is_maker() const {
+  shmid_ds about{};
+  return shmctl(segment_, IPC_STAT, &about) == 0 && about.shm_cpid == process_;
+}
+
+bool ProcessMemory::probe() const {
+  return is_maker() && take(nullptr, nullptr, 0) == 0;
+}
+
+int ProcessMemory::take(std::byte* to, const std::byte* from, std::uint64_t length) const {
+  std::uint64_t proof = 0;
+  const std::array<iovec, 2> here{{{&proof, sizeof proof}, {to, length}}};
+  const std::array<iovec, 2> there{
+      {{at(proof_there_), sizeof proof}, {const_cast<std::byte*>(from), length}}};
+  const unsigned long parts = length != 0 ? 2 : 1;
+  const int error =
+      error_of(process_vm_readv(process_, here.data(), parts, there.data(), parts, 0), sizeof proof + length);
+  return error == 0 && proof != proof_ ? ESRCH : error;
+}
+
+bool ProcessMemory::read(std::byte* to, const std::byte* from, std::uint64_t length) {
+  return reached(take(to, from, length));
+}
+
+bool ProcessMemory::write(std::byte* to, const std::byte* from, std::uint64_t length) {
+  if (!reached(take(nullptr, nullptr, 0))) return false;
+  const iovec here{const_cast<std::byte*>(from), length};
+  const iovec there{to, length};
+  return reached(error_of(process_vm_writev(process_, &here, 1, &there, 1, 0), length));
+}
+
+bool ProcessMemory::reached(int error) const {
+  if (error != 0) failed_(error);
+  return error == 0;
+}
+
+} // namespace parc::daemon
