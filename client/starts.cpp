@@ -78,7 +78,8 @@ Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iov
     PARC_TRY(id, tell_at_once(message));
     if (id != PARC_OP_NULL) return id;
   }
-  if (neighbours_ && neighbours_->reaches(envelope.peer)) return tell(message, told);
+  PARC_TRY(direct, reaches(envelope.peer));
+  if (direct) return tell(message, told);
   PARC_TRY(locate_write(message));
   return send(shm::RequestKind::write, message, told);
 }
@@ -142,7 +143,8 @@ Result<parc_op> Starts::barrier_read(int peer, std::uint64_t tag) {
 
 Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
   Message message{.envelope = {peer, tag, 0, 0}, .loose = operations_.peer_answers(peer)};
-  if (neighbours_ && neighbours_->reaches(peer)) return tell(message, shm::flag_barrier);
+  PARC_TRY(direct, reaches(peer));
+  if (direct) return tell(message, shm::flag_barrier);
   return send(shm::RequestKind::write, message, shm::flag_barrier);
 }
 
@@ -322,6 +324,11 @@ shm::Request Starts::request_of(shm::RequestKind kind, const Message& message, u
   request.address = message.place;
   request.length = message.length;
   return request;
+}
+
+Result<bool> Starts::reaches(int peer) {
+  if (!neighbours_) return false;
+  return neighbours_->reaches(peer);
 }
 
 // A read or probe, of whoever may answer it.

@@ -68,6 +68,7 @@ private:
   [[nodiscard]] Error refused() const; // why a request could not be pushed
   [[nodiscard]] static shm::Request request_of(shm::RequestKind kind, const Message& message, unsigned flags);
   [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind, unsigned flags);
+  [[nodiscard]] Result<bool> reaches(int peer); // a message to it goes to its letterbox
   [[nodiscard]] static bool is_short(const Message& message);
   [[nodiscard]] Result<parc_op> tell_at_once(const Message& message);
   [[nodiscard]] Result<parc_op> tell(Message& message, unsigned flags);

@@ -51,6 +51,11 @@ int Waits::explain(int code, parc_op id, const parc_status& status) const {
     return fail(error(code, "{}: {}", describe(id, status),
                       status.source < 0 ? "every other rank has left the job, was killed or is lost"
                                         : departure_sentence(failed.departure)));
+  case PARC_ENOMEM:
+    return fail(error(code,
+                      "{}: a message may have come from a program of this host whose memory for messages "
+                      "cannot be attached; this process has too little address space (RLIMIT_AS)",
+                      describe(id, status)));
   default: return fail(error(code, "{}: {}", describe(id, status), sentence(code)));
   }
 }

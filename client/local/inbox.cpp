@@ -83,6 +83,8 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool backgr
       answer(read, *message);
     else
       give(read, *message);
+  } else if (read.shared && unheard_) {
+    end(read.id(), {.error = PARC_ENOMEM});
   } else if (!waits) {
     if (read.shared) return ring_.push(request);
     end(read.id(), {});
@@ -154,6 +156,7 @@ void Inbox::drain() {
 void Inbox::drain_locked() {
   const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
   if (own_.kernel.senders.load(std::memory_order_relaxed) != accepted_) accept_senders();
+  if (unheard_) fail_shared();
   for (std::uint32_t i = 0; i < sending_; ++i) drain(*senders_[i]);
   if (changes != changes_ || left_to_look_) {
     changes_ = changes;
@@ -197,7 +200,8 @@ void Inbox::accept_senders() {
   for (; accepted_ < senders; ++accepted_) {
     const shm::SenderPlace& place = own_.kernel.from[accepted_];
     const shm::Letterbox* const from = areas_.at(place.at);
-    if (from == nullptr || !Areas::open_claims(*from)) return; // another time
+    unheard_ = from == nullptr || !Areas::open_claims(*from);
+    if (unheard_) return; // another time
     if (place.row < 0 || static_cast<std::size_t>(place.row) >= most_rows_ ||
         place.queue >= shm::max_neighbours)
       continue;

@@ -160,6 +160,7 @@ private:
   void keep_stored(Neighbour& from);
   void set_aside(Read& read);
   void fail(const Read& read, std::uint32_t departure);
+  void fail_shared();
   void end(parc_op id, const Operations::End& how);
   [[nodiscard]] Neighbour& neighbour(int row);
   void tell_threads();
@@ -183,6 +184,7 @@ private:
   const std::size_t most_rows_;
   std::array<Neighbour*, shm::max_neighbours> senders_{}; // with a queue that may bring something
   std::uint32_t sending_ = 0, accepted_ = 0;
+  bool unheard_ = false;                     // the next one to accept has a letterbox that cannot be attached
   std::vector<Read, OwnMemory<Read>> reads_; // by slot
   protocol::PostedReads<Read> posted_;
   protocol::hook::List<Read, protocol::hook::Queue> probes_;

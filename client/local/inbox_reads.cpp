@@ -204,6 +204,16 @@ void Inbox::set_aside(Read& read) {
   if (!std::exchange(read.published, true)) --unpublished_;
 }
 
+// What may be for them lies where it cannot be read: they would wait for ever.
+void Inbox::fail_shared() {
+  for (auto next = all_.begin(); next != all_.end();) {
+    Read& read = *next++;
+    if (!read.shared || !claim(read)) continue;
+    unpost(read);
+    end(read.id(), {.error = PARC_ENOMEM});
+  }
+}
+
 void Inbox::fail(const Read& read, std::uint32_t departure) {
   end(read.id(), {.error = PARC_EPEER, .departure = departure});
 }

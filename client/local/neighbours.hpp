@@ -30,8 +30,8 @@ public:
   Neighbours(const Neighbours&) = delete;
   Neighbours& operator=(const Neighbours&) = delete;
 
-  // Messages for this peer go this way.
-  [[nodiscard]] bool reaches(int peer) { return outbox_.reaches(peer); }
+  // Messages for this peer go this way. Errors: PARC_ENOMEM.
+  [[nodiscard]] Result<bool> reaches(int peer) { return outbox_.reaches(peer); }
   [[nodiscard]] bool knows(int peer) { return outbox_.knows(peer); } // the same, if it is known already
   [[nodiscard]] bool own_memory_is_reached() const { return own_memory_; }
   // A message that a read with this source may take may come this way.

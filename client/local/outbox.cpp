@@ -31,14 +31,15 @@ Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::N
   fill_up(free_large_, shm::most_published);
 }
 
-bool Outbox::reaches(int row) {
+Result<bool> Outbox::reaches(int row) {
   std::int32_t way = unknown;
   {
     const std::lock_guard hold(lock_);
     way = way_to(row);
   }
-  if (way == unknown) way = ask(row);
-  return way >= 0;
+  if (way != unknown) return way >= 0;
+  PARC_TRY(asked, ask(row));
+  return asked >= 0;
 }
 
 bool Outbox::knows(int row) {
@@ -52,8 +53,9 @@ std::int32_t Outbox::way_to(int row) {
   return at < by_row_.size() ? by_row_[at] : unknown;
 }
 
-// Two threads may both ask, and are told the same.
-std::int32_t Outbox::ask(int row) {
+// Two threads may both ask, and are told the same. The receiver knows of the queue from here on, and waits
+// for nothing that comes another way.
+Result<std::int32_t> Outbox::ask(int row) {
   shm::Request request{};
   request.kind = shm::RequestKind::neighbour;
   request.peer = row;
@@ -64,15 +66,19 @@ std::int32_t Outbox::ask(int row) {
   if (by_row_.size() <= at) by_row_.resize(at + 1, unknown);
   std::int32_t& way = by_row_[at];
   if (way != unknown) return way;
-  way = through_kernel;
-  if (queue < 0 || static_cast<std::uint32_t>(queue) >= shm::max_neighbours) return way;
+  if (queue < 0 || static_cast<std::uint32_t>(queue) >= shm::max_neighbours) return way = through_kernel;
   const shm::ReceiverPlace& there = own_.kernel.to[queue];
   auto made = std::make_unique<Way>();
   {
     const std::lock_guard areas(areas_lock_);
     made->to = areas_.at(there.at);
   }
-  if (made->to == nullptr || there.sender >= shm::max_neighbours) return way; // then the queue stays empty
+  if (made->to == nullptr || there.sender >= shm::max_neighbours)
+    return error(
+        PARC_ENOMEM,
+        "cannot attach the memory for messages to rank {}: this process has too little address space "
+        "(RLIMIT_AS), or its host too little memory",
+        row);
   made->may_claim = Areas::open_claims(*made->to);
   made->row = row;
   made->queue = static_cast<std::uint32_t>(queue);

@@ -36,8 +36,9 @@ public:
   Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
          Errand& errand, Ring& ring, std::vector<bool> local_ranks);
 
-  // There is a queue for messages to this row. Asks the kernel, the first time.
-  [[nodiscard]] bool reaches(int row);
+  // There is a queue for messages to this row. Asks the kernel, the first time. Errors: PARC_ENOMEM, there is
+  // one, but its receiver's letterbox cannot be attached.
+  [[nodiscard]] Result<bool> reaches(int row);
 
   [[nodiscard]] bool knows(int row); // the same of one that was asked for before
 
@@ -79,7 +80,7 @@ private:
     std::uint32_t rung = 0;              // the sleep of the receiver that was rung for last
   };
   static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in ways_
-  [[nodiscard]] std::int32_t ask(int row);
+  [[nodiscard]] Result<std::int32_t> ask(int row);
   [[nodiscard]] std::int32_t way_to(int row); // lock_ held
   [[nodiscard]] bool has_departed(const Way& way) const {
     return own_.kernel.to[way.queue].departed.load(std::memory_order_acquire) != 0;

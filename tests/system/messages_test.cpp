@@ -139,12 +139,23 @@ BOOST_AUTO_TEST_CASE(a_receiver_is_interrupted_where_that_helps) {
   }
 }
 
+// A sanitizer's runtime needs address space itself.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+BOOST_AUTO_TEST_CASE(one_that_cannot_hear_a_neighbour_is_told) {
+  Hosts hosts(1);
+  Process job = hosts.run({"-n", "18", programs + "unheard", hosts.directory() + "/file"});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs()); // it says what was not read
+}
+#endif
+
 BOOST_AUTO_TEST_CASE(memory_that_the_kernel_reaches) {
   Hosts hosts(1, {"--cross-memory", "on"});
   for (const char* how : {"leave", "wait"}) check_job(hosts, {"-n", "2", programs + "own_memory", how});
   for (const char* how : {"no_target", "no_source"}) {
     Process job = hosts.run({"-n", "2", programs + "own_memory", how});
-    BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
+    const int status = job.wait();
+    BOOST_TEST(status == 0, job.errors() << hosts.logs());
   }
   BOOST_TEST(hosts.logs().find("named memory of its own that nobody can reach") != std::string::npos);
 }

@@ -67,9 +67,8 @@ void write_without(bool source) {
   unsigned char* const memory = map();
   rank::fill(memory, bytes, 1);
   hear();
-  const parc_op write = parc_initwrite(parc, 1, tag, memory, bytes);
   if (!source) munmap(memory, bytes);
-  tell();
+  const parc_op write = parc_initwrite(parc, 1, tag, memory, bytes);
   int finished = 0;
   while (finished == 0) finished = parc_test(parc, write, nullptr);
   rank::expect_code(finished, source ? PARC_EPEER : PARC_EKERNEL, "test");
