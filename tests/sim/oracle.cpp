@@ -98,7 +98,7 @@ void Oracle::check_no_older(std::size_t index, std::size_t source, const Outcome
   const Read& read = reads[index];
   for (const Read& older : reads) {
     if (&older == &read) break;
-    if (older.at == read.at && !older.over && !older.probe && older.message == none &&
+    if (older.at == read.at && !older.over && !older.probe && !older.taken && older.message == none &&
         !fabricated(static_cast<std::size_t>(&older - reads.data())) && older.space == outcome.space &&
         (older.source == none || older.source == source) && ((older.tag ^ outcome.tag) & ~older.ignore) == 0)
       fail(name(read) + " took what the older " + name(older) + " should have");
@@ -118,6 +118,7 @@ void Oracle::begun(std::size_t index, const Outcome& outcome) {
   Read& read = reads[index];
   if (read.over || read.message != none || fabricated(index) || read.probe)
     fail(name(read) + " began twice, or after its end");
+  if (read.taken) fail(name(read) + " took a message when it was somebody else's");
   const std::size_t source = source_of(read, outcome);
   if (read.claimed == none) check_no_older(index, source, outcome);
   if (source == none || hostile.contains(actors[source].host)) {
@@ -191,10 +192,11 @@ void Oracle::finished_read(std::size_t index, const Outcome& outcome) {
   const Actor& at = actors[read.at];
   switch (outcome.fault) {
   case Fault::canceled:
-    if (at.departed() || (!matched && read.cancel_asked)) return;
+    if (at.departed() || (!matched && (read.cancel_asked || read.taken))) return;
     fail(name(read) + " was canceled, but nobody asked, or it was matched");
   case Fault::none:
   case Fault::truncated: {
+    if (read.taken) fail(name(read) + " ended well when it was somebody else's");
     if (read.probe) return finished_probe(index, outcome);
     if (!matched) fail(name(read) + " ended well without a message");
     if (fabricated(index)) return;
@@ -218,7 +220,8 @@ void Oracle::finished_read(std::size_t index, const Outcome& outcome) {
         fail(name(read) + " gave up; there is " + name(message));
     }
     return;
-  case Fault::taken: fail(name(read) + " is said to be somebody else's, who could not have it");
+  case Fault::taken:
+    if (!read.taken) fail(name(read) + " is said to be somebody else's, and is not");
   }
 }
 
@@ -290,7 +293,7 @@ void Oracle::check_rest() const {
     if (hopeless(read) && (read.source != none || !has_stranger(read.at)))
       fail(name(read) + " waits for nobody");
     for (const Message& message : messages)
-      if (fits(read, message) && certain(message) && holder(message) == nullptr)
+      if (!read.taken && fits(read, message) && certain(message) && holder(message) == nullptr)
         fail(name(read) + " does not take " + name(message));
   }
   for (std::size_t index = 0; index < actors.size(); ++index) {

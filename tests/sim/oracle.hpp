@@ -62,6 +62,7 @@ struct Read {
   bool claim = false;         // of a probe
   std::size_t claimed = none; // the message that it reads, whatever matches
   bool cancel_asked = false;
+  bool taken = false;        // by its library, for a message that no engine knows of: the engine's no more
   std::uint64_t release = 0; // the number of its release; 0: none
   std::size_t message = none;
   bool over = false;

@@ -14,6 +14,8 @@ using namespace protocol;
 namespace {
 constexpr std::size_t most_reads = 20;
 constexpr Space spaces[] = {Space::programs, Space::barriers, Space::kernels};
+// What a claim word says.
+constexpr std::uint64_t nobodys = 1, engines = 2, librarys = 3;
 constexpr std::uint64_t high_bit = std::uint64_t{1} << 40;
 } // namespace
 
@@ -40,7 +42,8 @@ void World::act(std::size_t index) {
   case 2: hand_over(index); break;
   case 3: read_claimed(index); break;
   case 4: add_row(index); break;
-  case 5: break;
+  case 5: take_shared(index); break;
+  case 6: break;
   default:
     if (random_.one_in(2))
       read(index);
@@ -190,8 +193,28 @@ void World::post(ReadRequest request, Read read) {
       std::to_string(id) + " of " + std::to_string(request.source) + ", tag " + std::to_string(read.tag) +
       " ignoring " + std::to_string(read.ignore) + ", space " + std::to_string(static_cast<int>(read.space)) +
       ", room " + std::to_string(read.room));
+  // Not where waits are released early, and not what is answered at once.
+  if (early_ == 0 && oracle_.actors[read.at].job != 0 && read.claimed == none && !read.no_wait &&
+      random_.one_in(3)) {
+    readings_[id].shared = std::make_unique<std::atomic<std::uint64_t>>(nobodys);
+    request.claim_word = {readings_[id].shared.get(), nobodys, engines};
+  }
   const std::uint64_t handle = engine_of(read.at).read(oracle_.actors[read.at].endpoint, request);
   readings_[id].handle = handle;
+}
+
+// A neighbour's message, which goes past the engines, is for a read that they know of, too. The library tells
+// its kernel so, or lets it find out.
+void World::take_shared(std::size_t actor) {
+  const std::size_t op = pick_unfinished(actor, true);
+  std::uint64_t open = nobodys;
+  if (op == none || !readings_[op].shared ||
+      !readings_[op].shared->compare_exchange_strong(open, librarys, std::memory_order_acq_rel))
+    return;
+  say("actor " + std::to_string(actor) + " takes read " + std::to_string(op));
+  ++tally_.taken;
+  oracle_.reads[op].taken = true;
+  if (random_.one_in(2)) engine_of(actor).cancel(readings_[op].handle);
 }
 
 std::size_t World::pick_unfinished(std::size_t actor, bool of_reads) {

@@ -10,6 +10,7 @@
 #include "tests/sim/oracle.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -30,6 +31,7 @@ struct Tally { // what the runs have covered
   std::uint64_t messages = 0, bytes = 0, matched = 0, truncated = 0, canceled = 0, lost = 0, refusals = 0;
   std::uint64_t gated = 0;    // of the matched ones: written behind a gate
   std::uint64_t claimed = 0;  // of the matched ones
+  std::uint64_t taken = 0;    // reads, by libraries
   std::uint64_t carriers = 0; // that have ended, and were followed by others
 };
 
@@ -68,6 +70,7 @@ private:
     std::uint64_t claim = 0; // of a probe that has claimed a message which nobody has read yet: its name
     std::unique_ptr<Memory> memory;
     protocol::Progress progress;
+    std::unique_ptr<std::atomic<std::uint64_t>> shared; // a claim word: its library may take it, too
   };
 
   void make_hosts();
@@ -96,6 +99,7 @@ private:
   void read(std::size_t actor);
   void probe(std::size_t actor);
   void read_claimed(std::size_t actor);
+  void take_shared(std::size_t actor);
   void add_row(std::size_t actor);
   void ask_for_any(protocol::ReadRequest& request, Read& read);
   void write(std::size_t actor);
