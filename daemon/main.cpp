@@ -21,13 +21,14 @@ namespace {
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
+constexpr std::string_view key_on_stdin = "-";
 
 // What would keep a kernel with these settings from starting, as far as that can be known without changing
 // anything. The port may be in use: by the kernel that runs.
 Result<void> check_start(Config config) {
   const auto dir = find_runtime_dir(config.runtime_dir);
   if (!dir && dir.error().code != ENOENT) return dir.error();
-  if (access(config.key_file.c_str(), F_OK) == 0) {
+  if (config.key_file != key_on_stdin && access(config.key_file.c_str(), F_OK) == 0) {
     PARC_TRY(read_key(config.key_file));
   }
   config.port = {0, 0};
@@ -36,15 +37,15 @@ Result<void> check_start(Config config) {
   return success();
 }
 
-Result<void> serve(Config config, const RuntimeDir& dir, Readiness& readiness, Logging& logging, int argc,
-                   char** argv) {
+Result<void> serve(Config config, const std::optional<Key>& given_key, const RuntimeDir& dir,
+                   Readiness& readiness, Logging& logging, int argc, char** argv) {
   PARC_TRY(instance, Instance::acquire(dir));
   [[maybe_unused]] const auto& held = instance; // for as long as this kernel runs
   if (const unsigned ended = end_orphans(dir, getpid()); ended != 0)
     spdlog::info("ended {} processes of jobs of a kernel that was killed", ended);
   PARC_TRY(removed, shm::remove_leftovers());
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
-  PARC_TRY(key, read_or_make_key(config.key_file));
+  PARC_TRY(key, given_key ? Result<Key>(*given_key) : read_or_make_key(config.key_file));
   PARC_TRY(scheduling, SchedulingClass::acquire(config.realtime));
   raise_descriptor_limit(); // a rank takes several; its own limit is that of its parc run
   const auto reload = [&logging, argc, argv]() -> std::optional<Config> {
@@ -85,6 +86,12 @@ int main(int argc, char** argv) {
 
   const Result<RuntimeDir> dir = make_runtime_dir(line.config.runtime_dir);
   if (!dir) return fail(dir.error(), exit_failed);
+  std::optional<Key> key; // before the input goes
+  if (line.config.key_file == key_on_stdin) {
+    const Result<Key> taken = take_key(STDIN_FILENO);
+    if (!taken) return fail(taken.error(), exit_failed);
+    key = taken.value();
+  }
   Readiness readiness;
   if (line.detach) {
     const Result<std::string> path = log_path(line.config.name);
@@ -94,7 +101,7 @@ int main(int argc, char** argv) {
     readiness = std::move(child).value();
   }
   Logging logging(STDERR_FILENO, line.config.log_level, form_for(STDERR_FILENO));
-  const Result<void> served = serve(std::move(line.config), dir.value(), readiness, logging, argc, argv);
+  const Result<void> served = serve(std::move(line.config), key, dir.value(), readiness, logging, argc, argv);
   if (served) return 0;
   readiness.failed(served.error());
   return fail(served.error(), exit_failed);

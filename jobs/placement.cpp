@@ -6,7 +6,6 @@
 #include <charconv>
 
 namespace parc {
-namespace {
 
 // "name", "name:slots", "[v6]", "[v6]:slots"; a name with several colons is an address as it stands.
 Result<HostSlots> parse_host(std::string_view text) {
@@ -43,18 +42,20 @@ Result<HostSlots> parse_host(std::string_view text) {
   return host;
 }
 
-} // namespace
+void add_host(std::vector<HostSlots>& hosts, HostSlots host) {
+  const auto same = std::ranges::find(hosts, host.name, &HostSlots::name);
+  if (same == hosts.end())
+    hosts.push_back(std::move(host));
+  else
+    same->slots = std::min(same->slots + host.slots, max_ranks);
+}
 
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
   std::vector<HostSlots> hosts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find(',', begin), text.size());
     PARC_TRY(host, parse_host(text.substr(begin, end - begin)));
-    const auto same = std::ranges::find(hosts, host.name, &HostSlots::name);
-    if (same == hosts.end())
-      hosts.push_back(std::move(host));
-    else
-      same->slots = std::min(same->slots + host.slots, max_ranks);
+    add_host(hosts, std::move(host));
     begin = end + 1;
   }
   return hosts;

@@ -29,7 +29,11 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
-// "a:2,b,[::1]:4". A host named twice has the slots of both.
+// "a", "a:2", "[::1]:4".
+[[nodiscard]] Result<HostSlots> parse_host(std::string_view text);
+// A host named twice has the slots of both.
+void add_host(std::vector<HostSlots>& hosts, HostSlots host);
+// "a:2,b,[::1]:4".
 [[nodiscard]] Result<std::vector<HostSlots>> parse_hosts(std::string_view text);
 
 // Neighbours on the same host are one run. `hosts` is not empty and each has a slot.

@@ -18,6 +18,7 @@ Error malformed() {
 std::string encode_program(const Program& program, nlohmann::json& message) {
   message["arguments"] = program.arguments.size();
   message["umask"] = program.umask;
+  message["input"] = program.input;
   auto& limits = message["limits"] = nlohmann::json::array();
   for (const auto& limit : program.limits) {
     limits.push_back(limit.resource);
@@ -37,12 +38,14 @@ Result<Program> decode_program(const nlohmann::json& message, std::string_view b
     return error(E2BIG, "arguments and environment have {} bytes, and may have {}; set fewer variables",
                  bytes.size(), max_program_bytes);
   const auto arguments = number_in(message, "arguments", max_program_bytes);
-  const auto umask = number_in(message, "umask", 0777);
+  const auto umask = number_in(message, "umask", 0777), input = number_in(message, "input", Program::no_rank);
   const auto limits = numbers_in(message, "limits", std::size_t{3} * RLIM_NLIMITS);
-  if (!arguments || *arguments == 0 || !umask || !limits || limits->size() % 3 != 0) return malformed();
+  if (!arguments || *arguments == 0 || !umask || !input || !limits || limits->size() % 3 != 0)
+    return malformed();
 
   Program program;
   program.umask = static_cast<std::uint32_t>(*umask);
+  program.input = *input;
   for (std::size_t i = 0; i < limits->size(); i += 3) {
     if ((*limits)[i] >= RLIM_NLIMITS) return malformed();
     program.limits.push_back({static_cast<std::uint32_t>((*limits)[i]), (*limits)[i + 1], (*limits)[i + 2]});

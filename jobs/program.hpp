@@ -25,6 +25,10 @@ struct Program {
   std::string directory;
   std::uint32_t umask = 022;
   std::vector<Limit> limits;
+  // Who reads what `parc run` does: a rank, no rank, or all.
+  std::uint64_t input = no_rank;
+  static constexpr std::uint64_t no_rank = UINT32_MAX, all_ranks = UINT32_MAX - 1;
+  [[nodiscard]] bool reads_input(std::uint64_t rank) const { return input == rank || input == all_ranks; }
 };
 
 inline constexpr std::size_t max_program_bytes = std::size_t{1} << 20; // of all its texts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "system/frames.hpp"
 
+#include <cassert>
 #include <cerrno>
 
 namespace parc {
@@ -24,6 +25,7 @@ std::optional<std::uint64_t> natural(const nlohmann::json& value) {
 } // namespace
 
 std::string encode_frame(nlohmann::json message, std::string_view bytes) {
+  assert(!message.contains("bytes")); // which says how many follow
   if (!bytes.empty()) message["bytes"] = bytes.size();
   const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::string frame;

@@ -9,6 +9,8 @@
 //              <-     failed           prepare or start did not work: exit status and sentence
 //              <-     output           of a rank, as far as its credit goes
 //   taken      ->                      credit back
+//   input      ->                      what its ranks read, and whether more follows ("end")
+//              <-     input_taken      so much of that, so far, by the slowest of them
 //              <-     departed         a rank's session has ended
 //              <-     exited, ended    its process; and then also its output
 //              <-     abort            parc_abort, with its status
@@ -39,5 +41,8 @@ inline std::uint64_t output_credit(std::uint32_t ranks) {
   constexpr std::uint64_t least = 1024, most = 256 << 10, together = 8 << 20;
   return std::clamp<std::uint64_t>(together / std::max(ranks, 1u), least, most);
 }
+
+// What the tool has read for the ranks and they have not.
+inline constexpr std::uint64_t input_window = 256 << 10;
 
 } // namespace parc::daemon

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -43,6 +44,12 @@ void JobOrigin::asked(Frame frame) {
     if (auto planned = plan(frame); !planned) decide(status_failed, planned.error().text);
   } else if (kind == "dump" && stage_ == Stage::asked) {
     dump(frame);
+  } else if (kind == "input") {
+    if (stage_ == Stage::running) pass_input(frame);
+  } else if (kind == "reach" && stage_ == Stage::asked) {
+    reach(frame);
+  } else if (kind == "key" && stage_ == Stage::asked) {
+    answer({{"kind", "done"}, {"status", 0}, {"text", ""}, {"key", peers_.key_text()}});
   } else if (kind == "signal") {
     forwarded_ = number;
     if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
@@ -77,6 +84,10 @@ Result<void> JobOrigin::plan(const Frame& frame) {
   if (ranks_.empty()) return malformed();
   PARC_TRY(program, decode_program(frame.message, frame.bytes));
   plan_.program = std::move(program);
+  keep_going_ = number_in(frame.message, "keep_going", 1) == 1U;
+  if (plan_.program.input < Program::all_ranks && plan_.program.input >= ranks_.size())
+    return error(EINVAL, "--stdin names rank {}, and the ranks are 0 to {}", plan_.program.input,
+                 ranks_.size() - 1);
 
   stage_ = Stage::connecting;
   spdlog::info("job {:x}: {} ranks of {} on {} hosts", id_, ranks_.size(), plan_.program.arguments[0],
@@ -92,14 +103,26 @@ Result<void> JobOrigin::plan(const Frame& frame) {
 }
 
 void JobOrigin::dump(const Frame& frame) {
-  stage_ = Stage::dumping;
+  stage_ = Stage::answering;
   dump_.emplace(loop_, peers_.self().name, jobs_, id_, door_, [this] {
     stage_ = Stage::over; // and gone when the tool has it all
   });
   const auto asked = dump_->ask(number_in(frame.message, "job", UINT64_MAX).value_or(0));
-  if (asked) return;
+  if (!asked) answer({{"kind", "done"}, {"status", status_failed}, {"text", asked.error().text}});
+}
+
+void JobOrigin::reach(const Frame& frame) {
+  stage_ = Stage::answering;
+  search_.emplace(peers_, door_, [this] { stage_ = Stage::over; });
+  const auto hosts = frame.message.find("hosts");
+  if (hosts == frame.message.end() || !search_->ask(*hosts))
+    answer({{"kind", "done"}, {"status", status_failed}, {"text", "parc sent hosts that make no sense"}});
+}
+
+// The last that the tool hears.
+void JobOrigin::answer(const nlohmann::json& message) {
   stage_ = Stage::over;
-  door_.send({{"kind", "done"}, {"status", status_failed}, {"text", asked.error().text}});
+  door_.send(message);
 }
 
 std::vector<std::pair<std::string, std::int32_t>> JobOrigin::hosts() const {
@@ -114,7 +137,7 @@ void JobOrigin::seen(std::int32_t from, const nlohmann::json& message) {
 }
 
 void JobOrigin::tool_gone() {
-  if (stage_ == Stage::over || stage_ == Stage::dumping) {
+  if (stage_ == Stage::over || stage_ == Stage::answering) {
     stage_ = Stage::over;
     return jobs_.forget_origin(id_);
   }
@@ -168,7 +191,9 @@ void JobOrigin::prepare() {
     const std::uint64_t identity = *host.link == this_host
                                        ? peers_.self().identity
                                        : engine_.link(static_cast<std::uint32_t>(*host.link)).peer;
-    plan_.hosts.push_back({host.name, static_cast<std::uint32_t>(identity)});
+    const EndpointAddress address = peers_.describe({*host.link, protocol::kernel_endpoint});
+    plan_.hosts.push_back({host.name, static_cast<std::uint32_t>(identity),
+                           address.port != 0 ? to_text(address) : std::string()});
   }
   for (const RankState& rank : ranks_) {
     if (plan_.runs.empty() || plan_.runs.back().host != rank.host) plan_.runs.push_back({rank.host, 0});
@@ -189,6 +214,33 @@ void JobOrigin::prepared(Host& host, std::uint64_t endpoint) {
   nlohmann::json endpoints = nlohmann::json::array();
   for (const Host& each : hosts_) endpoints.push_back(each.endpoint);
   tell_all("start", {{"endpoints", endpoints}});
+  if (plan_.program.input != Program::no_rank) door_.send({{"kind", "input_taken"}, {"taken", 0}});
+}
+
+// ---- What the ranks read
+
+bool JobOrigin::reads_input(const Host& host) const {
+  if (plan_.program.input == Program::all_ranks) return true;
+  return plan_.program.input < ranks_.size() &&
+         ranks_[plan_.program.input].host == static_cast<std::uint32_t>(&host - hosts_.data());
+}
+
+void JobOrigin::pass_input(const Frame& frame) {
+  input_given_ += frame.bytes.size();
+  if (input_given_ - input_taken_ > input_window)
+    return decide(status_failed, "parc run sent more input than its kernel had asked for");
+  for (const Host& host : hosts_)
+    if (reads_input(host))
+      tell(host, "input", {{"end", number_in(frame.message, "end", 1).value_or(0)}}, frame.bytes);
+}
+
+void JobOrigin::input_taken() {
+  std::uint64_t taken = input_given_;
+  for (const Host& host : hosts_)
+    if (reads_input(host)) taken = std::min(taken, host.input_taken);
+  if (taken <= input_taken_) return;
+  input_taken_ = taken;
+  door_.send({{"kind", "input_taken"}, {"taken", taken}});
 }
 
 // ---- From the parts
@@ -200,6 +252,10 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
   Host& host = hosts_[*place];
   if (host.lost) return;
   if (kind == "prepared") return prepared(host, number_in(message, "endpoint", UINT64_MAX).value_or(0));
+  if (kind == "input_taken") {
+    host.input_taken = number_in(message, "taken", input_given_).value_or(host.input_taken);
+    return input_taken();
+  }
   if (kind == "failed") {
     const auto status = number_in(message, "status", 255).value_or(status_failed);
     return decide(static_cast<int>(status), text_in(message, "text"));
@@ -250,7 +306,7 @@ void JobOrigin::exited(std::size_t number, const nlohmann::json& message) {
   rank.exit.signal = static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(0));
   const auto ordered = message.find("ordered");
   rank.ordered = ordered != message.end() && ordered->is_boolean() && ordered->get<bool>();
-  if (!rank.ordered && (rank.exit.status != 0 || rank.exit.signal != 0)) end();
+  if (!keep_going_ && rank.failed()) end();
 }
 
 void JobOrigin::link_lost(std::uint32_t link) {
@@ -300,7 +356,7 @@ void JobOrigin::check_over() {
 JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {
   const RankState* first = nullptr;
   for (const RankState& rank : ranks_) {
-    if (rank.ordered || (rank.exit.status == 0 && rank.exit.signal == 0)) continue;
+    if (!rank.failed()) continue;
     if (first == nullptr || rank.departure < first->departure) first = &rank;
   }
   if (first == nullptr) return {};
@@ -346,6 +402,31 @@ std::vector<std::string> JobOrigin::warnings() const {
   return lines;
 }
 
+// How its ranks have ended, where that is why the job failed: what happened, and to which.
+nlohmann::json JobOrigin::ends() const {
+  const auto told = [this](const RankState& rank) {
+    return rank.failed() && (forwarded_ == 0 || rank.exit.signal != forwarded_);
+  };
+  if (verdict_ || ranks_.size() == 1 || std::ranges::none_of(ranks_, told)) return nlohmann::json::array();
+  std::map<std::string, std::string> ranks;
+  for (std::size_t first = 0, next = 0; first < ranks_.size(); first = next) {
+    const std::string how = ranks_[first].ended_how();
+    for (next = first + 1; next < ranks_.size() && ranks_[next].ended_how() == how;) ++next;
+    std::string& all = ranks[how];
+    all += fmt::format("{}{}", all.empty() ? "" : ",", first);
+    if (next - first > 1) all += fmt::format("-{}", next - 1);
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& [how, which] : ranks) rows.push_back({how, which});
+  return rows;
+}
+
+std::string JobOrigin::RankState::ended_how() const {
+  if (ordered) return "with the job";
+  if (exit.signal == 0) return fmt::format("exit status {}", exit.status);
+  return fmt::format("signal {} ({})", exit.signal, strsignal(static_cast<int>(exit.signal)));
+}
+
 void JobOrigin::conclude() {
   const bool told = stage_ >= Stage::preparing;
   stage_ = Stage::over;
@@ -358,6 +439,7 @@ void JobOrigin::conclude() {
     door_.send({{"kind", "done"},
                 {"status", verdict.status},
                 {"text", verdict.text},
+                {"ends", ends()},
                 {"warnings", verdict.status == 0 ? warnings() : std::vector<std::string>{}}});
   else
     jobs_.forget_origin(id_);
@@ -372,11 +454,11 @@ void JobOrigin::shutting_down() {
 
 // Also a host that was given up because it did not answer: it may go on one day, and must hear that it is
 // over.
-void JobOrigin::tell(const Host& host, const char* kind, nlohmann::json message) {
+void JobOrigin::tell(const Host& host, const char* kind, nlohmann::json message, const std::string& bytes) {
   if (!host.link) return;
   message["kind"] = kind;
   message["job"] = id_;
-  jobs_.tell(*host.link, std::move(message));
+  jobs_.tell(*host.link, std::move(message), bytes);
 }
 
 void JobOrigin::tell_all(const char* kind, const nlohmann::json& message) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A tool's connection, and the job that it asks for. (Or it asks what another job waits for, which JobDump
-// answers.)
+// answers, or for hosts to be reached, which is HostSearch's.)
 //
 // A job as the kernel of its `parc run` sees it: asked for by a tool, planned, prepared on every host,
 // started when all are ready, and over when every rank has ended. It alone decides the exit status.
@@ -10,6 +10,7 @@
 // status is that of the failed rank that departed first, for the failures of others follow from it.
 #pragma once
 
+#include "daemon/job/host_search.hpp"
 #include "daemon/job/job_dump.hpp"
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
@@ -45,18 +46,21 @@ public:
   void seen(std::int32_t from, const nlohmann::json& message);
 
 private:
-  enum class Stage { asked, dumping, connecting, preparing, running, ending, over };
+  enum class Stage { asked, answering, connecting, preparing, running, ending, over };
   struct Host {
     std::string name;
     std::optional<std::int32_t> link; // or this_host; none: not reached yet
     bool prepared = false;
     std::uint64_t endpoint = 0; // of its first rank
     bool lost = false;
+    std::uint64_t input_taken = 0; // bytes, by the slowest of its ranks
     std::uint64_t unread = 0; // messages, as the end of its last rank says; a sentence each of the first:
     std::vector<std::string> unread_messages = {};
   };
   struct RankState {
     explicit RankState(std::uint32_t at) : host(at) {}
+    [[nodiscard]] bool failed() const { return exited && !ordered && (exit.status != 0 || exit.signal != 0); }
+    [[nodiscard]] std::string ended_how() const;
     std::uint32_t host;
     std::uint32_t departure = 0; // 1 for the first that departed or exited; 0: has not
     RankExit exit;
@@ -74,8 +78,12 @@ private:
   void asked(Frame frame);
   Result<void> plan(const Frame& frame);
   void dump(const Frame& frame);
+  void reach(const Frame& frame);
+  void answer(const nlohmann::json& message);
   void tool_gone();
   void credit(std::uint32_t rank, std::uint64_t bytes);
+  void pass_input(const Frame& frame);
+  void input_taken();
 
   // Towards the start.
   void reached(std::size_t host, Result<std::int32_t> link);
@@ -95,8 +103,11 @@ private:
   [[nodiscard]] Verdict verdict_of_ranks() const;
   static void note_unread(Host& host, const nlohmann::json& message);
   [[nodiscard]] std::vector<std::string> warnings() const;
+  [[nodiscard]] nlohmann::json ends() const;
 
-  void tell(const Host& host, const char* kind, nlohmann::json message = nlohmann::json::object());
+  void tell(const Host& host, const char* kind, nlohmann::json message = nlohmann::json::object(),
+            const std::string& bytes = {});
+  [[nodiscard]] bool reads_input(const Host& host) const; // some rank of it
   void tell_all(const char* kind, const nlohmann::json& message = nlohmann::json::object());
 
   Loop& loop_;
@@ -108,12 +119,16 @@ private:
   std::vector<Host> hosts_;
   std::vector<RankState> ranks_;
   JobPlan plan_;
+  bool keep_going_ = false; // a rank that fails ends itself alone
   std::optional<Verdict> verdict_;
   std::uint32_t departures_ = 0;
-  std::uint32_t forwarded_ = 0; // the signal that parc run got
-  Timer patience_;              // with hosts that do not answer
+  std::uint64_t input_given_ = 0, input_taken_ = 0; // bytes, by the tool and by all that read them
+  std::uint32_t forwarded_ = 0;                     // the signal that parc run got
+  Timer patience_;                                  // with hosts that do not answer
   ToolDoor door_;
-  std::optional<JobDump> dump_; // the tool asked for this and no job
+  // The tool asked for one of these and no job.
+  std::optional<JobDump> dump_;
+  std::optional<HostSearch> search_;
 };
 
 } // namespace parc::daemon

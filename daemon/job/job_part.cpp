@@ -81,7 +81,7 @@ void JobPart::prepare() {
     else if (host == plan_.origin_place)
       answer(plan_.origin);
     else
-      uses_.peers.connect(plan_.hosts[host].name, answer);
+      uses_.peers.connect(plan_.hosts[host].name, plan_.hosts[host].address, answer);
   }
 }
 
@@ -138,7 +138,7 @@ Result<void> JobPart::make_group(const nlohmann::json& start) {
 // ---- Starting, one process a turn: a fork takes its time.
 
 void JobPart::start_next() {
-  if (ending_ || ranks_.size() == mine_.size()) return;
+  if (ending_ || all_started()) return;
   if (auto started = start_rank(static_cast<std::uint32_t>(ranks_.size())); !started) {
     fail(status_failed, fmt::format("cannot start {} on host {}: {}{}", plan_.program.arguments[0],
                                     plan_.hosts[plan_.self].name, started.error().text,
@@ -159,8 +159,8 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
 }
 
 Result<void> JobPart::start_rank(std::uint32_t local) {
-  PARC_TRY(spawned, uses_.processes.spawn(plan_.program, variables(local)));
   const std::uint32_t rank = mine_[local];
+  PARC_TRY(spawned, uses_.processes.spawn(plan_.program, variables(local), plan_.program.reads_input(rank)));
   ranks_.push_back(std::make_unique<Rank>(*this, uses_.loop.events(), uses_.processes, rank, spawned,
                                           output_credit(plan_.size)));
   const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
@@ -169,7 +169,35 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
     jobs.rank_departs(job, static_cast<std::int32_t>(rank));
   };
   uses_.sessions.add(place, std::move(spawned.from_program), std::move(spawned.to_program), session_ended);
+  if (RankInput* const input = ranks_.back()->input()) {
+    input->add(input_.waiting);
+    if (input_.ended) input->end();
+  }
+  if (all_started()) input_.waiting.clear();
   return success();
+}
+
+// Those that start later read it from its beginning, too.
+void JobPart::give_input(std::string_view bytes, bool end) {
+  input_.given += bytes.size();
+  input_.ended = end;
+  if (!all_started()) input_.waiting += bytes;
+  for (const auto& rank : ranks_) {
+    RankInput* const input = rank->input();
+    if (input == nullptr) continue;
+    input->add(bytes);
+    if (end) input->end();
+  }
+}
+
+// In quarters of the window, or when there is nothing left.
+void JobPart::input_taken() {
+  std::uint64_t taken = all_started() ? input_.given : 0;
+  for (const auto& rank : ranks_)
+    if (rank->input() != nullptr) taken = std::min(taken, rank->input()->taken());
+  if (taken == input_.told || (taken != input_.given && taken - input_.told < input_window / 4)) return;
+  input_.told = taken;
+  tell("input_taken", {{"taken", taken}});
 }
 
 // ---- From the ranks.
@@ -230,15 +258,17 @@ void JobPart::ended(Rank& rank) {
 
 // ---- From the origin, and when it is lost.
 
-void JobPart::received(const std::string& kind, const nlohmann::json& message) {
+void JobPart::received(const std::string& kind, const nlohmann::json& message, std::string_view bytes) {
   if (kind == "start") {
     if (!prepared_yet() || group_ != 0 || ending_) return;
     if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
     start_timer_.set(0);
   } else if (kind == "taken") {
-    const auto bytes = number_in(message, "bytes", output_credit(plan_.size));
+    const auto credit = number_in(message, "bytes", output_credit(plan_.size));
     Rank* rank = find(number_in(message, "rank", max_ranks).value_or(max_ranks));
-    if (rank != nullptr && bytes) rank->add_credit(*bytes);
+    if (rank != nullptr && credit) rank->add_credit(*credit);
+  } else if (kind == "input") {
+    if (!ending_) give_input(bytes, number_in(message, "end", 1) == 1U);
   } else if (kind == "signal") {
     signal(static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM)));
   } else if (kind == "end") {

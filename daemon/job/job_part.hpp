@@ -41,7 +41,8 @@ public:
   ~JobPart();
 
   void prepare();
-  void received(const std::string& kind, const nlohmann::json& message); // from its origin
+  void received(const std::string& kind, const nlohmann::json& message,
+                std::string_view bytes); // from its origin
   void link_lost(std::uint32_t link);
   void abort(std::int32_t rank, int status);
   void departs(std::uint32_t rank);
@@ -62,6 +63,7 @@ public:
   // From its ranks.
   void not_started(Rank& rank, const SpawnReport& why);
   void output(Rank& rank, std::size_t stream, std::string bytes);
+  void input_taken(); // more of it
   void died(Rank& rank, RankExit how);
   void ended(Rank& rank);
 
@@ -73,6 +75,8 @@ private:
   void start_next();
   Result<void> start_rank(std::uint32_t local);
   [[nodiscard]] std::vector<std::string> variables(std::uint32_t local) const;
+  void give_input(std::string_view bytes, bool end);
+  [[nodiscard]] bool all_started() const { return ranks_.size() == mine_.size(); }
   void signal(int number);
   void end();
   void kill();
@@ -105,8 +109,13 @@ private:
   };
   std::vector<Unread> unread_messages_;
   std::vector<std::unique_ptr<Rank>> ranks_; // those started, in the order of mine_
-  Timer start_timer_;                        // one process a turn
-  Timer grace_timer_;                        // from SIGTERM to SIGKILL
+  struct Input {                             // of its ranks that read what `parc run` does
+    std::string waiting;                     // until all are started
+    bool ended = false;
+    std::uint64_t given = 0, told = 0; // bytes, and those that the origin knows to be taken
+  } input_;
+  Timer start_timer_; // one process a turn
+  Timer grace_timer_; // from SIGTERM to SIGKILL
 };
 
 } // namespace parc::daemon

@@ -76,9 +76,11 @@ nlohmann::json encode_plan(const JobPlan& plan, std::string& bytes) {
                          {"size", plan.size}};
   auto& hosts = message["hosts"] = nlohmann::json::array();
   auto& identities = message["identities"] = nlohmann::json::array();
+  auto& addresses = message["addresses"] = nlohmann::json::array();
   for (const JobPlan::Host& host : plan.hosts) {
     hosts.push_back(host.name);
     identities.push_back(host.identity);
+    addresses.push_back(host.address);
   }
   auto& runs = message["runs"] = nlohmann::json::array();
   for (const Run& run : plan.runs) {
@@ -91,13 +93,16 @@ nlohmann::json encode_plan(const JobPlan& plan, std::string& bytes) {
 
 Result<JobPlan> decode_plan(const nlohmann::json& message, const std::string& bytes, std::int32_t origin) {
   JobPlan plan;
-  const auto hosts = message.find("hosts");
+  const auto hosts = message.find("hosts"), addresses = message.find("addresses");
   const auto identities = numbers_in(message, "identities", max_ranks);
-  if (hosts == message.end() || !hosts->is_array() || !identities || hosts->size() != identities->size())
+  if (hosts == message.end() || !hosts->is_array() || !identities || hosts->size() != identities->size() ||
+      addresses == message.end() || !addresses->is_array() || addresses->size() != hosts->size())
     return malformed();
   for (std::size_t i = 0; i < hosts->size(); ++i) {
-    if (!(*hosts)[i].is_string() || (*identities)[i] > UINT32_MAX) return malformed();
-    plan.hosts.push_back({(*hosts)[i].get<std::string>(), static_cast<std::uint32_t>((*identities)[i])});
+    if (!(*hosts)[i].is_string() || !(*addresses)[i].is_string() || (*identities)[i] > UINT32_MAX)
+      return malformed();
+    plan.hosts.push_back({(*hosts)[i].get<std::string>(), static_cast<std::uint32_t>((*identities)[i]),
+                          (*addresses)[i].get<std::string>()});
   }
   const auto job = number_in(message, "job", UINT64_MAX);
   const auto self = number_in(message, "self", plan.hosts.size() - 1);

@@ -18,6 +18,7 @@ struct JobPlan {
   struct Host {
     std::string name;       // as the user calls it
     std::uint32_t identity; // low half: that all hosts mean the same host by it
+    std::string address; // of its kernel, as the origin knows it (endpoint_address.hpp); empty: it does not
   };
   std::uint64_t job = 0;
   std::int32_t origin = -1; // link to its kernel, or this_host

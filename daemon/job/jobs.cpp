@@ -90,7 +90,7 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
   if (message.contains("host")) {
     if (JobOrigin* at = origin(job)) at->received(from, kind, message, std::move(bytes));
   } else if (JobPart* at = part(job); at != nullptr && at->plan().origin == from) {
-    at->received(kind, message);
+    at->received(kind, message, bytes);
   }
 }
 

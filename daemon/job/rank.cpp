@@ -30,6 +30,7 @@ Rank::Rank(JobPart& part, event_base* loop, const Processes& processes, std::uin
         Event(loop, streams_[i].pipe.get(), EV_READ | EV_PERSIST, [this, i](short) { read_output(i); });
     streams_[i].readable.add();
   }
+  if (process.input) input_.emplace(loop, std::move(process.input), [this] { part_.input_taken(); });
   ended_.add();
   reported_.add();
 }
@@ -57,6 +58,7 @@ void Rank::process_ended() {
   const RankExit how = processes_.reap(process_);
   ended_.remove();
   process_.reset();
+  if (input_) input_->discard();
   part_.died(*this, how);
   drain();
   end_if_over();

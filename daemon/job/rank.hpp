@@ -9,11 +9,13 @@
 #pragma once
 
 #include "daemon/event.hpp"
+#include "daemon/job/rank_input.hpp"
 #include "daemon/job/spawn.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace parc::daemon {
 
@@ -34,6 +36,7 @@ public:
     return !alive() && std::ranges::none_of(streams_, [](const Stream& each) { return bool(each.pipe); });
   }
 
+  [[nodiscard]] RankInput* input() { return input_ ? &*input_ : nullptr; }
   void signal(int number);              // the whole process group
   void add_credit(std::uint64_t bytes); // its output was taken
   void discard_output();                // nobody is left to take it
@@ -64,7 +67,8 @@ private:
   Fd report_;
   Event ended_;
   Event reported_;
-  std::array<Stream, 3> streams_; // stdout, stderr, trace
+  std::optional<RankInput> input_; // where it reads what `parc run` does
+  std::array<Stream, 3> streams_;  // stdout, stderr, trace
 };
 
 } // namespace parc::daemon

@@ -55,7 +55,7 @@ void unblock(const Fd& fd) {
 }
 
 struct ChildEnds {
-  Fd null, output, errors, report, session_in, session_out, trace; // trace: perhaps none
+  Fd input, output, errors, report, session_in, session_out, trace; // trace: perhaps none
 };
 
 template <class... Fds> Result<ChildEnds> child_ends(Fds... fds) {
@@ -172,7 +172,7 @@ void reset_signals() {
 }
 
 bool take_places(const ChildEnds& ends) {
-  const std::array<std::pair<int, int>, 6> places{{{ends.null.get(), STDIN_FILENO},
+  const std::array<std::pair<int, int>, 6> places{{{ends.input.get(), STDIN_FILENO},
                                                    {ends.output.get(), STDOUT_FILENO},
                                                    {ends.errors.get(), STDERR_FILENO},
                                                    {ends.session_in.get(), session_in},
@@ -242,10 +242,10 @@ std::string explain_program(const Program& program, const SpawnReport& report) {
 } // namespace
 
 std::size_t descriptors_of(const Program& program) {
-  return asks_for_trace(program) ? 6 : 5;
+  return 5U + asks_for_trace(program) + (program.input == Program::all_ranks);
 }
 
-Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables) {
+Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables, bool reads_input) {
   PARC_TRY(output, make_pipe());
   PARC_TRY(errors, make_pipe());
   PARC_TRY(report, make_pipe());
@@ -256,9 +256,15 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
     PARC_TRY(made, make_pipe());
     traces = std::move(made);
   }
-  Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!null) return system_error("cannot open /dev/null");
-  PARC_TRY(ends, child_ends(std::move(null), std::move(output.write), std::move(errors.write),
+  Pipe input;
+  if (reads_input) {
+    PARC_TRY(made, make_pipe());
+    input = std::move(made);
+  } else {
+    input.read.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!input.read) return system_error("cannot open /dev/null");
+  }
+  PARC_TRY(ends, child_ends(std::move(input.read), std::move(output.write), std::move(errors.write),
                             std::move(report.write), std::move(to_program.read), std::move(to_kernel.write),
                             std::move(traces.write)));
 
@@ -286,13 +292,14 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
     }
     return failure;
   }
+  spawned.input = std::move(input.write);
   spawned.output = std::move(output.read);
   spawned.errors = std::move(errors.read);
   spawned.trace = std::move(traces.read);
   spawned.report = std::move(report.read);
   spawned.from_program = std::move(to_kernel.read);
   spawned.to_program = std::move(to_program.write);
-  for (const Fd* end : {&spawned.output, &spawned.errors, &spawned.trace, &spawned.report,
+  for (const Fd* end : {&spawned.input, &spawned.output, &spawned.errors, &spawned.trace, &spawned.report,
                         &spawned.from_program, &spawned.to_program})
     if (*end) unblock(*end);
   return spawned;

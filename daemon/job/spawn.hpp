@@ -2,9 +2,9 @@
 // Starting one process of a job: fork, then in the child everything that exec does not undo, then exec.
 //
 // The child is in a process group of its own, dies with the kernel (PR_SET_PDEATHSIG), has directory, umask,
-// limits and environment of `parc run`'s caller, /dev/null as its input, and nothing else open but its output
-// pipes and the two pipes of its session. Between fork and exec it makes only async-signal-safe calls: the
-// kernel has a second thread (the resolver).
+// limits and environment of `parc run`'s caller, /dev/null or a pipe as its input, and nothing else open but
+// its output pipes and the two pipes of its session. Between fork and exec it makes only async-signal-safe
+// calls: the kernel has a second thread (the resolver).
 #pragma once
 
 #include "jobs/program.hpp"
@@ -25,6 +25,7 @@ namespace parc::daemon {
 struct Spawned {
   pid_t id = -1;
   Fd process; // pidfd
+  Fd input;   // of a rank that reads what `parc run` does
   Fd output;
   Fd errors;
   Fd trace;  // of a program that is traced
@@ -42,7 +43,8 @@ struct SpawnReport {
 };
 
 // `variables` are put over the environment of the program. An error means that no process was made.
-[[nodiscard]] Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables);
+[[nodiscard]] Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables,
+                                    bool reads_input);
 
 // How a process ended.
 struct RankExit {
@@ -57,7 +59,7 @@ void signal_group(pid_t id, int signal);
 
 // How the processes of jobs are made and ended: by the system, or by who simulates them.
 struct Processes {
-  std::function<Result<Spawned>(const Program&, const std::vector<std::string>&)> spawn = daemon::spawn;
+  std::function<Result<Spawned>(const Program&, const std::vector<std::string>&, bool)> spawn = daemon::spawn;
   std::function<void(pid_t id, int signal)> signal = signal_group;
   std::function<RankExit(const Fd& process)> reap = daemon::reap;
 };

@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::size_t digits = 2 * sizeof(Key);
 
-std::string to_hex(const Key& key) {
-  std::string text;
-  for (const std::byte b : key) text += fmt::format("{:02x}", static_cast<unsigned>(b));
-  return text;
-}
-
 int digit_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -60,7 +54,7 @@ Result<void> make_key(const std::string& path) {
   PARC_TRY(make_directories(directory));
   Key key;
   fill_random(key);
-  const std::string text = to_hex(key) + "\n";
+  const std::string text = to_text(key) + "\n";
 
   const Fd nameless(open(directory.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
   if (nameless) {
@@ -101,6 +95,25 @@ Result<Key> read_key(const std::string& path) {
                  "another host, or remove it to have one made",
                  path, digits);
   return key;
+}
+
+std::string to_text(const Key& key) {
+  std::string text;
+  for (const std::byte b : key) text += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return text;
+}
+
+Result<Key> take_key(int from) {
+  std::array<char, digits + 16> buffer{};
+  std::size_t length = 0;
+  for (ssize_t got = 1; got != 0 && length < buffer.size();) {
+    got = read(from, buffer.data() + length, buffer.size() - length);
+    if (got < 0 && errno != EINTR) return system_error("cannot read the key from standard input");
+    if (got > 0) length += static_cast<std::size_t>(got);
+  }
+  Key key;
+  if (from_hex({buffer.data(), length}, key)) return key;
+  return error(EINVAL, "standard input has no key: that is one line of {} hexadecimal digits", digits);
 }
 
 Result<Key> read_or_make_key(const std::string& path) {

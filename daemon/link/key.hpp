@@ -17,6 +17,10 @@ using Key = std::array<std::byte, 32>;
 // Refuses a file that others can read, that belongs to somebody else, or that is malformed.
 [[nodiscard]] Result<Key> read_key(const std::string& path);
 
+// From a descriptor, to its end: who starts a kernel hands it its key.
+[[nodiscard]] Result<Key> take_key(int from);
+[[nodiscard]] std::string to_text(const Key& key); // its digits
+
 // Makes the key, and the directory it is in, where there is none.
 [[nodiscard]] Result<Key> read_or_make_key(const std::string& path);
 

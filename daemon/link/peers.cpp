@@ -178,6 +178,22 @@ void Peers::connect(const std::string& host, Connected connected) {
   attempt(host, std::move(connected));
 }
 
+void Peers::connect(const std::string& host, const std::string& address, Connected connected) {
+  const auto known = parse_endpoint_address(address);
+  if (!known || config_.hosts.contains(host) || learned_.contains(host))
+    return connect(host, std::move(connected));
+  connect(known.value(), [this, host, connected = std::move(connected)](Result<std::int32_t> link) {
+    if (link) return connected(std::move(link));
+    connect(host, connected); // the other kernel may see it elsewhere than it is for us
+  });
+}
+
+// It may have been another one under that name.
+void Peers::learn(const std::string& host, HostAddress address) {
+  learned_.insert_or_assign(host, std::move(address));
+  identities_.erase(host);
+}
+
 // None: somebody waits for it already.
 Peers::Attempt* Peers::begin_attempt(const std::string& host, Connected connected) {
   auto [place, fresh] = attempts_.try_emplace(host);
@@ -269,8 +285,9 @@ Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
 }
 
 HostAddress Peers::address_of(const std::string& host) const {
-  const auto named = config_.hosts.find(host);
-  return named != config_.hosts.end() ? named->second : HostAddress{host, default_port};
+  if (const auto named = config_.hosts.find(host); named != config_.hosts.end()) return named->second;
+  const auto learned = learned_.find(host);
+  return learned != learned_.end() ? learned->second : HostAddress{host, default_port};
 }
 
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.

@@ -70,8 +70,13 @@ public:
   [[nodiscard]] const LocalHost& self() const { return self_; }
   [[nodiscard]] LocalHost self_at(const Address& at) const; // for who connects there
 
+  // Where a host is, by what somebody has found out since the settings were read; those count first.
+  void learn(const std::string& host, HostAddress address);
   // Finds or makes the session with a host by the name people use. `connected` is called once, later.
   void connect(const std::string& host, Connected connected);
+  // The same of a host that another kernel has named, with its address (as text; empty: not known), where
+  // nothing is said of that name here.
+  void connect(const std::string& host, const std::string& address, Connected connected);
   // The same with the kernel at an address that was handed on.
   void connect(const EndpointAddress& address, Connected connected);
   [[nodiscard]] EndpointAddress describe(const protocol::Address& address) const; // for others to connect to
@@ -79,7 +84,8 @@ public:
   std::uint64_t read();  // the turn's first step: takes what has arrived
   std::uint64_t write(); // the turn's third step
 
-  void hosts_changed(); // [hosts] was read again
+  void hosts_changed();                                                // [hosts] was read again
+  [[nodiscard]] std::string key_text() const { return to_text(key_); } // for who may have it
   void publish(Counters& counters);
 
 private:
@@ -161,6 +167,7 @@ private:
   std::map<std::uint64_t, std::uint32_t> ended_;    // the number of the last session, by identity
   std::map<std::string, Attempt> attempts_;         // by host
   std::map<std::string, std::uint64_t> identities_; // of hosts reached before, by the name used
+  std::map<std::string, HostAddress> learned_;      // by name
   std::uint64_t links_refused_ = 0;                 // or closed for a malformed frame
   bool stopping_ = false;
   bool swept_ = true; // nothing that is over is left in these

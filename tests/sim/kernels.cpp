@@ -200,8 +200,10 @@ void Kernels::start_kernel(std::size_t number) {
       .identity = host.identity,
       .time = &network_.time,
       .connect = [this, number](const Address& to) { return network_.connect(hosts_[number].address, to); },
-      .processes = {.spawn = [this, number](const Program& program, const std::vector<std::string>& variables)
-                        -> Result<daemon::Spawned> { return spawn(number, program, variables); },
+      .processes = {.spawn = [this, number](const Program& program, const std::vector<std::string>& variables,
+                                            bool) -> Result<daemon::Spawned> {
+                      return spawn(number, program, variables);
+                    },
                     .signal =
                         [this](pid_t id, int signal) {
                           ranks_.at(static_cast<std::size_t>(id - first_process))->signal(signal);

@@ -72,6 +72,44 @@ BOOST_AUTO_TEST_CASE(slots_are_the_default_number_of_ranks) {
   BOOST_TEST(one.output() == "alone\n");
 }
 
+BOOST_AUTO_TEST_CASE(hosts_in_files) {
+  const std::string file = hosts.directory() + "/hosts.txt";
+  std::ofstream(file) << "# of this job\nb slots=2\na:1\n";
+  for (const char* option : {"--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f"}) {
+    Process job = hosts.run({option, file, "sh", "-c", "echo $PARC_RANK ${PARC_RUNTIME_DIR##*/}"});
+    BOOST_TEST(job.wait() == 0, job.errors());
+    BOOST_TEST(sorted_lines(job.output()) == (Lines{"0 b", "1 b", "2 a"}), boost::test_tools::per_element());
+  }
+  std::ofstream(file) << "b slots=2\na slots=few\n";
+  check({"-f", file, "true"}, 125, file + ":2: \"slots=few\" gives host a no number of slots");
+}
+
+// Each as it sets its variables; what the command line says comes first.
+BOOST_AUTO_TEST_CASE(hosts_of_batch_jobs) {
+  const std::string nodes = hosts.directory() + "/nodes", engine = hosts.directory() + "/engine";
+  std::ofstream(nodes) << "b\nb\na\n";
+  std::ofstream(engine) << "b 2 all.q@b UNDEFINED\na 1 all.q@a UNDEFINED\n";
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  for (const Variables& variables :
+       {Variables{{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "b,a"}, {"SLURM_TASKS_PER_NODE", "2,1"}},
+        Variables{{"PBS_NODEFILE", nodes}}, Variables{{"PE_HOSTFILE", engine}}}) {
+    std::vector<std::string> words{"env"};
+    for (const auto& [name, value] : variables) words.push_back(name + "=" + value);
+    for (const char* word : {PARC_TEST_BIN "/parc", "run", "--runtime-dir"}) words.emplace_back(word);
+    words.push_back(hosts[0].runtime_dir());
+    const auto run = [&](std::vector<std::string> more) {
+      more.insert(more.begin(), words.begin(), words.end());
+      for (const char* word : {"sh", "-c", "echo ${PARC_RUNTIME_DIR##*/}"}) more.emplace_back(word);
+      Process job = hosts.start(more);
+      BOOST_TEST(job.wait() == 0, job.errors());
+      return sorted_lines(job.output());
+    };
+    BOOST_TEST(run({}) == (Lines{"a", "b", "b"}), boost::test_tools::per_element());
+    BOOST_TEST(run({"-n", "1"}) == (Lines{"b"}), boost::test_tools::per_element());
+    BOOST_TEST(run({"--hosts", "a"}) == (Lines{"a"}), boost::test_tools::per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(every_host_may_be_named_from_every_other) {
   Hosts three(3);
   Process job = three.run({"-n", "3", "--hosts", "b,c,a", PARC_TEST_PROGRAMS "/ring", "100000", "20"}, 2);
@@ -104,6 +142,36 @@ BOOST_AUTO_TEST_CASE(the_callers_world_goes_along) {
   check({"-x", "NOT_SET_HERE", "true"}, 125, "--env NOT_SET_HERE: that variable is not set here");
 }
 
+BOOST_AUTO_TEST_CASE(what_the_ranks_read) {
+  // `parc run WORDS`, at the end of a pipe behind `source`; what it prints.
+  const auto fed = [this](const std::string& source, const std::string& words, const std::string& then = {}) {
+    Process job =
+        hosts.start({"sh", "-c",
+                     source + " | { " PARC_TEST_BIN "/parc run --runtime-dir " + hosts[0].runtime_dir() +
+                         " " + words + "; status=$?; " + then + " exit $status; }"});
+    const int status = job.wait();
+    BOOST_TEST(status == 0, words << ": status " << status << ", " << job.errors() << hosts.logs());
+    return job.output();
+  };
+  const std::string lines = "printf 'one\\ntwo\\n'", much = "head -c 3000000 /dev/zero";
+  BOOST_TEST(fed(lines, "-n 3 --hosts a,b:2 cat") == "one\ntwo\n");
+  BOOST_TEST(fed(lines, "--stdin 2 -n 3 --hosts a,b:2 sh -c 'cat | sed s/^/$PARC_RANK/'") == "2one\n2two\n");
+  BOOST_TEST(fed(much, "--stdin all -n 5 --hosts a:2,b:3 wc -c") ==
+             "3000000\n3000000\n3000000\n3000000\n3000000\n");
+  BOOST_TEST(fed(lines, "--stdin none -n 2 cat", "cat;") == "one\ntwo\n");
+  // Who reads less than there is holds up nobody, and neither does who has ended.
+  BOOST_TEST(fed("yes", "-n 2 --hosts b,a head -n 1") == "y\n");
+  BOOST_TEST(fed(much, "--stdin all -n 2 --hosts a,b sh -c 'test $PARC_RANK = 0 || exec wc -c'") ==
+             "3000000\n");
+  BOOST_TEST(fed("yes", "-n 2 true") == "");
+  check({"--stdin", "some", "true"}, 125, "\"some\" is no rank; write a rank, all or none");
+  Process beyond = hosts.start(
+      {"sh", "-c",
+       "echo | " PARC_TEST_BIN "/parc run --runtime-dir " + hosts[0].runtime_dir() + " --stdin 2 -n 2 true"});
+  BOOST_TEST(beyond.wait() == 125);
+  BOOST_TEST(beyond.errors().find("--stdin names rank 2, and the ranks are 0 to 1") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(options_end_where_the_program_begins) {
   Process job = hosts.run({"-n2", "echo", "-n", "4", "--np", "--", "x"});
   BOOST_TEST(job.wait() == 0);
@@ -125,10 +193,8 @@ BOOST_AUTO_TEST_CASE(usage) {
   check({"--hosts", "a:7400", "true"}, 125, "a port does not belong here but under [hosts]");
   check({"--timeout", "-1", "true"}, 125, "\"-1\" is no number of seconds; 0 is for no limit");
   check({"--timeout", "soon", "true"}, 125, "\"soon\" is no number of seconds");
-  for (const char* option : {"--hostfile", "-hostfile", "--machinefile", "-f"})
-    check({option, "hosts.txt", "true"}, 125,
-          "parc run has no option " + std::string(option) +
-              "; write the hosts into the command line: --hosts");
+  check({"--hostfile", "no.txt", "true"}, 125, "cannot read hosts from no.txt: No such file or directory");
+  check({"--hostfile", "no.txt", "--hosts", "a", "true"}, 125, "excludes");
   check({"-N", "2", "true"}, 125, "parc run has no option -N; how many ranks a host gets is --ppn");
 }
 
@@ -161,6 +227,30 @@ BOOST_AUTO_TEST_CASE(the_first_failure_is_the_status) {
       {"-n", "2", "sh", "-c", "trap '' TERM; test $PARC_RANK = 0 || exit 4; while true; do sleep 0.1; done"},
       4, "exit status 4");
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+// And those that did not fail are told from those that did.
+BOOST_AUTO_TEST_CASE(how_ranks_have_ended) {
+  const auto rows = [this](std::vector<std::string> words) {
+    Lines found;
+    for (std::string line : sorted_lines(result(std::move(words)).second)) {
+      line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }),
+                 line.end());
+      if (!line.starts_with("parc: ")) found.push_back(line);
+    }
+    return found;
+  };
+  const std::string script = "case $PARC_RANK in 1|2|5) exit 7;; 3) kill -SEGV $$;; *) exit 0;; esac";
+  BOOST_TEST(rows({"--keep-going", "-n", "8", "--hosts", "a:4,b:4", "sh", "-c", script}) ==
+                 (Lines{"ENDED RANKS", "exit status 0 0,4,6-7", "exit status 7 1-2,5",
+                        "signal 11 (Segmentation fault) 3"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(rows({"-n", "3", "sh", "-c", "test $PARC_RANK = 1 && exit 4; sleep 1000"}) ==
+                 (Lines{"ENDED RANKS", "exit status 4 1", "with the job 0,2"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(rows({"-n", "1", "false"}) == Lines{}, boost::test_tools::per_element());
+  check({"--keep-going", "-n", "4", "sh", "-c", "test $PARC_RANK != 3 || exit 3"}, 3,
+        "rank 3 on host a ended with exit status 3");
 }
 
 // The others fail too, because the first one has gone; that must not count.

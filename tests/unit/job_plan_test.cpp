@@ -10,7 +10,7 @@ namespace {
 
 JobPlan plan_of(const std::vector<HostSlots>& hosts, std::uint32_t size) {
   JobPlan plan;
-  for (const HostSlots& host : hosts) plan.hosts.push_back({host.name, 0});
+  for (const HostSlots& host : hosts) plan.hosts.push_back({host.name, 0, {}});
   plan.size = size;
   plan.runs = place_ranks(hosts, size);
   return plan;

@@ -19,11 +19,14 @@ inline constexpr int status_run_failed = 125; // parc run itself, usage too
 struct RunOptions {
   std::optional<std::uint32_t> ranks;
   std::string hosts;
+  std::string hostfile;
   std::optional<std::uint32_t> ranks_per_host;
   std::string directory;
   std::vector<std::string> environment; // NAME or NAME=VALUE
+  std::string input = "0";              // the rank that reads our stdin, all or none
   std::optional<double> timeout_s;
   bool tag_output = false;
+  bool keep_going = false;
   std::string trace;         // file; empty: none
   std::string early_release; // a level of parc_set_release; empty: as the environment says
   std::string runtime_dir;
@@ -55,6 +58,17 @@ struct DumpOptions {
 
 // Prints what the waits of a traced job cost.
 [[nodiscard]] int show_trace(const std::string& file);
+
+struct UpOptions {
+  std::string hosts;
+  std::string hostfile;
+  std::string ssh = "ssh";           // and its options
+  std::string runtime_dir;           // of this host's kernel
+  std::vector<std::string> of_parcd; // options of the kernels that are started
+};
+// Starts the kernels of hosts, and ends them.
+[[nodiscard]] int up(const UpOptions& options);
+[[nodiscard]] int down(const UpOptions& options);
 
 // The kernel of this host; that none runs is no failure.
 [[nodiscard]] int stop(const std::string& runtime_dir);

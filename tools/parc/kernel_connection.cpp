@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,6 +60,17 @@ Result<void> KernelConnection::receive() {
   return error(ECONNRESET,
                "the kernel of this host (parcd) has gone, and with it the ranks of this host; was "
                "it killed? start it again with parcd --detach");
+}
+
+Result<Frame> KernelConnection::await() {
+  for (;;) {
+    PARC_TRY(frame, next());
+    if (frame) return std::move(*frame);
+    pollfd more{socket_.get(), POLLIN, 0};
+    if (poll(&more, 1, -1) < 0 && errno != EINTR)
+      return system_error("cannot wait for the kernel of this host");
+    PARC_TRY(receive());
+  }
 }
 
 } // namespace parc::tools

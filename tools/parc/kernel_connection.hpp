@@ -25,6 +25,8 @@ public:
   // Takes what has come; an error when the kernel has gone.
   [[nodiscard]] Result<void> receive();
   [[nodiscard]] Result<std::optional<Frame>> next() { return frames_.next(); }
+  // The next frame, when it is there.
+  [[nodiscard]] Result<Frame> await();
 
 private:
   explicit KernelConnection(Fd socket) : socket_(std::move(socket)) {}

@@ -31,17 +31,19 @@ std::string wrong_with_seconds(const std::string& text) {
   return fmt::format("\"{}\" is no number of seconds; 0 is for no limit", text);
 }
 
+std::string wrong_with_input(const std::string& text) {
+  std::uint32_t rank = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  const bool number = failure == std::errc{} && end == text.data() + text.size() && rank < max_ranks;
+  if (number || text == "all" || text == "none") return {};
+  return fmt::format("\"{}\" is no rank; write a rank, all or none", text);
+}
+
 // Where to go from an option of other launchers that has no equal here, or an ambiguous one; empty: unknown.
 std::string_view instead_of(std::string_view option) {
-  constexpr std::string_view hosts = "write the hosts into the command line: --hosts a:2,b:2";
   constexpr std::string_view per_host = "how many ranks a host gets is --ppn (-ppn), how many hosts --hosts";
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> known{
-      {{"--hostfile", hosts},
-       {"-hostfile", hosts},
-       {"--machinefile", hosts},
-       {"-machinefile", hosts},
-       {"-f", hosts},
-       {"-N", per_host},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> known{
+      {{"-N", per_host},
        {"--npernode", per_host},
        {"-npernode", per_host},
        {"--map-by", per_host},
@@ -55,7 +57,7 @@ std::string_view instead_of(std::string_view option) {
 
 // Options of mpirun's that have one hyphen and several letters.
 std::string with_two_hyphens(const std::string& word) {
-  for (const std::string_view name : {"-np", "-ppn"})
+  for (const std::string_view name : {"-np", "-ppn", "-hostfile", "-machinefile"})
     if (word == name || word.starts_with(std::string(name) + "=")) return "-" + word;
   return word;
 }
@@ -67,8 +69,13 @@ public:
     app_.set_version_flag("--version", version());
     run_->footer("The program and its arguments follow the options: parc run -n 4 ./solver --fast input");
     run_->add_option("-n,--np", run_options_.ranks, "Number of ranks")->check(CLI::Range(1u, max_ranks));
-    run_->add_option("-H,--host,--hosts", run_options_.hosts,
-                     "Where they run: host:slots, separated by commas; default: this host");
+    auto* const hosts =
+        run_->add_option("-H,--host,--hosts", run_options_.hosts,
+                         "Where they run: host:slots, separated by commas; default: the hosts "
+                         "of the batch job, or this one");
+    run_->add_option("-f,--hostfile,--machinefile", run_options_.hostfile,
+                     "Where they run: a file with a host a line, as host slots=4 or host:4")
+        ->excludes(hosts);
     run_->add_option("--ppn", run_options_.ranks_per_host, "Ranks a host, in place of slots (also -ppn)")
         ->check(CLI::Range(1u, max_ranks));
     run_->add_option("--wdir", run_options_.directory, "Directory that the ranks start in, on every host");
@@ -76,6 +83,8 @@ public:
                      "Give this variable to the ranks: NAME, or NAME=VALUE; may be repeated")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    run_->add_option("--stdin", run_options_.input, "Who reads standard input: a rank (0), all or none")
+        ->check(wrong_with_input, "", "");
     run_->add_option("--timeout", run_options_.timeout_s,
                      "End the job after this many seconds, with status 124; 0: never")
         ->check(wrong_with_seconds, "", "");
@@ -86,6 +95,7 @@ public:
     run_->add_option(
         "--trace", run_options_.trace,
         "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
+    run_->add_flag("--keep-going", run_options_.keep_going, "Let the other ranks go on when one fails");
     run_->add_flag("--tag-output", run_options_.tag_output, "Put [RANK] before every line of output");
     run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
     mpi_->add_flag("--early-release{envelope}", mpi_options_.early_release,
@@ -98,6 +108,16 @@ public:
     status_->add_flag("-v,--verbose", status_options_.verbose, "The kernel's counters too");
     status_->add_option("--runtime-dir", status_options_.runtime_dir,
                         "Where the kernel of this host is found");
+    for (CLI::App* const command : {up_, down_}) {
+      auto* const named =
+          command->add_option("-H,--host,--hosts", up_options_.hosts,
+                              "The hosts, separated by commas; default: those of the batch job");
+      command->add_option("-f,--hostfile,--machinefile", up_options_.hostfile, "A file with a host a line")
+          ->excludes(named);
+      command->add_option("--ssh", up_options_.ssh, "How to get there: ssh, and options of it");
+    }
+    up_->add_option("--runtime-dir", up_options_.runtime_dir, "Where the kernel of this host is found");
+    up_->footer("What follows -- are options of the kernels: parc up --hosts a,b -- --listen 0.0.0.0");
     stop_->add_option("--runtime-dir", stop_dir_, "The runtime directory of the kernel");
     dump_->add_option("JOB", dump_options_.job,
                       "As parc status names it; default: the only one of this host");
@@ -110,11 +130,12 @@ public:
   int main(std::vector<std::string> words) {
     const bool runs = !words.empty() && words.front() == "run";
     if (!words.empty() && words.front() == "mpi") take_mpiruns(words);
+    if (!words.empty() && words.front() == "up") take_words_of_parcd(words);
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
-      constexpr std::array<std::string_view, 7> commands{"run",   "mpi",  "status", "dump",
-                                                         "trace", "stop", "clean"};
+      constexpr std::array<std::string_view, 9> commands{"run",  "mpi",   "up",   "down", "status",
+                                                         "dump", "trace", "stop", "clean"};
       if (std::ranges::find(commands, words.front()) == commands.end())
         return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
                     status_usage);
@@ -135,6 +156,8 @@ public:
     if (mpi_->parsed()) {
       return mpi(mpi_options_);
     }
+    if (up_->parsed()) return up(up_options_);
+    if (down_->parsed()) return down(up_options_);
     if (status_->parsed()) return status(status_options_);
     if (dump_->parsed()) return dump(dump_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
@@ -159,7 +182,6 @@ private:
         word = words.erase(word);
         break;
       }
-      // Before -hostfile is taken for -h.
       if (const auto advice = instead_of(*word); !advice.empty())
         return fmt::format("parc run has no option {}; {}", word->substr(0, word->find('=')), advice);
       *word = with_two_hyphens(*word);
@@ -191,13 +213,20 @@ private:
     words.erase(word, words.end());
   }
 
+  void take_words_of_parcd(std::vector<std::string>& words) {
+    const auto dashes = std::ranges::find(words, "--");
+    if (dashes == words.end()) return;
+    up_options_.of_parcd.assign(dashes + 1, words.end());
+    words.erase(dashes, words.end());
+  }
+
   const CLI::Option* find_option(const std::string& word) const {
     const bool is_long = word.starts_with("--");
     return run_->get_option_no_throw(is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
   }
 
   std::string unknown(const std::string& word) const {
-    std::vector<std::string> names{"-np", "-ppn"};
+    std::vector<std::string> names{"-np", "-ppn", "-hostfile", "-machinefile"};
     for (const CLI::Option* option : run_->get_options()) {
       for (const auto& name : option->get_lnames()) names.push_back("--" + name);
       for (const auto& name : option->get_snames()) names.push_back("-" + name);
@@ -210,6 +239,8 @@ private:
   CLI::App app_{"Run parallel programs over parc, and look at its kernels", "parc"};
   CLI::App* run_ = app_.add_subcommand("run", "Start a program on the hosts of a job");
   CLI::App* mpi_ = app_.add_subcommand("mpi", "Run an MPI program over parc, or print how that is done");
+  CLI::App* up_ = app_.add_subcommand("up", "Start the kernels of hosts");
+  CLI::App* down_ = app_.add_subcommand("down", "End the kernels of hosts");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
   CLI::App* dump_ = app_.add_subcommand("dump", "Show what the ranks of a job wait for, on all its hosts");
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
@@ -217,6 +248,7 @@ private:
   CLI::App* clean_ = app_.add_subcommand("clean", "Remove what killed kernels and programs left");
   RunOptions run_options_;
   MpiOptions mpi_options_;
+  UpOptions up_options_;
   StatusOptions status_options_;
   DumpOptions dump_options_;
   std::string trace_file_;

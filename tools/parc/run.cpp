@@ -4,8 +4,11 @@
 #include "jobs/program.hpp"
 #include "system/frames.hpp"
 #include "tools/parc/commands.hpp"
+#include "tools/parc/hosts.hpp"
+#include "tools/parc/input.hpp"
 #include "tools/parc/kernel_connection.hpp"
 #include "tools/parc/output.hpp"
+#include "tools/parc/table.hpp"
 #include "tools/parc/trace.hpp"
 
 #include <algorithm>
@@ -26,6 +29,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto wait_for_line_end = std::chrono::milliseconds(20);
+constexpr int in_background_ms = 200; // between looks whether the terminal is ours again
 
 int cannot_run(const Error& error) {
   std::cerr << "parc: " << error.text << '\n';
@@ -84,6 +88,17 @@ std::vector<Program::Limit> own_limits() {
   return limits;
 }
 
+// As --stdin says, which has been checked. Where there is nothing to read the ranks need no pipe.
+std::uint64_t who_reads(const std::string& input) {
+  struct stat ours {
+  }, null{};
+  const bool nothing =
+      fstat(STDIN_FILENO, &ours) != 0 ||
+      (stat("/dev/null", &null) == 0 && S_ISCHR(ours.st_mode) && ours.st_rdev == null.st_rdev);
+  if (nothing || input == "none") return Program::no_rank;
+  return input == "all" ? Program::all_ranks : std::stoul(input);
+}
+
 Result<Program> describe_program(const RunOptions& options) {
   Program program;
   program.arguments = options.command;
@@ -104,17 +119,15 @@ Result<Program> describe_program(const RunOptions& options) {
   ::umask(mask);
   program.umask = mask;
   program.limits = own_limits();
+  program.input = who_reads(options.input);
   return program;
 }
 
 // ---- Where
 
 Result<nlohmann::json> describe_places(const RunOptions& options) {
-  std::vector<HostSlots> hosts{{"", options.ranks.value_or(1)}}; // the kernel's own host
-  if (!options.hosts.empty()) {
-    PARC_TRY(named, parse_hosts(options.hosts));
-    hosts = std::move(named);
-  }
+  PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
+  if (hosts.empty()) hosts.push_back({"", options.ranks.value_or(1)}); // the kernel's own
   std::uint64_t slots = 0;
   for (HostSlots& host : hosts) {
     if (options.ranks_per_host) host.slots = *options.ranks_per_host;
@@ -123,7 +136,7 @@ Result<nlohmann::json> describe_places(const RunOptions& options) {
   const std::uint64_t size = options.ranks ? *options.ranks : slots;
   if (size > max_ranks) return error(EINVAL, "a job has at most {} ranks, not {}", max_ranks, size);
 
-  nlohmann::json request{{"kind", "run"}};
+  nlohmann::json request{{"kind", "run"}, {"keep_going", options.keep_going ? 1 : 0}};
   auto& names = request["hosts"] = nlohmann::json::array();
   for (const HostSlots& host : hosts) names.push_back(host.name);
   auto& runs = request["runs"] = nlohmann::json::array();
@@ -167,14 +180,17 @@ public:
 
   Result<int> serve() {
     while (!status_ || output_.pending()) {
-      std::array<pollfd, 3> events{pollfd{signals_.get(), POLLIN, 0}, pollfd{-1, POLLOUT, 0},
-                                   pollfd{kernel_.fd(), POLLIN, 0}};
+      std::array<pollfd, 4> events{pollfd{signals_.get(), POLLIN, 0}, pollfd{-1, POLLOUT, 0},
+                                   pollfd{kernel_.fd(), POLLIN, 0}, pollfd{-1, POLLIN, 0}};
       if (output_.pending()) {
         events[1].fd = output_.fd();
         events[2].fd = -1; // no more until that is out
       }
       if (status_) events[2].fd = -1;
-      const int ready = poll(events.data(), events.size(), patience());
+      const bool reads = !status_ && input_.may_read();
+      if (reads && !input_.in_background()) events[3].fd = STDIN_FILENO;
+      const int ready =
+          poll(events.data(), events.size(), reads && events[3].fd < 0 ? in_background_ms : patience());
       if (ready < 0 && errno != EINTR) return system_error("cannot wait for output");
       if (ready == 0 && !output_.pending()) output_.let_go();
       if (deadline_ && Clock::now() >= *deadline_) {
@@ -187,8 +203,12 @@ public:
       if (events[2].revents != 0) {
         PARC_TRY(listen());
       }
+      if (events[3].revents != 0) {
+        PARC_TRY(input_.pass_on(kernel_));
+      }
     }
     if (!text_.empty()) std::cerr << "parc: " << text_ << '\n';
+    if (!ends_.empty()) print_table({{"ENDED", false}, {"RANKS", false}}, ends_, stderr);
     for (const std::string& each : warnings_) std::cerr << "parc: warning: " << each << '\n';
     return *status_;
   }
@@ -236,9 +256,15 @@ private:
         trace_.add(rank, frame.bytes);
       else
         output_.add(rank, stream == 2 ? STDERR_FILENO : STDOUT_FILENO, frame.bytes);
+    } else if (kind == "input_taken") {
+      input_.taken(number_in(frame.message, "taken", UINT64_MAX).value_or(0));
     } else if (kind == "done") {
       status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_run_failed));
       text_ = text_in(frame.message, "text");
+      if (const auto ends = frame.message.find("ends"); ends != frame.message.end())
+        for (const auto& row : *ends)
+          if (row.is_array() && row.size() == 2 && row[0].is_string() && row[1].is_string())
+            ends_.push_back({row[0].get<std::string>(), row[1].get<std::string>()});
       if (const auto warnings = frame.message.find("warnings"); warnings != frame.message.end())
         for (const auto& each : *warnings)
           if (each.is_string()) warnings_.push_back(each.get<std::string>());
@@ -248,12 +274,14 @@ private:
 
   KernelConnection& kernel_;
   Output output_;
+  Input input_;
   TraceCollector trace_;
   Fd signals_;
   std::optional<Clock::time_point> deadline_;
   int signals_seen_ = 0;
   std::optional<int> status_;
   std::string text_;
+  std::vector<std::vector<std::string>> ends_; // of the ranks: how, and which
   std::vector<std::string> warnings_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table on stdout. Two files implement it, and the build takes one: with libsmartcols, which fits it to the
+// A table. Two files implement it, and the build takes one: with libsmartcols, which fits it to the
 // terminal, and without (PARC_EXTRAS=OFF).
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct Column {
 };
 
 // Rows have as many texts as there are columns.
-void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows);
+void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows,
+                 std::FILE* to = stdout);
 
 } // namespace parc::tools

@@ -7,7 +7,8 @@
 
 namespace parc::tools {
 
-void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows) {
+void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows,
+                 std::FILE* to) {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     widths.push_back(columns[i].title.size());
@@ -21,8 +22,9 @@ void print_table(const std::vector<Column>& columns, const std::vector<std::vect
                                 : fmt::format("{:<{}}", text_of(i), widths[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    std::cout << line << '\n';
+    fmt::print(to, "{}\n", line);
   };
+  std::cout.flush();
   print([&](std::size_t i) { return columns[i].title; });
   for (const auto& row : rows) print([&](std::size_t i) { return row[i]; });
 }

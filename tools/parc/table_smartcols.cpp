@@ -14,7 +14,8 @@ struct Unref {
 
 } // namespace
 
-void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows) {
+void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows,
+                 std::FILE* to) {
   scols_init_debug(0);
   const std::unique_ptr<libscols_table, Unref> table(scols_new_table());
   for (const Column& column : columns)
@@ -24,6 +25,7 @@ void print_table(const std::vector<Column>& columns, const std::vector<std::vect
     for (std::size_t i = 0; i < row.size(); ++i) scols_line_set_data(line, i, row[i].c_str());
   }
   std::cout.flush();
+  scols_table_set_stream(table.get(), to);
   scols_print_table(table.get());
 }
 

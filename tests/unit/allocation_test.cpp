@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "jobs/allocation.hpp"
+#include "jobs/hostfile.hpp"
+#include "tests/unit/scratch.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+
+namespace parc {
+namespace {
+
+using Hosts = std::vector<HostSlots>;
+
+std::string complaint(const char* text) {
+  const auto hosts = parse_hostfile(text, "hosts");
+  return hosts ? "" : hosts.error().text;
+}
+
+Hosts in_file(const char* text) {
+  const auto hosts = parse_hostfile(text, "hosts");
+  BOOST_TEST_INFO(complaint(text));
+  BOOST_TEST_REQUIRE(hosts.has_value());
+  return hosts.value();
+}
+
+Result<std::optional<Allocation>> allocation(const std::map<std::string, std::string>& variables) {
+  return find_allocation([&variables](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(allocations)
+
+BOOST_AUTO_TEST_CASE(hostfiles_of_open_mpi_and_mpich) {
+  BOOST_TEST((in_file("# two nodes\n\n node1 slots=4 max_slots=8 # fast\nnode2\tslots = 2\n") ==
+              Hosts{{"node1", 4}, {"node2", 2}}));
+  BOOST_TEST((in_file("a:2 binding=user:0,1\nb ifname=eth1\na\r\n[::1]:3\n") ==
+              Hosts{{"a", 3}, {"b", 1}, {"::1", 3}}));
+  BOOST_TEST((in_file("a slots=0\nb") == Hosts{{"b", 1}}));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_hostfile) {
+  const std::pair<const char*, const char*> wrong[]{
+      {"", "hosts names no host"},
+      {"# nothing\n", "hosts names no host"},
+      {"a\nb slots=x\n", "hosts:2: \"slots=x\" gives host b no number of slots"},
+      {"a slots=5000\n", "from 0 to 4096"},
+      {"a slots\n", "no number of slots"},
+      {"a:0\n", "hosts:1: "},
+      {"a 4\n", "\"4\" behind host a means nothing; write slots=4"},
+      {"me@a\n", "write a"},
+      {"a user=me\n", "~/.ssh/config"},
+      {"^a\n", "chooses among other hosts"},
+      {"-a\n", "names no host"},
+  };
+  for (const auto& [text, said] : wrong)
+    BOOST_TEST(complaint(text).find(said) != std::string::npos, text << ": " << complaint(text));
+  BOOST_TEST(read_hostfile("/no/such/file").error().text.find("cannot read hosts from /no/such/file") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(lists_of_slurm) {
+  using Names = std::vector<std::string>;
+  BOOST_TEST((expand_node_list("a").value() == Names{"a"}));
+  BOOST_TEST((expand_node_list("a[1-3,07],b,c[09-11]x").value() ==
+              Names{"a1", "a2", "a3", "a07", "b", "c09x", "c10x", "c11x"}));
+  BOOST_TEST((expand_node_list("r[1-2]n[1,3]").value() == Names{"r1n1", "r1n3", "r2n1", "r2n3"}));
+  BOOST_TEST((expand_counts("4(x2),3").value() == std::vector<std::uint32_t>{4, 4, 3}));
+  for (const char* wrong : {"", "a,", "a[", "a[]", "a[3-1]", "a[x]", "a[1-99999999]", "a[1-65535]b[1-2]"})
+    BOOST_TEST(!expand_node_list(wrong), wrong);
+  for (const char* wrong : {"", "4,", "x", "4(x", "4(x2", "4(2)", "4(x99999999)"})
+    BOOST_TEST(!expand_counts(wrong), wrong);
+}
+
+BOOST_AUTO_TEST_CASE(hosts_of_batch_jobs) {
+  BOOST_TEST(!allocation({}).value().has_value());
+  const auto slurm = allocation({{"SLURM_JOB_ID", "12"},
+                                 {"SLURM_JOB_NODELIST", "n[1-3]"},
+                                 {"SLURM_TASKS_PER_NODE", "2(x2),1"},
+                                 {"SLURM_JOB_CPUS_PER_NODE", "8(x3)"}});
+  BOOST_TEST((slurm.value()->hosts == Hosts{{"n1", 2}, {"n2", 2}, {"n3", 1}}));
+  BOOST_TEST(slurm.value()->source == "job 12 of Slurm");
+  BOOST_TEST((allocation({{"SLURM_JOB_ID", "1"}, {"SLURM_NODELIST", "n[1-2]"}}).value()->hosts ==
+              Hosts{{"n1", 1}, {"n2", 1}}));
+
+  const test::Scratch scratch;
+  test::write_file(scratch / "pbs", "n1\nn1\nn2\n");
+  BOOST_TEST((allocation({{"PBS_NODEFILE", scratch / "pbs"}, {"PBS_JOBID", "7.server"}}).value()->hosts ==
+              Hosts{{"n1", 2}, {"n2", 1}}));
+  test::write_file(scratch / "sge", "n1 4 all.q@n1 UNDEFINED\nn2 2 all.q@n2 <NULL>\n");
+  BOOST_TEST((allocation({{"PE_HOSTFILE", scratch / "sge"}}).value()->hosts == Hosts{{"n1", 4}, {"n2", 2}}));
+}
+
+BOOST_AUTO_TEST_CASE(batch_jobs_that_make_no_sense) {
+  const auto text = [](const std::map<std::string, std::string>& variables) {
+    const auto found = allocation(variables);
+    return found ? std::string() : found.error().text;
+  };
+  BOOST_TEST(text({{"SLURM_JOB_ID", "12"}}) ==
+             "cannot tell the hosts of job 12 of Slurm: SLURM_JOB_NODELIST is not set");
+  BOOST_TEST(text({{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_TASKS_PER_NODE", "1"}})
+                 .find("names 2 nodes") != std::string::npos);
+  BOOST_TEST(text({{"PBS_NODEFILE", "/no/such"}}).find("cannot read hosts from /no/such") !=
+             std::string::npos);
+  const test::Scratch scratch;
+  test::write_file(scratch / "sge", "n1\n");
+  BOOST_TEST(text({{"PE_HOSTFILE", scratch / "sge"}}).find("no number of slots") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Commands that are run beside this process, many at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace parc::tools {
+
+struct Child {
+  std::vector<std::string> command; // looked for in PATH
+  std::string input;                // what it reads
+  // When it has ended:
+  int status = -1; // its exit status, or 128 + N
+  std::string output = {}, errors = {};
+};
+
+// Returns when all have ended. One that cannot be started has status 127 and says why in `errors`.
+void run_all(std::vector<Child>& children);
+
+} // namespace parc::tools

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hosts that a command is about.
+#pragma once
+
+#include "jobs/placement.hpp"
+
+#include <string>
+
+namespace parc::tools {
+
+// As --hosts or --hostfile say, or whoever has given us hosts; none where nobody has.
+[[nodiscard]] Result<std::vector<HostSlots>> named_hosts(const std::string& hosts,
+                                                         const std::string& hostfile);
+
+} // namespace parc::tools
