@@ -4,6 +4,7 @@
 
 #include "shm/segment.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -47,23 +48,32 @@ bool is_key_of(pid_t process, std::uint32_t key) {
   return false;
 }
 
-bool is_leftover(const Row& row, std::chrono::seconds age) {
+bool is_leftover(const Row& row) {
   return row.user == geteuid() && row.creator_user == geteuid() && (row.mode & 0777) == 0600 &&
          row.creator > 0 && is_key_of(row.creator, static_cast<std::uint32_t>(row.key)) &&
          row.attached == 0 && (row.last == 0 || row.last == row.creator) && row.resident == 0 &&
-         row.swapped == 0 && is_dead(row.creator) && std::time(nullptr) - row.creation_time >= age.count();
+         row.swapped == 0 && is_dead(row.creator);
 }
 
-} // namespace
-
-Result<unsigned> remove_leftovers(std::chrono::seconds age) {
+template <class Condition> Result<unsigned> remove_where(Condition condition) {
   std::ifstream rows(table);
   rows.ignore(std::numeric_limits<std::streamsize>::max(), '\n'); // the columns' names
   if (!rows) return error(EIO, "cannot read the table of shared-memory segments, {}", table);
   unsigned removed = 0;
   for (Row row; rows >> row;)
-    if (is_leftover(row, age) && shmctl(row.id, IPC_RMID, nullptr) == 0) ++removed;
+    if (condition(row) && is_leftover(row) && shmctl(row.id, IPC_RMID, nullptr) == 0) ++removed;
   return removed;
+}
+
+} // namespace
+
+Result<unsigned> remove_leftovers(std::chrono::seconds age) {
+  return remove_where([&](const Row& row) { return std::time(nullptr) - row.creation_time >= age.count(); });
+}
+
+Result<unsigned> remove_leftovers_of(const std::vector<pid_t>& creators) {
+  return remove_where(
+      [&](const Row& row) { return std::ranges::find(creators, row.creator) != creators.end(); });
 }
 
 } // namespace parc::shm

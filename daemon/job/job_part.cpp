@@ -241,6 +241,7 @@ void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
 
 void JobPart::died(Rank& rank, RankExit how) {
   uses_.sessions.process_died(endpoint_of(rank));
+  if (how.signal != 0) killed_.push_back(rank.id());
   tell("exited",
        {{"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}});
 }
@@ -321,6 +322,7 @@ void JobPart::orphan() {
 void JobPart::go_when_empty() {
   if (gone_ || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); })) return;
   gone_ = true;
+  if (!killed_.empty()) uses_.processes.clean_up_after(killed_);
   uses_.jobs.forget_part(plan_.job);
 }
 

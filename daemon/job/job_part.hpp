@@ -14,6 +14,7 @@
 #include "system/runtime_dir.hpp"
 
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -59,6 +60,7 @@ public:
   [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
   [[nodiscard]] bool running() const { return !ranks_.empty(); }
   [[nodiscard]] bool ending() const { return ending_; }
+  [[nodiscard]] std::int64_t since() const { return since_s_; }
 
   // From its ranks.
   void not_started(Rank& rank, const SpawnReport& why);
@@ -91,6 +93,7 @@ private:
 
   Uses uses_;
   JobPlan plan_;
+  std::int64_t since_s_ = std::time(nullptr); // Unix time
   std::string hosts_;                         // as its ranks are told
   std::vector<std::uint32_t> mine_;           // ranks of this host
   std::vector<std::int32_t> links_;           // to each host, or this_host
@@ -100,7 +103,8 @@ private:
   bool orphaned_ = false;                     // the origin is lost, or has finished with the job
   bool ending_ = false;
   bool gone_ = false;
-  std::uint64_t unread_ = 0; // messages; the first of them:
+  std::vector<pid_t> killed_; // of its processes
+  std::uint64_t unread_ = 0;  // messages; the first of them:
   struct Unread {
     std::uint32_t rank;
     protocol::Address from;

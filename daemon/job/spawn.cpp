@@ -4,6 +4,7 @@
 #include "daemon/job/job_messages.hpp"
 #include "jobs/installed.hpp"
 #include "shm/layout.hpp"
+#include "shm/leftovers.hpp"
 #include "system/limits.hpp"
 #include "system/trace.hpp"
 
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -314,6 +316,13 @@ RankExit reap(const Fd& process) {
   waitid(P_PIDFD, static_cast<id_t>(process.get()), &how, WEXITED);
   const auto value = static_cast<std::uint32_t>(how.si_status);
   return how.si_code == CLD_EXITED ? RankExit{value, 0} : RankExit{0, value};
+}
+
+void clean_up_after(const std::vector<pid_t>& killed) {
+  const auto removed = shm::remove_leftovers_of(killed);
+  if (!removed) return spdlog::warn("{}", removed.error().text);
+  if (removed.value() != 0)
+    spdlog::info("removed {} System V segments of ranks that were killed", removed.value());
 }
 
 std::optional<SpawnReport> read_report(const Fd& report) {

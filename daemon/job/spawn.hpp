@@ -56,12 +56,15 @@ struct RankExit {
 void signal_group(pid_t id, int signal);
 // Of one that has ended: of a pidfd that is readable.
 [[nodiscard]] RankExit reap(const Fd& process);
+// What they may have left in the system: they had no time to say good-bye, and have been reaped.
+void clean_up_after(const std::vector<pid_t>& killed);
 
 // How the processes of jobs are made and ended: by the system, or by who simulates them.
 struct Processes {
   std::function<Result<Spawned>(const Program&, const std::vector<std::string>&, bool)> spawn = daemon::spawn;
   std::function<void(pid_t id, int signal)> signal = signal_group;
   std::function<RankExit(const Fd& process)> reap = daemon::reap;
+  std::function<void(const std::vector<pid_t>& killed)> clean_up_after = daemon::clean_up_after;
 };
 
 // What a report pipe holds that can be read without waiting: none when the program runs.

@@ -214,7 +214,8 @@ void Kernels::start_kernel(std::size_t number) {
                           if (read(process.get(), &exit, sizeof exit) != sizeof exit)
                             throw Violation("a rank was reaped that had not ended");
                           return exit;
-                        }}});
+                        },
+                    .clean_up_after = [](const std::vector<pid_t>&) {}}});
   daemon::Peers& peers = host.kernel->peers();
   peers.listen({.sockets = {}, .hosts = {"127.0.0.1"}, .port = host.address.port(), .words = {}},
                predecessor);
