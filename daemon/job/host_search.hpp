@@ -1,33 +1,59 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `parc up` asks the kernel of its host: here are the kernels that it has started; connect to each. The
-// kernel keeps where they are, and says of each whether it was reached, as it is known.
+// A question of a tool to several hosts (parc up, hosts, ps and kill): the kernel of the tool connects to
+// each, asks its kernel, and hands on what it says, or why it says nothing, as that is known.
+//
+// Invariant: it ends, with whatever hosts have answered by then.
 #pragma once
 
 #include "daemon/job/tool_door.hpp"
 #include "daemon/link/peers.hpp"
+#include "daemon/loop.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace parc::daemon {
 
+class Jobs;
+
 class HostSearch {
 public:
-  // `over` is called once, last of all, unless this goes first.
-  HostSearch(Peers& peers, ToolDoor& door, std::function<void()> over);
+  // `token` names this one in what kernels say to each other. `over` is called once, last of all, unless this
+  // goes first.
+  HostSearch(Loop& loop, Peers& peers, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+             std::function<void()> over);
 
-  // An array of [name, address, port]. False: it makes no sense; then `over` is not called.
-  [[nodiscard]] bool ask(const nlohmann::json& hosts);
+  // `hosts`: an array of names, or [name, address, port] where that is; none: all that are known here. The
+  // question is Jobs::answer's. False: the hosts make no sense; then `over` is not called.
+  [[nodiscard]] bool ask(const nlohmann::json& hosts, nlohmann::json question);
+  void answered(std::int32_t from, const nlohmann::json& message);
 
 private:
-  void answered(const std::string& host, const Result<std::int32_t>& link);
+  enum class State { connecting, asked, over };
+  struct Host {
+    std::string name;
+    std::int32_t link = this_host;
+    State state = State::connecting;
+  };
+  void connected(std::size_t place, const Result<std::int32_t>& link);
+  void failed(Host& host, const std::string& why);
+  void settle(Host& host, nlohmann::json answer);
+  [[nodiscard]] bool all(State at_least) const;
+  void out_of_patience();
 
   Peers& peers_;
+  Jobs& jobs_;
+  std::uint64_t token_;
   ToolDoor& door_;
   std::function<void()> over_;
-  std::size_t open_ = 0;                                                    // hosts without an answer
-  std::shared_ptr<HostSearch*> self_ = std::make_shared<HostSearch*>(this); // for answers that come after it
+  nlohmann::json question_;
+  std::vector<Host> hosts_;
+  std::shared_ptr<HostSearch*> self_ = std::make_shared<HostSearch*>(this); // for links that come after it
+  Timer patience_; // with those that are asked, when all are
 };
 
 } // namespace parc::daemon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/job_dump.hpp"
 
+#include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
 #include "system/frames.hpp"
 
@@ -8,11 +9,6 @@
 #include <cerrno>
 
 namespace parc::daemon {
-namespace {
-
-constexpr double answers_within_s = 3; // with hosts that do not answer
-
-} // namespace
 
 JobDump::JobDump(Loop& loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
                  std::function<void()> over)

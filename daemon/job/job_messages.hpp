@@ -21,7 +21,8 @@
 //   finish     ->                      the job is over: forget it
 //
 // Any kernel of a job asks any other for `parc dump` (daemon/job/job_dump.hpp): "look", answered by "seen",
-// which carry the asker's token in place of the job's origin.
+// which carry the asker's token in place of the job's origin. So do "question" and "answer", between any two
+// (daemon/job/host_search.hpp). "kill_job" goes from any kernel of a job to its origin.
 #pragma once
 
 #include "jobs/placement.hpp"
@@ -41,6 +42,9 @@ inline std::uint64_t output_credit(std::uint32_t ranks) {
   constexpr std::uint64_t least = 1024, most = 256 << 10, together = 8 << 20;
   return std::clamp<std::uint64_t>(together / std::max(ranks, 1u), least, most);
 }
+
+// Patience with a kernel that is asked for a tool.
+inline constexpr double answers_within_s = 3;
 
 // What the tool has read for the ranks and they have not.
 inline constexpr std::uint64_t input_window = 256 << 10;

@@ -46,14 +46,12 @@ void JobOrigin::asked(Frame frame) {
     dump(frame);
   } else if (kind == "input") {
     if (stage_ == Stage::running) pass_input(frame);
-  } else if (kind == "reach" && stage_ == Stage::asked) {
-    reach(frame);
+  } else if (kind == "search" && stage_ == Stage::asked) {
+    search(frame);
   } else if (kind == "key" && stage_ == Stage::asked) {
     answer({{"kind", "done"}, {"status", 0}, {"text", ""}, {"key", peers_.key_text()}});
   } else if (kind == "signal") {
-    forwarded_ = number;
-    if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
-    if (stage_ == Stage::running) tell_all("signal", {{"signal", number}});
+    signal(number);
   } else if (kind == "kill") {
     decide(status_signal + static_cast<int>(number), {});
     if (stage_ == Stage::ending) tell_all("kill");
@@ -111,11 +109,11 @@ void JobOrigin::dump(const Frame& frame) {
   if (!asked) answer({{"kind", "done"}, {"status", status_failed}, {"text", asked.error().text}});
 }
 
-void JobOrigin::reach(const Frame& frame) {
+void JobOrigin::search(const Frame& frame) {
   stage_ = Stage::answering;
-  search_.emplace(peers_, door_, [this] { stage_ = Stage::over; });
-  const auto hosts = frame.message.find("hosts");
-  if (hosts == frame.message.end() || !search_->ask(*hosts))
+  search_.emplace(loop_, peers_, jobs_, id_, door_, [this] { stage_ = Stage::over; });
+  if (!search_->ask(frame.message.value("hosts", nlohmann::json()),
+                    frame.message.value("question", nlohmann::json())))
     answer({{"kind", "done"}, {"status", status_failed}, {"text", "parc sent hosts that make no sense"}});
 }
 
@@ -134,6 +132,23 @@ std::vector<std::pair<std::string, std::int32_t>> JobOrigin::hosts() const {
 
 void JobOrigin::seen(std::int32_t from, const nlohmann::json& message) {
   if (dump_) dump_->answered(from, message);
+}
+
+void JobOrigin::answered(std::int32_t from, const nlohmann::json& message) {
+  if (search_) search_->answered(from, message);
+}
+
+void JobOrigin::signal(std::uint32_t number) {
+  forwarded_ = number;
+  if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
+  if (stage_ == Stage::running) tell_all("signal", {{"signal", number}});
+}
+
+bool JobOrigin::killed(std::uint32_t number) {
+  if (hosts_.empty() || stage_ == Stage::over) return false;
+  by_parc_kill_ = true;
+  signal(number);
+  return true;
 }
 
 void JobOrigin::tool_gone() {
@@ -367,9 +382,11 @@ JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {
             fmt::format("rank {} on host {} ended with exit status {}", number, host, first->exit.status)};
   const auto signal = static_cast<int>(first->exit.signal);
   Verdict verdict{status_signal + signal, {}};
-  if (first->exit.signal != forwarded_) // that one needs no telling
+  if (first->exit.signal != forwarded_)
     verdict.text = fmt::format("rank {} on host {} was killed by signal {} ({})", number, host, signal,
                                strsignal(signal));
+  else if (by_parc_kill_) // a signal to parc run needs no telling
+    verdict.text = fmt::format("parc kill ended the job with signal {} ({})", signal, strsignal(signal));
   return verdict;
 }
 

@@ -43,7 +43,11 @@ public:
 
   // For dumps.
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: no job runs
+  // Answers to what its tool wants to know of other kernels.
   void seen(std::int32_t from, const nlohmann::json& message);
+  void answered(std::int32_t from, const nlohmann::json& message);
+
+  bool killed(std::uint32_t signal); // by parc kill, wherever that is; false: there is no job
 
 private:
   enum class Stage { asked, answering, connecting, preparing, running, ending, over };
@@ -78,8 +82,9 @@ private:
   void asked(Frame frame);
   Result<void> plan(const Frame& frame);
   void dump(const Frame& frame);
-  void reach(const Frame& frame);
+  void search(const Frame& frame);
   void answer(const nlohmann::json& message);
+  void signal(std::uint32_t number);
   void tool_gone();
   void credit(std::uint32_t rank, std::uint64_t bytes);
   void pass_input(const Frame& frame);
@@ -123,8 +128,9 @@ private:
   std::optional<Verdict> verdict_;
   std::uint32_t departures_ = 0;
   std::uint64_t input_given_ = 0, input_taken_ = 0; // bytes, by the tool and by all that read them
-  std::uint32_t forwarded_ = 0;                     // the signal that parc run got
-  Timer patience_;                                  // with hosts that do not answer
+  std::uint32_t forwarded_ = 0;                     // the signal that parc run got, or:
+  bool by_parc_kill_ = false;
+  Timer patience_; // with hosts that do not answer
   ToolDoor door_;
   // The tool asked for one of these and no job.
   std::optional<JobDump> dump_;

@@ -20,6 +20,11 @@ template <class Table> auto find_in(const Table& table, std::uint64_t job) {
   return found == table.end() ? nullptr : found->second.get();
 }
 
+JobState state_of(const JobPart& part) {
+  if (part.ending()) return JobState::Ending;
+  return part.running() ? JobState::Running : JobState::Starting;
+}
+
 } // namespace
 
 // Whoever started the kernel may have ignored SIGCHLD, and then no exit status would be kept.
@@ -86,6 +91,20 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
     if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0))) at->seen(from, message);
     return;
   }
+  if (kind == "question")
+    return tell(from, {{"kind", "answer"},
+                       {"token", number_in(message, "token", UINT64_MAX).value_or(0)},
+                       {"place", number_in(message, "place", UINT32_MAX).value_or(0)},
+                       {"answer", answer(message.value("question", nlohmann::json()))}});
+  if (kind == "answer") {
+    if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0)))
+      at->answered(from, message);
+    return;
+  }
+  if (kind == "kill_job") {
+    kill(job, static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM)));
+    return;
+  }
   // A part's messages say which host of the job they come from.
   if (message.contains("host")) {
     if (JobOrigin* at = origin(job)) at->received(from, kind, message, std::move(bytes));
@@ -138,6 +157,39 @@ void Jobs::look(std::int32_t from, const nlohmann::json& message) {
               {"ranks", std::move(ranks)}});
 }
 
+// What HostSearch asks: which jobs are here, and with a signal that one of them be ended.
+nlohmann::json Jobs::answer(const nlohmann::json& question) {
+  nlohmann::json said{{"version", PARC_VERSION}, {"jobs", list()}};
+  if (!question.is_object()) return said;
+  if (const auto signal = number_in(question, "signal", NSIG - 1))
+    said["killed"] =
+        kill(number_in(question, "job", UINT64_MAX).value_or(0), static_cast<std::uint32_t>(*signal));
+  return said;
+}
+
+nlohmann::json Jobs::list() const {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& [job, at] : parts_) {
+    const JobPlan& plan = at->plan();
+    all.push_back({{"job", job},
+                   {"program", plan.program.arguments[0]},
+                   {"size", plan.size},
+                   {"ranks", at->ranks_here()},
+                   {"state", name(state_of(*at))},
+                   {"since", at->since()},
+                   {"origin", peers_.name_of(plan.origin)}});
+  }
+  return all;
+}
+
+// Its origin does that, wherever that is.
+bool Jobs::kill(std::uint64_t job, std::uint32_t signal) {
+  if (JobOrigin* at = origin(job)) return at->killed(signal);
+  const JobPart* at = part(job);
+  if (at != nullptr) tell(at->plan().origin, {{"kind", "kill_job"}, {"job", job}, {"signal", signal}});
+  return at != nullptr;
+}
+
 void Jobs::link_lost(std::uint32_t link) {
   for (const auto& [job, at] : origins_) at->link_lost(link);
   for (const auto& [job, at] : parts_) at->link_lost(link);
@@ -171,9 +223,7 @@ void Jobs::stop_when_empty() {
 void Jobs::publish(Counters& counters) {
   std::erase_if(rows_, [this](const auto& row) { return !parts_.contains(row.first); });
   for (const auto& [job, at] : parts_) {
-    const JobState state = at->ending()    ? JobState::Ending
-                           : at->running() ? JobState::Running
-                                           : JobState::Starting;
+    const JobState state = state_of(*at);
     auto row = rows_.find(job);
     if (row == rows_.end()) row = rows_.emplace(job, counters.job(job, at->ranks_here(), state)).first;
     row->second->state.set(static_cast<std::uint64_t>(state));

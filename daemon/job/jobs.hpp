@@ -66,6 +66,9 @@ public:
 private:
   void deliver(std::int32_t from, const nlohmann::json& message, std::string bytes);
   void look(std::int32_t from, const nlohmann::json& message);
+  [[nodiscard]] nlohmann::json answer(const nlohmann::json& question);
+  [[nodiscard]] nlohmann::json list() const;
+  bool kill(std::uint64_t job, std::uint32_t signal);
   void prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
   void stop_when_empty();
 

@@ -54,6 +54,7 @@ public:
   void publish(Counters& counters, const protocol::Link& link);
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
+  [[nodiscard]] std::uint32_t rtt_us() const;                        // as TCP last measured it; 0: not yet
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
@@ -67,7 +68,6 @@ public:
 private:
   void look();
   void dial_later();
-  [[nodiscard]] std::uint32_t rtt_us() const; // as TCP last measured it; 0: not yet
 
   Loop& loop_;
   Identity identity_;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <fmt/ranges.h>
 #include <netinet/in.h>
+#include <set>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
@@ -149,20 +150,42 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
             .name = name_tag(config_.name),
             .port = self_.port,
             .hosts = reachable_at(listens_at_)};
-  for (const auto& [identity, session] : sessions_) {
-    if (session->link() != static_cast<std::uint32_t>(address.place)) continue;
-    EndpointAddress made{.identity = identity,
-                         .number = address.number,
-                         .name = name_tag(session->identity().name),
-                         .port = 0,
-                         .hosts = {}};
-    if (const auto& at = session->way().address) {
-      made.port = at->port();
-      made.hosts.push_back(at->host());
-    }
-    return made;
+  const HostSession* const session = session_at(address.place);
+  if (session == nullptr) return {};
+  EndpointAddress made{.identity = session->identity().host,
+                       .number = address.number,
+                       .name = name_tag(session->identity().name),
+                       .port = 0,
+                       .hosts = {}};
+  if (const auto& at = session->way().address) {
+    made.port = at->port();
+    made.hosts.push_back(at->host());
   }
-  return {};
+  return made;
+}
+
+std::vector<std::string> Peers::known() const {
+  std::set<std::string> names{config_.name};
+  for (const auto& [name, address] : config_.hosts) names.insert(name);
+  for (const auto& [name, address] : learned_) names.insert(name);
+  for (const auto& [identity, session] : sessions_) names.insert(session->identity().name);
+  return {names.begin(), names.end()};
+}
+
+const HostSession* Peers::session_at(std::int32_t link) const {
+  for (const auto& [identity, session] : sessions_)
+    if (static_cast<std::int32_t>(session->link()) == link) return session.get();
+  return nullptr;
+}
+
+std::string Peers::name_of(std::int32_t link) const {
+  const HostSession* const session = session_at(link);
+  return session != nullptr ? session->identity().name : link == this_host ? config_.name : std::string();
+}
+
+std::uint32_t Peers::rtt_us(std::int32_t link) const {
+  const HostSession* const session = session_at(link);
+  return session != nullptr ? session->rtt_us() : 0;
 }
 
 void Peers::connect(const std::string& host, Connected connected) {

@@ -80,6 +80,10 @@ public:
   // The same with the kernel at an address that was handed on.
   void connect(const EndpointAddress& address, Connected connected);
   [[nodiscard]] EndpointAddress describe(const protocol::Address& address) const; // for others to connect to
+  [[nodiscard]] std::vector<std::string> known() const; // names of hosts, this one among them
+  // Of the host at a link, or this one: its name; and the round trip that TCP last measured, or 0.
+  [[nodiscard]] std::string name_of(std::int32_t link) const;
+  [[nodiscard]] std::uint32_t rtt_us(std::int32_t link) const;
 
   std::uint64_t read();  // the turn's first step: takes what has arrived
   std::uint64_t write(); // the turn's third step
@@ -122,6 +126,7 @@ private:
   void redialed(const PendingLink& link, const Error& why);
   void end(std::uint64_t identity, const Error& why);
   HostSession* find(std::uint64_t identity) const;
+  [[nodiscard]] const HostSession* session_at(std::int32_t link) const;
 
   bool room();
   void resolved(const std::string& host, Result<std::vector<Address>> addresses);

@@ -111,8 +111,7 @@ Result<EndpointAddress> parse_endpoint_address(std::string_view text) {
                           .hosts = {}};
   for (const auto& v4 : packed.v4) unpack(AF_INET, v4, address);
   unpack(AF_INET6, packed.v6, address);
-  if (address.number == 0 || address.identity == 0)
-    return error(EINVAL, "\"{}\" is no address: it names nobody", text);
+  if (address.identity == 0) return error(EINVAL, "\"{}\" is no address: it names nobody", text);
   return address;
 }
 

@@ -47,7 +47,7 @@ void Session::add_peer(const shm::Request& request) {
   std::string text(memory->size(), '\0');
   memory->copy_out(0, reinterpret_cast<std::byte*>(text.data()), text.size());
   const auto address = parse_endpoint_address(text);
-  if (!address) return answer(slot, PARC_EINVAL);
+  if (!address || address.value().number == protocol::kernel_endpoint) return answer(slot, PARC_EINVAL);
   if (adding_ == most_added_at_once) return answer(slot, PARC_EAGAIN);
   ++adding_;
   peers_.connect(address.value(), [self = std::weak_ptr(self_), slot, generation,

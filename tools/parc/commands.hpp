@@ -4,6 +4,7 @@
 #pragma once
 
 #include "jobs/placement.hpp"
+#include "system/error.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -59,11 +60,25 @@ struct DumpOptions {
 // Prints what the waits of a traced job cost.
 [[nodiscard]] int show_trace(const std::string& file);
 
-struct UpOptions {
+struct HostOptions {
   std::string hosts;
   std::string hostfile;
+  std::string runtime_dir; // of this host's kernel
+  bool json = false;
+};
+[[nodiscard]] int show_hosts(const HostOptions& options);
+[[nodiscard]] int ps(const HostOptions& options); // their jobs
+
+struct KillOptions {
+  HostOptions where;
+  std::string signal = "TERM";
+  std::vector<std::string> jobs;
+};
+[[nodiscard]] int kill_jobs(const KillOptions& options);
+
+struct UpOptions {
+  HostOptions where;
   std::string ssh = "ssh";           // and its options
-  std::string runtime_dir;           // of this host's kernel
   std::vector<std::string> of_parcd; // options of the kernels that are started
 };
 // Starts the kernels of hosts, and ends them.
@@ -74,5 +89,10 @@ struct UpOptions {
 [[nodiscard]] int stop(const std::string& runtime_dir);
 
 [[nodiscard]] int clean(const std::string& runtime_dir);
+
+// For commands: the status that it ended with; or its error is told.
+[[nodiscard]] int end_with(const Result<int>& status);
+// As parc status, ps and PARC_JOB name one.
+[[nodiscard]] Result<std::uint64_t> parse_job(const std::string& text);
 
 } // namespace parc::tools

@@ -6,7 +6,6 @@
 #include "tools/parc/unfinished_table.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <poll.h>
 
@@ -21,15 +20,6 @@ struct Dump {
   std::vector<RankState> ranks;
   std::vector<std::string> silent; // hosts
 };
-
-Result<std::uint64_t> parse_job(const std::string& text) {
-  std::uint64_t job = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), job, 16);
-  if (text.empty() || failure != std::errc{} || end != text.data() + text.size() || job == 0)
-    return error(
-        EINVAL, "\"{}\" is no job; parc status shows those of this host, and PARC_JOB is a rank's own", text);
-  return job;
-}
 
 Result<void> take_ranks(const nlohmann::json& message, Dump& dump) {
   const auto ranks = message.find("ranks");

@@ -109,14 +109,23 @@ public:
     status_->add_option("--runtime-dir", status_options_.runtime_dir,
                         "Where the kernel of this host is found");
     for (CLI::App* const command : {up_, down_}) {
-      auto* const named =
-          command->add_option("-H,--host,--hosts", up_options_.hosts,
-                              "The hosts, separated by commas; default: those of the batch job");
-      command->add_option("-f,--hostfile,--machinefile", up_options_.hostfile, "A file with a host a line")
-          ->excludes(named);
+      add_hosts(*command, up_options_.where, "those of the batch job");
       command->add_option("--ssh", up_options_.ssh, "How to get there: ssh, and options of it");
     }
-    up_->add_option("--runtime-dir", up_options_.runtime_dir, "Where the kernel of this host is found");
+    for (CLI::App* const command : {hosts_, ps_}) {
+      add_hosts(*command, host_options_, "those of the batch job, or all that this host's kernel knows");
+      command->add_flag("--json", host_options_.json, "One object, for programs");
+    }
+    add_hosts(*kill_, kill_options_.where, "those of the batch job, or all that this host's kernel knows");
+    kill_->add_option("-s,--signal", kill_options_.signal,
+                      "Send this to all ranks: a name or a number; TERM");
+    kill_->add_option("JOB", kill_options_.jobs, "As parc ps names it")->required();
+    for (CLI::App* const command : {up_, hosts_, ps_})
+      command->add_option("--runtime-dir",
+                          command == up_ ? up_options_.where.runtime_dir : host_options_.runtime_dir,
+                          "Where the kernel of this host is found");
+    kill_->add_option("--runtime-dir", kill_options_.where.runtime_dir,
+                      "Where the kernel of this host is found");
     up_->footer("What follows -- are options of the kernels: parc up --hosts a,b -- --listen 0.0.0.0");
     stop_->add_option("--runtime-dir", stop_dir_, "The runtime directory of the kernel");
     dump_->add_option("JOB", dump_options_.job,
@@ -134,8 +143,8 @@ public:
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
-      constexpr std::array<std::string_view, 9> commands{"run",  "mpi",   "up",   "down", "status",
-                                                         "dump", "trace", "stop", "clean"};
+      constexpr std::array<std::string_view, 12> commands{
+          "run", "mpi", "up", "down", "hosts", "ps", "kill", "status", "dump", "trace", "stop", "clean"};
       if (std::ranges::find(commands, words.front()) == commands.end())
         return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
                     status_usage);
@@ -158,6 +167,9 @@ public:
     }
     if (up_->parsed()) return up(up_options_);
     if (down_->parsed()) return down(up_options_);
+    if (hosts_->parsed()) return show_hosts(host_options_);
+    if (ps_->parsed()) return ps(host_options_);
+    if (kill_->parsed()) return kill_jobs(kill_options_);
     if (status_->parsed()) return status(status_options_);
     if (dump_->parsed()) return dump(dump_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
@@ -220,6 +232,13 @@ private:
     words.erase(dashes, words.end());
   }
 
+  static void add_hosts(CLI::App& command, HostOptions& options, const std::string& by_default) {
+    auto* const named = command.add_option("-H,--host,--hosts", options.hosts,
+                                           "The hosts, separated by commas; default: " + by_default);
+    command.add_option("-f,--hostfile,--machinefile", options.hostfile, "A file with a host a line")
+        ->excludes(named);
+  }
+
   const CLI::Option* find_option(const std::string& word) const {
     const bool is_long = word.starts_with("--");
     return run_->get_option_no_throw(is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
@@ -241,6 +260,9 @@ private:
   CLI::App* mpi_ = app_.add_subcommand("mpi", "Run an MPI program over parc, or print how that is done");
   CLI::App* up_ = app_.add_subcommand("up", "Start the kernels of hosts");
   CLI::App* down_ = app_.add_subcommand("down", "End the kernels of hosts");
+  CLI::App* hosts_ = app_.add_subcommand("hosts", "Show which kernels are up, and how far away");
+  CLI::App* ps_ = app_.add_subcommand("ps", "Show the jobs of all hosts");
+  CLI::App* kill_ = app_.add_subcommand("kill", "Send a signal to all ranks of a job");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
   CLI::App* dump_ = app_.add_subcommand("dump", "Show what the ranks of a job wait for, on all its hosts");
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
@@ -249,6 +271,8 @@ private:
   RunOptions run_options_;
   MpiOptions mpi_options_;
   UpOptions up_options_;
+  HostOptions host_options_;
+  KillOptions kill_options_;
   StatusOptions status_options_;
   DumpOptions dump_options_;
   std::string trace_file_;

@@ -4,6 +4,7 @@
 // job (JobPlan::Host::address), so no file has to name anybody.
 #include "jobs/launcher.hpp"
 #include "system/frames.hpp"
+#include "tools/parc/ask_hosts.hpp"
 #include "tools/parc/children.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/hosts.hpp"
@@ -23,8 +24,8 @@ namespace {
 // Programs are where ours are, or in the PATH there. What a kernel that runs already says is no matter.
 constexpr const char* start_script = R"(there=$1 name=$2; shift 2
 [ -x "$there/parcd" ] && PATH=$there:$PATH
-parcd --detach --name "$name" --key-file - "$@"
-exec parc status --json)";
+if parcd --detach --name "$name" --key-file - "$@"; then exec parc status --json; fi
+exec parc status --json 2>/dev/null)";
 constexpr const char* stop_script = R"([ -x "$1/parc" ] && PATH=$1:$PATH
 exec parc stop)";
 
@@ -60,7 +61,7 @@ std::string why_failed(const Child& child, std::string_view what) {
 }
 
 Result<std::vector<std::string>> host_names(const UpOptions& options) {
-  PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
+  PARC_TRY(hosts, named_hosts(options.where.hosts, options.where.hostfile));
   if (hosts.empty()) return error(EINVAL, "no hosts are named: parc up --hosts a,b or --hostfile FILE");
   std::vector<std::string> names;
   for (HostSlots& host : hosts) names.push_back(std::move(host.name));
@@ -68,7 +69,7 @@ Result<std::vector<std::string>> host_names(const UpOptions& options) {
 }
 
 Result<std::string> ask_for_key(const UpOptions& options) {
-  PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
+  PARC_TRY(kernel, KernelConnection::open(options.where.runtime_dir));
   PARC_TRY(kernel.send({{"kind", "key"}}));
   for (;;) {
     PARC_TRY(frame, kernel.await());
@@ -133,19 +134,15 @@ Result<void> reach_all(const UpOptions& options, std::vector<There>& all) {
   for (const There& there : all)
     if (there.up()) hosts.push_back({there.host, there.address, there.port});
   if (hosts.empty()) return success();
-  PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
-  PARC_TRY(kernel.send({{"kind", "reach"}, {"hosts", hosts}}));
-  for (;;) {
-    PARC_TRY(frame, kernel.await());
-    if (text_in(frame.message, "kind") == "done") return success();
-    const auto there = std::ranges::find(all, text_in(frame.message, "host"), &There::host);
-    if (there == all.end()) continue;
-    there->why = text_in(frame.message, "text");
-    if (!there->up())
-      there->why += fmt::format(" (its kernel listens on {}; parc up ... -- --listen 0.0.0.0 --encryption "
-                                "none lets it listen everywhere)",
-                                there->says);
+  PARC_TRY(answers, ask_hosts(options.where.runtime_dir, hosts, {}, true));
+  for (const HostAnswer& answer : answers) {
+    const auto there = std::ranges::find(all, answer.host, &There::host);
+    if (there == all.end() || answer.up()) continue;
+    there->why = answer.why + fmt::format(" (its kernel listens on {}; parc up ... -- --listen 0.0.0.0 "
+                                          "--encryption none lets it listen everywhere)",
+                                          there->says);
   }
+  return success();
 }
 
 int report(const std::vector<There>& all) {
@@ -185,12 +182,6 @@ Result<int> stop_all(const UpOptions& options) {
     }
   }
   return status;
-}
-
-int end_with(const Result<int>& status) {
-  if (status) return status.value();
-  std::cerr << "parc: " << status.error().text << '\n';
-  return status_failure;
 }
 
 } // namespace

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc up and parc down, with a real sshd for each host.
+#include "tests/support/hosts.hpp"
+#include "tests/support/ports.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace parc::test {
+namespace {
+
+// Where sshd of the superuser wants an empty directory; one that we made goes with us.
+class PrivilegeSeparation {
+public:
+  PrivilegeSeparation() : made_(geteuid() == 0 && mkdir(path, 0755) == 0) {}
+  PrivilegeSeparation(const PrivilegeSeparation&) = delete;
+  PrivilegeSeparation& operator=(const PrivilegeSeparation&) = delete;
+  ~PrivilegeSeparation() {
+    if (made_) rmdir(path);
+  }
+
+private:
+  static constexpr const char* path = "/run/sshd";
+  bool made_;
+};
+
+// Host a has a kernel; b, c and d have an sshd each, and homes of their own.
+class Reachable {
+public:
+  static constexpr std::array others{"b", "c", "d"};
+  Hosts hosts{1};
+
+  Reachable() {
+    const std::string& dir = hosts.directory();
+    run({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", dir + "/host_key"});
+    run({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", dir + "/user_key"});
+    const auto ports = free_ports(others.size());
+    std::ofstream client(ssh_config());
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      const std::string host = others[i], home = dir + "/" + host;
+      for (const char* part : {"", "/config", "/state", "/run", "/tmp"})
+        std::filesystem::create_directory(home + part);
+      chmod((home + "/run").c_str(), 0700);
+      std::ofstream(home + "/sshd_config")
+          << "Port " << ports[i] << "\nListenAddress 127.0.0.1\nHostKey " << dir << "/host_key\n"
+          << "PidFile none\nAuthorizedKeysFile " << dir << "/user_key.pub\nStrictModes no\nUsePAM no\n"
+          << "MaxStartups 100\nSetEnv XDG_CONFIG_HOME=" << home << "/config XDG_STATE_HOME=" << home
+          << "/state XDG_RUNTIME_DIR=" << home << "/run TMPDIR=" << home << "/tmp\n";
+      client << "Host " << host << "\n  HostName 127.0.0.1\n  Port " << ports[i] << "\n";
+      servers_.push_back(std::make_unique<Process>(
+          Process::Start{.command = {"/usr/sbin/sshd", "-D", "-e", "-f", home + "/sshd_config"},
+                         .output = home + "/sshd.out",
+                         .errors = home + "/sshd.err",
+                         .environment = {},
+                         .directory = {}}));
+    }
+    client << "Host *\n  IdentityFile " << dir << "/user_key\n  StrictHostKeyChecking no\n"
+           << "  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n";
+    for (std::size_t i = 0; i < others.size(); ++i)
+      BOOST_REQUIRE(eventually([&] { return !is_free(ports[i]); }));
+  }
+  Reachable(const Reachable&) = delete;
+  Reachable& operator=(const Reachable&) = delete;
+  ~Reachable() {
+    for (const char* host : others) end_kernel(host);
+  }
+
+  [[nodiscard]] std::string ssh_config() const { return hosts.directory() + "/ssh_config"; }
+  void stop_sshd(std::size_t host) { servers_[host].reset(); }
+
+  // parc COMMAND --hosts HOSTS: its status, what it prints and what it complains of.
+  struct Ended {
+    int status;
+    std::string output, errors;
+  };
+  Ended command(const std::string& command, const std::string& named, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"--ssh", "ssh -F " + ssh_config(), "--hosts", named};
+    words.insert(words.end(), more.begin(), more.end());
+    if (command == "up") words.insert(words.end(), {"--", "--port", "0"});
+    words.insert(words.begin(), {PARC_TEST_BIN "/parc", command});
+    if (command == "up") words.insert(words.begin() + 2, {"--runtime-dir", hosts[0].runtime_dir()});
+    Process process = hosts.start(std::move(words));
+    const int status = process.wait();
+    return {status, process.output(), process.errors()};
+  }
+  bool is_up(const std::string& host) const {
+    return access((hosts.directory() + "/" + host + "/run/parc/kernel.sock").c_str(), F_OK) == 0;
+  }
+
+private:
+  void run(std::vector<std::string> words) {
+    Process process = hosts.start(std::move(words));
+    BOOST_REQUIRE(process.wait() == 0);
+  }
+  void end_kernel(const std::string& host) {
+    Process stop = hosts.start(
+        {PARC_TEST_BIN "/parc", "stop", "--runtime-dir", hosts.directory() + "/" + host + "/run/parc"});
+    BOOST_TEST(stop.wait() == 0);
+  }
+
+  PrivilegeSeparation directory_;
+  std::vector<std::unique_ptr<Process>> servers_;
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+std::size_t lines_in(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(up, Reachable)
+
+BOOST_AUTO_TEST_CASE(kernels_of_other_hosts_start_run_jobs_and_end) {
+  const Ended up = command("up", "b,c");
+  BOOST_TEST(up.status == 0, up.errors << hosts.logs());
+  BOOST_TEST(lines_in(up.output) == 2U);
+  for (const char* host : {"b", "c"}) {
+    BOOST_TEST(contains(up.output, std::string(host) + ": up at 127.0.0.1, listening on 127.0.0.1"));
+    BOOST_TEST(is_up(host));
+  }
+  // No [hosts] names them, and b and c talk to each other, too.
+  Process job = hosts.run({"--hosts", "a:1,b:2,c:2", PARC_TEST_PROGRAMS "/ring", "20", "1000"});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+
+  const Ended again = command("up", "b,c"); // those that run are no failure
+  BOOST_TEST(again.status == 0, again.errors);
+
+  const Ended down = command("down", "b,c");
+  BOOST_TEST(down.status == 0, down.errors);
+  BOOST_TEST(lines_in(down.output) == 2U);
+  BOOST_TEST((!is_up("b") && !is_up("c")));
+  const Ended nothing = command("down", "b,c");
+  BOOST_TEST(nothing.status == 0, nothing.errors);
+}
+
+// The key came to them on standard input, and is in no file of theirs.
+BOOST_AUTO_TEST_CASE(the_key_stays_in_memory) {
+  const Ended up = command("up", "b");
+  BOOST_TEST_REQUIRE(up.status == 0, up.errors);
+  BOOST_TEST(!std::filesystem::exists(hosts.directory() + "/b/config/parc/key"));
+}
+
+// One line for each, and the others are up.
+BOOST_AUTO_TEST_CASE(a_host_that_fails_is_named) {
+  stop_sshd(2);
+  const Ended up = command("up", "b,d,nowhere.invalid");
+  BOOST_TEST(up.status == 1);
+  BOOST_TEST(lines_in(up.output) == 1U, up.output);
+  BOOST_TEST(lines_in(up.errors) == 2U, up.errors);
+  BOOST_TEST(contains(up.output, "b: up"));
+  BOOST_TEST(contains(up.errors, "parc: host d is not up: "), up.errors);
+  BOOST_TEST(contains(up.errors, "Connection refused"), up.errors);
+  BOOST_TEST(contains(up.errors, "parc: host nowhere.invalid is not up: "), up.errors);
+  BOOST_TEST(contains(up.errors, "nowhere.invalid: "), up.errors);
+  const Ended down = command("down", "b,d");
+  BOOST_TEST(down.status == 1);
+  BOOST_TEST(lines_in(down.errors) == 1U, down.errors);
+}
+
+BOOST_AUTO_TEST_CASE(what_parcd_complains_of_is_told) {
+  std::filesystem::create_directory(hosts.directory() + "/b/config/parc");
+  std::ofstream(hosts.directory() + "/b/config/parc/parcd.toml") << "fragment_size = \"big\"\n";
+  const Ended up = command("up", "b");
+  BOOST_TEST(up.status == 1);
+  BOOST_TEST(contains(up.errors, "fragment_size"), up.errors);
+  BOOST_TEST(lines_in(up.errors) == 1U, up.errors);
+}
+
+BOOST_AUTO_TEST_CASE(no_hosts) {
+  Process none = hosts.start({PARC_TEST_BIN "/parc", "up"});
+  BOOST_TEST(none.wait() == 1);
+  BOOST_TEST(contains(none.errors(), "no hosts are named: parc up --hosts a,b or --hostfile FILE"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test

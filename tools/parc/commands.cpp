@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/parc/commands.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <iostream>
+
+namespace parc::tools {
+
+int end_with(const Result<int>& status) {
+  if (status) return status.value();
+  std::cout.flush();
+  std::cerr << "parc: " << status.error().text << '\n';
+  return status_failure;
+}
+
+Result<std::uint64_t> parse_job(const std::string& text) {
+  std::uint64_t job = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), job, 16);
+  if (text.empty() || failure != std::errc{} || end != text.data() + text.size() || job == 0)
+    return error(
+        EINVAL, "\"{}\" is no job; parc status shows those of this host, and PARC_JOB is a rank's own", text);
+  return job;
+}
+
+} // namespace parc::tools
