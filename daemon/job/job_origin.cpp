@@ -90,12 +90,15 @@ Result<void> JobOrigin::plan(const Frame& frame) {
   stage_ = Stage::connecting;
   spdlog::info("job {:x}: {} ranks of {} on {} hosts", id_, ranks_.size(), plan_.program.arguments[0],
                hosts_.size());
+  const bool in_haste = number_in(frame.message, "in_haste", 1) == 1U;
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     const std::string& name = hosts_[host].name;
-    peers_.connect(name.empty() ? peers_.self().name : name,
-                   [&jobs = jobs_, id = id_, host](Result<std::int32_t> link) {
-                     if (JobOrigin* origin = jobs.origin(id)) origin->reached(host, std::move(link));
-                   });
+    peers_.connect(
+        name.empty() ? peers_.self().name : name,
+        [&jobs = jobs_, id = id_, host](Result<std::int32_t> link) {
+          if (JobOrigin* origin = jobs.origin(id)) origin->reached(host, std::move(link));
+        },
+        in_haste);
   }
   return success();
 }
@@ -173,12 +176,33 @@ void JobOrigin::credit(std::uint32_t rank, std::uint64_t bytes) {
 
 void JobOrigin::reached(std::size_t host, Result<std::int32_t> link) {
   if (stage_ != Stage::connecting) return;
-  if (!link) return decide(status_failed, link.error().text);
-  hosts_[host].link = link.value();
-  if (!jobs_.reaches(link.value())) return lose(hosts_[host]);
-  if (!std::ranges::all_of(hosts_, [](const Host& each) { return each.link.has_value(); })) return;
+  if (link)
+    hosts_[host].link = link.value();
+  else
+    hosts_[host].unreached = link.error();
+  if (link && !jobs_.reaches(link.value())) return lose(hosts_[host]);
+  const auto is_open = [](const Host& each) { return !each.link && !each.unreached; };
+  if (std::ranges::any_of(hosts_, is_open)) return;
+  if (std::ranges::any_of(hosts_, [](const Host& each) { return each.unreached.has_value(); }))
+    return tell_unreached();
   merge_hosts();
   prepare();
+}
+
+// parc run may start kernels where only they are missing.
+void JobOrigin::tell_unreached() {
+  nlohmann::json names = nlohmann::json::array();
+  std::string text;
+  bool only_kernels = true;
+  for (const Host& host : hosts_) {
+    if (!host.unreached) continue;
+    names.push_back(host.name);
+    if (text.empty()) text = host.unreached->text;
+    only_kernels = only_kernels && host.unreached->code == ECONNREFUSED;
+  }
+  if (names.size() > 1) text += fmt::format(" (and {} more of its hosts)", names.size() - 1);
+  if (only_kernels) door_.send({{"kind", "unreached"}, {"hosts", names}});
+  decide(status_failed, text);
 }
 
 // Two names of one host are one host, by its first name; this host has its own name everywhere.

@@ -53,7 +53,8 @@ private:
   enum class Stage { asked, answering, connecting, preparing, running, ending, over };
   struct Host {
     std::string name;
-    std::optional<std::int32_t> link; // or this_host; none: not reached yet
+    std::optional<std::int32_t> link;    // or this_host; none: not reached yet, or:
+    std::optional<Error> unreached = {}; // why it was not
     bool prepared = false;
     std::uint64_t endpoint = 0; // of its first rank
     bool lost = false;
@@ -92,6 +93,7 @@ private:
 
   // Towards the start.
   void reached(std::size_t host, Result<std::int32_t> link);
+  void tell_unreached();
   void merge_hosts();
   void prepare();
   void prepared(Host& host, std::uint64_t endpoint);

@@ -135,12 +135,13 @@ void Peers::connect(const EndpointAddress& address, Connected connected) {
   const auto named =
       std::ranges::find(config_.hosts, address.name, [](const auto& host) { return name_tag(host.first); });
   if (named == config_.hosts.end()) return attempt(address, std::move(connected));
-  attempt(named->first, [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
+  const auto check = [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
     const HostSession* const found = find(address.identity);
     if (!link || (found != nullptr && link.value() == static_cast<std::int32_t>(found->link())))
       return connected(std::move(link));
     connected(error(ESTALE, "there is another kernel now in place of {}", in_words(address)));
-  });
+  };
+  attempt(named->first, check, false);
 }
 
 EndpointAddress Peers::describe(const protocol::Address& address) const {
@@ -188,7 +189,7 @@ std::uint32_t Peers::rtt_us(std::int32_t link) const {
   return session != nullptr ? session->rtt_us() : 0;
 }
 
-void Peers::connect(const std::string& host, Connected connected) {
+void Peers::connect(const std::string& host, Connected connected, bool in_haste) {
   std::int32_t known = host == config_.name || host == "localhost" ? this_host : -2;
   if (const auto identity = identities_.find(host); known != this_host && identity != identities_.end())
     if (const HostSession* session = find(identity->second);
@@ -198,7 +199,7 @@ void Peers::connect(const std::string& host, Connected connected) {
     loop_.after_step([known, connected = std::move(connected)] { connected(known); });
     return;
   }
-  attempt(host, std::move(connected));
+  attempt(host, std::move(connected), in_haste);
 }
 
 void Peers::connect(const std::string& host, const std::string& address, Connected connected) {
@@ -218,17 +219,18 @@ void Peers::learn(const std::string& host, HostAddress address) {
 }
 
 // None: somebody waits for it already.
-Peers::Attempt* Peers::begin_attempt(const std::string& host, Connected connected) {
+Peers::Attempt* Peers::begin_attempt(const std::string& host, Connected connected, Loop::Time end) {
   auto [place, fresh] = attempts_.try_emplace(host);
   Attempt& made = place->second;
-  made.waiting.push_back({std::move(connected), end_of_patience()});
+  made.waiting.push_back({std::move(connected), end});
   if (!fresh) return nullptr;
   made.host = host;
   return &made;
 }
 
-void Peers::attempt(const std::string& host, Connected connected) {
-  if (begin_attempt(host, std::move(connected)) == nullptr) return;
+void Peers::attempt(const std::string& host, Connected connected, bool in_haste) {
+  if (begin_attempt(host, std::move(connected), in_haste ? loop_.now() : end_of_patience()) == nullptr)
+    return;
   const HostAddress where = address_of(host);
   resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
     resolved(host, std::move(addresses));
@@ -237,7 +239,7 @@ void Peers::attempt(const std::string& host, Connected connected) {
 
 // Nobody has to know its name.
 void Peers::attempt(const EndpointAddress& address, Connected connected) {
-  Attempt* const made = begin_attempt(in_words(address), std::move(connected));
+  Attempt* const made = begin_attempt(in_words(address), std::move(connected), end_of_patience());
   if (made == nullptr) return;
   made->wanted = address.identity;
   std::vector<Address> places;
@@ -284,7 +286,8 @@ void Peers::try_next(Attempt& attempt) {
   }
   const auto pause =
       std::chrono::duration_cast<Loop::Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
-  const Error why = error(EHOSTUNREACH, "cannot reach host {}: {}", attempt.host, attempt.why);
+  const Error why = error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH, "cannot reach host {}: {}",
+                          attempt.host, attempt.why);
   const auto given_up = std::ranges::stable_partition(attempt.waiting, [&](const Attempt::Waiting& each) {
     return attempt.may_change && loop_.now() + pause < each.end;
   });
@@ -308,9 +311,9 @@ Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
 }
 
 HostAddress Peers::address_of(const std::string& host) const {
-  if (const auto named = config_.hosts.find(host); named != config_.hosts.end()) return named->second;
-  const auto learned = learned_.find(host);
-  return learned != learned_.end() ? learned->second : HostAddress{host, default_port};
+  if (const auto learned = learned_.find(host); learned != learned_.end()) return learned->second;
+  const auto named = config_.hosts.find(host);
+  return named != config_.hosts.end() ? named->second : HostAddress{host, default_port};
 }
 
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.
@@ -343,6 +346,7 @@ void Peers::fail(Attempt& attempt, const Error& why) {
 
 // A host may have got another address.
 void Peers::hosts_changed() {
+  learned_.clear();
   identities_.clear();
 }
 

@@ -70,10 +70,11 @@ public:
   [[nodiscard]] const LocalHost& self() const { return self_; }
   [[nodiscard]] LocalHost self_at(const Address& at) const; // for who connects there
 
-  // Where a host is, by what somebody has found out since the settings were read; those count first.
+  // Where a host is, by what somebody has found out; that counts until the settings are read again.
   void learn(const std::string& host, HostAddress address);
-  // Finds or makes the session with a host by the name people use. `connected` is called once, later.
-  void connect(const std::string& host, Connected connected);
+  // Finds or makes the session with a host by the name people use. `connected` is called once, later; who is
+  // in haste hears at once that nobody listens there yet.
+  void connect(const std::string& host, Connected connected, bool in_haste = false);
   // The same of a host that another kernel has named, with its address (as text; empty: not known), where
   // nothing is said of that name here.
   void connect(const std::string& host, const std::string& address, Connected connected);
@@ -114,9 +115,9 @@ private:
   };
 
   Result<void> dial(const Address& address, PendingLink::Purpose purpose);
-  void attempt(const std::string& host, Connected connected);
+  void attempt(const std::string& host, Connected connected, bool in_haste);
   void attempt(const EndpointAddress& address, Connected connected);
-  Attempt* begin_attempt(const std::string& host, Connected connected);
+  Attempt* begin_attempt(const std::string& host, Connected connected, Loop::Time end);
   [[nodiscard]] HostAddress address_of(const std::string& host) const;
 
   // peer_sessions.cpp

@@ -113,6 +113,7 @@ std::vector<std::pair<std::string, std::string>> Hosts::environment() const {
   return {{"XDG_CONFIG_HOME", directory_ + "/config"},
           {"XDG_STATE_HOME", directory_ + "/state"},
           {"XDG_RUNTIME_DIR", directory_ + "/none"},
+          {"PARC_AUTOSTART", "off"}, // on other hosts, by parc run
           {"TMPDIR", directory_}};
 }
 

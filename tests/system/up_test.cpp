@@ -34,7 +34,7 @@ private:
 class Reachable {
 public:
   static constexpr std::array others{"b", "c", "d"};
-  Hosts hosts{1};
+  Hosts hosts{1, {}, unused_ports()};
 
   Reachable() {
     const std::string& dir = hosts.directory();
@@ -94,6 +94,14 @@ public:
   }
 
 private:
+  // Where a looks for the others before it is told where they are: nobody listens there.
+  static std::string unused_ports() {
+    std::string lines;
+    const auto ports = free_ports(others.size());
+    for (std::size_t i = 0; i < others.size(); ++i)
+      lines += std::string(others[i]) + " = \"127.0.0.1:" + std::to_string(ports[i]) + "\"\n";
+    return lines;
+  }
   void run(std::vector<std::string> words) {
     Process process = hosts.start(std::move(words));
     BOOST_REQUIRE(process.wait() == 0);
@@ -175,6 +183,34 @@ BOOST_AUTO_TEST_CASE(what_parcd_complains_of_is_told) {
   BOOST_TEST(up.status == 1);
   BOOST_TEST(contains(up.errors, "fragment_size"), up.errors);
   BOOST_TEST(lines_in(up.errors) == 1U, up.errors);
+}
+
+BOOST_AUTO_TEST_CASE(parc_run_starts_kernels_that_are_missing) {
+  const auto settings = [this](const std::string& host) {
+    std::filesystem::create_directory(hosts.directory() + "/" + host + "/config/parc");
+    std::ofstream(hosts.directory() + "/" + host + "/config/parc/parcd.toml")
+        << "port = " << free_ports(1)[0] << "\n";
+  };
+  for (const char* host : {"b", "c", "d"}) settings(host);
+  const auto run = [this](const std::string& named, const std::string& autostart) {
+    return hosts.start({"env", "PARC_SSH=ssh -F " + ssh_config(), "PARC_AUTOSTART=" + autostart,
+                        PARC_TEST_BIN "/parc", "run", "--runtime-dir", hosts[0].runtime_dir(), "--hosts",
+                        named, PARC_TEST_PROGRAMS "/ring", "20", "1000"});
+  };
+  Process job = run("a,b,c", "on");
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST((is_up("b") && is_up("c")));
+
+  stop_sshd(2);
+  Process failed = run("b,d", "on");
+  BOOST_TEST(failed.wait() == 125);
+  BOOST_TEST(lines_in(failed.errors()) == 1U, failed.errors());
+  BOOST_TEST(contains(failed.errors(), "parc: no parcd runs on host d, and none could be started there: "),
+             failed.errors());
+  Process forbidden = run("d", "off");
+  BOOST_TEST(forbidden.wait() == 125);
+  BOOST_TEST(contains(forbidden.errors(), "refuses the connection"), forbidden.errors());
 }
 
 BOOST_AUTO_TEST_CASE(no_hosts) {

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sstream>
 #include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,6 +133,22 @@ void run_all(std::vector<Child>& children) {
       return true;
     });
   }
+}
+
+std::string last_line(const std::string& text) {
+  std::string last;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
+std::string why_failed(const Child& child, std::string_view what) {
+  const std::string said = last_line(child.errors);
+  if (!said.empty()) return said;
+  return fmt::format("{} ended with status {} and said nothing", what, child.status);
 }
 
 } // namespace parc::tools

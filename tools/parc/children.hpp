@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace parc::tools {
@@ -17,5 +18,9 @@ struct Child {
 
 // Returns when all have ended. One that cannot be started has status 127 and says why in `errors`.
 void run_all(std::vector<Child>& children);
+
+[[nodiscard]] std::string last_line(const std::string& text); // that is not empty
+// In the words of the child, which are mostly its last; `what`: how to call it when it said nothing.
+[[nodiscard]] std::string why_failed(const Child& child, std::string_view what);
 
 } // namespace parc::tools

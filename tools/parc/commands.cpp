@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <iostream>
 
 namespace parc::tools {
@@ -12,6 +13,11 @@ int end_with(const Result<int>& status) {
   std::cout.flush();
   std::cerr << "parc: " << status.error().text << '\n';
   return status_failure;
+}
+
+std::string usual_ssh() {
+  const char* const named = std::getenv("PARC_SSH");
+  return named != nullptr && *named != '\0' ? named : "ssh";
 }
 
 Result<std::uint64_t> parse_job(const std::string& text) {

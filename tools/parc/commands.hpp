@@ -76,9 +76,12 @@ struct KillOptions {
 };
 [[nodiscard]] int kill_jobs(const KillOptions& options);
 
+// How to get to other hosts: PARC_SSH, or ssh.
+[[nodiscard]] std::string usual_ssh();
+
 struct UpOptions {
   HostOptions where;
-  std::string ssh = "ssh";           // and its options
+  std::string ssh = usual_ssh();     // and its options
   std::vector<std::string> of_parcd; // options of the kernels that are started
 };
 // Starts the kernels of hosts, and ends them.

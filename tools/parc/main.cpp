@@ -110,7 +110,7 @@ public:
                         "Where the kernel of this host is found");
     for (CLI::App* const command : {up_, down_}) {
       add_hosts(*command, up_options_.where, "those of the batch job");
-      command->add_option("--ssh", up_options_.ssh, "How to get there: ssh, and options of it");
+      command->add_option("--ssh", up_options_.ssh, "How to get there: ssh, and options of it (PARC_SSH)");
     }
     for (CLI::App* const command : {hosts_, ps_}) {
       add_hosts(*command, host_options_, "those of the batch job, or all that this host's kernel knows");

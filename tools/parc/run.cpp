@@ -8,6 +8,7 @@
 #include "tools/parc/input.hpp"
 #include "tools/parc/kernel_connection.hpp"
 #include "tools/parc/output.hpp"
+#include "tools/parc/start_hosts.hpp"
 #include "tools/parc/table.hpp"
 #include "tools/parc/trace.hpp"
 
@@ -149,27 +150,43 @@ Result<nlohmann::json> describe_places(const RunOptions& options) {
 
 // ---- Signals, as a descriptor
 
-// Those that end a program and can be told to the ranks; one that whoever started us ignores stays ignored.
-Result<Fd> catch_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    sigaction(number, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaddset(&signals, number);
+// Those that end a program and can be told to the ranks, while this lives; one that whoever started us
+// ignores stays ignored.
+class CaughtSignals {
+public:
+  static Result<CaughtSignals> make() {
+    CaughtSignals caught;
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction before {};
+      sigaction(number, nullptr, &before);
+      if (before.sa_handler != SIG_IGN) sigaddset(&signals, number);
+    }
+    caught.fd_.reset(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!caught.fd_) return system_error("cannot watch for signals");
+    sigprocmask(SIG_BLOCK, &signals, &caught.before_);
+    return caught;
   }
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-  Fd caught(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!caught) return system_error("cannot watch for signals");
-  return caught;
-}
+  CaughtSignals(CaughtSignals&&) = default;
+  CaughtSignals& operator=(CaughtSignals&&) = delete;
+  ~CaughtSignals() {
+    if (fd_) sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+private:
+  CaughtSignals() = default;
+  Fd fd_;
+  sigset_t before_{};
+};
 
 // ---- The terminal of the job
 
 class Terminal {
 public:
-  Terminal(KernelConnection& kernel, const RunOptions& options, Fd signals)
-      : kernel_(kernel), output_(options.tag_output), signals_(std::move(signals)) {
+  Terminal(KernelConnection& kernel, const RunOptions& options, const CaughtSignals& signals)
+      : kernel_(kernel), output_(options.tag_output), signals_(signals.fd()) {
     if (options.timeout_s.value_or(0) > 0) // as mpirun: 0 is no limit
       deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(std::min(*options.timeout_s, 1e9)));
@@ -177,10 +194,12 @@ public:
 
   [[nodiscard]] const TraceCollector& trace() const { return trace_; }
   [[nodiscard]] bool output_lost() const { return output_.lost(); }
+  // Why nothing ran: no kernel listens there.
+  [[nodiscard]] const std::vector<std::string>& unreached() const { return unreached_; }
 
   Result<int> serve() {
     while (!status_ || output_.pending()) {
-      std::array<pollfd, 4> events{pollfd{signals_.get(), POLLIN, 0}, pollfd{-1, POLLOUT, 0},
+      std::array<pollfd, 4> events{pollfd{signals_, POLLIN, 0}, pollfd{-1, POLLOUT, 0},
                                    pollfd{kernel_.fd(), POLLIN, 0}, pollfd{-1, POLLIN, 0}};
       if (output_.pending()) {
         events[1].fd = output_.fd();
@@ -207,10 +226,14 @@ public:
         PARC_TRY(input_.pass_on(kernel_));
       }
     }
+    return *status_;
+  }
+
+  // How it ended, where there is something to say.
+  void tell_end() const {
     if (!text_.empty()) std::cerr << "parc: " << text_ << '\n';
     if (!ends_.empty()) print_table({{"ENDED", false}, {"RANKS", false}}, ends_, stderr);
     for (const std::string& each : warnings_) std::cerr << "parc: warning: " << each << '\n';
-    return *status_;
   }
 
 private:
@@ -233,7 +256,7 @@ private:
   // The first travels to the ranks, a second one ends them at once, and who sends a third wants no answer.
   Result<void> tell_signal() {
     signalfd_siginfo signal{};
-    if (read(signals_.get(), &signal, sizeof signal) != sizeof signal) return success();
+    if (read(signals_, &signal, sizeof signal) != sizeof signal) return success();
     if (++signals_seen_ > 2) std::_Exit(128 + static_cast<int>(signal.ssi_signo));
     return kernel_.send({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", signal.ssi_signo}});
   }
@@ -258,6 +281,9 @@ private:
         output_.add(rank, stream == 2 ? STDERR_FILENO : STDOUT_FILENO, frame.bytes);
     } else if (kind == "input_taken") {
       input_.taken(number_in(frame.message, "taken", UINT64_MAX).value_or(0));
+    } else if (kind == "unreached") {
+      for (const auto& host : frame.message.value("hosts", nlohmann::json::array()))
+        if (host.is_string()) unreached_.push_back(host.get<std::string>());
     } else if (kind == "done") {
       status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_run_failed));
       text_ = text_in(frame.message, "text");
@@ -276,14 +302,48 @@ private:
   Output output_;
   Input input_;
   TraceCollector trace_;
-  Fd signals_;
+  int signals_;
   std::optional<Clock::time_point> deadline_;
   int signals_seen_ = 0;
   std::optional<int> status_;
   std::string text_;
   std::vector<std::vector<std::string>> ends_; // of the ranks: how, and which
   std::vector<std::string> warnings_;
+  std::vector<std::string> unreached_;
 };
+
+// A job, from its request to its end. Where `missing` is given and nothing ran because kernels are missing,
+// their hosts are put there, and nothing is said.
+Result<int> run_once(const RunOptions& options, const nlohmann::json& request, const std::string& bytes,
+                     std::vector<std::string>* missing) {
+  PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
+  PARC_TRY(signals, CaughtSignals::make());
+  PARC_TRY(kernel.send(request, bytes));
+  Terminal terminal(kernel, options, signals);
+  auto status = terminal.serve();
+  if (missing != nullptr) *missing = terminal.unreached();
+  if (status && (missing == nullptr || missing->empty())) terminal.tell_end();
+  bool lost = terminal.output_lost();
+  if (!options.trace.empty()) {
+    const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace);
+    if (!written) std::cerr << "parc: " << written.error().text << '\n';
+    lost = lost || !written;
+  }
+  // What the job itself ended with counts, unless that was well.
+  if (lost && status && status.value() == 0) return status_run_failed;
+  return status;
+}
+
+Result<void> start_missing(const RunOptions& options, const std::vector<std::string>& hosts) {
+  PARC_TRY(started, start_hosts(hosts, usual_ssh(), options.runtime_dir, {}));
+  const auto failed = std::ranges::find_if_not(started, &StartedHost::up);
+  if (failed == started.end()) return success();
+  return error(
+      ENOENT,
+      "no parcd runs on host {}, and none could be started there: {}; start it with parcd --detach on "
+      "that host, or see parc up",
+      failed->host, failed->why);
+}
 
 Result<int> run_job(const RunOptions& options) {
   PARC_TRY(request, describe_places(options));
@@ -295,20 +355,15 @@ Result<int> run_job(const RunOptions& options) {
   if (!options.trace.empty()) { // what cannot be written is known before anything runs
     PARC_TRY(write_trace({}, options.command, options.trace));
   }
-  PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
-  PARC_TRY(signals, catch_signals());
-  PARC_TRY(kernel.send(request, bytes));
-  Terminal terminal(kernel, options, std::move(signals));
-  auto status = terminal.serve();
-  bool lost = terminal.output_lost();
-  if (!options.trace.empty()) {
-    const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace);
-    if (!written) std::cerr << "parc: " << written.error().text << '\n';
-    lost = lost || !written;
+  if (const char* const wish = getenv("PARC_AUTOSTART"); wish == nullptr || std::string_view(wish) != "off") {
+    std::vector<std::string> missing;
+    request["in_haste"] = 1;
+    PARC_TRY(status, run_once(options, request, bytes, &missing));
+    if (missing.empty()) return status;
+    PARC_TRY(start_missing(options, missing));
+    request.erase("in_haste");
   }
-  // What the job itself ended with counts, unless that was well.
-  if (lost && status && status.value() == 0) return status_run_failed;
-  return status;
+  return run_once(options, request, bytes, nullptr);
 }
 
 } // namespace

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernels of other hosts, started by this host's user: for parc up, and for parc run where one is missing.
+#pragma once
+
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace parc::tools {
+
+struct StartedHost {
+  std::string host;
+  std::string address = {}; // where ssh finds it
+  std::uint16_t port = 0;
+  std::string says = {}; // where it listens, and its version
+  std::string why = {};  // it is not up
+  [[nodiscard]] bool up() const { return why.empty(); }
+};
+
+// All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
+// kernel, and connected. `options` are parcd's.
+[[nodiscard]] Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts,
+                                                           const std::string& ssh,
+                                                           const std::string& runtime_dir,
+                                                           const std::vector<std::string>& options);
+
+[[nodiscard]] std::string own_directory(); // where our programs are, and so perhaps there
+
+} // namespace parc::tools
