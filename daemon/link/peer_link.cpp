@@ -19,7 +19,9 @@ constexpr std::size_t iovecs_at_once = 64;
 
 PeerLink::PeerLink(Peers& peers, protocol::Engine& engine, HostSession& session,
                    std::unique_ptr<Stream> stream)
-    : peers_(peers), engine_(engine), session_(session), stream_(std::move(stream)), index_(session.link()) {}
+    : peers_(peers), engine_(engine), session_(session), stream_(std::move(stream)), index_(session.link()) {
+  if (const std::optional<PathReport> report = stream_->path()) rtt_us_ = report->rtt_us;
+}
 
 std::uint64_t PeerLink::read() {
   if (!open()) return 0;
