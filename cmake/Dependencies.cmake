@@ -11,7 +11,9 @@ find_package(spdlog REQUIRED)
 add_library(parc_fmt INTERFACE)
 add_library(parc_spdlog INTERFACE)
 if(PARC_EXTRAS)
-  target_link_libraries(parc_fmt INTERFACE fmt::fmt)
+  # libparc, and what it is made of, is for programs of others, whose machine has no fmt.
+  target_link_libraries(parc_fmt INTERFACE
+    $<IF:$<BOOL:$<TARGET_PROPERTY:PARC_SELF_CONTAINED>>,fmt::fmt-header-only,fmt::fmt>)
   target_link_libraries(parc_spdlog INTERFACE spdlog::spdlog)
 else()
   target_link_libraries(parc_fmt INTERFACE fmt::fmt-header-only)
