@@ -417,7 +417,7 @@ bool Adoption::make_private(std::uintptr_t begin, std::uintptr_t end, const Exch
 void Adoption::before_fork() {
   lock_.lock();
   fork_pipe_ = {-1, -1};
-  if (has_extents()) (void)pipe2(fork_pipe_.data(), O_CLOEXEC);
+  if (has_extents() && pipe2(fork_pipe_.data(), O_CLOEXEC) != 0) fork_pipe_ = {-1, -1};
 }
 
 void Adoption::after_fork_in_parent() {
