@@ -31,6 +31,10 @@ struct Program {
   [[nodiscard]] bool reads_input(std::uint64_t rank) const { return input == rank || input == all_ranks; }
 };
 
+// What its kernel has open for a rank (a trace, or input that all ranks read, is one more each), and beside
+// that while it starts one.
+inline constexpr std::size_t descriptors_of_rank = 5, descriptors_to_start = 48;
+
 inline constexpr std::size_t max_program_bytes = std::size_t{1} << 20; // of all its texts
 
 // Texts travel as bytes, each with a zero behind it, for they need not be UTF-8; the rest goes into the

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <pwd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -69,6 +70,11 @@ Result<std::string> user_config_dir() {
 }
 Result<std::string> user_state_dir() {
   return user_dir("XDG_STATE_HOME", "/.local/state");
+}
+
+std::string path_of_this_program() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self/exe", failure).string();
 }
 
 Result<void> make_directories(const std::string& path) {

@@ -26,6 +26,9 @@ void fill_random(std::span<std::byte> bytes);
 [[nodiscard]] Result<std::string> user_config_dir();
 [[nodiscard]] Result<std::string> user_state_dir();
 
+// Of the file that this process runs; empty where the system does not say.
+[[nodiscard]] std::string path_of_this_program();
+
 // mkdir -p with mode 0700 for what is missing.
 [[nodiscard]] Result<void> make_directories(const std::string& path);
 

@@ -17,14 +17,6 @@
 namespace parc {
 namespace {
 
-std::string parcd_near(const std::string& near) {
-  const std::string directory = near.substr(0, near.rfind('/') + 1);
-  for (const char* const way : {"parcd", "../bin/parcd", "../../bin/parcd"})
-    if (const std::string path = directory + way; !directory.empty() && access(path.c_str(), X_OK) == 0)
-      return path;
-  return "parcd";
-}
-
 std::string read_to_end(const Fd& pipe) {
   std::string text;
   std::array<char, 4096> part;
@@ -69,6 +61,14 @@ Result<void> start_kernel(const std::string& parcd, const std::string& runtime_d
 }
 
 } // namespace
+
+std::string parcd_near(const std::string& near) {
+  const std::string directory = near.substr(0, near.rfind('/') + 1);
+  for (const char* const way : {"parcd", "../bin/parcd", "../../bin/parcd"})
+    if (const std::string path = directory + way; !directory.empty() && access(path.c_str(), X_OK) == 0)
+      return path;
+  return "parcd";
+}
 
 Result<Fd> connect_to_kernel(const std::string& runtime_dir) {
   auto dir = find_runtime_dir(runtime_dir);

@@ -9,14 +9,17 @@
 
 namespace parc {
 
+// The parcd beside `near`, the path of a file of ours, or in the bin beside its directory; else "parcd", to
+// be looked for in PATH.
+[[nodiscard]] std::string parcd_near(const std::string& near);
+
 // A connection to the socket of the kernel that runs in `runtime_dir` (empty: by the rules of
 // runtime_dir.hpp); no descriptor: none runs there.
 [[nodiscard]] Result<Fd> connect_to_kernel(const std::string& runtime_dir);
 
 // The same, after starting `parcd --detach` where none runs: one at a time, however many processes ask at
-// once. `idle_timeout_s`: it ends when no program has been there for so long; 0: never. `near` is the path of
-// a file of ours, beside which, or in the bin beside whose directory, parcd is looked for before PATH. What
-// parcd says on stderr is in the error.
+// once. `idle_timeout_s`: it ends when no program has been there for so long; 0: never. parcd is the
+// parcd_near(near). What it says on stderr is in the error.
 [[nodiscard]] Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::string& near,
                                                  unsigned idle_timeout_s = 0);
 

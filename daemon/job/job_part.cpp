@@ -22,7 +22,6 @@ namespace parc::daemon {
 namespace {
 
 constexpr double grace_s = 2;
-constexpr std::size_t descriptors_to_start = 48; // while a rank is made, and for what else goes on
 
 std::uint32_t low_half(std::uint64_t identity) {
   return static_cast<std::uint32_t>(identity);

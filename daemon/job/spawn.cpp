@@ -244,7 +244,7 @@ std::string explain_program(const Program& program, const SpawnReport& report) {
 } // namespace
 
 std::size_t descriptors_of(const Program& program) {
-  return 5U + asks_for_trace(program) + (program.input == Program::all_ranks);
+  return descriptors_of_rank + asks_for_trace(program) + (program.input == Program::all_ranks);
 }
 
 Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables, bool reads_input) {

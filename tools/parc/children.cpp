@@ -36,6 +36,7 @@ public:
       theirs_[i].reset(ends[i == 0 ? 0 : 1]);
       fcntl(ours_[i].get(), F_SETFL, O_NONBLOCK);
     }
+    child_.started = std::chrono::system_clock::now();
     const int failure = spawn();
     for (Fd& end : theirs_) end.reset();
     if (failure != 0) return fail(failure);
@@ -57,6 +58,7 @@ public:
     int how = 0;
     while (waitpid(id_, &how, 0) < 0 && errno == EINTR) {
     }
+    child_.ended = std::chrono::system_clock::now();
     child_.status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
   }
 

@@ -2,6 +2,7 @@
 // Commands that are run beside this process, many at a time.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@ struct Child {
   // When it has ended:
   int status = -1; // its exit status, or 128 + N
   std::string output = {}, errors = {};
+  std::chrono::system_clock::time_point started = {}, ended = {};
 };
 
 // Returns when all have ended. One that cannot be started has status 127 and says why in `errors`.

@@ -88,6 +88,16 @@ struct UpOptions {
 [[nodiscard]] int up(const UpOptions& options);
 [[nodiscard]] int down(const UpOptions& options);
 
+struct DoctorOptions {
+  bool json = false;
+  std::string hosts;
+  std::string hostfile;
+  std::vector<std::string> at; // NAME=ADDRESS:PORT
+  std::string ssh;             // and its options; empty: ssh, and only where hosts are named
+  std::string runtime_dir;
+};
+[[nodiscard]] int doctor(const DoctorOptions& options);
+
 // The kernel of this host; that none runs is no failure.
 [[nodiscard]] int stop(const std::string& runtime_dir);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/kernel_connection.hpp"
 
+#include "system/identity.hpp"
 #include "system/start_kernel.hpp"
 
 #include <array>
@@ -14,16 +15,10 @@ namespace {
 
 constexpr char hello_tool = 'T'; // to the kernel's socket; frames follow
 
-// parcd stands beside parc where both were built or installed.
-std::string path_of_this_program() {
-  std::array<char, 4096> self{};
-  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
-  return length > 0 ? std::string(self.data(), static_cast<std::size_t>(length)) : std::string();
-}
-
 } // namespace
 
 Result<KernelConnection> KernelConnection::open(const std::string& runtime_dir) {
+  // parcd stands beside parc where both were built or installed.
   PARC_TRY(socket, connect_or_start_kernel(runtime_dir, path_of_this_program()));
   return introduce(std::move(socket));
 }

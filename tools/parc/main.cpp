@@ -127,6 +127,22 @@ public:
     kill_->add_option("--runtime-dir", kill_options_.where.runtime_dir,
                       "Where the kernel of this host is found");
     up_->footer("What follows -- are options of the kernels: parc up --hosts a,b -- --listen 0.0.0.0");
+    doctor_->add_flag("--json", doctor_options_.json, "Print JSON");
+    auto* const patients =
+        doctor_->add_option("-H,--host,--hosts", doctor_options_.hosts,
+                            "Hosts to reach, separated by commas, which also try to reach this one; default: "
+                            "those of [hosts], without that");
+    doctor_->add_option("-f,--hostfile,--machinefile", doctor_options_.hostfile, "A file with a host a line")
+        ->excludes(patients);
+    doctor_
+        ->add_option(
+            "--at", doctor_options_.at,
+            "Where a host listens, in place of what [hosts] says: NAME=ADDRESS:PORT; may be repeated")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    doctor_->add_option("--ssh", doctor_options_.ssh, "How to get to the hosts: ssh, and options of it");
+    doctor_->add_option("--runtime-dir", doctor_options_.runtime_dir,
+                        "Where the kernel of this host is found");
     stop_->add_option("--runtime-dir", stop_dir_, "The runtime directory of the kernel");
     dump_->add_option("JOB", dump_options_.job,
                       "As parc status names it; default: the only one of this host");
@@ -143,8 +159,8 @@ public:
     if (runs) {
       if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
-      constexpr std::array<std::string_view, 12> commands{
-          "run", "mpi", "up", "down", "hosts", "ps", "kill", "status", "dump", "trace", "stop", "clean"};
+      std::vector<std::string_view> commands;
+      for (const CLI::App* command : app_.get_subcommands({})) commands.push_back(command->get_name());
       if (std::ranges::find(commands, words.front()) == commands.end())
         return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
                     status_usage);
@@ -173,6 +189,7 @@ public:
     if (status_->parsed()) return status(status_options_);
     if (dump_->parsed()) return dump(dump_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
+    if (doctor_->parsed()) return doctor(doctor_options_);
     if (stop_->parsed()) return stop(stop_dir_);
     if (clean_->parsed()) return clean(clean_dir_);
     std::cerr << app_.help();
@@ -266,6 +283,8 @@ private:
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
   CLI::App* dump_ = app_.add_subcommand("dump", "Show what the ranks of a job wait for, on all its hosts");
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
+  CLI::App* doctor_ =
+      app_.add_subcommand("doctor", "Say what on this host, and on the way to others, is in the way");
   CLI::App* stop_ = app_.add_subcommand("stop", "End this host's kernel, and the jobs that it runs");
   CLI::App* clean_ = app_.add_subcommand("clean", "Remove what killed kernels and programs left");
   RunOptions run_options_;
@@ -275,6 +294,7 @@ private:
   KillOptions kill_options_;
   StatusOptions status_options_;
   DumpOptions dump_options_;
+  DoctorOptions doctor_options_;
   std::string trace_file_;
   std::string stop_dir_;
   std::string clean_dir_;
