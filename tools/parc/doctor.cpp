@@ -27,13 +27,15 @@ struct Asked {
 
 Result<Asked> understand(const DoctorOptions& options) {
   Asked asked;
-  PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
-  for (HostSlots& host : hosts) asked.hosts.push_back(std::move(host.name));
+  const bool named = !options.hosts.empty() || !options.hostfile.empty();
+  if (named || options.at.empty()) {
+    PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
+    for (HostSlots& host : hosts) asked.hosts.push_back(std::move(host.name));
+  }
   for (const std::string& text : options.at) {
     PARC_TRY(target, parse_target(text));
     asked.at.push_back(std::move(target));
   }
-  const bool named = !options.hosts.empty() || !options.hostfile.empty();
   asked.ssh = !options.ssh.empty() ? options.ssh : named ? "ssh" : "";
   return asked;
 }
