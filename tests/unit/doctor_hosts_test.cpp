@@ -134,6 +134,20 @@ BOOST_AUTO_TEST_CASE(links_of_the_kernel) {
   expect(check_reach(link), Level::problem, "broken", "parc doctor --hosts b");
 }
 
+BOOST_AUTO_TEST_CASE(the_longest_round_trip_counts) {
+  BOOST_TEST(longest_path({}).to == "");
+  BOOST_TEST(longest_path({}).rtt_us == 50'000U);
+  Reach connected = reached({}), linked = reached({}), silent = reached(ETIMEDOUT);
+  BOOST_TEST(longest_path({silent}).to == "");
+  connected.rtt_us = 300;
+  BOOST_TEST(longest_path({connected, silent}).rtt_us == 300U); // not the example, which is longer
+  linked.target.host = "c";
+  linked.target.rtt_us = 20'000;
+  linked.rtt_us = 90'000; // of one packet
+  BOOST_TEST(longest_path({connected, linked, silent}).to == "c");
+  BOOST_TEST(longest_path({connected, linked, silent}).rtt_us == 20'000U);
+}
+
 BOOST_AUTO_TEST_CASE(who_listens_on_loopback_only) {
   Settings settings = two_hosts();
   expect(check_listening(settings, {}), Level::information, "which other hosts do not reach",
@@ -166,6 +180,7 @@ BOOST_AUTO_TEST_CASE(ports_are_tried) {
   BOOST_TEST_REQUIRE(reaches.size() == 5U);
   BOOST_TEST(!reaches[0].failed.has_value());
   BOOST_TEST(reaches[0].from == "127.0.0.1");
+  BOOST_TEST(reaches[0].rtt_us != 0U);
   BOOST_TEST(reaches[0].place == place_of("127.0.0.1", at));
   BOOST_TEST(!reaches[0].is_here); // in so many numbers
   BOOST_TEST(reaches[1].failed.value() == ECONNREFUSED);

@@ -63,16 +63,6 @@ BOOST_AUTO_TEST_CASE(stock_settings_on_a_long_link) {
 BOOST_AUTO_TEST_CASE(measured_round_trips_count) {
   expect(of(check_tcp(stock(), {}, far_away, ann), "receive buffer"), Level::warning,
          "251 Mbit/s with the round trip of 100 ms to b");
-  CounterSnapshot counters;
-  counters.alive = true;
-  BOOST_TEST(longest_path(counters).to == "");
-  BOOST_TEST(longest_path(counters).rtt_us == 50'000U);
-  counters.links = {
-      {.peer = "b", .rtt_us = 300}, {.peer = "c", .rtt_us = 20'000}, {.peer = "d", .rtt_us = 0}};
-  BOOST_TEST(longest_path(counters).to == "c");
-  BOOST_TEST(longest_path(counters).rtt_us == 20'000U);
-  counters.alive = false;
-  BOOST_TEST(longest_path(counters).to == "");
 }
 
 BOOST_AUTO_TEST_CASE(what_parcd_overrides_counts) {

@@ -62,7 +62,7 @@ struct ThisHost {
   }
 };
 
-std::vector<Group> look_at_this_host(const ThisHost& host) {
+std::vector<Group> look_at_this_host(const ThisHost& host, const Path& path) {
   const Settings settings = host.known_settings();
   const Who who{.user = host.user,
                 .process = host.of_kernel.known ? host.of_kernel : host.self,
@@ -81,8 +81,7 @@ std::vector<Group> look_at_this_host(const ThisHost& host) {
   Group& of_cores =
       groups.emplace_back(Group{"cores", {check_realtime(who, settings.realtime, host.scheduling())}});
   add(of_cores, check_cores(limits, who, host.ranks));
-  groups.push_back(
-      {"TCP", check_tcp(read_tcp(host.root), settings, longest_path(host.kernel.counters), host.user)});
+  groups.push_back({"TCP", check_tcp(read_tcp(host.root), settings, path, host.user)});
   Group& of_session = groups.emplace_back(
       Group{"session", check_logout(session, host.user, host.of_kernel, host.kernel.runtime_dir)});
   add(of_session, check_isolation(session, host.user, host.self, host.of_kernel, settings));
@@ -97,10 +96,9 @@ std::string way_back(const ThisHost& host, const Settings& settings, const Reach
                      place_of(address, static_cast<std::uint16_t>(host.kernel.counters->port)));
 }
 
-std::vector<Group> look_at_others(const ThisHost& host, const Asked& asked) {
+std::vector<Group> look_at_others(const ThisHost& host, const Asked& asked,
+                                  const std::vector<Reach>& reaches) {
   const Settings settings = host.known_settings();
-  const auto reaches =
-      reach(find_targets(settings, host.kernel.counters, asked.hosts, asked.at), connect_patience);
   Group hosts{"hosts", {check_listening(settings, reaches)}};
   for (const Reach& each : reaches) hosts.findings.push_back(check_reach(each));
   std::vector<Group> groups{std::move(hosts)};
@@ -168,8 +166,11 @@ int doctor(const DoctorOptions& options) {
     return asked.error().code == EINVAL ? status_usage : status_failure;
   }
   const ThisHost host(options.runtime_dir);
-  auto groups = look_at_this_host(host);
-  std::ranges::move(look_at_others(host, asked.value()), std::back_inserter(groups));
+  const auto targets =
+      find_targets(host.known_settings(), host.kernel.counters, asked.value().hosts, asked.value().at);
+  const auto reaches = reach(targets, connect_patience);
+  auto groups = look_at_this_host(host, longest_path(reaches));
+  std::ranges::move(look_at_others(host, asked.value(), reaches), std::back_inserter(groups));
   if (options.json) {
     std::cout << to_json(groups, host.known_settings().name, began)
                      .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)

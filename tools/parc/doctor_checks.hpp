@@ -21,11 +21,6 @@ struct Who {
                                      const std::string& scheduling);
 [[nodiscard]] Findings check_cores(const LimitFacts& facts, const Who& who, std::size_t ranks);
 
-struct Path {
-  std::string to; // a host; empty: none is known
-  std::uint64_t rtt_us = 50'000;
-};
-[[nodiscard]] Path longest_path(const std::optional<CounterSnapshot>& counters);
 [[nodiscard]] Findings check_tcp(const TcpFacts& facts, const Settings& settings, const Path& path,
                                  const User& user);
 

@@ -79,6 +79,12 @@ struct TcpFacts {
 };
 [[nodiscard]] TcpFacts read_tcp(const Root& root);
 
+// What TCP is looked at for.
+struct Path {
+  std::string to; // a host; empty: none is known, and this is an example
+  std::uint64_t rtt_us = 50'000;
+};
+
 struct SessionFacts {
   bool systemd = false;                        // it runs this system
   bool linger = false;                         // of this user

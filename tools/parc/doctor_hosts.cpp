@@ -12,6 +12,7 @@
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -68,6 +69,10 @@ public:
     int code = 0;
     socklen_t size = sizeof code;
     getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &code, &size);
+    tcp_info info{};
+    size = sizeof info;
+    if (code == 0 && getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
+      reach_.rtt_us = info.tcpi_rtt;
     end(code);
   }
   void give_up() { end(ETIMEDOUT); }
@@ -111,6 +116,16 @@ void link_up(Target& target, const CounterSnapshot::Link& link) {
   target.linked = true;
   target.reconnecting = link.state == LinkState::Reconnecting;
   target.rtt_us = link.rtt_us;
+}
+
+// The kernel has seen more of the path than one connection.
+std::uint64_t round_trip(const Reach& reach) {
+  return reach.target.rtt_us != 0 ? reach.target.rtt_us : reach.rtt_us;
+}
+
+std::string round_trip_text(const Reach& reach) {
+  const std::uint64_t us = round_trip(reach);
+  return us == 0 ? "" : fmt::format(", round trip {:.3f} ms", static_cast<double>(us) / 1e3);
 }
 
 } // namespace
@@ -197,12 +212,21 @@ std::vector<Reach> reach(const std::vector<Target>& targets, std::chrono::millis
   }
 }
 
+Path longest_path(const std::vector<Reach>& reaches) {
+  Path longest;
+  for (const Reach& each : reaches)
+    if (const std::uint64_t us = round_trip(each); us != 0 && (longest.to.empty() || us > longest.rtt_us))
+      longest = {.to = each.target.host, .rtt_us = us};
+  return longest;
+}
+
 Finding check_reach(const Reach& reach) {
   const Target& target = reach.target;
   const std::string& host = target.host;
-  Finding finding{"to " + host, Level::ok, fmt::format("{} accepts connections", reach.place)};
+  Finding finding{"to " + host, Level::ok,
+                  fmt::format("{} accepts connections{}", reach.place, round_trip_text(reach))};
   if (target.linked && !target.reconnecting) {
-    finding.found = fmt::format("linked, round trip {:.3f} ms", static_cast<double>(target.rtt_us) / 1e3);
+    finding.found = "linked" + round_trip_text(reach);
     if (!reach.failed && reach.unresolved.empty()) return finding;
   } else if (!target.named) {
     finding.level = Level::problem;

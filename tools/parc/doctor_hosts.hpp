@@ -17,7 +17,7 @@ struct Target {
   bool named = true; // to us, or in [hosts]; false: only the running kernel knows it, and where it is
   // Of its link of the running kernel:
   bool linked = false, reconnecting = false;
-  std::uint64_t rtt_us = 0;
+  std::uint64_t rtt_us = 0; // 0: it has not been measured yet
 };
 
 // "NAME=ADDRESS:PORT", where the port may be missing, and an IPv6 address stands in brackets.
@@ -37,11 +37,13 @@ struct Reach {
   std::string place;         // its numeric address and port
   std::string from;          // our own address on the way there
   bool is_here = false;      // a name that stands for loopback
+  std::uint64_t rtt_us = 0;  // of the connection
   std::optional<int> failed; // errno; ETIMEDOUT: nobody answered. None: connected
 };
 [[nodiscard]] std::vector<Reach> reach(const std::vector<Target>& targets,
                                        std::chrono::milliseconds patience);
 
+[[nodiscard]] Path longest_path(const std::vector<Reach>& reaches);
 [[nodiscard]] Finding check_reach(const Reach& reach);
 // Whether others can reach us at all; `others` are not on loopback.
 [[nodiscard]] Finding check_listening(const Settings& settings, const std::vector<Reach>& others);

@@ -103,10 +103,9 @@ Finding check_files(const Who& who, std::uint64_t cores) {
   const ProcessFacts& facts = who.process; // parcd raises its soft limit to the hard one
   const std::uint64_t taken = (who.is_kernel ? facts.files_open : 0) + descriptors_to_start;
   const std::uint64_t room = (facts.files.hard - std::min(taken, facts.files.hard)) / descriptors_of_rank;
-  Finding finding{
-      "descriptors", level_of_room(room, cores),
-      fmt::format("{} may have {} descriptors (RLIMIT_NOFILE): room for {} ranks, or their links, {} each",
-                  whose(who), amount(facts.files.hard), room, descriptors_of_rank)};
+  Finding finding{"descriptors", level_of_room(room, cores),
+                  fmt::format("{} may have {} descriptors (RLIMIT_NOFILE): room for {} ranks, {} each",
+                              whose(who), amount(facts.files.hard), room, descriptors_of_rank)};
   if (facts.files.hard == unlimited)
     finding.found = fmt::format("{} may have any number of descriptors (RLIMIT_NOFILE)", whose(who));
   if (finding.level != Level::ok) finding.mend = raise_limit(who, "nofile", "65536", "LimitNOFILE=65536");

@@ -179,15 +179,6 @@ Finding check_scaling(bool on) {
 
 } // namespace
 
-Path longest_path(const std::optional<CounterSnapshot>& counters) {
-  Path longest;
-  if (!counters || !counters->alive) return longest;
-  for (const auto& link : counters->links)
-    if (link.rtt_us != 0 && (longest.to.empty() || link.rtt_us > longest.rtt_us))
-      longest = {.to = link.peer, .rtt_us = link.rtt_us};
-  return longest;
-}
-
 Findings check_tcp(const TcpFacts& facts, const Settings& settings, const Path& path, const User& user) {
   const std::string used = settings.congestion == "auto" ? facts.congestion : settings.congestion;
   Findings findings;
