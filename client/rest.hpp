@@ -89,6 +89,7 @@ public:
     if (done()) return Woken::done;
     progress();
     if (done()) return Woken::done;
+    count_wait();
     const Attending waits(local_);
     const RestsHere here_now(header_);
     tell_kernel();
@@ -178,11 +179,14 @@ public:
     while (now < end) {
       for (int looks = 0; looks < looks_a_yield; ++looks) {
         relax();
-        if (done()) return true;
+        if (!done()) continue;
+        count_wait();
+        return true;
       }
       const bool core_is_free = yield(now);
       if (done()) {
         if (core_is_free) polled_well();
+        count_wait();
         return true;
       }
       if (!core_is_free) return false;
@@ -285,6 +289,9 @@ private:
 
   [[nodiscard]] std::uint64_t completions() const {
     return header_.completions.load(std::memory_order_acquire) + ended_here_.load(std::memory_order_seq_cst);
+  }
+  void count_wait() {
+    header_.waits.waits.fetch_add(1, std::memory_order_relaxed);
   }
   bool may_spin();
   bool yield(Clock::time_point& now);

@@ -76,7 +76,8 @@ LinkCounters Counters::link(std::string_view peer, std::uint64_t identity, LinkS
     row.state.set(static_cast<std::uint64_t>(state));
     row.since_s.set(static_cast<std::uint64_t>(std::time(nullptr)));
     for (auto* cell :
-         {&row.bytes_in, &row.bytes_out, &row.credit, &row.rtt_us, &row.unacknowledged, &row.carriers})
+         {&row.bytes_in, &row.bytes_out, &row.credit, &row.rtt_us, &row.unacknowledged, &row.carriers,
+          &row.messages_in, &row.messages_out, &row.resent_bytes, &row.stalls, &row.queue})
       cell->set(0);
   });
 }
@@ -94,9 +95,10 @@ SessionCounters Counters::session(std::uint64_t job, std::uint64_t rank, pid_t p
     row.job.set(job);
     row.rank.set(rank);
     row.pid.set(static_cast<std::uint64_t>(pid));
-    row.reads.set(0);
-    row.writes.set(0);
     row.segment.set(static_cast<std::uint64_t>(segment));
+    for (auto* cell :
+         {&row.reads, &row.writes, &row.messages_in, &row.messages_out, &row.bytes_in, &row.bytes_out})
+      cell->set(0);
   });
 }
 

@@ -16,8 +16,8 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::uint64_t turns_unseen = 4096; // between two publications while nothing sleeps
-constexpr double longest_farewell_s = 2;     // of a shutdown, for what is still to be said
+constexpr std::uint64_t turns_unseen = 512; // between two publications while nothing sleeps
+constexpr double longest_farewell_s = 2;    // of a shutdown, for what is still to be said
 
 // None: neighbours exchange messages through the kernel.
 std::optional<shm::Progress> progress_of(std::string_view local) {

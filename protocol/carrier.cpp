@@ -158,15 +158,18 @@ bool Engine::resend(Link& link) {
     if (of_envelope) {
       if (dead) undo_envelope(link, entry.envelope);
       if (!train.room_for(sizeof(Envelope) + padded(entry.envelope.inline_length))) return false;
+      link.resent += entry.envelope.inline_length;
       train.add(entry.envelope, dead ? Pieces() : message->memory);
       continue;
     }
     if (!train.room_for(sizeof(Descriptor))) return false;
     if (of_fragments && (train.payload() >= link.train_bytes || !train.room_for_pieces())) return false;
-    if (of_fragments)
+    if (of_fragments) {
+      link.resent += entry.descriptor.length;
       add_run(link, *message, entry.descriptor);
-    else
+    } else {
       train.add(entry.descriptor);
+    }
   }
   return true;
 }

@@ -20,6 +20,8 @@ void add_totals(Engine::Totals& all, const Link& link) {
   all.fragments_out += link.fragments_out;
   all.bytes_in += link.bytes_in;
   all.bytes_out += link.bytes_out;
+  all.messages_in += link.messages_in;
+  all.messages_out += link.messages_out;
 }
 
 } // namespace

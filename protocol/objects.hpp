@@ -188,7 +188,8 @@ struct Link {
   bool ack_now = false;            // the kernel is about to sleep
   // Counters
   std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, bytes_in = 0,
-                bytes_out = 0;
+                bytes_out = 0, messages_in = 0, messages_out = 0;
+  std::uint64_t resent = 0; // bytes of payload that an earlier carrier did not bring
 };
 
 } // namespace parc::protocol

@@ -210,7 +210,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   link.granted_used += fragments;
   if (link.granted_used > link.granted_told) return Refusal::credit;
 
-  if (!to_kernel) ++totals_.messages_in;
+  if (!to_kernel) ++link.messages_in;
   Incoming& message = incoming_.make();
   message.link = &link;
   message.message = e.message;

@@ -210,7 +210,7 @@ void Engine::add_envelopes(Link& link) {
     train.add(envelope, message.memory);
     link.log.append(link.sequence + 1, envelope);
     message.enter(Outgoing::Stage::announced);
-    if (envelope.source != kernel_endpoint) ++totals_.messages_out;
+    if (envelope.source != kernel_endpoint) ++link.messages_out;
 
     Stream& stream = *message.stream;
     ++stream.envelopes;

@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 12;
+inline constexpr std::uint32_t layout_version = 13;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -183,12 +183,28 @@ inline constexpr Phase phase_of(std::uint64_t state) {
   return static_cast<Phase>(state & 0xff);
 }
 
-// Of messages to neighbours, for onlookers; relaxed.
+// Of messages to and from neighbours, for onlookers; relaxed.
 struct alignas(64) NeighbourCounters {
   std::atomic<std::uint64_t> messages;   // published
   std::atomic<std::uint64_t> bytes;      // of these, short or long
   std::atomic<std::uint64_t> taken;      // reads that were posted, for a message of this program
   std::atomic<std::uint64_t> interrupts; // that senders have sent and this program has had
+  std::atomic<std::uint64_t> received;   // published by others, and drained here
+  std::atomic<std::uint64_t> received_bytes;
+};
+
+// Of one writer at a time: needs no locked instruction.
+inline void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) {
+  counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+// Of waits, for onlookers; relaxed.
+struct alignas(64) WaitCounters {
+  std::atomic<std::uint64_t> waits;       // that found nothing at once, and rested
+  std::atomic<std::uint64_t> released;    // that returned early
+  std::atomic<std::uint64_t> faults;      // touches of guarded pages
+  std::atomic<std::uint64_t> late_faults; // of these: the page had arrived and was only to be opened
+  std::atomic<std::uint64_t> openings;    // calls of mprotect that opened pages
 };
 inline constexpr std::uint32_t core_word(int core, bool rests) { // 0: not known
   return static_cast<std::uint32_t>(core + 1) << 1 | (rests ? 1U : 0U);
@@ -237,6 +253,7 @@ struct ControlHeader {
   std::atomic<std::uint32_t> program_looks;
 
   NeighbourCounters neighbours; // P's
+  WaitCounters waits;           // P's
 
   // K's line.
   alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out
@@ -246,7 +263,7 @@ struct ControlHeader {
                                             // lightly while a new read could have an answer
 };
 static_assert(offsetof(ControlHeader, request_tail) == 64);
-static_assert(offsetof(ControlHeader, request_head) == 192);
+static_assert(offsetof(ControlHeader, request_head) == 256);
 
 struct Control {
   ControlHeader header;
@@ -257,7 +274,7 @@ struct Control {
   Operation operations[operation_slots];
   Times times[operation_slots];
 };
-static_assert(offsetof(Control, finished) == 256);
+static_assert(offsetof(Control, finished) == 320);
 static_assert(offsetof(Control, requests) % 64 == 0);
 
 // ---- The pipes

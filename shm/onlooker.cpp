@@ -56,7 +56,14 @@ void look_at(const Control& control, std::size_t most, RankState& rank) {
                      .bytes = counted.bytes.load(std::memory_order_relaxed),
                      .taken = counted.taken.load(std::memory_order_relaxed),
                      .interrupts = counted.interrupts.load(std::memory_order_relaxed),
+                     .received = counted.received.load(std::memory_order_relaxed),
+                     .received_bytes = counted.received_bytes.load(std::memory_order_relaxed),
                      .memory = text_of(control.header.cross_memory.load(std::memory_order_relaxed))};
+  const WaitCounters& waits = control.header.waits;
+  rank.waits = {.rested = waits.waits.load(std::memory_order_relaxed),
+                .released = waits.released.load(std::memory_order_relaxed),
+                .faults = waits.faults.load(std::memory_order_relaxed),
+                .late_faults = waits.late_faults.load(std::memory_order_relaxed)};
   rank.operations.clear();
   for (std::uint32_t number = 0; number < control_slot; ++number)
     if (const auto seen = look_at_slot(control.operations[number], number >= read_slots, now))

@@ -46,7 +46,12 @@ CounterSnapshot::Link copy_link(const LinkRow& row) {
           .rtt_us = row.rtt_us.get(),
           .unacknowledged = row.unacknowledged.get(),
           .since_s = row.since_s.get(),
-          .carriers = row.carriers.get()};
+          .carriers = row.carriers.get(),
+          .messages_in = row.messages_in.get(),
+          .messages_out = row.messages_out.get(),
+          .resent_bytes = row.resent_bytes.get(),
+          .stalls = row.stalls.get(),
+          .queue = row.queue.get()};
 }
 
 CounterSnapshot::Job copy_job(const JobRow& row) {
@@ -54,7 +59,16 @@ CounterSnapshot::Job copy_job(const JobRow& row) {
 }
 
 CounterSnapshot::Session copy_session(const SessionRow& row) {
-  return {row.job.get(), row.rank.get(), row.pid.get(), row.reads.get(), row.writes.get(), row.segment.get()};
+  return {.job = row.job.get(),
+          .rank = row.rank.get(),
+          .pid = row.pid.get(),
+          .reads = row.reads.get(),
+          .writes = row.writes.get(),
+          .segment = row.segment.get(),
+          .messages_in = row.messages_in.get(),
+          .messages_out = row.messages_out.get(),
+          .bytes_in = row.bytes_in.get(),
+          .bytes_out = row.bytes_out.get()};
 }
 
 } // namespace

@@ -53,37 +53,50 @@ enum class Counter : std::uint16_t {
 
 struct CounterRow {
   Counter counter;
-  std::string_view label; // also the key in JSON
+  std::string_view label;  // also the key in JSON
+  std::string_view metric; // for Prometheus, behind parc_kernel_; "_total" at its end: it only rises
   std::string_view unit;
   std::string_view help;
 };
 
 inline constexpr std::array counter_table{
-    CounterRow{Counter::Turns, "turns", "", "rounds of the kernel's loop"},
-    CounterRow{Counter::Sleeps, "sleeps", "", "times the kernel went to sleep"},
-    CounterRow{Counter::Polls, "polls", "", "times the kernel looked again, because a program polls"},
-    CounterRow{Counter::GaveWay, "gave_way", "", "times the kernel let a computation on its core go on"},
-    CounterRow{Counter::Wakes, "wakes", "", "times the kernel woke a sleeping program"},
-    CounterRow{Counter::TrainsIn, "trains_in", "", "trains received"},
-    CounterRow{Counter::TrainsOut, "trains_out", "", "trains sent"},
-    CounterRow{Counter::FragmentsIn, "fragments_in", "", "fragments received"},
-    CounterRow{Counter::FragmentsOut, "fragments_out", "", "fragments sent"},
-    CounterRow{Counter::BytesIn, "bytes_in", "B", "payload received from other hosts"},
-    CounterRow{Counter::BytesOut, "bytes_out", "B", "payload sent to other hosts"},
-    CounterRow{Counter::MessagesIn, "messages_in", "", "messages of programs received from other hosts"},
-    CounterRow{Counter::MessagesOut, "messages_out", "", "messages of programs sent to other hosts"},
-    CounterRow{Counter::MessagesLocal, "messages_local", "", "messages between programs of this host"},
-    CounterRow{Counter::Unexpected, "unexpected", "", "messages that came before their read was posted"},
-    CounterRow{Counter::UnexpectedBytes, "unexpected_bytes", "B", "their bytes, each copied once more"},
-    CounterRow{Counter::PoolBytes, "pool_bytes", "B", "pool in use"},
-    CounterRow{Counter::PoolPeak, "pool_peak", "B", "the most pool ever in use"},
-    CounterRow{Counter::CopyBytes, "copy_bytes", "B", "bytes copied between programs of this host"},
-    CounterRow{Counter::Sessions, "sessions", "", "programs attached"},
-    CounterRow{Counter::SessionsTotal, "sessions_total", "", "programs attached since the start"},
-    CounterRow{Counter::SessionsRefused, "sessions_refused", "",
+    CounterRow{Counter::Turns, "turns", "turns_total", "", "rounds of the kernel's loop"},
+    CounterRow{Counter::Sleeps, "sleeps", "sleeps_total", "", "times the kernel went to sleep"},
+    CounterRow{Counter::Polls, "polls", "polls_total", "",
+               "times the kernel looked again, because a program polls"},
+    CounterRow{Counter::GaveWay, "gave_way", "gave_way_total", "",
+               "times the kernel let a computation on its core go on"},
+    CounterRow{Counter::Wakes, "wakes", "wakes_total", "", "times the kernel woke a sleeping program"},
+    CounterRow{Counter::TrainsIn, "trains_in", "received_trains_total", "", "trains received"},
+    CounterRow{Counter::TrainsOut, "trains_out", "sent_trains_total", "", "trains sent"},
+    CounterRow{Counter::FragmentsIn, "fragments_in", "received_fragments_total", "", "fragments received"},
+    CounterRow{Counter::FragmentsOut, "fragments_out", "sent_fragments_total", "", "fragments sent"},
+    CounterRow{Counter::BytesIn, "bytes_in", "received_bytes_total", "B",
+               "payload received from other hosts"},
+    CounterRow{Counter::BytesOut, "bytes_out", "sent_bytes_total", "B", "payload sent to other hosts"},
+    CounterRow{Counter::MessagesIn, "messages_in", "received_messages_total", "",
+               "messages of programs received from other hosts"},
+    CounterRow{Counter::MessagesOut, "messages_out", "sent_messages_total", "",
+               "messages of programs sent to other hosts"},
+    CounterRow{Counter::MessagesLocal, "messages_local", "local_messages_total", "",
+               "messages between programs of this host"},
+    CounterRow{Counter::Unexpected, "unexpected", "unexpected_messages_total", "",
+               "messages that came before their read was posted"},
+    CounterRow{Counter::UnexpectedBytes, "unexpected_bytes", "unexpected_bytes_total", "B",
+               "their bytes, each copied once more"},
+    CounterRow{Counter::PoolBytes, "pool_bytes", "pool_bytes", "B", "pool in use"},
+    CounterRow{Counter::PoolPeak, "pool_peak", "pool_peak_bytes", "B", "the most pool ever in use"},
+    CounterRow{Counter::CopyBytes, "copy_bytes", "copied_bytes_total", "B",
+               "bytes copied between programs of this host"},
+    CounterRow{Counter::Sessions, "sessions", "attached_programs", "", "programs attached"},
+    CounterRow{Counter::SessionsTotal, "sessions_total", "attached_programs_total", "",
+               "programs attached since the start"},
+    CounterRow{Counter::SessionsRefused, "sessions_refused", "refused_sessions_total", "",
                "programs refused, or cut off for a malformed request"},
-    CounterRow{Counter::LinksRefused, "links_refused", "", "links refused, or closed for a malformed frame"},
-    CounterRow{Counter::LogLinesDropped, "log_lines_dropped", "", "log lines that nobody took in time"},
+    CounterRow{Counter::LinksRefused, "links_refused", "refused_links_total", "",
+               "links refused, or closed for a malformed frame"},
+    CounterRow{Counter::LogLinesDropped, "log_lines_dropped", "dropped_log_lines_total", "",
+               "log lines that nobody took in time"},
 };
 inline constexpr std::size_t counter_count = counter_table.size();
 static_assert(static_cast<std::size_t>(Counter::LogLinesDropped) + 1 == counter_count,
@@ -161,8 +174,13 @@ struct LinkRow {
   Cell unacknowledged; // trains
   Cell since_s;        // Unix time: began
   Cell carriers;       // connections so far
+  Cell messages_in;
+  Cell messages_out;
+  Cell resent_bytes; // payload, over a connection that was made after another one had ended
+  Cell stalls;       // times that there was more to send than the connection took
+  Cell queue;        // envelopes, payload runs and answers that are not acknowledged
 };
-static_assert(sizeof(LinkRow) == 152);
+static_assert(sizeof(LinkRow) == 192);
 
 struct JobRow {
   Stamp stamp;
@@ -180,11 +198,16 @@ struct SessionRow {
   Cell reads; // in flight
   Cell writes;
   Cell segment; // id of its control segment (shm/layout.hpp), for those who look on
+  // Through the kernel; what neighbours exchange without it stands in that segment.
+  Cell messages_in;
+  Cell messages_out;
+  Cell bytes_in;
+  Cell bytes_out;
 };
-static_assert(sizeof(SessionRow) == 64);
+static_assert(sizeof(SessionRow) == 96);
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 3;
+inline constexpr std::uint64_t version = 4;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
@@ -218,14 +241,16 @@ struct CounterSnapshot {
     std::string peer;
     LinkState state{};
     std::uint64_t identity = 0, bytes_in = 0, bytes_out = 0, credit = 0, rtt_us = 0, unacknowledged = 0,
-                  since_s = 0, carriers = 0;
+                  since_s = 0, carriers = 0, messages_in = 0, messages_out = 0, resent_bytes = 0, stalls = 0,
+                  queue = 0;
   };
   struct Job {
     std::uint64_t id = 0, ranks = 0;
     JobState state{};
   };
   struct Session {
-    std::uint64_t job = 0, rank = 0, pid = 0, reads = 0, writes = 0, segment = 0;
+    std::uint64_t job = 0, rank = 0, pid = 0, reads = 0, writes = 0, segment = 0, messages_in = 0,
+                  messages_out = 0, bytes_in = 0, bytes_out = 0;
   };
 
   bool alive = false; // the kernel that wrote them still runs

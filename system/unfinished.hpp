@@ -37,10 +37,14 @@ struct RankState {
   std::vector<Unfinished> operations = {};
   std::uint64_t more = 0; // that found no place among them
   struct Neighbours {     // what it has exchanged with those of its host without the kernel, so far
-    std::uint64_t messages = 0, bytes = 0, taken = 0, interrupts = 0;
+    std::uint64_t messages = 0, bytes = 0, taken = 0, interrupts = 0, received = 0, received_bytes = 0;
     std::string_view memory; // of its own: whether the kernel copies from and to it as it is
     bool operator==(const Neighbours&) const = default;
   } neighbours = {};
+  struct Waits { // so far: that rested, that were released early, and touches of what was still missing
+    std::uint64_t rested = 0, released = 0, faults = 0, late_faults = 0;
+    bool operator==(const Waits&) const = default;
+  } waits = {};
   bool operator==(const RankState&) const = default;
 };
 

@@ -134,8 +134,8 @@ bool Guards::resolve(const void* address, std::uintptr_t instruction) {
     await(*missing);
     trace_wait(trace::Kind::fault, started, *missing, address_of(address), instruction + 1);
   }
-  if (ours) faults_.fetch_add(1, std::memory_order_relaxed);
-  if (ours && !waited) late_faults_.fetch_add(1, std::memory_order_relaxed);
+  if (ours) control_.header.waits.faults.fetch_add(1, std::memory_order_relaxed);
+  if (ours && !waited) control_.header.waits.late_faults.fetch_add(1, std::memory_order_relaxed);
   return ours;
 }
 

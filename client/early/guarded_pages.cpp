@@ -52,7 +52,7 @@ bool Guards::protect(const Guard& guard, const GuardTable::Run& run) {
     return mprotect(reinterpret_cast<void*>(begin), end - begin, protection_of(run.access)) == 0;
   };
   ++changes_;
-  if (run.access == Access::all) openings_.fetch_add(1, std::memory_order_relaxed);
+  if (run.access == Access::all) control_.header.waits.openings.fetch_add(1, std::memory_order_relaxed);
   if (!guard.adopted.any()) return set(run.pages.begin, run.pages.end);
   for (std::uintptr_t at = run.pages.begin; at < run.pages.end;) {
     const auto mapping = mappings_.find(at);

@@ -160,7 +160,7 @@ bool Guards::add(const Guard& guard, parc_status& status) {
   count_.store(guards_.size(), std::memory_order_relaxed);
   operations_.describe(guard.slot, status); // under lock_: from here on others may end it
   operations_.set_released(guard.slot);
-  released_.fetch_add(1, std::memory_order_relaxed);
+  control_.header.waits.released.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

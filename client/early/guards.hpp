@@ -217,7 +217,6 @@ private:
   unsigned held_back_ = 0;               // under lock_
   parc_lost_handler* handler_ = nullptr; // under lock_
   void* handler_argument_ = nullptr;     // under lock_
-  std::atomic<std::uint64_t> released_ = 0, faults_ = 0, late_faults_ = 0, openings_ = 0;
 };
 
 } // namespace parc::client

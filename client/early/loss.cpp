@@ -18,8 +18,9 @@ void Guards::on_lost(parc_lost_handler* handler, void* argument) {
 }
 
 parc_release_counts Guards::counts() const {
-  return {released_.load(std::memory_order_relaxed), faults_.load(std::memory_order_relaxed),
-          late_faults_.load(std::memory_order_relaxed), openings_.load(std::memory_order_relaxed)};
+  const shm::WaitCounters& waits = control_.header.waits;
+  return {waits.released.load(std::memory_order_relaxed), waits.faults.load(std::memory_order_relaxed),
+          waits.late_faults.load(std::memory_order_relaxed), waits.openings.load(std::memory_order_relaxed)};
 }
 
 // One after the other, each by the thread that found it. Its pages stay guarded until it has been reported.

@@ -230,6 +230,8 @@ const shm::Cell* Inbox::published(Neighbour& from) {
 void Inbox::go_on(Neighbour& from, const shm::Cell& cell) {
   from.cell = static_cast<std::int32_t>(cell.next % shm::letterbox_cells);
   ++from.head;
+  shm::count(counters_.received);
+  shm::count(counters_.received_bytes, shm::length_of(cell));
 }
 
 void Inbox::drain(Neighbour& from) {

@@ -132,7 +132,7 @@ private:
   void accept_senders();
   void drain(Neighbour& from);
   [[nodiscard]] static const shm::Cell* published(Neighbour& from);
-  static void go_on(Neighbour& from, const shm::Cell& cell);
+  void go_on(Neighbour& from, const shm::Cell& cell);
   [[nodiscard]] bool may_take_at_once(const Neighbour& from) const;
   void tell_drained(Neighbour& from);
   void ring(int row);

@@ -142,8 +142,8 @@ bool Outbox::publish(Way& way, const LocalMessage& message) {
   stamped.stamp.store(shm::stamp_of(way.queue, way.sent++), std::memory_order_release);
   ++published_;
   __builtin_prefetch(&own_.owner.cells[way.empty], 1); // its last reader has it
-  count(counters_.messages);
-  count(counters_.bytes, shm::length_of(stamped.cell));
+  shm::count(counters_.messages);
+  shm::count(counters_.bytes, shm::length_of(stamped.cell));
   if (message.kind == shm::CellKind::rendezvous) interrupt(way);
   return must_ring(way);
 }
@@ -249,7 +249,7 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
     if (word.compare_exchange_strong(
             open, shm::claim_word(shm::generation_of(id), shm::Claim::neighbour, way.place),
             std::memory_order_acq_rel)) {
-      count(counters_.taken);
+      shm::count(counters_.taken);
       return Taken{id, static_cast<std::uint32_t>(i % shm::read_slots)};
     }
   }

@@ -89,9 +89,6 @@ private:
   void look_at_departures();
   void reclaim(Way& way);
   void reclaim_all();
-  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) { // lock_ held
-    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-  }
   void fill(shm::Cell& cell, const LocalMessage& message);
   [[nodiscard]] std::vector<std::uint16_t>& free_bodies(std::uint64_t length) {
     return length <= shm::small_body ? free_small_ : free_large_;

@@ -149,6 +149,11 @@ void HostSession::publish(Counters& counters, const protocol::Link& link) {
   row->credit.set((link.credit - link.credit_used) * link.fragment);
   row->rtt_us.set(rtt_us());
   row->unacknowledged.set(link.sequence - link.acknowledged);
+  row->messages_in.set(link.messages_in);
+  row->messages_out.set(link.messages_out);
+  row->resent_bytes.set(link.resent);
+  row->stalls.set(stalls_);
+  row->queue.set(link.log.size());
 }
 
 } // namespace parc::daemon

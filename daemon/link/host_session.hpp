@@ -50,7 +50,8 @@ public:
   void parted(const Error& why, Loop::Time last_heard);
   // Code 0: there is a connection. `refused`: there is no such kernel any more where it was.
   void dial_ended(const Error& why, bool refused);
-  void sent(); // something that is to be acknowledged
+  void sent();                  // something that is to be acknowledged
+  void stalled() { ++stalls_; } // there was more to send than its connection took
   void publish(Counters& counters, const protocol::Link& link);
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
@@ -77,6 +78,7 @@ private:
   PeerLink* connection_ = nullptr;
   std::uint64_t carrier_ = 0;
   std::uint32_t rtt_us_ = 0; // of connections that have ended
+  std::uint64_t stalls_ = 0;
   bool dialed_ = false;
   bool doubted_ = false;
   bool watching_ = false; // look_ is set

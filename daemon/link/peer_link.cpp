@@ -60,7 +60,7 @@ void PeerLink::resumed() {
 }
 
 std::uint64_t PeerLink::write() {
-  if (!open()) return 0;
+  if (!open() || !stream_->writable()) return 0;
   std::uint64_t moved = 0;
   while (moved < turn_bytes && stream_->writable()) {
     const std::span<const iovec> iovecs = engine_.plan_write(index_);
@@ -75,6 +75,7 @@ std::uint64_t PeerLink::write() {
     moved += sent.bytes;
   }
   if (moved != 0) session_.sent();
+  if (!stream_->writable()) session_.stalled();
   bytes_to_measure_ += moved;
   if (bytes_to_measure_ >= PathGauge::sample_every) measure_path();
   return moved;

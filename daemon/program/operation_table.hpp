@@ -23,6 +23,7 @@ public:
     bool busy = false;
     bool begun = false;
     bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
+    bool probes = false;      // its end brings no message
     bool claims = false;
     bool queued = false; // the program hears of its end in shm::Control::finished
     shm::With with = shm::With::nobody;

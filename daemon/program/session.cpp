@@ -312,6 +312,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                                             : protocol::Space::programs;
   if (writes) {
     ++writes_;
+    if (request.with != shm::With::rendezvous) sent_.add(request.length);
     const bool gated =
         gate_.shut() && request.peer != place_.rank && request.with != shm::With::claimed; // its read waits
     slot.handle = engine_.write(place_.endpoint, {.cookie = cookie,
@@ -328,6 +329,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
     return;
   }
   ++reads_;
+  slot.probes = request.kind == shm::RequestKind::probe;
   slot.claims = claims;
   claiming_ += claims;
   const std::uint64_t message = claimed ? claim->second : 0;
@@ -463,7 +465,10 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
   const std::uint64_t number = cookie.slot();
   Slot& slot = slots_[number];
   if (!slot.busy || !cookie.is_of(slot.generation)) return;
-  --(number < shm::read_slots ? reads_ : writes_);
+  const bool read = number < shm::read_slots;
+  --(read ? reads_ : writes_);
+  if (read && !slot.probes && outcome.fault == protocol::Fault::none && slot.with != shm::With::rendezvous)
+    received_.add(outcome.total);
   if (number >= shm::read_slots && gate_.keeps()) gate_.drop(slot.handle);
   extents_.drop(slot.used);
   slot.used.reset();
@@ -577,6 +582,10 @@ void Session::publish(Counters& counters) {
     row_.emplace(counters.session(place_.job, static_cast<std::uint64_t>(place_.rank), pid_, segment_.id()));
   (*row_)->reads.set(reads_);
   (*row_)->writes.set(writes_);
+  (*row_)->messages_in.set(received_.messages);
+  (*row_)->bytes_in.set(received_.bytes);
+  (*row_)->messages_out.set(sent_.messages);
+  (*row_)->bytes_out.set(sent_.bytes);
 }
 
 } // namespace parc::daemon

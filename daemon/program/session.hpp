@@ -130,6 +130,13 @@ private:
   OperationTable slots_;                // once attached
   pid_t pid_ = 0;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
+  struct Totals {                        // but of what neighbours have announced to each other
+    std::uint64_t messages = 0, bytes = 0;
+    void add(std::uint64_t length) {
+      ++messages;
+      bytes += length;
+    }
+  } received_, sent_;
   std::unordered_map<std::uint64_t, std::uint64_t>
       claims_;               // the engine's names of messages, by their probes' ids
   std::size_t claiming_ = 0; // probes that may claim one

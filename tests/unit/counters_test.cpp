@@ -31,8 +31,10 @@ BOOST_FIXTURE_TEST_SUITE(counter_file, Fixture)
 
 BOOST_AUTO_TEST_CASE(labels_are_distinct) {
   for (const auto& one : counter_table)
-    for (const auto& two : counter_table)
+    for (const auto& two : counter_table) {
       BOOST_TEST((one.counter == two.counter) == (one.label == two.label));
+      BOOST_TEST((one.counter == two.counter) == (one.metric == two.metric));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_written_is_read) {

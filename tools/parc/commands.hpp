@@ -50,6 +50,9 @@ struct StatusOptions {
 };
 [[nodiscard]] int status(const StatusOptions& options);
 
+// Prints the same for Prometheus.
+[[nodiscard]] int metrics(const std::string& runtime_dir);
+
 struct DumpOptions {
   std::string job; // hexadecimal; empty: the only one
   bool json = false;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc status: what a kernel's counters say, and what its programs wait for. The kernel is not asked and may
 // be dead.
-#include "shm/onlooker.hpp"
-#include "system/counters.hpp"
-#include "system/identity.hpp"
-#include "system/runtime_dir.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/table.hpp"
 #include "tools/parc/unfinished_table.hpp"
+#include "tools/parc/view.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -29,30 +26,6 @@ std::string duration(std::uint64_t seconds) {
 std::uint64_t seconds_since(std::uint64_t unix_time) {
   const auto now = static_cast<std::uint64_t>(std::time(nullptr));
   return now - std::min(now, unix_time);
-}
-
-std::string job_name(std::uint64_t id) {
-  return fmt::format("{:x}", id);
-}
-
-struct Session {
-  CounterSnapshot::Session counted;
-  RankState seen;
-};
-
-// What the kernel counts, and what can be seen in the programs' own segments.
-std::vector<Session> look_at_sessions(const CounterSnapshot& kernel) {
-  std::vector<Session> all;
-  for (const auto& counted : kernel.sessions) {
-    Session session{counted,
-                    {.rank = counted.rank, .process = counted.pid, .host = kernel.host, .operations = {}}};
-    session.seen.program = program_of(static_cast<pid_t>(counted.pid));
-    (void)shm::look_at_segment(static_cast<int>(counted.segment), most_unfinished, session.seen);
-    all.push_back(std::move(session));
-  }
-  std::ranges::sort(all, {},
-                    [](const Session& each) { return std::pair(each.counted.job, each.counted.rank); });
-  return all;
 }
 
 void print_kernel(const CounterSnapshot& kernel) {
@@ -98,17 +71,17 @@ void print_jobs(const CounterSnapshot& kernel) {
   print_table({{"JOB", false}, {"RANKS HERE", true}, {"STATE", false}}, rows);
 }
 
-void print_sessions(const std::vector<Session>& sessions) {
-  if (sessions.empty()) return void(std::cout << "\nno programs attached\n");
+void print_sessions(const std::vector<ProgramView>& programs) {
+  if (programs.empty()) return void(std::cout << "\nno programs attached\n");
   std::vector<std::vector<std::string>> rows;
   std::vector<ShownRank> ranks;
-  for (const Session& session : sessions) {
-    const auto& counted = session.counted;
-    rows.push_back({fmt::to_string(counted.pid), session.seen.program, job_name(counted.job),
-                    fmt::to_string(counted.rank), std::string(doing(session.seen)),
+  for (const ProgramView& program : programs) {
+    const auto& counted = program.counted;
+    rows.push_back({fmt::to_string(counted.pid), program.seen.program, job_name(counted.job),
+                    fmt::to_string(counted.rank), std::string(doing(program.seen)),
                     fmt::to_string(counted.reads), fmt::to_string(counted.writes),
-                    bytes_text(session.seen.neighbours.bytes), std::string(session.seen.neighbours.memory)});
-    ranks.push_back({job_name(counted.job), session.seen});
+                    bytes_text(program.seen.neighbours.bytes), std::string(program.seen.neighbours.memory)});
+    ranks.push_back({job_name(counted.job), program.seen});
   }
   std::cout << '\n';
   print_table({{"PROCESS", true},
@@ -135,7 +108,7 @@ void print_counters(const CounterSnapshot& kernel) {
   print_table({{"COUNTER", false}, {"VALUE", true}, {"MEANING", false}}, rows);
 }
 
-nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<Session>& sessions) {
+nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<ProgramView>& programs) {
   nlohmann::json json{{"schema", json_schema},
                       {"kernel",
                        {{"alive", kernel.alive},
@@ -159,52 +132,58 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<Session>
                              {"bytes_in", link.bytes_in},
                              {"bytes_out", link.bytes_out},
                              {"credit", link.credit},
-                             {"unacknowledged", link.unacknowledged}});
+                             {"unacknowledged", link.unacknowledged},
+                             {"queue", link.queue},
+                             {"stalls", link.stalls},
+                             {"messages_in", link.messages_in},
+                             {"messages_out", link.messages_out},
+                             {"resent_bytes", link.resent_bytes}});
   for (const auto& job : kernel.jobs)
     json["jobs"].push_back(
         {{"job", job_name(job.id)}, {"ranks_here", job.ranks}, {"state", name(job.state)}});
-  for (const Session& session : sessions) {
-    auto& shown = json["sessions"].emplace_back(parc::to_json(session.seen));
-    shown["job"] = job_name(session.counted.job);
-    shown["reads"] = session.counted.reads;
-    shown["writes"] = session.counted.writes;
-    const RankState::Neighbours& neighbours = session.seen.neighbours;
-    shown["neighbours"] = {{"messages", neighbours.messages},
-                           {"bytes", neighbours.bytes},
-                           {"reads_taken", neighbours.taken},
-                           {"interrupts", neighbours.interrupts},
+  for (const ProgramView& program : programs) {
+    auto& shown = json["sessions"].emplace_back(parc::to_json(program.seen));
+    shown["job"] = job_name(program.counted.job);
+    shown["reads"] = program.counted.reads;
+    shown["writes"] = program.counted.writes;
+    shown["messages_in"] = program.counted.messages_in;
+    shown["messages_out"] = program.counted.messages_out;
+    shown["bytes_in"] = program.counted.bytes_in;
+    shown["bytes_out"] = program.counted.bytes_out;
+    const RankState::Waits& waits = program.seen.waits;
+    shown["waits"] = {{"rested", waits.rested},
+                      {"released", waits.released},
+                      {"faults", waits.faults},
+                      {"late_faults", waits.late_faults}};
+    const RankState::Neighbours& neighbours = program.seen.neighbours;
+    shown["neighbours"] = {{"messages", neighbours.messages}, {"bytes", neighbours.bytes},
+                           {"reads_taken", neighbours.taken}, {"interrupts", neighbours.interrupts},
+                           {"received", neighbours.received}, {"received_bytes", neighbours.received_bytes},
                            {"memory", neighbours.memory}};
   }
   for (const CounterRow& row : counter_table) json["counters"][std::string(row.label)] = kernel[row.counter];
   return json;
 }
 
-Result<CounterSnapshot> read_counters(const std::string& runtime_dir) {
-  PARC_TRY(dir, find_runtime_dir(runtime_dir));
-  PARC_TRY(reader, CounterReader::open(dir));
-  return reader.read();
-}
-
 } // namespace
 
 int status(const StatusOptions& options) {
-  const auto kernel = read_counters(options.runtime_dir);
-  if (!kernel) {
-    std::cerr << "parc: " << kernel.error().text << '\n';
+  const auto counters = open_counters(options.runtime_dir);
+  if (!counters) {
+    std::cerr << "parc: " << counters.error().text << '\n';
     return status_failure;
   }
-  const std::vector<Session> sessions = look_at_sessions(kernel.value());
+  const auto [kernel, programs] = look_at_kernel(counters.value());
   if (options.json) {
-    std::cout
-        << to_json(kernel.value(), sessions).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-        << '\n';
+    std::cout << to_json(kernel, programs).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
     return 0;
   }
-  print_kernel(kernel.value());
-  print_jobs(kernel.value());
-  print_links(kernel.value());
-  print_sessions(sessions);
-  if (options.verbose) print_counters(kernel.value());
+  print_kernel(kernel);
+  print_jobs(kernel);
+  print_links(kernel);
+  print_sessions(programs);
+  if (options.verbose) print_counters(kernel);
   return 0;
 }
 
