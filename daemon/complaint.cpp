@@ -11,9 +11,10 @@ constexpr unsigned interval_s = 10;
 } // namespace
 
 Complaint::Complaint(Loop& loop, std::string kind)
-    : kind_(std::move(kind)), interval_(loop, [this] { interval_over(); }) {}
+    : loop_(loop), kind_(std::move(kind)), interval_(loop, [this] { interval_over(); }) {}
 
-void Complaint::say(std::string text) {
+void Complaint::say(std::string text, ErrorKind of, const Error& error) {
+  loop_.errors().note(of, error.code, error.text);
   if (quiet_) {
     ++more_;
     last_ = std::move(text);

@@ -14,11 +14,13 @@ class Complaint {
 public:
   // `kind` stands behind a number: "connections refused".
   Complaint(Loop& loop, std::string kind);
-  void say(std::string text);
+  // `error`: the same for the table of errors, where each text has a row.
+  void say(std::string text, ErrorKind of, const Error& error);
 
 private:
   void interval_over();
 
+  Loop& loop_;
   std::string kind_;
   std::string last_;
   std::uint64_t more_ = 0; // since the last line

@@ -66,6 +66,7 @@ public:
   void raise(Counter counter, std::uint64_t value) { cell(counter).raise(value); } // to at least this
   [[nodiscard]] std::uint64_t get(Counter counter) { return cell(counter).get(); }
 
+  [[nodiscard]] counters::ErrorTable& errors() { return file_->errors; }
   void set_scheduling(std::string_view words) { file_->scheduling.set(words); }
 
   // It began now.

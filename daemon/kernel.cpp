@@ -100,6 +100,7 @@ Result<void> Kernel::start() {
                                                            .scheduling = world_.scheduling.describe(),
                                                            .listens = where}));
   counters_ = std::make_unique<Counters>(std::move(counters));
+  loop_.errors().show_in(counters_->errors());
   peers_->listen(std::move(listeners), predecessor);
   PARC_TRY(door_.open());
   watch_signal(SIGTERM, [this] { stop(); });

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What everything in a kernel is a guest of: the events of descriptors, the time and its timers, and what
-// waits for the end of a step. An actor that another one asks for something, or tells something, does not act
-// inside that one's call: it, or who calls, leaves an action here.
+// What everything in a kernel is a guest of: the events of descriptors, the time and its timers, what waits
+// for the end of a step, and where errors are made known. An actor that another one asks for something, or
+// tells something, does not act inside that one's call: it, or who calls, leaves an action here.
 //
 // Invariants: actions are done in the order in which they were left, those that they leave behind them, too.
 // Timers ring in the order of their times, those of one time in the order in which they were set, and one
 // that is set meanwhile not before the loop has gone round.
 #pragma once
 
+#include "daemon/errors.hpp"
 #include "daemon/event.hpp"
 
 #include <chrono>
@@ -47,6 +48,8 @@ public:
   std::uint64_t end_step();
   void forget_actions() { actions_.clear(); } // before those go that they refer to
 
+  [[nodiscard]] Errors& errors() { return known_errors_; }
+
 private:
   friend class Timer;
   using Due = std::pair<Time, std::uint64_t>; // and which one of those due then
@@ -59,6 +62,7 @@ private:
   Event alarm_;    // at the first one's time
   Time armed_for_; // Time::min(): it is not armed
   std::vector<std::function<void()>> actions_;
+  Errors known_errors_;
 };
 
 // Does something once, so long after it was set. May be set and canceled in its action, and not go in it.

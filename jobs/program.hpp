@@ -28,6 +28,9 @@ struct Program {
   // Who reads what `parc run` does: a rank, no rank, or all.
   std::uint64_t input = no_rank;
   static constexpr std::uint64_t no_rank = UINT32_MAX, all_ranks = UINT32_MAX - 1;
+  [[nodiscard]] std::string name() const { // without the way to it
+    return arguments.empty() ? std::string() : arguments[0].substr(arguments[0].rfind('/') + 1);
+  }
   [[nodiscard]] bool reads_input(std::uint64_t rank) const { return input == rank || input == all_ranks; }
 };
 

@@ -71,7 +71,27 @@ CounterSnapshot::Session copy_session(const SessionRow& row) {
           .bytes_out = row.bytes_out.get()};
 }
 
+CounterSnapshot::Error copy_error(const ErrorRow& row) {
+  return {.kind = static_cast<ErrorKind>(row.kind.get()),
+          .code = static_cast<std::int64_t>(row.code.get()),
+          .count = row.count.get(),
+          .first_s = row.first_s.get(),
+          .last_s = row.last_s.get(),
+          .text = row.text.get()};
+}
+
 } // namespace
+
+std::string_view name(ErrorKind kind) {
+  switch (kind) {
+  case ErrorKind::Request: return "request";
+  case ErrorKind::Program: return "program";
+  case ErrorKind::Job: return "job";
+  case ErrorKind::Link: return "link";
+  case ErrorKind::Refused: return "refused";
+  }
+  return "unknown";
+}
 
 std::string_view name(LinkState state) {
   switch (state) {
@@ -137,6 +157,8 @@ CounterSnapshot CounterReader::read() const {
   collect(file_->links, snapshot.links, copy_link);
   collect(file_->jobs, snapshot.jobs, copy_job);
   collect(file_->sessions, snapshot.sessions, copy_session);
+  collect(file_->errors.rows, snapshot.errors, copy_error);
+  snapshot.other_errors = file_->errors.others.get();
   return snapshot;
 }
 

@@ -112,6 +112,15 @@ static_assert(
 
 enum class LinkState : std::uint64_t { Up, Reconnecting };
 enum class JobState : std::uint64_t { Starting, Running, Ending };
+// Whose error it is, and so what its code means.
+enum class ErrorKind : std::uint64_t {
+  Request, // of a program, which ended so: a PARC_E*
+  Program, // has failed: its exit status, 128+N for a signal
+  Job,     // has failed: its exit status
+  Link,    // was lost, or has lost its connection: an errno
+  Refused, // a kernel or program that connected: an errno, or a PARC_E*
+};
+[[nodiscard]] std::string_view name(ErrorKind kind);
 [[nodiscard]] std::string_view name(LinkState state);
 [[nodiscard]] std::string_view name(JobState state);
 
@@ -206,8 +215,26 @@ struct SessionRow {
 };
 static_assert(sizeof(SessionRow) == 96);
 
+inline constexpr std::size_t error_rows = 64;
+inline constexpr std::size_t error_text = 192;
+struct ErrorRow { // of an error that has been met more than once, too
+  Stamp stamp;
+  Cell kind; // ErrorKind
+  Cell code; // signed
+  Cell count;
+  Cell first_s; // Unix time
+  Cell last_s;
+  Text<error_text> text;
+};
+static_assert(sizeof(ErrorRow) == 248);
+
+struct ErrorTable {
+  Cell others; // errors whose rows have given way
+  std::array<ErrorRow, error_rows> rows;
+};
+
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 4;
+inline constexpr std::uint64_t version = 5;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
@@ -230,6 +257,7 @@ struct File {
   std::array<LinkRow, link_rows> links;
   std::array<JobRow, job_rows> jobs;
   std::array<SessionRow, session_rows> sessions;
+  ErrorTable errors;
 };
 static_assert(offsetof(File, host) == 72 && offsetof(File, values) == 392);
 
@@ -252,6 +280,12 @@ struct CounterSnapshot {
     std::uint64_t job = 0, rank = 0, pid = 0, reads = 0, writes = 0, segment = 0, messages_in = 0,
                   messages_out = 0, bytes_in = 0, bytes_out = 0;
   };
+  struct Error {
+    ErrorKind kind{};
+    std::int64_t code = 0;
+    std::uint64_t count = 0, first_s = 0, last_s = 0;
+    std::string text;
+  };
 
   bool alive = false; // the kernel that wrote them still runs
   std::uint64_t pid = 0, identity = 0, port = 0, started_s = 0;
@@ -260,6 +294,8 @@ struct CounterSnapshot {
   std::vector<Link> links;
   std::vector<Job> jobs;
   std::vector<Session> sessions;
+  std::vector<Error> errors;
+  std::uint64_t other_errors = 0; // that found no place among them
 
   [[nodiscard]] std::uint64_t operator[](Counter counter) const {
     return values[static_cast<std::size_t>(counter)];

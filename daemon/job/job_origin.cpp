@@ -476,6 +476,9 @@ void JobOrigin::conclude() {
   const Verdict verdict = verdict_ ? *verdict_ : verdict_of_ranks();
   spdlog::info("job {:x}: over with status {}{}{}", id_, verdict.status, verdict.text.empty() ? "" : ": ",
                verdict.text);
+  if (verdict.status != 0 && !verdict.text.empty())
+    loop_.errors().note(ErrorKind::Job, verdict.status,
+                        fmt::format("a job of {} failed: {}", plan_.program.name(), verdict.text));
   if (door_.open())
     door_.send({{"kind", "done"},
                 {"status", verdict.status},

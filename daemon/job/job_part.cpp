@@ -238,7 +238,18 @@ void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
   tell("output", {{"rank", rank.number()}, {"stream", stream}}, std::move(bytes));
 }
 
+// A signal that was forwarded is no failure.
+void JobPart::note(RankExit how) {
+  if (how.status == 0 && (how.signal == 0 || how.signal == forwarded_)) return;
+  const auto status = how.signal == 0 ? how.status : 128 + how.signal;
+  const std::string end = how.signal == 0 ? fmt::format("ended with exit status {}", how.status)
+                                          : fmt::format("was killed by signal {} ({})", how.signal,
+                                                        strsignal(static_cast<int>(how.signal)));
+  uses_.loop.errors().note(ErrorKind::Program, status, fmt::format("{} {}", plan_.program.name(), end));
+}
+
 void JobPart::died(Rank& rank, RankExit how) {
+  if (!rank.ordered) note(how);
   uses_.sessions.process_died(endpoint_of(rank));
   if (how.signal != 0) killed_.push_back(rank.id());
   tell("exited",
@@ -283,6 +294,7 @@ void JobPart::received(const std::string& kind, const nlohmann::json& message, s
 }
 
 void JobPart::signal(int number) {
+  forwarded_ = static_cast<std::uint32_t>(number);
   for (const auto& rank : ranks_) rank->signal(number);
 }
 

@@ -80,6 +80,7 @@ private:
   void give_input(std::string_view bytes, bool end);
   [[nodiscard]] bool all_started() const { return ranks_.size() == mine_.size(); }
   void signal(int number);
+  void note(RankExit how);
   void end();
   void kill();
   void order(Rank& rank, int signal);
@@ -100,6 +101,7 @@ private:
   std::size_t unreached_ = 0;                 // hosts
   std::uint64_t first_endpoint_ = UINT64_MAX; // of its ranks here, from `prepared` on
   std::uint64_t group_ = 0;                   // in the engine, from `start` on
+  std::uint32_t forwarded_ = 0;               // the last signal that came for the job
   bool orphaned_ = false;                     // the origin is lost, or has finished with the job
   bool ending_ = false;
   bool gone_ = false;

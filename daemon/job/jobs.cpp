@@ -126,6 +126,7 @@ void Jobs::prepare(std::int32_t from, const nlohmann::json& message, const std::
     return made->prepare();
   }
   spdlog::warn("refused a job: {}", plan.error().text);
+  loop_.errors().note(ErrorKind::Job, 125, "refused a job: " + plan.error().text);
   tell(from, {{"kind", "failed"},
               {"job", number_in(message, "job", UINT64_MAX).value_or(0)},
               {"host", number_in(message, "self", UINT32_MAX).value_or(0)},

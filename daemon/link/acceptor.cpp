@@ -32,8 +32,9 @@ void Acceptor::accept(int listener) {
   if (socket) return hooks_.accepted(std::move(socket));
   const int code = errno;
   if (code != EMFILE && code != ENFILE && code != ENOBUFS && code != ENOMEM) return; // it has gone again
-  exhausted_.say(
-      fmt::format("somebody who connects has to wait: {}{}", std::strerror(code), descriptor_advice(code)));
+  const Error why =
+      error(code, "somebody who connects has to wait: {}{}", std::strerror(code), descriptor_advice(code));
+  exhausted_.say(why.text, ErrorKind::Refused, why);
   pause();
 }
 

@@ -85,6 +85,7 @@ void HostSession::parted(const Error& why, Loop::Time last_heard) {
   spdlog::log(ending_ ? spdlog::level::debug : spdlog::level::warn, "{}; trying to reach host {} again",
               why.text, identity_.name);
   if (!ending_) {
+    loop_.errors().note(ErrorKind::Link, why.code, why.text);
     ending_ = true;
     parted_at_ = loop_.now();
     end_.set(std::max(least_chance_s, in_seconds(last_heard + link_timeout_ - parted_at_)));

@@ -163,6 +163,7 @@ void Peers::end(std::uint64_t identity, const Error& why) {
   sessions_.erase(found);
   ended_[identity] = session->identity().number;
   spdlog::warn("{}", why.text);
+  loop_.errors().note(ErrorKind::Link, why.code, why.text);
   if (session->connection() != nullptr) session->connection()->close(why);
   engine_.break_link(session->link());
   loop_.after_step([this, link = session->link()] { hooks_.link_lost(link); });

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t max_strangers = 64;
 // A stranger's time when others wait for its place. A handshake takes two round trips.
 constexpr auto time_of_stranger = 500ms;
-constexpr double first_pause_s = 0.02, longest_pause_s = 0.5; // between two rounds of an attempt
+constexpr double first_round_pause_s = 0.02, longest_round_pause_s = 0.5; // between two rounds of an attempt
 
 Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, const Config& config,
                                Fd& listener) {
@@ -258,7 +258,7 @@ void Peers::resolved(const std::string& host, Result<std::vector<Address>> addre
   Attempt& attempt = found->second;
   attempt.addresses = std::move(addresses).value();
   for (Attempt::Waiting& each : attempt.waiting) each.end = end_of_patience();
-  attempt.pause_s = first_pause_s;
+  attempt.pause_s = first_round_pause_s;
   attempt.again.emplace(loop_, [this, host] {
     loop_.after_step([this, host] { // the attempt may end, and this timer with it
       const auto waiting = attempts_.find(host);
@@ -300,7 +300,7 @@ void Peers::try_next(Attempt& attempt) {
   }
   attempt.waits = true;
   attempt.again->set(attempt.pause_s);
-  attempt.pause_s = std::min(2 * attempt.pause_s, longest_pause_s);
+  attempt.pause_s = std::min(2 * attempt.pause_s, longest_round_pause_s);
 }
 
 Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
@@ -382,7 +382,10 @@ void Peers::refused(const PendingLink& link) {
   if (link.role() == Role::Acceptor) {
     if (verdict != Verdict::Accepted) return;
     ++links_refused_;
-    return refused_.say(fmt::format("refused a connection from {}", why.text));
+    const Error& reason = link.handshake().failure();
+    return refused_.say(
+        fmt::format("refused a connection from {}", why.text), ErrorKind::Refused,
+        error(reason.code, "refused a connection from {}: {}", link.peer_address().host(), reason.text));
   }
   if (link.purpose().session != 0) return redialed(link, why);
   const auto found = attempts_.find(link.purpose().host);
@@ -418,7 +421,8 @@ void Peers::failed(const PendingLink& link, bool was_refused, const Error& why) 
   if (!was_refused) {
     const auto found = attempts_.find(link.purpose().host);
     if (link.role() == Role::Acceptor)
-      dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text));
+      dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text),
+                   ErrorKind::Refused, error(why.code, "dropped a connection: {}", why.text));
     else if (link.purpose().session != 0)
       redialed(link, why);
     else if (found != attempts_.end() && !finish_with_session(link))

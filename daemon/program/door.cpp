@@ -15,7 +15,7 @@ namespace parc::daemon {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr double patience_s = 5; // for the one byte
+constexpr double visitor_patience_s = 5; // for the one byte
 constexpr std::size_t most_visitors = 64;
 constexpr auto time_of_visitor = 500ms; // when others wait
 
@@ -86,7 +86,7 @@ void Door::accept(Fd socket) {
       Event(loop_.events(), visitor->socket.get(), EV_READ, [this, visitor](short) { hear(visitor); });
   visitor->event.add();
   visitor->patience.emplace(loop_, [this, visitor] { hear(visitor); });
-  visitor->patience->set(patience_s);
+  visitor->patience->set(visitor_patience_s);
 }
 
 void Door::hear(std::list<Visitor>::iterator visitor) {
@@ -102,9 +102,11 @@ void Door::hear(std::list<Visitor>::iterator visitor) {
 }
 
 void Door::admit_program(const Fd& socket) {
-  if (auto given = give_pipes(socket); !given)
-    turned_away_.say(fmt::format("turned a program away: {}{}", given.error().text,
-                                 descriptor_advice(given.error().code)));
+  const auto given = give_pipes(socket);
+  if (given) return;
+  const Error why = error(given.error().code, "turned a program away: {}{}", given.error().text,
+                          descriptor_advice(given.error().code));
+  turned_away_.say(why.text, ErrorKind::Refused, why);
 }
 
 Result<void> Door::give_pipes(const Fd& socket) {

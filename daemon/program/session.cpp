@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/session.hpp"
 
+#include "daemon/program/request_errors.hpp"
 #include "include/parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "system/trace.hpp"
@@ -32,17 +33,6 @@ void store_message(shm::Operation& op, std::uint64_t number, const OperationTabl
 
 bool is_write_slot(std::uint64_t slot) {
   return slot >= shm::read_slots && slot < shm::control_slot;
-}
-
-std::int32_t error_of(protocol::Fault fault) {
-  switch (fault) {
-  case protocol::Fault::none: return PARC_OK;
-  case protocol::Fault::truncated: return PARC_ETRUNCATE;
-  case protocol::Fault::peer: return PARC_EPEER;
-  case protocol::Fault::canceled:
-  case protocol::Fault::taken: return PARC_ECANCELED;
-  }
-  return PARC_EINVAL;
 }
 
 } // namespace
@@ -133,7 +123,10 @@ void Session::welcome(std::int32_t error) {
   welcome.magic = shm::attach_magic;
   welcome.version = shm::layout_version;
   welcome.error = error;
-  if (error != PARC_OK) ++sessions_.totals_.refused;
+  if (error != PARC_OK) {
+    ++sessions_.totals_.refused;
+    loop_.errors().note(ErrorKind::Refused, error, "refused a program of another version");
+  }
   welcome.job = place_.job;
   welcome.rank = place_.rank;
   welcome.size = place_.size;
@@ -497,6 +490,7 @@ void Session::answer(std::uint64_t slot, std::int32_t error) {
 void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, std::int32_t error) {
   Slot& slot = slots_[number];
   shm::Operation& op = operation(number);
+  note_request(loop_.errors(), number, error, outcome.departure);
   store_message(op, number, slot, outcome);
   op.error.store(error, std::memory_order_relaxed);
   slot.busy = false;
@@ -546,6 +540,7 @@ void Session::process_died() {
 }
 
 void Session::broke(const char* rule) {
+  loop_.errors().note(ErrorKind::Refused, EPROTO, fmt::format("ended the session of a program: {}", rule));
   spdlog::warn("ended the session of rank {} of job {:x} (pid {}): {}", place_.rank, place_.job, pid_, rule);
   ++sessions_.totals_.refused;
   end(Sessions::End::broken);

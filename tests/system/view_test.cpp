@@ -52,6 +52,23 @@ std::string judged(Hosts& hosts, const std::string& metrics) {
   return status == 0 ? "" : promtool.output() + promtool.errors();
 }
 
+nlohmann::json errors_of(Hosts& hosts) {
+  return nlohmann::json::parse(output_of(hosts.parc("errors", {"--json"})));
+}
+
+// The row of this error, as soon as there is one.
+nlohmann::json error_in(Hosts& hosts, const std::string& kind, const std::string& text) {
+  nlohmann::json found, all;
+  const bool there = eventually([&] {
+    all = errors_of(hosts);
+    for (const auto& each : all["errors"])
+      if (each["kind"] == kind && each["text"] == text) found = each;
+    return !found.is_null();
+  });
+  BOOST_REQUIRE_MESSAGE(there, "no " + kind + " \"" + text + "\" in " + all.dump(2));
+  return found;
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(view)
@@ -127,6 +144,70 @@ BOOST_AUTO_TEST_CASE(a_hanging_and_a_dead_kernel_have_metrics) {
   BOOST_TEST(value_in(dead, "parc_up\\{[^}]*\\}") == 0);
   BOOST_TEST(value_in(dead, "parc_kernel_turns_total\\{[^}]*\\}") > 0);
   BOOST_TEST(judged(hosts, dead) == "");
+}
+
+BOOST_AUTO_TEST_CASE(errors_are_distinct_and_counted) {
+  Hosts hosts(2);
+  BOOST_TEST(output_of(hosts.parc("errors", {})) == "no errors\n");
+  for (int i = 0; i < 2; ++i) {
+    BOOST_TEST(hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/endings"}).wait() == 0);
+    BOOST_TEST(hosts.run({"sh", "-c", "exit 5"}).wait() == 5);
+  }
+  BOOST_TEST(hosts.run({"sh", "-c", "kill -SEGV $$"}).wait() == 128 + SIGSEGV);
+  const auto truncated = error_in(hosts, "request", "a read failed: the message was longer than its memory");
+  BOOST_TEST(truncated["count"] == 4); // two of each
+  BOOST_TEST(truncated["name"] == "PARC_ETRUNCATE");
+  BOOST_TEST(truncated["first"] > 1'700'000'000);
+  BOOST_TEST(truncated["first"] <= truncated["last"]);
+  const auto left = error_in(hosts, "request", "a read failed: its peer had left");
+  BOOST_TEST(left["count"] > 2);
+  BOOST_TEST(left["name"] == "PARC_EPEER");
+  const auto exited = error_in(hosts, "program", "sh ended with exit status 5");
+  BOOST_TEST(exited["count"] == 2);
+  BOOST_TEST(exited["code"] == 5);
+  const auto job = error_in(hosts, "job", "a job of sh failed: rank 0 on host a ended with exit status 5");
+  BOOST_TEST(job["count"] == 2);
+  BOOST_TEST(error_in(hosts, "program", "sh was killed by signal 11 (Segmentation fault)")["count"] == 1);
+  const std::string text = output_of(hosts.parc("errors", {}));
+  for (const char* word : {"KIND", "COUNT", "PARC_ETRUNCATE", "sh ended with exit status 5"})
+    BOOST_TEST(text.find(word) != text.npos, word);
+  BOOST_TEST(judged(hosts, output_of(hosts.parc("metrics", {}))) == "");
+}
+
+// A stop by the user is no error of the job.
+BOOST_AUTO_TEST_CASE(a_signal_that_was_forwarded_is_no_error) {
+  Hosts hosts(1);
+  Process job = hosts.run({"sh", "-c", "echo ready; exec sleep 1000"});
+  BOOST_TEST(eventually([&] { return job.output() == "ready\n"; }));
+  job.signal(SIGTERM);
+  BOOST_TEST(job.wait() == 128 + SIGTERM);
+  BOOST_TEST(errors_of(hosts)["errors"].empty());
+}
+
+BOOST_AUTO_TEST_CASE(lost_links_and_who_was_refused_are_errors) {
+  Hosts hosts(2);
+  BOOST_TEST(hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100", "1"}).wait() == 0);
+  BOOST_TEST(hosts.run({PARC_TEST_PROGRAMS "/rogue", "tail"}).wait() == 0);
+  BOOST_TEST(error_in(hosts, "refused",
+                      "ended the session of a program: its request ring is overrun")["count"] == 1);
+  hosts[1].kernel().signal(SIGKILL);
+  const auto gone = error_in(hosts, "link", "the connection to host b ended");
+  BOOST_TEST(gone["name"] == "ECONNRESET");
+  BOOST_TEST(gone["count"] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_hanging_and_a_dead_kernel_show_their_errors) {
+  Hosts hosts(1);
+  BOOST_TEST(hosts.run({"false"}).wait() == 1);
+  {
+    const Hanging hangs(hosts[0]);
+    BOOST_TEST(error_in(hosts, "program", "false ended with exit status 1")["count"] == 1);
+  }
+  hosts[0].kernel().signal(SIGKILL);
+  BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
+  BOOST_TEST(errors_of(hosts)["kernel"]["alive"] == false);
+  BOOST_TEST(error_in(hosts, "program", "false ended with exit status 1")["count"] == 1);
+  BOOST_TEST(output_of(hosts.parc("errors", {})).find("DEAD") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -53,6 +53,12 @@ struct StatusOptions {
 // Prints the same for Prometheus.
 [[nodiscard]] int metrics(const std::string& runtime_dir);
 
+struct ErrorsOptions {
+  bool json = false;
+  std::string runtime_dir;
+};
+[[nodiscard]] int errors(const ErrorsOptions& options);
+
 struct DumpOptions {
   std::string job; // hexadecimal; empty: the only one
   bool json = false;

@@ -143,6 +143,9 @@ public:
     doctor_->add_option("--ssh", doctor_options_.ssh, "How to get to the hosts: ssh, and options of it");
     doctor_->add_option("--runtime-dir", doctor_options_.runtime_dir,
                         "Where the kernel of this host is found");
+    errors_->add_flag("--json", errors_options_.json, "Print JSON");
+    errors_->add_option("--runtime-dir", errors_options_.runtime_dir,
+                        "Where the kernel of this host is found");
     metrics_->add_option("--runtime-dir", metrics_dir_, "Where the kernel of this host is found");
     stop_->add_option("--runtime-dir", stop_dir_, "The runtime directory of the kernel");
     dump_->add_option("JOB", dump_options_.job,
@@ -188,6 +191,7 @@ public:
     if (ps_->parsed()) return ps(host_options_);
     if (kill_->parsed()) return kill_jobs(kill_options_);
     if (status_->parsed()) return status(status_options_);
+    if (errors_->parsed()) return errors(errors_options_);
     if (metrics_->parsed()) return metrics(metrics_dir_);
     if (dump_->parsed()) return dump(dump_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
@@ -283,6 +287,8 @@ private:
   CLI::App* ps_ = app_.add_subcommand("ps", "Show the jobs of all hosts");
   CLI::App* kill_ = app_.add_subcommand("kill", "Send a signal to all ranks of a job");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
+  CLI::App* errors_ =
+      app_.add_subcommand("errors", "Show the distinct errors that this host's kernel has met");
   CLI::App* metrics_ = app_.add_subcommand("metrics", "Print what status shows for Prometheus");
   CLI::App* dump_ = app_.add_subcommand("dump", "Show what the ranks of a job wait for, on all its hosts");
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
@@ -299,6 +305,7 @@ private:
   DumpOptions dump_options_;
   DoctorOptions doctor_options_;
   std::string trace_file_;
+  ErrorsOptions errors_options_;
   std::string metrics_dir_;
   std::string stop_dir_;
   std::string clean_dir_;

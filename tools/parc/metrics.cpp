@@ -19,80 +19,78 @@ double number(std::uint64_t value) {
   return static_cast<double>(value);
 }
 
-using Link = CounterSnapshot::Link;
-constexpr Family<Link> link_families[]{
+constexpr Family<CounterSnapshot::Link> link_families[]{
     {"parc_link_up", "1: it has a connection; 0: one is being made again",
-     [](const Link& link) { return link.state == LinkState::Up ? 1.0 : 0.0; }},
+     [](const CounterSnapshot::Link& link) { return link.state == LinkState::Up ? 1.0 : 0.0; }},
     {"parc_link_start_time_seconds", "when it began, in Unix time",
-     [](const Link& link) { return number(link.since_s); }},
+     [](const CounterSnapshot::Link& link) { return number(link.since_s); }},
     {"parc_link_connections_total", "connections that it has had",
-     [](const Link& link) { return number(link.carriers); }},
+     [](const CounterSnapshot::Link& link) { return number(link.carriers); }},
     {"parc_link_round_trip_seconds", "as TCP last measured it",
-     [](const Link& link) { return number(link.rtt_us) / 1e6; }},
+     [](const CounterSnapshot::Link& link) { return number(link.rtt_us) / 1e6; }},
     {"parc_link_received_bytes_total", "all bytes received, headers too",
-     [](const Link& link) { return number(link.bytes_in); }},
+     [](const CounterSnapshot::Link& link) { return number(link.bytes_in); }},
     {"parc_link_sent_bytes_total", "all bytes sent, headers too",
-     [](const Link& link) { return number(link.bytes_out); }},
+     [](const CounterSnapshot::Link& link) { return number(link.bytes_out); }},
     {"parc_link_received_messages_total", "messages of programs received",
-     [](const Link& link) { return number(link.messages_in); }},
+     [](const CounterSnapshot::Link& link) { return number(link.messages_in); }},
     {"parc_link_sent_messages_total", "messages of programs sent",
-     [](const Link& link) { return number(link.messages_out); }},
+     [](const CounterSnapshot::Link& link) { return number(link.messages_out); }},
     {"parc_link_resent_bytes_total", "payload sent again, over another connection than the one that was lost",
-     [](const Link& link) { return number(link.resent_bytes); }},
+     [](const CounterSnapshot::Link& link) { return number(link.resent_bytes); }},
     {"parc_link_credit_bytes", "what may still be sent without being asked for",
-     [](const Link& link) { return number(link.credit); }},
+     [](const CounterSnapshot::Link& link) { return number(link.credit); }},
     {"parc_link_unacknowledged_trains", "trains sent that the other side has not acknowledged",
-     [](const Link& link) { return number(link.unacknowledged); }},
+     [](const CounterSnapshot::Link& link) { return number(link.unacknowledged); }},
     {"parc_link_queue_entries",
      "envelopes, payload runs and answers that the other side has not acknowledged",
-     [](const Link& link) { return number(link.queue); }},
+     [](const CounterSnapshot::Link& link) { return number(link.queue); }},
     {"parc_link_stalls_total", "times that there was more to send than the connection took",
-     [](const Link& link) { return number(link.stalls); }},
+     [](const CounterSnapshot::Link& link) { return number(link.stalls); }},
 };
 
 // Counted by the kernel.
-using Program = ProgramView;
-constexpr Family<Program> program_families[]{
+constexpr Family<ProgramView> program_families[]{
     {"parc_program_sent_messages_total", "messages sent through the kernel",
-     [](const Program& program) { return number(program.counted.messages_out); }},
+     [](const ProgramView& program) { return number(program.counted.messages_out); }},
     {"parc_program_received_messages_total", "messages received through the kernel",
-     [](const Program& program) { return number(program.counted.messages_in); }},
+     [](const ProgramView& program) { return number(program.counted.messages_in); }},
     {"parc_program_sent_bytes_total", "their bytes",
-     [](const Program& program) { return number(program.counted.bytes_out); }},
+     [](const ProgramView& program) { return number(program.counted.bytes_out); }},
     {"parc_program_received_bytes_total", "their bytes",
-     [](const Program& program) { return number(program.counted.bytes_in); }},
+     [](const ProgramView& program) { return number(program.counted.bytes_in); }},
     {"parc_program_reads", "reads in flight in the kernel",
-     [](const Program& program) { return number(program.counted.reads); }},
+     [](const ProgramView& program) { return number(program.counted.reads); }},
     {"parc_program_writes", "writes in flight in the kernel",
-     [](const Program& program) { return number(program.counted.writes); }},
+     [](const ProgramView& program) { return number(program.counted.writes); }},
 };
 
 // Seen in the program's own segment, where that is there.
-constexpr Family<Program> seen_families[]{
+constexpr Family<ProgramView> seen_families[]{
     {"parc_program_waiting", "1: a thread of it waits in libparc",
-     [](const Program& program) { return program.seen.resting ? 1.0 : 0.0; }},
+     [](const ProgramView& program) { return program.seen.resting ? 1.0 : 0.0; }},
     {"parc_program_waits_total", "waits that found nothing at once",
-     [](const Program& program) { return number(program.seen.waits.rested); }},
+     [](const ProgramView& program) { return number(program.seen.waits.rested); }},
     {"parc_program_early_released_waits_total", "waits that early release let return",
-     [](const Program& program) { return number(program.seen.waits.released); }},
+     [](const ProgramView& program) { return number(program.seen.waits.released); }},
     {"parc_program_early_touches_total", "touches of pages that were guarded",
-     [](const Program& program) { return number(program.seen.waits.faults); }},
+     [](const ProgramView& program) { return number(program.seen.waits.faults); }},
     {"parc_program_early_late_touches_total",
      "of these, of pages that had arrived and were only to be opened",
-     [](const Program& program) { return number(program.seen.waits.late_faults); }},
+     [](const ProgramView& program) { return number(program.seen.waits.late_faults); }},
     {"parc_program_neighbour_sent_messages_total", "messages to programs of this host without the kernel",
-     [](const Program& program) { return number(program.seen.neighbours.messages); }},
+     [](const ProgramView& program) { return number(program.seen.neighbours.messages); }},
     {"parc_program_neighbour_sent_bytes_total", "their bytes",
-     [](const Program& program) { return number(program.seen.neighbours.bytes); }},
+     [](const ProgramView& program) { return number(program.seen.neighbours.bytes); }},
     {"parc_program_neighbour_received_messages_total",
      "messages from programs of this host without the kernel",
-     [](const Program& program) { return number(program.seen.neighbours.received); }},
+     [](const ProgramView& program) { return number(program.seen.neighbours.received); }},
     {"parc_program_neighbour_received_bytes_total", "their bytes",
-     [](const Program& program) { return number(program.seen.neighbours.received_bytes); }},
+     [](const ProgramView& program) { return number(program.seen.neighbours.received_bytes); }},
     {"parc_program_neighbour_reads_taken_total", "posted reads of neighbours taken for its messages",
-     [](const Program& program) { return number(program.seen.neighbours.taken); }},
+     [](const ProgramView& program) { return number(program.seen.neighbours.taken); }},
     {"parc_program_neighbour_interrupts_total", "signals of neighbours that it has had",
-     [](const Program& program) { return number(program.seen.neighbours.interrupts); }},
+     [](const ProgramView& program) { return number(program.seen.neighbours.interrupts); }},
 };
 
 template <class Families, class Things, class LabelsOf>
@@ -118,6 +116,16 @@ void add_kernel(Exposition& out, const CounterSnapshot& kernel) {
   }
 }
 
+void add_errors(Exposition& out, const CounterSnapshot& kernel) {
+  if (!kernel.errors.empty())
+    out.family("parc_errors_total", "errors by kind, code and sentence, as parc errors shows them");
+  for (const auto& error : kernel.errors)
+    out.sample({{"kind", std::string(name(error.kind))}, {"code", code_name(error)}, {"error", error.text}},
+               error.count);
+  out.family("parc_other_errors_total", "errors that were met so long ago that they have no row any more");
+  out.sample({}, kernel.other_errors);
+}
+
 void add_jobs(Exposition& out, const CounterSnapshot& kernel) {
   if (kernel.jobs.empty()) return;
   out.family("parc_job_ranks", "ranks of the job on this host");
@@ -135,9 +143,10 @@ std::string exposition_of(const KernelView& view) {
   // A machine may have several kernels: of users, or of batch jobs.
   Exposition out({{"host", view.kernel.host}, {"port", fmt::to_string(view.kernel.port)}});
   add_kernel(out, view.kernel);
+  add_errors(out, view.kernel);
   add_jobs(out, view.kernel);
   // Two kernels of one name are two links.
-  add(out, link_families, view.kernel.links, [](const Link& link) {
+  add(out, link_families, view.kernel.links, [](const CounterSnapshot::Link& link) {
     return Exposition::Labels{{"peer", link.peer}, {"identity", fmt::format("{:x}", link.identity)}};
   });
   add(out, program_families, view.programs, labels_of_program);

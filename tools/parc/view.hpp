@@ -26,5 +26,6 @@ struct KernelView {
 [[nodiscard]] KernelView look_at_kernel(const CounterReader& counters);
 
 [[nodiscard]] std::string job_name(std::uint64_t id);
+[[nodiscard]] std::string code_name(const CounterSnapshot::Error& error); // "PARC_EPEER", "ECONNRESET", "3"
 
 } // namespace parc::tools

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/errors.hpp"
+
+#include "daemon/counters.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+namespace parc::daemon {
+namespace {
+
+using Slot = CounterSlot<counters::ErrorRow>;
+
+std::uint64_t unix_time() {
+  return static_cast<std::uint64_t>(std::time(nullptr));
+}
+
+} // namespace
+
+Errors::Errors() : unseen_(std::make_unique<counters::ErrorTable>()), table_(unseen_.get()) {}
+
+void Errors::note(ErrorKind kind, std::int64_t code, std::string_view text) {
+  text = text.substr(0, counters::error_text);
+  ++notes_;
+  const auto found = std::ranges::find_if(known_, [&](const Known& known) {
+    return known.last != 0 && known.kind == kind && known.code == code && known.text == text;
+  });
+  if (found == known_.end())
+    return add(*std::ranges::min_element(known_, {}, &Known::last), kind, code, text);
+  found->last = notes_;
+  Slot::change(table_->rows[static_cast<std::size_t>(found - known_.begin())], 1,
+               [](counters::ErrorRow& row) {
+                 row.count.add(1);
+                 row.last_s.set(unix_time());
+               });
+}
+
+void Errors::add(Known& known, ErrorKind kind, std::int64_t code, std::string_view text) {
+  counters::ErrorRow& row = table_->rows[static_cast<std::size_t>(&known - known_.data())];
+  if (known.last != 0) table_->others.add(row.count.get());
+  known = {kind, code, std::string(text), notes_};
+  Slot::change(row, 1, [&](counters::ErrorRow& changed) {
+    changed.kind.set(static_cast<std::uint64_t>(kind));
+    changed.code.set(static_cast<std::uint64_t>(code));
+    changed.text.set(text);
+    changed.count.set(1);
+    changed.first_s.set(unix_time());
+    changed.last_s.set(changed.first_s.get());
+  });
+}
+
+} // namespace parc::daemon
