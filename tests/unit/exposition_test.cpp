@@ -7,7 +7,7 @@ namespace parc::tools {
 BOOST_AUTO_TEST_SUITE(exposition)
 
 BOOST_AUTO_TEST_CASE(a_family_has_one_head_and_its_kind_follows_from_its_name) {
-  Exposition out({{"host", "a"}});
+  Exposition out(Exposition::Labels{{"host", "a"}});
   out.family("parc_up", "whether it runs");
   out.sample({}, std::uint64_t{1});
   out.family("parc_turns_total", "rounds");

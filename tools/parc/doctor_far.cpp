@@ -3,11 +3,10 @@
 
 #include "jobs/launcher.hpp"
 #include "protocol/wire.hpp"
-#include "system/identity.hpp"
 #include "tools/parc/children.hpp"
+#include "tools/parc/start_hosts.hpp"
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace parc::tools::diagnosis {
@@ -19,11 +18,6 @@ constexpr const char* script = R"(there=$1; shift
 exec parc doctor --json "$@")";
 
 constexpr double noticeable_s = 1; // in logs, whose lines have whole seconds
-
-std::string last_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
 
 Level level_of(const std::string& word) {
   for (const Level level : {Level::ok, Level::information, Level::warning})
@@ -94,22 +88,20 @@ Versions our_versions() {
 
 std::vector<FarAnswer> ask_hosts(const std::string& ssh, const std::vector<Reach>& hosts,
                                  const std::vector<std::string>& back) {
-  const std::string directory = std::filesystem::path(path_of_this_program()).parent_path();
   std::vector<Child> children;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    std::vector<std::string> words{"sh", "-c", script, "parc-doctor", directory};
+    std::vector<std::string> words{"sh", "-c", script, "parc-doctor", own_directory()};
     if (!back[i].empty()) words.insert(words.end(), {"--at", back[i]});
     children.push_back({.command = by_ssh(ssh, hosts[i].target.host, words), .input = {}});
   }
   run_all(children);
   std::vector<FarAnswer> answers;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    FarAnswer& answer = answers.emplace_back(FarAnswer{.host = hosts[i].target.host,
-                                                       .asked = seconds_of(children[i].started),
-                                                       .answered = seconds_of(children[i].ended),
-                                                       .output = std::move(children[i].output),
-                                                       .why = last_line(children[i].errors)});
-    if (answer.why.empty()) answer.why = fmt::format("it ended with status {}", children[i].status);
+    answers.push_back({.host = hosts[i].target.host,
+                       .asked = seconds_of(children[i].started),
+                       .answered = seconds_of(children[i].ended),
+                       .output = std::move(children[i].output),
+                       .why = why_failed(children[i], "parc doctor")});
   }
   return answers;
 }

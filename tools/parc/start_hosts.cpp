@@ -5,6 +5,7 @@
 
 #include "jobs/launcher.hpp"
 #include "system/frames.hpp"
+#include "system/identity.hpp"
 #include "tools/parc/ask_hosts.hpp"
 #include "tools/parc/children.hpp"
 #include "tools/parc/kernel_connection.hpp"
@@ -103,8 +104,7 @@ Result<void> reach_all(const std::string& runtime_dir, std::vector<StartedHost>&
 } // namespace
 
 std::string own_directory() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
+  return std::filesystem::path(path_of_this_program()).parent_path();
 }
 
 Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts, const std::string& ssh,
