@@ -113,7 +113,7 @@ std::vector<std::pair<std::string, std::string>> Hosts::environment() const {
   return {{"XDG_CONFIG_HOME", directory_ + "/config"},
           {"XDG_STATE_HOME", directory_ + "/state"},
           {"XDG_RUNTIME_DIR", directory_ + "/none"},
-          {"PARC_AUTOSTART", "off"}, // on other hosts, by parc run
+          {"PARC_SSH", "false"}, // no kernel of another host is started
           {"TMPDIR", directory_}};
 }
 

@@ -121,7 +121,10 @@ BOOST_AUTO_TEST_CASE(hosts_that_cannot_be_reached) {
   BOOST_TEST(eventually([&] { return strangers.status()["counters"]["links_refused"] == 1; }));
   hosts[1].kernel().signal(SIGTERM);
   BOOST_TEST(hosts[1].kernel().wait() == 0);
-  check(hosts.run({"--hosts", "a,b", "true"}), 125, "cannot reach host b");
+  check(hosts.start({"env", "PARC_AUTOSTART=off", PARC_TEST_BIN "/parc", "run", "--runtime-dir",
+                     hosts[0].runtime_dir(), "--hosts", "a,b", "true"}),
+        125, "cannot reach host b");
+  check(hosts.run({"--hosts", "a,b", "true"}), 125, "no parcd runs on host b, and none could be started");
   hosts[1].start();
   check_works(hosts);
 }
