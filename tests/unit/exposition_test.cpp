@@ -20,14 +20,14 @@ BOOST_AUTO_TEST_CASE(a_family_has_one_head_and_its_kind_follows_from_its_name) {
 }
 
 BOOST_AUTO_TEST_CASE(no_label_breaks_the_line_that_it_stands_in) {
-  Exposition out({});
+  Exposition out(Exposition::Labels{});
   out.family("x", "y");
   out.sample({{"program", "a\"b\\c\nd"}}, std::uint64_t{0});
   BOOST_TEST(out.text().ends_with("x{program=\"a\\\"b\\\\c\\nd\"} 0\n"));
 }
 
 BOOST_AUTO_TEST_CASE(a_label_is_utf8_whatever_the_program_is_called) {
-  Exposition out({});
+  Exposition out(Exposition::Labels{});
   out.family("x", "y");
   out.sample({{"program", "\xff\xc3\xa4"}}, std::uint64_t{0});
   BOOST_TEST(out.text().ends_with("x{program=\"\xef\xbf\xbd\xc3\xa4\"} 0\n"));

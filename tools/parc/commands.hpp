@@ -59,6 +59,15 @@ struct ErrorsOptions {
 };
 [[nodiscard]] int errors(const ErrorsOptions& options);
 
+struct TopOptions {
+  double interval_s = 1;
+  bool batch = false;      // tables instead of a screen
+  std::uint64_t count = 0; // so many times; 0: without end
+  std::string sort = "rank";
+  std::string runtime_dir;
+};
+[[nodiscard]] int top(const TopOptions& options);
+
 struct DumpOptions {
   std::string job; // hexadecimal; empty: the only one
   bool json = false;

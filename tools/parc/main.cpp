@@ -6,6 +6,7 @@
 #include "system/nearest.hpp"
 #include "system/standard_streams.hpp"
 #include "tools/parc/commands.hpp"
+#include "tools/parc/top_view.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -60,6 +61,12 @@ std::string with_two_hyphens(const std::string& word) {
   for (const std::string_view name : {"-np", "-ppn", "-hostfile", "-machinefile"})
     if (word == name || word.starts_with(std::string(name) + "=")) return "-" + word;
   return word;
+}
+
+std::string names_of_sort_keys() {
+  std::string names;
+  for (const SortKey& key : sort_keys()) names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
+  return names;
 }
 
 class CommandLine {
@@ -143,6 +150,19 @@ public:
     doctor_->add_option("--ssh", doctor_options_.ssh, "How to get to the hosts: ssh, and options of it");
     doctor_->add_option("--runtime-dir", doctor_options_.runtime_dir,
                         "Where the kernel of this host is found");
+    top_->add_option("--interval", top_options_.interval_s, "Seconds from one look to the next")
+        ->check(CLI::Range(0.01, 3600.0));
+    top_->add_flag("-b,--batch", top_options_.batch, "Print tables, also where there is no terminal");
+    top_->add_option("-n,--count", top_options_.count, "End after so many")->check(CLI::PositiveNumber);
+    top_->add_option("--sort", top_options_.sort, "Which ranks come first: " + names_of_sort_keys())
+        ->check(
+            [](const std::string& key) {
+              return find_sort_key(key) != nullptr
+                         ? ""
+                         : fmt::format("\"{}\" is none of {}", key, names_of_sort_keys());
+            },
+            "", "");
+    top_->add_option("--runtime-dir", top_options_.runtime_dir, "Where the kernel of this host is found");
     errors_->add_flag("--json", errors_options_.json, "Print JSON");
     errors_->add_option("--runtime-dir", errors_options_.runtime_dir,
                         "Where the kernel of this host is found");
@@ -191,6 +211,7 @@ public:
     if (ps_->parsed()) return ps(host_options_);
     if (kill_->parsed()) return kill_jobs(kill_options_);
     if (status_->parsed()) return status(status_options_);
+    if (top_->parsed()) return top(top_options_);
     if (errors_->parsed()) return errors(errors_options_);
     if (metrics_->parsed()) return metrics(metrics_dir_);
     if (dump_->parsed()) return dump(dump_options_);
@@ -287,6 +308,7 @@ private:
   CLI::App* ps_ = app_.add_subcommand("ps", "Show the jobs of all hosts");
   CLI::App* kill_ = app_.add_subcommand("kill", "Send a signal to all ranks of a job");
   CLI::App* status_ = app_.add_subcommand("status", "Show this host's kernel, also a dead one");
+  CLI::App* top_ = app_.add_subcommand("top", "Show how fast this host's kernel, links and ranks go");
   CLI::App* errors_ =
       app_.add_subcommand("errors", "Show the distinct errors that this host's kernel has met");
   CLI::App* metrics_ = app_.add_subcommand("metrics", "Print what status shows for Prometheus");
@@ -305,6 +327,7 @@ private:
   DumpOptions dump_options_;
   DoctorOptions doctor_options_;
   std::string trace_file_;
+  TopOptions top_options_;
   ErrorsOptions errors_options_;
   std::string metrics_dir_;
   std::string stop_dir_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table. Two files implement it, and the build takes one: with libsmartcols, which fits it to the
+// A table. Two files implement print_table, and the build takes one: with libsmartcols, which fits it to the
 // terminal, and without (PARC_EXTRAS=OFF).
 #pragma once
 
@@ -15,6 +15,10 @@ struct Column {
 };
 
 // Rows have as many texts as there are columns.
+[[nodiscard]] std::vector<std::string> table_lines(const std::vector<Column>& columns,
+                                                   const std::vector<std::vector<std::string>>& rows);
+
+// The same on a stream.
 void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows,
                  std::FILE* to = stdout);
 

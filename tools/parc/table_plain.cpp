@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/table.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
 
@@ -9,24 +8,8 @@ namespace parc::tools {
 
 void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows,
                  std::FILE* to) {
-  std::vector<std::size_t> widths;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    widths.push_back(columns[i].title.size());
-    for (const auto& row : rows) widths[i] = std::max(widths[i], row[i].size());
-  }
-  const auto print = [&](auto text_of) {
-    std::string line;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (i != 0) line += ' ';
-      line += columns[i].number ? fmt::format("{:>{}}", text_of(i), widths[i])
-                                : fmt::format("{:<{}}", text_of(i), widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print(to, "{}\n", line);
-  };
   std::cout.flush();
-  print([&](std::size_t i) { return columns[i].title; });
-  for (const auto& row : rows) print([&](std::size_t i) { return row[i]; });
+  for (const std::string& line : table_lines(columns, rows)) fmt::print(to, "{}\n", line);
 }
 
 } // namespace parc::tools

@@ -9,7 +9,6 @@
 #include <iostream>
 
 namespace parc::tools {
-namespace {
 
 std::string age_text(std::uint64_t ms) {
   if (ms < 1000) return fmt::format("{} ms", ms);
@@ -17,7 +16,7 @@ std::string age_text(std::uint64_t ms) {
   return fmt::format("{} min", ms / 60'000);
 }
 
-std::string what(const Unfinished& operation) {
+std::string operation_text(const Unfinished& operation) {
   const std::string peer = operation.peer < 0 ? "anybody" : fmt::to_string(operation.peer);
   if (operation.context >= PARC_CONTEXT_RESERVED)
     return fmt::format("barrier, {} {}", operation.writes ? "to" : "from", peer);
@@ -27,8 +26,6 @@ std::string what(const Unfinished& operation) {
                                         : "read from",
                      peer);
 }
-
-} // namespace
 
 std::string_view doing(const RankState& rank) {
   return !rank.joined ? "not joined" : rank.resting ? "waits" : "runs";
@@ -48,7 +45,7 @@ void print_unfinished(const std::vector<ShownRank>& ranks) {
   for (const ShownRank& shown : ranks) {
     for (const Unfinished& each : shown.rank.operations) {
       const bool own = each.context >= PARC_CONTEXT_RESERVED; // whose tags mean nothing
-      add(shown, {what(each),
+      add(shown, {operation_text(each),
                   own            ? ""
                   : each.tag < 0 ? "any"
                                  : fmt::to_string(each.tag),

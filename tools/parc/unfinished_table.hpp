@@ -21,6 +21,8 @@ struct ShownRank {
 // A blank line and a row for each operation; nothing where there are none.
 void print_unfinished(const std::vector<ShownRank>& ranks);
 
+[[nodiscard]] std::string operation_text(const Unfinished& operation); // "read from 3"
+[[nodiscard]] std::string age_text(std::uint64_t ms);
 [[nodiscard]] std::string bytes_text(std::uint64_t number);
 
 } // namespace parc::tools

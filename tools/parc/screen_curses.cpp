@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/parc/screen.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <clocale>
+#include <curses.h>
+#include <unistd.h>
+
+namespace parc::tools {
+namespace {
+
+class CursesScreen final : public Screen {
+public:
+  explicit CursesScreen(SCREEN* screen) : screen_(screen) {
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+  }
+  CursesScreen(const CursesScreen&) = delete;
+  CursesScreen& operator=(const CursesScreen&) = delete;
+  ~CursesScreen() override {
+    endwin();
+    delscreen(screen_);
+  }
+
+  [[nodiscard]] std::size_t height() const override {
+    return static_cast<std::size_t>(std::max(getmaxy(stdscr), 0));
+  }
+
+  // ncurses sends what has changed.
+  void draw(const std::vector<std::string>& lines, const std::vector<std::size_t>& emphasized) override {
+    erase();
+    for (std::size_t i = 0; i < std::min(lines.size(), height()); ++i) {
+      const bool stands_out = std::ranges::find(emphasized, i) != emphasized.end();
+      if (stands_out) attron(A_REVERSE);
+      mvaddnstr(static_cast<int>(i), 0, lines[i].c_str(), getmaxx(stdscr));
+      if (stands_out) attroff(A_REVERSE);
+    }
+    refresh();
+  }
+
+  [[nodiscard]] int key(std::chrono::milliseconds longest) override {
+    timeout(static_cast<int>(longest.count()));
+    const int key = getch();
+    if (key == KEY_RESIZE) return resized;
+    return key == ERR ? nothing : key;
+  }
+
+private:
+  SCREEN* screen_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Screen>> Screen::open() {
+  if (isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0)
+    return error(ENOTTY, "parc top draws on a terminal, and this is none; parc top --batch prints tables");
+  std::setlocale(LC_ALL, "");
+  SCREEN* const screen = newterm(nullptr, stdout, stdin);
+  if (screen == nullptr) {
+    const char* const type = getenv("TERM");
+    return error(ENOTTY,
+                 "parc top cannot draw on a terminal of type \"{}\" (TERM); parc top --batch prints tables",
+                 type == nullptr ? "" : type);
+  }
+  return std::unique_ptr<Screen>(std::make_unique<CursesScreen>(screen));
+}
+
+} // namespace parc::tools
