@@ -42,4 +42,7 @@ def error_string(error):
     return lib.parc_error_string(number("the error", error, 32)).decode()
 
 
+for _public in Error, Operation, ReleaseCounts, Session, Status:
+    _public.__module__ = __name__  # as it is called in what Python says of it
+
 __all__ = [name for name in dir() if not name.startswith("_") and name not in ("check", "lib", "number")]

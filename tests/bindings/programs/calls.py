@@ -81,8 +81,8 @@ def waits(p, other):
     except parc.Error as failure:
         assert (failure.code, failure.operation, failure.status.error) == (parc.ECANCELED, reads[3], parc.ECANCELED)
     assert p.waitany(reads) is None and p.waitsome(reads) == [] and p.waitany([]) is None
-    tested = p.initread(other, 13, places[0])
-    p.write(other, 13, b"test")
+    tested = p.initread(other, 14, places[0])
+    p.write(other, 14, b"test")
     while tested.test() is None:
         pass
     assert tested.test().length == 4 and tested.done()
