@@ -6,6 +6,7 @@ resized, and an array that nobody else knows any more stays.
 """
 
 import ctypes
+import re
 from ctypes import POINTER, c_char_p, c_int, c_ssize_t, c_void_p
 
 from ._abi import IoVec
@@ -52,7 +53,7 @@ class Pieces:
         view = _View()
         _get(buffer, view, _ANY_CONTIGUOUS | _FORMAT | (_WRITABLE if writable else 0))
         self._views.append(view)
-        if view.format and b"O" in view.format:
+        if b"O" in re.sub(rb":[^:]*:", b"", view.format or b""):  # the names of fields stand between colons
             raise TypeError("a buffer of Python objects is no message: its bytes are addresses of this process")
 
     def release(self):

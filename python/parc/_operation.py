@@ -5,7 +5,7 @@ import contextlib
 import threading
 from ctypes import byref, c_int64
 
-from ._abi import EINVAL, QUEUED, Error, Status, check, lib
+from ._abi import EINVAL, OK, QUEUED, Error, Status, check, lib
 
 NULL = 0  # PARC_OP_NULL: waits ignore it
 
@@ -72,6 +72,8 @@ class Operation:
             check(lib.parc_cancel(self._session._open, self._handle))
 
     def _end(self, code, status):
+        if code < 0 and status.error == OK:  # refused (EFORK): the operation is as it was
+            check(code, None, self)
         sentence = lib.parc_error_detail().decode() if code < 0 else ""
         self._finish(status)
         if code < 0:

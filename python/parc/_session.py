@@ -3,6 +3,7 @@
 
 import collections
 import ctypes
+import sys
 import threading
 import weakref
 from ctypes import byref, c_int
@@ -117,6 +118,9 @@ class Session:
 
     def abort(self, status):
         """Ends the whole job; `parc run` exits with status. Does not return."""
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
         lib.parc_abort(self._open, number("the status", status, 32))
 
     # ---- Memory

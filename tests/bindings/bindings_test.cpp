@@ -122,6 +122,17 @@ BOOST_AUTO_TEST_CASE(python_without_a_kernel) {
              homeless.errors());
 }
 
+// With what it has printed before.
+BOOST_AUTO_TEST_CASE(python_abort) {
+  Hosts hosts(1);
+  Process job = hosts.run({"-n", "2", "--env", "PYTHONPATH=" PARC_PYTHON_PACKAGES, "--env",
+                           "LD_LIBRARY_PATH=" PARC_LIBRARIES, "/usr/bin/python3", "-B", "-c",
+                           "import parc\np = parc.open()\nprint('until here')\n"
+                           "p.abort(7) if p.rank == 0 else p.read(0, 0, bytearray(1))"});
+  BOOST_TEST(job.wait() == 7, job.errors());
+  BOOST_TEST(job.output() == "until here\n", job.output() << job.errors());
+}
+
 BOOST_AUTO_TEST_CASE(python_heat) {
   check_heat(python(PARC_HEAT_PY));
 }

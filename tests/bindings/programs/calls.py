@@ -2,6 +2,7 @@
 """Each call of the package parc between the two ranks of a job; prints what it has done. Knows NumPy where there is one."""
 import array
 import gc
+import os
 import select
 import sys
 import threading
@@ -81,7 +82,7 @@ def waits(p, other):
     except parc.Error as failure:
         assert (failure.code, failure.operation, failure.status.error) == (parc.ECANCELED, reads[3], parc.ECANCELED)
     assert p.waitany(reads) is None and p.waitsome(reads) == [] and p.waitany([]) is None
-    tested = p.initread(other, 14, places[0])
+    tested = p.initread(other, 14, places[0])  # the other rank may yet have to cancel 13
     p.write(other, 14, b"test")
     while tested.test() is None:
         pass
@@ -101,6 +102,21 @@ def failures(p, other):
         assert failure.code == parc.ETRUNCATE and failure.operation is reads[1] and failure.status.length == 8
         assert "8" in str(failure) and "3" in str(failure), failure
     assert good == b"fit" and short == b"too" and reads[0].status.length == 3
+    read = p.initread(other, 22, good)
+    child = os.fork()
+    if child == 0:  # may use nothing of it, however often it asks
+        for _ in range(2):
+            try:
+                read.wait()
+                os._exit(1)
+            except parc.Error as failure:
+                if failure.code != parc.EFORK or read.finished:
+                    os._exit(2)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    p.write(other, 22, b"own")
+    read.wait()
+    assert good == b"own"
     assert parc.error_string(parc.ETRUNCATE) and parc.error_string(parc.EPEER)
 
 
@@ -195,7 +211,7 @@ def arrays(p, other):
     turned = np.empty((4, 3))
     p.read(other, 71, turned)
     assert (turned.T == field + 100 * (other - p.rank)).all()
-    records = np.zeros(2, dtype=[("i", "i4"), ("x", "f8")])
+    records = np.zeros(2, dtype=[("Only", "i4"), ("x", "f8")])
     p.write(other, 72, np.array([(1, 2.5), (3, 4.5)], dtype=records.dtype))
     p.read(other, 72, records)
     assert records["x"].tolist() == [2.5, 4.5]
