@@ -38,8 +38,7 @@ with parc.open() as p:
     writing, same = p.initwrite(0, 1, old[1:-1]), True
     if first:
         result, serial, spare = (start(0, whole, whole) for _ in range(3))
-        for rank in range(p.size):
-            p.read(rank, 1, result[1 + rank * COLUMNS : 1 + (rank + 1) * COLUMNS])
+        p.waitall([p.initread(r, 1, result[1 + r * COLUMNS : 1 + (r + 1) * COLUMNS]) for r in range(p.size)])
         for _ in range(STEPS):
             advance(spare, serial, 1, whole + 1)
             serial, spare = spare, serial
