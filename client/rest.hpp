@@ -89,7 +89,8 @@ public:
     if (done()) return Woken::done;
     progress();
     if (done()) return Woken::done;
-    count_wait();
+    header_.waits.waits.fetch_add(1,
+                                  std::memory_order_relaxed); // not where polling was enough: each would pay
     const Attending waits(local_);
     const RestsHere here_now(header_);
     tell_kernel();
@@ -179,14 +180,11 @@ public:
     while (now < end) {
       for (int looks = 0; looks < looks_a_yield; ++looks) {
         relax();
-        if (!done()) continue;
-        count_wait();
-        return true;
+        if (done()) return true;
       }
       const bool core_is_free = yield(now);
       if (done()) {
         if (core_is_free) polled_well();
-        count_wait();
         return true;
       }
       if (!core_is_free) return false;
@@ -289,9 +287,6 @@ private:
 
   [[nodiscard]] std::uint64_t completions() const {
     return header_.completions.load(std::memory_order_acquire) + ended_here_.load(std::memory_order_seq_cst);
-  }
-  void count_wait() {
-    header_.waits.waits.fetch_add(1, std::memory_order_relaxed);
   }
   bool may_spin();
   bool yield(Clock::time_point& now);

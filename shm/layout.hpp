@@ -200,7 +200,7 @@ inline void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) {
 
 // Of waits, for onlookers; relaxed.
 struct alignas(64) WaitCounters {
-  std::atomic<std::uint64_t> waits;       // that found nothing at once, and rested
+  std::atomic<std::uint64_t> waits;       // that polling did not end
   std::atomic<std::uint64_t> released;    // that returned early
   std::atomic<std::uint64_t> faults;      // touches of guarded pages
   std::atomic<std::uint64_t> late_faults; // of these: the page had arrived and was only to be opened

@@ -69,7 +69,7 @@ constexpr Family<ProgramView> program_families[]{
 constexpr Family<ProgramView> seen_families[]{
     {"parc_program_waiting", "1: a thread of it waits in libparc",
      [](const ProgramView& program) { return program.seen.resting ? 1.0 : 0.0; }},
-    {"parc_program_waits_total", "waits that found nothing at once",
+    {"parc_program_waits_total", "waits that polling did not end",
      [](const ProgramView& program) { return number(program.seen.waits.rested); }},
     {"parc_program_early_released_waits_total", "waits that early release let return",
      [](const ProgramView& program) { return number(program.seen.waits.released); }},

@@ -126,8 +126,10 @@ void fill_and_cancel(parc_context* parc) {
   });
 }
 
-// Writes that wait for a match fill theirs.
+// Writes that wait for a match fill theirs. The reader is past the barrier then: its message was in there,
+// too.
 void fill_writes(parc_context* parc) {
+  rank::expect_code(parc_wait(parc, parc_initread(parc, 1, 8, nullptr, 0), nullptr), PARC_OK, "read");
   const parc_envelope envelope{1, 7, 0, 0};
   std::atomic<int> left = 0;
   parc_op next = PARC_OP_NULL;
@@ -141,6 +143,7 @@ void fill_writes(parc_context* parc) {
 }
 
 void read_many(parc_context* parc) {
+  rank::expect_code(parc_wait(parc, parc_initwrite(parc, 0, 8, nullptr, 0), nullptr), PARC_OK, "write");
   const parc_envelope envelope{0, 7, 0, 0};
   std::atomic<int> left = half;
   for (int i = 0; i < half; ++i) begun(parc_initread_envelope(parc, &envelope, nullptr, 0, PARC_QUEUED), i);
