@@ -30,6 +30,9 @@ Level level_of(const std::string& word) {
 Finding check_clock(const FarAnswer& answer, double began, double ended) {
   const double most = began - answer.asked, least = ended - answer.answered;
   const double offset = (most + least) / 2, uncertainty = std::abs(most - least) / 2;
+  if (std::abs(offset) <= uncertainty)
+    return {"clock", Level::ok,
+            fmt::format("as here, give or take {:.3f} s", std::abs(offset) + uncertainty)};
   Finding finding{"clock", Level::ok, fmt::format("{:+.3f} s, give or take {:.3f} s", offset, uncertainty)};
   if (std::abs(offset) - uncertainty < noticeable_s) return finding;
   finding.level = Level::warning;
