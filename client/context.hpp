@@ -38,6 +38,9 @@ public:
   [[nodiscard]] int probe(const parc_envelope& envelope, bool wait, parc_status& status);
   [[nodiscard]] int address_of(int peer, char* text, std::size_t bytes);
   [[nodiscard]] int add_peer(const char* address);
+  [[nodiscard]] int spawn(const char* const* arguments, int count, const char* hosts, int* peers);
+  [[nodiscard]] int parent();
+  [[nodiscard]] int signal(int peer, int number);
   [[nodiscard]] int barrier();
   [[noreturn]] void abort(int status);
 

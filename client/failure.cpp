@@ -30,6 +30,7 @@ const char* sentence(int code) {
   case PARC_EFORK: return "a forked child may not use its parent's context; exec a program of its own";
   case PARC_EVERSION: return "library and kernel speak different versions";
   case PARC_ENOKERNEL: return "no kernel (parcd) runs on this host; start one with parcd --detach";
+  case PARC_ESPAWN: return "the program could not be started on all its hosts";
   default: return "no error of parc has this number";
   }
 }

@@ -507,6 +507,24 @@ int parc_add_peer(parc_context* context, const char* address) {
   return guarded(context, [&] { return context->add_peer(address); });
 }
 
+int parc_spawn(parc_context* context, const char* const* arguments, int count, const char* hosts,
+               int* peers) {
+  if (!arguments) return client::fail(error(PARC_EINVAL, "the list of arguments is a null pointer"));
+  return guarded(context, [&] { return context->spawn(arguments, count, hosts, peers); });
+}
+
+int parc_parent(parc_context* context) {
+  return guarded(context, [&] { return context->parent(); });
+}
+
+int parc_kill(parc_context* context, int peer, int signal) {
+  return guarded(context, [&] { return context->signal(peer, signal); });
+}
+
+parc_op parc_initexit(parc_context* context, int peer, unsigned flags) {
+  return started(context, caller(), [&] { return context->starts().exit_of(peer, flags); });
+}
+
 int parc_barrier(parc_context* context) {
   return guarded(
       context, [&] { return context->barrier(); }, called(context, trace::Call::barrier));

@@ -136,6 +136,31 @@ Result<parc_op> Starts::add_peer(std::string_view address) {
   return send(shm::RequestKind::add_peer, message);
 }
 
+// Whoever is started may speak to anybody: causes go first.
+Result<parc_op> Starts::spawn(std::string_view texts, int count, const iovec& room) {
+  if (guards_.any()) guards_.settle_begun();
+  Message message{.envelope = {0, texts.size(), 0, 0}, .length = room.iov_len, .pieces = {&room, 1}};
+  PARC_TRY(block, operations_.allocate(room.iov_len));
+  name_block(message, block);
+  texts.copy(static_cast<char*>(block), texts.size());
+  return send(shm::RequestKind::spawn, message, 0, static_cast<std::uint64_t>(count));
+}
+
+Result<parc_op> Starts::signal(int peer, int number) {
+  PARC_TRY(check_peer(peer, false));
+  if (number < 0) return error(PARC_EINVAL, "there is no signal {}", number);
+  if (guards_.any()) guards_.settle_begun();
+  const Message message{.envelope = {peer, 0, 0, 0}};
+  return send(shm::RequestKind::signal, message, 0, static_cast<std::uint64_t>(number));
+}
+
+Result<parc_op> Starts::exit_of(int peer, unsigned flags) {
+  PARC_TRY(check_peer(peer, false));
+  Message message;
+  PARC_TRY(check(message, {peer, 0, 0, 0}, {}, flags, PARC_QUEUED));
+  return send(shm::RequestKind::exit_of, message);
+}
+
 Result<parc_op> Starts::barrier_read(int peer, std::uint64_t tag) {
   Message message{.envelope = {peer, tag, 0, 0}, .blocking = true};
   return ask(message, shm::RequestKind::read, shm::flag_barrier);

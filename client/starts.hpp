@@ -40,6 +40,10 @@ public:
 
   [[nodiscard]] Result<parc_op> name_peer(int peer, const iovec& text);
   [[nodiscard]] Result<parc_op> add_peer(std::string_view address);
+  // `texts`: as RequestKind::spawn says; the answer comes into `room`.
+  [[nodiscard]] Result<parc_op> spawn(std::string_view texts, int count, const iovec& room);
+  [[nodiscard]] Result<parc_op> signal(int peer, int number);
+  [[nodiscard]] Result<parc_op> exit_of(int peer, unsigned flags);
 
   // An empty message that no read of the program sees.
   [[nodiscard]] Result<parc_op> barrier_read(int peer, std::uint64_t tag);

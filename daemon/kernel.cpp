@@ -66,7 +66,12 @@ Kernel::Kernel(World world)
                             int status) { jobs_->abort(place.job, place.rank, status); },
           .departs = [this](const Sessions::Place& place) { jobs_->rank_departs(place.job, place.rank); },
           .unread = [this](std::uint64_t endpoint, const protocol::Address& from,
-                           const protocol::Outcome& message) { unread(endpoint, from, message); }});
+                           const protocol::Outcome& message) { unread(endpoint, from, message); },
+          .spawn =
+              [this](const Sessions::Place& place, pid_t process, const SpawnRequest& request,
+                     SpawnListener listener) { jobs_->spawn(place, process, request, std::move(listener)); },
+          .signal = [this](std::uint64_t job, std::uint32_t rank,
+                           int signal) { return jobs_->signal(job, rank, signal); }});
   control_ = std::make_unique<Control>(loop_, engine_,
                                        [this](std::uint32_t link, nlohmann::json message, std::string bytes) {
                                          jobs_->received(link, std::move(message), std::move(bytes));
@@ -246,6 +251,8 @@ void Kernel::drained(std::uint64_t endpoint_cookie) {
 
 void Kernel::departed(std::uint64_t endpoint, protocol::Departure how) {
   sessions_->departed(endpoint, how);
+  if (how == protocol::Departure::killed)
+    loop_.after_step([this, endpoint] { jobs_->program_killed(endpoint); });
 }
 
 void Kernel::unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message) {

@@ -27,7 +27,7 @@ module parc
 
   integer(c_int), parameter :: PARC_OK = 0, PARC_EINVAL = -1, PARC_ENOMEM = -2, PARC_EAGAIN = -3, &
     PARC_ETRUNCATE = -4, PARC_EPEER = -5, PARC_EKERNEL = -6, PARC_ECANCELED = -7, PARC_EFORK = -8, &
-    PARC_EVERSION = -9, PARC_ENOKERNEL = -10
+    PARC_EVERSION = -9, PARC_ENOKERNEL = -10, PARC_ESPAWN = -11
 
   integer(c_int), parameter :: PARC_FROM_END = 1, PARC_EARLY = 2, PARC_SYNCHRONOUS = 4, PARC_NOW = 8, &
     PARC_CLAIM = 16, PARC_QUEUED = 32, PARC_UNTAGGED = 64, PARC_WITH_DATA = 128
@@ -198,6 +198,12 @@ module parc
       integer(c_int), value :: flags
       integer(parc_op) :: operation
     end function
+    function parc_initexit(context, peer, flags) bind(c) result(operation)
+      import
+      type(c_ptr), value :: context
+      integer(c_int), value :: peer, flags
+      integer(parc_op) :: operation
+    end function
     function parc_initread_claimed(context, claim, pieces, count, flags) bind(c) result(operation)
       import
       type(c_ptr), value :: context
@@ -255,6 +261,17 @@ module parc
       integer(c_int), intent(out) :: done
       integer(c_int), intent(inout), optional :: indices(*) ! as in C: from 0
       type(parc_status), intent(inout), optional :: statuses(*)
+      integer(c_int) :: code
+    end function
+    function parc_parent(context) bind(c) result(code)
+      import
+      type(c_ptr), value :: context
+      integer(c_int) :: code
+    end function
+    function parc_kill(context, peer, signal) bind(c) result(code)
+      import
+      type(c_ptr), value :: context
+      integer(c_int), value :: peer, signal
       integer(c_int) :: code
     end function
     function parc_cancel(context, operation) bind(c) result(code)
@@ -442,6 +459,44 @@ contains
       end function
     end interface
     code = add_peer_c(context, trim(address)//c_null_char)
+  end function
+
+  ! `arguments`: the program's name first; blanks at the end of each are not its own. `hosts`: "a:2,b"; absent:
+  ! those of this job take turns.
+  function parc_spawn(context, arguments, count, hosts, peers) result(code)
+    type(c_ptr), intent(in) :: context
+    character(len=*), intent(in) :: arguments(:)
+    integer(c_int), intent(in) :: count
+    character(len=*), intent(in), optional :: hosts
+    integer(c_int), intent(out), optional :: peers(*)
+    integer(c_int) :: code
+    character(len=len(arguments) + 1, kind=c_char), target :: words(size(arguments))
+    type(c_ptr) :: list(size(arguments) + 1)
+    character(len=:, kind=c_char), allocatable, target :: places
+    type(c_ptr) :: place
+    integer :: i
+    interface
+      function spawn_c(context, arguments, count, hosts, peers) bind(c, name="parc_spawn") result(code)
+        import
+        type(c_ptr), value :: context
+        type(c_ptr), intent(in) :: arguments(*)
+        integer(c_int), value :: count
+        type(c_ptr), value :: hosts
+        integer(c_int), intent(out), optional :: peers(*)
+        integer(c_int) :: code
+      end function
+    end interface
+    do i = 1, size(arguments)
+      words(i) = trim(arguments(i))//c_null_char
+      list(i) = c_loc(words(i))
+    end do
+    list(size(arguments) + 1) = c_null_ptr
+    place = c_null_ptr
+    if (present(hosts)) then
+      places = trim(hosts)//c_null_char
+      place = c_loc(places)
+    end if
+    code = spawn_c(context, list, count, place, peers)
   end function
 
   function parc_error_string(error) result(sentence)

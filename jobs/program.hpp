@@ -38,6 +38,9 @@ struct Program {
 // that while it starts one.
 inline constexpr std::size_t descriptors_of_rank = 5, descriptors_to_start = 48;
 
+// Whether ranks get this variable of the environment that their job is started in.
+[[nodiscard]] bool is_given_to_ranks(std::string_view name);
+
 inline constexpr std::size_t max_program_bytes = std::size_t{1} << 20; // of all its texts
 
 // Texts travel as bytes, each with a zero behind it, for they need not be UTF-8; the rest goes into the

@@ -75,10 +75,9 @@ std::size_t Engine::rows(std::uint64_t number) const {
 std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
   Endpoint* endpoint = find_endpoint(number);
   assert(endpoint != nullptr);
-  if (address.place == here && find_endpoint(address.number) == nullptr) return no_such_endpoint;
-  if (endpoint->more_rows.size() >= most_rows && number != kernel_endpoint &&
-      !endpoint->pairs.contains(address))
-    return no_room_for_row;
+  const bool known = endpoint->pairs.contains(address); // also one that has departed since
+  if (!known && address.place == here && find_endpoint(address.number) == nullptr) return no_such_endpoint;
+  if (!known && endpoint->more_rows.size() >= most_rows && number != kernel_endpoint) return no_room_for_row;
   Pair& pair = pair_of(*endpoint, address);
   watch(*pair.peer); // who waits for anybody waits for it, too
   return pair.row;

@@ -17,7 +17,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 13;
+inline constexpr std::uint32_t layout_version = 14;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;
 inline constexpr std::uint32_t write_slots = 1024;
@@ -69,6 +69,14 @@ enum class RequestKind : std::uint8_t {
   bell,      // peer: a neighbour that sleeps, or this program itself, is to look at its letterbox
   withdraw,  // id of a shared read: the program has a message for it
   unread,    // peer, tag, length: of a message from a neighbour that the program leaves without reading
+  // Starts `extra` processes. Memory: `tag` bytes of texts, the hosts and each argument, a zero behind each;
+  // when all run, or do not, answered in a read slot: their rows in memory, an int32 each, and source the
+  // last of them, or source -1 and a sentence of total bytes.
+  spawn,
+  signal,  // peer, extra = signal: to a rank of this job, or a process that this program has spawned;
+           // answered in a read slot
+  exit_of, // peer: answered in a read slot when that process has ended, which this program has spawned: its
+           // status is in handed_or_data
 };
 
 // Who else knows of a read, write or probe.
@@ -313,5 +321,7 @@ static_assert(sizeof(Welcome) == 112);
 // "a:2,b:2".
 inline constexpr const char* env_pipes = "PARC_PIPES";
 inline constexpr const char* env_hosts = "PARC_HOSTS";
+// The address of the program that has spawned it (parc_spawn), as parc_address_of says it.
+inline constexpr const char* env_parent = "PARC_PARENT";
 
 } // namespace parc::shm

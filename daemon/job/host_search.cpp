@@ -18,7 +18,7 @@ bool names_a_host(const nlohmann::json& host) {
 
 } // namespace
 
-HostSearch::HostSearch(Loop& loop, Peers& peers, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+HostSearch::HostSearch(Loop& loop, Peers& peers, Jobs& jobs, std::uint64_t token, JobDoor& door,
                        std::function<void()> over)
     : peers_(peers), jobs_(jobs), token_(token), door_(door), over_(std::move(over)),
       patience_(loop, [this] { out_of_patience(); }) {}

@@ -5,7 +5,7 @@
 // Invariant: it ends, with whatever hosts have answered by then.
 #pragma once
 
-#include "daemon/job/tool_door.hpp"
+#include "daemon/job/job_door.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/loop.hpp"
 
@@ -24,7 +24,7 @@ class HostSearch {
 public:
   // `token` names this one in what kernels say to each other. `over` is called once, last of all, unless this
   // goes first.
-  HostSearch(Loop& loop, Peers& peers, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+  HostSearch(Loop& loop, Peers& peers, Jobs& jobs, std::uint64_t token, JobDoor& door,
              std::function<void()> over);
 
   // `hosts`: an array of names, or [name, address, port] where that is; none: all that are known here. The
@@ -48,7 +48,7 @@ private:
   Peers& peers_;
   Jobs& jobs_;
   std::uint64_t token_;
-  ToolDoor& door_;
+  JobDoor& door_;
   std::function<void()> over_;
   nlohmann::json question_;
   std::vector<Host> hosts_;

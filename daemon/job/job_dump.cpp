@@ -10,7 +10,7 @@
 
 namespace parc::daemon {
 
-JobDump::JobDump(Loop& loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+JobDump::JobDump(Loop& loop, const std::string& here, Jobs& jobs, std::uint64_t token, JobDoor& door,
                  std::function<void()> over)
     : here_(here), jobs_(jobs), token_(token), door_(door), over_(std::move(over)),
       patience_(loop, [this] { finish(); }) {}

@@ -5,7 +5,7 @@
 // Invariant: it ends, with whatever hosts have answered by then: those that have not are named.
 #pragma once
 
-#include "daemon/job/tool_door.hpp"
+#include "daemon/job/job_door.hpp"
 #include "daemon/loop.hpp"
 #include "system/error.hpp"
 
@@ -23,7 +23,7 @@ class JobDump {
 public:
   // `here`: this host's name. `token` names this dump in what kernels say to each other; `over` is called
   // once, last of all.
-  JobDump(Loop& loop, const std::string& here, Jobs& jobs, std::uint64_t token, ToolDoor& door,
+  JobDump(Loop& loop, const std::string& here, Jobs& jobs, std::uint64_t token, JobDoor& door,
           std::function<void()> over);
 
   // Of this job, or of the only one here (0). An error where there is no such job; then `over` is not called.
@@ -42,7 +42,7 @@ private:
   const std::string& here_;
   Jobs& jobs_;
   std::uint64_t token_;
-  ToolDoor& door_;
+  JobDoor& door_;
   std::function<void()> over_;
   std::vector<Host> hosts_;
   Timer patience_;

@@ -16,7 +16,9 @@
 //              <-     abort            parc_abort, with its status
 //              <-     parted           two hosts of the job have lost their link
 //              <-     stopping         that kernel shuts down
-//   signal     ->                      for every rank
+//              <-     started          all its ranks run (of a job that was spawned)
+//              <-     spawn            one of its ranks wants another job (daemon/job/spawners.hpp)
+//   signal     ->                      for every rank, or one
 //   end, kill  ->                      the ranks are to end: SIGTERM and soon SIGKILL; SIGKILL
 //   finish     ->                      the job is over: forget it
 //
@@ -33,6 +35,7 @@
 namespace parc::daemon {
 
 inline constexpr int status_failed = 125; // exit status of `parc run`: parc itself failed
+inline constexpr int status_signal = 128; // and the number of the signal that a rank died of
 // With "ended": how many messages the ranks of that host had not read when they left, and so many of them.
 inline constexpr std::uint64_t unread_told = 5;
 

@@ -17,7 +17,6 @@ namespace {
 
 constexpr double patience_s = 4; // with a host whose ranks should have been killed after 2
 constexpr int status_timeout = 124;
-constexpr int status_signal = 128;
 
 } // namespace
 
@@ -25,14 +24,20 @@ JobOrigin::JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, J
                      Fd tool)
     : loop_(loop), engine_(engine), peers_(peers), jobs_(jobs), id_(id),
       patience_(loop, [this] { out_of_patience(); }),
-      door_(loop.events(), std::move(tool),
-            {.frame = [this](Frame frame) { asked(std::move(frame)); },
-             .taken = [this](std::uint32_t rank, std::uint64_t bytes) { credit(rank, bytes); },
-             .idle =
-                 [this] {
-                   if (stage_ == Stage::over) jobs_.forget_origin(id_);
-                 },
-             .gone = [this] { tool_gone(); }}) {}
+      door_(std::make_unique<ToolDoor>(
+          loop.events(), std::move(tool),
+          ToolDoor::Actions{.frame = [this](Frame frame) { asked(std::move(frame)); },
+                            .taken = [this](std::uint32_t rank, std::uint64_t bytes) { credit(rank, bytes); },
+                            .idle =
+                                [this] {
+                                  if (stage_ == Stage::over) jobs_.forget_origin(id_);
+                                },
+                            .gone = [this] { tool_gone(); }})) {}
+
+JobOrigin::JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
+                     Spawner spawner, std::unique_ptr<JobDoor> door)
+    : loop_(loop), engine_(engine), peers_(peers), jobs_(jobs), id_(id),
+      patience_(loop, [this] { out_of_patience(); }), door_(std::move(door)), spawner_(spawner) {}
 
 // ---- What the tool asks
 
@@ -105,7 +110,7 @@ Result<void> JobOrigin::plan(const Frame& frame) {
 
 void JobOrigin::dump(const Frame& frame) {
   stage_ = Stage::answering;
-  dump_.emplace(loop_, peers_.self().name, jobs_, id_, door_, [this] {
+  dump_.emplace(loop_, peers_.self().name, jobs_, id_, *door_, [this] {
     stage_ = Stage::over; // and gone when the tool has it all
   });
   const auto asked = dump_->ask(number_in(frame.message, "job", UINT64_MAX).value_or(0));
@@ -114,7 +119,7 @@ void JobOrigin::dump(const Frame& frame) {
 
 void JobOrigin::search(const Frame& frame) {
   stage_ = Stage::answering;
-  search_.emplace(loop_, peers_, jobs_, id_, door_, [this] { stage_ = Stage::over; });
+  search_.emplace(loop_, peers_, jobs_, id_, *door_, [this] { stage_ = Stage::over; });
   if (!search_->ask(frame.message.value("hosts", nlohmann::json()),
                     frame.message.value("question", nlohmann::json())))
     answer({{"kind", "done"}, {"status", status_failed}, {"text", "parc sent hosts that make no sense"}});
@@ -123,7 +128,7 @@ void JobOrigin::search(const Frame& frame) {
 // The last that the tool hears.
 void JobOrigin::answer(const nlohmann::json& message) {
   stage_ = Stage::over;
-  door_.send(message);
+  door_->send(message);
 }
 
 std::vector<std::pair<std::string, std::int32_t>> JobOrigin::hosts() const {
@@ -144,7 +149,10 @@ void JobOrigin::answered(std::int32_t from, const nlohmann::json& message) {
 void JobOrigin::signal(std::uint32_t number) {
   forwarded_ = number;
   if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
-  if (stage_ == Stage::running) tell_all("signal", {{"signal", number}});
+  if (stage_ != Stage::running) return;
+  tell_all("signal", {{"signal", number}});
+  for (const Spawned& each : spawned_)
+    if (JobOrigin* const at = jobs_.origin(each.job)) at->signal(number);
 }
 
 bool JobOrigin::killed(std::uint32_t number) {
@@ -165,6 +173,10 @@ void JobOrigin::tool_gone() {
 
 // Credit goes back in quarters: one message for many lines.
 void JobOrigin::credit(std::uint32_t rank, std::uint64_t bytes) {
+  if (rank >= ranks_.size()) {
+    if (JobOrigin* const spawned = spawned_with(rank)) spawned->credit(rank, bytes);
+    return;
+  }
   RankState& state = ranks_[rank];
   state.taken += bytes;
   if (state.taken < output_credit(plan_.size) / 4) return;
@@ -201,7 +213,7 @@ void JobOrigin::tell_unreached() {
     only_kernels = only_kernels && host.unreached->code == ECONNREFUSED;
   }
   if (names.size() > 1) text += fmt::format(" (and {} more of its hosts)", names.size() - 1);
-  if (only_kernels) door_.send({{"kind", "unreached"}, {"hosts", names}});
+  if (only_kernels) door_->send({{"kind", "unreached"}, {"hosts", names}});
   decide(status_failed, text);
 }
 
@@ -248,12 +260,17 @@ void JobOrigin::prepare() {
 void JobOrigin::prepared(Host& host, std::uint64_t endpoint) {
   host.prepared = true;
   host.endpoint = endpoint;
-  if (stage_ != Stage::preparing || !std::ranges::all_of(hosts_, &Host::prepared)) return;
+  if (stage_ != Stage::preparing || !all_prepared()) return;
+  if (spawner_) return tell_spawner_prepared();
+  start();
+}
+
+void JobOrigin::start() {
   stage_ = Stage::running;
   nlohmann::json endpoints = nlohmann::json::array();
   for (const Host& each : hosts_) endpoints.push_back(each.endpoint);
   tell_all("start", {{"endpoints", endpoints}});
-  if (plan_.program.input != Program::no_rank) door_.send({{"kind", "input_taken"}, {"taken", 0}});
+  if (plan_.program.input != Program::no_rank) door_->send({{"kind", "input_taken"}, {"taken", 0}});
 }
 
 // ---- What the ranks read
@@ -279,7 +296,7 @@ void JobOrigin::input_taken() {
     if (reads_input(host)) taken = std::min(taken, host.input_taken);
   if (taken <= input_taken_) return;
   input_taken_ = taken;
-  door_.send({{"kind", "input_taken"}, {"taken", taken}});
+  door_->send({{"kind", "input_taken"}, {"taken", taken}});
 }
 
 // ---- From the parts
@@ -299,6 +316,8 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
     const auto status = number_in(message, "status", 255).value_or(status_failed);
     return decide(static_cast<int>(status), text_in(message, "text"));
   }
+  if (kind == "spawn") return spawn(from, message, bytes);
+  if (kind == "started") return part_started(host);
   if (kind == "stopping")
     return decide(status_failed, fmt::format("the kernel of host {} was stopped", host.name));
   if (kind == "parted") {
@@ -312,9 +331,9 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
   if (!number || ranks_[*number].host != *place) return;
   RankState& rank = ranks_[*number];
   if (kind == "output") {
-    if (door_.open())
-      door_.send_output(static_cast<std::uint32_t>(*number), number_in(message, "stream", 3).value_or(1),
-                        bytes);
+    if (door_->open())
+      door_->send_output(static_cast<std::uint32_t>(*number), number_in(message, "stream", 3).value_or(1),
+                         bytes);
     else
       credit(static_cast<std::uint32_t>(*number), bytes.size());
   } else if (kind == "departed") {
@@ -345,6 +364,7 @@ void JobOrigin::exited(std::size_t number, const nlohmann::json& message) {
   rank.exit.signal = static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(0));
   const auto ordered = message.find("ordered");
   rank.ordered = ordered != message.end() && ordered->is_boolean() && ordered->get<bool>();
+  tell_exit(rank);
   if (!keep_going_ && rank.failed()) end();
 }
 
@@ -358,8 +378,13 @@ void JobOrigin::lose(Host& host) {
   if (host.lost) return;
   host.lost = true;
   const auto place = static_cast<std::uint32_t>(&host - hosts_.data());
-  for (RankState& rank : ranks_)
-    if (rank.host == place) rank.exited = rank.ended = rank.ordered = true;
+  for (RankState& rank : ranks_) {
+    if (rank.host != place) continue;
+    rank.ended = rank.ordered = true;
+    if (std::exchange(rank.exited, true)) continue;
+    rank.exit.status = status_failed;
+    tell_exit(rank);
+  }
   decide(status_failed,
          fmt::format("host {} was lost: the link to its kernel broke; is parcd still running there?",
                      host.name));
@@ -376,6 +401,7 @@ void JobOrigin::end() {
   if (stage_ < Stage::running) return conclude();
   stage_ = Stage::ending;
   tell_all("end");
+  end_spawned();
   patience_.set(patience_s);
   check_over();
 }
@@ -389,7 +415,7 @@ void JobOrigin::out_of_patience() {
 void JobOrigin::check_over() {
   const bool over =
       std::ranges::all_of(ranks_, [](const RankState& rank) { return rank.exited && rank.ended; });
-  if (over && (stage_ == Stage::running || stage_ == Stage::ending)) conclude();
+  if (over && spawned_.empty() && (stage_ == Stage::running || stage_ == Stage::ending)) conclude();
 }
 
 JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {
@@ -440,6 +466,7 @@ std::vector<std::string> JobOrigin::warnings() const {
   }
   if (all > lines.size())
     lines.push_back(fmt::format("{} more messages were never read", all - lines.size()));
+  lines.insert(lines.end(), spawned_warnings_.begin(), spawned_warnings_.end());
   return lines;
 }
 
@@ -473,18 +500,21 @@ void JobOrigin::conclude() {
   stage_ = Stage::over;
   patience_.cancel();
   if (told) tell_all("finish");
+  end_spawned();
   const Verdict verdict = verdict_ ? *verdict_ : verdict_of_ranks();
   spdlog::info("job {:x}: over with status {}{}{}", id_, verdict.status, verdict.text.empty() ? "" : ": ",
                verdict.text);
   if (verdict.status != 0 && !verdict.text.empty())
     loop_.errors().note(ErrorKind::Job, verdict.status,
                         fmt::format("a job of {} failed: {}", plan_.program.name(), verdict.text));
-  if (door_.open())
-    door_.send({{"kind", "done"},
-                {"status", verdict.status},
-                {"text", verdict.text},
-                {"ends", ends()},
-                {"warnings", verdict.status == 0 ? warnings() : std::vector<std::string>{}}});
+  if (spawner_ && !std::exchange(spawner_->answered, true))
+    tell_spawner("spawn_failed", {{"text", verdict.text.empty() ? "the job is ending" : verdict.text}});
+  if (door_->open())
+    door_->send({{"kind", "done"},
+                 {"status", verdict.status},
+                 {"text", verdict.text},
+                 {"ends", ends()},
+                 {"warnings", verdict.status == 0 ? warnings() : std::vector<std::string>{}}});
   else
     jobs_.forget_origin(id_);
 }

@@ -34,7 +34,15 @@ class Peers;
 
 class JobOrigin {
 public:
+  struct Spawner {         // a program that has asked for this job, in place of a parc run
+    std::int32_t link;     // to its kernel
+    std::uint64_t token;   // of that kernel, for this
+    std::uint64_t root;    // the job that it belongs to; 0: it was started by hand
+    bool answered = false; // that it runs, or does not
+  };
   JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id, Fd tool);
+  JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
+            Spawner spawner, std::unique_ptr<JobDoor> door);
 
   void received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
                 std::string bytes); // from a part
@@ -48,6 +56,15 @@ public:
   void answered(std::int32_t from, const nlohmann::json& message);
 
   bool killed(std::uint32_t signal); // by parc kill, wherever that is; false: there is no job
+  void credit(std::uint32_t rank, std::uint64_t bytes); // of output that was taken
+
+  // Jobs that programs spawn (origin_spawns.cpp).
+  void ask(const nlohmann::json& message, std::string bytes); // as parc run does
+  void spawned_output(std::uint32_t number, std::uint64_t stream, std::string_view bytes);
+  void spawned_over(std::uint64_t job, const std::string& text);
+  void spawner_knows(std::int32_t from, const nlohmann::json& message);
+  void spawner_killed(std::int32_t from);
+  void signal_rank(std::uint32_t rank, std::uint32_t signal);
 
 private:
   enum class Stage { asked, answering, connecting, preparing, running, ending, over };
@@ -56,6 +73,7 @@ private:
     std::optional<std::int32_t> link;    // or this_host; none: not reached yet, or:
     std::optional<Error> unreached = {}; // why it was not
     bool prepared = false;
+    bool started = false;       // all its ranks; said of jobs that were spawned
     std::uint64_t endpoint = 0; // of its first rank
     bool lost = false;
     std::uint64_t input_taken = 0; // bytes, by the slowest of its ranks
@@ -87,7 +105,6 @@ private:
   void answer(const nlohmann::json& message);
   void signal(std::uint32_t number);
   void tool_gone();
-  void credit(std::uint32_t rank, std::uint64_t bytes);
   void pass_input(const Frame& frame);
   void input_taken();
 
@@ -97,6 +114,19 @@ private:
   void merge_hosts();
   void prepare();
   void prepared(Host& host, std::uint64_t endpoint);
+  [[nodiscard]] bool all_prepared() const { return std::ranges::all_of(hosts_, &Host::prepared); }
+  void start();
+
+  // origin_spawns.cpp
+  void spawn(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
+  [[nodiscard]] std::uint32_t add_numbers(std::uint32_t count);
+  // That has the rank which parc run knows by this number; the number is then its own.
+  [[nodiscard]] JobOrigin* spawned_with(std::uint32_t& number);
+  void end_spawned();
+  void tell_spawner(const char* kind, nlohmann::json message = nlohmann::json::object());
+  void tell_spawner_prepared();
+  void part_started(Host& host);
+  void tell_exit(const RankState& rank);
 
   // Towards the end.
   void exited(std::size_t rank, const nlohmann::json& message);
@@ -133,7 +163,16 @@ private:
   std::uint32_t forwarded_ = 0;                     // the signal that parc run got, or:
   bool by_parc_kill_ = false;
   Timer patience_; // with hosts that do not answer
-  ToolDoor door_;
+  std::unique_ptr<JobDoor> door_;
+  std::optional<Spawner> spawner_;
+  struct Spawned { // by one of its ranks, or of those that were spawned
+    std::uint64_t job;
+    std::uint32_t first, size; // numbers of its ranks, behind our own
+  };
+  std::vector<Spawned> spawned_; // that are not over
+  std::vector<std::string> spawned_warnings_;
+  std::uint32_t next_number_ = 0;
+  std::size_t next_host_ = 0;
   // The tool asked for one of these and no job.
   std::optional<JobDump> dump_;
   std::optional<HostSearch> search_;

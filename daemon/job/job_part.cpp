@@ -148,13 +148,15 @@ void JobPart::start_next() {
 }
 
 std::vector<std::string> JobPart::variables(std::uint32_t local) const {
-  return {fmt::format("PARC_RANK={}", mine_[local]),
-          fmt::format("PARC_SIZE={}", plan_.size),
-          fmt::format("PARC_LOCAL_RANK={}", local),
-          fmt::format("PARC_JOB={:x}", plan_.job),
-          fmt::format("PARC_RUNTIME_DIR={}", uses_.runtime_dir.path()),
-          kernel_variable(getpid()),
-          fmt::format("{}={}", shm::env_hosts, hosts_)};
+  std::vector<std::string> all{fmt::format("PARC_RANK={}", mine_[local]),
+                               fmt::format("PARC_SIZE={}", plan_.size),
+                               fmt::format("PARC_LOCAL_RANK={}", local),
+                               fmt::format("PARC_JOB={:x}", plan_.job),
+                               fmt::format("PARC_RUNTIME_DIR={}", uses_.runtime_dir.path()),
+                               kernel_variable(getpid()),
+                               fmt::format("{}={}", shm::env_hosts, hosts_)};
+  if (!plan_.parent.empty()) all.push_back(fmt::format("{}={}", shm::env_parent, plan_.parent));
+  return all;
 }
 
 Result<void> JobPart::start_rank(std::uint32_t local) {
@@ -228,6 +230,11 @@ void JobPart::unread(std::uint64_t endpoint, const protocol::Address& from,
       {mine_[endpoint - first_endpoint_], from, shm::tag_in(message.tag), message.total});
 }
 
+// Who spawned them waits for that.
+void JobPart::started() {
+  if (++run_ == mine_.size() && !plan_.parent.empty()) tell("started");
+}
+
 void JobPart::not_started(Rank& rank, const SpawnReport& why) {
   rank.ordered = true; // that it exits is no news
   const StartFailure failure = explain(plan_.program, why, plan_.hosts[plan_.self].name);
@@ -281,7 +288,10 @@ void JobPart::received(const std::string& kind, const nlohmann::json& message, s
   } else if (kind == "input") {
     if (!ending_) give_input(bytes, number_in(message, "end", 1) == 1U);
   } else if (kind == "signal") {
-    signal(static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM)));
+    const auto number = static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM));
+    if (!message.contains("rank")) return signal(number);
+    Rank* rank = find(number_in(message, "rank", max_ranks).value_or(max_ranks));
+    if (rank != nullptr) rank->signal(number);
   } else if (kind == "end") {
     end();
   } else if (kind == "kill") {

@@ -63,6 +63,7 @@ public:
   [[nodiscard]] std::int64_t since() const { return since_s_; }
 
   // From its ranks.
+  void started();
   void not_started(Rank& rank, const SpawnReport& why);
   void output(Rank& rank, std::size_t stream, std::string bytes);
   void input_taken(); // more of it
@@ -114,6 +115,7 @@ private:
     std::uint64_t bytes;
   };
   std::vector<Unread> unread_messages_;
+  std::size_t run_ = 0;                      // of its ranks: those whose programs have begun
   std::vector<std::unique_ptr<Rank>> ranks_; // those started, in the order of mine_
   struct Input {                             // of its ranks that read what `parc run` does
     std::string waiting;                     // until all are started

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/job_plan.hpp"
 
+#include "daemon/program/endpoint_address.hpp"
 #include "system/frames.hpp"
 
 #include <cerrno>
@@ -69,11 +70,8 @@ std::vector<std::uint32_t> JobPlan::host_of_rank() const {
 }
 
 nlohmann::json encode_plan(const JobPlan& plan, std::string& bytes) {
-  nlohmann::json message{{"kind", "prepare"},
-                         {"job", plan.job},
-                         {"self", plan.self},
-                         {"origin", plan.origin_place},
-                         {"size", plan.size}};
+  nlohmann::json message{{"kind", "prepare"},           {"job", plan.job},   {"self", plan.self},
+                         {"origin", plan.origin_place}, {"size", plan.size}, {"parent", plan.parent}};
   auto& hosts = message["hosts"] = nlohmann::json::array();
   auto& identities = message["identities"] = nlohmann::json::array();
   auto& addresses = message["addresses"] = nlohmann::json::array();
@@ -118,6 +116,8 @@ Result<JobPlan> decode_plan(const nlohmann::json& message, const std::string& by
   auto runs = decode_runs(message, plan.hosts.size(), plan.size);
   if (!runs) return malformed();
   plan.runs = std::move(*runs);
+  plan.parent = text_in(message, "parent");
+  if (!plan.parent.empty() && !parse_endpoint_address(plan.parent)) return malformed();
   PARC_TRY(program, decode_program(message, bytes));
   plan.program = std::move(program);
   return plan;

@@ -28,6 +28,7 @@ struct JobPlan {
   std::uint32_t size = 0;
   std::vector<Run> runs;
   Program program;
+  std::string parent; // address of the program that spawned it (endpoint_address.hpp); empty: none did
 
   [[nodiscard]] std::vector<std::uint32_t> host_of_rank() const;
   // For PARC_HOSTS: "a:2,b:1", to be read again from the front while there are ranks left.

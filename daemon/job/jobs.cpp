@@ -60,10 +60,15 @@ void Jobs::forget_part(std::uint64_t job) {
   });
 }
 
-void Jobs::tool_connected(Fd socket) {
-  fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+std::uint64_t Jobs::new_job() {
   std::uint64_t job = 0;
   while (job == 0 || origins_.contains(job) || parts_.contains(job)) job = ids_();
+  return job;
+}
+
+void Jobs::tool_connected(Fd socket) {
+  fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+  const std::uint64_t job = new_job();
   origins_.emplace(job, std::make_unique<JobOrigin>(loop_, engine_, peers_, *this, job, std::move(socket)));
 }
 
@@ -86,6 +91,7 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
   const std::string kind = text_in(message, "kind");
   const std::uint64_t job = number_in(message, "job", UINT64_MAX).value_or(0);
   if (kind == "prepare") return prepare(from, message, bytes);
+  if (of_spawns(from, kind, message)) return;
   if (kind == "look") return look(from, message);
   if (kind == "seen") {
     if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0))) at->seen(from, message);
@@ -192,6 +198,7 @@ bool Jobs::kill(std::uint64_t job, std::uint32_t signal) {
 }
 
 void Jobs::link_lost(std::uint32_t link) {
+  spawners_.link_lost(link);
   for (const auto& [job, at] : origins_) at->link_lost(link);
   for (const auto& [job, at] : parts_) at->link_lost(link);
 }

@@ -10,6 +10,7 @@
 #include "daemon/counters.hpp"
 #include "daemon/job/job_origin.hpp"
 #include "daemon/job/job_part.hpp"
+#include "daemon/job/spawners.hpp"
 #include "daemon/loop.hpp"
 #include "system/fd.hpp"
 
@@ -43,6 +44,13 @@ public:
   void rank_departs(std::uint64_t job, std::int32_t rank);      // its session has ended, or is about to
   void unread(std::uint64_t endpoint, const protocol::Address& from,
               const protocol::Outcome& message); // as Listener's
+  void spawn(const Sessions::Place& place, pid_t process, const SpawnRequest& request,
+             SpawnListener listener) { // parc_spawn
+    spawners_.ask(place, process, request, std::move(listener));
+  }
+  // parc_kill: of a rank of a job that this host has a part of, or that one of its programs has spawned.
+  bool signal(std::uint64_t job, std::uint32_t rank, int signal);
+  void program_killed(std::uint64_t endpoint) { spawners_.program_killed(endpoint); }
   // Tells everybody and ends the ranks here; `stopped` is called when all that has been said.
   void shutting_down();
   [[nodiscard]] bool stopping() const { return stopping_; } // no job begins any more
@@ -60,6 +68,12 @@ public:
   [[nodiscard]] bool reaches(std::int32_t host) const;
   [[nodiscard]] JobOrigin* origin(std::uint64_t job) const;
   [[nodiscard]] JobPart* part(std::uint64_t job) const;
+  // Makes the origin of a job that a program asks for. Returns the job.
+  std::uint64_t spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
+                      const std::vector<HostSlots>& hosts, const SpawnRequest& request);
+  void spawn_by_hand(std::uint64_t token, pid_t process, const SpawnRequest& request);
+  void spawn_failed(std::int32_t spawner, std::uint64_t token, const std::string& text);
+  void spawned_over(std::uint64_t job, std::uint64_t root, const std::string& text);
   void forget_origin(std::uint64_t job);
   void forget_part(std::uint64_t job);
 
@@ -69,6 +83,8 @@ private:
   [[nodiscard]] nlohmann::json answer(const nlohmann::json& question);
   [[nodiscard]] nlohmann::json list() const;
   bool kill(std::uint64_t job, std::uint32_t signal);
+  [[nodiscard]] std::uint64_t new_job();
+  bool of_spawns(std::int32_t from, const std::string& kind, const nlohmann::json& message);
   void prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
   void stop_when_empty();
 
@@ -83,6 +99,7 @@ private:
   std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;
   std::map<std::uint64_t, std::unique_ptr<JobPart>> parts_;
   std::map<std::uint64_t, JobCounters> rows_; // of parts
+  Spawners spawners_{*this, peers_};
   std::optional<Timer> farewell_;
   std::mt19937_64 ids_; // of jobs, from this kernel's identity
   bool stopping_ = false;

@@ -48,7 +48,10 @@ void Rank::read_start_report() {
   const auto failure = read_report(report_);
   reported_.remove();
   report_.reset();
-  if (failure) part_.not_started(*this, *failure);
+  if (failure)
+    part_.not_started(*this, *failure);
+  else
+    part_.started();
 }
 
 // The process is a zombie until it is reaped below: until then its group's number is its own.

@@ -6,6 +6,7 @@
 // queued is bounded by the credit of the ranks whose output it is.
 #pragma once
 
+#include "daemon/job/job_door.hpp"
 #include "system/fd.hpp"
 #include "system/frames.hpp"
 
@@ -21,7 +22,7 @@ struct evbuffer_cb_info;
 
 namespace parc::daemon {
 
-class ToolDoor {
+class ToolDoor : public JobDoor {
 public:
   struct Actions {
     std::function<void(Frame)> frame;
@@ -33,9 +34,9 @@ public:
   ToolDoor(const ToolDoor&) = delete;
   ToolDoor& operator=(const ToolDoor&) = delete;
 
-  void send(const nlohmann::json& message);
-  void send_output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes);
-  [[nodiscard]] bool open() const { return !gone_; }
+  void send(const nlohmann::json& message) override;
+  void send_output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes) override;
+  [[nodiscard]] bool open() const override { return !gone_; }
   [[nodiscard]] bool idle() const { return sent_ == taken_; }
 
 private:

@@ -214,7 +214,11 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::probe: return start(request);
   case shm::RequestKind::address_of: return name_peer(request);
   case shm::RequestKind::add_peer: return add_peer(request);
+  case shm::RequestKind::spawn: return spawn(request);
+  case shm::RequestKind::signal: return signal_peer(request);
+  case shm::RequestKind::exit_of: return await_exit(request);
   case shm::RequestKind::cancel:
+    if (cancel_exit(request.id)) return;
     // What neighbours have matched is matched, whatever the kernel has seen of it.
     if (const Slot* slot = slots_.find(request.id); slot != nullptr && !is_matched(request.id, *slot))
       engine_.cancel(slot->handle);
@@ -248,6 +252,9 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::probe:
   case shm::RequestKind::address_of:
   case shm::RequestKind::add_peer:
+  case shm::RequestKind::spawn:
+  case shm::RequestKind::signal:
+  case shm::RequestKind::exit_of:
   case shm::RequestKind::map:
   case shm::RequestKind::unmap:
   case shm::RequestKind::neighbour:
@@ -412,6 +419,7 @@ void Session::leave(const shm::Request& request) {
   if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
   state_ = State::leaving;
   loop_.after_step([&sessions = sessions_, place = place_] { sessions.hooks_.departs(place); });
+  cancel_exits();
   engine_.leave(place_.endpoint);
   answer(shm::control_slot, PARC_OK);
 }

@@ -74,7 +74,20 @@ private:
   void add_peer(const shm::Request& request);
   void peer_reached(std::uint64_t slot, std::uint64_t generation, const EndpointAddress& address,
                     const Result<std::int32_t>& link);
-  std::optional<protocol::Pieces> take_text(const shm::Request& request);
+  std::optional<protocol::Pieces> take_text(const shm::Request& request,
+                                            std::uint64_t most = shm::max_address);
+  // session_spawns.cpp
+  struct Spawning;
+  void spawn(const shm::Request& request);
+  [[nodiscard]] SpawnListener listen_to_spawn(const std::shared_ptr<Spawning>& asked);
+  void reach_spawned(const std::shared_ptr<Spawning>& asked);
+  void add_spawned(Spawning& asked);
+  void answer_spawn(const Spawning& asked, const Result<void>& how);
+  void signal_peer(const shm::Request& request);
+  void await_exit(const shm::Request& request);
+  void spawned_exited(std::int32_t row, std::uint32_t status);
+  bool cancel_exit(std::uint64_t id);
+  void cancel_exits();
   void map(const shm::Request& request);
   void unmap(const shm::Request& request);
   void hand_over(const shm::Request& request);
@@ -144,6 +157,14 @@ private:
   std::uint64_t unmap_address_ = 0; // of an unmap that is answered when its last use ends
   std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
   std::size_t adding_ = 0;                                            // peers that it waits for
+  std::size_t spawning_ = 0;                                          // calls of parc_spawn
+  struct Spawned {
+    std::uint64_t job;
+    std::uint32_t rank;
+    std::optional<std::uint32_t> exit;  // its status, when it has ended
+    std::vector<std::uint64_t> waiting; // ids of operations
+  };
+  std::unordered_map<std::int32_t, Spawned> spawned_; // by row
   std::optional<SessionCounters> row_;
   bool drained_ = false;
   bool acted_on_ = false; // its end: nothing that is pending refers to it any more

@@ -8,6 +8,7 @@
 #include "daemon/event.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/program/letterboxes.hpp"
+#include "daemon/program/spawn_request.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
@@ -45,6 +46,9 @@ public:
     // It has left a neighbour's message unread; at once.
     std::function<void(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome&)>
         unread;
+    std::function<void(const Place&, pid_t process, const SpawnRequest&, SpawnListener)> spawn; // parc_spawn
+    // parc_kill; false: that job is neither the program's nor one that it has spawned.
+    std::function<bool(std::uint64_t job, std::uint32_t rank, int signal)> signal;
   };
   struct Told { // to each program that attaches
     std::string host;

@@ -55,16 +55,17 @@ typedef int64_t parc_op;
 
 enum parc_error {
   PARC_OK = 0,
-  PARC_EINVAL = -1,    /* an argument is out of range: rank, tag, length, a memory list */
-  PARC_ENOMEM = -2,    /* no memory that the kernel can share: arena full, or System V limits exhausted */
-  PARC_EAGAIN = -3,    /* the table of reads is full: wait for one and call again */
-  PARC_ETRUNCATE = -4, /* the message was longer than the read; the buffer holds its beginning */
-  PARC_EPEER = -5,     /* the peer has left, was killed, or its host was lost: the detail says which */
-  PARC_EKERNEL = -6,   /* the kernel of this host has gone or has ended this program's session */
-  PARC_ECANCELED = -7, /* parc_cancel was in time */
-  PARC_EFORK = -8,     /* a forked child may not use its parent's context */
-  PARC_EVERSION = -9,  /* library and kernel speak different versions; the detail says which to upgrade */
-  PARC_ENOKERNEL = -10 /* parc_open found no kernel on this host */
+  PARC_EINVAL = -1,     /* an argument is out of range: rank, tag, length, a memory list */
+  PARC_ENOMEM = -2,     /* no memory that the kernel can share: arena full, or System V limits exhausted */
+  PARC_EAGAIN = -3,     /* the table of reads is full: wait for one and call again */
+  PARC_ETRUNCATE = -4,  /* the message was longer than the read; the buffer holds its beginning */
+  PARC_EPEER = -5,      /* the peer has left, was killed, or its host was lost: the detail says which */
+  PARC_EKERNEL = -6,    /* the kernel of this host has gone or has ended this program's session */
+  PARC_ECANCELED = -7,  /* parc_cancel was in time */
+  PARC_EFORK = -8,      /* a forked child may not use its parent's context */
+  PARC_EVERSION = -9,   /* library and kernel speak different versions; the detail says which to upgrade */
+  PARC_ENOKERNEL = -10, /* parc_open found no kernel on this host */
+  PARC_ESPAWN = -11     /* parc_spawn could not start the program; the detail says where and why */
 };
 
 typedef struct parc_status {
@@ -159,6 +160,42 @@ PARC_API int parc_address_of(parc_context* context, int peer, char* text, size_t
  * 16 others are being reached, or 65,536 have been added), PARC_ECANCELED (another thread closes the
  * context). */
 PARC_API int parc_add_peer(parc_context* context, const char* address);
+
+/* ---- Processes that a program starts (PARC 1994: dynamic process generation) ----------------------------
+ */
+
+/* Starts `count` processes of a program. They are a job of their own: parc_rank and parc_size there count
+ * them alone, and parc_parent is this program. arguments: the program's name (looked up as parc run does,
+ * from the directory of parc run) and its arguments, a NULL behind them. They get the directory, umask,
+ * limits and environment that this program's job has; of a program that was started by hand, its own. hosts:
+ * "a:2,b", as parc run --hosts has it; NULL: the hosts of this program's job take turns (of one that was
+ * started by hand: this host). Each becomes a peer like those of parc_add_peer: peers[0..count), which may be
+ * NULL, says which. Blocks until all run, or until it is known that they will not: then none is left.
+ *
+ * What they print goes where the ranks of parc run print, whose numbers for --tag-output go on; of a program
+ * started by hand, into the log of this host's parcd. One that fails ends alone: parc_initexit tells it. All
+ * are ended with the job that they belong to, and when the program that spawned them is killed; parc run
+ * waits for them. Others reach them by parc_address_of and parc_add_peer. Errors: PARC_EINVAL, PARC_ESPAWN,
+ * PARC_ENOMEM, PARC_EAGAIN (the table of reads is full, or 16 calls are under way), PARC_ECANCELED (another
+ * thread closes the context). */
+PARC_API int parc_spawn(parc_context* context, const char* const* arguments, int count, const char* hosts,
+                        int* peers);
+
+/* The peer that has spawned this program: its number, as parc_add_peer gives it. Errors: those of
+ * parc_add_peer; PARC_EINVAL when nobody has. */
+PARC_API int parc_parent(parc_context* context);
+
+/* Sends `signal` to the process group of `peer`: a rank of this job that parc run has started, or a process
+ * that this program has spawned. Returns when its host has been told. 0 only looks whether it may. Errors:
+ * PARC_EINVAL (another peer, no such signal), PARC_EPEER (it has ended), PARC_EAGAIN. */
+PARC_API int parc_kill(parc_context* context, int peer, int signal);
+
+/* Starts waiting for the end of `peer`, which this program has spawned: an operation like a read, finished
+ * when the process has ended. Its status: data is the exit status, or 128 and the signal's number, or 125
+ * when its host was lost. May be asked for again and again. Flags: PARC_QUEUED. Errors: PARC_EAGAIN; of the
+ * operation PARC_EINVAL (no process that this program has spawned), PARC_EAGAIN (64 for this one are under
+ * way). A read from any peer ends with PARC_EPEER when that has departed. */
+PARC_API parc_op parc_initexit(parc_context* context, int peer, unsigned flags);
 
 /* Ends the whole job: every other rank is killed, and `parc run` exits with `status` (1 to 125 are usual).
  * Does not return. */

@@ -291,6 +291,20 @@ public:
   }
   int add_peer(const std::string& address) { return detail::checked(parc_add_peer(get(), address.c_str())); }
 
+  // Processes that this program starts: their numbers as peers.
+  std::vector<int> spawn(const std::vector<std::string>& arguments, int count,
+                         const std::string& hosts = {}) {
+    std::vector<const char*> words;
+    for (const std::string& each : arguments) words.push_back(each.c_str());
+    words.push_back(nullptr);
+    std::vector<int> peers(count > 0 ? static_cast<std::size_t>(count) : 0);
+    detail::checked(
+        parc_spawn(get(), words.data(), count, hosts.empty() ? nullptr : hosts.c_str(), peers.data()));
+    return peers;
+  }
+  [[nodiscard]] int parent() { return detail::checked(parc_parent(get())); }
+  void kill(int peer, int signal) { detail::checked(parc_kill(get(), peer, signal)); }
+
   void barrier() { detail::checked(parc_barrier(get())); }
   // Early release. A wait that returns a Status is released when the message has begun; wait_all at once.
   void set_release(parc_release level) { detail::checked(parc_set_release(get(), level)); }

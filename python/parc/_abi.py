@@ -24,6 +24,7 @@ ECANCELED = -7
 EFORK = -8
 EVERSION = -9
 ENOKERNEL = -10
+ESPAWN = -11
 
 FROM_END = 1
 EARLY = 2
@@ -95,6 +96,10 @@ _PROTOTYPES = {
     "parc_host": (c_char_p, [c_void_p, c_int]),
     "parc_address_of": (c_int, [c_void_p, c_int, c_char_p, c_size_t]),
     "parc_add_peer": (c_int, [c_void_p, c_char_p]),
+    "parc_spawn": (c_int, [c_void_p, POINTER(c_char_p), c_int, c_char_p, POINTER(c_int)]),
+    "parc_parent": (c_int, [c_void_p]),
+    "parc_kill": (c_int, [c_void_p, c_int, c_int]),
+    "parc_initexit": (c_int64, [c_void_p, c_int, c_uint]),
     "parc_abort": (None, [c_void_p, c_int]),
     "parc_clock": (c_double, []),
     "parc_alloc": (c_void_p, [c_void_p, c_size_t]),

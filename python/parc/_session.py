@@ -3,6 +3,7 @@
 
 import collections
 import ctypes
+import os
 import sys
 import threading
 import weakref
@@ -111,6 +112,32 @@ class Session:
     def add_peer(self, address):
         """Makes a peer of the program that has this address, and returns its number."""
         return check(lib.parc_add_peer(self._open, address.encode()))
+
+    def spawn(self, arguments, count=1, hosts=None):
+        """Starts count processes of a program, and returns their numbers as peers.
+
+        arguments: the program and what it is given; hosts: "a:2,b", or the hosts of this job take turns.
+        """
+        count = number("the count", count, 32)
+        words = [os.fsencode(word) for word in arguments]
+        peers = (c_int * max(count, 1))()
+        check(lib.parc_spawn(self._open, (ctypes.c_char_p * (len(words) + 1))(*words, None), count,
+                             None if hosts is None else os.fsencode(hosts), peers))
+        return list(peers)
+
+    def parent(self):
+        """The peer that has spawned this program."""
+        return check(lib.parc_parent(self._open))
+
+    def kill(self, peer, signal):
+        """Sends a signal to a rank of this job, or to a process that this program has spawned."""
+        check(lib.parc_kill(self._open, number("the peer", peer, 32), number("the signal", signal, 32)))
+
+    def initexit(self, peer, *, flags=0):
+        """An operation that finishes when that process has ended, which this program has spawned: data is its status."""
+        def start(session, process, _, __, flags):
+            return lib.parc_initexit(session, process, flags)
+        return self._start(start, number("the peer", peer, 32), None, False, flags)
 
     def barrier(self):
         """Blocks until every rank of the job has called it."""

@@ -62,6 +62,22 @@ public:
     request.extra = 3;
     ask(request);
   }
+  void spawn(std::string_view texts, std::uint64_t count, std::uint64_t length) {
+    record(Record::data, std::uint16_t{0}, static_cast<std::uint8_t>(texts.size()));
+    record_.insert(record_.end(), texts.begin(), texts.end());
+    Request request = message(RequestKind::spawn, next(0, reads_++), 0, 0, data_address, length);
+    request.tag = texts.size();
+    request.extra = count;
+    ask(request);
+  }
+  std::uint64_t exit_of(std::int32_t peer) {
+    return ask(message(RequestKind::exit_of, next(0, reads_++), peer, 0, 0, 0));
+  }
+  void signal(std::int32_t peer, std::uint64_t number) {
+    Request request = message(RequestKind::signal, next(0, reads_++), peer, 0, 0, 0);
+    request.extra = number;
+    ask(request);
+  }
   void peer(std::uint8_t tag, std::uint8_t length) { record(Record::peer, tag, length); }
   void share() { map(data_address, data_bytes, 0), map(more_address, more_bytes, 1); }
 
@@ -207,6 +223,24 @@ const Named scenes[] = {
        s.write(0, 1, data_address + 200, 100);
        s.leave();
        s.record(Record::end);
+     }},
+    {"spawned",
+     [](Scene& s) {
+       using namespace std::string_view_literals;
+       s.share();
+       s.spawn("\0program\0argument\0"sv, 3, 1024);
+       s.turn();
+       s.spawn("fuzzed:2\0program\0"sv, 2, 1024);
+       s.spawn("a:x\0program\0"sv, 2, 1024);
+       s.spawn("no end"sv, 2, 1024);
+       s.spawn("\0\0"sv, 2, 1024);
+       s.spawn("\0program\0"sv, 300, 1024); // no room for the answer
+       s.cancel(s.exit_of(3));
+       s.exit_of(0);
+       s.signal(0, 15);
+       s.signal(3, 15);
+       s.signal(1, 4711);
+       s.leave();
      }},
     {"broken_ring",
      [](Scene& s) {

@@ -33,13 +33,16 @@ std::unique_ptr<daemon::Kernel> make_kernel() {
   daemon::Config config;
   config.name = "fuzzed";
   config.pool = 65'536;
-  return std::make_unique<daemon::Kernel>(
-      daemon::Kernel::World{config,
-                            std::move(checked),
-                            {},
-                            value_of(SchedulingClass::acquire(RealtimePolicy::Off)),
-                            [] { return std::nullopt; },
-                            [] { return 0; }});
+  daemon::Kernel::World world{config,
+                              std::move(checked),
+                              {},
+                              value_of(SchedulingClass::acquire(RealtimePolicy::Off)),
+                              [] { return std::nullopt; },
+                              [] { return 0; }};
+  world.processes.spawn = [](const Program&, const std::vector<std::string>&, bool) {
+    return Result<daemon::Spawned>(error(EPERM, "what is asked for here is never run"));
+  };
+  return std::make_unique<daemon::Kernel>(std::move(world));
 }
 
 // The next bytes of an input as a T; what is missing is zero.

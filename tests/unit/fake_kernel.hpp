@@ -263,6 +263,9 @@ private:
       return finish(request.id, PARC_OK);
     case shm::RequestKind::address_of:
     case shm::RequestKind::add_peer: return finish(request.id, PARC_EPEER); // it knows nobody else
+    case shm::RequestKind::spawn:
+    case shm::RequestKind::signal:
+    case shm::RequestKind::exit_of: return finish(request.id, PARC_EINVAL); // and starts nothing
     case shm::RequestKind::release: return;                                 // nothing leaves this kernel
     case shm::RequestKind::leave: return leave(request.id);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.extra); return;

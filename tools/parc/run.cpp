@@ -39,21 +39,6 @@ int cannot_run(const Error& error) {
 
 // ---- What is to run
 
-constexpr std::array<std::string_view, 10> passed_names{"PATH", "HOME",    "LANG",  "LD_LIBRARY_PATH", "TERM",
-                                                        "USER", "LOGNAME", "SHELL", "TMPDIR",          "TZ"};
-constexpr std::array<std::string_view, 3> passed_prefixes{"LC_", "OMP_", "PARC_"};
-// Every rank has its own; those of a rank that calls parc run are not handed down.
-constexpr std::array<std::string_view, 9> own_names{"PARC_RANK",        "PARC_SIZE",   "PARC_LOCAL_RANK",
-                                                    "PARC_JOB",         "PARC_PIPES",  "PARC_HOSTS",
-                                                    "PARC_RUNTIME_DIR", "PARC_KERNEL", trace::environment};
-
-bool is_passed(std::string_view name) {
-  if (std::ranges::find(own_names, name) != own_names.end()) return false;
-  return std::ranges::find(passed_names, name) != passed_names.end() ||
-         std::ranges::any_of(passed_prefixes,
-                             [name](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
 Result<std::vector<std::string>> environment(const std::vector<std::string>& asked) {
   std::vector<std::string> variables;
   for (std::string word : asked) {
@@ -74,7 +59,7 @@ Result<std::vector<std::string>> environment(const std::vector<std::string>& ask
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
     const auto name = variable.substr(0, variable.find('='));
-    if (is_passed(name) && !is_asked(name)) variables.emplace_back(variable);
+    if (is_given_to_ranks(name) && !is_asked(name)) variables.emplace_back(variable);
   }
   return variables;
 }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Jobs that programs of a job spawn: each has an origin of its own beside that of the job that it belongs to,
+// which is over when all of them are.
+#include "daemon/job/job_messages.hpp"
+#include "daemon/job/job_origin.hpp"
+#include "daemon/job/jobs.hpp"
+#include "daemon/link/peers.hpp"
+#include "daemon/program/spawn_request.hpp"
+#include "system/trace.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace parc::daemon {
+namespace {
+constexpr std::size_t most_warnings = 5;
+} // namespace
+
+// ---- Of the job that they belong to
+
+// Some rank of this job, or of one that it has spawned, wants another. Where nothing else is asked for, hosts
+// take turns.
+void JobOrigin::spawn(std::int32_t from, const nlohmann::json& message, const std::string& bytes) {
+  const std::uint64_t token = number_in(message, "token", UINT64_MAX).value_or(0);
+  auto request = parse_spawn_request(bytes, number_in(message, "count", max_ranks).value_or(0));
+  JobOrigin* const root = spawner_ ? jobs_.origin(spawner_->root) : this;
+  Result<void> good = success();
+  if (!request)
+    good = error(EPROTO, "the request makes no sense");
+  else if (stage_ != Stage::running || (root != nullptr && root->stage_ != Stage::running))
+    good = error(ECANCELED, "the job is ending");
+  std::vector<HostSlots> hosts;
+  if (good && !request->hosts.empty()) {
+    auto named = parse_hosts(request->hosts);
+    if (named)
+      hosts = std::move(named).value();
+    else
+      good = std::move(named).error();
+  }
+  if (!good) return jobs_.spawn_failed(from, token, good.error().text);
+  if (hosts.empty())
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      hosts.push_back({hosts_[(next_host_ + i) % hosts_.size()].name, 1});
+  next_host_ = (next_host_ + request->count) % hosts_.size();
+  request->parent = text_in(message, "parent");
+  Program program = plan_.program;
+  program.arguments = request->arguments;
+  program.input = Program::no_rank;
+  std::erase_if(program.environment, [](const std::string& variable) { // nobody gathers their traces
+    return variable.starts_with(std::string(trace::environment) + "=");
+  });
+  const std::uint64_t root_id = root == nullptr ? 0 : root->id_;
+  const std::uint32_t first = root == nullptr ? 0 : root->add_numbers(request->count);
+  const std::uint64_t job = jobs_.spawn({from, token, root_id}, first, program, hosts, *request);
+  if (root != nullptr) root->spawned_.push_back({job, first, request->count});
+}
+
+// As `parc run` knows the ranks of jobs that belong to this one.
+std::uint32_t JobOrigin::add_numbers(std::uint32_t count) {
+  if (next_number_ == 0) next_number_ = static_cast<std::uint32_t>(ranks_.size());
+  return std::exchange(next_number_, next_number_ + count);
+}
+
+JobOrigin* JobOrigin::spawned_with(std::uint32_t& number) {
+  for (const Spawned& each : spawned_) {
+    if (number < each.first || number - each.first >= each.size) continue;
+    number -= each.first;
+    return jobs_.origin(each.job);
+  }
+  return nullptr;
+}
+
+void JobOrigin::spawned_output(std::uint32_t number, std::uint64_t stream, std::string_view bytes) {
+  if (door_->open()) return door_->send_output(number, stream, bytes);
+  credit(number, bytes.size());
+}
+
+// Its spawner has heard how each has ended, and may have expected it; who started the job is told.
+void JobOrigin::spawned_over(std::uint64_t job, const std::string& text) {
+  const auto found = std::ranges::find(spawned_, job, &Spawned::job);
+  if (found == spawned_.end()) return;
+  if (!text.empty() && spawned_warnings_.size() < most_warnings)
+    spawned_warnings_.push_back("of the programs that were spawned, " + text);
+  spawned_.erase(found);
+  check_over();
+}
+
+void JobOrigin::end_spawned() {
+  for (const Spawned& each : spawned_)
+    if (JobOrigin* const at = jobs_.origin(each.job)) at->decide(status_failed, {});
+}
+
+// ---- Of a job that was spawned
+
+void JobOrigin::ask(const nlohmann::json& message, std::string bytes) {
+  plan_.parent = text_in(message, "parent");
+  asked({message, std::move(bytes)});
+}
+
+void JobOrigin::tell_spawner(const char* kind, nlohmann::json message) {
+  message["kind"] = kind;
+  message["token"] = spawner_->token;
+  jobs_.tell(spawner_->link, std::move(message));
+}
+
+// Before any of them runs, whoever spawned them knows them: they may write to it at once.
+void JobOrigin::tell_spawner_prepared() {
+  nlohmann::json addresses = nlohmann::json::array(), runs = nlohmann::json::array();
+  for (const Host& host : hosts_)
+    addresses.push_back(
+        to_text(peers_.describe({*host.link == this_host ? protocol::here : *host.link, host.endpoint})));
+  for (const Run& run : plan_.runs) {
+    runs.push_back(run.host);
+    runs.push_back(run.ranks);
+  }
+  tell_spawner("spawn_prepared", {{"spawned", id_}, {"addresses", addresses}, {"runs", runs}});
+}
+
+void JobOrigin::spawner_knows(std::int32_t from, const nlohmann::json& message) {
+  if (!spawner_ || spawner_->link != from || stage_ != Stage::preparing || !all_prepared()) return;
+  if (const std::string text = text_in(message, "text"); !text.empty()) return decide(status_failed, text);
+  start();
+}
+
+void JobOrigin::part_started(Host& host) {
+  host.started = true;
+  if (!spawner_ || spawner_->answered || !std::ranges::all_of(hosts_, &Host::started)) return;
+  spawner_->answered = true;
+  tell_spawner("spawn_started");
+}
+
+void JobOrigin::tell_exit(const RankState& rank) {
+  if (!spawner_) return;
+  const auto status = rank.exit.signal != 0 ? status_signal + rank.exit.signal : rank.exit.status;
+  tell_spawner("spawn_exit", {{"rank", &rank - ranks_.data()}, {"status", status}});
+}
+
+void JobOrigin::signal_rank(std::uint32_t rank, std::uint32_t signal) {
+  if (stage_ != Stage::running || rank >= ranks_.size()) return;
+  tell(hosts_[ranks_[rank].host], "signal", {{"signal", signal}, {"rank", rank}});
+}
+
+void JobOrigin::spawner_killed(std::int32_t from) {
+  if (spawner_ && spawner_->link == from) decide(status_failed, {});
+}
+
+} // namespace parc::daemon
