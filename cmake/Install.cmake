@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What `cmake --install` puts where, besides what the rooms install themselves: parcd, the pages, and the unit of
-# systemd's user manager.
+# What `cmake --install` puts where, besides what the rooms install themselves: parcd, the unit of systemd's user manager,
+# and the completions of the shells. (The pages: cmake/Manuals.cmake.)
 if(TARGET parcd)
   install(TARGETS parcd)
 endif()
-file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.[1-8])
-foreach(page ${pages})
-  string(REGEX REPLACE ".*\\." "" section ${page})
-  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
-endforeach()
 # The unit names the parcd beside it, whatever prefix `cmake --install` is given; share/systemd/user is where systemd's user
 # manager looks below /usr, /usr/local and ~/.local alike.
 install(CODE "
