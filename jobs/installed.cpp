@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <initializer_list>
 
 namespace parc {
 namespace {
@@ -14,16 +15,26 @@ constexpr bool has_early_library = false;
 constexpr bool has_early_library = true;
 #endif
 
-} // namespace
-
-std::string installed_library(std::string_view name) {
+// In one of these directories, as seen from that of this program: where it is installed, and where it was
+// built.
+std::string find_beside(std::initializer_list<const char*> directories, std::string_view name) {
   std::error_code failure;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
-  for (const char* directory : {PARC_LIB_FROM_BIN, "../lib"}) {
+  for (const char* directory : directories) {
     const auto file = (self / directory / name).lexically_normal();
     if (!failure && std::filesystem::exists(file, failure)) return file.string();
   }
   return {};
+}
+
+} // namespace
+
+std::string installed_library(std::string_view name) {
+  return find_beside({PARC_LIB_FROM_BIN, "../lib"}, name);
+}
+
+std::string installed_program(std::string_view name) {
+  return find_beside({PARC_LIBEXEC_FROM_BIN, "../libexec/parc"}, name);
 }
 
 Result<void> preload_early_library(std::vector<std::string>& environment) {

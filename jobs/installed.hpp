@@ -13,6 +13,9 @@ namespace parc {
 // A file in the directory of the libraries; empty: it is not there.
 [[nodiscard]] std::string installed_library(std::string_view name);
 
+// One of the programs that are no commands; empty: it is not there.
+[[nodiscard]] std::string installed_program(std::string_view name);
+
 // A program whose waits are released early without its having asked for that gets libparc-early.so in front
 // of its other libraries. Of the variables of its environment, which say NAME=VALUE, LD_PRELOAD is made so.
 // An error: the library is not there. (A sanitizer stands between a program and the C library itself: such

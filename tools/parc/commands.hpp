@@ -116,6 +116,14 @@ struct DoctorOptions {
 };
 [[nodiscard]] int doctor(const DoctorOptions& options);
 
+struct ProbeOptions {
+  std::string host;
+  bool json = false;
+  std::string runtime_dir;
+};
+// Measures messages between this host and another.
+[[nodiscard]] int probe(const ProbeOptions& options);
+
 // The kernel of this host; that none runs is no failure.
 [[nodiscard]] int stop(const std::string& runtime_dir);
 

@@ -63,6 +63,12 @@ std::string with_two_hyphens(const std::string& word) {
   return word;
 }
 
+std::string wrong_with_one_host(const std::string& text) {
+  const auto host = parse_host(text);
+  if (host && host.value().slots == 1 && text.find(',') == text.npos) return {};
+  return fmt::format("\"{}\" is no name of one host", text);
+}
+
 std::string names_of_sort_keys() {
   std::string names;
   for (const SortKey& key : sort_keys()) names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
@@ -167,6 +173,11 @@ public:
     errors_->add_option("--runtime-dir", errors_options_.runtime_dir,
                         "Where the kernel of this host is found");
     metrics_->add_option("--runtime-dir", metrics_dir_, "Where the kernel of this host is found");
+    probe_->add_option("HOST", probe_options_.host, "The other host, as parc hosts names it")
+        ->required()
+        ->check(wrong_with_one_host, "", "");
+    probe_->add_flag("--json", probe_options_.json, "Print JSON");
+    probe_->add_option("--runtime-dir", probe_options_.runtime_dir, "Where the kernel of this host is found");
     stop_->add_option("--runtime-dir", stop_dir_, "The runtime directory of the kernel");
     dump_->add_option("JOB", dump_options_.job,
                       "As parc status names it; default: the only one of this host");
@@ -217,6 +228,7 @@ public:
     if (dump_->parsed()) return dump(dump_options_);
     if (trace_->parsed()) return show_trace(trace_file_);
     if (doctor_->parsed()) return doctor(doctor_options_);
+    if (probe_->parsed()) return probe(probe_options_);
     if (stop_->parsed()) return stop(stop_dir_);
     if (clean_->parsed()) return clean(clean_dir_);
     std::cerr << app_.help();
@@ -316,6 +328,8 @@ private:
   CLI::App* trace_ = app_.add_subcommand("trace", "Say what the waits of a traced job cost");
   CLI::App* doctor_ =
       app_.add_subcommand("doctor", "Say what on this host, and on the way to others, is in the way");
+  CLI::App* probe_ =
+      app_.add_subcommand("probe", "Measure messages between this host and another, and faults here");
   CLI::App* stop_ = app_.add_subcommand("stop", "End this host's kernel, and the jobs that it runs");
   CLI::App* clean_ = app_.add_subcommand("clean", "Remove what killed kernels and programs left");
   RunOptions run_options_;
@@ -326,6 +340,7 @@ private:
   StatusOptions status_options_;
   DumpOptions dump_options_;
   DoctorOptions doctor_options_;
+  ProbeOptions probe_options_;
   std::string trace_file_;
   TopOptions top_options_;
   ErrorsOptions errors_options_;
