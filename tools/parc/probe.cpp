@@ -150,7 +150,12 @@ Result<Probed> measure(const ProbeOptions& options) {
 // ---- For people and programs
 
 std::string digits(double value) { // three that count
-  return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+  return fmt::format("{:.{}f}", value,
+                     value >= 100   ? 0
+                     : value >= 10  ? 1
+                     : value >= 1   ? 2
+                     : value >= 0.1 ? 3
+                                    : 4);
 }
 
 std::string digits_of(const std::optional<double>& value) {

@@ -97,7 +97,7 @@ public:
 
 private:
   static constexpr std::size_t in_flight = 16;
-  static constexpr std::uint32_t least_bytes = 4 << 10, most_bytes = 1 << 20;
+  static constexpr std::uint32_t least_bytes = 1 << 10, most_bytes = 1 << 20;
   static constexpr std::uint64_t least_count = 4 * in_flight;
 
   double ping(bool goes_on) {
