@@ -5,6 +5,7 @@
 #include "jobs/installed.hpp"
 #include "jobs/placement.hpp"
 #include "shm/guarded_pages.hpp"
+#include "system/frames.hpp"
 #include "tools/parc/ask_hosts.hpp"
 #include "tools/parc/children.hpp"
 #include "tools/parc/commands.hpp"
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -68,8 +70,8 @@ Result<void> ask_whether_up(const std::string& host, const std::string& runtime_
 Result<nlohmann::json> run_ranks(const std::string& host, const std::string& runtime_dir) {
   const std::string ranks = installed_program("probe");
   if (ranks.empty())
-    return error(ENOENT,
-                 "the program \"probe\" of parc's, which parc probe runs on both hosts, is not installed");
+    return error(ENOENT, "libexec/parc/probe, which parc probe runs on both hosts, is not installed beside "
+                         "parc; install all of parc");
   std::error_code failure;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure) return error(failure.value(), "cannot tell where parc is: {}", failure.message());
@@ -135,8 +137,8 @@ Result<Probed> measure(const ProbeOptions& options) {
   PARC_TRY(one_ways, samples_in(said, "round_trip_us", 0.5));
   PARC_TRY(there, samples_in(said, "there_bytes_per_s", 1e-6));
   PARC_TRY(back, samples_in(said, "back_bytes_per_s", 1e-6));
-  Probed probed{.from = said.value("from", ""),
-                .to = said.value("to", ""),
+  Probed probed{.from = text_in(said, "from"),
+                .to = text_in(said, "to"),
                 .round_trip = make_figure("round trip", us, std::move(round_trips)),
                 .startup = make_figure("startup", us, std::move(one_ways)),
                 .there = make_figure("bandwidth there", mb_s, std::move(there)),
@@ -150,12 +152,8 @@ Result<Probed> measure(const ProbeOptions& options) {
 // ---- For people and programs
 
 std::string digits(double value) { // three that count
-  return fmt::format("{:.{}f}", value,
-                     value >= 100   ? 0
-                     : value >= 10  ? 1
-                     : value >= 1   ? 2
-                     : value >= 0.1 ? 3
-                                    : 4);
+  const int whole = static_cast<int>(std::floor(std::log10(value))) + 1;
+  return fmt::format("{:.{}f}", value, std::clamp(3 - whole, 0, 4));
 }
 
 std::string digits_of(const std::optional<double>& value) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -177,8 +178,9 @@ void measure(parc::Context& p) {
   nlohmann::json samples{{"from", p.host(0)}, {"to", p.host(1)}};
   auto round_trips = measurement.time_round_trips();
   samples["round_trip_us"] = round_trips;
-  std::ranges::nth_element(round_trips, round_trips.begin() + round_trips.size() / 2);
-  const double round_trip_s = round_trips[round_trips.size() / 2] / 1e6;
+  const auto middle = round_trips.begin() + static_cast<std::ptrdiff_t>(round_trips.size() / 2);
+  std::ranges::nth_element(round_trips, middle);
+  const double round_trip_s = *middle / 1e6;
   samples["there_bytes_per_s"] = measurement.time_streams(true, round_trip_s);
   samples["back_bytes_per_s"] = measurement.time_streams(false, round_trip_s);
   measurement.end_streams();
