@@ -24,6 +24,7 @@ struct PipePair {
 };
 
 constexpr char hello_program = 'P'; // to the kernel's socket, and its answer beside the pipes
+constexpr char hello_joiner = 'J', answer_refused = 'E';
 
 Error broken_environment(const char* variable, std::string_view value) {
   return error(PARC_EINVAL,
@@ -87,14 +88,15 @@ std::optional<PipePair> passed_pipes(msghdr& message) {
   return pipes;
 }
 
-// A program started by hand asks the kernel's socket for its pipes.
-Result<PipePair> requested_pipes() {
-  PARC_TRY(socket, connect());
-  const Error refused =
-      error(PARC_EKERNEL, "the kernel of this host refused this program (its log says why)");
-  if (send(socket.get(), &hello_program, 1, MSG_NOSIGNAL) != 1) return refused;
-  char answer = 0;
-  iovec data{&answer, 1};
+// One byte, and the pipes beside it. Bytes that follow stay.
+struct Answer {
+  char byte = 0;
+  std::optional<PipePair> pipes;
+};
+
+Answer receive_answer(const Fd& socket) {
+  Answer answer;
+  iovec data{&answer.byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
   msghdr message{};
   message.msg_iov = &data;
@@ -104,20 +106,72 @@ Result<PipePair> requested_pipes() {
   ssize_t received = 0;
   do received = recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
   while (received < 0 && errno == EINTR);
-  if (received != 1) return refused;
-  auto pipes = passed_pipes(message);
-  if (answer != hello_program || !pipes) return refused;
-  return std::move(*pipes);
+  if (received == 1) answer.pipes = passed_pipes(message);
+  return answer;
 }
 
-Result<PipePair> get_pipes() {
+std::string receive_text(const Fd& socket) {
+  std::string text;
+  char bytes[4096];
+  for (;;) {
+    const ssize_t got = recv(socket.get(), bytes, sizeof bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    text.append(bytes, static_cast<std::size_t>(got));
+  }
+}
+
+Error refused_by_kernel() {
+  return error(PARC_EKERNEL, "the kernel of this host refused this program (its log says why)");
+}
+
+// A program started by hand asks the kernel's socket for its pipes.
+Result<PipePair> requested_pipes() {
+  PARC_TRY(socket, connect());
+  if (send(socket.get(), &hello_program, 1, MSG_NOSIGNAL) != 1) return refused_by_kernel();
+  Answer answer = receive_answer(socket);
+  if (answer.byte != hello_program || !answer.pipes) return refused_by_kernel();
+  return std::move(*answer.pipes);
+}
+
+// One that joins a job gets them when all its ranks are there.
+Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts) {
+  PARC_TRY(socket, connect());
+  std::string texts;
+  for (const std::string& each :
+       {job.name, job.host, job.nodes, std::to_string(job.rank), std::to_string(job.size)})
+    (texts += each) += '\0';
+  const auto length = static_cast<std::uint16_t>(texts.size());
+  std::string asked(1, hello_joiner);
+  asked.append(reinterpret_cast<const char*>(&length), sizeof length) += texts;
+  if (texts.size() > UINT16_MAX ||
+      send(socket.get(), asked.data(), asked.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(asked.size()))
+    return refused_by_kernel();
+  Answer answer = receive_answer(socket);
+  std::string text = receive_text(socket);
+  if (answer.byte == hello_program && answer.pipes) {
+    hosts = std::move(text);
+    return std::move(*answer.pipes);
+  }
+  const auto space = text.find(' ');
+  int code = 0;
+  std::from_chars(text.data(), text.data() + std::min(space, text.size()), code);
+  if (answer.byte != answer_refused || space == text.npos || code >= PARC_OK) return refused_by_kernel();
+  return error(code, "cannot join job {} as rank {} of {}: {}", job.name, job.rank, job.size,
+               text.substr(space + 1));
+}
+
+// And the hosts of the job's ranks, where they are not all here. A program that a rank has started by hand
+// finds that rank's in its environment.
+Result<PipePair> get_pipes(const std::optional<NamedJob>& job, std::string& hosts) {
   static bool was_rank = false; // by inherited pipes, which are used up
   const char* value = getenv(shm::env_pipes);
   if (!value && was_rank)
     return error(PARC_EINVAL,
                  "this process has left the job that parc run started it in, and cannot join again");
-  PARC_TRY(pipes, value ? inherited_pipes(value) : requested_pipes());
+  PARC_TRY(pipes, value ? inherited_pipes(value) : job ? joined_pipes(*job, hosts) : requested_pipes());
   was_rank = value != nullptr;
+  if (const char* const all = getenv(shm::env_hosts); was_rank && all) hosts = all;
   PARC_TRY(prepare(pipes.from_kernel));
   PARC_TRY(prepare(pipes.to_kernel));
   return std::move(pipes);
@@ -196,10 +250,9 @@ Result<void> send_attach(const Fd& to_kernel, const shm::Segment& control, bool 
 }
 
 // "a:2,b:1" is a, a, b, and again from the front while there are ranks left.
-Result<std::vector<std::string>> host_names(const shm::Welcome& welcome) {
+Result<std::vector<std::string>> host_names(const shm::Welcome& welcome, const std::string& value) {
   const auto size = static_cast<std::size_t>(welcome.size);
-  const char* const value = getenv(shm::env_hosts);
-  if (!value)
+  if (value.empty())
     return std::vector<std::string>(size,
                                     std::string(welcome.host, strnlen(welcome.host, sizeof welcome.host)));
   std::vector<std::string> names;
@@ -241,13 +294,14 @@ Result<void> start_kernel() {
   return success();
 }
 
-Result<Session> join(bool neighbours) {
-  PARC_TRY(pipes, get_pipes());
+Result<Session> join(bool neighbours, const std::optional<NamedJob>& job) {
+  std::string hosts_in_words;
+  PARC_TRY(pipes, get_pipes(job, hosts_in_words));
   PARC_TRY(control, make_control());
   PARC_TRY(send_attach(pipes.to_kernel, control, neighbours));
   PARC_TRY(welcome, read_welcome(pipes.from_kernel));
   PARC_TRY(check(welcome));
-  PARC_TRY(hosts, host_names(welcome));
+  PARC_TRY(hosts, host_names(welcome, hosts_in_words));
   return Session{.from_kernel = std::move(pipes.from_kernel),
                  .to_kernel = std::move(pipes.to_kernel),
                  .control = std::move(control),

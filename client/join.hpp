@@ -3,9 +3,11 @@
 // answer.
 #pragma once
 
+#include "client/named_job.hpp"
 #include "shm/segment.hpp"
 #include "system/fd.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +26,10 @@ struct Session {
 // parc_start_kernel.
 [[nodiscard]] Result<void> start_kernel();
 
+// `job`: which this process, where it is no rank of `parc run`, is to join; none: it is a job of its own.
 // `neighbours`: it wants to exchange messages with those of this host itself. Blocks until the kernel has
 // answered. Errors carry a PARC_E*. PARC_PIPES is taken out of the environment: a program that this one
 // starts is not a rank.
-[[nodiscard]] Result<Session> join(bool neighbours);
+[[nodiscard]] Result<Session> join(bool neighbours, const std::optional<NamedJob>& job);
 
 } // namespace parc::client

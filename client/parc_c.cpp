@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C interface: each call checks that it may be made, hands itself to the context, and turns the result
 // into a code and a sentence. Nothing is thrown past here.
+#include "client/c_arguments.hpp"
 #include "client/context.hpp"
 #include "client/early/fault.hpp"
 #include "client/early/hooks.hpp"
@@ -8,12 +9,20 @@
 #include "parc/parc.h"
 
 #include <cstdlib>
+#include <functional>
 #include <new>
+#include <optional>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 using namespace parc; // NOLINT: the calls themselves are outside
+using client::bad_list;
+using client::envelope_of;
+using client::list;
+using client::no_place;
+using client::piece;
+using client::StatusFor;
 
 struct parc_context : client::Context {
   using Context::Context;
@@ -153,57 +162,13 @@ template <class Start> parc_op started(parc_context* context, const void* site, 
   }
 }
 
-int bad_list(int count) {
-  return client::fail(error(PARC_EINVAL, "a list of {} entries makes no sense, or is a null pointer", count));
-}
-
-int no_place(const char* what) {
-  return client::fail(error(PARC_EINVAL, "there is no place for the {} (a null pointer)", what));
-}
-
-// The message that an address means.
-Result<parc_envelope> envelope_of(const parc_address* address, bool any) {
-  if (!address) return error(PARC_EINVAL, "the address is a null pointer");
-  const bool any_tag = any && address->tag == PARC_ANY_TAG;
-  if (address->tag < 0 && !any_tag)
-    return error(PARC_EINVAL, "tag {} is out of range: a tag is 0 to {}", address->tag, INT32_MAX);
-  if (address->context >= PARC_CONTEXT_RESERVED)
-    return error(PARC_EINVAL, "context {:#x} is parc's own: a program's are below {:#x}", address->context,
-                 PARC_CONTEXT_RESERVED);
-  return parc_envelope{address->peer, shm::tag_of(address->context, any_tag ? 0 : address->tag),
-                       any_tag ? UINT32_MAX : 0, 0};
-}
-Result<parc_envelope> envelope_of(const parc_envelope* envelope, bool /*any*/) {
-  if (!envelope) return error(PARC_EINVAL, "the envelope is a null pointer");
-  return *envelope;
-}
-Result<parc_envelope> envelope_of(int peer, int tag, bool any) {
-  const parc_address address{peer, tag, 0};
-  return envelope_of(&address, any);
-}
-
-// Where the caller wants no status.
-class StatusFor {
-public:
-  explicit StatusFor(parc_status* wanted) : wanted_(wanted) {}
-  operator parc_status&() { return wanted_ ? *wanted_ : own_; }
-
-private:
-  parc_status* wanted_;
-  parc_status own_{};
-};
-
-template <class T> std::span<T> list(T* entries, int count) {
-  return {entries, static_cast<std::size_t>(count)};
-}
-
-iovec piece(const void* buffer, size_t bytes) {
-  return {const_cast<void*>(buffer), bytes};
-}
-
 } // namespace
 
-int parc_open(parc_context** context) {
+namespace {
+
+using FindJob = std::function<Result<std::optional<client::NamedJob>>()>;
+
+int open_as(parc_context** context, const FindJob& find_job) {
   if (forked.load()) return client::fail(PARC_EFORK);
   if (!context) return no_place("context");
   const client::InLibrary here;
@@ -213,7 +178,10 @@ int parc_open(parc_context** context) {
       return client::fail(error(PARC_EINVAL, "this process has a context open already"));
     const auto level = client::level_from_environment();
     if (!level) return client::fail(level.error());
-    auto session = client::join(level.value() == client::Level::off); // the kernel holds back what must wait
+    const auto job = find_job();
+    if (!job) return client::fail(job.error());
+    // Where waits are released early the kernel holds back what must wait.
+    auto session = client::join(level.value() == client::Level::off, job.value());
     if (!session) return client::fail(session.error());
     auto trace = client::Trace::pipe_from_environment();
     if (!trace) return client::fail(trace.error());
@@ -229,6 +197,20 @@ int parc_open(parc_context** context) {
   } catch (const std::bad_alloc&) {
     return client::fail(PARC_ENOMEM);
   }
+}
+
+} // namespace
+
+int parc_open(parc_context** context) {
+  return open_as(context, [] { return client::job_in_environment(std::getenv); });
+}
+
+int parc_join(parc_context** context, const char* job, int rank, int size) {
+  return open_as(context, [&]() -> Result<std::optional<client::NamedJob>> {
+    if (job == nullptr) return std::optional<client::NamedJob>();
+    PARC_TRY(named, client::named_job(job, rank, size));
+    return std::optional(std::move(named));
+  });
 }
 
 int parc_start_kernel(void) {

@@ -45,7 +45,8 @@ Kernel::Kernel(World world)
     : world_(std::move(world)), loop_(world_.time), engine_({.pool = world_.config.pool}, *this),
       door_(loop_, world_.runtime_dir.socket(),
             {.program = [this](Fd from, Fd to) { sessions_->add_by_hand(std::move(from), std::move(to)); },
-             .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); }}),
+             .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); },
+             .joiner = [this](Fd socket) { jobs_->joiner_connected(std::move(socket)); }}),
       idle_(loop_, [this] { look_whether_idle(); }), farewell_(loop_, [this] { stopped_ = true; }) {
   peers_ = std::make_unique<Peers>(
       loop_, engine_, world_.config, world_.key, local_host(world_.config, world_.identity),
@@ -77,7 +78,7 @@ Kernel::Kernel(World world)
                                          jobs_->received(link, std::move(message), std::move(bytes));
                                        });
   jobs_ = std::make_unique<Jobs>(loop_, engine_, *peers_, *sessions_, *control_, world_.runtime_dir,
-                                 world_.processes, [this] { stopped_ = true; });
+                                 world_.config, world_.processes, [this] { stopped_ = true; });
   rest_ = std::make_unique<Rest>(loop_.events(), world_.scheduling,
                                  std::chrono::microseconds(world_.config.spin_us),
                                  Rest::Hooks{.spinning = [this] { return sessions_->any_spinning(); },

@@ -30,7 +30,7 @@ int KernelSession::acquire(KernelSession*& session) {
     if (const int code = parc_start_kernel(); code != PARC_OK)
       return refused(FI_LOG_DOMAIN, "there is no kernel", code);
     auto* const made = new KernelSession;
-    if (const int code = parc_open(&made->parc_); code != PARC_OK) {
+    if (const int code = parc_join(&made->parc_, nullptr, 0, 1); code != PARC_OK) {
       delete made;
       return refused(FI_LOG_DOMAIN, "cannot use parc", code);
     }

@@ -446,6 +446,24 @@ contains
     text = ended(:index(ended, c_null_char) - 1)
   end function
 
+  ! `job`: "NAME" or "NAME@HOST".
+  function parc_join(context, job, rank, size) result(code)
+    type(c_ptr), intent(out) :: context
+    character(len=*), intent(in) :: job
+    integer(c_int), intent(in) :: rank, size
+    integer(c_int) :: code
+    interface
+      function join_c(context, job, rank, size) bind(c, name="parc_join") result(code)
+        import
+        type(c_ptr), intent(out) :: context
+        character(kind=c_char), intent(in) :: job(*)
+        integer(c_int), value :: rank, size
+        integer(c_int) :: code
+      end function
+    end interface
+    code = join_c(context, trim(job)//c_null_char, rank, size)
+  end function
+
   function parc_add_peer(context, address) result(code)
     type(c_ptr), intent(in) :: context
     character(len=*), intent(in) :: address

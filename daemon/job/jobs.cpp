@@ -29,10 +29,11 @@ JobState state_of(const JobPart& part) {
 
 // Whoever started the kernel may have ignored SIGCHLD, and then no exit status would be kept.
 Jobs::Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Control& control,
-           const RuntimeDir& runtime_dir, const Processes& processes, std::function<void()> stopped)
+           const RuntimeDir& runtime_dir, const Config& config, const Processes& processes,
+           std::function<void()> stopped)
     : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), control_(control),
       runtime_dir_(runtime_dir), processes_(processes), stopped_(std::move(stopped)),
-      ids_(peers.self().identity) {
+      ids_(peers.self().identity), joins_(loop, engine, peers, sessions, *this, config.join_timeout_s) {
   std::signal(SIGCHLD, SIG_DFL);
 }
 
@@ -91,7 +92,7 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
   const std::string kind = text_in(message, "kind");
   const std::uint64_t job = number_in(message, "job", UINT64_MAX).value_or(0);
   if (kind == "prepare") return prepare(from, message, bytes);
-  if (of_spawns(from, kind, message)) return;
+  if (of_spawns(from, kind, message) || joins_.received(from, kind, message, bytes)) return;
   if (kind == "look") return look(from, message);
   if (kind == "seen") {
     if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0))) at->seen(from, message);
@@ -199,6 +200,7 @@ bool Jobs::kill(std::uint64_t job, std::uint32_t signal) {
 
 void Jobs::link_lost(std::uint32_t link) {
   spawners_.link_lost(link);
+  joins_.link_lost(link);
   for (const auto& [job, at] : origins_) at->link_lost(link);
   for (const auto& [job, at] : parts_) at->link_lost(link);
 }
@@ -218,6 +220,7 @@ void Jobs::unread(std::uint64_t endpoint, const protocol::Address& from, const p
 
 void Jobs::shutting_down() {
   stopping_ = true;
+  joins_.stop();
   if (origins_.empty() && parts_.empty()) return stopped_();
   farewell_.emplace(loop_, [this] { stopped_(); });
   for (const auto& [job, at] : parts_) at->shutting_down();

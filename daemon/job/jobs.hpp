@@ -10,6 +10,7 @@
 #include "daemon/counters.hpp"
 #include "daemon/job/job_origin.hpp"
 #include "daemon/job/job_part.hpp"
+#include "daemon/job/joins.hpp"
 #include "daemon/job/spawners.hpp"
 #include "daemon/loop.hpp"
 #include "system/fd.hpp"
@@ -33,11 +34,13 @@ class Jobs {
 public:
   // `stopped`: see shutting_down().
   Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Control& control,
-       const RuntimeDir& runtime_dir, const Processes& processes, std::function<void()> stopped);
+       const RuntimeDir& runtime_dir, const Config& config, const Processes& processes,
+       std::function<void()> stopped);
   ~Jobs(); // kills what still runs
 
   // From the kernel.
   void tool_connected(Fd socket); // its user is ours
+  void joiner_connected(Fd socket) { joins_.joiner(std::move(socket)); }
   void received(std::uint32_t link, nlohmann::json message, std::string bytes);
   void link_lost(std::uint32_t link);
   void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here
@@ -62,6 +65,7 @@ public:
   [[nodiscard]] std::vector<std::uint64_t> known() const;
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts_of(std::uint64_t job) const;
 
+  [[nodiscard]] std::uint64_t new_job(); // a number
   // For origins and parts. `host` is a link, or this_host.
   void tell(std::int32_t host, nlohmann::json message, std::string bytes = {});
   // Whether its link is up: it may have broken before link_lost() says so.
@@ -83,7 +87,6 @@ private:
   [[nodiscard]] nlohmann::json answer(const nlohmann::json& question);
   [[nodiscard]] nlohmann::json list() const;
   bool kill(std::uint64_t job, std::uint32_t signal);
-  [[nodiscard]] std::uint64_t new_job();
   bool of_spawns(std::int32_t from, const std::string& kind, const nlohmann::json& message);
   void prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
   void stop_when_empty();
@@ -103,6 +106,7 @@ private:
   std::optional<Timer> farewell_;
   std::mt19937_64 ids_; // of jobs, from this kernel's identity
   bool stopping_ = false;
+  Joins joins_;
 };
 
 } // namespace parc::daemon

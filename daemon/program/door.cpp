@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/door.hpp"
 
+#include "daemon/program/program_pipes.hpp"
 #include "system/limits.hpp"
 
 #include <algorithm>
@@ -23,24 +24,6 @@ bool is_ours(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
-}
-
-bool send_descriptors(int socket, int first, int second) {
-  char byte = 'P';
-  iovec part{&byte, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(2 * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
-  const int descriptors[2] = {first, second};
-  std::memcpy(CMSG_DATA(header), descriptors, sizeof descriptors);
-  return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
 }
 
 } // namespace
@@ -95,6 +78,7 @@ void Door::hear(std::list<Visitor>::iterator visitor) {
   const bool spoke = recv(visitor->socket.get(), &what, 1, 0) == 1;
   if (spoke && what == 'P') admit_program(visitor->socket);
   if (spoke && what == 'T') hooks_.tool(std::move(visitor->socket));
+  if (spoke && what == 'J') hooks_.joiner(std::move(visitor->socket));
   loop_.after_step([this, visitor] {
     visitors_.erase(visitor);
     acceptor_.resume();
@@ -110,17 +94,8 @@ void Door::admit_program(const Fd& socket) {
 }
 
 Result<void> Door::give_pipes(const Fd& socket) {
-  int to_kernel[2];
-  int to_program[2];
-  if (pipe2(to_kernel, O_NONBLOCK | O_CLOEXEC) != 0) return system_error("cannot make a pipe");
-  Fd kernel_reads(to_kernel[0]);
-  const Fd program_writes(to_kernel[1]);
-  if (pipe2(to_program, O_NONBLOCK | O_CLOEXEC) != 0) return system_error("cannot make a pipe");
-  const Fd program_reads(to_program[0]);
-  Fd kernel_writes(to_program[1]);
-  if (!send_descriptors(socket.get(), program_reads.get(), program_writes.get()))
-    return system_error("cannot hand it its pipes");
-  hooks_.program(std::move(kernel_reads), std::move(kernel_writes));
+  PARC_TRY(pipes, give_program_pipes(socket));
+  hooks_.program(std::move(pipes.from_program), std::move(pipes.to_program));
   return success();
 }
 

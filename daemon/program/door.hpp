@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Unix socket in the runtime directory. Whoever connects says in one byte what it is: 'P', a program
-// started by hand, gets two pipes and becomes a job of one rank; 'T', a tool, is handed on. Other users
+// started by hand, gets two pipes and becomes a job of one rank; 'T', a tool, and 'J', a program that joins a
+// named job, are handed on. Other users
 // are turned away (SO_PEERCRED). Who comes while many have not said what they are waits in the backlog.
 #pragma once
 
@@ -23,6 +24,7 @@ public:
   struct Hooks {
     std::function<void(Fd from_program, Fd to_program)> program;
     std::function<void(Fd socket)> tool;
+    std::function<void(Fd socket)> joiner;
   };
   Door(Loop& loop, std::string path, Hooks hooks);
   ~Door();

@@ -21,7 +21,7 @@
 namespace parc::daemon {
 
 inline constexpr std::uint16_t default_port = 7272;
-inline constexpr std::size_t option_count = 20;
+inline constexpr std::size_t option_count = 21;
 
 struct PortRange {
   std::uint16_t first = default_port;
@@ -53,6 +53,7 @@ struct Config {
   std::string cross_memory = "auto";
   std::uint32_t spin_us = 200;
   std::uint32_t connect_timeout_s = 5;
+  std::uint32_t join_timeout_s = 60;
   std::uint32_t link_timeout_s = 60;
   std::uint32_t idle_timeout_s = 0; // 0: it never ends by itself
   std::string log_level = "info";

@@ -222,6 +222,8 @@ const std::array<Option, option_count> table{{
      set_number<&Config::spin_us, 0, 1'000'000>, get_number<&Config::spin_us>},
     {"connect_timeout_s", "SECONDS", "longest wait for another host's kernel to answer", Form::Number, true,
      set_number<&Config::connect_timeout_s, 1, 3600>, get_number<&Config::connect_timeout_s>},
+    {"join_timeout_s", "SECONDS", "longest wait for all ranks of a job that they join by its name",
+     Form::Number, true, set_number<&Config::join_timeout_s, 1, 86'400>, get_number<&Config::join_timeout_s>},
     {"link_timeout_s", "SECONDS", "longest silence of another host before it counts as gone", Form::Number,
      true, set_number<&Config::link_timeout_s, 1, 86'400>, get_number<&Config::link_timeout_s>},
     {"idle_timeout_s", "SECONDS", "end when for so long no program has been here; 0: never", Form::Number,

@@ -113,11 +113,28 @@ typedef struct parc_envelope {
 
 /* ---- Context ------------------------------------------------------------------------------------------- */
 
-/* Joins the job that `parc run` started this process in, or, started by hand, a job of this process alone
- * with the kernel of this host. Blocks until the kernel has answered. *context is set on success only and is
- * freed by parc_close. One context per process: a second open returns PARC_EINVAL.
- * Errors: PARC_ENOKERNEL, PARC_EVERSION, PARC_ENOMEM, PARC_EKERNEL. */
+/* Joins the job that `parc run` started this process in; or, started by another launcher, the job that the
+ * environment names (below), as parc_join does; or, started by hand, a job of this process alone with the
+ * kernel of this host. Blocks until the kernel has answered. *context is set on success only and is freed by
+ * parc_close. One context per process: a second open returns PARC_EINVAL.
+ * Errors: PARC_ENOKERNEL, PARC_EVERSION, PARC_ENOMEM, PARC_EKERNEL, and those of parc_join.
+ *
+ * PARC_JOB is the name. The rank is PARC_RANK, else the launcher's (srun's SLURM_PROCID, Open MPI's
+ * OMPI_COMM_WORLD_RANK, MPICH's PMI_RANK) and PARC_FIRST_RANK, where that is set; the size is PARC_SIZE, else
+ * the launcher's. So two launchers make one job: one side has PARC_SIZE=4, the other PARC_SIZE=4 and
+ * PARC_FIRST_RANK=2. Without PARC_JOB the processes of a step of srun's join a job, which meets at the step's
+ * first node; those of other launchers get PARC_EINVAL, as nothing says which processes belong together. */
 PARC_API int parc_open(parc_context** context);
+
+/* parc_open as rank `rank` of the `size` of the job called `job`, of at most 4,096: "NAME", whose ranks meet
+ * at this host's kernel, or "NAME@HOST", at that of another host. Blocks until all are there, for
+ * join_timeout_s of that host's parcd.toml at most. Whoever has the key may join, by any launcher, from any
+ * host. The ranks are those of a job like any other, but nobody ends the others when one fails: they find
+ * that it has gone (PARC_EPEER), and parc_abort ends only its caller. NULL: a job of this process alone,
+ * whatever the environment says. In a rank of parc run it is as parc_open. Errors: those of parc_open;
+ * PARC_EINVAL (name, rank or size make no sense, that rank is there already, or others have said another
+ * size); PARC_EPEER (some did not come, the detail names them; or the host cannot be reached). */
+PARC_API int parc_join(parc_context** context, const char* job, int rank, int size);
 
 /* Starts a kernel on this host where none runs for this user, as `parcd --detach` does, and returns when it
  * is ready; parcd is looked for beside this library and in PATH. For libraries that open a context where

@@ -27,6 +27,14 @@ def open():
     return Session()
 
 
+def join(job, rank, size):
+    """open(), as rank `rank` of the `size` of the job of that name ("NAME" or "NAME@HOST"), once all are there.
+
+    None: a job of this process alone, whatever the environment says.
+    """
+    return Session((None if job is None else job.encode(), number("the rank", rank, 32), number("the size", size, 32)))
+
+
 def start_kernel():
     """Starts a kernel on this host where none runs for this user."""
     check(lib.parc_start_kernel())

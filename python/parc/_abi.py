@@ -89,6 +89,7 @@ class IoVec(ctypes.Structure):
 #   PARC_OP_NULL: an operation that has finished knows that it has
 _PROTOTYPES = {
     "parc_open": (c_int, [POINTER(c_void_p)]),
+    "parc_join": (c_int, [POINTER(c_void_p), c_char_p, c_int, c_int]),
     "parc_start_kernel": (c_int, []),
     "parc_close": (c_int, [c_void_p]),
     "parc_rank": (c_int, [c_void_p]),

@@ -40,9 +40,9 @@ class Session:
     read into must be writable. All calls may be made from any thread; those that block let other threads run.
     """
 
-    def __init__(self):
+    def __init__(self, job=None):
         context = ctypes.c_void_p()
-        check(lib.parc_open(byref(context)))
+        check(lib.parc_join(byref(context), *job) if job else lib.parc_open(byref(context)))
         self._context = context
         self._closed = False
         self._blocks = 0  # of parc_alloc, which Python still uses

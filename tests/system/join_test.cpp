@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc_join, and what parc_open joins by the environment.
+#include "tests/support/hosts.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <set>
+
+namespace parc::test {
+namespace {
+
+const std::string program = PARC_TEST_PROGRAMS "/joiner";
+
+struct Fixture {
+  Hosts hosts{2, {"--join-timeout-s", "3"}};
+
+  Process start(std::size_t on, const std::vector<std::string>& variables,
+                const std::vector<std::string>& words = {}) {
+    std::vector<std::string> all{"env", "PARC_RUNTIME_DIR=" + hosts[on].runtime_dir()};
+    all.insert(all.end(), variables.begin(), variables.end());
+    all.push_back(program);
+    all.insert(all.end(), words.begin(), words.end());
+    return hosts.start(all);
+  }
+  void ends_well(std::vector<Process>& all, const std::set<std::string>& said) {
+    std::set<std::string> found;
+    for (Process& each : all) {
+      const int status = each.wait();
+      BOOST_TEST(status == 0, each.errors() << hosts.logs());
+      found.insert(each.output());
+    }
+    BOOST_TEST(found == said, boost::test_tools::per_element());
+  }
+  static void fails(Process& process, int code, const std::string& sentence) {
+    BOOST_TEST(process.wait() == 4);
+    const std::string errors = process.errors();
+    BOOST_TEST(errors.starts_with("error " + std::to_string(code) + ":"), errors);
+    BOOST_TEST((errors.find(sentence) != errors.npos), errors << " does not say " << sentence);
+  }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(joined, Fixture)
+
+BOOST_AUTO_TEST_CASE(by_the_call) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Process> all;
+    for (int rank = 0; rank < 4; ++rank)
+      all.push_back(start(rank % 2 == 0 ? 0 : 1, {}, {"j@b", std::to_string(rank), "4"}));
+    ends_well(all, {"0 of 4 on a\n", "1 of 4 on b\n", "2 of 4 on a\n", "3 of 4 on b\n"});
+  }
+  std::vector<Process> alone;
+  alone.push_back(start(0, {"PARC_JOB=nobody", "PARC_RANK=7", "PARC_SIZE=9"}, {"-", "0", "1"}));
+  alone.push_back(start(1, {}, {"one", "0", "1"}));
+  ends_well(alone, {"0 of 1 on a\n", "0 of 1 on b\n"});
+}
+
+BOOST_AUTO_TEST_CASE(by_the_environment) {
+  const std::vector<std::vector<std::string>> ways{{"PARC_RANK=", "PARC_SIZE="},
+                                                   {"OMPI_COMM_WORLD_RANK=", "OMPI_COMM_WORLD_SIZE="},
+                                                   {"PMI_RANK=", "PMI_SIZE="}};
+  for (const auto& way : ways) {
+    std::vector<Process> all;
+    for (int rank = 0; rank < 2; ++rank)
+      all.push_back(start(static_cast<std::size_t>(rank),
+                          {"PARC_JOB=j@a", way[0] + std::to_string(rank), way[1] + "2"}));
+    ends_well(all, {"0 of 2 on a\n", "1 of 2 on b\n"});
+  }
+  std::vector<Process> step; // its first node is b
+  for (int rank = 0; rank < 2; ++rank)
+    step.push_back(start(static_cast<std::size_t>(rank),
+                         {"SLURM_JOB_ID=12", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=b,a",
+                          "SLURM_PROCID=" + std::to_string(rank), "SLURM_STEP_NUM_TASKS=2"}));
+  ends_well(step, {"0 of 2 on a\n", "1 of 2 on b\n"});
+}
+
+BOOST_AUTO_TEST_CASE(two_launchers) {
+  const auto launch = [&](std::size_t on, const std::string& first) {
+    return hosts.start({"env", "PARC_RUNTIME_DIR=" + hosts[on].runtime_dir(), "PARC_JOB=sites@a",
+                        "PARC_SIZE=4", "PARC_FIRST_RANK=" + first, "timeout", "40", "mpiexec.mpich", "-n",
+                        "2", program});
+  };
+  Process a = launch(0, "0"), b = launch(1, "2");
+  BOOST_TEST(a.wait() == 0, a.errors() << hosts.logs());
+  BOOST_TEST(b.wait() == 0, b.errors() << hosts.logs());
+  BOOST_TEST((a.output().find("1 of 4 on a\n") != std::string::npos), a.output());
+  BOOST_TEST((b.output().find("3 of 4 on b\n") != std::string::npos), b.output());
+}
+
+BOOST_AUTO_TEST_CASE(who_is_missing_is_named) {
+  Process a = start(0, {}, {"j", "1", "8"}), b = start(1, {}, {"j@a", "4", "8"});
+  fails(a, -5, "rank 0, 2-3, 5-7 of 8 of job j did not come to host a within 3 s");
+  fails(b, -5, "rank 0, 2-3, 5-7 of 8");
+}
+
+BOOST_AUTO_TEST_CASE(mistakes) {
+  Process nowhere = start(0, {}, {"j@nowhere.invalid", "0", "2"});
+  fails(nowhere, -5, "nowhere.invalid");
+  for (const auto& words : {std::vector<std::string>{"j", "2", "2"}, {"j", "-1", "2"}, {"j", "0", "0"}}) {
+    Process strange = start(0, {}, words);
+    fails(strange, -1, "there is no rank");
+  }
+  for (const char* const name : {"", "@a", "j@", "a b"}) {
+    Process strange = start(0, {}, {name, "0", "2"});
+    fails(strange, -1, "");
+  }
+  Process large = start(0, {}, {"j", "0", "4097"});
+  fails(large, -1, "at most 4096 ranks");
+  Process half = start(0, {"PARC_JOB=j", "PARC_RANK=1"});
+  fails(half, -1, "PARC_SIZE");
+  Process odd = start(0, {"PARC_JOB=j", "PARC_RANK=one", "PARC_SIZE=2"});
+  fails(odd, -1, "PARC_RANK=one");
+  Process nameless = start(0, {"PMI_RANK=1", "PMI_SIZE=2"});
+  fails(nameless, -1, "set PARC_JOB=NAME@HOST");
+}
+
+BOOST_AUTO_TEST_CASE(who_comes_twice_is_refused) {
+  Process first = start(0, {}, {"j", "0", "2"});
+  // One of the two is told so; the other waits, and the job begins.
+  Process second = start(0, {}, {"j", "0", "2"});
+  BOOST_TEST(eventually([&] { return !first.running() || !second.running(); }));
+  Process& twice = first.running() ? second : first;
+  fails(twice, -1, "rank 0 of job j is there already, from host a");
+  Process other = start(1, {}, {"j@a", "1", "3"});
+  fails(other, -1, "3 ranks, and others have said 2");
+  Process last = start(1, {}, {"j@a", "1", "2"});
+  BOOST_TEST(last.wait() == 0, last.errors());
+  Process& good = &twice == &first ? second : first;
+  BOOST_TEST(good.wait() == 0, good.errors());
+}
+
+BOOST_AUTO_TEST_CASE(who_gives_up_may_come_again) {
+  {
+    Process first = start(0, {}, {"j@b", "0", "2"});
+    BOOST_TEST(eventually([&] { return hosts[0].log().find("link to host b") != std::string::npos; }));
+    first.signal(SIGKILL);
+    BOOST_TEST(first.wait() == 128 + SIGKILL);
+  }
+  std::vector<Process> all;
+  all.push_back(start(0, {}, {"j@b", "0", "2"}));
+  all.push_back(start(1, {}, {"j@b", "1", "2"}));
+  ends_well(all, {"0 of 2 on a\n", "1 of 2 on b\n"});
+}
+
+BOOST_AUTO_TEST_CASE(who_is_killed_has_departed) {
+  std::vector<Process> all;
+  for (int rank = 0; rank < 2; ++rank)
+    all.push_back(start(static_cast<std::size_t>(rank), {}, {"j@a", std::to_string(rank), "2", "sits"}));
+  BOOST_TEST(eventually([&] { return !all[1].output().empty(); }));
+  all[1].signal(SIGKILL);
+  BOOST_TEST(all[1].wait() == 128 + SIGKILL);
+  BOOST_TEST(all[0].wait() == 0, all[0].errors());
+  BOOST_TEST(all[0].output() == "0 of 2 on a\nalone\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_kernel_where_they_meet_stops) {
+  Process here = start(1, {}, {"j", "0", "3"}), there = start(0, {}, {"j@b", "1", "3"});
+  BOOST_TEST(eventually([&] { return hosts[0].log().find("link to host b") != std::string::npos; }));
+  BOOST_TEST(hosts.parc("stop", {}, 1).wait() == 0);
+  BOOST_TEST(here.wait() == 4);
+  BOOST_TEST(there.wait() == 4);
+  BOOST_TEST(hosts[1].kernel().wait() == 0);
+  hosts[1].start();
+}
+
+// It has the rank's variables, and is no rank.
+BOOST_AUTO_TEST_CASE(what_a_rank_starts_is_by_hand) {
+  Process job = hosts.run({"-n", "2", "sh", "-c", "exec 3>&-; env -u PARC_PIPES " + program});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors());
+  BOOST_TEST(job.output() == "0 of 1 on a\n0 of 1 on a\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
