@@ -105,11 +105,11 @@ Result<void> write_pid(const std::string& path) {
   _exit(1);
 }
 
-Result<void> leave_terminal(int log) {
+Result<void> leave_streams(int log) {
   const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!null || setsid() < 0 || dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0 ||
+  if (!null || dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0 ||
       dup2(log, STDERR_FILENO) < 0)
-    return system_error("cannot leave the terminal");
+    return system_error("cannot leave the standard streams");
   return success();
 }
 
@@ -155,10 +155,21 @@ Result<Readiness> Readiness::detach(const std::string& log_path) {
   Readiness readiness;
   readiness.parent_ = std::move(to_parent);
   readiness.detached_ = true;
-  if (auto left = leave_terminal(log.get()); !left) {
+  setsid(); // which a child always may
+  if (auto left = leave_streams(log.get()); !left) {
     readiness.failed(left.error());
     return std::move(left).error();
   }
+  return readiness;
+}
+
+Result<Readiness> Readiness::announce(const std::string& log_path) {
+  PARC_TRY(log, open_log(log_path));
+  Readiness readiness;
+  readiness.output_.reset(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  readiness.complaints_.reset(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+  if (!readiness.output_ || !readiness.complaints_) return system_error("cannot keep the standard streams");
+  PARC_TRY(leave_streams(log.get()));
   return readiness;
 }
 
@@ -166,10 +177,14 @@ void Readiness::ready() {
   // Where the parent was killed meanwhile, the kernel stays: it was asked for.
   if (parent_) (void)!write(parent_.get(), &ready_byte, 1);
   parent_.reset();
+  output_.reset();
+  complaints_.reset();
   notify_systemd("READY=1");
 }
 
 void Readiness::failed(const Error& error) {
+  if (complaints_) dprintf(complaints_.get(), "parcd: %s\n", error.text.c_str());
+  complaints_.reset();
   if (!parent_) return;
   const std::string text = failed_byte + error.text;
   (void)!write(parent_.get(), text.data(), text.size());

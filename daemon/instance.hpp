@@ -33,11 +33,11 @@ private:
   pid_t owner_;
 };
 
-// Tells whoever started this process how the start went: the waiting parent of --detach, and systemd
-// (Type=notify).
+// Tells whoever started this process how the start went: the waiting parent of --detach, who reads what
+// --announce closes, and systemd (Type=notify).
 class Readiness {
 public:
-  // In the foreground: no parent waits.
+  // In the foreground: nobody waits.
   Readiness() = default;
 
   // --detach: forks, and returns in the child, a session of its own whose stderr is the log. The parent never
@@ -45,15 +45,21 @@ public:
   // error here (no log, no process) nothing has been forked.
   [[nodiscard]] static Result<Readiness> detach(const std::string& log_path);
 
+  // --announce: this process stays what it is, for a launcher whose processes end with their command, but its
+  // stderr is the log from here on. ready() closes what was its stdout; failed() writes to what was its
+  // stderr.
+  [[nodiscard]] static Result<Readiness> announce(const std::string& log_path);
+
   void ready();
-  // The words for the waiting parent; in the foreground it is the caller who prints them.
+  // The words for who waits; in the foreground it is the caller who prints them.
   void failed(const Error& error);
   void stopping(); // systemd only: the clean shutdown has begun
 
   [[nodiscard]] bool detached() const { return detached_; }
 
 private:
-  Fd parent_;
+  Fd parent_;              // of --detach
+  Fd output_, complaints_; // of --announce
   bool detached_ = false;
 };
 

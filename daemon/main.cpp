@@ -93,12 +93,13 @@ int main(int argc, char** argv) {
     key = taken.value();
   }
   Readiness readiness;
-  if (line.detach) {
+  if (line.detach || line.announce) {
     const Result<std::string> path = log_path(line.config.name);
     if (!path) return fail(path.error(), exit_failed);
-    Result<Readiness> child = Readiness::detach(path.value());
-    if (!child) return fail(child.error(), exit_failed);
-    readiness = std::move(child).value();
+    Result<Readiness> told =
+        line.detach ? Readiness::detach(path.value()) : Readiness::announce(path.value());
+    if (!told) return fail(told.error(), exit_failed);
+    readiness = std::move(told).value();
   }
   Logging logging(STDERR_FILENO, line.config.log_level, form_for(STDERR_FILENO));
   const Result<void> served = serve(std::move(line.config), key, dir.value(), readiness, logging, argc, argv);

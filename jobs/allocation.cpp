@@ -106,10 +106,12 @@ struct Source {
   const char* known_by; // a variable that is set in its jobs alone
   const char* job;      // the variable that names the job
   Result<std::vector<HostSlots>> (*hosts)(const Lookup& variable);
+  Launcher (*launcher)(); // perhaps none
 };
-constexpr std::array<Source, 3> sources{{{"Slurm", "SLURM_JOB_ID", "SLURM_JOB_ID", nodes_of_slurm},
-                                         {"PBS", "PBS_NODEFILE", "PBS_JOBID", nodes_of_pbs},
-                                         {"Grid Engine", "PE_HOSTFILE", "JOB_ID", nodes_of_grid_engine}}};
+constexpr std::array<Source, 3> sources{
+    {{"Slurm", "SLURM_JOB_ID", "SLURM_JOB_ID", nodes_of_slurm, by_srun},
+     {"PBS", "PBS_NODEFILE", "PBS_JOBID", nodes_of_pbs, nullptr},
+     {"Grid Engine", "PE_HOSTFILE", "JOB_ID", nodes_of_grid_engine, nullptr}}};
 
 } // namespace
 
@@ -144,7 +146,10 @@ Result<std::optional<Allocation>> find_allocation(const Lookup& variable) {
                                       : fmt::format("a job of {}", source.name);
     auto hosts = source.hosts(variable);
     if (!hosts) return std::move(hosts).error().in(fmt::format("cannot tell the hosts of {}", name));
-    return std::optional(Allocation{std::move(name), std::move(hosts).value()});
+    return std::optional(
+        Allocation{.source = std::move(name),
+                   .hosts = std::move(hosts).value(),
+                   .launcher = source.launcher != nullptr ? std::optional(source.launcher()) : std::nullopt});
   }
   return std::optional<Allocation>();
 }

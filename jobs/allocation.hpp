@@ -3,6 +3,7 @@
 // source, known by its variables: Slurm, PBS and Torque, Grid Engine.
 #pragma once
 
+#include "jobs/launcher.hpp"
 #include "jobs/placement.hpp"
 
 #include <functional>
@@ -13,6 +14,7 @@ namespace parc {
 struct Allocation {
   std::string source; // for sentences: "job 12 of Slurm"
   std::vector<HostSlots> hosts;
+  std::optional<Launcher> launcher; // how that batch system gets to them; none: it has no way of its own
 };
 
 // nullptr: it is not set. As getenv.

@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a command gets to another host, as the words that are run here for it. One way today: ssh.
+// How commands get to other hosts: the ways of launching, each of which makes the words that are run here.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace parc {
 
-// `words` on `host`, by this ssh, which may have options of its own ("ssh -F file"). No question is asked:
-// there may be many of them at once, and nobody to answer.
-[[nodiscard]] std::vector<std::string> by_ssh(std::string_view ssh, const std::string& host,
-                                              const std::vector<std::string>& words);
+struct Launcher {
+  using Words = std::vector<std::string>;
+  // What runs `words` on `host`. No question is asked: there may be many of them at once, and nobody to
+  // answer.
+  std::function<Words(const std::string& host, const Words& words)> command;
+  // Where `host` is: what says that, and the address in it; empty: it does not say.
+  std::function<Words(const std::string& host)> question;
+  std::function<std::string(const std::string& said)> address;
+  bool keeps = false; // what a command leaves running there ends with it
+};
+
+// By this ssh, which may have options of its own ("ssh -F file").
+[[nodiscard]] Launcher by_ssh(std::string_view ssh);
+// As a step of this job of Slurm, beside its others.
+[[nodiscard]] Launcher by_srun();
 
 // As a shell reads it back as one word.
 [[nodiscard]] std::string shell_word(std::string_view word);

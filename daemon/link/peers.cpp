@@ -219,7 +219,8 @@ void Peers::learn(const std::string& host, HostAddress address) {
 }
 
 // None: somebody waits for it already.
-Peers::Attempt* Peers::begin_attempt(const std::string& host, Connected connected, Loop::Time end) {
+Peers::Attempt* Peers::begin_attempt(const std::string& host, Connected connected,
+                                     std::optional<Loop::Time> end) {
   auto [place, fresh] = attempts_.try_emplace(host);
   Attempt& made = place->second;
   made.waiting.push_back({std::move(connected), end});
@@ -229,8 +230,8 @@ Peers::Attempt* Peers::begin_attempt(const std::string& host, Connected connecte
 }
 
 void Peers::attempt(const std::string& host, Connected connected, bool in_haste) {
-  if (begin_attempt(host, std::move(connected), in_haste ? loop_.now() : end_of_patience()) == nullptr)
-    return;
+  const auto end = in_haste ? std::nullopt : std::optional(end_of_patience());
+  if (begin_attempt(host, std::move(connected), end) == nullptr) return;
   const HostAddress where = address_of(host);
   resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
     resolved(host, std::move(addresses));
@@ -257,7 +258,8 @@ void Peers::resolved(const std::string& host, Result<std::vector<Address>> addre
     return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
   Attempt& attempt = found->second;
   attempt.addresses = std::move(addresses).value();
-  for (Attempt::Waiting& each : attempt.waiting) each.end = end_of_patience();
+  for (Attempt::Waiting& each : attempt.waiting)
+    if (each.end) each.end = end_of_patience();
   attempt.pause_s = first_round_pause_s;
   attempt.again.emplace(loop_, [this, host] {
     loop_.after_step([this, host] { // the attempt may end, and this timer with it
@@ -289,7 +291,7 @@ void Peers::try_next(Attempt& attempt) {
   const Error why = error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH, "cannot reach host {}: {}",
                           attempt.host, attempt.why);
   const auto given_up = std::ranges::stable_partition(attempt.waiting, [&](const Attempt::Waiting& each) {
-    return attempt.may_change && loop_.now() + pause < each.end;
+    return attempt.may_change && each.end && loop_.now() + pause < *each.end;
   });
   if (!given_up.empty()) spdlog::warn("{}", why.text);
   for (Attempt::Waiting& each : given_up) answer(std::move(each.connected), why);

@@ -99,7 +99,7 @@ private:
   struct Attempt { // one host that somebody waits for
     struct Waiting {
       Connected connected;
-      Loop::Time end; // no round begins later for it
+      std::optional<Loop::Time> end; // no round begins later for it; none: it is in haste
     };
     std::string host;
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
@@ -117,7 +117,7 @@ private:
   Result<void> dial(const Address& address, PendingLink::Purpose purpose);
   void attempt(const std::string& host, Connected connected, bool in_haste);
   void attempt(const EndpointAddress& address, Connected connected);
-  Attempt* begin_attempt(const std::string& host, Connected connected, Loop::Time end);
+  Attempt* begin_attempt(const std::string& host, Connected connected, std::optional<Loop::Time> end);
   [[nodiscard]] HostAddress address_of(const std::string& host) const;
 
   // peer_sessions.cpp

@@ -63,7 +63,10 @@ void add_options(CLI::App& app, Flags& flags, CommandLine& line) {
   app.set_help_flag("-h,--help", "print this and exit");
   app.add_flag_callback(
       "--version", [&line] { line.answer = "parcd " PARC_VERSION "\n"; }, "print the version and exit");
-  app.add_flag("--detach", line.detach, "return when ready; log to $XDG_STATE_HOME/parc/NAME.log");
+  auto* const detach =
+      app.add_flag("--detach", line.detach, "return when ready; log to $XDG_STATE_HOME/parc/NAME.log");
+  app.add_flag("--announce", line.announce, "stay, close the output when ready, and log to that file")
+      ->excludes(detach);
   app.add_flag("-t", line.check, "check the configuration and exit");
   app.add_flag("-T", line.print, "print the effective settings as TOML and exit");
   app.add_option("--config", flags.file, "read this file instead of the two above")->type_name("FILE");
@@ -85,7 +88,7 @@ Result<void> refuse_extras(const std::vector<std::string>& extras) {
   const std::string_view extra = std::string_view(extras.front()).substr(0, extras.front().find('='));
   if (!extra.starts_with('-'))
     return error(EINVAL, "unexpected argument \"{}\"; parcd takes options only", extra);
-  std::vector<std::string> flags{"--help", "--version", "--detach", "--config"};
+  std::vector<std::string> flags{"--help", "--version", "--detach", "--announce", "--config"};
   for (const auto& option : options()) flags.push_back(option.flag());
   const std::vector<std::string_view> candidates(flags.begin(), flags.end());
   return error(EINVAL, "unknown option {}{}", extra, did_you_mean(extra, candidates));

@@ -87,6 +87,7 @@ struct Option {
 struct CommandLine {
   Config config;
   bool detach = false;
+  bool announce = false;             // stay, and say when it is ready
   bool check = false;                // -t: answer whether the configuration is right
   bool print = false;                // -T: print the effective settings
   std::optional<std::string> answer; // --help, --version: print this and do nothing else

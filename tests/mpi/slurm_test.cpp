@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI programs that srun starts, on two nodes of a Slurm that each test has of its own (tests/mpi/slurm):
-// what `parc mpi` prints for the environment is all that they are told, and the provider starts the kernels.
+// Two nodes of a Slurm that each test has of its own (tests/mpi/slurm): MPI programs that srun starts, for
+// which what `parc mpi` prints for the environment is all that they are told, and the provider starts the
+// kernels; and kernels that parc starts by srun (tests/mpi/in_allocation).
 #include "tests/mpi/fabric_environment.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -39,6 +40,14 @@ BOOST_AUTO_TEST_CASE(srun_with_pmix) {
     BOOST_TEST(!ours.empty());
     BOOST_TEST(ours == output_under_srun(hosts, srun_by_tcp, program));
   }
+}
+
+BOOST_AUTO_TEST_CASE(kernels_by_srun) {
+  Hosts hosts(0);
+  Process jobs =
+      hosts.start({PARC_SLURM, "timeout", "200", PARC_IN_ALLOCATION, PARC_TEST_BIN, PARC_TEST_PROGRAMS});
+  const int status = jobs.wait();
+  BOOST_TEST(status == 0, jobs.output() << jobs.errors());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -213,6 +213,16 @@ BOOST_AUTO_TEST_CASE(parc_run_starts_kernels_that_are_missing) {
   BOOST_TEST(contains(forbidden.errors(), "refuses the connection"), forbidden.errors());
 }
 
+BOOST_AUTO_TEST_CASE(an_ssh_that_is_not_there) {
+  Process up = hosts.start({PARC_TEST_BIN "/parc", "up", "--runtime-dir", hosts[0].runtime_dir(), "--ssh",
+                            "/no/such/ssh", "--hosts", "b,c"});
+  BOOST_TEST(up.wait() == 1);
+  BOOST_TEST(lines_in(up.errors()) == 2U, up.errors());
+  BOOST_TEST(
+      contains(up.errors(), "parc: host b is not up: cannot start /no/such/ssh: No such file or directory"),
+      up.errors());
+}
+
 BOOST_AUTO_TEST_CASE(no_hosts) {
   Process none = hosts.start({PARC_TEST_BIN "/parc", "up"});
   BOOST_TEST(none.wait() == 1);

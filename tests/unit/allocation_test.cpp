@@ -84,11 +84,13 @@ BOOST_AUTO_TEST_CASE(hosts_of_batch_jobs) {
   BOOST_TEST(slurm.value()->source == "job 12 of Slurm");
   BOOST_TEST((allocation({{"SLURM_JOB_ID", "1"}, {"SLURM_NODELIST", "n[1-2]"}}).value()->hosts ==
               Hosts{{"n1", 1}, {"n2", 1}}));
+  BOOST_TEST((slurm.value()->launcher && slurm.value()->launcher->keeps));
 
   const test::Scratch scratch;
   test::write_file(scratch / "pbs", "n1\nn1\nn2\n");
-  BOOST_TEST((allocation({{"PBS_NODEFILE", scratch / "pbs"}, {"PBS_JOBID", "7.server"}}).value()->hosts ==
-              Hosts{{"n1", 2}, {"n2", 1}}));
+  const auto pbs = allocation({{"PBS_NODEFILE", scratch / "pbs"}, {"PBS_JOBID", "7.server"}});
+  BOOST_TEST((pbs.value()->hosts == Hosts{{"n1", 2}, {"n2", 1}}));
+  BOOST_TEST(!pbs.value()->launcher);
   test::write_file(scratch / "sge", "n1 4 all.q@n1 UNDEFINED\nn2 2 all.q@n2 <NULL>\n");
   BOOST_TEST((allocation({{"PE_HOSTFILE", scratch / "sge"}}).value()->hosts == Hosts{{"n1", 4}, {"n2", 2}}));
 }

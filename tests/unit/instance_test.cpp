@@ -160,6 +160,53 @@ BOOST_AUTO_TEST_CASE(the_parent_tells_how_a_silent_child_ended) {
                          scratch / "kernel.log"));
 }
 
+// Who started it has its stdout and stderr, until it is ready or has said why it is not.
+BOOST_AUTO_TEST_CASE(an_announced_kernel_closes_its_output_when_it_is_ready) {
+  int output[2], go[2];
+  BOOST_REQUIRE(pipe2(output, O_CLOEXEC) == 0);
+  BOOST_REQUIRE(pipe2(go, O_CLOEXEC) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(output[1], STDOUT_FILENO);
+    close(output[1]);
+    close(go[1]);
+    auto readiness = Readiness::announce(scratch / "log/kernel.log");
+    if (!readiness || readiness.value().detached() || getppid() == 1) _exit(9);
+    fmt::print(stderr, "in the log\n");
+    std::fflush(stderr);
+    char byte;
+    (void)!read(go[0], &byte, 1);
+    readiness.value().ready();
+    (void)!read(go[0], &byte, 1); // until the test lets go
+    _exit(7);
+  }
+  close(output[1]);
+  close(go[0]);
+  fcntl(output[0], F_SETFL, O_NONBLOCK);
+  char byte = 0;
+  BOOST_TEST((read(output[0], &byte, 1) < 0 && errno == EAGAIN)); // it is not ready
+  fcntl(output[0], F_SETFL, 0);
+  BOOST_REQUIRE(write(go[1], &byte, 1) == 1);
+  BOOST_TEST(read(output[0], &byte, 1) == 0);
+  close(go[1]);
+  int ended = -1;
+  BOOST_REQUIRE(waitpid(child, &ended, 0) == child);
+  BOOST_TEST(WEXITSTATUS(ended) == 7);
+  BOOST_TEST(test::read_file(scratch / "log/kernel.log") == "in the log\n");
+  close(output[0]);
+}
+
+BOOST_AUTO_TEST_CASE(an_announced_kernel_says_what_went_wrong) {
+  const int status = in_a_child([&] {
+    auto readiness = Readiness::announce(scratch / "kernel.log");
+    if (!readiness) return 9;
+    readiness.value().failed(error(EADDRINUSE, "cannot listen on port 7272"));
+    return 1;
+  });
+  BOOST_TEST(status == 1);
+  BOOST_TEST(errors() == "parcd: cannot listen on port 7272\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_opened_is_told_before_anything_starts) {
   test::write_file(scratch / "file", "");
   const auto refused = Readiness::detach(scratch / "file/kernel.log");

@@ -224,6 +224,26 @@ BOOST_AUTO_TEST_CASE(each_waits_for_a_host_in_its_own_time) {
   BOOST_TEST(second->has_value());
 }
 
+// Who is in haste, and asks for a host where nobody listens, has no time at all; and none is taken from who
+// is not.
+BOOST_AUTO_TEST_CASE(haste_hears_at_once) {
+  using namespace std::chrono_literals;
+  Two two(3, {});
+  two.network.hang_up(two.b.address);
+  std::optional<Result<std::int32_t>> hasty, patient;
+  const Loop::Time begin = two.network.time;
+  two.a.peers.connect(
+      "other", [&](const Result<std::int32_t>& link) { hasty = link; }, true);
+  two.a.peers.connect("other", [&](const Result<std::int32_t>& link) { patient = link; });
+  while (!hasty) two.go_round();
+  BOOST_TEST(hasty->error().code == ECONNREFUSED);
+  BOOST_TEST((two.network.time < begin + 1s));
+  BOOST_TEST(!patient);
+  two.b.listen_in(two.network);
+  while (!patient) two.go_round();
+  BOOST_TEST(patient->has_value());
+}
+
 // Nobody knows the name of b. What listens there is b, or another kernel.
 BOOST_AUTO_TEST_CASE(an_address_needs_no_name) {
   for (const bool is_b : {true, false}) {

@@ -53,8 +53,10 @@ public:
     if (events[0].revents != 0) give();
     if (events[1].revents != 0) take(ours_[1], child_.output);
     if (events[2].revents != 0) take(ours_[2], child_.errors);
+    if (child_.stays_after && child_.stays_after(child_.output)) leave();
   }
   void wait() {
+    if (left_) return;
     int how = 0;
     while (waitpid(id_, &how, 0) < 0 && errno == EINTR) {
     }
@@ -68,13 +70,13 @@ private:
     posix_spawn_file_actions_init(&actions);
     for (int i = 0; i < 3; ++i)
       posix_spawn_file_actions_adddup2(&actions, theirs_[static_cast<std::size_t>(i)].get(), i);
-    posix_spawnattr_t attributes; // a broken pipe ends it, if not us
+    posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    sigset_t standard;
+    sigset_t standard; // a broken pipe ends it, if not us
     sigemptyset(&standard);
     sigaddset(&standard, SIGPIPE);
     posix_spawnattr_setsigdefault(&attributes, &standard);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes, child_.stays_after ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETSIGDEF);
     std::vector<char*> words;
     for (const std::string& word : child_.command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
@@ -89,6 +91,12 @@ private:
     child_.status = status_not_started;
     child_.errors = fmt::format("cannot start {}: {}", child_.command[0], std::strerror(failure));
     return false;
+  }
+
+  void leave() {
+    for (Fd& end : ours_) end.reset();
+    child_.status = 0;
+    left_ = true;
   }
 
   void give() {
@@ -110,6 +118,7 @@ private:
   pid_t id_ = -1;
   std::array<Fd, 3> ours_, theirs_; // of its stdin, stdout and stderr
   std::size_t given_ = 0;
+  bool left_ = false; // it goes on by itself
 };
 
 } // namespace
@@ -125,6 +134,7 @@ void run_all(std::vector<Child>& children) {
       Running& started = running.emplace_back(children[next]);
       if (started.start()) open.push_back(&started);
     }
+    if (open.empty()) continue; // none could be started
     std::vector<pollfd> events;
     for (const Running* each : open) each->add_events(events);
     if (poll(events.data(), events.size(), -1) < 0 && errno != EINTR) break;

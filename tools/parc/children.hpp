@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +12,18 @@ namespace parc::tools {
 
 struct Child {
   std::vector<std::string> command; // looked for in PATH
-  std::string input;                // what it reads
+  std::string input = {};           // what it reads
+  // Given, it is left alone when its output is such, and goes on by itself: it has a session of its own, and
+  // nobody reads what else it says.
+  std::function<bool(const std::string& output)> stays_after = {};
   // When it has ended:
-  int status = -1; // its exit status, or 128 + N
+  int status = -1; // its exit status, or 128 + N; 0 when it goes on
   std::string output = {}, errors = {};
   std::chrono::system_clock::time_point started = {}, ended = {};
 };
 
-// Returns when all have ended. One that cannot be started has status 127 and says why in `errors`.
+// Returns when all have ended or go on by themselves. One that cannot be started has status 127 and says why
+// in `errors`.
 void run_all(std::vector<Child>& children);
 
 [[nodiscard]] std::string last_line(const std::string& text); // that is not empty

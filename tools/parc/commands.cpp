@@ -15,9 +15,9 @@ int end_with(const Result<int>& status) {
   return status_failure;
 }
 
-std::string usual_ssh() {
+std::string asked_ssh() {
   const char* const named = std::getenv("PARC_SSH");
-  return named != nullptr && *named != '\0' ? named : "ssh";
+  return named != nullptr ? named : "";
 }
 
 Result<std::uint64_t> parse_job(const std::string& text) {

@@ -94,12 +94,12 @@ struct KillOptions {
 };
 [[nodiscard]] int kill_jobs(const KillOptions& options);
 
-// How to get to other hosts: PARC_SSH, or ssh.
-[[nodiscard]] std::string usual_ssh();
+// How to get to other hosts, as PARC_SSH says; empty: it says nothing.
+[[nodiscard]] std::string asked_ssh();
 
 struct UpOptions {
   HostOptions where;
-  std::string ssh = usual_ssh();     // and its options
+  std::string ssh = asked_ssh();     // and its options; empty: as the batch job does, or ssh
   std::vector<std::string> of_parcd; // options of the kernels that are started
 };
 // Starts the kernels of hosts, and ends them.

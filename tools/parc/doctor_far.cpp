@@ -95,7 +95,7 @@ std::vector<FarAnswer> ask_hosts(const std::string& ssh, const std::vector<Reach
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     std::vector<std::string> words{"sh", "-c", script, "parc-doctor", own_directory()};
     if (!back[i].empty()) words.insert(words.end(), {"--at", back[i]});
-    children.push_back({.command = by_ssh(ssh, hosts[i].target.host, words), .input = {}});
+    children.push_back({.command = by_ssh(ssh).command(hosts[i].target.host, words)});
   }
   run_all(children);
   std::vector<FarAnswer> answers;

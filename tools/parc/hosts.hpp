@@ -2,6 +2,7 @@
 // The hosts that a command is about.
 #pragma once
 
+#include "jobs/launcher.hpp"
 #include "jobs/placement.hpp"
 
 #include <string>
@@ -11,5 +12,9 @@ namespace parc::tools {
 // As --hosts or --hostfile say, or whoever has given us hosts; none where nobody has.
 [[nodiscard]] Result<std::vector<HostSlots>> named_hosts(const std::string& hosts,
                                                          const std::string& hostfile);
+
+// How to get to them: as whoever has given us hosts does, or by ssh; by `ssh`, where that says more.
+[[nodiscard]] Result<Launcher> launcher_to(const std::string& hosts, const std::string& hostfile,
+                                           const std::string& ssh);
 
 } // namespace parc::tools

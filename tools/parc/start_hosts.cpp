@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// By ssh. The key goes to the kernels on standard input; where they listen is told to this host's kernel,
-// which tells the others with each job (JobPlan::Host::address), so no file has to name anybody.
+// The key goes to the kernels on standard input; where they listen is told to this host's kernel, which tells
+// the others with each job (JobPlan::Host::address), so no file has to name anybody.
 #include "tools/parc/start_hosts.hpp"
 
-#include "jobs/launcher.hpp"
 #include "system/frames.hpp"
 #include "system/identity.hpp"
 #include "tools/parc/ask_hosts.hpp"
@@ -13,16 +12,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <sstream>
 
 namespace parc::tools {
 namespace {
 
-// Programs are where ours are, or in the PATH there. What a kernel that runs already says is no matter.
-constexpr const char* start_script = R"(there=$1 name=$2; shift 2
+// Programs are where ours are, or in the PATH there. parcd closes its output when it is ready, or has said
+// why it is not; what it says beside a kernel that runs already is no matter.
+constexpr const char* start_script = R"(there=$1 how=$2 name=$3; shift 3
 [ -x "$there/parcd" ] && PATH=$there:$PATH
-if parcd --detach --name "$name" --key-file - "$@"; then exec parc status --json; fi
-exec parc status --json 2>/dev/null)";
+parcd "$how" --name "$name" --key-file - "$@" | {
+  cat
+  parc status --json 2>/dev/null
+  exit 0
+})";
+
 Result<std::string> ask_for_key(const std::string& runtime_dir) {
   PARC_TRY(kernel, KernelConnection::open(runtime_dir));
   PARC_TRY(kernel.send({{"kind", "key"}}));
@@ -32,22 +35,15 @@ Result<std::string> ask_for_key(const std::string& runtime_dir) {
   }
 }
 
-// Where ssh finds a host is where its kernel is.
-std::vector<std::string> addresses_of(const std::string& ssh, const std::vector<std::string>& hosts) {
+// Where the launcher finds a host is where its kernel is.
+std::vector<std::string> addresses_of(const Launcher& launcher, const std::vector<std::string>& hosts) {
   std::vector<Child> questions;
-  for (const std::string& host : hosts) {
-    Child& question = questions.emplace_back();
-    question.command = by_ssh(ssh, host, {});
-    question.command.pop_back();
-    question.command.insert(question.command.end() - 1, "-G");
-  }
+  for (const std::string& host : hosts) questions.push_back({.command = launcher.question(host)});
   run_all(questions);
   std::vector<std::string> addresses;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    std::istringstream lines(questions[i].output);
-    std::string key, value;
-    while (lines >> key && std::getline(lines >> std::ws, value) && key != "hostname") key.clear();
-    addresses.push_back(key == "hostname" ? value : hosts[i]);
+    std::string address = launcher.address(questions[i].output);
+    addresses.push_back(address.empty() ? hosts[i] : std::move(address));
   }
   return addresses;
 }
@@ -65,16 +61,21 @@ void read_status(const Child& child, StartedHost& there) {
   there.says = fmt::format("{}, parcd {}", text_in(*kernel, "listens"), text_in(*kernel, "version"));
 }
 
-std::vector<StartedHost> start_all(const std::string& ssh, const std::vector<std::string>& hosts,
+std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<std::string>& hosts,
                                    const std::string& key, const std::vector<std::string>& options) {
   std::vector<Child> children;
   for (const std::string& host : hosts) {
-    std::vector<std::string> words{"sh", "-c", start_script, "parc-up", own_directory(), host};
+    const char* const how = launcher.keeps ? "--announce" : "--detach";
+    std::vector<std::string> words{"sh", "-c", start_script, "parc-up", own_directory(), how, host};
     words.insert(words.end(), options.begin(), options.end());
-    children.push_back({.command = by_ssh(ssh, host, words), .input = key + "\n"});
+    Child& child = children.emplace_back();
+    child.command = launcher.command(host, words);
+    child.input = key + "\n";
+    if (launcher.keeps)
+      child.stays_after = [](const std::string& said) { return nlohmann::json::accept(said); };
   }
   run_all(children);
-  const auto addresses = addresses_of(ssh, hosts);
+  const auto addresses = addresses_of(launcher, hosts);
   std::vector<StartedHost> all;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     StartedHost& there =
@@ -107,11 +108,11 @@ std::string own_directory() {
   return std::filesystem::path(path_of_this_program()).parent_path();
 }
 
-Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts, const std::string& ssh,
+Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher,
                                              const std::string& runtime_dir,
                                              const std::vector<std::string>& options) {
   PARC_TRY(key, ask_for_key(runtime_dir));
-  auto all = start_all(ssh, hosts, key, options);
+  auto all = start_all(launcher, hosts, key, options);
   PARC_TRY(reach_all(runtime_dir, all));
   return all;
 }

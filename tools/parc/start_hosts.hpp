@@ -2,6 +2,7 @@
 // Kernels of other hosts, started by this host's user: for parc up, and for parc run where one is missing.
 #pragma once
 
+#include "jobs/launcher.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace parc::tools {
 
 struct StartedHost {
   std::string host;
-  std::string address = {}; // where ssh finds it
+  std::string address = {}; // where its launcher finds it
   std::uint16_t port = 0;
   std::string says = {}; // where it listens, and its version
   std::string why = {};  // it is not up
@@ -22,7 +23,7 @@ struct StartedHost {
 // All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
 // kernel, and connected. `options` are parcd's.
 [[nodiscard]] Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts,
-                                                           const std::string& ssh,
+                                                           const Launcher& launcher,
                                                            const std::string& runtime_dir,
                                                            const std::vector<std::string>& options);
 

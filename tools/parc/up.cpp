@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc up and parc down: start and end kernels of other hosts.
-#include "jobs/launcher.hpp"
+#include "system/identity.hpp"
 #include "tools/parc/children.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/hosts.hpp"
@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <iostream>
 
 namespace parc::tools {
@@ -36,22 +37,34 @@ int report(const std::vector<StartedHost>& all) {
 
 Result<int> start(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options));
-  PARC_TRY(all, start_hosts(hosts, options.ssh, options.where.runtime_dir, options.of_parcd));
+  PARC_TRY(launcher, launcher_to(options.where.hosts, options.where.hostfile, options.ssh));
+  PARC_TRY(all, start_hosts(hosts, launcher, options.where.runtime_dir, options.of_parcd));
   return report(all);
+}
+
+// The runtime directory of a batch job is its own, and so is the kernel in it: of this host, too, where that
+// is none of the job's.
+bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& hosts) {
+  return options.where.hosts.empty() && options.where.hostfile.empty() &&
+         std::getenv("PARC_RUNTIME_DIR") == nullptr &&
+         std::ranges::find(hosts, short_host_name()) == hosts.end();
 }
 
 Result<int> stop_all(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options));
+  PARC_TRY(launcher, launcher_to(options.where.hosts, options.where.hostfile, options.ssh));
+  const std::vector<std::string> stop{"sh", "-c", stop_script, "parc-down", own_directory()};
   std::vector<Child> children;
-  for (const std::string& host : hosts)
-    children.push_back(
-        {.command = by_ssh(options.ssh, host, {"sh", "-c", stop_script, "parc-down", own_directory()}),
-         .input = {}});
+  for (const std::string& host : hosts) children.push_back({.command = launcher.command(host, stop)});
+  if (ends_own_kernel(options, hosts)) {
+    hosts.push_back(short_host_name());
+    children.push_back({.command = stop});
+  }
   run_all(children);
   int status = 0;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    if (children[i].status == 0) {
-      std::cout << fmt::format("{}: {}\n", hosts[i], last_line(children[i].output));
+    if (const std::string said = last_line(children[i].output); children[i].status == 0) {
+      std::cout << fmt::format("{}: {}\n", hosts[i], said);
     } else {
       std::cout.flush();
       std::cerr << fmt::format("parc: host {}: {}\n", hosts[i], why_failed(children[i], "parc stop"));
