@@ -37,6 +37,7 @@ std::string encode_program(const Program& program, nlohmann::json& message) {
   message["arguments"] = program.arguments.size();
   message["umask"] = program.umask;
   message["input"] = program.input;
+  message["binds"] = program.binds ? 1 : 0;
   auto& limits = message["limits"] = nlohmann::json::array();
   for (const auto& limit : program.limits) {
     limits.push_back(limit.resource);
@@ -58,12 +59,14 @@ Result<Program> decode_program(const nlohmann::json& message, std::string_view b
   const auto arguments = number_in(message, "arguments", max_program_bytes);
   const auto umask = number_in(message, "umask", 0777), input = number_in(message, "input", Program::no_rank);
   const auto limits = numbers_in(message, "limits", std::size_t{3} * RLIM_NLIMITS);
-  if (!arguments || *arguments == 0 || !umask || !input || !limits || limits->size() % 3 != 0)
+  const auto binds = number_in(message, "binds", 1);
+  if (!arguments || *arguments == 0 || !umask || !input || !binds || !limits || limits->size() % 3 != 0)
     return malformed();
 
   Program program;
   program.umask = static_cast<std::uint32_t>(*umask);
   program.input = *input;
+  program.binds = *binds == 1;
   for (std::size_t i = 0; i < limits->size(); i += 3) {
     if ((*limits)[i] >= RLIM_NLIMITS) return malformed();
     program.limits.push_back({static_cast<std::uint32_t>((*limits)[i]), (*limits)[i + 1], (*limits)[i + 2]});

@@ -58,6 +58,7 @@ JobPart::JobPart(const Uses& uses, JobPlan plan)
 }
 
 JobPart::~JobPart() {
+  uses_.cores.give_back(cores_);
   protocol::Engine& engine = uses_.engine;
   engine.drop_group(group_);
   for (std::size_t local = 0; group_ == 0 && prepared_yet() && local < mine_.size(); ++local)
@@ -67,6 +68,13 @@ JobPart::~JobPart() {
 // ---- Getting ready: a link to every other host of the job.
 
 void JobPart::prepare() {
+  if (plan_.program.binds) {
+    auto taken = uses_.cores.take(mine_.size());
+    if (!taken)
+      return fail(status_failed, fmt::format("host {} cannot run {} ranks of a job: {}",
+                                             plan_.hosts[plan_.self].name, mine_.size(), taken.error().text));
+    cores_ = std::move(taken).value();
+  }
   if (auto room = check_room(plan_.program, mine_.size()); !room)
     return fail(status_failed, fmt::format("host {} cannot run {} ranks of a job: {}",
                                            plan_.hosts[plan_.self].name, mine_.size(), room.error().text));
@@ -161,7 +169,10 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
 
 Result<void> JobPart::start_rank(std::uint32_t local) {
   const std::uint32_t rank = mine_[local];
-  PARC_TRY(spawned, uses_.processes.spawn(plan_.program, variables(local), plan_.program.reads_input(rank)));
+  const Processors* const processors =
+      local < cores_.size() ? &uses_.cores.processors(cores_[local]) : nullptr;
+  PARC_TRY(spawned, uses_.processes.spawn(plan_.program, variables(local), plan_.program.reads_input(rank),
+                                          processors));
   ranks_.push_back(std::make_unique<Rank>(*this, uses_.loop.events(), uses_.processes, rank, spawned,
                                           output_credit(plan_.size)));
   const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),

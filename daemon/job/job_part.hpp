@@ -36,6 +36,7 @@ public:
     Sessions& sessions;
     const RuntimeDir& runtime_dir; // of this kernel, as ranks are told
     const Processes& processes;
+    Cores& cores;
     Jobs& jobs;
   };
   JobPart(const Uses& uses, JobPlan plan);
@@ -98,6 +99,7 @@ private:
   std::int64_t since_s_ = std::time(nullptr); // Unix time
   std::string hosts_;                         // as its ranks are told
   std::vector<std::uint32_t> mine_;           // ranks of this host
+  std::vector<std::size_t> cores_;            // of those, where they are bound
   std::vector<std::int32_t> links_;           // to each host, or this_host
   std::size_t unreached_ = 0;                 // hosts
   std::uint64_t first_endpoint_ = UINT64_MAX; // of its ranks here, from `prepared` on

@@ -98,6 +98,7 @@ private:
   Control& control_;
   const RuntimeDir& runtime_dir_;
   const Processes& processes_;
+  Cores cores_;
   std::function<void()> stopped_;
   std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;
   std::map<std::uint64_t, std::unique_ptr<JobPart>> parts_;

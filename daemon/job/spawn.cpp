@@ -47,13 +47,14 @@ Result<Pipe> make_pipe() {
 
 // The same open file above the places that the child's descriptors take.
 Result<Fd> move_up(Fd fd) {
+  if (fd.get() >= first_free) return fd;
   Fd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, first_free));
   if (!moved) return system_error("cannot make a pipe");
   return moved;
 }
 
-void unblock(const Fd& fd) {
-  fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+void unblock(const Fd& pipe) {
+  fcntl(pipe.get(), F_SETFL, O_NONBLOCK); // the only flag that a pipe has
 }
 
 struct ChildEnds {
@@ -77,20 +78,8 @@ struct Plan {
   std::vector<std::string> files; // to try, in this order
   std::vector<char*> argv;
   std::vector<char*> envp;
+  const Processors* processors; // to be bound to; null: none
 };
-
-// A signal for the child must not run a handler of the kernel's in it: that would tell the kernel, through
-// what they share, that it got the signal itself. The child opens its mask when it has no handlers.
-pid_t fork_without_signals() {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t child = fork();
-  const int failure = errno;
-  if (child != 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = failure;
-  return child;
-}
 
 std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
@@ -141,8 +130,10 @@ bool asks_for_trace(const Program& program) {
   });
 }
 
-Result<Plan> make_plan(const Program& program, const std::vector<std::string>& variables) {
+Result<Plan> make_plan(const Program& program, const std::vector<std::string>& variables,
+                       const Processors* processors) {
   Plan plan;
+  plan.processors = processors;
   for (const std::string& variable : program.environment) {
     const bool replaced = std::ranges::any_of(
         variables, [&](const std::string& ours) { return name_of(ours) == name_of(variable); });
@@ -200,11 +191,13 @@ void set_limits(const Program& program) {
 [[noreturn]] void execute(const Plan& plan, const ChildEnds& ends) {
   int failure = ENOENT;
   for (const std::string& file : plan.files) {
+    // Not there, as in most directories of a long PATH: to ask costs a tenth of trying.
+    if (access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
     execve(file.c_str(), plan.argv.data(), plan.envp.data());
-    if (errno == ENOENT && access(file.c_str(), F_OK) == 0)
-      give_up(ends, SpawnReport::Stage::interpreter, ENOENT);
-    if (errno == ENOENT || errno == ENOTDIR) continue; // as execvp: a later one may do
     failure = errno;
+    if (failure == ENOENT && access(file.c_str(), F_OK) == 0)
+      give_up(ends, SpawnReport::Stage::interpreter, ENOENT);
+    if (failure == ENOENT) continue; // gone meanwhile
     if (failure != EACCES) break;
     struct stat status {};
     if (stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) failure = EISDIR;
@@ -222,7 +215,28 @@ void set_limits(const Program& program) {
   umask(program.umask);
   if (chdir(program.directory.c_str()) != 0) give_up(ends, SpawnReport::Stage::directory, errno);
   set_limits(program);
+  if (plan.processors != nullptr &&
+      sched_setaffinity(0, plan.processors->size() * sizeof plan.processors->front(),
+                        reinterpret_cast<const cpu_set_t*>(plan.processors->data())) != 0)
+    give_up(ends, SpawnReport::Stage::binding, errno);
   execute(plan, ends);
+}
+
+// ---- In the kernel again.
+
+// A signal for the child must not run a handler of the kernel's in it: that would tell the kernel, through
+// what they share, that it got the signal itself. The child opens its mask when it has no handlers.
+pid_t fork_without_signals(const Program& program, const Plan& plan, const ChildEnds& ends) {
+  const pid_t kernel = getpid();
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t child = fork();
+  if (child == 0) become(program, plan, ends, kernel);
+  const int failure = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = failure;
+  return child;
 }
 
 std::string explain_program(const Program& program, const SpawnReport& report) {
@@ -247,7 +261,8 @@ std::size_t descriptors_of(const Program& program) {
   return descriptors_of_rank + asks_for_trace(program) + (program.input == Program::all_ranks);
 }
 
-Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables, bool reads_input) {
+Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables, bool reads_input,
+                      const Processors* processors) {
   PARC_TRY(output, make_pipe());
   PARC_TRY(errors, make_pipe());
   PARC_TRY(report, make_pipe());
@@ -273,15 +288,13 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   std::vector<std::string> all = variables;
   all.push_back(fmt::format("{}={},{}", shm::env_pipes, session_in, session_out));
   if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, trace_out));
-  PARC_TRY(plan, make_plan(program, all));
-  const pid_t kernel = getpid();
-  const pid_t child = fork_without_signals();
+  PARC_TRY(plan, make_plan(program, all, processors));
+  const pid_t child = fork_without_signals(program, plan, ends);
   if (child < 0) {
     auto failure = system_error("cannot make a process");
     if (failure.code == EAGAIN) failure.text += process_advice;
     return failure;
   }
-  if (child == 0) become(program, plan, ends, kernel);
 
   setpgid(child, child); // whoever of the two comes first
   Spawned spawned;
@@ -339,6 +352,11 @@ StartFailure explain(const Program& program, const SpawnReport& report, const st
   case SpawnReport::Stage::directory:
     return {status_failed, fmt::format("{}cannot go to directory {} there: {}; make it or use --wdir", tried,
                                        program.directory, std::strerror(report.error))};
+  case SpawnReport::Stage::binding:
+    return {status_failed,
+            fmt::format("{}cannot bind it to a core: {}; leave --bind out, or start that host's "
+                        "parcd again if its processors have changed",
+                        tried, std::strerror(report.error))};
   case SpawnReport::Stage::interpreter:
     return {status_not_executable,
             tried + "the interpreter that it names (after #!, or its loader) is not there; install it"};

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting one process of a job: fork, then in the child everything that exec does not undo, then exec.
 //
-// The child is in a process group of its own, dies with the kernel (PR_SET_PDEATHSIG), has directory, umask,
-// limits and environment of `parc run`'s caller, /dev/null or a pipe as its input, and nothing else open but
-// its output pipes and the two pipes of its session. Between fork and exec it makes only async-signal-safe
-// calls: the kernel has a second thread (the resolver).
+// The child is in a process group of its own, dies with the kernel (PR_SET_PDEATHSIG), is bound to the
+// processors that it is given, has directory, umask, limits and environment of `parc run`'s caller, /dev/null
+// or a pipe as its input, and nothing else open but its output pipes and the two pipes of its session.
+// Between fork and exec it makes only async-signal-safe calls: the kernel has a second thread (the resolver).
 #pragma once
 
+#include "daemon/job/cores.hpp"
 #include "jobs/program.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
@@ -38,13 +39,14 @@ struct Spawned {
 [[nodiscard]] std::size_t descriptors_of(const Program& program);
 
 struct SpawnReport {
-  enum class Stage : int { setup, directory, program, interpreter } stage;
+  enum class Stage : int { setup, directory, binding, program, interpreter } stage;
   int error; // errno
 };
 
-// `variables` are put over the environment of the program. An error means that no process was made.
+// `variables` are put over the environment of the program; `processors`: null: all that the kernel has. An
+// error means that no process was made.
 [[nodiscard]] Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables,
-                                    bool reads_input);
+                                    bool reads_input, const Processors* processors);
 
 // How a process ended.
 struct RankExit {
@@ -61,7 +63,8 @@ void clean_up_after(const std::vector<pid_t>& killed);
 
 // How the processes of jobs are made and ended: by the system, or by who simulates them.
 struct Processes {
-  std::function<Result<Spawned>(const Program&, const std::vector<std::string>&, bool)> spawn = daemon::spawn;
+  std::function<Result<Spawned>(const Program&, const std::vector<std::string>&, bool, const Processors*)>
+      spawn = daemon::spawn;
   std::function<void(pid_t id, int signal)> signal = signal_group;
   std::function<RankExit(const Fd& process)> reap = daemon::reap;
   std::function<void(const std::vector<pid_t>& killed)> clean_up_after = daemon::clean_up_after;

@@ -201,7 +201,7 @@ void Kernels::start_kernel(std::size_t number) {
       .time = &network_.time,
       .connect = [this, number](const Address& to) { return network_.connect(hosts_[number].address, to); },
       .processes = {.spawn = [this, number](const Program& program, const std::vector<std::string>& variables,
-                                            bool) -> Result<daemon::Spawned> {
+                                            bool, const daemon::Processors*) -> Result<daemon::Spawned> {
                       return spawn(number, program, variables);
                     },
                     .signal =

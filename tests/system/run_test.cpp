@@ -46,6 +46,33 @@ using Lines = std::vector<std::string>;
 
 BOOST_FIXTURE_TEST_SUITE(run, Two)
 
+// How many cores there are is what the refusal of too many says.
+BOOST_AUTO_TEST_CASE(ranks_are_bound_to_cores) {
+  const auto bound = [](const std::string& ranks, const std::string& command) {
+    return Lines{"-n", ranks, "--bind", "core", "sh", "-c", command};
+  };
+  const std::string too_many = result(bound("5000", "true")).second;
+  check(bound("5000", "true"), 125,
+        "host a cannot run 5000 ranks of a job: --bind core gives each a core of its own, and there are ");
+  const std::string cores = std::to_string(std::stoul(too_many.substr(too_many.find("there are ") + 10)));
+
+  Process all = hosts.run(bound(cores, "grep Cpus_allowed_list: /proc/self/status"));
+  BOOST_TEST(all.wait() == 0, all.errors());
+  auto sets = sorted_lines(all.output());
+  BOOST_TEST(std::to_string(sets.size()) == cores);
+  BOOST_TEST((std::ranges::adjacent_find(sets) == sets.end()), all.output());
+
+  const std::string go = hosts.directory() + "/go"; // one job has a core, until it may end
+  Process one = hosts.run(bound("1", "echo runs; until [ -e " + go + " ]; do sleep 0.05; done"));
+  BOOST_REQUIRE(eventually([&] { return one.output() == "runs\n"; }));
+  check(bound(cores, "true"), 125, "of which ranks of other jobs have 1;");
+  Process free = hosts.run({"-n", cores, "--bind", "none", "true"});
+  BOOST_TEST(free.wait() == 0, free.errors());
+  std::ofstream(go).flush();
+  BOOST_TEST(one.wait() == 0, one.errors());
+  BOOST_TEST(eventually([&] { return result(bound(cores, "true")).first == 0; }));
+}
+
 BOOST_AUTO_TEST_CASE(ranks_know_their_place) {
   Process job =
       hosts.run({"-np", "5", "-H", "a:2,b:1", "sh", "-c",

@@ -11,7 +11,8 @@ Program example() {
           .environment = {"A=1", "B=x y"},
           .directory = "/home/x",
           .umask = 027,
-          .limits = {{7, 1024, ~std::uint64_t{0}}}};
+          .limits = {{7, 1024, ~std::uint64_t{0}}},
+          .binds = true};
 }
 
 } // namespace
@@ -27,6 +28,7 @@ BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
   BOOST_TEST(decoded.value().environment == example().environment);
   BOOST_TEST(decoded.value().directory == "/home/x");
   BOOST_TEST(decoded.value().umask == 027u);
+  BOOST_TEST(decoded.value().binds);
   BOOST_REQUIRE(decoded.value().limits.size() == 1);
   BOOST_TEST(decoded.value().limits[0].resource == 7u);
   BOOST_TEST(decoded.value().limits[0].hard == ~std::uint64_t{0});
@@ -44,6 +46,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
   BOOST_TEST(refused("arguments", 6));
   BOOST_TEST(refused("arguments", "3"));
   BOOST_TEST(refused("umask", 01000));
+  BOOST_TEST(refused("binds", 2));
   BOOST_TEST(refused("limits", {1, 2}));
   BOOST_TEST(refused("limits", {1000, 2, 3}));
   BOOST_TEST(!decode_program(good, bytes.substr(0, bytes.size() - 1)));

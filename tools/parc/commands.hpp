@@ -28,6 +28,7 @@ struct RunOptions {
   std::optional<double> timeout_s;
   bool tag_output = false;
   bool keep_going = false;
+  std::string bind = "none"; // or "core"
   std::string trace;         // file; empty: none
   std::string early_release; // a level of parc_set_release; empty: as the environment says
   std::string runtime_dir;

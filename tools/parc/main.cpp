@@ -98,6 +98,8 @@ public:
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     run_->add_option("--stdin", run_options_.input, "Who reads standard input: a rank (0), all or none")
         ->check(wrong_with_input, "", "");
+    run_->add_option("--bind", run_options_.bind, "Bind each rank to a core of its own, or let it move")
+        ->check(CLI::IsMember({"core", "none"}));
     run_->add_option("--timeout", run_options_.timeout_s,
                      "End the job after this many seconds, with status 124; 0: never")
         ->check(wrong_with_seconds, "", "");

@@ -106,6 +106,7 @@ Result<Program> describe_program(const RunOptions& options) {
   program.umask = mask;
   program.limits = own_limits();
   program.input = who_reads(options.input);
+  program.binds = options.bind == "core";
   return program;
 }
 
