@@ -46,6 +46,7 @@ void JobOrigin::spawn(std::int32_t from, const nlohmann::json& message, const st
   Program program = plan_.program;
   program.arguments = request->arguments;
   program.input = Program::no_rank;
+  program.binds = false; // the cores belong to those that were started first
   std::erase_if(program.environment, [](const std::string& variable) { // nobody gathers their traces
     return variable.starts_with(std::string(trace::environment) + "=");
   });
