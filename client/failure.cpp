@@ -5,6 +5,7 @@
 #include "protocol/wire.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace parc::client {
 namespace {
@@ -46,6 +47,7 @@ const char* departure_sentence(std::uint32_t how) {
 }
 
 int fail(const Error& error) {
+  assert(error.code < 0); // a code of parc.h: a system call's would mean nothing to the program, or success
   const std::size_t length = std::min(error.text.size(), sizeof detail - 1);
   error.text.copy(detail, length);
   detail[length] = '\0';

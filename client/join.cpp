@@ -3,6 +3,7 @@
 
 #include "parc/parc.h"
 #include "shm/layout.hpp"
+#include "system/runtime_dir.hpp"
 #include "system/start_kernel.hpp"
 
 #include <algorithm>
@@ -68,10 +69,10 @@ Error as_no_kernel(Error failure) {
 Result<Fd> connect() {
   auto socket = connect_to_kernel({});
   if (!socket) return as_no_kernel(std::move(socket).error());
-  if (!socket.value())
-    return error(PARC_ENOKERNEL,
-                 "no parcd answers in this user's runtime directory (start one with parcd --detach)");
-  return socket;
+  if (socket.value()) return socket;
+  auto dir = find_runtime_dir({}); // which says so where there is none
+  if (!dir) return as_no_kernel(std::move(dir).error());
+  return error(PARC_ENOKERNEL, "no parcd answers on {}: start one with parcd --detach", dir.value().path());
 }
 
 // The two descriptors that came with a message; none when it had others.
@@ -283,7 +284,9 @@ std::string own_path() {
 
 Result<void> start_kernel() {
   if (getenv(shm::env_pipes)) return success();
-  if (const char* const wish = getenv("PARC_AUTOSTART"); wish && std::string_view(wish) == "off") {
+  auto may_start = may_start_kernels();
+  if (!may_start) return as_no_kernel(std::move(may_start).error());
+  if (!may_start.value()) {
     auto socket = connect();
     if (!socket) return std::move(socket).error().in("PARC_AUTOSTART=off forbids to start a kernel");
     return success();

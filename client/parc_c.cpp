@@ -246,7 +246,11 @@ int parc_size(const parc_context* context) {
 }
 
 const char* parc_host(const parc_context* context, int rank) {
-  return check(context) == PARC_OK ? context->host(rank) : nullptr;
+  if (check(context) != PARC_OK) return nullptr;
+  const char* const host = context->host(rank);
+  if (host == nullptr)
+    (void)client::fail(error(PARC_EINVAL, "there is no rank {} in this job of {}", rank, context->size()));
+  return host;
 }
 
 void parc_abort(parc_context* context, int status) {

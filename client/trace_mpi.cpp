@@ -64,7 +64,11 @@ Result<Fd> Trace::file_in(const std::string& directory) {
   (void)mkdir(directory.c_str(), 0777); // another rank, or parc mpi, may have made it
   const std::string path = fmt::format("{}/{}", directory, name_of_file());
   Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file) return system_error("cannot write the trace of this rank to {}", path);
+  if (!file) {
+    auto failure = system_error("cannot write the trace of this rank to {}", path);
+    failure.code = PARC_EINVAL;
+    return failure;
+  }
   unsetenv(trace::environment); // it is no other program's
   return file;
 }

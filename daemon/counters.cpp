@@ -64,8 +64,11 @@ Result<Counters> Counters::create(const RuntimeDir& dir, const Owner& owner) {
   file.program.set(PARC_VERSION);
   file.scheduling.set(owner.scheduling);
   file.listens.set(owner.listens);
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0)
-    return system_error("cannot put the counters at {}", path);
+  if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    auto failure = system_error("cannot put the counters at {}", path);
+    unlink(unfinished.c_str());
+    return failure;
+  }
   return made;
 }
 

@@ -39,6 +39,10 @@ Result<void> check_start(Config config) {
 
 Result<void> serve(Config config, const std::optional<Key>& given_key, const RuntimeDir& dir,
                    Readiness& readiness, Logging& logging, int argc, char** argv) {
+  raise_descriptor_limit(); // a rank takes several; its own limit is that of its parc run
+  if (descriptor_limit() < least_descriptors)
+    return error(EMFILE, "parcd needs {} descriptors at least{}", least_descriptors,
+                 descriptor_advice(EMFILE));
   PARC_TRY(instance, Instance::acquire(dir));
   [[maybe_unused]] const auto& held = instance; // for as long as this kernel runs
   if (const unsigned ended = end_orphans(dir, getpid()); ended != 0)
@@ -47,7 +51,6 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
   PARC_TRY(key, given_key ? Result<Key>(*given_key) : read_or_make_key(config.key_file));
   PARC_TRY(scheduling, SchedulingClass::acquire(config.realtime));
-  raise_descriptor_limit(); // a rank takes several; its own limit is that of its parc run
   const auto reload = [&logging, argc, argv]() -> std::optional<Config> {
     Result<CommandLine> fresh = read_command_line(argc, argv);
     if (!fresh) {

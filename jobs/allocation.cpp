@@ -2,6 +2,7 @@
 #include "jobs/allocation.hpp"
 
 #include "jobs/hostfile.hpp"
+#include "system/quote.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +20,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
 }
 
 Error no_list(std::string_view text) {
-  return error(EINVAL, "\"{}\" is no list of nodes as Slurm writes them", text);
+  return error(EINVAL, "{} is no list of nodes as Slurm writes them", quote(text));
 }
 
 // The words between commas that stand in no brackets.
@@ -82,23 +83,31 @@ Result<std::vector<HostSlots>> nodes_of_slurm(const Lookup& variable) {
   PARC_TRY(names, expand_node_list(list));
   PARC_TRY(slots, expand_counts(counts != nullptr ? counts : fmt::format("1(x{})", names.size())));
   if (slots.size() != names.size())
-    return error(EINVAL, "{} names {} nodes, and \"{}\" has numbers for {}", list, names.size(), counts,
-                 slots.size());
-  std::vector<HostSlots> hosts;
+    return error(EINVAL, "{} names {} nodes, and {} has numbers for {}", quote(list), names.size(),
+                 quote(counts), slots.size());
+  HostList hosts;
   for (std::size_t i = 0; i < names.size(); ++i) {
     PARC_TRY(host, parse_host(names[i]));
     host.slots = std::clamp(slots[i], 1U, max_slots);
-    add_host(hosts, std::move(host));
+    hosts.add(std::move(host));
   }
-  return hosts;
+  return std::move(hosts).take();
+}
+
+Result<std::string> file_named_by(const char* name, const Lookup& variable) {
+  const std::string file = variable(name);
+  if (file.empty()) return error(EINVAL, "{} is set, and empty; unset it outside of batch jobs", name);
+  return file;
 }
 
 Result<std::vector<HostSlots>> nodes_of_pbs(const Lookup& variable) {
-  return read_hostfile(variable("PBS_NODEFILE"));
+  PARC_TRY(file, file_named_by("PBS_NODEFILE", variable));
+  return read_hostfile(file);
 }
 
 Result<std::vector<HostSlots>> nodes_of_grid_engine(const Lookup& variable) {
-  return read_grid_engine_hostfile(variable("PE_HOSTFILE"));
+  PARC_TRY(file, file_named_by("PE_HOSTFILE", variable));
+  return read_grid_engine_hostfile(file);
 }
 
 struct Source {
@@ -132,7 +141,7 @@ Result<std::vector<std::uint32_t>> expand_counts(std::string_view text) {
     const auto repeated =
         repeats ? number(part.substr(times + 2, part.size() - times - 3)) : std::optional<std::uint32_t>(1);
     if (!count || !repeated || (times != part.npos && !repeats) || *repeated > max_ranks - counts.size())
-      return error(EINVAL, "\"{}\" is no list of numbers as Slurm writes them", text);
+      return error(EINVAL, "{} is no list of numbers as Slurm writes them", quote(text));
     counts.insert(counts.end(), *repeated, *count);
   }
   return counts;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "jobs/hostfile.hpp"
 
+#include "system/quote.hpp"
+#include "system/read_file.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
@@ -43,26 +45,24 @@ Result<void> take_word(HostSlots& host, std::string_view word) {
   if (key == "slots" || key == "cpu") {
     const auto slots = slots_in(value);
     if (!slots)
-      return error(EINVAL, "\"{}\" gives host {} no number of slots from 0 to {}", word, host.name,
+      return error(EINVAL, "{} gives host {} no number of slots from 0 to {}", quote(word), host.name,
                    max_slots);
     host.slots = *slots;
     return success();
   }
   if (key == "user")
     return error(EINVAL,
-                 "parc runs all ranks as the user who calls it, not as \"{}\"; name users of other "
+                 "parc runs all ranks as the user who calls it, not as {}; name users of other "
                  "hosts in ~/.ssh/config",
-                 value);
+                 quote(value));
   if (std::ranges::find(ignored, key) != ignored.end() && key.size() != word.size()) return success();
-  return error(EINVAL, "\"{}\" behind host {} means nothing; write slots=4", word, host.name);
+  return error(EINVAL, "{} behind host {} means nothing; write slots=4", quote(word), host.name);
 }
 
 Result<HostSlots> host_of_line(const std::vector<std::string>& words) {
   if (words[0].front() == '^' || words[0].front() == '+')
-    return error(EINVAL, "\"{}\" chooses among other hosts; write the hosts that are to be used", words[0]);
-  if (const auto at = words[0].find('@'); at != std::string::npos)
-    return error(EINVAL, "\"{}\" names a user; parc runs all ranks as the user who calls it: write {}",
-                 words[0], words[0].substr(at + 1));
+    return error(EINVAL, "{} chooses among other hosts; write the hosts that are to be used",
+                 quote(words[0]));
   PARC_TRY(host, parse_host(words[0]));
   for (std::size_t i = 1; i < words.size(); ++i) {
     PARC_TRY(take_word(host, words[i]));
@@ -80,31 +80,30 @@ Result<HostSlots> host_of_grid_engine(const std::vector<std::string>& words) {
 
 using Line = Result<HostSlots> (*)(const std::vector<std::string>& words);
 
-Result<std::vector<HostSlots>> parse(std::istream& text, std::string_view name, Line host_of) {
-  std::vector<HostSlots> hosts;
+Result<std::vector<HostSlots>> parse(std::string_view text, std::string_view name, Line host_of) {
+  HostList hosts;
+  std::istringstream lines{std::string(text)};
   std::string line;
-  for (std::size_t number = 1; std::getline(text, line); ++number) {
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
     const auto words = words_of(line);
     if (words.empty()) continue;
     auto host = host_of(words);
     if (!host) return std::move(host).error().in(fmt::format("{}:{}", name, number));
-    if (host.value().slots != 0) add_host(hosts, std::move(host).value()); // 0: not to be used
+    if (host.value().slots != 0) hosts.add(std::move(host).value()); // 0: not to be used
   }
-  if (hosts.empty()) return error(EINVAL, "{} names no host", name);
-  return hosts;
+  if (hosts.empty()) return error(EINVAL, "{} names no host; write one in each line, as a slots=4", name);
+  return std::move(hosts).take();
 }
 
 Result<std::vector<HostSlots>> read(const std::string& path, Line host_of) {
-  std::ifstream file(path);
-  if (!file) return system_error("cannot read hosts from {}", path);
-  return parse(file, path, host_of);
+  PARC_TRY(text, read_file(path, "hosts from "));
+  return parse(text, path, host_of);
 }
 
 } // namespace
 
 Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, std::string_view name) {
-  std::istringstream lines{std::string(text)};
-  return parse(lines, name, host_of_line);
+  return parse(text, name, host_of_line);
 }
 
 Result<std::vector<HostSlots>> read_hostfile(const std::string& path) {

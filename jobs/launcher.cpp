@@ -29,6 +29,7 @@ Launcher by_ssh(std::string_view ssh) {
   Launcher::Words first;
   std::istringstream parts{std::string(ssh)};
   for (std::string part; parts >> part;) first.push_back(std::move(part));
+  if (first.empty()) first.emplace_back("ssh"); // PARC_SSH is set to blanks
   for (const char* option : {"-o", "BatchMode=yes", "-o", "ConnectTimeout=10"}) first.emplace_back(option);
   const auto command = [first](const std::string& host, const Launcher::Words& words) {
     Launcher::Words all = first;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "jobs/placement.hpp"
 
+#include "system/quote.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -10,7 +12,7 @@ namespace parc {
 // "name", "name:slots", "[v6]", "[v6]:slots"; a name with several colons is an address as it stands.
 Result<HostSlots> parse_host(std::string_view text) {
   const auto wrong = [text] {
-    return error(EINVAL, "\"{}\" names no host; write a host, or host:slots such as a:2", text);
+    return error(EINVAL, "{} names no host; write a host, or host:slots such as a:2", quote(text));
   };
   std::string_view name = text;
   std::string_view slots;
@@ -24,7 +26,10 @@ Result<HostSlots> parse_host(std::string_view text) {
     name = text.substr(0, text.find(':'));
     slots = text.substr(name.size());
   }
-  const auto plain = [](char c) { return c > ' ' && c != 0x7f && c != '/' && c != '[' && c != ']'; };
+  if (const auto at = text.find('@'); at != text.npos)
+    return error(EINVAL, "{} names a user; parc runs all ranks as the user who calls it: write {}",
+                 quote(text), text.substr(at + 1));
+  const auto plain = [](char c) { return c > ' ' && c <= '~' && c != '/' && c != '[' && c != ']'; };
   if (name.empty() || name.size() > 255 || name.starts_with('-') || !std::ranges::all_of(name, plain))
     return wrong();
   HostSlots host{std::string(name), 1};
@@ -32,33 +37,31 @@ Result<HostSlots> parse_host(std::string_view text) {
   slots.remove_prefix(1);
   const auto [end, failure] = std::from_chars(slots.data(), slots.data() + slots.size(), host.slots);
   if (failure == std::errc::invalid_argument || end != slots.data() + slots.size() || host.slots == 0)
-    return error(EINVAL, "\"{}\" gives host {} no number of slots from 1 to {}", text, name, max_slots);
+    return error(EINVAL, "{} gives host {} no number of slots from 1 to {}", quote(text), name, max_slots);
   if (failure != std::errc{} || host.slots > max_slots)
-    return error(
-        EINVAL,
-        "\"{}\" gives host {} {} slots, for as many ranks, and a host has at most {}; a port does not "
-        "belong here but under [hosts] of parcd.toml: {} = \"ADDRESS:{}\"",
-        text, name, slots, max_slots, name, slots);
+    return error(EINVAL,
+                 "{} gives host {} {} slots, for as many ranks, and a host has at most {}; a port does not "
+                 "belong here but under [hosts] of parcd.toml: {} = \"ADDRESS:{}\"",
+                 quote(text), name, slots, max_slots, name, slots);
   return host;
 }
 
-void add_host(std::vector<HostSlots>& hosts, HostSlots host) {
-  const auto same = std::ranges::find(hosts, host.name, &HostSlots::name);
-  if (same == hosts.end())
-    hosts.push_back(std::move(host));
-  else
-    same->slots = std::min(same->slots + host.slots, max_ranks);
+void HostList::add(HostSlots host) {
+  const auto [place, first] = places_.try_emplace(host.name, hosts_.size());
+  if (first) return hosts_.push_back(std::move(host));
+  std::uint32_t& slots = hosts_[place->second].slots;
+  slots = std::min(slots + host.slots, max_ranks);
 }
 
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
-  std::vector<HostSlots> hosts;
+  HostList hosts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find(',', begin), text.size());
     PARC_TRY(host, parse_host(text.substr(begin, end - begin)));
-    add_host(hosts, std::move(host));
+    hosts.add(std::move(host));
     begin = end + 1;
   }
-  return hosts;
+  return std::move(hosts).take();
 }
 
 std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size) {

@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace parc {
@@ -31,8 +33,17 @@ struct Run {
 
 // "a", "a:2", "[::1]:4".
 [[nodiscard]] Result<HostSlots> parse_host(std::string_view text);
-// A host named twice has the slots of both.
-void add_host(std::vector<HostSlots>& hosts, HostSlots host);
+// Hosts in the order in which they are named. One that is named twice has the slots of both.
+class HostList {
+public:
+  void add(HostSlots host);
+  [[nodiscard]] bool empty() const { return hosts_.empty(); }
+  [[nodiscard]] std::vector<HostSlots> take() && { return std::move(hosts_); }
+
+private:
+  std::vector<HostSlots> hosts_;
+  std::unordered_map<std::string, std::size_t> places_; // by name
+};
 // "a:2,b,[::1]:4".
 [[nodiscard]] Result<std::vector<HostSlots>> parse_hosts(std::string_view text);
 

@@ -112,7 +112,7 @@ std::string_view name(JobState state) {
 
 Result<CounterReader> CounterReader::open(const RuntimeDir& dir) {
   const std::string path = dir.counters();
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd) {
     if (errno == ENOENT)
       return error(ENOENT, "no parcd has run here (no counters in {}): start it with parcd --detach",
@@ -124,7 +124,8 @@ Result<CounterReader> CounterReader::open(const RuntimeDir& dir) {
   // The head is read before the mapping, so that a file of another version is never mapped at a wrong size.
   std::array<std::uint64_t, 4> head{};
   if (pread(fd.get(), head.data(), sizeof head, 0) != static_cast<ssize_t>(sizeof head) || head[0] != magic)
-    return error(EBADMSG, "{} does not hold the counters of a parcd", path);
+    return error(EBADMSG, "{} does not hold the counters of a parcd; start one there with parcd --detach",
+                 path);
   if (head[1] != version || head[2] != sizeof(File) || head[3] != counter_count ||
       status.st_size < static_cast<off_t>(sizeof(File)))
     return error(

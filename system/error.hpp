@@ -8,6 +8,7 @@
 #include <boost/outcome/policy/terminate.hpp>
 #include <boost/outcome/success_failure.hpp>
 #include <boost/outcome/try.hpp>
+#include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
 #include <string>
@@ -37,7 +38,8 @@ template <class... Args> Error error(int code, fmt::format_string<Args...> forma
 // The error of a system call that has just failed: what was tried, then the system's own words.
 template <class... Args> Error system_error(fmt::format_string<Args...> format, Args&&... args) {
   const int code = errno;
-  return {code, fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code)};
+  const char* const advice = code == EFBIG ? "; raise the limit of file sizes (ulimit -f)" : "";
+  return {code, fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code) + advice};
 }
 
 } // namespace parc

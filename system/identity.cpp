@@ -82,9 +82,10 @@ Result<void> make_directories(const std::string& path) {
     const std::string part = path.substr(0, end);
     if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
       // A parent that is there but may not be written answers EROFS or EACCES; only its absence matters.
+      const int why = errno;
       struct stat status {};
       if (stat(part.c_str(), &status) != 0)
-        return error(errno, "cannot make directory {}: {}", part, strerror(errno));
+        return error(why, "cannot make directory {}: {}", part, strerror(why));
     }
     if (end == std::string::npos) return success();
   }

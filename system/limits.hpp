@@ -8,6 +8,9 @@
 
 namespace parc {
 
+// A kernel with less could not even start a job of a few ranks.
+inline constexpr std::size_t least_descriptors = 64;
+
 // The soft limit becomes the hard one. Programs that this process starts inherit that: give them their own.
 void raise_descriptor_limit();
 

@@ -115,10 +115,11 @@ Result<void> check_directory(const std::string& path) {
         "runtime directory {} belongs to user {}, not to us (user {}); choose another with --runtime-dir",
         path, status.st_uid, geteuid());
   if ((status.st_mode & 0777) != 0700)
-    return error(EPERM,
-                 "runtime directory {} has mode {:04o}, and must have 0700 so that nobody else reaches it; "
-                 "correct it with: chmod 700 {}",
-                 path, status.st_mode & 0777, path);
+    return error(
+        EPERM,
+        "runtime directory {} has mode {:04o}, and must have 0700 so that nobody else reaches it; "
+        "choose another with --runtime-dir, or, where it is parc's alone, correct it with: chmod 700 {}",
+        path, status.st_mode & 0777, path);
   if (const char* kind = network_file_system(static_cast<unsigned long>(file_system.f_type)))
     return error(EXDEV,
                  "runtime directory {} lies on a network file system ({}), which other hosts see too; "

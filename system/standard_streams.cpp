@@ -43,6 +43,8 @@ private:
   int why_ = 0; // errno
 };
 
+bool ignores_file_size = false; // and whoever started us did not
+
 // As long as the process: std::cout is flushed behind the end of everything else.
 WatchedOutput& watched() {
   static auto* const output = new WatchedOutput;
@@ -55,7 +57,12 @@ WatchedOutput& watched() {
 void open_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(number, F_GETFD) < 0 && open("/dev/null", O_RDWR) != number) _exit(EXIT_FAILURE);
+  if (std::signal(SIGXFSZ, SIG_IGN) == SIG_DFL) ignores_file_size = true;
   std::cout.rdbuf(&watched());
+}
+
+void give_signals_back() {
+  if (ignores_file_size) std::signal(SIGXFSZ, SIG_DFL);
 }
 
 int end_of_output(const char* program, int status, int failed) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Descriptors 0, 1 and 2 of a tool: open from the first line of its main on, and what it printed is out, or
-// is known to be lost, at its end. Threads: none but main's.
+// is known to be lost, at its end. A file that grows beyond the limit (ulimit -f) is refused in words, and
+// kills nobody. Threads: none but main's.
 #pragma once
 
 namespace parc {
@@ -8,6 +9,9 @@ namespace parc {
 // First thing in main: one that is closed becomes /dev/null's. Otherwise the first socket or file that is
 // opened takes its number, and what is printed goes there.
 void open_standard_streams();
+
+// Before another program takes the place of this one: it gets the signals as this one got them.
+void give_signals_back();
 
 // Last thing in main: flushes and closes stdout, and returns the exit status, `failed` in place of 0 when not
 // all of it could be written; a sentence on stderr says so in the name of `program`.

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
 #include <spawn.h>
+#include <string_view>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -68,6 +70,14 @@ std::string parcd_near(const std::string& near) {
     if (const std::string path = directory + way; !directory.empty() && access(path.c_str(), X_OK) == 0)
       return path;
   return "parcd";
+}
+
+Result<bool> may_start_kernels() {
+  const char* const wish = getenv("PARC_AUTOSTART");
+  const std::string_view said = wish == nullptr ? "" : wish;
+  if (said.empty() || said == "on") return true;
+  if (said == "off") return false;
+  return error(EINVAL, "PARC_AUTOSTART={} in the environment is neither on nor off", said);
 }
 
 Result<Fd> connect_to_kernel(const std::string& runtime_dir) {

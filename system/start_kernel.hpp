@@ -13,6 +13,9 @@ namespace parc {
 // be looked for in PATH.
 [[nodiscard]] std::string parcd_near(const std::string& near);
 
+// As PARC_AUTOSTART says: on, which is the default, or off.
+[[nodiscard]] Result<bool> may_start_kernels();
+
 // A connection to the socket of the kernel that runs in `runtime_dir` (empty: by the rules of
 // runtime_dir.hpp); no descriptor: none runs there.
 [[nodiscard]] Result<Fd> connect_to_kernel(const std::string& runtime_dir);

@@ -250,7 +250,7 @@ std::string explain_program(const Program& program, const SpawnReport& report) {
   }
   if (!has_path(program))
     return fmt::format("no such program there (looked in {}); install it or give its path",
-                       search_path(program));
+                       search_path(program).empty() ? "PATH, which is empty" : search_path(program));
   if (program.arguments[0].starts_with('/')) return "no such file there; copy it";
   return fmt::format("no such file there (looked in {}); copy it or use --wdir", program.directory);
 }

@@ -77,9 +77,12 @@ Result<Key> read_key(const std::string& path) {
   if (!file) return system_error("cannot open the key {}", path);
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return system_error("cannot examine the key {}", path);
-  if (!S_ISREG(status.st_mode)) return error(EINVAL, "the key {} is not a file", path);
+  if (!S_ISREG(status.st_mode))
+    return error(EINVAL, "the key {} is not a file; name another with --key-file", path);
   if (status.st_uid != geteuid())
-    return error(EPERM, "the key {} belongs to user {}, not to us (user {})", path, status.st_uid, geteuid());
+    return error(
+        EPERM, "the key {} belongs to user {}, not to us (user {}); name a copy of your own with --key-file",
+        path, status.st_uid, geteuid());
   if ((status.st_mode & 077) != 0)
     return error(EPERM,
                  "the key {} can be read by others (mode {:04o}); make it private with: chmod 600 {} "

@@ -84,6 +84,9 @@ Result<Peers::Listeners> Peers::bind(const Config& config) {
   }
   if (last.code == EADDRINUSE)
     last.text += "; another parcd or program has that port: choose another with --port";
+  if (last.code == EADDRNOTAVAIL)
+    last.text += "; no interface here has that address (ip address): correct --listen";
+  if (last.code == EACCES) last.text += "; choose a port from 1024 on with --port";
   return last;
 }
 

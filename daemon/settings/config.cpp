@@ -4,6 +4,7 @@
 
 #include "system/identity.hpp"
 #include "system/nearest.hpp"
+#include "system/usage.hpp"
 
 #include <CLI/CLI.hpp>
 #include <arpa/inet.h>
@@ -87,7 +88,7 @@ Result<void> refuse_extras(const std::vector<std::string>& extras) {
   if (extras.empty()) return success();
   const std::string_view extra = std::string_view(extras.front()).substr(0, extras.front().find('='));
   if (!extra.starts_with('-'))
-    return error(EINVAL, "unexpected argument \"{}\"; parcd takes options only", extra);
+    return error(EINVAL, "unexpected argument {}; parcd takes options only", quote(extra));
   std::vector<std::string> flags{"--help", "--version", "--detach", "--announce", "--config"};
   for (const auto& option : options()) flags.push_back(option.flag());
   const std::vector<std::string_view> candidates(flags.begin(), flags.end());
@@ -142,9 +143,6 @@ Result<void> complete(Config& config) {
       return std::move(directory).error().in("cannot tell where the key is (or use --key-file)");
     config.key_file = directory.value() + "/parc/key";
   }
-  if (config.fragment_size % 8 != 0)
-    return error(EBADMSG, "{}: {} is not a multiple of 8", with_origin(config, "fragment_size"),
-                 config.fragment_size);
   for (const auto& address : config.listen)
     if (config.encryption != "none" && !is_loopback(address))
       return error(
@@ -163,12 +161,13 @@ Result<CommandLine> read_command_line(int argc, const char* const* argv) {
   Flags flags;
   CommandLine line;
   add_options(app, flags, line);
+  be_strict(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     line.answer = app.help();
   } catch (const CLI::ParseError& e) {
-    return error(EINVAL, "{}", e.what());
+    return error(EINVAL, "{}", explain(app, e));
   }
   if (line.answer) return line;
   PARC_TRY(refuse_extras(app.remaining()));

@@ -115,6 +115,9 @@ struct CommandLine {
 // "address", "address:port", "[v6]:port" or a bare IPv6 address.
 [[nodiscard]] Result<HostAddress> parse_host_address(std::string_view text);
 
+// The name of a host, as it calls itself and [hosts] calls it.
+[[nodiscard]] Result<std::string> parse_host_name(std::string_view text);
+
 // Puts the settings of one file over those of `config`.
 [[nodiscard]] Result<void> read_config_file(Config& config, const std::string& path);
 

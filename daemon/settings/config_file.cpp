@@ -4,9 +4,12 @@
 #include "daemon/settings/config.hpp"
 
 #include "system/nearest.hpp"
+#include "system/quote.hpp"
+#include "system/read_file.hpp"
 
 #include <cerrno>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <toml++/toml.h>
 
 namespace parc::daemon {
@@ -46,7 +49,7 @@ private:
       config_.origin[i] = position(node);
       return success();
     }
-    return error(EBADMSG, "{}: unknown setting \"{}\"{}", position(node), key, did_you_mean(key, known));
+    return error(EBADMSG, "{}: unknown setting {}{}", position(node), quote(key), did_you_mean(key, known));
   }
 
   static Result<std::string> text_of(const Option& option, const toml::node& node) {
@@ -71,6 +74,8 @@ private:
     const auto table = node.as_table();
     if (!table) return error(EBADMSG, "{}: hosts must be a table: [hosts]", position(node));
     for (const auto& [name, entry] : *table) {
+      if (auto named = parse_host_name(name.str()); !named)
+        return error(EBADMSG, "{}: {}", position(entry), named.error().text);
       auto host = host_of(entry);
       if (!host) return error(EBADMSG, "{}: host {}: {}", position(entry), name.str(), host.error().text);
       config_.hosts.insert_or_assign(std::string(name.str()), std::move(host).value());
@@ -85,7 +90,7 @@ private:
     static constexpr std::array<std::string_view, 2> known{"address", "port"};
     for (const auto& [key, value] : *table)
       if (key != "address" && key != "port")
-        return error(EBADMSG, "unknown key \"{}\"{}", key.str(), did_you_mean(key.str(), known));
+        return error(EBADMSG, "unknown key {}{}", quote(key.str()), did_you_mean(key.str(), known));
     const auto address = (*table)["address"].value<std::string>();
     if (!address) return error(EBADMSG, "address is missing or not a text in quotes");
     // The port has its own key here, so a colon can only belong to an IPv6 address.
@@ -130,12 +135,15 @@ std::string toml_value(const Option& option, const Config& config) {
 } // namespace
 
 Result<void> read_config_file(Config& config, const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
+    return error(EBADMSG, "cannot read {}: it is a pipe, and settings are read again later; name a file",
+                 path);
+  PARC_TRY(text, read_file(path));
   toml::table table;
   try {
-    table = toml::parse_file(path);
+    table = toml::parse(text, path);
   } catch (const toml::parse_error& e) {
-    // Without a line the file could not be opened or read.
-    if (e.source().begin.line == 0) return error(EIO, "cannot read {}: {}", path, e.description());
     return error(EBADMSG, "{}:{}: {}", path, e.source().begin.line, e.description());
   }
   return FileReader(config, path).read(table);

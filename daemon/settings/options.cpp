@@ -4,6 +4,7 @@
 #include "daemon/settings/config.hpp"
 
 #include "system/fd.hpp"
+#include "system/quote.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -48,7 +49,8 @@ template <class T> Result<T> parse_number(std::string_view text, T least, T most
     if (unit == "iB" || unit == "B") unit = {};
   }
   if (failure == std::errc::invalid_argument || !unit.empty())
-    return error(EINVAL, "\"{}\" is not a {}", text, sizes ? "size (such as 65536 or \"64 KiB\")" : "number");
+    return error(EINVAL, "{} is not a {}", quote(text),
+                 sizes ? "size (such as 65536 or \"64 KiB\")" : "number");
   if (failure != std::errc{} || value > (UINT64_MAX >> shift) || (value << shift) < least ||
       (value << shift) > most)
     return error(EINVAL, "{} is outside {} to {}", text, least, most);
@@ -63,12 +65,12 @@ template <class T> Result<void> put(T& member, Result<T> value) {
 }
 
 Result<PortRange> parse_ports(std::string_view text) {
-  const auto dash = text.find('-');
+  const auto dash = text.find('-', 1); // one in front would be a sign
   PARC_TRY(first, parse_number<std::uint16_t>(text.substr(0, dash), 0, 65535));
   if (dash == std::string_view::npos) return PortRange{first, first};
   PARC_TRY(last, parse_number<std::uint16_t>(text.substr(dash + 1), 0, 65535));
   if (first == 0 || last < first)
-    return error(EINVAL, "\"{}\" is not a range of ports (such as \"60000-60099\")", text);
+    return error(EINVAL, "{} is not a range of ports (such as \"60000-60099\")", quote(text));
   return PortRange{first, last};
 }
 
@@ -86,20 +88,24 @@ Result<std::vector<std::string>> parse_addresses(std::string_view text) {
   if (addresses.empty()) return error(EINVAL, "at least one address is needed (such as 127.0.0.1)");
   for (const auto& address : addresses)
     if (!is_numeric(address))
-      return error(EINVAL, "\"{}\" is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0)", address);
+      return error(EINVAL, "{} is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0)", quote(address));
   return addresses;
 }
 
-Result<std::string> parse_name(std::string_view text) {
+} // namespace
+
+Result<std::string> parse_host_name(std::string_view text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.';
   });
   if (text.empty() || text.size() > longest_name || !plain)
-    return error(EINVAL, "\"{}\" is not a host name: letters, digits, '-', '_' and '.', at most {}", text,
+    return error(EINVAL, "{} is not a host name: letters, digits, '-', '_' and '.', at most {}", quote(text),
                  longest_name);
   return std::string(text);
 }
+
+namespace {
 
 Result<std::string> parse_advertised(std::string_view text) {
   if (text.empty()) return std::string();
@@ -107,14 +113,14 @@ Result<std::string> parse_advertised(std::string_view text) {
   const bool has_port = text.starts_with('[') || host.address.size() != trimmed(text).size();
   const bool looks_numeric = host.address.find_first_not_of("0123456789.:") == std::string::npos;
   if (has_port || (looks_numeric && !is_numeric(host.address)))
-    return error(EINVAL, "\"{}\" is not an address or a name; the port is that of \"port\"", text);
+    return error(EINVAL, "{} is not an address or a name; the port is that of \"port\"", quote(text));
   return host.address;
 }
 
 Result<std::string> parse_word(std::string_view text, std::span<const std::string_view> words,
                                std::string_view why) {
   if (std::find(words.begin(), words.end(), text) != words.end()) return std::string(text);
-  return error(EINVAL, "\"{}\" is not {}", text, why);
+  return error(EINVAL, "{} is not {}", quote(text), why);
 }
 
 Result<std::string> parse_encryption(std::string_view text) {
@@ -144,7 +150,10 @@ Result<std::string> parse_congestion(std::string_view text) {
   if (setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, text.data(),
                  static_cast<socklen_t>(text.size())) == 0)
     return std::string(text);
-  return error(EINVAL, "auto, or one of /proc/sys/net/ipv4/tcp_allowed_congestion_control");
+  return error(
+      EINVAL,
+      "{} is not available here: write auto, or one of /proc/sys/net/ipv4/tcp_allowed_congestion_control",
+      quote(text));
 }
 
 std::vector<std::string> get_ports(const Config& c) {
@@ -174,13 +183,20 @@ template <auto member> std::vector<std::string> get_number(const Config& config)
   return {fmt::to_string(config.*member)};
 }
 
+Result<void> set_fragment_size(Config& config, std::string_view text) {
+  PARC_TRY(bytes, parse_number<std::uint32_t>(text, 1024, 65536, true));
+  if (bytes % 8 != 0) return error(EINVAL, "{} is not a multiple of 8", bytes);
+  config.fragment_size = bytes;
+  return success();
+}
+
 Result<std::string> parse_path(std::string_view text) {
   return std::string(text);
 }
 
 const std::array<Option, option_count> table{{
     {"name", "NAME", "name of this host, as others call it (default: gethostname up to the first dot)",
-     Form::Text, true, set_text<&Config::name, parse_name>, get_text<&Config::name>},
+     Form::Text, true, set_text<&Config::name, parse_host_name>, get_text<&Config::name>},
     {"port", "PORT", "TCP port to listen on; a range where users share hosts (60000-60099); 0 for any",
      Form::Number, true, set_text<&Config::port, parse_ports>, get_ports},
     {"listen", "ADDRESS,...", "numeric addresses to listen on", Form::List, true,
@@ -201,7 +217,7 @@ const std::array<Option, option_count> table{{
      [](const Config& c) { return std::vector{std::string(parc::name(c.realtime))}; }},
     {"fragment_size", "BYTES",
      "largest fragment of a message, a multiple of 8; a link takes the smaller of both sides", Form::Number,
-     true, set_size<&Config::fragment_size, 1024, 65536>, get_number<&Config::fragment_size>},
+     true, set_fragment_size, get_number<&Config::fragment_size>},
     {"send_buffer", "BYTES", "send buffer of every link's socket; 0 leaves it to the system", Form::Number,
      true, set_size<&Config::send_buffer, 0, largest_buffer>, get_number<&Config::send_buffer>},
     {"receive_buffer", "BYTES", "receive buffer of every link's socket; 0 leaves it to the system",
@@ -257,11 +273,11 @@ Result<HostAddress> parse_host_address(std::string_view text) {
   text = trimmed(text);
   if (text.starts_with('[')) {
     const auto end = text.find(']');
-    if (end == std::string_view::npos) return error(EINVAL, "\"{}\" has no closing bracket", text);
+    if (end == std::string_view::npos) return error(EINVAL, "{} has no closing bracket", quote(text));
     host.address = text.substr(1, end - 1);
     port = text.substr(end + 1);
     if (!port.empty() && !port.starts_with(':'))
-      return error(EINVAL, "\"{}\" is not an address and a port (such as [::1]:7272)", text);
+      return error(EINVAL, "{} is not an address and a port (such as [::1]:7272)", quote(text));
   } else {
     // Two colons and no bracket: a bare IPv6 address.
     const auto colon = text.find(':');
@@ -271,7 +287,7 @@ Result<HostAddress> parse_host_address(std::string_view text) {
     port = bare_v6 || colon == std::string_view::npos ? std::string_view{} : text.substr(colon);
   }
   if (host.address.empty() || host.address.find_first_of(" \t,/") != std::string::npos)
-    return error(EINVAL, "\"{}\" is not an address and a port (such as 10.0.0.2:7272)", text);
+    return error(EINVAL, "{} is not an address and a port (such as 10.0.0.2:7272)", quote(text));
   if (!port.empty()) {
     PARC_TRY(number, parse_number<std::uint16_t>(port.substr(1), 1, 65535));
     host.port = number;

@@ -5,15 +5,14 @@
 #define BOOST_TEST_MODULE exhausted
 #define BOOST_TEST_NO_MAIN
 #include "tests/support/hosts.hpp"
+#include "tests/support/namespaces.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <sched.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 namespace parc::test {
 namespace {
@@ -22,21 +21,6 @@ constexpr int status_skipped = 77; // CMakeLists.txt tells ctest
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
-}
-
-bool write_file(const char* path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << std::flush;
-  return file.good();
-}
-
-// As root, or in a user namespace in which our own user keeps its number.
-bool enter_namespace() {
-  if (unshare(CLONE_NEWIPC) == 0) return true;
-  const auto mapping = [](unsigned id) { return std::to_string(id) + " " + std::to_string(id) + " 1"; };
-  const std::string user = mapping(getuid()), group = mapping(getgid());
-  return unshare(CLONE_NEWUSER | CLONE_NEWIPC) == 0 && write_file("/proc/self/uid_map", user) &&
-         write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/gid_map", group);
 }
 
 // Takes all segments but `spare`.
@@ -62,12 +46,6 @@ private:
   }
   std::vector<int> ids_;
 };
-
-int segments() {
-  shm_info info{};
-  shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));
-  return info.used_ids;
-}
 
 std::string table() {
   std::ifstream file("/proc/sysvipc/shm");
@@ -123,7 +101,7 @@ BOOST_AUTO_TEST_CASE(killed_while_they_begin) {
 } // namespace parc::test
 
 int main(int argc, char** argv) {
-  if (!parc::test::enter_namespace()) {
+  if (!parc::test::enter_namespaces(CLONE_NEWIPC)) {
     std::printf("skipped: no IPC namespace of its own, as neither root nor user namespaces are here (%s)\n",
                 std::strerror(errno));
     return parc::test::status_skipped;

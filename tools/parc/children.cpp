@@ -75,6 +75,7 @@ private:
     sigset_t standard; // a broken pipe ends it, if not us
     sigemptyset(&standard);
     sigaddset(&standard, SIGPIPE);
+    sigaddset(&standard, SIGXFSZ);
     posix_spawnattr_setsigdefault(&attributes, &standard);
     posix_spawnattr_setflags(&attributes, child_.stays_after ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETSIGDEF);
     std::vector<char*> words;
@@ -134,7 +135,7 @@ void run_all(std::vector<Child>& children) {
       Running& started = running.emplace_back(children[next]);
       if (started.start()) open.push_back(&started);
     }
-    if (open.empty()) continue; // none could be started
+    if (open.empty()) continue; // none of them could be started: nobody would end a wait
     std::vector<pollfd> events;
     for (const Running* each : open) each->add_events(events);
     if (poll(events.data(), events.size(), -1) < 0 && errno != EINTR) break;

@@ -8,10 +8,14 @@
 
 namespace parc::tools {
 
+std::string in_words(const Error& error) {
+  return error.text + (error.code == EMFILE ? "; allow more descriptors (ulimit -n)" : "");
+}
+
 int end_with(const Result<int>& status) {
   if (status) return status.value();
   std::cout.flush();
-  std::cerr << "parc: " << status.error().text << '\n';
+  std::cerr << "parc: " << in_words(status.error()) << '\n';
   return status_failure;
 }
 

@@ -130,6 +130,8 @@ struct ProbeOptions {
 
 [[nodiscard]] int clean(const std::string& runtime_dir);
 
+// The text of an error, and where this process itself has too little of something, how it gets more.
+[[nodiscard]] std::string in_words(const Error& error);
 // For commands: the status that it ended with; or its error is told.
 [[nodiscard]] int end_with(const Result<int>& status);
 // As parc status, ps and PARC_JOB name one.

@@ -2,6 +2,7 @@
 #include "tools/parc/kernel_connection.hpp"
 
 #include "system/identity.hpp"
+#include "system/runtime_dir.hpp"
 #include "system/start_kernel.hpp"
 
 #include <array>
@@ -25,7 +26,10 @@ Result<KernelConnection> KernelConnection::open(const std::string& runtime_dir) 
 
 Result<KernelConnection> KernelConnection::open_running(const std::string& runtime_dir) {
   PARC_TRY(socket, connect_to_kernel(runtime_dir));
-  if (!socket) return error(ENOENT, "no parcd runs here, and so no job");
+  if (!socket) {
+    PARC_TRY(dir, find_runtime_dir(runtime_dir)); // which says so where there is none
+    return error(ENOENT, "no parcd runs on {}, and so no job; parc run starts one", dir.path());
+  }
   return introduce(std::move(socket));
 }
 

@@ -5,6 +5,7 @@
 #include "shm/layout.hpp"
 #include "system/nearest.hpp"
 #include "system/standard_streams.hpp"
+#include "system/usage.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/top_view.hpp"
 
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fmt/ranges.h>
 #include <iostream>
 
 namespace parc::tools {
@@ -22,6 +24,17 @@ constexpr int c_interface_version = 0; // libparc.so.0
 std::string version() {
   return fmt::format("parc {}\nC interface {}\nsegment {}\nwire {}\n", PARC_VERSION, c_interface_version,
                      shm::layout_version, protocol::wire_version);
+}
+
+// The help has the words in braces, where the shells' completion finds them.
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string shown = fmt::format("{{{}}}", fmt::join(words.begin(), words.end(), ","));
+  return CLI::Validator(
+      [words = std::move(words)](const std::string& text) -> std::string {
+        if (std::ranges::find(words, text) != words.end()) return {};
+        return fmt::format("{} is none of {}", quote(text), fmt::join(words.begin(), words.end(), ", "));
+      },
+      shown, "");
 }
 
 // As the parser wants it: empty when nothing is.
@@ -79,9 +92,11 @@ class CommandLine {
 public:
   CommandLine() {
     app_.require_subcommand(0, 1);
+    for (CLI::App* const command : app_.get_subcommands({})) command->allow_extras();
+    app_.allow_extras(); // unexpected() has words for them
     app_.set_version_flag("--version", version());
     run_->footer("The program and its arguments follow the options: parc run -n 4 ./solver --fast input");
-    run_->add_option("-n,--np", run_options_.ranks, "Number of ranks")->check(CLI::Range(1u, max_ranks));
+    run_->add_option("-n,--np", run_options_.ranks, "Number of ranks")->check(number_from(1u, max_ranks));
     auto* const hosts =
         run_->add_option("-H,--host,--hosts", run_options_.hosts,
                          "Where they run: host:slots, separated by commas; default: the hosts "
@@ -90,7 +105,7 @@ public:
                      "Where they run: a file with a host a line, as host slots=4 or host:4")
         ->excludes(hosts);
     run_->add_option("--ppn", run_options_.ranks_per_host, "Ranks a host, in place of slots (also -ppn)")
-        ->check(CLI::Range(1u, max_ranks));
+        ->check(number_from(1u, max_ranks));
     run_->add_option("--wdir", run_options_.directory, "Directory that the ranks start in, on every host");
     run_->add_option("-x,--env", run_options_.environment,
                      "Give this variable to the ranks: NAME, or NAME=VALUE; may be repeated")
@@ -106,7 +121,7 @@ public:
     run_->add_flag(
             "--early-release{full}", run_options_.early_release,
             "Let waits for reads return at once, and touches wait: =envelope when the message has begun")
-        ->check(CLI::IsMember({"off", "envelope", "full"}));
+        ->check(one_of({"off", "envelope", "full"}));
     run_->add_option(
         "--trace", run_options_.trace,
         "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
@@ -115,7 +130,7 @@ public:
     run_->add_option("--runtime-dir", run_options_.runtime_dir, "Where the kernel of this host is found");
     mpi_->add_flag("--early-release{envelope}", mpi_options_.early_release,
                    "Let MPI's receives return when their messages have begun, and touches wait")
-        ->check(CLI::IsMember({"off", "envelope"}));
+        ->check(one_of({"off", "envelope"}));
     mpi_->add_option("--trace", mpi_options_.trace,
                      "Write a timeline of the ranks and their messages to this file, for parc trace");
     mpi_->footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
@@ -159,9 +174,10 @@ public:
     doctor_->add_option("--runtime-dir", doctor_options_.runtime_dir,
                         "Where the kernel of this host is found");
     top_->add_option("--interval", top_options_.interval_s, "Seconds from one look to the next")
-        ->check(CLI::Range(0.01, 3600.0));
+        ->check(number_from(0.01, 3600.0));
     top_->add_flag("-b,--batch", top_options_.batch, "Print tables, also where there is no terminal");
-    top_->add_option("-n,--count", top_options_.count, "End after so many")->check(CLI::PositiveNumber);
+    top_->add_option("-n,--count", top_options_.count, "End after so many")
+        ->check(number_from(1u, 1'000'000'000u));
     top_->add_option("--sort", top_options_.sort, "Which ranks come first: " + names_of_sort_keys())
         ->check(
             [](const std::string& key) {
@@ -187,6 +203,9 @@ public:
     dump_->add_option("--runtime-dir", dump_options_.runtime_dir, "Where the kernel of this host is found");
     clean_->add_option("--runtime-dir", clean_dir_, "The runtime directory to clean");
     trace_->add_option("FILE", trace_file_, "What parc run --trace has written")->required();
+    for (CLI::App* const command : app_.get_subcommands({})) be_strict(*command);
+    for (CLI::App* const command : {run_, mpi_})
+      command->get_option("--early-release")->disable_flag_override(false); // its level follows =
   }
 
   int main(std::vector<std::string> words) {
@@ -208,8 +227,9 @@ public:
     } catch (const CLI::Success& answer) { // --help, --version
       return app_.exit(answer);
     } catch (const CLI::ParseError& problem) {
-      return fail(problem.what(), runs ? status_run_failed : status_usage);
+      return fail(explain(app_, problem), runs ? status_run_failed : status_usage);
     }
+    if (const auto word = unexpected(app_)) return fail(*word, status_usage);
     if (run_->parsed()) {
       if (run_options_.command.empty())
         return fail("parc run needs a program to run: parc run -n 4 ./solver", status_run_failed);
@@ -274,10 +294,12 @@ private:
     for (; word != words.end(); ++word) {
       const bool ours = *word == "-h" || *word == "--help" || word->starts_with("--early-release") ||
                         word->starts_with("--trace=");
-      if (*word == "--trace" && word + 1 != words.end())
+      if (*word == "--trace") {
+        if (word + 1 == words.end()) return; // the parser says that it needs a value
         ++word;
-      else if (!ours)
+      } else if (!ours) {
         break;
+      }
     }
     mpi_options_.words.assign(word, words.end());
     words.erase(word, words.end());

@@ -123,6 +123,7 @@ Result<void> end_job(const KillOptions& options, int signal, const std::vector<H
     std::string asked;
     for (const HostAnswer& answer : answers)
       if (answer.up()) asked += (asked.empty() ? "" : ", ") + answer.host;
+    if (asked.empty()) return error(ENOENT, "no host answers, and so nobody knows a job {:x}", job);
     return error(ENOENT, "no job {:x} runs on the hosts that answer ({}); parc ps shows those that do", job,
                  asked);
   }

@@ -3,6 +3,7 @@
 // its signals, its exit status.
 #include "jobs/program.hpp"
 #include "system/frames.hpp"
+#include "system/start_kernel.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/hosts.hpp"
 #include "tools/parc/input.hpp"
@@ -33,7 +34,7 @@ constexpr auto wait_for_line_end = std::chrono::milliseconds(20);
 constexpr int in_background_ms = 200; // between looks whether the terminal is ours again
 
 int cannot_run(const Error& error) {
-  std::cerr << "parc: " << error.text << '\n';
+  std::cerr << "parc: " << in_words(error) << '\n';
   return status_run_failed;
 }
 
@@ -342,7 +343,8 @@ Result<int> run_job(const RunOptions& options) {
   if (!options.trace.empty()) { // what cannot be written is known before anything runs
     PARC_TRY(write_trace({}, options.command, options.trace));
   }
-  if (const char* const wish = getenv("PARC_AUTOSTART"); wish == nullptr || std::string_view(wish) != "off") {
+  PARC_TRY(may_start, may_start_kernels());
+  if (may_start) {
     std::vector<std::string> missing;
     request["in_haste"] = 1;
     PARC_TRY(status, run_once(options, request, bytes, &missing));

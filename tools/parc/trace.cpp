@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -282,10 +283,14 @@ void TraceCollector::add(std::uint64_t rank, std::string_view bytes) {
 Result<void> write_trace(const std::map<std::uint64_t, RankTrace>& ranks,
                          const std::vector<std::string>& command, const std::string& file) {
   std::ofstream out(file, std::ios::trunc);
+  const bool opened = out.is_open();
   if (out) Writer(ranks, out).write(command);
   out.close();
-  if (!out) return system_error("cannot write the trace to {}", file);
-  return success();
+  if (out) return success();
+  auto failure = system_error("cannot write the trace to {}", file);
+  std::error_code gone; // half a trace is none
+  if (opened && std::filesystem::is_regular_file(file, gone)) std::filesystem::remove(file, gone);
+  return failure;
 }
 
 } // namespace parc::tools

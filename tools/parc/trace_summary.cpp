@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc trace: which waits cost what, what early release saved, and whose first touch came too early. All of
 // it from the events of the file, so that it also says what a file has lost.
+#include "system/read_file.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/table.hpp"
 #include "tools/parc/trace.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -286,9 +286,8 @@ private:
 };
 
 Result<PlainJson> read_trace(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) return system_error("cannot read the trace {}", file);
-  PlainJson trace = PlainJson::parse(in, nullptr, false);
+  PARC_TRY(text, read_file(file, "the trace "));
+  PlainJson trace = PlainJson::parse(text, nullptr, false);
   const PlainJson::json_pointer schema("/otherData/schema");
   if (trace.is_discarded() || !trace.contains(schema) || !trace.at(schema).is_number_integer() ||
       !trace.contains("traceEvents"))

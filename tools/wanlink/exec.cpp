@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `wanlink exec`: the calling process moves onto a host and becomes the command there, so the command's
 // standard files, exit status and parent are the caller's.
+#include "system/standard_streams.hpp"
 #include "tools/wanlink/commands.hpp"
 #include "tools/wanlink/isolation.hpp"
 
@@ -15,6 +16,7 @@ int execute(const Command& command) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  give_signals_back();
   execvp(arguments[0], arguments.data());
   const int code = errno;
   std::cerr << fmt::format("wanlink: cannot execute {}: {}\n", command.front(), std::strerror(code));

@@ -3,6 +3,7 @@
 // the rest, so none of them is ever mistaken for an option of ours, nor an option of ours for a program.
 #include "system/nearest.hpp"
 #include "system/standard_streams.hpp"
+#include "system/usage.hpp"
 #include "tools/wanlink/address.hpp"
 #include "tools/wanlink/commands.hpp"
 
@@ -82,10 +83,10 @@ Command shell() {
 }
 
 // The parser's error as a sentence that names what was probably meant.
-std::string explain(const CLI::ParseError& failure, const CLI::App& app,
-                    const std::vector<std::string>& words) {
+std::string explain_words(const CLI::ParseError& failure, const CLI::App& app,
+                          const std::vector<std::string>& words) {
   if (!dynamic_cast<const CLI::ExtrasError*>(&failure) && app.get_subcommands().size() == 1)
-    return failure.what();
+    return explain(app, failure);
   std::vector<std::string> names;
   const auto add_options = [&](const CLI::App& of) {
     for (const CLI::Option* option : of.get_options())
@@ -107,7 +108,7 @@ std::string explain(const CLI::ParseError& failure, const CLI::App& app,
   if (!words.empty() && app.get_subcommands().empty())
     return fmt::format("there is no command \"{}\"{}; the commands are run, exec, set, up, down, status",
                        words.front(), did_you_mean(words.front(), known));
-  return failure.what();
+  return explain(app, failure);
 }
 
 class CommandLine {
@@ -127,6 +128,7 @@ public:
       command->add_flag("--one-way", one_way_, "Only what goes from FROM to TO");
     status_->add_flag("--json", json_, "As JSON");
     status_->add_flag("--reset", reset_, "Count from zero afterwards");
+    for (CLI::App* const command : app_.get_subcommands({})) be_strict(*command);
   }
 
   int main(Words words) {
@@ -135,7 +137,7 @@ public:
       app_.parse(reversed);
     } catch (const CLI::ParseError& failure) {
       if (failure.get_exit_code() == 0) return app_.exit(failure);
-      return fail(explain(failure, app_, words.ours), true);
+      return fail(explain_words(failure, app_, words.ours), true);
     }
     auto result = dispatch(std::move(words.command));
     if (result) return result.value();
