@@ -21,7 +21,11 @@ BOOST_AUTO_TEST_SUITE(limits)
 
 BOOST_AUTO_TEST_CASE(of_a_process) {
   check({
-      {"descriptors of parc", "", "ulimit -n 4; parc run true", 125, {"Too many open files", "(ulimit -n)"}},
+      {"descriptors of parc",
+       "",
+       "exec 3>&- 4>&-; ulimit -n 4; parc run true",
+       125,
+       {"Too many open files", "(ulimit -n)"}},
       {"descriptors for other hosts",
        "",
        "ulimit -n 6; parc up --hosts c",
