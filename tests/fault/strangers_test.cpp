@@ -130,7 +130,8 @@ BOOST_AUTO_TEST_CASE(a_host_that_is_just_starting_is_tried_again) {
   Hosts hosts(2, {"--connect-timeout-s", "50"});
   hosts[1].kernel().signal(SIGKILL);
   BOOST_TEST(hosts[1].kernel().wait() == 128 + SIGKILL);
-  Process job = hosts.run({"--hosts", "a,b", "true"});
+  Process job = hosts.start({"env", "PARC_AUTOSTART=off", PARC_TEST_BIN "/parc", "run", "--runtime-dir",
+                             hosts[0].runtime_dir(), "--hosts", "a,b", "true"});
   hosts[1].start();
   BOOST_TEST(job.wait() == 0, job.errors());
 }
