@@ -61,7 +61,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.held = message.held;
   const auto generation = generation_in(entry.tag.load(std::memory_order_relaxed)) + 1;
 
-  entry.probe = kind != shm::RequestKind::read && kind != shm::RequestKind::write;
+  entry.kind = kind;
   if (trace_.on()) {
     entry.posted = trace::now();
     entry.thread = Trace::thread();
@@ -75,7 +75,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   shm::Operation& shared = control_.operations[slot.value()];
   shared.front.store(0, std::memory_order_relaxed);
   shared.back.store(0, std::memory_order_relaxed);
-  shared.total.store(entry.probe ? shm::probe_total : message.length, std::memory_order_relaxed);
+  shared.total.store(entry.has_message() ? message.length : shm::probe_total, std::memory_order_relaxed);
   shared.source.store(message.envelope.peer, std::memory_order_relaxed);
   shared.tag.store(message.envelope.tag | message.envelope.ignore, std::memory_order_relaxed);
   shared.error.store(PARC_OK, std::memory_order_relaxed);
@@ -213,7 +213,7 @@ int Operations::detach(Slot slot, parc_status& status) {
 int Operations::lost(Slot slot, int error, parc_status& status) {
   const Entry& entry = entries_[slot];
   status = status_of(entry.envelope, error, 0);
-  failed_ = {.departure = 0, .room = entry.length, .probe = entry.probe};
+  failed_ = {.departure = 0, .room = entry.length, .kind = entry.kind};
   set_use(slot, Use::spent);
   spent_.push(entries_, slot);
   return error;
@@ -261,7 +261,7 @@ int Operations::result(Slot slot, parc_status& status) {
   if (error != PARC_OK)
     failed_ = {.departure = shared.departure_or_data.load(std::memory_order_relaxed),
                .room = entry.length,
-               .probe = entry.probe};
+               .kind = entry.kind};
   if (is_write_slot(slot)) {
     note_peer(entry.envelope.peer, error);
     return error;

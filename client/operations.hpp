@@ -103,7 +103,9 @@ public:
     Order order = Order::any;
     Adopted adopted;
     bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
-    bool probe = false;  // or another question to the kernel: no message
+    shm::RequestKind kind = shm::RequestKind::none;
+    // Or it is a question to the kernel.
+    [[nodiscard]] bool has_message() const { return shm::is_message(kind); }
     bool local = false;
     bool own_memory = false; // the kernel names the program's memory as that has it
     // Where there is a trace: when, from where, by whom.
@@ -188,7 +190,7 @@ public:
   struct Failed {
     std::uint32_t departure = 0; // of its peer, as in shm::Operation
     std::uint64_t room = 0;      // of the program's memory
-    bool probe = false;
+    shm::RequestKind kind = shm::RequestKind::none;
   };
   // Of the last operation that this thread found to have failed.
   [[nodiscard]] static const Failed& last_failed() { return failed_; }

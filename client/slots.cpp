@@ -116,7 +116,7 @@ void Operations::retire_done() {
 
 void Operations::free_slot(Slot slot) {
   Entry& entry = entries_[slot];
-  if (trace_.on() && !entry.probe) trace_message(slot);
+  if (trace_.on() && entry.has_message()) trace_message(slot);
   if (std::exchange(entry.pinned, false))
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
@@ -163,7 +163,7 @@ void Operations::trace_rest() {
   reap(to_reap_.size());
   for (Slot slot = 0; slot < shm::control_slot; ++slot) {
     const bool used = use_of(entries_[slot].tag.load(std::memory_order_acquire)) != Use::free;
-    if (used && !entries_[slot].probe) trace_message(slot);
+    if (used && entries_[slot].has_message()) trace_message(slot);
   }
 }
 
@@ -173,7 +173,7 @@ void Operations::trace_under_way() {
     for (Slot slot = 0; slot < shm::control_slot; ++slot) {
       const Use use = use_of(entries_[slot].tag.load(std::memory_order_acquire));
       const bool held = use == Use::live || use == Use::claimed;
-      if (held && !done(slot) && !entries_[slot].probe) trace_message(slot, trace::flag_under_way);
+      if (held && !done(slot) && entries_[slot].has_message()) trace_message(slot, trace::flag_under_way);
     }
   }
   trace_.flush();

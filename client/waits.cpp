@@ -16,16 +16,30 @@ constexpr auto long_rest = std::chrono::milliseconds(100);
 constexpr const char* no_operation =
     "this operation is none of the context's, or has been waited for already";
 
+// A question to the kernel that failed; empty: it was a message, or the probe for one.
+std::string describe_question(shm::RequestKind kind, int peer) {
+  switch (kind) {
+  case shm::RequestKind::address_of: return fmt::format("asking for the address of peer {} failed", peer);
+  case shm::RequestKind::add_peer: return "adding a peer failed";
+  case shm::RequestKind::spawn: return "parc_spawn failed";
+  case shm::RequestKind::signal: return fmt::format("parc_kill of peer {} failed", peer);
+  case shm::RequestKind::exit_of: return fmt::format("waiting for the end of peer {} failed", peer);
+  default: return {};
+  }
+}
+
 } // namespace
 
 // What it was: as the program knows it, and where the other end is.
 std::string Waits::describe(parc_op id, const parc_status& status) const {
+  const shm::RequestKind kind = Operations::last_failed().kind;
+  if (std::string question = describe_question(kind, status.source); !question.empty()) return question;
   if (status.context == PARC_CONTEXT_RESERVED)
     return fmt::format("the barrier failed, which waits for rank {} on host {}", status.source,
                        hosts_[static_cast<std::size_t>(status.source)]);
   const std::string tag = status.tag == PARC_ANY_TAG ? "any tag" : fmt::format("tag {}", status.tag);
   const char* what = Operations::is_write(id)          ? "write to"
-                     : Operations::last_failed().probe ? "probe for a message from"
+                     : kind == shm::RequestKind::probe ? "probe for a message from"
                                                        : "read from";
   if (status.source < 0) return fmt::format("the {} any rank ({}) failed", what, tag);
   if (static_cast<std::size_t>(status.source) >= hosts_.size())
@@ -40,6 +54,8 @@ int Waits::explain(int code, parc_op id, const parc_status& status) const {
   switch (code) {
   case PARC_OK: return code;
   case PARC_EINVAL:
+    if (failed.kind == shm::RequestKind::exit_of)
+      return fail(error(code, "{}: this program has not spawned it", describe(id, status)));
     return fail(error(code,
                       "operation {} is none of this context's, has been waited for already, names memory "
                       "that was freed, or reads a message that it has not claimed",
@@ -51,6 +67,9 @@ int Waits::explain(int code, parc_op id, const parc_status& status) const {
     return fail(error(code, "{}: {}", describe(id, status),
                       status.source < 0 ? "every other rank has left the job, was killed or is lost"
                                         : departure_sentence(failed.departure)));
+  case PARC_EAGAIN:
+    if (failed.kind != shm::RequestKind::exit_of) return fail(code);
+    return fail(error(code, "{}: 64 operations wait for that already", describe(id, status)));
   case PARC_ENOMEM:
     return fail(error(code,
                       "{}: a message may have come from a program of this host whose memory for messages "

@@ -74,7 +74,7 @@ std::size_t Engine::rows(std::uint64_t number) const {
 
 std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
   Endpoint* endpoint = find_endpoint(number);
-  assert(endpoint != nullptr);
+  if (endpoint == nullptr) return no_such_endpoint;
   const bool known = endpoint->pairs.contains(address); // also one that has departed since
   if (!known && address.place == here && find_endpoint(address.number) == nullptr) return no_such_endpoint;
   if (!known && endpoint->more_rows.size() >= most_rows && number != kernel_endpoint) return no_room_for_row;

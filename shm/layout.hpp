@@ -79,6 +79,11 @@ enum class RequestKind : std::uint8_t {
            // status is in handed_or_data
 };
 
+// The others are questions to the kernel.
+[[nodiscard]] constexpr bool is_message(RequestKind kind) {
+  return kind == RequestKind::read || kind == RequestKind::write;
+}
+
 // Who else knows of a read, write or probe.
 enum class With : std::uint8_t {
   nobody,

@@ -173,10 +173,7 @@ void JobOrigin::tool_gone() {
 
 // Credit goes back in quarters: one message for many lines.
 void JobOrigin::credit(std::uint32_t rank, std::uint64_t bytes) {
-  if (rank >= ranks_.size()) {
-    if (JobOrigin* const spawned = spawned_with(rank)) spawned->credit(rank, bytes);
-    return;
-  }
+  if (rank >= ranks_.size()) return credit_spawned(rank, bytes);
   RankState& state = ranks_[rank];
   state.taken += bytes;
   if (state.taken < output_credit(plan_.size) / 4) return;
@@ -370,8 +367,11 @@ void JobOrigin::exited(std::size_t number, const nlohmann::json& message) {
 
 void JobOrigin::link_lost(std::uint32_t link) {
   if (stage_ == Stage::over) return;
+  const auto index = static_cast<std::int32_t>(link);
+  if (spawner_ && spawner_->link == index)
+    decide(status_failed, "the host of the program that spawned it was lost");
   for (Host& host : hosts_)
-    if (host.link == static_cast<std::int32_t>(link)) lose(host);
+    if (host.link == index) lose(host);
 }
 
 void JobOrigin::lose(Host& host) {

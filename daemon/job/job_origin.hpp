@@ -21,6 +21,7 @@
 #include "system/fd.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -92,6 +93,11 @@ private:
     bool ordered = false;    // it exited because it was told to
     std::uint64_t taken = 0; // bytes of output, not credited yet
   };
+  struct SpawnWish {
+    std::int32_t from; // link
+    nlohmann::json message;
+    std::string bytes;
+  };
   struct Verdict {
     int status = 0;
     std::string text;
@@ -122,6 +128,10 @@ private:
   [[nodiscard]] std::uint32_t add_numbers(std::uint32_t count);
   // That has the rank which parc run knows by this number; the number is then its own.
   [[nodiscard]] JobOrigin* spawned_with(std::uint32_t& number);
+  void credit_spawned(std::uint32_t number, std::uint64_t bytes);
+  void spawn_now(const SpawnWish& wish);
+  void grant_wishes();
+  void grant_all_wishes(); // also those of what was spawned
   void end_spawned();
   void tell_spawner(const char* kind, nlohmann::json message = nlohmann::json::object());
   void tell_spawner_prepared();
@@ -169,7 +179,9 @@ private:
     std::uint64_t job;
     std::uint32_t first, size; // numbers of its ranks, behind our own
   };
-  std::vector<Spawned> spawned_; // that are not over
+  std::vector<Spawned> spawned_;       // that are not over
+  std::uint64_t spawned_untaken_ = 0;  // bytes of their output that parc run has not taken yet
+  std::deque<SpawnWish> spawn_wishes_; // that wait until it has: each is a call that blocks
   std::vector<std::string> spawned_warnings_;
   std::uint32_t next_number_ = 0;
   std::size_t next_host_ = 0;

@@ -181,6 +181,7 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
     jobs.rank_departs(job, static_cast<std::int32_t>(rank));
   };
   uses_.sessions.add(place, std::move(spawned.from_program), std::move(spawned.to_program), session_ended);
+  give_early_signals(*ranks_.back());
   if (RankInput* const input = ranks_.back()->input()) {
     input->add(input_.waiting);
     if (input_.ended) input->end();
@@ -301,8 +302,7 @@ void JobPart::received(const std::string& kind, const nlohmann::json& message, s
   } else if (kind == "signal") {
     const auto number = static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM));
     if (!message.contains("rank")) return signal(number);
-    Rank* rank = find(number_in(message, "rank", max_ranks).value_or(max_ranks));
-    if (rank != nullptr) rank->signal(number);
+    signal(number_in(message, "rank", max_ranks).value_or(max_ranks), number);
   } else if (kind == "end") {
     end();
   } else if (kind == "kill") {
@@ -314,9 +314,24 @@ void JobPart::received(const std::string& kind, const nlohmann::json& message, s
   }
 }
 
+// Whoever has not started gets it when it has.
 void JobPart::signal(int number) {
   forwarded_ = static_cast<std::uint32_t>(number);
-  for (const auto& rank : ranks_) rank->signal(number);
+  for (const std::uint32_t rank : mine_) signal(rank, number);
+}
+
+void JobPart::signal(std::uint64_t rank, int number) {
+  if (Rank* const started = find(rank))
+    started->signal(number);
+  else if (!all_started() && !ending_ && std::ranges::binary_search(mine_, rank))
+    early_signals_.emplace(rank, number);
+}
+
+void JobPart::give_early_signals(Rank& rank) {
+  const auto first = early_signals_.lower_bound({rank.number(), 0});
+  const auto last = early_signals_.lower_bound({rank.number() + 1U, 0});
+  for (auto each = first; each != last; ++each) rank.signal(each->second);
+  early_signals_.erase(first, last);
 }
 
 void JobPart::order(Rank& rank, int signal) {

@@ -17,6 +17,7 @@
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,8 @@ private:
   void give_input(std::string_view bytes, bool end);
   [[nodiscard]] bool all_started() const { return ranks_.size() == mine_.size(); }
   void signal(int number);
+  void signal(std::uint64_t rank, int number);
+  void give_early_signals(Rank& rank);
   void note(RankExit how);
   void end();
   void kill();
@@ -96,16 +99,17 @@ private:
 
   Uses uses_;
   JobPlan plan_;
-  std::int64_t since_s_ = std::time(nullptr); // Unix time
-  std::string hosts_;                         // as its ranks are told
-  std::vector<std::uint32_t> mine_;           // ranks of this host
-  std::vector<std::size_t> cores_;            // of those, where they are bound
-  std::vector<std::int32_t> links_;           // to each host, or this_host
-  std::size_t unreached_ = 0;                 // hosts
-  std::uint64_t first_endpoint_ = UINT64_MAX; // of its ranks here, from `prepared` on
-  std::uint64_t group_ = 0;                   // in the engine, from `start` on
-  std::uint32_t forwarded_ = 0;               // the last signal that came for the job
-  bool orphaned_ = false;                     // the origin is lost, or has finished with the job
+  std::int64_t since_s_ = std::time(nullptr);             // Unix time
+  std::string hosts_;                                     // as its ranks are told
+  std::vector<std::uint32_t> mine_;                       // ranks of this host
+  std::vector<std::size_t> cores_;                        // of those, where they are bound
+  std::vector<std::int32_t> links_;                       // to each host, or this_host
+  std::size_t unreached_ = 0;                             // hosts
+  std::uint64_t first_endpoint_ = UINT64_MAX;             // of its ranks here, from `prepared` on
+  std::uint64_t group_ = 0;                               // in the engine, from `start` on
+  std::uint32_t forwarded_ = 0;                           // the last signal that came for the job
+  std::set<std::pair<std::uint32_t, int>> early_signals_; // to ranks that have not started, each once
+  bool orphaned_ = false;                                 // the origin is lost, or has finished with the job
   bool ending_ = false;
   bool gone_ = false;
   std::vector<pid_t> killed_; // of its processes

@@ -14,13 +14,27 @@
 namespace parc::daemon {
 namespace {
 constexpr std::size_t most_warnings = 5;
+// Of what spawned ranks have printed and parc run has not taken: nothing more is spawned meanwhile. (The
+// credit of each job is its own, and a job is over before its output is read.)
+constexpr std::uint64_t most_untaken = 8 << 20;
 } // namespace
 
 // ---- Of the job that they belong to
 
-// Some rank of this job, or of one that it has spawned, wants another. Where nothing else is asked for, hosts
-// take turns.
+// Some rank of this job, or of one that it has spawned, wants another.
 void JobOrigin::spawn(std::int32_t from, const nlohmann::json& message, const std::string& bytes) {
+  JobOrigin* const root = spawner_ ? jobs_.origin(spawner_->root) : this;
+  spawn_wishes_.push_back({from, message, bytes});
+  if (root == nullptr || root->spawned_untaken_ <= most_untaken) grant_wishes();
+}
+
+void JobOrigin::grant_wishes() {
+  for (; !spawn_wishes_.empty(); spawn_wishes_.pop_front()) spawn_now(spawn_wishes_.front());
+}
+
+// Where nothing else is asked for, hosts take turns.
+void JobOrigin::spawn_now(const SpawnWish& wish) {
+  const auto& [from, message, bytes] = wish;
   const std::uint64_t token = number_in(message, "token", UINT64_MAX).value_or(0);
   auto request = parse_spawn_request(bytes, number_in(message, "count", max_ranks).value_or(0));
   JobOrigin* const root = spawner_ ? jobs_.origin(spawner_->root) : this;
@@ -72,8 +86,25 @@ JobOrigin* JobOrigin::spawned_with(std::uint32_t& number) {
 }
 
 void JobOrigin::spawned_output(std::uint32_t number, std::uint64_t stream, std::string_view bytes) {
+  spawned_untaken_ += bytes.size();
   if (door_->open()) return door_->send_output(number, stream, bytes);
   credit(number, bytes.size());
+}
+
+void JobOrigin::credit_spawned(std::uint32_t number, std::uint64_t bytes) {
+  const bool waited_for = spawned_untaken_ > most_untaken;
+  spawned_untaken_ -= std::min(bytes, spawned_untaken_);
+  if (JobOrigin* const spawned = spawned_with(number)) spawned->credit(number, bytes);
+  if (!waited_for || spawned_untaken_ > most_untaken) return;
+  loop_.after_step([&jobs = jobs_, id = id_] {
+    if (JobOrigin* const origin = jobs.origin(id)) origin->grant_all_wishes();
+  });
+}
+
+void JobOrigin::grant_all_wishes() {
+  grant_wishes();
+  for (std::size_t i = 0; i < spawned_.size(); ++i) // which grows meanwhile
+    if (JobOrigin* const at = jobs_.origin(spawned_[i].job)) at->grant_wishes();
 }
 
 // Its spawner has heard how each has ended, and may have expected it; who started the job is told.
@@ -87,6 +118,7 @@ void JobOrigin::spawned_over(std::uint64_t job, const std::string& text) {
 }
 
 void JobOrigin::end_spawned() {
+  grant_wishes(); // none: the job is ending
   for (const Spawned& each : spawned_)
     if (JobOrigin* const at = jobs_.origin(each.job)) at->decide(status_failed, {});
 }

@@ -11,9 +11,12 @@
 namespace parc::daemon {
 namespace {
 
-std::string contents_of(const std::string& path) {
+Result<std::string> contents_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string contents(std::istreambuf_iterator<char>(file), {});
+  if (file.bad() || !file.is_open())
+    return error(EACCES, "cannot read {} of the program that spawns it", path);
+  return contents;
 }
 
 std::uint32_t umask_in(const std::string& status) {
@@ -35,13 +38,14 @@ Result<Program> program_like(pid_t process, const std::vector<std::string>& argu
   if (failure)
     return error(failure.value(), "cannot see the working directory of the program that spawns it: {}",
                  failure.message());
-  program.umask = umask_in(contents_of(own + "status"));
+  PARC_TRY(status, contents_of(own + "status"));
+  program.umask = umask_in(status);
   for (std::uint32_t resource = 0; resource < RLIM_NLIMITS; ++resource) {
     rlimit limit{};
     if (prlimit(process, static_cast<__rlimit_resource>(resource), nullptr, &limit) == 0)
       program.limits.push_back({resource, limit.rlim_cur, limit.rlim_max});
   }
-  const std::string environment = contents_of(own + "environ");
+  PARC_TRY(environment, contents_of(own + "environ"));
   for (std::string_view rest = environment; !rest.empty();) {
     const std::string_view variable = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(std::min(variable.size() + 1, rest.size()));

@@ -13,6 +13,15 @@
 namespace parc::daemon {
 namespace {
 
+constexpr const char* lost_origin = "the host of its parc run was lost";
+
+bool all_differ(const std::vector<EndpointAddress>& all) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> names;
+  for (const EndpointAddress& each : all) names.emplace_back(each.identity, each.number);
+  std::ranges::sort(names);
+  return std::ranges::adjacent_find(names) == names.end();
+}
+
 // As its origin says them: hosts with the number of the first rank there, and the runs of ranks.
 std::optional<std::vector<EndpointAddress>> addresses_in(const nlohmann::json& message, std::uint32_t size) {
   const auto texts = message.find("addresses");
@@ -28,11 +37,13 @@ std::optional<std::vector<EndpointAddress>> addresses_in(const nlohmann::json& m
   for (std::size_t i = 0; i < runs->size(); i += 2) {
     if ((*runs)[i] >= next.size() || (*runs)[i + 1] > size - all.size()) return {};
     for (std::uint64_t rank = 0; rank < (*runs)[i + 1]; ++rank) {
-      all.push_back(next[(*runs)[i]]);
-      ++next[(*runs)[i]].number;
+      EndpointAddress& address = next[(*runs)[i]];
+      if (address.number == UINT64_MAX) return {};
+      all.push_back(address);
+      ++address.number;
     }
   }
-  if (all.size() != size) return {};
+  if (all.size() != size || !all_differ(all)) return {};
   return all;
 }
 
@@ -43,6 +54,7 @@ void Spawners::ask(const Sessions::Place& place, pid_t process, const SpawnReque
   const std::uint64_t token = ++last_token_;
   const JobPart* const part = jobs_.part(place.job);
   const std::int32_t origin = part != nullptr ? part->plan().origin : this_host;
+  if (!jobs_.reaches(origin)) return listener.started(error(ECONNRESET, lost_origin));
   spawned_.emplace(token, Spawned{place.endpoint, origin, request.count, std::move(listener)});
   if (part == nullptr) return jobs_.spawn_by_hand(token, process, request);
   jobs_.tell(origin,
@@ -83,8 +95,7 @@ void Spawners::link_lost(std::uint32_t link) {
     if (!each.second.started) waiting.push_back(std::move(each.second.listener));
     return true;
   });
-  for (const SpawnListener& each : waiting)
-    each.started(error(ECONNRESET, "the host of its parc run was lost"));
+  for (const SpawnListener& each : waiting) each.started(error(ECONNRESET, lost_origin));
 }
 
 // Only who was asked says what became of it.
@@ -93,9 +104,10 @@ void Spawners::received(std::int32_t from, const std::string& kind, const nlohma
   if (found == spawned_.end() || found->second.origin != from) return;
   Spawned& spawned = found->second;
   if (kind == "spawn_prepared") {
-    if (spawned.job == 0) prepared(spawned, message);
+    if (spawned.job == 0) prepared(found->first, spawned, message);
   } else if (kind == "spawn_started") {
-    if (spawned.job != 0 && !std::exchange(spawned.started, true)) spawned.listener.started(success());
+    if (!spawned.known) return; // nobody has told it to start them
+    if (!std::exchange(spawned.started, true)) spawned.listener.started(success());
     if (spawned.started && spawned.exits >= spawned.size) spawned_.erase(found);
   } else if (kind == "spawn_exit") {
     const auto rank = number_in(message, "rank", spawned.size - 1);
@@ -111,10 +123,11 @@ void Spawners::received(std::int32_t from, const std::string& kind, const nlohma
   }
 }
 
-void Spawners::prepared(Spawned& spawned, const nlohmann::json& message) {
+void Spawners::prepared(std::uint64_t token, Spawned& spawned, const nlohmann::json& message) {
   const std::uint64_t job = number_in(message, "spawned", UINT64_MAX).value_or(0);
-  const auto ready = [&jobs = jobs_, origin = spawned.origin, job](const Result<void>& known) {
-    jobs.tell(origin, {{"kind", "spawn_known"}, {"job", job}, {"text", known ? "" : known.error().text}});
+  const auto ready = [this, token, origin = spawned.origin, job](const Result<void>& known) {
+    if (const auto asked = spawned_.find(token); known && asked != spawned_.end()) asked->second.known = true;
+    jobs_.tell(origin, {{"kind", "spawn_known"}, {"job", job}, {"text", known ? "" : known.error().text}});
   };
   auto addresses = addresses_in(message, spawned.size);
   if (job == 0 || !addresses) return ready(error(EPROTO, "its parts make no sense"));

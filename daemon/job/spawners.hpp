@@ -13,7 +13,8 @@
 //   end_spawned     ->                          the spawner was killed
 //   signal_rank     ->                          parc_kill
 //
-// Invariant: a listener hears `prepared` at most once, then `started` once, then `exited` once for each rank.
+// Invariant: a listener hears `prepared` at most once, and `started` once; `exited` at most once for each
+// rank, before `started` where it ends at once, and never when the origin is lost.
 #pragma once
 
 #include "daemon/program/sessions.hpp"
@@ -48,11 +49,12 @@ private:
     std::uint32_t size;
     SpawnListener listener;
     std::uint64_t job = 0; // until it is prepared
+    bool known = false;    // to its spawner, whose table has them
     bool started = false;
     bool orphaned = false; // its spawner was killed
     std::uint32_t exits = 0;
   };
-  void prepared(Spawned& spawned, const nlohmann::json& message);
+  void prepared(std::uint64_t token, Spawned& spawned, const nlohmann::json& message);
   void end(const Spawned& spawned);
 
   Jobs& jobs_;

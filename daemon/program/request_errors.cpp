@@ -8,7 +8,7 @@ namespace parc::daemon {
 namespace {
 
 std::string_view operation_in(std::uint64_t slot) {
-  if (slot < shm::read_slots) return "a read";
+  if (slot < shm::read_slots) return "a read or a question to the kernel";
   return slot < shm::control_slot ? "a write" : "sharing memory";
 }
 

@@ -49,6 +49,8 @@ public:
   [[nodiscard]] const Sessions::Place& place() const { return place_; }
   [[nodiscard]] bool attached() const { return control_ != nullptr && open(); }
   [[nodiscard]] bool left() const { return state_ == State::leaving; }
+  // Peers can be added to it: one that leaves may be forgotten by the engine before its pipe ends.
+  [[nodiscard]] bool has_table() const { return open() && !left(); }
   [[nodiscard]] const shm::Control* control() const { return control_; } // where it is attached
   void publish(Counters& counters);
 

@@ -64,7 +64,7 @@ SpawnListener Session::listen_to_spawn(const std::shared_ptr<Spawning>& asked) {
       .prepared =
           [weak, asked](std::uint64_t job, std::vector<EndpointAddress> ranks, SpawnListener::Ready ready) {
             const auto session = weak.lock();
-            if (session == nullptr || !(*session)->open())
+            if (session == nullptr || !(*session)->has_table())
               return ready(error(ESRCH, "the program that spawns it has gone"));
             asked->job = job;
             asked->ranks = std::move(ranks);
@@ -95,7 +95,7 @@ void Session::reach_spawned(const std::shared_ptr<Spawning>& asked) {
       else
         asked->failure = std::move(link).error();
       if (--asked->unreached != 0) return;
-      if (session == nullptr || !(*session)->open())
+      if (session == nullptr || !(*session)->has_table())
         asked->failure = Error{ESRCH, "the program that spawns it has gone"};
       else if (!asked->failure)
         (*session)->add_spawned(*asked);
@@ -108,9 +108,13 @@ void Session::add_spawned(Spawning& asked) {
     const std::int32_t link = asked.links.at(asked.ranks[rank].identity);
     const std::int32_t row = engine_.add_row(
         place_.endpoint, {link == this_host ? protocol::here : link, asked.ranks[rank].number});
-    if (row < 0) {
+    if (row == protocol::Engine::no_room_for_row) {
       asked.failure =
           Error{ENOSPC, "this program has 65,536 peers that are not of its job, and can have no more"};
+      return;
+    }
+    if (row < 0) { // on this host: its part has given it up meanwhile
+      asked.failure = Error{ECANCELED, "the job of what it spawns has ended"};
       return;
     }
     asked.rows.push_back(row);

@@ -192,9 +192,11 @@ PARC_API int parc_add_peer(parc_context* context, const char* address);
  * What they print goes where the ranks of parc run print, whose numbers for --tag-output go on; of a program
  * started by hand, into the log of this host's parcd. One that fails ends alone: parc_initexit tells it. All
  * are ended with the job that they belong to, and when the program that spawned them is killed; parc run
- * waits for them. Others reach them by parc_address_of and parc_add_peer. Errors: PARC_EINVAL, PARC_ESPAWN,
- * PARC_ENOMEM, PARC_EAGAIN (the table of reads is full, or 16 calls are under way), PARC_ECANCELED (another
- * thread closes the context). */
+ * waits for them. While parc run has 8 MiB of their output that it cannot pass on, it blocks, too. Others
+ * reach them by parc_address_of and parc_add_peer. A program has at most 65,536 peers that are not of its
+ * job, those that have ended with them (PARC_ESPAWN). Errors: PARC_EINVAL, PARC_ESPAWN, PARC_ENOMEM,
+ * PARC_EAGAIN (the table of reads is full, or 16 calls are under way), PARC_ECANCELED (another thread closes
+ * the context). */
 PARC_API int parc_spawn(parc_context* context, const char* const* arguments, int count, const char* hosts,
                         int* peers);
 
@@ -203,8 +205,10 @@ PARC_API int parc_spawn(parc_context* context, const char* const* arguments, int
 PARC_API int parc_parent(parc_context* context);
 
 /* Sends `signal` to the process group of `peer`: a rank of this job that parc run has started, or a process
- * that this program has spawned. Returns when its host has been told. 0 only looks whether it may. Errors:
- * PARC_EINVAL (another peer, no such signal), PARC_EPEER (it has ended), PARC_EAGAIN. */
+ * that this program has spawned. Returns when the signal is on its way: who ends before it comes is not
+ * signalled any more, and who has not started yet gets it when it does. 0 only looks whether it may. Errors:
+ * PARC_EINVAL (another peer, no such signal), PARC_EPEER (this program has spawned it, and has been told that
+ * it has ended), PARC_EAGAIN. */
 PARC_API int parc_kill(parc_context* context, int peer, int signal);
 
 /* Starts waiting for the end of `peer`, which this program has spawned: an operation like a read, finished

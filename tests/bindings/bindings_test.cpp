@@ -105,10 +105,9 @@ BOOST_AUTO_TEST_CASE(python_structures) {
 
 BOOST_AUTO_TEST_CASE(python_without_a_kernel) {
   Hosts hosts(1);
-  Process alone =
-      hosts.start({"/usr/bin/env", "PARC_RUNTIME_DIR=/nowhere", "PYTHONPATH=" PARC_PYTHON_PACKAGES,
-                   "LD_LIBRARY_PATH=" PARC_LIBRARIES, "/usr/bin/python3", "-B", "-c",
-                   "import parc; parc.open()"});
+  Process alone = hosts.start({"/usr/bin/env", "PARC_RUNTIME_DIR=/nowhere",
+                               "PYTHONPATH=" PARC_PYTHON_PACKAGES, "LD_LIBRARY_PATH=" PARC_LIBRARIES,
+                               "/usr/bin/python3", "-B", "-c", "import parc; parc.open()"});
   BOOST_TEST(alone.wait() == 1);
   BOOST_TEST(alone.errors().find("parc.Error: ") != std::string::npos, alone.errors());
   BOOST_TEST(alone.errors().find("no runtime directory /nowhere): start it with parcd --detach") !=

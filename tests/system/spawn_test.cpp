@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <csignal>
+#include <thread>
+#include <utility>
 
 namespace parc::test {
 namespace {
@@ -109,6 +112,49 @@ BOOST_AUTO_TEST_CASE(a_host_is_lost) {
   BOOST_TEST(job.wait() == 125);
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
   hosts[1].start();
+}
+
+BOOST_AUTO_TEST_CASE(who_leaves_while_it_spawns) {
+  for (int i = 0; i < 40; ++i) {
+    Process job = hosts.start({"env", "PARC_RUNTIME_DIR=" + hosts[0].runtime_dir(), program, "abandon",
+                               std::to_string(i * 50), i % 2 == 0 ? "a,b" : "a"});
+    BOOST_TEST(job.wait() == 0, job.errors());
+    BOOST_REQUIRE(hosts[0].kernel().running());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_host_of_a_spawner_is_lost) {
+  Process job = hosts.run({"-n", "1", "--hosts", "a", "--keep-going", program, "heir"});
+  BOOST_TEST(eventually([&] { return count_of(job.output(), "nested") == 1; }), job.errors());
+  hosts[1].kernel().signal(SIGKILL);
+  BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
+  hosts[1].start();
+}
+
+// What they print waits in the kernel, as each of them is over before that is read: then nothing more is
+// spawned.
+BOOST_AUTO_TEST_CASE(output_that_nobody_takes_holds_them_back) {
+  constexpr std::size_t all = 200;
+  Process job = hosts.run({"-n", "1", program, "flood", std::to_string(all)});
+  const auto spawned = [&] { return std::max(count_of(hosts[0].log(), ": 1 ranks of "), 1UL) - 1; };
+  BOOST_TEST_REQUIRE(eventually([&] { return spawned() >= 1; }), job.errors());
+  job.signal(SIGSTOP);
+  std::uint64_t last = 0;
+  BOOST_TEST(eventually([&] { // the kernel rests, as everybody waits
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const auto turns = hosts.status()["counters"]["turns"].get<std::uint64_t>();
+    return std::exchange(last, turns) == turns;
+  }));
+  BOOST_TEST(spawned() < all / 2);
+  job.signal(SIGCONT);
+  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(count_of(job.output(), "\n") == all);
+}
+
+// Ranks start one after the other; a signal waits for who is still to start.
+BOOST_AUTO_TEST_CASE(a_rank_that_has_not_started_is_killed) {
+  Process job = hosts.run({"-n", "61", "--hosts", "a:1,b:60", program, "kill-early"});
+  BOOST_TEST(job.wait() == 128 + SIGUSR2, job.errors());
 }
 
 BOOST_AUTO_TEST_CASE(by_a_program_that_was_started_by_hand) {

@@ -154,12 +154,14 @@ BOOST_AUTO_TEST_CASE(errors_are_distinct_and_counted) {
     BOOST_TEST(hosts.run({"sh", "-c", "exit 5"}).wait() == 5);
   }
   BOOST_TEST(hosts.run({"sh", "-c", "kill -SEGV $$"}).wait() == 128 + SIGSEGV);
-  const auto truncated = error_in(hosts, "request", "a read failed: the message was longer than its memory");
+  const auto truncated = error_in(
+      hosts, "request", "a read or a question to the kernel failed: the message was longer than its memory");
   BOOST_TEST(truncated["count"] == 4); // two of each
   BOOST_TEST(truncated["name"] == "PARC_ETRUNCATE");
   BOOST_TEST(truncated["first"] > 1'700'000'000);
   BOOST_TEST(truncated["first"] <= truncated["last"]);
-  const auto left = error_in(hosts, "request", "a read failed: its peer had left");
+  const auto left =
+      error_in(hosts, "request", "a read or a question to the kernel failed: its peer had left");
   BOOST_TEST(left["count"] > 2);
   BOOST_TEST(left["name"] == "PARC_EPEER");
   const auto exited = error_in(hosts, "program", "sh ended with exit status 5");

@@ -260,7 +260,8 @@ private:
   void hear(const Frame& frame) {
     const std::string kind = text_in(frame.message, "kind");
     if (kind == "output") {
-      const auto rank = number_in(frame.message, "rank", max_ranks).value_or(0);
+      const auto rank =
+          number_in(frame.message, "rank", UINT32_MAX).value_or(0); // or of one that was spawned
       const auto stream = number_in(frame.message, "stream", 3).value_or(1);
       if (stream == 3)
         trace_.add(rank, frame.bytes);

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -68,11 +69,40 @@ void work(parc_context* parc) {
   rank::expect_code(parc_read(parc, parent, tag_bye, nullptr, 0, nullptr), PARC_OK, "a last word");
 }
 
+// Leaves while a thread is in parc_spawn, sooner or later in it.
+[[noreturn]] void abandon(parc_context* parc, int microseconds, const char* hosts) {
+  std::thread([parc, hosts] {
+    const std::array<const char*, 4> words{self, "child", "exit", nullptr};
+    parc_spawn(parc, words.data(), 1, hosts, nullptr);
+  }).detach();
+  std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+  std::exit(0);
+}
+
+// A rank that may not run yet.
+void kill_early(parc_context* parc) {
+  if (rank::number != 0)
+    for (;;) pause();
+  const int last = parc_size(parc) - 1;
+  rank::expect_code(parc_kill(parc, last, SIGUSR2), PARC_OK, "parc_kill");
+  for (;;) pause();
+}
+
 int child(const std::string& how) {
   if (how == "exit") return 9; // without a word
   if (how == "sleep")
     for (;;) pause();
+  if (how == "print") {
+    std::printf("%s\n", std::string(250'000, '.').c_str());
+    return 0;
+  }
   parc_context* const parc = rank::open();
+  if (how == "heir") { // stays, with a grandchild on the host of its parent
+    (void)spawn(parc, 1, {"sleep"}, "a");
+    std::printf("nested\n");
+    std::fflush(stdout);
+    for (;;) pause();
+  }
   if (how == "nest") { // grandchildren
     const auto peers = spawn(parc, 2, {"exit"});
     for (const int peer : peers) rank::expect_code(status_of(parc, peer), 9, "the status");
@@ -128,6 +158,16 @@ void mistakes(parc_context* parc) {
   rank::expect(parc_initexit(parc, 4711, 0) == PARC_EINVAL, "nobody's end");
   rank::expect(parc_initexit(parc, 0, PARC_NOW) == PARC_EINVAL, "a flag of others");
   rank::expect_code(parc_wait(parc, parc_initexit(parc, 0, 0), nullptr), PARC_EINVAL, "the end of a rank");
+  rank::expect(std::strstr(parc_error_detail(),
+                           "waiting for the end of peer 0 failed: this program has not") != nullptr,
+               "%s", parc_error_detail());
+  const int sleeps = spawn(parc, 1, {"sleep"})[0];
+  std::vector<parc_op> ends;
+  for (int i = 0; i < 64; ++i) ends.push_back(parc_initexit(parc, sleeps, 0));
+  rank::expect_code(parc_wait(parc, parc_initexit(parc, sleeps, 0), nullptr), PARC_EAGAIN, "one too many");
+  rank::expect(std::strstr(parc_error_detail(), "64 operations wait") != nullptr, "%s", parc_error_detail());
+  rank::expect_code(parc_kill(parc, sleeps, SIGKILL), PARC_OK, "parc_kill");
+  for (const parc_op end : ends) rank::expect_code(parc_wait(parc, end, nullptr), PARC_OK, "an end");
 }
 
 } // namespace
@@ -155,6 +195,16 @@ int main(int count, char** words) {
     std::printf("spawned\n");
     std::fflush(stdout);
     for (;;) pause();
+  } else if (what == "heir") { // with one on host b that has one here
+    const int heir = spawn(parc, 1, {"heir"}, "b")[0];
+    rank::expect_code(status_of(parc, heir), 125, "the status of who was on a lost host");
+  } else if (what == "flood") {
+    for (int i = std::atoi(words[2]); i != 0; --i)
+      rank::expect_code(status_of(parc, spawn(parc, 1, {"print"})[0]), 0, "the status");
+  } else if (what == "abandon") {
+    abandon(parc, std::atoi(words[2]), words[3]);
+  } else if (what == "kill-early") {
+    kill_early(parc);
   } else if (what == "kill") { // a rank of the job
     if (rank::number == 0) {
       rank::expect_code(parc_kill(parc, 1, SIGUSR2), PARC_OK, "parc_kill");
