@@ -21,7 +21,8 @@ struct StartedHost {
 };
 
 // All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
-// kernel, and connected. `options` are parcd's: of the kernel of this host, too, where that has to be started.
+// kernel, and connected. `options` are parcd's: of the kernel of this host, too, where that has to be
+// started.
 [[nodiscard]] Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts,
                                                            const Launcher& launcher,
                                                            const std::string& runtime_dir,
