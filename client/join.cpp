@@ -291,8 +291,8 @@ Result<void> start_kernel() {
     if (!socket) return std::move(socket).error().in("PARC_AUTOSTART=off forbids to start a kernel");
     return success();
   }
-  constexpr unsigned ten_minutes = 600; // nobody has asked for it by name: it goes by itself, too
-  auto socket = connect_or_start_kernel({}, own_path(), ten_minutes);
+  // Nobody has asked for it by name: it goes by itself, too.
+  auto socket = connect_or_start_kernel({}, own_path(), {"--idle-timeout-s", "600"});
   if (!socket) return as_no_kernel(std::move(socket).error());
   return success();
 }

@@ -31,10 +31,11 @@ std::string read_to_end(const Fd& pipe) {
 }
 
 // Returns when it is ready, or has said why it is not.
-Result<void> start_kernel(const std::string& parcd, const std::string& runtime_dir, unsigned idle_timeout_s) {
+Result<void> start_kernel(const std::string& parcd, const std::string& runtime_dir,
+                          const std::vector<std::string>& options) {
   std::vector<std::string> words{parcd, "--detach"};
   if (!runtime_dir.empty()) words.insert(words.end(), {"--runtime-dir", runtime_dir});
-  if (idle_timeout_s != 0) words.insert(words.end(), {"--idle-timeout-s", std::to_string(idle_timeout_s)});
+  words.insert(words.end(), options.begin(), options.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -98,7 +99,7 @@ Result<Fd> connect_to_kernel(const std::string& runtime_dir) {
 }
 
 Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::string& near,
-                                   unsigned idle_timeout_s) {
+                                   const std::vector<std::string>& options) {
   PARC_TRY(first, connect_to_kernel(runtime_dir));
   if (first) return std::move(first);
   PARC_TRY(dir, make_runtime_dir(runtime_dir));
@@ -107,7 +108,7 @@ Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::st
   }
   PARC_TRY(second, connect_to_kernel(runtime_dir)); // somebody else may have started it meanwhile
   if (second) return std::move(second);
-  PARC_TRY(start_kernel(parcd_near(near), runtime_dir, idle_timeout_s));
+  PARC_TRY(start_kernel(parcd_near(near), runtime_dir, options));
   PARC_TRY(third, connect_to_kernel(runtime_dir));
   if (third) return std::move(third);
   return error(ENOENT, "no parcd runs here, and none could be started; parcd --detach says why");

@@ -6,6 +6,7 @@
 #include "system/fd.hpp"
 
 #include <string>
+#include <vector>
 
 namespace parc {
 
@@ -20,10 +21,9 @@ namespace parc {
 // runtime_dir.hpp); no descriptor: none runs there.
 [[nodiscard]] Result<Fd> connect_to_kernel(const std::string& runtime_dir);
 
-// The same, after starting `parcd --detach` where none runs: one at a time, however many processes ask at
-// once. `idle_timeout_s`: it ends when no program has been there for so long; 0: never. parcd is the
-// parcd_near(near). What it says on stderr is in the error.
+// The same, after starting `parcd --detach` with `options` where none runs: one at a time, however many
+// processes ask at once. parcd is the parcd_near(near). What it says on stderr is in the error.
 [[nodiscard]] Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::string& near,
-                                                 unsigned idle_timeout_s = 0);
+                                                 const std::vector<std::string>& options = {});
 
 } // namespace parc

@@ -5,32 +5,22 @@
 # Usage: emulated_up.sh BIN PROGRAMS [HOSTS [times]]. 77: this system allows no emulation; the reason is printed.
 set -euo pipefail
 bin=$1 programs=$2 count=${3:-4} times=${4:-}
+# shellcheck source=tests/support/emulated_sshd.sh
+. "$(dirname "$0")/../support/emulated_sshd.sh"
 
 if [ -z "${PARC_UP_INSIDE:-}" ]; then
   reason=$("$bin/wanlink" run -- true 2>&1) || { echo "skipped: $reason"; exit 77; }
-  [ "$(id -u)" = 0 ] || { echo "skipped: sshd of an emulated host needs root"; exit 77; }
+  if reason=$(no_sshd); then echo "skipped: $reason"; exit 77; fi
   work=$(mktemp -d)
-  made=
-  if [ ! -d /run/sshd ]; then
-    mkdir -m 755 /run/sshd
-    made=1
-  fi
-  trap 'rm -rf "$work"; [ -z "$made" ] || rmdir /run/sshd' EXIT
+  trap 'rm -rf "$work"; remove_sshd_directory' EXIT
+  make_sshd_directory
   PARC_UP_INSIDE=$work "$bin/wanlink" run --preset gigabit --hosts "$count" -- "$0" "$@"
   exit
 fi
 
 work=$PARC_UP_INSIDE
 on() { "$bin/wanlink" exec "$@"; }
-ssh-keygen -q -t ed25519 -N '' -f "$work/host_key"
-ssh-keygen -q -t ed25519 -N '' -f "$work/user_key"
-cat >"$work/ssh_config" <<END
-Host *
-  IdentityFile $work/user_key
-  StrictHostKeyChecking no
-  UserKnownHostsFile /dev/null
-  LogLevel ERROR
-END
+make_ssh_keys "$work"
 ssh=(ssh -F "$work/ssh_config")
 export PARC_SSH="${ssh[*]}"
 servers=()
@@ -39,15 +29,8 @@ others=()
 for host in $(printf '%s\n' {a..z} | head -n "$count" | tail -n +2); do
   others+=("$host")
   mkdir -m 700 "$work/$host" "$work/$host"/{config,state}
-  cat >"$work/$host/sshd_config" <<END
-ListenAddress 0.0.0.0
-HostKey $work/host_key
-PidFile none
-AuthorizedKeysFile $work/user_key.pub
-StrictModes no
-UsePAM no
-SetEnv XDG_CONFIG_HOME=$work/$host/config XDG_STATE_HOME=$work/$host/state PARC_RUNTIME_DIR=$(on "$host" -- printenv PARC_RUNTIME_DIR)
-END
+  sshd_settings "$work" XDG_CONFIG_HOME="$work/$host/config" XDG_STATE_HOME="$work/$host/state" \
+    PARC_RUNTIME_DIR="$(on "$host" -- printenv PARC_RUNTIME_DIR)" >"$work/$host/sshd_config"
   on "$host" -- /usr/sbin/sshd -D -e -f "$work/$host/sshd_config" 2>"$work/$host/sshd.log" &
   servers+=($!)
 done

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc up and parc down, with a real sshd for each host.
+#include "system/identity.hpp"
 #include "tests/support/hosts.hpp"
 #include "tests/support/ports.hpp"
 
@@ -221,6 +222,27 @@ BOOST_AUTO_TEST_CASE(an_ssh_that_is_not_there) {
   BOOST_TEST(
       contains(up.errors(), "parc: host b is not up: cannot start /no/such/ssh: No such file or directory"),
       up.errors());
+}
+
+// This host's kernel listens as the others are told to, and nobody has to get from a host to itself.
+BOOST_AUTO_TEST_CASE(this_host_is_one_of_them) {
+  const std::string here = short_host_name(), runtime = hosts.directory() + "/fresh";
+  std::filesystem::create_directory(runtime);
+  chmod(runtime.c_str(), 0700);
+  const std::vector<std::string> named{"--ssh", "/no/such/ssh", "--hosts", here};
+  std::vector<std::string> words{PARC_TEST_BIN "/parc", "up", "--runtime-dir", runtime};
+  words.insert(words.end(), named.begin(), named.end());
+  words.insert(words.end(), {"--", "--port", "0", "--listen", "127.0.0.3"});
+  Process up = hosts.start(std::move(words));
+  BOOST_TEST(up.wait() == 0, up.errors());
+  BOOST_TEST(contains(up.output(), here + ": up at "), up.output());
+  BOOST_TEST(contains(up.output(), "listening on 127.0.0.3, port"), up.output());
+
+  words = {"env", "PARC_RUNTIME_DIR=" + runtime, PARC_TEST_BIN "/parc", "down"};
+  words.insert(words.end(), named.begin(), named.end());
+  Process down = hosts.start(std::move(words));
+  BOOST_TEST(down.wait() == 0, down.errors());
+  BOOST_TEST(access((runtime + "/kernel.sock").c_str(), F_OK) != 0);
 }
 
 BOOST_AUTO_TEST_CASE(no_hosts) {

@@ -18,9 +18,10 @@ constexpr char hello_tool = 'T'; // to the kernel's socket; frames follow
 
 } // namespace
 
-Result<KernelConnection> KernelConnection::open(const std::string& runtime_dir) {
+Result<KernelConnection> KernelConnection::open(const std::string& runtime_dir,
+                                                const std::vector<std::string>& options_of_parcd) {
   // parcd stands beside parc where both were built or installed.
-  PARC_TRY(socket, connect_or_start_kernel(runtime_dir, path_of_this_program()));
+  PARC_TRY(socket, connect_or_start_kernel(runtime_dir, path_of_this_program(), options_of_parcd));
   return introduce(std::move(socket));
 }
 

@@ -15,7 +15,8 @@ namespace parc::tools {
 class KernelConnection {
 public:
   // To the kernel on this runtime directory; where none runs, one is started.
-  [[nodiscard]] static Result<KernelConnection> open(const std::string& runtime_dir);
+  [[nodiscard]] static Result<KernelConnection> open(const std::string& runtime_dir,
+                                                     const std::vector<std::string>& options_of_parcd = {});
   // The same without starting one.
   [[nodiscard]] static Result<KernelConnection> open_running(const std::string& runtime_dir);
 

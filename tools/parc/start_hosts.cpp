@@ -26,8 +26,8 @@ parcd "$how" --name "$name" --key-file - "$@" | {
   exit 0
 })";
 
-Result<std::string> ask_for_key(const std::string& runtime_dir) {
-  PARC_TRY(kernel, KernelConnection::open(runtime_dir));
+Result<std::string> ask_for_key(const std::string& runtime_dir, const std::vector<std::string>& options) {
+  PARC_TRY(kernel, KernelConnection::open(runtime_dir, options));
   PARC_TRY(kernel.send({{"kind", "key"}}));
   for (;;) {
     PARC_TRY(frame, kernel.await());
@@ -61,10 +61,22 @@ void read_status(const Child& child, StartedHost& there) {
   there.says = fmt::format("{}, parcd {}", text_in(*kernel, "listens"), text_in(*kernel, "version"));
 }
 
+// Of this host's kernel, which runs.
+std::vector<std::string> question_of_status(const std::string& runtime_dir) {
+  std::vector<std::string> words{path_of_this_program(), "status", "--json"};
+  if (!runtime_dir.empty()) words.insert(words.end(), {"--runtime-dir", runtime_dir});
+  return words;
+}
+
 std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<std::string>& hosts,
-                                   const std::string& key, const std::vector<std::string>& options) {
+                                   const std::string& key, const std::string& runtime_dir,
+                                   const std::vector<std::string>& options) {
   std::vector<Child> children;
   for (const std::string& host : hosts) {
+    if (is_this_host(launcher, host)) {
+      children.push_back({.command = question_of_status(runtime_dir)});
+      continue;
+    }
     const char* const how = launcher.keeps ? "--announce" : "--detach";
     std::vector<std::string> words{"sh", "-c", start_script, "parc-up", own_directory(), how, host};
     words.insert(words.end(), options.begin(), options.end());
@@ -104,6 +116,10 @@ Result<void> reach_all(const std::string& runtime_dir, std::vector<StartedHost>&
 
 } // namespace
 
+bool is_this_host(const Launcher& launcher, const std::string& host) {
+  return !launcher.keeps && host == short_host_name(); // what a batch system starts, it counts
+}
+
 std::string own_directory() {
   return std::filesystem::path(path_of_this_program()).parent_path();
 }
@@ -111,8 +127,8 @@ std::string own_directory() {
 Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher,
                                              const std::string& runtime_dir,
                                              const std::vector<std::string>& options) {
-  PARC_TRY(key, ask_for_key(runtime_dir));
-  auto all = start_all(launcher, hosts, key, options);
+  PARC_TRY(key, ask_for_key(runtime_dir, options));
+  auto all = start_all(launcher, hosts, key, runtime_dir, options);
   PARC_TRY(reach_all(runtime_dir, all));
   return all;
 }

@@ -21,11 +21,15 @@ struct StartedHost {
 };
 
 // All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
-// kernel, and connected. `options` are parcd's.
+// kernel, and connected. `options` are parcd's: of the kernel of this host, too, where that has to be
+// started.
 [[nodiscard]] Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts,
                                                            const Launcher& launcher,
                                                            const std::string& runtime_dir,
                                                            const std::vector<std::string>& options);
+
+// It is this one, and needs no launcher, which might have no way from a host to itself.
+[[nodiscard]] bool is_this_host(const Launcher& launcher, const std::string& host);
 
 [[nodiscard]] std::string own_directory(); // where our programs are, and so perhaps there
 

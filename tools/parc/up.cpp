@@ -55,7 +55,8 @@ Result<int> stop_all(const UpOptions& options) {
   PARC_TRY(launcher, launcher_to(options.where.hosts, options.where.hostfile, options.ssh));
   const std::vector<std::string> stop{"sh", "-c", stop_script, "parc-down", own_directory()};
   std::vector<Child> children;
-  for (const std::string& host : hosts) children.push_back({.command = launcher.command(host, stop)});
+  for (const std::string& host : hosts)
+    children.push_back({.command = is_this_host(launcher, host) ? stop : launcher.command(host, stop)});
   if (ends_own_kernel(options, hosts)) {
     hosts.push_back(short_host_name());
     children.push_back({.command = stop});
