@@ -13,7 +13,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
@@ -190,7 +189,9 @@ void Joins::join(std::int32_t from, const nlohmann::json& message) {
   const std::string name = text_in(message, "name"), host = text_in(message, "at"),
                     address = text_in(message, "address");
   if (!jobs_.reaches(from)) return;
-  if (!rank || !size || *rank >= *size || !is_job_name(name) || !parse_endpoint_address(address))
+  const auto endpoint = parse_endpoint_address(address);
+  const bool of_sender = endpoint && endpoint.value().identity == peers_.describe({from, 0}).identity;
+  if (!rank || !size || *rank >= *size || !is_job_name(name) || !of_sender)
     return tell_refused(from, token, PARC_EINVAL, "its kernel asked for something that makes no sense");
   if (jobs_.stopping())
     return tell_refused(from, token, PARC_EPEER,
@@ -274,17 +275,33 @@ void Joins::joined(std::int32_t from, const nlohmann::json& message, const std::
     if (good) forming->members.push_back(std::move(address).value());
   }
   const auto mine = numbers_in(message, "mine", std::size_t{2} * most_joined);
+  std::size_t ours = 0; // members
   for (std::size_t i = 0; mine && i + 1 < mine->size(); i += 2) {
-    const auto joiner = joiners_.find((*mine)[i + 1]);
-    if (joiner == joiners_.end() || joiner->second.stage != Stage::meeting || joiner->second.meeting != from)
+    const std::uint64_t rank = (*mine)[i], token = (*mine)[i + 1];
+    good = good && rank < forming->members.size() && token <= last_token_;
+    const auto joiner = joiners_.find(token);
+    if (joiner == joiners_.end()) { // it has gone meanwhile, and so has its endpoint
+      good = good && !engine_.is_there(forming->members[rank].number);
+      ++ours;
       continue;
+    }
     const Joiner& at = joiner->second;
-    good = good && (*mine)[i] == at.rank && at.size == forming->members.size() &&
+    if (at.stage != Stage::meeting || at.meeting != from) {
+      good = false;
+      continue;
+    }
+    good = good && rank == at.rank && at.size == forming->members.size() &&
            forming->members[at.rank].identity == peers_.self().identity &&
            forming->members[at.rank].number == at.endpoint;
     joiner->second.stage = Stage::forming;
     forming->mine[at.rank] = joiner->first;
+    ++ours;
   }
+  // Nobody else of this host joins, whatever a peer says.
+  const auto is_here = [this](const EndpointAddress& each) {
+    return each.identity == peers_.self().identity;
+  };
+  good = good && std::ranges::count_if(forming->members, is_here) == static_cast<std::ptrdiff_t>(ours);
   if (good) return reach_all(forming);
   for (const auto& [rank, token] : forming->mine)
     refuse(token, PARC_EPEER, "the kernel where the job's ranks meet said something that makes no sense");
@@ -313,17 +330,16 @@ void Joins::reach_all(const std::shared_ptr<Forming>& forming) {
 
 void Joins::form(const Forming& forming) {
   std::vector<protocol::Address> members;
-  std::set<protocol::Address> all;
   for (const EndpointAddress& member : forming.members) {
     const std::int32_t link = forming.links.at(member.identity);
     members.push_back({link == this_host ? protocol::here : link, member.number});
-    if (!all.insert(members.back()).second) {
-      for (const auto& [rank, token] : forming.mine)
-        refuse(token, PARC_EPEER, "the kernel where the job's ranks meet named one of them twice");
-      return;
-    }
   }
   const std::uint64_t group = engine_.add_group(members);
+  if (group == protocol::Engine::no_group) {
+    for (const auto& [rank, token] : forming.mine)
+      refuse(token, PARC_EPEER, "the kernel where the job's ranks meet named who cannot be in it");
+    return;
+  }
   programs_[group] = 0;
   const auto ended = [self = std::weak_ptr(self_), group] {
     const auto joins = self.lock();
