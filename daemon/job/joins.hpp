@@ -46,6 +46,7 @@ public:
                 const std::string& bytes);
   void link_lost(std::uint32_t link);
   void stop();
+  [[nodiscard]] bool none() const { return joiners_.empty() && meetings_.empty(); }
 
 private:
   enum class Stage { asking, reaching, meeting, forming };

@@ -175,4 +175,19 @@ BOOST_AUTO_TEST_CASE(what_a_rank_starts_is_by_hand) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
+// Nobody runs there while it waits. Kernel b, which was started after a, ends when it has been idle so long.
+BOOST_AUTO_TEST_CASE(who_waits_keeps_an_idle_kernel) {
+  Hosts hosts{2, {"--idle-timeout-s", "3"}};
+  const auto join = [&](const char* rank) {
+    return hosts.start({"env", "PARC_RUNTIME_DIR=" + hosts[0].runtime_dir(), program, "j", rank, "2"});
+  };
+  Process first = join("0");
+  BOOST_TEST(hosts[1].kernel().wait() == 0);
+  BOOST_TEST(hosts[0].kernel().running());
+  Process second = join("1");
+  BOOST_TEST(first.wait() == 0, first.errors() << hosts.logs());
+  BOOST_TEST(second.wait() == 0, second.errors());
+  BOOST_TEST(hosts[0].kernel().wait() == 0); // and then it ends
+}
+
 } // namespace parc::test
