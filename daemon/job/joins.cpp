@@ -6,8 +6,9 @@
 #include "daemon/program/program_pipes.hpp"
 #include "daemon/program/sessions.hpp"
 #include "include/parc/parc.h"
-#include "jobs/allocation.hpp"
 #include "system/frames.hpp"
+#include "system/job_name.hpp"
+#include "system/quote.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +22,6 @@ namespace {
 
 constexpr std::size_t most_asked = 4096;    // bytes of what a program says
 constexpr std::uint32_t most_joined = 4096; // ranks
-constexpr std::size_t longest_job_name = 255;
 
 // What a program says: its length in two bytes, then texts with a zero behind each.
 std::vector<std::string> texts_in(std::string_view all) {
@@ -37,11 +37,6 @@ std::optional<std::uint32_t> number_of(const std::string& text, std::uint32_t mo
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != text.npos) return {};
   const auto number = static_cast<std::uint32_t>(std::stoul(text));
   return number > most ? std::nullopt : std::optional(number);
-}
-
-bool is_job_name(const std::string& name) {
-  return !name.empty() && name.size() <= longest_job_name &&
-         std::ranges::none_of(name, [](unsigned char each) { return each <= ' ' || each == 0x7f; });
 }
 
 // "2, 5-7".
@@ -88,49 +83,45 @@ void Joins::hear(std::uint64_t token) {
   std::array<char, most_asked> bytes;
   const ssize_t got = recv(joiner.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0 || joiner.stage != Stage::asking) return forget(token); // it says one thing
+  if (got <= 0) return forget(token);
+  if (joiner.stage != Stage::asking) return refuse(token, PARC_EINVAL, "it has said more than what it wants");
   joiner.heard.append(bytes.data(), static_cast<std::size_t>(got));
   std::uint16_t length = 0;
   if (joiner.heard.size() < sizeof length) return;
   std::memcpy(&length, joiner.heard.data(), sizeof length);
-  if (length > most_asked || joiner.heard.size() > sizeof length + length) return forget(token);
+  if (length > most_asked || joiner.heard.size() > sizeof length + length)
+    return refuse(token, PARC_EINVAL,
+                  fmt::format("it has asked for something in more than {} bytes", most_asked));
   if (joiner.heard.size() == sizeof length + length)
     ask(token, std::string_view(joiner.heard).substr(sizeof length));
 }
 
-// Name, host (or empty), list of Slurm's nodes (or empty), rank, size.
+// Name, host (or empty), rank, size.
 void Joins::ask(std::uint64_t token, std::string_view text) {
   Joiner& joiner = joiners_.at(token);
   const auto texts = texts_in(text);
-  const auto rank = texts.size() == 5 ? number_of(texts[3], most_joined - 1) : std::nullopt;
-  const auto size = texts.size() == 5 ? number_of(texts[4], most_joined) : std::nullopt;
-  if (texts.size() != 5 || !is_job_name(texts[0]))
-    return refuse(token, PARC_EINVAL,
-                  fmt::format("a job's name has 1 to {} letters, and no blanks", longest_job_name));
+  if (texts.size() != 4)
+    return refuse(token, PARC_EINVAL, "its libparc asks for a place in another way than this parcd knows");
+  const auto rank = number_of(texts[2], most_joined - 1), size = number_of(texts[3], most_joined);
+  if (!is_job_name(texts[0]))
+    return refuse(token, PARC_EINVAL, fmt::format("{} names no job: {}", quote(texts[0]), job_name_rule));
   if (!rank || !size || *rank >= *size)
     return refuse(
         token, PARC_EINVAL,
         fmt::format("rank {} of {} makes no sense: a job that is joined has at most {} ranks, from 0 on",
-                    texts[3], texts[4], most_joined));
+                    quote(texts[2]), quote(texts[3]), most_joined));
   joiner.stage = Stage::reaching;
   joiner.name = texts[0];
   joiner.rank = *rank;
   joiner.size = *size;
   joiner.endpoint = engine_.add_endpoint();
-  std::string host = texts[1];
-  if (host.empty() && !texts[2].empty()) {
-    const auto nodes = expand_node_list(texts[2]);
-    if (!nodes || nodes.value().empty())
-      return refuse(token, PARC_EINVAL, fmt::format("Slurm's list of nodes \"{}\" makes no sense", texts[2]));
-    host = nodes.value().front();
-  }
   const auto answer = [self = std::weak_ptr(self_), token](const Result<std::int32_t>& link) {
     if (const auto joins = self.lock()) (*joins)->reached(token, link);
   };
-  if (host.empty())
+  if (texts[1].empty())
     answer(this_host);
   else
-    peers_.connect(host, answer);
+    peers_.connect(texts[1], answer);
 }
 
 void Joins::reached(std::uint64_t token, const Result<std::int32_t>& link) {

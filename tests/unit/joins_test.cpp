@@ -52,7 +52,7 @@ public:
     Fd theirs(ends[1]);
     if (buffer != 0) setsockopt(theirs.get(), SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
     std::string texts;
-    for (const std::string& each : {name, host, std::string(), std::to_string(rank), std::to_string(size)})
+    for (const std::string& each : {name, host, std::to_string(rank), std::to_string(size)})
       (texts += each) += '\0';
     const auto length = static_cast<std::uint16_t>(texts.size());
     std::string asked(reinterpret_cast<const char*>(&length), sizeof length);
