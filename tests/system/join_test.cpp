@@ -117,8 +117,10 @@ BOOST_AUTO_TEST_CASE(mistakes) {
   fails(nameless, -1, "set PARC_JOB=NAME@HOST");
 }
 
+// Another host would be told another name than this one has, or none.
 BOOST_AUTO_TEST_CASE(names_that_are_none) {
-  for (const std::string& name : {std::string("a b"), std::string(256, 'x'), std::string(5000, 'x')})
+  for (const std::string& name : {std::string("a b"), std::string("j\xff"), std::string("j\xc3\xb6"),
+                                  std::string("j\x7f"), std::string(256, 'x'), std::string(5000, 'x')})
     for (const char* const where : {"", "@a"}) {
       Process strange = start(1, {}, {name + where, "0", "2"});
       fails(strange, -1, "1 to 255");
