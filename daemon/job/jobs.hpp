@@ -40,7 +40,7 @@ public:
 
   // From the kernel.
   void tool_connected(Fd socket); // its user is ours
-  void joiner_connected(Fd socket) { joins_.joiner(std::move(socket)); }
+  void joiner_connected(Fd socket, const std::string& wants) { joins_.joiner(std::move(socket), wants); }
   [[nodiscard]] bool nobody_joins() const { return joins_.none(); } // nor meets others at this host
   void received(std::uint32_t link, nlohmann::json message, std::string bytes);
   void link_lost(std::uint32_t link);

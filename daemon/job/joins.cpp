@@ -20,10 +20,9 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::size_t most_asked = 4096;    // bytes of what a program says
 constexpr std::uint32_t most_joined = 4096; // ranks
 
-// What a program says: its length in two bytes, then texts with a zero behind each.
+// With a zero behind each.
 std::vector<std::string> texts_in(std::string_view all) {
   std::vector<std::string> texts;
   for (auto end = all.find('\0'); end != all.npos; end = all.find('\0')) {
@@ -67,39 +66,30 @@ Joins::~Joins() {
 
 // ---- Programs of this host
 
-void Joins::joiner(Fd socket) {
+void Joins::joiner(Fd socket, const std::string& wants) {
   const std::uint64_t token = ++last_token_;
   Joiner& joiner = joiners_[token];
   joiner.socket = std::move(socket);
-  joiner.readable =
-      Event(loop_.events(), joiner.socket.get(), EV_READ | EV_PERSIST, [this, token](short) { hear(token); });
+  joiner.readable = Event(loop_.events(), joiner.socket.get(), EV_READ | EV_PERSIST,
+                          [this, token](short) { disturbed(token); });
   joiner.readable.add();
+  ask(token, wants);
 }
 
-void Joins::hear(std::uint64_t token) {
+// It has gone, or says what nobody asks for.
+void Joins::disturbed(std::uint64_t token) {
   const auto found = joiners_.find(token);
   if (found == joiners_.end()) return;
-  Joiner& joiner = found->second;
-  std::array<char, most_asked> bytes;
-  const ssize_t got = recv(joiner.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  char byte = 0;
+  const ssize_t got = recv(found->second.socket.get(), &byte, 1, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return forget(token);
-  if (joiner.stage != Stage::asking) return refuse(token, PARC_EINVAL, "it has said more than what it wants");
-  joiner.heard.append(bytes.data(), static_cast<std::size_t>(got));
-  std::uint16_t length = 0;
-  if (joiner.heard.size() < sizeof length) return;
-  std::memcpy(&length, joiner.heard.data(), sizeof length);
-  if (length > most_asked || joiner.heard.size() > sizeof length + length)
-    return refuse(token, PARC_EINVAL,
-                  fmt::format("it has asked for something in more than {} bytes", most_asked));
-  if (joiner.heard.size() == sizeof length + length)
-    ask(token, std::string_view(joiner.heard).substr(sizeof length));
+  refuse(token, PARC_EINVAL, "it has said more than what it wants");
 }
 
-// Name, host (or empty), rank, size.
-void Joins::ask(std::uint64_t token, std::string_view text) {
+void Joins::ask(std::uint64_t token, const std::string& wants) {
   Joiner& joiner = joiners_.at(token);
-  const auto texts = texts_in(text);
+  const auto texts = texts_in(wants);
   if (texts.size() != 4)
     return refuse(token, PARC_EINVAL, "its libparc asks for a place in another way than this parcd knows");
   const auto rank = number_of(texts[2], most_joined - 1), size = number_of(texts[3], most_joined);
@@ -110,7 +100,6 @@ void Joins::ask(std::uint64_t token, std::string_view text) {
         token, PARC_EINVAL,
         fmt::format("rank {} of {} makes no sense: a job that is joined has at most {} ranks, from 0 on",
                     quote(texts[2]), quote(texts[3]), most_joined));
-  joiner.stage = Stage::reaching;
   joiner.name = texts[0];
   joiner.rank = *rank;
   joiner.size = *size;
@@ -152,20 +141,18 @@ void Joins::refuse(std::uint64_t token, int code, const std::string& text) {
   const std::string answer = fmt::format("E{} {}", code, text);
   [[maybe_unused]] const auto sent =
       send(found->second.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  found->second.stage = Stage::asking; // no meeting knows it any more
   forget(token);
 }
 
 void Joins::forget(std::uint64_t token) {
   const auto found = joiners_.find(token);
   if (found == joiners_.end()) return;
-  const Joiner& joiner = found->second;
-  if (joiner.stage == Stage::meeting)
+  Joiner& joiner = found->second;
+  if (std::exchange(joiner.stage, Stage::over) == Stage::meeting)
     jobs_.tell(joiner.meeting,
                {{"kind", "unjoin"}, {"name", joiner.name}, {"rank", joiner.rank}, {"token", token}});
-  if (joiner.endpoint != 0) engine_.kill(joiner.endpoint);
-  found->second.readable.remove();
-  found->second.endpoint = 0;
+  if (joiner.endpoint != 0) engine_.kill(std::exchange(joiner.endpoint, 0));
+  joiner.readable.remove();
   loop_.after_step([self = std::weak_ptr(self_), token] { // its event may be what calls
     if (const auto joins = self.lock()) (*joins)->joiners_.erase(token);
   });
@@ -373,8 +360,10 @@ bool Joins::received(std::int32_t from, const std::string& kind, const nlohmann:
     const auto token = number_in(message, "token", UINT64_MAX).value_or(0);
     const auto joiner = joiners_.find(token);
     const auto code = number_in(message, "code", 64).value_or(-PARC_EPEER);
-    if (joiner != joiners_.end() && joiner->second.stage == Stage::meeting && joiner->second.meeting == from)
-      refuse(token, -static_cast<int>(code), text_in(message, "text"));
+    if (joiner == joiners_.end() || joiner->second.stage != Stage::meeting || joiner->second.meeting != from)
+      return true;
+    joiner->second.stage = Stage::over; // there
+    refuse(token, -static_cast<int>(code), text_in(message, "text"));
   } else {
     return false;
   }
@@ -384,8 +373,11 @@ bool Joins::received(std::int32_t from, const std::string& kind, const nlohmann:
 void Joins::link_lost(std::uint32_t link) {
   const auto lost = static_cast<std::int32_t>(link);
   std::vector<std::uint64_t> waiting;
-  for (const auto& [token, joiner] : joiners_)
-    if (joiner.stage == Stage::meeting && joiner.meeting == lost) waiting.push_back(token);
+  for (auto& [token, joiner] : joiners_) {
+    if (joiner.stage != Stage::meeting || joiner.meeting != lost) continue;
+    joiner.stage = Stage::over; // there
+    waiting.push_back(token);
+  }
   for (const std::uint64_t token : waiting)
     refuse(token, PARC_EPEER, "the host where the job's ranks meet was lost: is parcd still running there?");
   for (auto& [name, meeting] : meetings_)

@@ -40,7 +40,8 @@ public:
         const std::uint32_t& patience_s);
   ~Joins();
 
-  void joiner(Fd socket); // its user is ours; it says what it wants
+  // Its user is ours. What it wants: name, host to meet at (or empty), rank, size, with a zero behind each.
+  void joiner(Fd socket, const std::string& wants);
   // False: it is none of ours.
   bool received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
                 const std::string& bytes);
@@ -49,12 +50,11 @@ public:
   [[nodiscard]] bool none() const { return joiners_.empty() && meetings_.empty(); }
 
 private:
-  enum class Stage { asking, reaching, meeting, forming };
+  enum class Stage { reaching, meeting, forming, over };
   struct Joiner {
     Fd socket;
     Event readable;
-    std::string heard;
-    Stage stage = Stage::asking;
+    Stage stage = Stage::reaching;
     std::string name;
     std::uint32_t rank = 0, size = 0;
     std::int32_t meeting = -1; // link to where they meet, or this_host
@@ -81,8 +81,8 @@ private:
   };
 
   // Of programs of this host, by token.
-  void hear(std::uint64_t token);
-  void ask(std::uint64_t token, std::string_view text);
+  void disturbed(std::uint64_t token);
+  void ask(std::uint64_t token, const std::string& wants);
   void reached(std::uint64_t token, const Result<std::int32_t>& link);
   void refuse(std::uint64_t token, int code, const std::string& text);
   void forget(std::uint64_t token);

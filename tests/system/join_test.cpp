@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <filesystem>
 #include <set>
 #include <sys/socket.h>
 
@@ -162,6 +163,29 @@ BOOST_AUTO_TEST_CASE(a_long_list_of_nodes) {
   Process strange = start(0, {"SLURM_JOB_ID=12", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=b[",
                               "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2"});
   fails(strange, -1, "\"b[\" is no list of nodes");
+}
+
+BOOST_AUTO_TEST_CASE(silent_visitors_that_join) {
+  const std::string descriptors = "/proc/" + std::to_string(hosts[0].kernel().id()) + "/fd";
+  const auto open = [&] { return std::distance(std::filesystem::directory_iterator(descriptors), {}); };
+  const auto before = open();
+  constexpr int most = 64; // as of others who do not say what they are
+  std::vector<Fd> silent;
+  for (int i = 0; i < 300; ++i) {
+    silent.push_back(visit(hosts[0].runtime_dir() + "/kernel.sock"));
+    BOOST_REQUIRE(send(silent.back().get(), i % 2 == 0 ? "J" : "J\xff\0", i % 2 == 0 ? 1 : 3, MSG_NOSIGNAL) >
+                  0);
+  }
+  Process program = start(0, {}, {"one", "0", "1"}); // comes in behind them
+  BOOST_TEST(eventually([&] {
+    BOOST_TEST_REQUIRE(open() <= before + most + 8); // and what the program needs
+    return !program.running();
+  }));
+  BOOST_TEST(program.wait() == 0, program.errors());
+  for (const Fd& each : silent) { // and nobody is kept for ever
+    char byte;
+    BOOST_TEST(recv(each.get(), &byte, 1, 0) <= 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(who_comes_twice_is_refused) {

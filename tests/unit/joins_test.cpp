@@ -54,11 +54,7 @@ public:
     std::string texts;
     for (const std::string& each : {name, host, std::to_string(rank), std::to_string(size)})
       (texts += each) += '\0';
-    const auto length = static_cast<std::uint16_t>(texts.size());
-    std::string asked(reinterpret_cast<const char*>(&length), sizeof length);
-    asked += texts;
-    BOOST_REQUIRE(send(socket_.get(), asked.data(), asked.size(), 0) == static_cast<ssize_t>(asked.size()));
-    kernel.jobs().joiner_connected(std::move(theirs));
+    kernel.jobs().joiner_connected(std::move(theirs), texts);
   }
 
   // Its pipes, if it is given some, are its own.
