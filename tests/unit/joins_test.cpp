@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_names_who_does_not_join) {
     const Joiner& waits = world.join(1, "j", 1, 2);
     world.settle();
     BOOST_TEST((engine.is_there(1) && engine.is_there(2) && !engine.is_there(3)));
-    world.forge(1, {{"kind", "joined"}, {"number", 77}, {"mine", {1, 1}}, {"hosts", "b:2"}},
+    world.forge(1, {{"kind", "joined"}, {"number", 77}, {"mine", {1, 1}}, {"hosts", "b:2"}, {"within", 5}},
                 world.address(1, other) + world.address(1, 2));
     world.told();
     says(waits, "E-5 the kernel where the job's ranks meet said something that makes no sense");
@@ -236,6 +236,47 @@ BOOST_AUTO_TEST_CASE(a_kernel_names_who_does_not_join) {
     BOOST_TEST(engine.is_there(1));
     BOOST_TEST(engine.rows(1) == 1u);
   }
+}
+
+// Then the job begins nowhere, and everybody hears why.
+BOOST_AUTO_TEST_CASE(two_hosts_that_do_not_reach_each_other) {
+  World world({"a", "b", "c"});
+  world.network.part(world.hosts[1].address, world.hosts[2].address);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) world.join(rank % 3, "j", rank, 4);
+  world.told();
+  for (const auto& joiner : world.joiners) {
+    BOOST_TEST(!joiner->has_joined());
+    const bool b_tells = joiner->said().find("host b cannot reach host c") != std::string::npos;
+    says(*joiner, b_tells ? "host b cannot reach host c" : "host c cannot reach host b");
+    says(*joiner, "E-5 ");
+  }
+  BOOST_TEST(world.nobody_runs());
+}
+
+// Its host would say that it reaches the others, for a program that is no more.
+BOOST_AUTO_TEST_CASE(a_program_goes_while_the_job_begins) {
+  World world({"a", "b", "c"});
+  world.network.part(world.hosts[1].address, world.hosts[2].address);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) world.join(rank, "j", rank, 3);
+  world.settle();
+  world.joiners[2]->leave();
+  world.until([&] { return world.joiners[0]->over() && world.joiners[1]->over(); });
+  for (const std::size_t rank : {0, 1})
+    says(*world.joiners[rank], "rank 2 of job j, on host c, has gone while the job began");
+  BOOST_TEST(world.nobody_runs());
+}
+
+// A kernel that says that all are there, and then nothing more.
+BOOST_AUTO_TEST_CASE(a_job_that_never_begins) {
+  World world({"a", "b"});
+  const Joiner& waits = world.join(1, "j", 0, 2);
+  world.settle();
+  world.forge(1, {{"kind", "joined"}, {"number", 77}, {"mine", {0, 1}}, {"hosts", "b:1,a:1"}, {"within", 5}},
+              world.address(1, 1) + world.address(0, 1));
+  BOOST_TEST(!waits.over());
+  world.told();
+  says(waits, "E-5 the kernel where the job's ranks meet has not said in 10 s whether the job begins");
+  BOOST_TEST(!world.hosts[1].kernel->engine().is_there(1));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
