@@ -3,6 +3,7 @@
 
 #include "parc/parc.h"
 #include "shm/layout.hpp"
+#include "system/job_name.hpp"
 #include "system/runtime_dir.hpp"
 #include "system/start_kernel.hpp"
 
@@ -122,16 +123,18 @@ std::string receive_text(const Fd& socket) {
   }
 }
 
-Error refused_by_kernel() {
-  return error(PARC_EKERNEL, "the kernel of this host refused this program (its log says why)");
+Error hung_up() {
+  return error(PARC_EKERNEL,
+               "the kernel of this host hung up without an answer to this program (its log may say "
+               "why): is parcd still running?");
 }
 
 // A program started by hand asks the kernel's socket for its pipes.
 Result<PipePair> requested_pipes() {
   PARC_TRY(socket, connect());
-  if (send(socket.get(), &hello_program, 1, MSG_NOSIGNAL) != 1) return refused_by_kernel();
+  if (send(socket.get(), &hello_program, 1, MSG_NOSIGNAL) != 1) return hung_up();
   Answer answer = receive_answer(socket);
-  if (answer.byte != hello_program || !answer.pipes) return refused_by_kernel();
+  if (answer.byte != hello_program || !answer.pipes) return hung_up();
   return std::move(*answer.pipes);
 }
 
@@ -139,15 +142,14 @@ Result<PipePair> requested_pipes() {
 Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts) {
   PARC_TRY(socket, connect());
   std::string texts;
-  for (const std::string& each :
-       {job.name, job.host, job.nodes, std::to_string(job.rank), std::to_string(job.size)})
+  for (const std::string& each : {job.name, job.host, std::to_string(job.rank), std::to_string(job.size)})
     (texts += each) += '\0';
+  static_assert(longest_job_name + longest_host_name + 2 * 10 + 4 <= UINT16_MAX);
   const auto length = static_cast<std::uint16_t>(texts.size());
   std::string asked(1, hello_joiner);
   asked.append(reinterpret_cast<const char*>(&length), sizeof length) += texts;
-  if (texts.size() > UINT16_MAX ||
-      send(socket.get(), asked.data(), asked.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(asked.size()))
-    return refused_by_kernel();
+  if (send(socket.get(), asked.data(), asked.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(asked.size()))
+    return hung_up();
   Answer answer = receive_answer(socket);
   std::string text = receive_text(socket);
   if (answer.byte == hello_program && answer.pipes) {
@@ -157,7 +159,7 @@ Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts) {
   const auto space = text.find(' ');
   int code = 0;
   std::from_chars(text.data(), text.data() + std::min(space, text.size()), code);
-  if (answer.byte != answer_refused || space == text.npos || code >= PARC_OK) return refused_by_kernel();
+  if (answer.byte != answer_refused || space == text.npos || code >= PARC_OK) return hung_up();
   return error(code, "cannot join job {} as rank {} of {}: {}", job.name, job.rank, job.size,
                text.substr(space + 1));
 }

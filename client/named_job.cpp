@@ -2,6 +2,9 @@
 #include "client/named_job.hpp"
 
 #include "parc/parc.h"
+#include "system/job_name.hpp"
+#include "system/quote.hpp"
+#include "system/slurm_lists.hpp"
 
 #include <array>
 #include <charconv>
@@ -47,20 +50,38 @@ Result<Place> place_by_launcher(const Variables& variable) {
   return Place{};
 }
 
+Result<NamedJob> checked(NamedJob job) {
+  if (!is_job_name(job.name))
+    return error(PARC_EINVAL, "{} names no job: {}", quote(job.name), job_name_rule);
+  if (job.host.size() > longest_host_name)
+    return error(PARC_EINVAL, "{} names no host: a host's name has at most {} characters", quote(job.host),
+                 longest_host_name);
+  if (job.size < 1 || job.rank < 0 || job.rank >= job.size)
+    return error(PARC_EINVAL, "there is no rank {} in a job of {}", job.rank, job.size);
+  return job;
+}
+
+// The ranks of a step of Slurm's meet at the first of its nodes.
+Result<NamedJob> job_of_step(const char* job, const char* step, const char* list, const Place& place) {
+  auto nodes = expand_node_list(list);
+  if (!nodes) {
+    nodes.error().code = PARC_EINVAL;
+    return std::move(nodes).error().in("cannot tell the nodes of this step of Slurm (SLURM_STEP_NODELIST)");
+  }
+  return checked({.name = fmt::format("slurm-{}.{}", job, step),
+                  .host = nodes.value().front(),
+                  .rank = *place.rank,
+                  .size = *place.size});
+}
+
 } // namespace
 
 Result<NamedJob> named_job(std::string_view text, int rank, int size) {
-  NamedJob job{.name = std::string(text.substr(0, text.find('@'))),
-               .host = {},
-               .nodes = {},
-               .rank = rank,
-               .size = size};
+  NamedJob job{.name = std::string(text.substr(0, text.find('@'))), .host = {}, .rank = rank, .size = size};
   if (text.find('@') != text.npos) job.host = text.substr(text.find('@') + 1);
   if (job.name.empty() || (text.find('@') != text.npos && job.host.empty()))
-    return error(PARC_EINVAL, "\"{}\" names no job: write NAME, or NAME@HOST", text);
-  if (size < 1 || rank < 0 || rank >= size)
-    return error(PARC_EINVAL, "there is no rank {} in a job of {}", rank, size);
-  return job;
+    return error(PARC_EINVAL, "{} names no job: write NAME, or NAME@HOST", quote(text));
+  return checked(std::move(job));
 }
 
 Result<std::optional<NamedJob>> job_in_environment(const Variables& variable) {
@@ -85,12 +106,10 @@ Result<std::optional<NamedJob>> job_in_environment(const Variables& variable) {
   if (!place.rank || *place.size == 1) return std::optional<NamedJob>();
   const char *const job_id = variable("SLURM_JOB_ID"), *const step = variable("SLURM_STEP_ID"),
                     *const nodes = variable("SLURM_STEP_NODELIST");
-  if (step != nullptr && job_id != nullptr && nodes != nullptr)
-    return std::optional(NamedJob{.name = fmt::format("slurm-{}.{}", job_id, step),
-                                  .host = {},
-                                  .nodes = nodes,
-                                  .rank = *place.rank,
-                                  .size = *place.size});
+  if (step != nullptr && job_id != nullptr && nodes != nullptr) {
+    PARC_TRY(job, job_of_step(job_id, step, nodes, place));
+    return std::optional(std::move(job));
+  }
   return error(PARC_EINVAL,
                "{} has started this program as rank {} of {}, and nothing says which job they form: set "
                "PARC_JOB=NAME@HOST for all of them, or start them with parc run",

@@ -13,8 +13,7 @@ namespace parc::client {
 
 struct NamedJob {
   std::string name;
-  std::string host;  // where its ranks meet; empty: see nodes
-  std::string nodes; // as Slurm lists them: they meet at the first; empty: at this host
+  std::string host; // where its ranks meet; empty: at this one
   int rank = 0, size = 1;
 };
 

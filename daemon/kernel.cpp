@@ -46,7 +46,10 @@ Kernel::Kernel(World world)
       door_(loop_, world_.runtime_dir.socket(),
             {.program = [this](Fd from, Fd to) { sessions_->add_by_hand(std::move(from), std::move(to)); },
              .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); },
-             .joiner = [this](Fd socket) { jobs_->joiner_connected(std::move(socket)); }}),
+             .joiner =
+                 [this](Fd socket, const std::string& wants) {
+                   jobs_->joiner_connected(std::move(socket), wants);
+                 }}),
       idle_(loop_, [this] { look_whether_idle(); }), farewell_(loop_, [this] { stopped_ = true; }) {
   peers_ = std::make_unique<Peers>(
       loop_, engine_, world_.config, world_.key, local_host(world_.config, world_.identity),
@@ -121,7 +124,8 @@ Result<void> Kernel::start() {
 // Nothing for a whole period: who was started for a program ends some time after it.
 void Kernel::look_whether_idle() {
   const std::uint64_t programs = sessions_->so_far();
-  if (programs == std::exchange(programs_before_, programs) && sessions_->none() && jobs_->known().empty()) {
+  const bool nobody = sessions_->none() && jobs_->known().empty() && jobs_->nobody_joins();
+  if (programs == std::exchange(programs_before_, programs) && nobody) {
     spdlog::info("no program has been here for {} s", world_.config.idle_timeout_s);
     return stop();
   }

@@ -23,8 +23,4 @@ using Lookup = std::function<const char*(const char* name)>;
 // None: this is no batch job. Errors: its variables or files make no sense.
 [[nodiscard]] Result<std::optional<Allocation>> find_allocation(const Lookup& variable);
 
-// Slurm's lists: "a[1-3,07],b" is a1, a2, a3, a07, b, and "4(x2),3" is 4, 4, 3.
-[[nodiscard]] Result<std::vector<std::string>> expand_node_list(std::string_view text);
-[[nodiscard]] Result<std::vector<std::uint32_t>> expand_counts(std::string_view text);
-
 } // namespace parc

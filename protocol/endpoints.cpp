@@ -89,20 +89,33 @@ Address Engine::address(std::uint64_t number, std::uint32_t row) const {
   return address_in(*endpoint, row);
 }
 
+// Of this host: it was made here, and nobody has begun to use it. One that has departed since is no harm.
+bool Engine::may_be_member(const Address& address) const {
+  if (address.place != here) return true;
+  if (address.number == kernel_endpoint || address.number > last_endpoint_) return false;
+  const Endpoint* endpoint = find_endpoint(address.number);
+  if (endpoint == nullptr || endpoint->departed()) return true;
+  return endpoint->group == nullptr && !endpoint->opened && endpoint->reads.empty() &&
+         endpoint->writes.empty();
+}
+
 // Whoever has written to a member before has got a row already.
 std::uint64_t Engine::add_group(std::span<const Address> members) {
   auto made = std::make_unique<Group>();
   Group& group = *made;
-  group.id = ++last_group_;
   group.members.assign(members.begin(), members.end());
   group.by_address.resize(members.size());
   std::iota(group.by_address.begin(), group.by_address.end(), 0);
-  std::ranges::sort(group.by_address, {}, [&](std::uint32_t row) { return group.members[row]; });
+  const auto address_of = [&](std::uint32_t row) { return group.members[row]; };
+  std::ranges::sort(group.by_address, {}, address_of);
+  const bool twice = std::ranges::adjacent_find(group.by_address, {}, address_of) != group.by_address.end();
+  if (twice || !std::ranges::all_of(members, [this](const Address& each) { return may_be_member(each); }))
+    return no_group;
+  group.id = ++last_group_;
   groups_.emplace(group.id, std::move(made));
   for (const Address& address : members) {
     Endpoint* endpoint = address.place == here ? find_endpoint(address.number) : nullptr;
-    if (endpoint == nullptr) continue;
-    assert(endpoint->group == nullptr && endpoint->reads.empty() && endpoint->writes.empty());
+    if (endpoint == nullptr || endpoint->departed()) continue;
     endpoint->group = &group;
     group.local.push_back(*endpoint);
     endpoint->more_rows.clear();

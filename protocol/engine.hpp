@@ -127,7 +127,10 @@ public:
   void leave(std::uint64_t endpoint); // cleanly: what it wrote is delivered, its reads are canceled
   void kill(std::uint64_t endpoint);  // its unfinished messages are aborted
   // Endpoints that were started together: the members of this host get these rows as theirs. Who waits for
-  // anybody waits until all other members, and who else is in its table, have departed.
+  // anybody waits until all other members, and who else is in its table, have departed. no_group: one is
+  // named twice, or an endpoint of this host that was never made, or that a program or another group has
+  // already.
+  static constexpr std::uint64_t no_group = 0;
   std::uint64_t add_group(std::span<const Address> members);
   // Kills its members here; what those that left have written is still delivered.
   void drop_group(std::uint64_t group);
@@ -266,6 +269,7 @@ private:
   // endpoints.cpp
   [[nodiscard]] Endpoint* find_endpoint(std::uint64_t number) const;
   Group* find_group(std::uint64_t id) const;
+  [[nodiscard]] bool may_be_member(const Address& address) const;
   Link* find_link(const Address& address) const; // none: it is here, or its link is no more
   Pair& pair_of(Endpoint& at, const Address& address);
   Pair& pair_of(Endpoint& at, std::int32_t row);

@@ -33,7 +33,7 @@ Jobs::Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& session
            std::function<void()> stopped)
     : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), control_(control),
       runtime_dir_(runtime_dir), processes_(processes), stopped_(std::move(stopped)),
-      ids_(peers.self().identity), joins_(loop, engine, peers, sessions, *this, config.join_timeout_s) {
+      ids_(peers.self().identity), joins_(loop, engine, peers, sessions, *this, config) {
   std::signal(SIGCHLD, SIG_DFL);
 }
 

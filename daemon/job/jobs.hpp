@@ -40,7 +40,8 @@ public:
 
   // From the kernel.
   void tool_connected(Fd socket); // its user is ours
-  void joiner_connected(Fd socket) { joins_.joiner(std::move(socket)); }
+  void joiner_connected(Fd socket, const std::string& wants) { joins_.joiner(std::move(socket), wants); }
+  [[nodiscard]] bool nobody_joins() const { return joins_.none(); } // nor meets others at this host
   void received(std::uint32_t link, nlohmann::json message, std::string bytes);
   void link_lost(std::uint32_t link);
   void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here

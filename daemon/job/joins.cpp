@@ -6,25 +6,25 @@
 #include "daemon/program/program_pipes.hpp"
 #include "daemon/program/sessions.hpp"
 #include "include/parc/parc.h"
-#include "jobs/allocation.hpp"
 #include "system/frames.hpp"
+#include "system/job_name.hpp"
+#include "system/quote.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 namespace parc::daemon {
 namespace {
 
-constexpr std::size_t most_asked = 4096;    // bytes of what a program says
-constexpr std::uint32_t most_joined = 4096; // ranks
-constexpr std::size_t longest_job_name = 255;
+constexpr const char* nonsense_there =
+    "the kernel where the job's ranks meet said something that makes no sense";
+constexpr std::uint32_t longest_wait_s = 2 * 86'400; // for a job to begin, whatever another kernel says
 
-// What a program says: its length in two bytes, then texts with a zero behind each.
+// With a zero behind each.
 std::vector<std::string> texts_in(std::string_view all) {
   std::vector<std::string> texts;
   for (auto end = all.find('\0'); end != all.npos; end = all.find('\0')) {
@@ -40,30 +40,12 @@ std::optional<std::uint32_t> number_of(const std::string& text, std::uint32_t mo
   return number > most ? std::nullopt : std::optional(number);
 }
 
-bool is_job_name(const std::string& name) {
-  return !name.empty() && name.size() <= longest_job_name &&
-         std::ranges::none_of(name, [](unsigned char each) { return each <= ' ' || each == 0x7f; });
-}
-
-// "2, 5-7".
-template <class Missing> std::string ranks_in_words(std::size_t size, const Missing& missing) {
-  std::string words;
-  for (std::size_t first = 0, next = 0; first < size; first = next + 1) {
-    next = first;
-    if (!missing(first)) continue;
-    while (next + 1 < size && missing(next + 1)) ++next;
-    words += fmt::format("{}{}", words.empty() ? "" : ", ", first);
-    if (next != first) words += fmt::format("-{}", next);
-  }
-  return words;
-}
-
 } // namespace
 
 Joins::Joins(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Jobs& jobs,
-             const std::uint32_t& patience_s)
-    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), jobs_(jobs), patience_s_(patience_s) {
-}
+             const Config& config)
+    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), jobs_(jobs),
+      meetings_(loop, peers, jobs, config) {}
 
 Joins::~Joins() {
   for (const auto& [token, joiner] : joiners_)
@@ -73,65 +55,51 @@ Joins::~Joins() {
 
 // ---- Programs of this host
 
-void Joins::joiner(Fd socket) {
+void Joins::joiner(Fd socket, const std::string& wants) {
   const std::uint64_t token = ++last_token_;
   Joiner& joiner = joiners_[token];
   joiner.socket = std::move(socket);
-  joiner.readable =
-      Event(loop_.events(), joiner.socket.get(), EV_READ | EV_PERSIST, [this, token](short) { hear(token); });
+  joiner.readable = Event(loop_.events(), joiner.socket.get(), EV_READ | EV_PERSIST,
+                          [this, token](short) { disturbed(token); });
   joiner.readable.add();
+  ask(token, wants);
 }
 
-void Joins::hear(std::uint64_t token) {
+// It has gone, or says what nobody asks for.
+void Joins::disturbed(std::uint64_t token) {
   const auto found = joiners_.find(token);
   if (found == joiners_.end()) return;
-  Joiner& joiner = found->second;
-  std::array<char, most_asked> bytes;
-  const ssize_t got = recv(joiner.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  char byte = 0;
+  const ssize_t got = recv(found->second.socket.get(), &byte, 1, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0 || joiner.stage != Stage::asking) return forget(token); // it says one thing
-  joiner.heard.append(bytes.data(), static_cast<std::size_t>(got));
-  std::uint16_t length = 0;
-  if (joiner.heard.size() < sizeof length) return;
-  std::memcpy(&length, joiner.heard.data(), sizeof length);
-  if (length > most_asked || joiner.heard.size() > sizeof length + length) return forget(token);
-  if (joiner.heard.size() == sizeof length + length)
-    ask(token, std::string_view(joiner.heard).substr(sizeof length));
+  if (got <= 0) return forget(token);
+  refuse(token, PARC_EINVAL, "it has said more than what it wants");
 }
 
-// Name, host (or empty), list of Slurm's nodes (or empty), rank, size.
-void Joins::ask(std::uint64_t token, std::string_view text) {
+void Joins::ask(std::uint64_t token, const std::string& wants) {
   Joiner& joiner = joiners_.at(token);
-  const auto texts = texts_in(text);
-  const auto rank = texts.size() == 5 ? number_of(texts[3], most_joined - 1) : std::nullopt;
-  const auto size = texts.size() == 5 ? number_of(texts[4], most_joined) : std::nullopt;
-  if (texts.size() != 5 || !is_job_name(texts[0]))
-    return refuse(token, PARC_EINVAL,
-                  fmt::format("a job's name has 1 to {} letters, and no blanks", longest_job_name));
+  const auto texts = texts_in(wants);
+  if (texts.size() != 4)
+    return refuse(token, PARC_EINVAL, "its libparc asks for a place in another way than this parcd knows");
+  const auto rank = number_of(texts[2], most_joined - 1), size = number_of(texts[3], most_joined);
+  if (!is_job_name(texts[0]))
+    return refuse(token, PARC_EINVAL, fmt::format("{} names no job: {}", quote(texts[0]), job_name_rule));
   if (!rank || !size || *rank >= *size)
     return refuse(
         token, PARC_EINVAL,
         fmt::format("rank {} of {} makes no sense: a job that is joined has at most {} ranks, from 0 on",
-                    texts[3], texts[4], most_joined));
-  joiner.stage = Stage::reaching;
+                    quote(texts[2]), quote(texts[3]), most_joined));
   joiner.name = texts[0];
   joiner.rank = *rank;
   joiner.size = *size;
   joiner.endpoint = engine_.add_endpoint();
-  std::string host = texts[1];
-  if (host.empty() && !texts[2].empty()) {
-    const auto nodes = expand_node_list(texts[2]);
-    if (!nodes || nodes.value().empty())
-      return refuse(token, PARC_EINVAL, fmt::format("Slurm's list of nodes \"{}\" makes no sense", texts[2]));
-    host = nodes.value().front();
-  }
   const auto answer = [self = std::weak_ptr(self_), token](const Result<std::int32_t>& link) {
     if (const auto joins = self.lock()) (*joins)->reached(token, link);
   };
-  if (host.empty())
+  if (texts[1].empty())
     answer(this_host);
   else
-    peers_.connect(host, answer);
+    peers_.connect(texts[1], answer);
 }
 
 void Joins::reached(std::uint64_t token, const Result<std::int32_t>& link) {
@@ -149,7 +117,6 @@ void Joins::reached(std::uint64_t token, const Result<std::int32_t>& link) {
                               {"rank", joiner.rank},
                               {"size", joiner.size},
                               {"token", token},
-                              {"at", peers_.self().name},
                               {"address", to_text(peers_.describe({protocol::here, joiner.endpoint}))}});
 }
 
@@ -162,194 +129,165 @@ void Joins::refuse(std::uint64_t token, int code, const std::string& text) {
   const std::string answer = fmt::format("E{} {}", code, text);
   [[maybe_unused]] const auto sent =
       send(found->second.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  found->second.stage = Stage::asking; // no meeting knows it any more
   forget(token);
 }
 
 void Joins::forget(std::uint64_t token) {
   const auto found = joiners_.find(token);
   if (found == joiners_.end()) return;
-  const Joiner& joiner = found->second;
-  if (joiner.stage == Stage::meeting)
+  Joiner& joiner = found->second;
+  const Stage stage = std::exchange(joiner.stage, Stage::over);
+  if (stage == Stage::meeting || stage == Stage::forming)
     jobs_.tell(joiner.meeting,
                {{"kind", "unjoin"}, {"name", joiner.name}, {"rank", joiner.rank}, {"token", token}});
-  if (joiner.endpoint != 0) engine_.kill(joiner.endpoint);
-  found->second.readable.remove();
-  found->second.endpoint = 0;
+  if (const auto forming = formings_.find({joiner.meeting, joiner.job}); forming != formings_.end()) {
+    forming->second->mine.erase(token);
+    if (forming->second->mine.empty()) drop(forming->first);
+  }
+  if (joiner.endpoint != 0) engine_.kill(std::exchange(joiner.endpoint, 0));
+  joiner.readable.remove();
   loop_.after_step([self = std::weak_ptr(self_), token] { // its event may be what calls
     if (const auto joins = self.lock()) (*joins)->joiners_.erase(token);
   });
-}
-
-// ---- Where they meet
-
-void Joins::join(std::int32_t from, const nlohmann::json& message) {
-  const auto token = number_in(message, "token", UINT64_MAX).value_or(0);
-  const auto rank = number_in(message, "rank", most_joined - 1),
-             size = number_in(message, "size", most_joined);
-  const std::string name = text_in(message, "name"), host = text_in(message, "at"),
-                    address = text_in(message, "address");
-  if (!jobs_.reaches(from)) return;
-  if (!rank || !size || *rank >= *size || !is_job_name(name) || !parse_endpoint_address(address))
-    return tell_refused(from, token, PARC_EINVAL, "its kernel asked for something that makes no sense");
-  if (jobs_.stopping())
-    return tell_refused(from, token, PARC_EPEER,
-                        fmt::format("the kernel of host {} is stopping", peers_.self().name));
-  Meeting& meeting = meetings_[name];
-  if (meeting.members.empty()) {
-    meeting.members.resize(*size);
-    meeting.missing = *size;
-    meeting.patience = std::make_unique<Timer>(loop_, [this, name] { out_of_patience(name); });
-    meeting.patience->set(patience_s_);
-  }
-  if (meeting.members.size() != *size)
-    return tell_refused(from, token, PARC_EINVAL,
-                        fmt::format("rank {} says that job {} has {} ranks, and others have said {}", *rank,
-                                    name, *size, meeting.members.size()));
-  if (const auto& there = meeting.members[*rank])
-    return tell_refused(
-        from, token, PARC_EINVAL,
-        fmt::format("rank {} of job {} is there already, from host {}", *rank, name, there->host));
-  meeting.members[*rank] = Member{from, token, host, address};
-  if (--meeting.missing == 0) complete(name);
-}
-
-void Joins::unjoin(std::int32_t from, const nlohmann::json& message) {
-  const auto found = meetings_.find(text_in(message, "name"));
-  const auto rank = number_in(message, "rank", most_joined - 1);
-  if (found == meetings_.end() || !rank || *rank >= found->second.members.size()) return;
-  auto& member = found->second.members[*rank];
-  if (!member || member->from != from || member->token != number_in(message, "token", UINT64_MAX)) return;
-  member.reset();
-  if (++found->second.missing == found->second.members.size()) meetings_.erase(found);
-}
-
-void Joins::complete(const std::string& name) {
-  const Meeting meeting = std::move(meetings_.extract(name).mapped());
-  const std::uint64_t job = jobs_.new_job();
-  spdlog::info("job {:x}: {} ranks have come for job {}", job, meeting.members.size(), name);
-  std::string addresses, hosts;
-  std::map<std::int32_t, nlohmann::json> tokens; // by link: rank, token, ...
-  for (std::size_t rank = 0, run = 0; rank < meeting.members.size(); ++rank) {
-    const Member& member = *meeting.members[rank];
-    (addresses += member.address) += '\0';
-    tokens[member.from].push_back(rank);
-    tokens[member.from].push_back(member.token);
-    ++run;
-    if (rank + 1 < meeting.members.size() && meeting.members[rank + 1]->host == member.host) continue;
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", member.host, run);
-    run = 0;
-  }
-  for (const auto& [link, mine] : tokens)
-    jobs_.tell(link, {{"kind", "joined"}, {"number", job}, {"mine", mine}, {"hosts", hosts}}, addresses);
-}
-
-void Joins::out_of_patience(const std::string& name) {
-  Meeting meeting = std::move(meetings_.extract(name).mapped());
-  const std::shared_ptr<Timer> calling = std::move(meeting.patience);
-  loop_.after_step([calling] {}); // goes then
-  const auto missing = [&](std::size_t rank) { return !meeting.members[rank].has_value(); };
-  const std::string text = fmt::format("rank {} of {} of job {} did not come to host {} within {} s "
-                                       "(join_timeout_s); do all say the same job and host?",
-                                       ranks_in_words(meeting.members.size(), missing),
-                                       meeting.members.size(), name, peers_.self().name, patience_s_);
-  for (const auto& member : meeting.members)
-    if (member) tell_refused(member->from, member->token, PARC_EPEER, text);
-}
-
-void Joins::tell_refused(std::int32_t to, std::uint64_t token, int code, const std::string& text) {
-  jobs_.tell(to, {{"kind", "join_refused"}, {"token", token}, {"code", -code}, {"text", text}});
 }
 
 // ---- All are there
 
 void Joins::joined(std::int32_t from, const nlohmann::json& message, const std::string& bytes) {
   const auto forming = std::make_shared<Forming>();
-  forming->job = number_in(message, "number", UINT64_MAX).value_or(0);
+  forming->place = {from, number_in(message, "number", UINT64_MAX).value_or(0)};
   forming->hosts = text_in(message, "hosts");
-  bool good = forming->job != 0;
+  forming->within_s = static_cast<std::uint32_t>(number_in(message, "within", longest_wait_s).value_or(0));
+  bool good = forming->place.second != 0 && forming->within_s != 0 && !formings_.contains(forming->place);
   for (const std::string& text : texts_in(bytes)) {
     auto address = parse_endpoint_address(text);
     good = good && address && address.value().number != protocol::kernel_endpoint;
     if (good) forming->members.push_back(std::move(address).value());
   }
+  const Result<void> claimed = claim(*forming, message);
+  if (!good || !claimed) return cannot_begin(*forming, good ? claimed.error().text : nonsense_there);
+  reach_all(forming);
+}
+
+// Who is named and waits here goes on to that stage; nobody else of this host may be named.
+Result<void> Joins::claim(Forming& forming, const nlohmann::json& message) {
+  const Error nonsense = error(EPROTO, "{}", nonsense_there);
   const auto mine = numbers_in(message, "mine", std::size_t{2} * most_joined);
-  for (std::size_t i = 0; mine && i + 1 < mine->size(); i += 2) {
-    const auto joiner = joiners_.find((*mine)[i + 1]);
-    if (joiner == joiners_.end() || joiner->second.stage != Stage::meeting || joiner->second.meeting != from)
-      continue;
-    const Joiner& at = joiner->second;
-    good = good && (*mine)[i] == at.rank && at.size == forming->members.size() &&
-           forming->members[at.rank].identity == peers_.self().identity &&
-           forming->members[at.rank].number == at.endpoint;
-    joiner->second.stage = Stage::forming;
-    forming->mine[at.rank] = joiner->first;
+  if (!mine || mine->size() % 2 != 0) return nonsense;
+  for (std::size_t i = 0; i < mine->size(); i += 2) {
+    const std::uint64_t rank = (*mine)[i], token = (*mine)[i + 1];
+    const auto found = joiners_.find(token);
+    const bool gone = token <= last_token_ && (found == joiners_.end() || found->second.stage == Stage::over);
+    if (gone)
+      return error(ECHILD, "rank {}, on host {}, has gone while the job began", rank, peers_.self().name);
+    if (found == joiners_.end() || found->second.stage != Stage::meeting ||
+        found->second.meeting != forming.place.first)
+      return nonsense;
+    Joiner& at = found->second;
+    at.stage = Stage::forming;
+    at.job = forming.place.second;
+    forming.mine.emplace(token, at.rank);
+    if (rank != at.rank || at.size != forming.members.size() ||
+        forming.members[at.rank].identity != peers_.self().identity ||
+        forming.members[at.rank].number != at.endpoint)
+      return nonsense;
   }
-  if (good) return reach_all(forming);
-  for (const auto& [rank, token] : forming->mine)
-    refuse(token, PARC_EPEER, "the kernel where the job's ranks meet said something that makes no sense");
+  const auto ours = std::ranges::count(forming.members, peers_.self().identity, &EndpointAddress::identity);
+  if (static_cast<std::size_t>(ours) != forming.mine.size()) return nonsense;
+  return success();
 }
 
 void Joins::reach_all(const std::shared_ptr<Forming>& forming) {
-  if (forming->mine.empty()) return;
-  std::map<std::uint64_t, EndpointAddress> kernels;
-  for (const EndpointAddress& member : forming->members) kernels.emplace(member.identity, member);
+  formings_.emplace(forming->place, forming);
+  forming->patience = std::make_unique<Timer>(loop_, [this, &at = *forming] {
+    cannot_begin(at, fmt::format("the kernel where the job's ranks meet has not said in {} s whether the job "
+                                 "begins",
+                                 2 * at.within_s));
+  });
+  forming->patience->set(2.0 * forming->within_s); // it decides itself in half of that
+  std::map<std::uint64_t, std::uint32_t> kernels;  // and a rank of each
+  for (std::uint32_t rank = 0; rank < forming->members.size(); ++rank)
+    kernels.emplace(forming->members[rank].identity, rank);
   forming->unreached = kernels.size();
-  for (const auto& [identity, address] : kernels)
-    peers_.connect(address, [self = std::weak_ptr(self_), forming, identity](Result<std::int32_t> link) {
-      if (link)
-        forming->links[identity] = link.value();
-      else
-        forming->failure = std::move(link).error();
+  for (const auto& [identity, rank] : kernels)
+    peers_.connect(forming->members[rank], [self = std::weak_ptr(self_), at = std::weak_ptr(forming),
+                                            rank = rank](const Result<std::int32_t>& link) {
       const auto joins = self.lock();
-      if (--forming->unreached != 0 || joins == nullptr) return;
-      if (!forming->failure) return (*joins)->form(*forming);
-      for (const auto& [rank, token] : forming->mine)
-        (*joins)->refuse(
-            token, PARC_EPEER,
-            fmt::format("another rank's host cannot be reached from here: {}", forming->failure->text));
+      if (const auto job = at.lock(); job != nullptr && joins != nullptr)
+        (*joins)->kernel_reached(*job, rank, link);
     });
 }
 
-void Joins::form(const Forming& forming) {
+// Whether the job begins is told where they meet: all of its hosts hear it.
+void Joins::kernel_reached(Forming& forming, std::uint32_t rank, const Result<std::int32_t>& link) {
+  const auto [from, number] = forming.place;
+  const std::uint64_t identity = forming.members[rank].identity;
+  if (!link)
+    return jobs_.tell(
+        from, {{"kind", "formed"}, {"number", number}, {"unreached", rank}, {"text", link.error().text}});
+  if ((link.value() == this_host) != (identity == peers_.self().identity))
+    return cannot_begin(forming, nonsense_there);
+  forming.links[identity] = link.value();
+  if (--forming.unreached == 0) jobs_.tell(from, {{"kind", "formed"}, {"number", number}});
+}
+
+void Joins::go(std::int32_t from, const nlohmann::json& message) {
+  const auto found = formings_.find({from, number_in(message, "number", UINT64_MAX).value_or(0)});
+  if (found == formings_.end()) return;
+  const std::shared_ptr<Forming> forming = found->second;
+  if (forming->unreached == 0) return form(*forming);
+  cannot_begin(*forming, nonsense_there);
+}
+
+void Joins::form(Forming& forming) {
   std::vector<protocol::Address> members;
-  std::set<protocol::Address> all;
   for (const EndpointAddress& member : forming.members) {
     const std::int32_t link = forming.links.at(member.identity);
     members.push_back({link == this_host ? protocol::here : link, member.number});
-    if (!all.insert(members.back()).second) {
-      for (const auto& [rank, token] : forming.mine)
-        refuse(token, PARC_EPEER, "the kernel where the job's ranks meet named one of them twice");
-      return;
-    }
   }
   const std::uint64_t group = engine_.add_group(members);
-  programs_[group] = 0;
-  const auto ended = [self = std::weak_ptr(self_), group] {
-    const auto joins = self.lock();
-    if (joins == nullptr || --(*joins)->programs_.at(group) != 0) return;
-    (*joins)->programs_.erase(group);
-    (*joins)->engine_.drop_group(group);
-  };
-  ++programs_[group]; // so that it stays until all have been let in
-  for (const auto& [rank, token] : forming.mine) {
-    const auto found = joiners_.find(token);
-    if (found == joiners_.end() || found->second.endpoint == 0) continue; // it has gone
-    auto pipes = give_program_pipes(found->second.socket);
-    if (!pipes) {
-      refuse(token, PARC_EKERNEL, pipes.error().text);
-      continue;
-    }
-    [[maybe_unused]] const auto sent = send(found->second.socket.get(), forming.hosts.data(),
-                                            forming.hosts.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    ++programs_[group];
-    sessions_.add({forming.job, static_cast<std::int32_t>(rank), static_cast<std::int32_t>(members.size()),
-                   std::exchange(found->second.endpoint, 0)},
-                  std::move(pipes.value().from_program), std::move(pipes.value().to_program),
-                  [ended](Sessions::End) { ended(); });
-    forget(token);
+  if (group == protocol::Engine::no_group) return cannot_begin(forming, nonsense_there);
+  programs_[group] = 1; // so that it stays until all have been let in
+  for (const auto& [token, rank] : std::map(forming.mine)) give_place(forming, token, group);
+  program_ended(group);
+}
+
+void Joins::give_place(const Forming& forming, std::uint64_t token, std::uint64_t group) {
+  Joiner& joiner = joiners_.at(token);
+  joiner.stage = Stage::over; // nobody has to hear when this connection ends
+  auto pipes = give_program_pipes(joiner.socket);
+  if (!pipes) return refuse(token, PARC_EKERNEL, pipes.error().text);
+  [[maybe_unused]] const auto sent =
+      send(joiner.socket.get(), forming.hosts.data(), forming.hosts.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ++programs_[group];
+  sessions_.add({forming.place.second, static_cast<std::int32_t>(joiner.rank),
+                 static_cast<std::int32_t>(joiner.size), std::exchange(joiner.endpoint, 0)},
+                std::move(pipes.value().from_program), std::move(pipes.value().to_program),
+                [self = std::weak_ptr(self_), group](Sessions::End) {
+                  if (const auto joins = self.lock()) (*joins)->program_ended(group);
+                });
+  forget(token);
+}
+
+void Joins::program_ended(std::uint64_t group) {
+  if (--programs_.at(group) != 0) return;
+  programs_.erase(group);
+  engine_.drop_group(group);
+}
+
+// Nor anywhere else, where that is still to be decided.
+void Joins::cannot_begin(Forming& forming, const std::string& why) {
+  const auto [from, number] = forming.place;
+  if (forming.mine.empty()) return; // they have gone, which it has been told
+  jobs_.tell(from, {{"kind", "formed"}, {"number", number}, {"text", why}});
+  for (const auto& [token, rank] : std::map(forming.mine)) {
+    joiners_.at(token).stage = Stage::over; // there
+    refuse(token, PARC_EPEER, why);
   }
-  ended();
+}
+
+void Joins::drop(const Place& place) {
+  loop_.after_step([calling = std::move(formings_.extract(place).mapped())] {}); // its timer: goes then
 }
 
 // ---- From others
@@ -357,38 +295,42 @@ void Joins::form(const Forming& forming) {
 bool Joins::received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
                      const std::string& bytes) {
   if (kind == "join") {
-    join(from, message);
+    meetings_.join(from, message);
   } else if (kind == "unjoin") {
-    unjoin(from, message);
+    meetings_.unjoin(from, message);
+  } else if (kind == "formed") {
+    meetings_.formed(from, message);
   } else if (kind == "joined") {
     joined(from, message, bytes);
+  } else if (kind == "go") {
+    go(from, message);
   } else if (kind == "join_refused") {
-    const auto token = number_in(message, "token", UINT64_MAX).value_or(0);
-    const auto joiner = joiners_.find(token);
-    const auto code = number_in(message, "code", 64).value_or(-PARC_EPEER);
-    if (joiner != joiners_.end() && joiner->second.stage == Stage::meeting && joiner->second.meeting == from)
-      refuse(token, -static_cast<int>(code), text_in(message, "text"));
+    refused(from, message);
   } else {
     return false;
   }
   return true;
 }
 
+void Joins::refused(std::int32_t from, const nlohmann::json& message) {
+  const auto found = joiners_.find(number_in(message, "token", UINT64_MAX).value_or(0));
+  if (found == joiners_.end() || !found->second.waits_at(from)) return;
+  found->second.stage = Stage::over; // there
+  const auto code = number_in(message, "code", 64).value_or(-PARC_EPEER);
+  refuse(found->first, -static_cast<int>(code), text_in(message, "text"));
+}
+
 void Joins::link_lost(std::uint32_t link) {
   const auto lost = static_cast<std::int32_t>(link);
+  meetings_.link_lost(lost);
   std::vector<std::uint64_t> waiting;
-  for (const auto& [token, joiner] : joiners_)
-    if (joiner.stage == Stage::meeting && joiner.meeting == lost) waiting.push_back(token);
+  for (auto& [token, joiner] : joiners_) {
+    if (!joiner.waits_at(lost)) continue;
+    joiner.stage = Stage::over; // there
+    waiting.push_back(token);
+  }
   for (const std::uint64_t token : waiting)
     refuse(token, PARC_EPEER, "the host where the job's ranks meet was lost: is parcd still running there?");
-  for (auto& [name, meeting] : meetings_)
-    for (auto& member : meeting.members) {
-      if (!member || member->from != lost) continue;
-      member.reset();
-      ++meeting.missing;
-    }
-  std::erase_if(meetings_,
-                [](const auto& each) { return each.second.missing == each.second.members.size(); });
 }
 
 void Joins::stop() {

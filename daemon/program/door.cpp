@@ -5,6 +5,7 @@
 #include "system/limits.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -16,7 +17,7 @@ namespace parc::daemon {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr double visitor_patience_s = 5; // for the one byte
+constexpr double visitor_patience_s = 5; // for what it has to say
 constexpr std::size_t most_visitors = 64;
 constexpr auto time_of_visitor = 500ms; // when others wait
 
@@ -24,6 +25,15 @@ bool is_ours(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+// Behind 'J' and the length.
+constexpr std::size_t begin_of_wish = 1 + sizeof(std::uint16_t);
+
+std::string wish_in(const std::string& said) {
+  std::uint16_t length = 0;
+  std::memcpy(&length, said.data() + 1, sizeof length);
+  return length <= Door::most_wanted ? said.substr(begin_of_wish, length) : std::string();
 }
 
 } // namespace
@@ -65,20 +75,37 @@ void Door::accept(Fd socket) {
   const auto visitor = visitors_.emplace(visitors_.end());
   visitor->socket = std::move(socket);
   visitor->came = loop_.now();
-  visitor->event =
-      Event(loop_.events(), visitor->socket.get(), EV_READ, [this, visitor](short) { hear(visitor); });
+  visitor->event = Event(loop_.events(), visitor->socket.get(), EV_READ | EV_PERSIST,
+                         [this, visitor](short) { hear(visitor, true); });
   visitor->event.add();
-  visitor->patience.emplace(loop_, [this, visitor] { hear(visitor); });
+  visitor->patience.emplace(loop_, [this, visitor] { hear(visitor, false); });
   visitor->patience->set(visitor_patience_s);
 }
 
-void Door::hear(std::list<Visitor>::iterator visitor) {
-  if (std::exchange(visitor->heard, true)) return;
-  char what = 0;
-  const bool spoke = recv(visitor->socket.get(), &what, 1, 0) == 1;
-  if (spoke && what == 'P') admit_program(visitor->socket);
-  if (spoke && what == 'T') hooks_.tool(std::move(visitor->socket));
-  if (spoke && what == 'J') hooks_.joiner(std::move(visitor->socket));
+// At first one byte: what follows of a tool's is for who it is handed on to.
+Door::Said Door::listen_to(Visitor& visitor) {
+  std::array<char, most_wanted> bytes;
+  const ssize_t got = recv(visitor.socket.get(), bytes.data(), visitor.said.empty() ? 1 : bytes.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Said::a_part;
+  if (got <= 0) return Said::nothing;
+  visitor.said.append(bytes.data(), static_cast<std::size_t>(got));
+  if (visitor.said.front() != 'J') return Said::all;
+  std::uint16_t length = 0;
+  if (visitor.said.size() < begin_of_wish) return Said::a_part;
+  std::memcpy(&length, visitor.said.data() + 1, sizeof length);
+  return length <= most_wanted && visitor.said.size() < begin_of_wish + length ? Said::a_part : Said::all;
+}
+
+void Door::hear(std::list<Visitor>::iterator visitor, bool in_time) {
+  if (visitor->heard) return;
+  const Said said = in_time ? listen_to(*visitor) : Said::nothing;
+  if (said == Said::a_part) return;
+  visitor->heard = true;
+  visitor->event.remove(); // who it is handed on to has its own
+  const char what = said == Said::all ? visitor->said.front() : '\0';
+  if (what == 'P') admit_program(visitor->socket);
+  if (what == 'T') hooks_.tool(std::move(visitor->socket));
+  if (what == 'J') hooks_.joiner(std::move(visitor->socket), wish_in(visitor->said));
   loop_.after_step([this, visitor] {
     visitors_.erase(visitor);
     acceptor_.resume();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Unix socket in the runtime directory. Whoever connects says in one byte what it is: 'P', a program
-// started by hand, gets two pipes and becomes a job of one rank; 'T', a tool, and 'J', a program that joins a
-// named job, are handed on. Other users
-// are turned away (SO_PEERCRED). Who comes while many have not said what they are waits in the backlog.
+// started by hand, gets two pipes and becomes a job of one rank; 'T', a tool, is handed on; 'J', a program
+// that joins a named job, too, when it has said what it wants: how many bytes that takes, in two, and these.
+// Other users are turned away (SO_PEERCRED). Who comes while many have not said all that waits in the
+// backlog.
 #pragma once
 
 #include "daemon/complaint.hpp"
@@ -24,8 +25,9 @@ public:
   struct Hooks {
     std::function<void(Fd from_program, Fd to_program)> program;
     std::function<void(Fd socket)> tool;
-    std::function<void(Fd socket)> joiner;
+    std::function<void(Fd socket, std::string wants)> joiner; // empty: more than most_wanted bytes
   };
+  static constexpr std::size_t most_wanted = 4096;
   Door(Loop& loop, std::string path, Hooks hooks);
   ~Door();
   Result<void> open();
@@ -36,18 +38,21 @@ private:
     Event event;
     Loop::Time came;
     std::optional<Timer> patience;
+    std::string said;
     bool heard = false; // goes at the step's end
   };
+  enum class Said { a_part, all, nothing };
   bool room();
   void accept(Fd socket);
-  void hear(std::list<Visitor>::iterator visitor);
+  void hear(std::list<Visitor>::iterator visitor, bool in_time);
+  static Said listen_to(Visitor& visitor);
   void admit_program(const Fd& socket);
   Result<void> give_pipes(const Fd& socket);
 
   Loop& loop_;
   std::string path_;
   Hooks hooks_;
-  std::list<Visitor> visitors_; // who have not said what they are, the oldest first
+  std::list<Visitor> visitors_; // who have not said all, the oldest first
   Acceptor acceptor_;
   Complaint turned_away_;
   bool open_ = false;

@@ -127,13 +127,14 @@ typedef struct parc_envelope {
 PARC_API int parc_open(parc_context** context);
 
 /* parc_open as rank `rank` of the `size` of the job called `job`, of at most 4,096: "NAME", whose ranks meet
- * at this host's kernel, or "NAME@HOST", at that of another host. Blocks until all are there, for
- * join_timeout_s of that host's parcd.toml at most. Whoever has the key may join, by any launcher, from any
+ * at this host's kernel, or "NAME@HOST", at that of another host. NAME has 1 to 255 printable characters of
+ * ASCII, no blanks and no '@'. Blocks until all are there, for join_timeout_s of that host's parcd.toml at
+ * most, and their hosts have reached each other. Whoever has the key may join, by any launcher, from any
  * host. The ranks are those of a job like any other, but nobody ends the others when one fails: they find
  * that it has gone (PARC_EPEER), and parc_abort ends only its caller. NULL: a job of this process alone,
  * whatever the environment says. In a rank of parc run it is as parc_open. Errors: those of parc_open;
  * PARC_EINVAL (name, rank or size make no sense, that rank is there already, or others have said another
- * size); PARC_EPEER (some did not come, the detail names them; or the host cannot be reached). */
+ * size); PARC_EPEER (some did not come, the detail names them; or a host cannot be reached). */
 PARC_API int parc_join(parc_context** context, const char* job, int rank, int size);
 
 /* Starts a kernel on this host where none runs for this user, as `parcd --detach` does, and returns when it

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <filesystem>
 #include <set>
+#include <sys/socket.h>
 
 namespace parc::test {
 namespace {
@@ -102,9 +104,9 @@ BOOST_AUTO_TEST_CASE(mistakes) {
     Process strange = start(0, {}, words);
     fails(strange, -1, "there is no rank");
   }
-  for (const char* const name : {"", "@a", "j@", "a b"}) {
+  for (const char* const name : {"", "@a", "j@"}) {
     Process strange = start(0, {}, {name, "0", "2"});
-    fails(strange, -1, "");
+    fails(strange, -1, "names no job");
   }
   Process large = start(0, {}, {"j", "0", "4097"});
   fails(large, -1, "at most 4096 ranks");
@@ -114,6 +116,76 @@ BOOST_AUTO_TEST_CASE(mistakes) {
   fails(odd, -1, "PARC_RANK=one");
   Process nameless = start(0, {"PMI_RANK=1", "PMI_SIZE=2"});
   fails(nameless, -1, "set PARC_JOB=NAME@HOST");
+}
+
+// Another host would be told another name than this one has, or none.
+BOOST_AUTO_TEST_CASE(names_that_are_none) {
+  for (const std::string& name : {std::string("a b"), std::string("j\xff"), std::string("j\xc3\xb6"),
+                                  std::string("j\x7f"), std::string(256, 'x'), std::string(5000, 'x')})
+    for (const char* const where : {"", "@a"}) {
+      Process strange = start(1, {}, {name + where, "0", "2"});
+      fails(strange, -1, "1 to 255");
+    }
+  Process host = start(0, {}, {"j@" + std::string(5000, 'x'), "0", "2"});
+  fails(host, -1, "a host's name has at most");
+  Process slurm = start(0, {"SLURM_JOB_ID=1 2", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=a", "SLURM_PROCID=0",
+                            "SLURM_STEP_NUM_TASKS=2"});
+  fails(slurm, -1, "1 to 255");
+}
+
+// What another library could ask.
+BOOST_AUTO_TEST_CASE(what_is_no_question_gets_a_sentence) {
+  const auto answer = [&](const std::string& texts) {
+    const Fd socket = visit(hosts[0].runtime_dir() + "/kernel.sock");
+    const auto length = static_cast<std::uint16_t>(texts.size());
+    std::string asked = "J";
+    asked.append(reinterpret_cast<const char*>(&length), sizeof length) += texts;
+    (void)send(socket.get(), asked.data(), asked.size(), MSG_NOSIGNAL);
+    std::string said;
+    for (char byte; recv(socket.get(), &byte, 1, 0) == 1;) said += byte;
+    return said;
+  };
+  for (const std::string& texts :
+       {std::string(5000, 'x'), std::string(60'000, '\0'), std::string("j"), std::string()})
+    BOOST_TEST(answer(texts).starts_with("E-1 "), answer(texts));
+}
+
+// As of a large allocation with holes.
+BOOST_AUTO_TEST_CASE(a_long_list_of_nodes) {
+  std::string nodes = "b,a";
+  for (int node = 1; node < 4000; node += 2) nodes += ",n" + std::to_string(node);
+  std::vector<Process> step;
+  for (int rank = 0; rank < 2; ++rank)
+    step.push_back(start(static_cast<std::size_t>(rank),
+                         {"SLURM_JOB_ID=12", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=" + nodes,
+                          "SLURM_PROCID=" + std::to_string(rank), "SLURM_STEP_NUM_TASKS=2"}));
+  ends_well(step, {"0 of 2 on a\n", "1 of 2 on b\n"});
+  Process strange = start(0, {"SLURM_JOB_ID=12", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=b[",
+                              "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2"});
+  fails(strange, -1, "\"b[\" is no list of nodes");
+}
+
+BOOST_AUTO_TEST_CASE(silent_visitors_that_join) {
+  const std::string descriptors = "/proc/" + std::to_string(hosts[0].kernel().id()) + "/fd";
+  const auto open = [&] { return std::distance(std::filesystem::directory_iterator(descriptors), {}); };
+  const auto before = open();
+  constexpr int most = 64; // as of others who do not say what they are
+  std::vector<Fd> silent;
+  for (int i = 0; i < 300; ++i) {
+    silent.push_back(visit(hosts[0].runtime_dir() + "/kernel.sock"));
+    BOOST_REQUIRE(send(silent.back().get(), i % 2 == 0 ? "J" : "J\xff\0", i % 2 == 0 ? 1 : 3, MSG_NOSIGNAL) >
+                  0);
+  }
+  Process program = start(0, {}, {"one", "0", "1"}); // comes in behind them
+  BOOST_TEST(eventually([&] {
+    BOOST_TEST_REQUIRE(open() <= before + most + 8); // and what the program needs
+    return !program.running();
+  }));
+  BOOST_TEST(program.wait() == 0, program.errors());
+  for (const Fd& each : silent) { // and nobody is kept for ever
+    char byte;
+    BOOST_TEST(recv(each.get(), &byte, 1, 0) <= 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(who_comes_twice_is_refused) {
@@ -174,5 +246,20 @@ BOOST_AUTO_TEST_CASE(what_a_rank_starts_is_by_hand) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+// Nobody runs there while it waits. Kernel b, which was started after a, ends when it has been idle so long.
+BOOST_AUTO_TEST_CASE(who_waits_keeps_an_idle_kernel) {
+  Hosts hosts{2, {"--idle-timeout-s", "3"}};
+  const auto join = [&](const char* rank) {
+    return hosts.start({"env", "PARC_RUNTIME_DIR=" + hosts[0].runtime_dir(), program, "j", rank, "2"});
+  };
+  Process first = join("0");
+  BOOST_TEST(hosts[1].kernel().wait() == 0);
+  BOOST_TEST(hosts[0].kernel().running());
+  Process second = join("1");
+  BOOST_TEST(first.wait() == 0, first.errors() << hosts.logs());
+  BOOST_TEST(second.wait() == 0, second.errors());
+  BOOST_TEST(hosts[0].kernel().wait() == 0); // and then it ends
+}
 
 } // namespace parc::test

@@ -138,4 +138,32 @@ BOOST_AUTO_TEST_CASE(what_a_broken_link_left_keeps_its_place_in_the_pool) {
   BOOST_TEST(engine.link(engine.add_link({4096, 2, 1, 16})).reserved == 16u);
 }
 
+// Who is in a group is what another host says: none may take somebody else's endpoint, and none is made.
+BOOST_AUTO_TEST_CASE(a_group_takes_nobody_who_is_taken) {
+  Recorder record;
+  Engine engine(Settings{}, record);
+  const auto fresh = [&] { return Address{here, engine.add_endpoint()}; };
+  const Address first = fresh(), second = fresh(), by_hand = fresh(), other = fresh(), gone = fresh();
+  const std::uint64_t group = engine.add_group(std::vector<Address>{first, second});
+  BOOST_TEST(group != Engine::no_group);
+  engine.add_row(by_hand.number, by_hand);
+  BOOST_TEST(engine.open(by_hand.number, 7));
+  engine.kill(gone.number);
+  const Address never{here, gone.number + 1}, kernel{here, engine.kernel()};
+  const std::vector<std::vector<Address>> wrong{{other, first},  {by_hand, other}, {never, other},
+                                                {kernel, other}, {other, other},   {gone, gone}};
+  for (const auto& members : wrong) BOOST_TEST(engine.add_group(members) == Engine::no_group);
+  BOOST_TEST(engine.rows(by_hand.number) == 1u);
+  BOOST_TEST(engine.rows(first.number) == 2u);
+  BOOST_TEST(engine.rows(other.number) == 0u);
+
+  const std::uint64_t later = engine.add_group(std::vector<Address>{other, gone});
+  BOOST_TEST(later != Engine::no_group);
+  engine.drop_group(later);
+  BOOST_TEST(!engine.is_there(other.number));
+  BOOST_TEST(engine.is_there(first.number));
+  BOOST_TEST(engine.is_there(by_hand.number));
+  engine.drop_group(group);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
