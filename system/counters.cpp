@@ -147,6 +147,7 @@ CounterSnapshot CounterReader::read() const {
   snapshot.pid = file_->pid.get();
   // A number may be given again; a number and a start time may not.
   snapshot.alive = process_start_time(static_cast<pid_t>(snapshot.pid)) == file_->pid_start.get();
+  snapshot.stopped = snapshot.alive && is_stopped(static_cast<pid_t>(snapshot.pid));
   snapshot.identity = file_->identity.get();
   snapshot.port = file_->port.get();
   snapshot.started_s = file_->started_s.get();

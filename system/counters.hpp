@@ -287,7 +287,8 @@ struct CounterSnapshot {
     std::string text;
   };
 
-  bool alive = false; // the kernel that wrote them still runs
+  bool alive = false;   // the kernel that wrote them still runs
+  bool stopped = false; // it does, but for a signal or a debugger
   std::uint64_t pid = 0, identity = 0, port = 0, started_s = 0;
   std::string host, program, scheduling, listens;
   std::array<std::uint64_t, counter_count> values{};

@@ -38,6 +38,17 @@ Result<std::string> user_dir(const char* variable, std::string_view below_home) 
   return home + std::string(below_home);
 }
 
+// What proc(5) says of a process behind its name, which may hold anything, also blanks and parentheses.
+std::string stat_of(pid_t pid) {
+  const Fd file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 1024> buffer{};
+  const ssize_t got = file ? read(file.get(), buffer.data(), buffer.size()) : -1;
+  if (got <= 0) return {};
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+  const std::size_t at = text.rfind(')');
+  return at == text.npos ? std::string() : std::string(text.substr(std::min(at + 2, text.size())));
+}
+
 } // namespace
 
 std::string short_host_name() {
@@ -101,22 +112,19 @@ std::string program_of(pid_t pid) {
 }
 
 std::uint64_t process_start_time(pid_t pid) {
-  const Fd file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return 0;
-  std::array<char, 1024> buffer{};
-  const ssize_t got = read(file.get(), buffer.data(), buffer.size());
-  if (got <= 0) return 0;
-  // proc(5): the name (field 2) may hold anything, also blanks and parentheses; field 3 is the state, field
-  // 22 the start time.
-  const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
-  std::size_t at = text.rfind(')');
-  if (at == std::string_view::npos || at + 2 >= text.size() || text[at + 2] == 'Z' || text[at + 2] == 'X')
-    return 0;
-  for (int field = 3; field <= 22 && at != std::string_view::npos; ++field) at = text.find(' ', at + 1);
-  if (at == std::string_view::npos) return 0;
+  const std::string text = stat_of(pid); // which begins with the state, field 3; field 22 is the start time
+  if (text.empty() || text[0] == 'Z' || text[0] == 'X') return 0;
+  std::size_t at = 0;
+  for (int field = 3; field < 22 && at != text.npos; ++field) at = text.find(' ', at + 1);
+  if (at == text.npos) return 0;
   std::uint64_t ticks = 0;
   std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
   return ticks;
+}
+
+bool is_stopped(pid_t pid) {
+  const std::string text = stat_of(pid);
+  return text.starts_with('T') || text.starts_with('t');
 }
 
 } // namespace parc

@@ -36,6 +36,9 @@ void fill_random(std::span<std::byte> bytes);
 // waits for its parent to notice (a zombie).
 [[nodiscard]] std::uint64_t process_start_time(pid_t pid);
 
+// By a signal (SIGSTOP, ^Z) or a debugger: it lives, and does nothing.
+[[nodiscard]] bool is_stopped(pid_t pid);
+
 // The name of its program, cut after 15 characters; empty when there is no such process. Never waits for it,
 // as a look at its arguments may.
 [[nodiscard]] std::string program_of(pid_t pid);

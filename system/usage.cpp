@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 namespace parc {
@@ -36,7 +37,87 @@ std::string about(const CLI::App& command, const std::string& name) {
                                                                 : ": " + option->get_description();
 }
 
+// Whether `text` can be the value of this option: a number for one that takes numbers.
+bool takes(CLI::Option& option, std::string text) {
+  for (int i = 0;; ++i) {
+    const CLI::Validator* check = nullptr;
+    try {
+      check = option.get_validator(i);
+    } catch (const CLI::OptionNotFound&) { // there are no more
+      return true;
+    }
+    if (!(*check)(text).empty()) return false;
+  }
+}
+
+struct ShortOptions {
+  CLI::Option* last = nullptr; // none: there is a letter that is no option
+  bool has_value = false;      // in the same word
+};
+
+// Short options in one word, as -n4 and -bn 3. What would be a value, is none and begins like a name is the
+// rest of a mistyped one.
+ShortOptions short_options(CLI::App& command, const std::string& word) {
+  ShortOptions found;
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    found.last = command.get_option_no_throw(fmt::format("-{}", word[i]));
+    if (found.last == nullptr || (found.last == command.get_help_ptr() && word.size() > 2)) return {};
+    if (is_flag(*found.last)) continue;
+    const std::string value = word.substr(i + 1);
+    found.has_value = !value.empty();
+    const bool named = found.has_value && std::isalpha(static_cast<unsigned char>(value.front())) != 0;
+    return named && !takes(*found.last, value) ? ShortOptions{} : found;
+  }
+  return found;
+}
+
 } // namespace
+
+OptionWords read_options(CLI::App& command, std::vector<std::string>& words, std::size_t first) {
+  std::size_t at = first;
+  while (at < words.size() && words[at].size() > 1 && words[at].front() == '-' && words[at] != "--") {
+    std::string& word = words[at];
+    const auto name_end = word.find('=');
+    ShortOptions read;
+    if (const auto name = word.substr(0, name_end); name.starts_with("--"))
+      read = {command.get_option_no_throw(name), name_end != word.npos};
+    else if (auto* const named = name.size() > 2 ? command.get_option_no_throw("-" + name) : nullptr)
+      read = {named, name_end != word.npos}, word.insert(0, "-");
+    else
+      read = short_options(command, word);
+    if (read.last == nullptr) return {at, word};
+    ++at;
+    if (!is_flag(*read.last) && !read.has_value && at < words.size()) ++at;
+  }
+  return {at, {}};
+}
+
+std::optional<std::string> read_all_options(CLI::App& program, std::vector<std::string>& words) {
+  CLI::App* command = &program;
+  for (std::size_t at = 0;;) {
+    const OptionWords read = read_options(*command, words, at);
+    if (!read.unknown.empty()) return no_option(*command, read.unknown);
+    if (read.end == words.size() || words[read.end] == "--") return {};
+    for (CLI::App* const each : command->get_subcommands({}))
+      if (each->get_name() == words[read.end]) command = each;
+    at = read.end + 1;
+  }
+}
+
+std::string no_option(const CLI::App& command, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const auto& each : option->get_lnames()) names.push_back("--" + each);
+    for (const auto& each : option->get_snames()) names.push_back("-" + each);
+  }
+  // With one hyphen and several letters it was meant as a long one.
+  const std::string meant = did_you_mean(name.size() > 2 && !name.starts_with("--") ? "-" + name : name,
+                                         std::vector<std::string_view>(names.begin(), names.end()));
+  const std::string who = full_name(command);
+  return fmt::format("{} has no option {}{}", who, name,
+                     meant.empty() ? fmt::format("; {} --help lists them", who) : meant);
+}
 
 void be_strict(CLI::App& command) {
   for (CLI::Option* const option : command.get_options()) {
@@ -75,15 +156,7 @@ std::optional<std::string> unexpected(const CLI::App& command) {
   const std::string who = full_name(inner);
   if (!other->starts_with('-'))
     return fmt::format("{} takes no argument {}; {} --help shows what it takes", who, quote(*other), who);
-  std::vector<std::string> names;
-  for (const CLI::Option* const option : inner.get_options()) {
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-    for (const auto& name : option->get_snames()) names.push_back("-" + name);
-  }
-  const std::string option = other->substr(0, other->find('='));
-  const std::string meant = did_you_mean(option, std::vector<std::string_view>(names.begin(), names.end()));
-  return fmt::format("{} has no option {}{}", who, option,
-                     meant.empty() ? fmt::format("; {} --help lists them", who) : meant);
+  return no_option(inner, *other);
 }
 
 } // namespace parc

@@ -9,12 +9,29 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace parc {
 
 // For the options of a command, once all are there: one that takes a value takes no empty one, which is most
 // often a variable of a shell that was not set; a flag takes none.
 void be_strict(CLI::App& command);
+
+// Reads the options of a command from words[first] on, each with its value, as mpirun's users write them: a
+// long one with one hyphen gets its second (-host is --host), as the parser would take -h for it and the rest
+// for more short ones.
+struct OptionWords {
+  std::size_t end = 0; // the first word that belongs to no option: an operand, the end, or behind "--"
+  std::string unknown; // an option that the command has not; empty: all are its own
+};
+[[nodiscard]] OptionWords read_options(CLI::App& command, std::vector<std::string>& words, std::size_t first);
+
+// The same for all words of a program, whose first names one of its commands or is none. A sentence about the
+// first that is unknown; none: all are known.
+[[nodiscard]] std::optional<std::string> read_all_options(CLI::App& program, std::vector<std::string>& words);
+
+// "COMMAND has no option WORD", and the one that was meant, or where they are listed.
+[[nodiscard]] std::string no_option(const CLI::App& command, const std::string& word);
 
 // What the parser threw.
 [[nodiscard]] std::string explain(const CLI::App& command, const CLI::ParseError& problem);

@@ -67,7 +67,10 @@ void ToolDoor::read() {
         return went();
       }
       if (!frame.value()) break;
-      actions_.frame(std::move(*frame.value()));
+      if (text_in(frame.value()->message, "kind") == "ping")
+        send({{"kind", "heard"}}); // whatever else it is busy with
+      else
+        actions_.frame(std::move(*frame.value()));
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The connection of one tool (parc run): frames both ways. Output of ranks is queued here, and credited when
-// the tool's socket has taken it.
+// the tool's socket has taken it. A ping, by which the tool sees whether this kernel hangs, is answered here.
 //
 // Invariants: its actions are called from the event loop, never from inside a call of its owner; what is
 // queued is bounded by the credit of the ranks whose output it is.

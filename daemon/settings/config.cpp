@@ -81,18 +81,7 @@ void add_options(CLI::App& app, Flags& flags, CommandLine& line) {
   }
   app.footer("Every setting is also a key of parcd.toml (--fragment-size is fragment_size) and a variable\n"
              "(PARC_FRAGMENT_SIZE). Flags win over variables, and variables over files.");
-  app.allow_extras();
-}
-
-Result<void> refuse_extras(const std::vector<std::string>& extras) {
-  if (extras.empty()) return success();
-  const std::string_view extra = std::string_view(extras.front()).substr(0, extras.front().find('='));
-  if (!extra.starts_with('-'))
-    return error(EINVAL, "unexpected argument {}; parcd takes options only", quote(extra));
-  std::vector<std::string> flags{"--help", "--version", "--detach", "--announce", "--config"};
-  for (const auto& option : options()) flags.push_back(option.flag());
-  const std::vector<std::string_view> candidates(flags.begin(), flags.end());
-  return error(EINVAL, "unknown option {}{}", extra, did_you_mean(extra, candidates));
+  app.allow_extras(); // unexpected() has words for them
 }
 
 } // namespace
@@ -162,15 +151,18 @@ Result<CommandLine> read_command_line(int argc, const char* const* argv) {
   CommandLine line;
   add_options(app, flags, line);
   be_strict(app);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (const auto problem = read_all_options(app, words)) return error(EINVAL, "{}", *problem);
+  std::ranges::reverse(words); // as the parser takes them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     line.answer = app.help();
   } catch (const CLI::ParseError& e) {
     return error(EINVAL, "{}", explain(app, e));
   }
   if (line.answer) return line;
-  PARC_TRY(refuse_extras(app.remaining()));
+  if (const auto problem = unexpected(app)) return error(EINVAL, "{}", *problem);
   PARC_TRY(config, load(flags.file));
   PARC_TRY(apply_flags(config, flags));
   PARC_TRY(complete(config));

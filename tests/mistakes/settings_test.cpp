@@ -10,8 +10,14 @@ BOOST_AUTO_TEST_SUITE(settings)
 
 BOOST_AUTO_TEST_CASE(as_options) {
   check({
-      {"an argument", "", "parcd x", 2, {"unexpected argument \"x\"; parcd takes options only"}},
-      {"an option of nobody", "", "parcd --prot 1", 2, {"unknown option --prot; did you mean --port?"}},
+      {"an argument", "", "parcd x", 2, {"parcd takes no argument \"x\"; parcd --help"}},
+      {"an option of nobody", "", "parcd --prot 1", 2, {"no option --prot; did you mean --port?"}},
+      {"one hyphen before an option of nobody",
+       "",
+       "parcd -host a",
+       2,
+       {"parcd has no option -host; did you mean --port?"}},
+      {"one hyphen before an option", "", "parcd -port x", 2, {"--port x: "}},
       {"no value", "", "parcd --port", 2, {"--port needs a value"}},
       {"an empty value", "", "parcd -t --key-file ''", 2, {"--key-file: the value is empty"}},
       {"a flag with a value", "", "parcd -t --detach=3", 2, {"--detach takes no value"}},

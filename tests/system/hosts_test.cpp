@@ -78,6 +78,40 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_hangs) {
   BOOST_TEST(all[2]["up"] == true);
 }
 
+// The kernel of this host: whoever asks it is told what it is like, and waits no longer.
+BOOST_AUTO_TEST_CASE(the_own_kernel_that_hangs) {
+  Process job = hosts.run({"sh", "-c", "echo runs; exec sleep 1000"});
+  BOOST_REQUIRE(eventually([&] { return job.output() == "runs\n"; }));
+  hosts[0].kernel().signal(SIGSTOP);
+  const std::string number = std::to_string(hosts[0].kernel().id());
+  std::vector<Process> asking;
+  asking.push_back(hosts.parc("hosts", {}));
+  asking.push_back(hosts.parc("ps", {}));
+  asking.push_back(hosts.parc("kill", {"1"}));
+  asking.push_back(hosts.parc("dump", {}));
+  asking.push_back(hosts.parc("probe", {"b"}));
+  asking.push_back(hosts.parc("up", {"--hosts", "b"}));
+  for (Process& each : asking) {
+    BOOST_TEST(each.wait() == 1);
+    BOOST_TEST(
+        contains(each.errors(), "(parcd, process " + number + ") is stopped by a signal or a debugger"),
+        each.errors());
+    BOOST_TEST(contains(each.errors(), "kill -CONT " + number), each.errors());
+  }
+  Process none = hosts.run({"true"});
+  BOOST_TEST(none.wait() == 125);
+  BOOST_TEST(contains(none.errors(), "kill -CONT " + number), none.errors());
+  // One signal is enough.
+  job.signal(SIGINT);
+  BOOST_TEST(job.wait() == 125);
+  BOOST_TEST(contains(job.errors(), "kill -CONT " + number), job.errors());
+
+  Process stop = hosts.parc("stop", {});
+  BOOST_TEST(stop.wait() == 0, stop.errors()); // it goes on for that
+  BOOST_TEST(hosts[0].kernel().wait() == 0);
+  BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
 BOOST_AUTO_TEST_CASE(jobs_of_all_hosts) {
   BOOST_TEST(ask("ps")["jobs"].empty());
   Process job = hosts.run({"--hosts", "b:2,c", "sleep", "1000"}, 1);

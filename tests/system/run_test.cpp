@@ -208,6 +208,18 @@ BOOST_AUTO_TEST_CASE(options_end_where_the_program_begins) {
   BOOST_TEST(dashes.output() == "--hosts\n");
 }
 
+// One hyphen before a long name, as mpirun and mpiexec.hydra take it.
+BOOST_AUTO_TEST_CASE(options_of_mpirun) {
+  for (const char* const host : {"-host", "-hosts", "-H"}) {
+    Process job = hosts.run({host, "b", "-np", "1", "-wdir", "/", "-ppn=1", "-timeout", "0", "pwd"});
+    BOOST_TEST(job.wait() == 0);
+    BOOST_TEST(job.output() == "/\n", host);
+  }
+  Process asked = hosts.run({"-help"});
+  BOOST_TEST(asked.wait() == 0);
+  BOOST_TEST(asked.output().find("--wdir") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(usage) {
   check({"--host-s", "a", "true"}, 125, "parc run has no option --host-s; did you mean --hosts?");
   check({"-nn", "4", "true"}, 125, "-n");

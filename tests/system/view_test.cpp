@@ -212,6 +212,25 @@ BOOST_AUTO_TEST_CASE(a_hanging_and_a_dead_kernel_show_their_errors) {
   BOOST_TEST(output_of(hosts.parc("errors", {})).find("DEAD") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_kernel_that_is_stopped_is_not_well) {
+  Hosts hosts(1);
+  BOOST_TEST(hosts.status()["kernel"]["stopped"] == false);
+  const std::string mend = "is stopped by a signal or a debugger; kill -CONT " +
+                           std::to_string(hosts[0].kernel().id()) + " lets it go on";
+  const Hanging hanging(hosts[0]);
+  const auto said_by = [&](const char* command, std::vector<std::string> words) {
+    std::string said;
+    BOOST_TEST(eventually([&] {
+                 said = output_of(hosts.parc(command, words));
+                 return said.find(mend) != said.npos;
+               }),
+               command << " said " << said);
+  };
+  said_by("status", {});
+  said_by("top", {"-b", "-n", "1", "--interval", "0.01"});
+  BOOST_TEST(hosts.status()["kernel"]["stopped"] == true);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test

@@ -134,8 +134,8 @@ BOOST_AUTO_TEST_CASE(fragments_are_whole_words) {
 
 BOOST_AUTO_TEST_CASE(unknown_options_name_the_nearest) {
   BOOST_TEST(parcd({"--fragmentsize", "1"}).error().text ==
-             "unknown option --fragmentsize; did you mean --fragment-size?");
-  BOOST_TEST(contains(parcd({"start"}).error().text, "unexpected argument \"start\""));
+             "parcd has no option --fragmentsize; did you mean --fragment-size?");
+  BOOST_TEST(contains(parcd({"start"}).error().text, "takes no argument \"start\""));
   BOOST_TEST(parcd({"--prot=1"}).error().code == EINVAL);
   BOOST_TEST(parcd({"--port"}).error().code == EINVAL);
 }

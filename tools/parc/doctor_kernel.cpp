@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernel of this host, its runtime directory, its settings and its key.
 #include "tools/parc/doctor_checks.hpp"
+#include "tools/parc/unwell.hpp"
 
 #include <cstring>
 
@@ -31,18 +32,14 @@ Finding check_alive(const KernelFacts& facts, const ProcessFacts& process) {
   if (!facts.runs)
     return {"kernel", Level::information, "none runs", "parc run starts one, and so does parcd --detach"};
   if (facts.process == 0 || !process.known)
-    return {"kernel", Level::problem,
-            "one runs on this runtime directory that cannot be seen here: it is in another container",
-            "use parc inside that container, or start this one with --pid=host --ipc=host"};
+    return {"kernel", Level::problem, unwell::is_elsewhere, unwell::if_elsewhere};
   const auto words = fmt::format("process {}", facts.process);
   if (process.state == 'T' || process.state == 't')
-    return {"kernel", Level::problem, words + " is stopped by a signal or a debugger",
-            fmt::format("kill -CONT {}", facts.process)};
+    return {"kernel", Level::problem, fmt::format("{} {}", words, unwell::is_stopped),
+            unwell::if_stopped(facts.process)};
   if (!facts.answers)
-    return {
-        "kernel", Level::problem, words + " does not answer",
-        fmt::format("see its log; end it with parc stop, or kill -9 {}, and start it again: parcd --detach",
-                    facts.process)};
+    return {"kernel", Level::problem, fmt::format("{} {}", words, unwell::is_silent),
+            unwell::if_silent(facts.process)};
   return {"kernel", Level::ok,
           facts.counters ? fmt::format("{} of host {}, listening on {}", words, facts.counters->host,
                                        facts.counters->listens)

@@ -8,32 +8,11 @@
 #include "tools/parc/kernel_connection.hpp"
 
 #include <cerrno>
-#include <chrono>
-#include <poll.h>
 #include <sys/stat.h>
 #include <toml++/toml.h>
 
 namespace parc::tools::diagnosis {
 namespace {
-
-constexpr std::chrono::seconds answer_patience{3};
-
-// Any question that it answers by itself will do.
-bool answers(const std::string& runtime_dir) {
-  using Clock = std::chrono::steady_clock;
-  auto kernel = KernelConnection::open_running(runtime_dir);
-  if (!kernel || !kernel.value().send({{"kind", "key"}})) return false;
-  const auto end = Clock::now() + answer_patience;
-  for (;;) {
-    const auto frame = kernel.value().next();
-    if (!frame || frame.value()) return frame.has_value();
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-    pollfd more{kernel.value().fd(), POLLIN, 0};
-    if (left.count() <= 0 || (poll(&more, 1, static_cast<int>(left.count())) < 0 && errno != EINTR))
-      return false;
-    if (!kernel.value().receive()) return false;
-  }
-}
 
 // What stands in a file between zero bytes.
 std::vector<std::string> texts_in(const std::string& file) {
@@ -157,7 +136,7 @@ KernelFacts read_kernel(const std::string& runtime_dir) {
   facts.runs = running.value().has_value();
   facts.process = running.value().value_or(0);
   if (const auto reader = CounterReader::open(dir.value())) facts.counters = reader.value().read();
-  if (facts.runs) facts.answers = answers(runtime_dir);
+  if (facts.runs) facts.answers = KernelConnection::open_running(runtime_dir).has_value();
   return facts;
 }
 

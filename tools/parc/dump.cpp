@@ -7,13 +7,11 @@
 
 #include <algorithm>
 #include <iostream>
-#include <poll.h>
 
 namespace parc::tools {
 namespace {
 
 constexpr int dump_schema = 1;
-constexpr int patience_ms = 10'000; // with the kernel of this host, which waits 3 s for others
 
 struct Dump {
   std::string job;
@@ -56,19 +54,11 @@ Result<Dump> ask(const DumpOptions& options) {
   PARC_TRY(kernel.send({{"kind", "dump"}, {"job", job}}));
   Dump dump;
   for (;;) {
-    pollfd answer{kernel.fd(), POLLIN, 0};
-    const int ready = poll(&answer, 1, patience_ms);
-    if (ready == 0) return error(ETIMEDOUT, "the kernel of this host does not answer; does it hang?");
-    if (ready < 0) continue;
-    PARC_TRY(kernel.receive());
-    for (;;) {
-      PARC_TRY(frame, kernel.next());
-      if (!frame) break;
-      PARC_TRY(last, take(*frame, dump));
-      if (!last) continue;
-      std::ranges::sort(dump.ranks, {}, &RankState::rank);
-      return dump;
-    }
+    PARC_TRY(frame, kernel.await());
+    PARC_TRY(last, take(frame, dump));
+    if (!last) continue;
+    std::ranges::sort(dump.ranks, {}, &RankState::rank);
+    return dump;
   }
 }
 

@@ -4,6 +4,7 @@
 #include "system/identity.hpp"
 #include "system/runtime_dir.hpp"
 #include "system/start_kernel.hpp"
+#include "tools/parc/unwell.hpp"
 
 #include <array>
 #include <cerrno>
@@ -15,6 +16,15 @@ namespace parc::tools {
 namespace {
 
 constexpr char hello_tool = 'T'; // to the kernel's socket; frames follow
+constexpr std::chrono::seconds patience{10};
+constexpr std::chrono::milliseconds between_looks{500}; // whether it is stopped
+
+// Of the process that listens; 0 where it is in another PID namespace.
+pid_t other_end(const Fd& socket) {
+  ucred other{};
+  socklen_t size = sizeof other;
+  return getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 ? other.pid : 0;
+}
 
 } // namespace
 
@@ -38,7 +48,37 @@ Result<KernelConnection> KernelConnection::introduce(Fd socket) {
   KernelConnection connection(std::move(socket));
   if (::send(connection.fd(), &hello_tool, 1, MSG_NOSIGNAL) != 1)
     return system_error("cannot speak to the kernel of this host");
+  PARC_TRY(connection.ping());
+  PARC_TRY(connection.await_first_answer());
   return connection;
+}
+
+Result<void> KernelConnection::await_first_answer() {
+  for (;;) {
+    PARC_TRY(frame, next());
+    if (frame && text_in(frame->message, "kind") == "done") // a kernel that knows no ping says so
+      return error(EPROTO, "{}", text_in(frame->message, "text"));
+    if (frame) return success();
+    pollfd more{socket_.get(), POLLIN, 0};
+    if (poll(&more, 1, static_cast<int>(between_looks.count())) < 0 && errno != EINTR)
+      return system_error("cannot wait for the kernel of this host");
+    if (more.revents == 0 && (Clock::now() >= *due_ || is_stopped(other_end(socket_)))) return silent();
+    PARC_TRY(receive());
+  }
+}
+
+Result<void> KernelConnection::ping() {
+  due_ = Clock::now() + patience;
+  return send({{"kind", "ping"}});
+}
+
+Error KernelConnection::silent() const {
+  const pid_t process = other_end(socket_);
+  if (process == 0) return error(ETIMEDOUT, "the kernel of this host {}; does it hang?", unwell::is_silent);
+  const auto who = fmt::format("the kernel of this host (parcd, process {})", process);
+  if (is_stopped(process))
+    return error(ETIMEDOUT, "{} {}; {} lets it go on", who, unwell::is_stopped, unwell::if_stopped(process));
+  return error(ETIMEDOUT, "{} {}; does it hang? {}", who, unwell::is_silent, unwell::if_silent(process));
 }
 
 Result<void> KernelConnection::send(const nlohmann::json& message, std::string_view bytes) {
@@ -55,7 +95,10 @@ Result<void> KernelConnection::send(const nlohmann::json& message, std::string_v
 Result<void> KernelConnection::receive() {
   std::array<char, 65536> buffer;
   const ssize_t got = recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-  if (got > 0) frames_.feed({buffer.data(), static_cast<std::size_t>(got)});
+  if (got > 0) {
+    due_.reset();
+    frames_.feed({buffer.data(), static_cast<std::size_t>(got)});
+  }
   if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return success();
   return error(ECONNRESET,
                "the kernel of this host (parcd) has gone, and with it the ranks of this host; was "

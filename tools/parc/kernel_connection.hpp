@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A tool's end of the conversation with the kernel of its host: blocking to send, and to be polled for what
-// comes.
+// comes. Invariant: a kernel that hangs is told from one that has nothing to say, as it answers a ping before
+// anything else; the first has been answered where there is a connection.
 #pragma once
 
 #include "system/error.hpp"
 #include "system/fd.hpp"
 #include "system/frames.hpp"
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -23,6 +25,12 @@ public:
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] Result<void> send(const nlohmann::json& message, std::string_view bytes = {});
 
+  // Asks whether it still hears; what comes next answers that. Before due(), or it is silent() and hangs.
+  [[nodiscard]] Result<void> ping();
+  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] std::optional<Clock::time_point> due() const { return due_; } // none: nothing was asked
+  [[nodiscard]] Error silent() const;
+
   // Takes what has come; an error when the kernel has gone.
   [[nodiscard]] Result<void> receive();
   [[nodiscard]] Result<std::optional<Frame>> next() { return frames_.next(); }
@@ -32,7 +40,9 @@ public:
 private:
   explicit KernelConnection(Fd socket) : socket_(std::move(socket)) {}
   [[nodiscard]] static Result<KernelConnection> introduce(Fd socket);
+  [[nodiscard]] Result<void> await_first_answer();
   Fd socket_;
+  std::optional<Clock::time_point> due_;
   FrameReader frames_;
 };
 

@@ -56,24 +56,17 @@ std::string wrong_with_input(const std::string& text) {
 // Where to go from an option of other launchers that has no equal here, or an ambiguous one; empty: unknown.
 std::string_view instead_of(std::string_view option) {
   constexpr std::string_view per_host = "how many ranks a host gets is --ppn (-ppn), how many hosts --hosts";
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> known{
-      {{"-N", per_host},
-       {"--npernode", per_host},
-       {"-npernode", per_host},
-       {"--map-by", per_host},
-       {"-map-by", per_host},
-       {"--nodes", per_host},
-       {"--ntasks-per-node", per_host}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> known{
+      {{"N", per_host},
+       {"npernode", per_host},
+       {"map-by", per_host},
+       {"nodes", per_host},
+       {"ntasks-per-node", per_host},
+       {"nolocal", "only the hosts that --hosts names get ranks"}}};
+  option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
   const auto found = std::ranges::find(known, option.substr(0, option.find('=')),
                                        [](const auto& each) { return each.first; });
   return found == known.end() ? std::string_view{} : found->second;
-}
-
-// Options of mpirun's that have one hyphen and several letters.
-std::string with_two_hyphens(const std::string& word) {
-  for (const std::string_view name : {"-np", "-ppn", "-hostfile", "-machinefile"})
-    if (word == name || word.starts_with(std::string(name) + "=")) return "-" + word;
-  return word;
 }
 
 std::string wrong_with_one_host(const std::string& text) {
@@ -221,6 +214,8 @@ public:
         return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
                     status_usage);
     }
+    if (!runs)
+      if (const auto problem = read_all_options(app_, words)) return fail(*problem, status_usage);
     try {
       std::ranges::reverse(words); // as the parser takes them
       app_.parse(std::move(words));
@@ -266,23 +261,14 @@ private:
   // Takes the program and its arguments off the words: everything after "--", or from the first word on that
   // is neither an option nor an option's value. Returns what is wrong.
   std::string take_command(std::vector<std::string>& words) {
-    auto word = words.begin() + 1;
-    while (word != words.end() && word->size() > 1 && word->front() == '-') {
-      if (*word == "--") {
-        word = words.erase(word);
-        break;
-      }
-      if (const auto advice = instead_of(*word); !advice.empty())
-        return fmt::format("parc run has no option {}; {}", word->substr(0, word->find('=')), advice);
-      *word = with_two_hyphens(*word);
-      const CLI::Option* option = find_option(*word);
-      if (option == nullptr) return unknown(*word);
-      const bool holds_value =
-          word->starts_with("--") ? word->find('=') != std::string::npos : word->size() > 2;
-      const bool wants_value = option->get_items_expected_max() > 0 && !holds_value;
-      ++word;
-      if (wants_value && word != words.end()) ++word;
+    const auto [end, unknown] = read_options(*run_, words, 1);
+    if (!unknown.empty()) {
+      const auto advice = instead_of(unknown);
+      if (advice.empty()) return no_option(*run_, unknown);
+      return fmt::format("parc run has no option {}; {}", unknown.substr(0, unknown.find('=')), advice);
     }
+    auto word = words.begin() + static_cast<std::ptrdiff_t>(end);
+    if (word != words.end() && *word == "--") word = words.erase(word);
     run_options_.command.assign(word, words.end());
     words.erase(word, words.end());
     return {};
@@ -317,22 +303,6 @@ private:
                                            "The hosts, separated by commas; default: " + by_default);
     command.add_option("-f,--hostfile,--machinefile", options.hostfile, "A file with a host a line")
         ->excludes(named);
-  }
-
-  const CLI::Option* find_option(const std::string& word) const {
-    const bool is_long = word.starts_with("--");
-    return run_->get_option_no_throw(is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
-  }
-
-  std::string unknown(const std::string& word) const {
-    std::vector<std::string> names{"-np", "-ppn", "-hostfile", "-machinefile"};
-    for (const CLI::Option* option : run_->get_options()) {
-      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-      for (const auto& name : option->get_snames()) names.push_back("-" + name);
-    }
-    const std::vector<std::string_view> candidates(names.begin(), names.end());
-    return fmt::format("parc run has no option {}{}", word,
-                       did_you_mean(word.substr(0, word.find('=')), candidates));
   }
 
   CLI::App app_{"Run parallel programs over parc, and look at its kernels", "parc"};

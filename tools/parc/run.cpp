@@ -205,6 +205,10 @@ public:
       if (events[0].revents != 0) {
         PARC_TRY(tell_signal());
       }
+      // Where we take nothing from it, it has not been silent.
+      if (const auto due = kernel_.due();
+          due && Clock::now() >= *due && events[2].fd >= 0 && events[2].revents == 0)
+        return kernel_.silent();
       if (events[1].revents != 0) output_.write_some();
       if (events[2].revents != 0) {
         PARC_TRY(listen());
@@ -227,7 +231,10 @@ private:
   // Milliseconds until something is due without anything happening; -1: never.
   [[nodiscard]] int patience() const {
     std::optional<Clock::duration> due;
-    if (deadline_) due = std::max(*deadline_ - Clock::now(), Clock::duration::zero());
+    for (const auto& each : {deadline_, kernel_.due()})
+      if (each)
+        due = std::min(due.value_or(Clock::duration::max()),
+                       std::max(*each - Clock::now(), Clock::duration::zero()));
     if (output_.holds_beginnings() && !output_.pending())
       due = std::min<Clock::duration>(due.value_or(wait_for_line_end), wait_for_line_end);
     if (!due) return -1;
@@ -237,15 +244,18 @@ private:
 
   Result<void> tell_timeout() {
     deadline_.reset();
-    return kernel_.send({{"kind", "timeout"}});
+    PARC_TRY(kernel_.send({{"kind", "timeout"}}));
+    return kernel_.ping();
   }
 
-  // The first travels to the ranks, a second one ends them at once, and who sends a third wants no answer.
+  // The first travels to the ranks, a second one ends them at once, and who sends a third wants no answer. A
+  // kernel that hangs answers none.
   Result<void> tell_signal() {
     signalfd_siginfo signal{};
     if (read(signals_, &signal, sizeof signal) != sizeof signal) return success();
     if (++signals_seen_ > 2) std::_Exit(128 + static_cast<int>(signal.ssi_signo));
-    return kernel_.send({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", signal.ssi_signo}});
+    PARC_TRY(kernel_.send({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", signal.ssi_signo}}));
+    return kernel_.ping();
   }
 
   Result<void> listen() {

@@ -4,6 +4,7 @@
 #include "tools/parc/commands.hpp"
 #include "tools/parc/table.hpp"
 #include "tools/parc/unfinished_table.hpp"
+#include "tools/parc/unwell.hpp"
 #include "tools/parc/view.hpp"
 
 #include <algorithm>
@@ -38,6 +39,9 @@ void print_kernel(const CounterSnapshot& kernel) {
         "kernel of host {}: DEAD (was process {}, parcd {}); these are its last counters. "
         "Start another with parcd --detach\n",
         kernel.host, kernel.pid, kernel.program);
+  if (kernel.stopped)
+    std::cout << fmt::format("it {}; {} lets it go on\n", unwell::is_stopped,
+                             unwell::if_stopped(static_cast<pid_t>(kernel.pid)));
 }
 
 void print_links(const CounterSnapshot& kernel) {
@@ -112,6 +116,7 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<ProgramV
   nlohmann::json json{{"schema", json_schema},
                       {"kernel",
                        {{"alive", kernel.alive},
+                        {"stopped", kernel.stopped},
                         {"host", kernel.host},
                         {"pid", kernel.pid},
                         {"port", kernel.port},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// parc stop: ends the kernel of this host, as SIGTERM does, and returns when it is gone.
+// parc stop: ends the kernel of this host, as SIGTERM does, and returns when it is gone. One that is stopped
+// goes on for that, as systemd does it.
 #include "system/counters.hpp"
 #include "system/fd.hpp"
 #include "system/runtime_dir.hpp"
@@ -43,15 +44,15 @@ Result<void> stop_kernel(const RuntimeDir& dir, pid_t process) {
   std::cout << "stopping " << kernel << std::endl;
   if (syscall(SYS_pidfd_send_signal, handle.get(), SIGTERM, nullptr, 0) != 0)
     return system_error("cannot stop {}", kernel);
+  (void)syscall(SYS_pidfd_send_signal, handle.get(), SIGCONT, nullptr, 0);
   pollfd end{handle.get(), POLLIN, 0};
   int ready = 0;
   do ready = poll(&end, 1, longest_wait_ms);
   while (ready < 0 && errno == EINTR);
   if (ready > 0) return success();
-  return error(
-      ETIMEDOUT,
-      "{} has not ended within {} s; its log may say why, and kill -KILL {} ends it without its leave",
-      kernel, longest_wait_ms / 1000, process);
+  return error(ETIMEDOUT,
+               "{} has not ended within {} s; its log may say why, and kill -9 {} ends it without its leave",
+               kernel, longest_wait_ms / 1000, process);
 }
 
 Result<void> stop_if_running(const std::string& runtime_dir) {

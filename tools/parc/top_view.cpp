@@ -2,6 +2,7 @@
 #include "tools/parc/top_view.hpp"
 
 #include "tools/parc/unfinished_table.hpp"
+#include "tools/parc/unwell.hpp"
 
 #include <algorithm>
 #include <array>
@@ -48,6 +49,9 @@ std::vector<std::string> heading_of(const Rates& rates, const std::string& cores
   if (!kernel.alive)
     return {fmt::format("kernel of host {}: DEAD (was process {}); these are its last counters", kernel.host,
                         kernel.pid)};
+  if (kernel.stopped)
+    return {fmt::format("kernel of host {}: process {} {}; {} lets it go on", kernel.host, kernel.pid,
+                        unwell::is_stopped, unwell::if_stopped(static_cast<pid_t>(kernel.pid)))};
   const auto rate = [&](Counter counter) {
     return count_a_second(rates.counters[static_cast<std::size_t>(counter)]);
   };

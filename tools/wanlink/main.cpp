@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/ranges.h>
 #include <iostream>
 
 namespace parc::wanlink {
@@ -87,27 +88,14 @@ std::string explain_words(const CLI::ParseError& failure, const CLI::App& app,
                           const std::vector<std::string>& words) {
   if (!dynamic_cast<const CLI::ExtrasError*>(&failure) && app.get_subcommands().size() == 1)
     return explain(app, failure);
-  std::vector<std::string> names;
-  const auto add_options = [&](const CLI::App& of) {
-    for (const CLI::Option* option : of.get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  };
-  if (app.get_subcommands().empty()) {
-    add_options(app);
-    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  } else {
-    add_options(*app.get_subcommands().front());
-  }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  for (const std::string& word : words) {
-    const std::string name = word.substr(0, word.find('='));
-    if (std::string(failure.what()).find(name) != std::string::npos)
-      return fmt::format("there is no \"{}\" here{}; --help shows what there is", name,
-                         did_you_mean(name, known));
-  }
+  std::vector<std::string_view> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
   if (!words.empty() && app.get_subcommands().empty())
-    return fmt::format("there is no command \"{}\"{}; the commands are run, exec, set, up, down, status",
-                       words.front(), did_you_mean(words.front(), known));
+    return fmt::format("there is no command \"{}\"{}; the commands are {}", words.front(),
+                       did_you_mean(words.front(), known), fmt::join(known, ", "));
+  for (const std::string& word : words) // what the command does not take
+    if (std::string(failure.what()).find(word) != std::string::npos)
+      return fmt::format("there is no \"{}\" here; --help shows what there is", word);
   return explain(app, failure);
 }
 
@@ -132,6 +120,8 @@ public:
   }
 
   int main(Words words) {
+    runs_ = !words.ours.empty() && (words.ours.front() == "run" || words.ours.front() == "exec");
+    if (const auto problem = read_all_options(app_, words.ours)) return fail(*problem, true);
     try {
       std::vector<std::string> reversed(words.ours.rbegin(), words.ours.rend());
       app_.parse(reversed);
@@ -180,7 +170,7 @@ private:
 
   int fail(const std::string& sentence, bool usage) {
     std::cerr << "wanlink: " << sentence << '\n';
-    if (*run_ || *exec_) return status_failed;
+    if (runs_) return status_failed;
     return usage ? status_usage : 1;
   }
 
@@ -192,6 +182,7 @@ private:
   CLI::App* down_ = app_.add_subcommand("down", "Cut a link: it drops all packets, those on their way too");
   CLI::App* status_ = app_.add_subcommand("status", "Show the links and their counters");
 
+  bool runs_ = false; // a program, whose status others are not to be taken for
   RunOptions options_;
   std::string preset_;
   std::string hosts_ = "2";
