@@ -165,6 +165,31 @@ BOOST_AUTO_TEST_CASE(a_long_list_of_nodes) {
   fails(strange, -1, "\"b[\" is no list of nodes");
 }
 
+// A child is made while another thread waits for the others: it has no part in that, and may open by itself.
+BOOST_AUTO_TEST_CASE(a_fork_while_another_thread_joins) {
+  for (const char* const way : {"forks", "opens-and-forks"}) {
+    Process first = start(0, {}, {"j@b", "0", "2", way});
+    BOOST_TEST(eventually([&] { return !first.output().empty() || !first.running(); }));
+    BOOST_TEST(first.output() == "0 of 1 on a\n", first.output() << first.errors());
+    Process second = start(1, {}, {"j@b", "1", "2"});
+    BOOST_TEST(second.wait() == 0, second.errors());
+    BOOST_TEST(first.wait() == 0, first.errors());
+    BOOST_TEST(first.output() == "0 of 1 on a\n0 of 2 on a\n");
+  }
+}
+
+// The child keeps nothing of the connection, by which the kernel knows that its parent waits.
+BOOST_AUTO_TEST_CASE(who_forks_and_is_killed_has_gone) {
+  Process first = start(0, {}, {"j", "0", "2", "forks-a-sleeper"});
+  BOOST_TEST(eventually([&] { return !first.output().empty() || !first.running(); }));
+  first.signal(SIGKILL);
+  BOOST_TEST(first.wait() == 128 + SIGKILL);
+  Process again = start(0, {}, {"j", "0", "2"}), second = start(1, {}, {"j@a", "1", "2"});
+  BOOST_TEST(again.wait() == 0, again.errors());
+  BOOST_TEST(second.wait() == 0, second.errors());
+  kill(std::stoi(first.output()), SIGKILL); // the sleeper
+}
+
 BOOST_AUTO_TEST_CASE(silent_visitors_that_join) {
   const std::string descriptors = "/proc/" + std::to_string(hosts[0].kernel().id()) + "/fd";
   const auto open = [&] { return std::distance(std::filesystem::directory_iterator(descriptors), {}); };
