@@ -154,6 +154,12 @@ Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts, const Wai
   Answer answer = receive_answer(socket, wait);
   std::string text = receive_text(socket);
   if (answer.byte == hello_program && answer.pipes) {
+    if (text.empty() || text.back() != '\0')
+      return error(PARC_EKERNEL,
+                   "cannot join job {} as rank {} of {}: the kernel of this host has not told all of "
+                   "the job's hosts (its log says why)",
+                   job.name, job.rank, job.size);
+    text.pop_back();
     hosts = std::move(text);
     return std::move(*answer.pipes);
   }
