@@ -96,7 +96,8 @@ struct Answer {
   std::optional<PipePair> pipes;
 };
 
-Answer receive_answer(const Fd& socket) {
+Answer receive_answer(const Fd& socket, const WaitForAnswer& wait) {
+  wait(socket.get());
   Answer answer;
   iovec data{&answer.byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
@@ -130,16 +131,16 @@ Error hung_up() {
 }
 
 // A program started by hand asks the kernel's socket for its pipes.
-Result<PipePair> requested_pipes() {
+Result<PipePair> requested_pipes(const WaitForAnswer& wait) {
   PARC_TRY(socket, connect());
   if (send(socket.get(), &hello_program, 1, MSG_NOSIGNAL) != 1) return hung_up();
-  Answer answer = receive_answer(socket);
+  Answer answer = receive_answer(socket, wait);
   if (answer.byte != hello_program || !answer.pipes) return hung_up();
   return std::move(*answer.pipes);
 }
 
 // One that joins a job gets them when all its ranks are there.
-Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts) {
+Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts, const WaitForAnswer& wait) {
   PARC_TRY(socket, connect());
   std::string texts;
   for (const std::string& each : {job.name, job.host, std::to_string(job.rank), std::to_string(job.size)})
@@ -150,9 +151,15 @@ Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts) {
   asked.append(reinterpret_cast<const char*>(&length), sizeof length) += texts;
   if (send(socket.get(), asked.data(), asked.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(asked.size()))
     return hung_up();
-  Answer answer = receive_answer(socket);
+  Answer answer = receive_answer(socket, wait);
   std::string text = receive_text(socket);
   if (answer.byte == hello_program && answer.pipes) {
+    if (text.empty() || text.back() != '\0')
+      return error(PARC_EKERNEL,
+                   "cannot join job {} as rank {} of {}: the kernel of this host has not told all of "
+                   "the job's hosts (its log says why)",
+                   job.name, job.rank, job.size);
+    text.pop_back();
     hosts = std::move(text);
     return std::move(*answer.pipes);
   }
@@ -166,13 +173,16 @@ Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts) {
 
 // And the hosts of the job's ranks, where they are not all here. A program that a rank has started by hand
 // finds that rank's in its environment.
-Result<PipePair> get_pipes(const std::optional<NamedJob>& job, std::string& hosts) {
+Result<PipePair> get_pipes(const std::optional<NamedJob>& job, std::string& hosts,
+                           const WaitForAnswer& wait) {
   static bool was_rank = false; // by inherited pipes, which are used up
   const char* value = getenv(shm::env_pipes);
   if (!value && was_rank)
     return error(PARC_EINVAL,
                  "this process has left the job that parc run started it in, and cannot join again");
-  PARC_TRY(pipes, value ? inherited_pipes(value) : job ? joined_pipes(*job, hosts) : requested_pipes());
+  PARC_TRY(pipes, value ? inherited_pipes(value)
+                  : job ? joined_pipes(*job, hosts, wait)
+                        : requested_pipes(wait));
   was_rank = value != nullptr;
   if (const char* const all = getenv(shm::env_hosts); was_rank && all) hosts = all;
   PARC_TRY(prepare(pipes.from_kernel));
@@ -299,9 +309,9 @@ Result<void> start_kernel() {
   return success();
 }
 
-Result<Session> join(bool neighbours, const std::optional<NamedJob>& job) {
+Result<Session> join(bool neighbours, const std::optional<NamedJob>& job, const WaitForAnswer& wait) {
   std::string hosts_in_words;
-  PARC_TRY(pipes, get_pipes(job, hosts_in_words));
+  PARC_TRY(pipes, get_pipes(job, hosts_in_words, wait));
   PARC_TRY(control, make_control());
   PARC_TRY(send_attach(pipes.to_kernel, control, neighbours));
   PARC_TRY(welcome, read_welcome(pipes.from_kernel));

@@ -7,6 +7,7 @@
 #include "shm/segment.hpp"
 #include "system/fd.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ struct Session {
 // `neighbours`: it wants to exchange messages with those of this host itself. Blocks until the kernel has
 // answered. Errors carry a PARC_E*. PARC_PIPES is taken out of the environment: a program that this one
 // starts is not a rank.
-[[nodiscard]] Result<Session> join(bool neighbours, const std::optional<NamedJob>& job);
+// `wait`: called before the kernel's answer is read, which may take long, with the connection on which that
+// comes; returns when it is there.
+using WaitForAnswer = std::function<void(int connection)>;
+[[nodiscard]] Result<Session> join(bool neighbours, const std::optional<NamedJob>& job,
+                                   const WaitForAnswer& wait);
 
 } // namespace parc::client

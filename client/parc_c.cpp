@@ -8,13 +8,17 @@
 #include "client/failure.hpp"
 #include "parc/parc.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <new>
 #include <optional>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace parc; // NOLINT: the calls themselves are outside
 using client::bad_list;
@@ -33,7 +37,8 @@ struct parc_context : client::Context {
 
 namespace {
 
-std::mutex one_context;                  // held by open and close, and over a fork
+std::mutex one_context;                  // held by open and close, and over a fork; not while an open waits
+int awaited = -1;                        // with that: the connection of an open that waits for its answer
 std::atomic<parc_context*> open_context; // of this process
 std::atomic<bool> forked;                // this process is a forked child of one that had a context
 std::atomic<bool> exiting;               // from here on a context stays: objects that end later may name it
@@ -78,6 +83,8 @@ void client::after_fork_in_child() {
   client::forget_faults();
   if (!forked.load()) {
     adoption().after_fork_in_child();
+    // Who opens is not in this process. Its kernel shall see when it ends.
+    if (awaited >= 0) close(std::exchange(awaited, -1));
     one_context.unlock();
   }
   auto* const context = open_context.load();
@@ -168,24 +175,37 @@ namespace {
 
 using FindJob = std::function<Result<std::optional<client::NamedJob>>()>;
 
+// Other threads may fork meanwhile, and their children open contexts.
+void wait_unlocked(std::unique_lock<std::mutex>& hold, int connection) {
+  awaited = connection;
+  hold.unlock();
+  pollfd answer{.fd = connection, .events = POLLIN, .revents = 0};
+  while (poll(&answer, 1, -1) < 0 && errno == EINTR) continue;
+  hold.lock();
+  awaited = -1;
+}
+
 int open_as(parc_context** context, const FindJob& find_job) {
   if (forked.load()) return client::fail(PARC_EFORK);
   if (!context) return no_place("context");
   const client::InLibrary here;
   try {
-    const std::lock_guard hold(one_context);
+    watch_process(); // first: a child must not inherit this lock
+    std::unique_lock hold(one_context);
     if (open_context.load())
       return client::fail(error(PARC_EINVAL, "this process has a context open already"));
+    if (awaited >= 0)
+      return client::fail(error(PARC_EINVAL, "another thread of this process is opening a context"));
     const auto level = client::level_from_environment();
     if (!level) return client::fail(level.error());
     const auto job = find_job();
     if (!job) return client::fail(job.error());
     // Where waits are released early the kernel holds back what must wait.
-    auto session = client::join(level.value() == client::Level::off, job.value());
+    auto session = client::join(level.value() == client::Level::off, job.value(),
+                                [&hold](int connection) { wait_unlocked(hold, connection); });
     if (!session) return client::fail(session.error());
     auto trace = client::Trace::pipe_from_environment();
     if (!trace) return client::fail(trace.error());
-    watch_process();
     *context = new parc_context(std::move(session.value()), adoption(), std::move(trace.value()));
     if (const auto opened = (*context)->open_letterbox(); !opened) {
       delete *context;

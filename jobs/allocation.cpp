@@ -82,4 +82,11 @@ Result<std::optional<Allocation>> find_allocation(const Lookup& variable) {
   return std::optional<Allocation>();
 }
 
+const Launcher* way_to(const Allocation& allocation, std::span<const std::string> hosts) {
+  const auto is_of_it = [&](const std::string& host) {
+    return std::ranges::find(allocation.hosts, host, &HostSlots::name) != allocation.hosts.end();
+  };
+  return allocation.launcher && std::ranges::all_of(hosts, is_of_it) ? &*allocation.launcher : nullptr;
+}
+
 } // namespace parc

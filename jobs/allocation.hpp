@@ -8,6 +8,9 @@
 
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace parc {
 
@@ -22,5 +25,8 @@ using Lookup = std::function<const char*(const char* name)>;
 
 // None: this is no batch job. Errors: its variables or files make no sense.
 [[nodiscard]] Result<std::optional<Allocation>> find_allocation(const Lookup& variable);
+
+// How its batch system gets to these hosts; nullptr: one of them is none of its hosts, or it has no way.
+[[nodiscard]] const Launcher* way_to(const Allocation& allocation, std::span<const std::string> hosts);
 
 } // namespace parc

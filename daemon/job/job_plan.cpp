@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/job_plan.hpp"
 
+#include "daemon/job/host_words.hpp"
 #include "daemon/program/endpoint_address.hpp"
 #include "system/frames.hpp"
 
 #include <cerrno>
-#include <span>
 
 namespace parc::daemon {
 namespace {
@@ -30,37 +30,12 @@ std::optional<std::vector<Run>> decode_runs(const nlohmann::json& message, std::
   return runs;
 }
 
-// After how many ranks their hosts come round again, as place_ranks() makes them.
-std::size_t period_of(const std::vector<std::uint32_t>& hosts) {
-  // Knuth, Morris and Pratt: border[i] is how much of the beginning the first i + 1 end with.
-  std::vector<std::size_t> border(hosts.size());
-  for (std::size_t i = 1; i < hosts.size(); ++i) {
-    std::size_t length = border[i - 1];
-    while (length != 0 && hosts[i] != hosts[length]) length = border[length - 1];
-    border[i] = hosts[i] == hosts[length] ? length + 1 : 0;
-  }
-  return hosts.size() - border.back();
-}
-
-std::vector<Run> runs_of(std::span<const std::uint32_t> hosts) {
-  std::vector<Run> runs;
-  for (const std::uint32_t host : hosts) {
-    if (runs.empty() || runs.back().host != host) runs.push_back({host, 0});
-    ++runs.back().ranks;
-  }
-  return runs;
-}
-
 } // namespace
 
-// The environment holds 128 KiB of it, and a job may go round many times.
 std::string JobPlan::hosts_in_words() const {
-  const auto all = host_of_rank();
-  const auto round = runs_of(std::span(all).first(period_of(all)));
-  std::string text;
-  for (const Run& run : round.size() < runs.size() ? round : runs)
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", hosts[run.host].name, run.ranks);
-  return text;
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.push_back(host.name);
+  return host_words(host_of_rank(), names);
 }
 
 std::vector<std::uint32_t> JobPlan::host_of_rank() const {

@@ -31,7 +31,7 @@ struct JobPlan {
   std::string parent; // address of the program that spawned it (endpoint_address.hpp); empty: none did
 
   [[nodiscard]] std::vector<std::uint32_t> host_of_rank() const;
-  // For PARC_HOSTS: "a:2,b:1", to be read again from the front while there are ranks left.
+  // For PARC_HOSTS (host_words.hpp).
   [[nodiscard]] std::string hosts_in_words() const;
 };
 

@@ -257,8 +257,18 @@ void Joins::give_place(const Forming& forming, std::uint64_t token, std::uint64_
   joiner.stage = Stage::over; // nobody has to hear when this connection ends
   auto pipes = give_program_pipes(joiner.socket);
   if (!pipes) return refuse(token, PARC_EKERNEL, pipes.error().text);
-  [[maybe_unused]] const auto sent =
-      send(joiner.socket.get(), forming.hosts.data(), forming.hosts.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // With the end, by which the program sees that it has all; nothing can be said behind a part of them.
+  const std::size_t bytes = forming.hosts.size() + 1;
+  if (send(joiner.socket.get(), forming.hosts.c_str(), bytes, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+      static_cast<ssize_t>(bytes)) {
+    const std::string why =
+        fmt::format("its socket does not take the {} bytes of the names of the job's hosts at "
+                    "once (net.core.wmem_default): give hosts shorter names",
+                    bytes);
+    spdlog::warn("a program could not join: {}", why);
+    loop_.errors().note(ErrorKind::Job, PARC_EKERNEL, "refused a program that joins a job: " + why);
+    return forget(token);
+  }
   ++programs_[group];
   sessions_.add({forming.place.second, static_cast<std::int32_t>(joiner.rank),
                  static_cast<std::int32_t>(joiner.size), std::exchange(joiner.endpoint, 0)},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/meetings.hpp"
 
+#include "daemon/job/host_words.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 #include "include/parc/parc.h"
@@ -82,6 +83,18 @@ void Meetings::out_of_patience(const std::string& name) {
 
 // ---- All are there
 
+std::string Meetings::words_of(const std::vector<Member>& members) {
+  std::map<std::int32_t, std::uint32_t> places; // of links among the names
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> host_of_rank;
+  for (const Member& member : members) {
+    const auto [at, fresh] = places.emplace(member.from, names.size());
+    if (fresh) names.push_back(member.host);
+    host_of_rank.push_back(at->second);
+  }
+  return host_words(host_of_rank, names);
+}
+
 // For other kernels to reach each other, each of which may try for its connect_timeout_s.
 std::uint32_t Meetings::beginning_s() const {
   return config_.join_timeout_s + config_.connect_timeout_s;
@@ -93,19 +106,21 @@ void Meetings::complete(const std::string& name) {
   spdlog::info("job {:x}: {} ranks have come for job {}", job, meeting.members.size(), name);
   Beginning& begun = beginnings_[job];
   begun.name = name;
-  std::string addresses, hosts;
+  std::string addresses;
   std::map<std::int32_t, nlohmann::json> tokens; // by link: rank, token, ...
-  for (std::size_t rank = 0, run = 0; rank < meeting.members.size(); ++rank) {
-    const Member& member = begun.members.emplace_back(std::move(*meeting.members[rank]));
+  for (auto& each : meeting.members) {
+    const Member& member = begun.members.emplace_back(std::move(*each));
     (addresses += member.address) += '\0';
-    tokens[member.from].push_back(rank);
+    tokens[member.from].push_back(begun.members.size() - 1);
     tokens[member.from].push_back(member.token);
     begun.unheard.insert(member.from);
-    ++run;
-    if (rank + 1 < meeting.members.size() && meeting.members[rank + 1]->host == member.host) continue;
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", member.host, run);
-    run = 0;
   }
+  const std::string hosts = words_of(begun.members);
+  if (hosts.size() > most_host_words)
+    return dissolve(job,
+                    fmt::format("the names of the hosts of its ranks, in their order, take {} bytes, of at "
+                                "most {}: place neighbouring ranks on one host, or give hosts shorter names",
+                                hosts.size(), most_host_words));
   begun.patience = std::make_unique<Timer>(loop_, [this, job] { begin_or_not(job); });
   begun.patience->set(beginning_s());
   for (const auto& [link, mine] : tokens)

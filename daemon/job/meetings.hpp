@@ -57,6 +57,7 @@ private:
     std::unique_ptr<Timer> patience;
   };
 
+  static std::string words_of(const std::vector<Member>& members);
   void complete(const std::string& name);
   void out_of_patience(const std::string& name);
   void begin_or_not(std::uint64_t job);

@@ -3,16 +3,44 @@
 #include "tests/support/hosts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
+#include <poll.h>
 #include <set>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 namespace parc::test {
 namespace {
 
 const std::string program = PARC_TEST_PROGRAMS "/joiner";
+
+// Two, of which nobody has the other ends, beside the text.
+void give_pipes(int socket, std::string text) {
+  std::array<int, 2> in, out;
+  BOOST_REQUIRE((pipe2(in.data(), O_CLOEXEC) == 0 && pipe2(out.data(), O_CLOEXEC) == 0));
+  const Fd ends[]{Fd(in[0]), Fd(in[1]), Fd(out[0]), Fd(out[1])};
+  const std::array<int, 2> given{in[0], out[1]};
+  iovec part{text.data(), text.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof given)> room{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = room.data();
+  message.msg_controllen = room.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof given);
+  std::memcpy(CMSG_DATA(header), given.data(), sizeof given);
+  BOOST_REQUIRE(sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+}
 
 struct Fixture {
   Hosts hosts{2, {"--join-timeout-s", "3"}};
@@ -163,6 +191,53 @@ BOOST_AUTO_TEST_CASE(a_long_list_of_nodes) {
   Process strange = start(0, {"SLURM_JOB_ID=12", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=b[",
                               "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2"});
   fails(strange, -1, "\"b[\" is no list of nodes");
+}
+
+// Of a kernel whose socket took only a part of it.
+BOOST_AUTO_TEST_CASE(a_list_of_hosts_that_is_cut) {
+  const std::string directory = hosts.directory() + "/cuts", path = directory + "/kernel.sock";
+  BOOST_REQUIRE(mkdir(directory.c_str(), 0700) == 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  BOOST_REQUIRE(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  BOOST_REQUIRE(listen(listener.get(), 1) == 0);
+  Process program = start(0, {"PARC_RUNTIME_DIR=" + directory}, {"j", "0", "2"});
+  pollfd somebody{.fd = listener.get(), .events = POLLIN, .revents = 0};
+  BOOST_REQUIRE(poll(&somebody, 1, 1000 * static_cast<int>(patience.count())) == 1);
+  {
+    const Fd visitor(accept(listener.get(), nullptr, nullptr));
+    std::array<char, 4096> asked;
+    BOOST_REQUIRE(recv(visitor.get(), asked.data(), asked.size(), 0) > 0);
+    give_pipes(visitor.get(), "Pa:1,b");
+  }
+  fails(program, -6, "has not told all of the job's hosts");
+}
+
+// A child is made while another thread waits for the others: it has no part in that, and may open by itself.
+BOOST_AUTO_TEST_CASE(a_fork_while_another_thread_joins) {
+  for (const char* const way : {"forks", "opens-and-forks"}) {
+    Process first = start(0, {}, {"j@b", "0", "2", way});
+    BOOST_TEST(eventually([&] { return !first.output().empty() || !first.running(); }));
+    BOOST_TEST(first.output() == "0 of 1 on a\n", first.output() << first.errors());
+    Process second = start(1, {}, {"j@b", "1", "2"});
+    BOOST_TEST(second.wait() == 0, second.errors());
+    BOOST_TEST(first.wait() == 0, first.errors());
+    BOOST_TEST(first.output() == "0 of 1 on a\n0 of 2 on a\n");
+  }
+}
+
+// The child keeps nothing of the connection, by which the kernel knows that its parent waits.
+BOOST_AUTO_TEST_CASE(who_forks_and_is_killed_has_gone) {
+  Process first = start(0, {}, {"j", "0", "2", "forks-a-sleeper"});
+  BOOST_TEST(eventually([&] { return !first.output().empty() || !first.running(); }));
+  first.signal(SIGKILL);
+  BOOST_TEST(first.wait() == 128 + SIGKILL);
+  Process again = start(0, {}, {"j", "0", "2"}), second = start(1, {}, {"j@a", "1", "2"});
+  BOOST_TEST(again.wait() == 0, again.errors());
+  BOOST_TEST(second.wait() == 0, second.errors());
+  kill(std::stoi(first.output()), SIGKILL); // the sleeper
 }
 
 BOOST_AUTO_TEST_CASE(silent_visitors_that_join) {

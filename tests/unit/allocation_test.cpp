@@ -72,12 +72,17 @@ BOOST_AUTO_TEST_CASE(hosts_of_batch_jobs) {
   BOOST_TEST((allocation({{"SLURM_JOB_ID", "1"}, {"SLURM_NODELIST", "n[1-2]"}}).value()->hosts ==
               Hosts{{"n1", 1}, {"n2", 1}}));
   BOOST_TEST((slurm.value()->launcher && slurm.value()->launcher->keeps));
+  // Whether its hosts are named one by one or not at all.
+  const std::vector<std::string> some{"n3", "n1"}, others{"n1", "m1"};
+  BOOST_TEST((way_to(*slurm.value(), some) == &*slurm.value()->launcher));
+  BOOST_TEST((way_to(*slurm.value(), others) == nullptr));
 
   const test::Scratch scratch;
   test::write_file(scratch / "pbs", "n1\nn1\nn2\n");
   const auto pbs = allocation({{"PBS_NODEFILE", scratch / "pbs"}, {"PBS_JOBID", "7.server"}});
   BOOST_TEST((pbs.value()->hosts == Hosts{{"n1", 2}, {"n2", 1}}));
   BOOST_TEST(!pbs.value()->launcher);
+  BOOST_TEST((way_to(*pbs.value(), std::vector<std::string>{"n1"}) == nullptr));
   test::write_file(scratch / "sge", "n1 4 all.q@n1 UNDEFINED\nn2 2 all.q@n2 <NULL>\n");
   BOOST_TEST((allocation({{"PE_HOSTFILE", scratch / "sge"}}).value()->hosts == Hosts{{"n1", 4}, {"n2", 2}}));
 }

@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_is_refused) {
 struct Left {
   Left() : context(join(), adoption, parc::Fd()) {}
   static parc::client::Session join() {
-    auto session = parc::client::join(false, {});
+    auto session = parc::client::join(false, {}, [](int) {});
     BOOST_REQUIRE(session.has_value());
     return std::move(session.value());
   }

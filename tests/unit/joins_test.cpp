@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(all_have_come) {
   world.told();
   for (const auto& joiner : world.joiners) {
     BOOST_TEST(joiner->has_joined());
-    says(*joiner, "Pa:1,b:1,c:1,a:1,b:1,c:1");
+    says(*joiner, "Pa:1,b:1,c:1");
   }
   world.joiners.clear();
   world.until([&] { return world.nobody_runs(); });
@@ -277,6 +277,28 @@ BOOST_AUTO_TEST_CASE(a_job_that_never_begins) {
   world.told();
   says(waits, "E-5 the kernel where the job's ranks meet has not said in 10 s whether the job begins");
   BOOST_TEST(!world.hosts[1].kernel->engine().is_there(1));
+}
+
+// What a program is told of the others' hosts goes round again with the ranks, and is not told in part.
+BOOST_AUTO_TEST_CASE(names_that_a_socket_does_not_take) {
+  const std::string first(60, 'a'), second(60, 'b');
+  for (const bool regular : {true, false}) {
+    World world({first, second});
+    constexpr std::uint32_t ranks = 200;
+    constexpr int small = 2048; // bytes; the system makes it a few thousand
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      world.join(regular ? rank % 2 : rank * rank * rank % 211 % 2, "j", rank, ranks, small);
+    world.told();
+    for (const auto& joiner : world.joiners) {
+      if (regular)
+        BOOST_TEST((joiner->said() == 'P' + first + ":1," + second + ":1" + '\0'));
+      else
+        BOOST_TEST((!joiner->said().empty() && joiner->said().back() != '\0'));
+    }
+    BOOST_TEST(world.nobody_runs() == !regular);
+    world.joiners.clear();
+    world.until([&] { return world.nobody_runs(); });
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -22,12 +22,12 @@ Result<std::vector<HostSlots>> named_hosts(const std::string& hosts, const std::
   return allocation ? std::move(allocation->hosts) : std::vector<HostSlots>();
 }
 
-Result<Launcher> launcher_to(const std::string& hosts, const std::string& hostfile, const std::string& ssh) {
+Launcher launcher_to(std::span<const std::string> hosts, const std::string& ssh) {
   if (!ssh.empty()) return by_ssh(ssh);
-  if (hosts.empty() && hostfile.empty()) {
-    PARC_TRY(allocation, own_allocation());
-    if (allocation && allocation->launcher) return std::move(*allocation->launcher);
-  }
+  const auto allocation =
+      own_allocation(); // one that makes no sense: named_hosts() has said so where it counts
+  const bool in_job = allocation && allocation.value();
+  if (const Launcher* const way = in_job ? way_to(*allocation.value(), hosts) : nullptr) return *way;
   return by_ssh("ssh");
 }
 

@@ -5,6 +5,7 @@
 #include "jobs/launcher.hpp"
 #include "jobs/placement.hpp"
 
+#include <span>
 #include <string>
 
 namespace parc::tools {
@@ -13,8 +14,8 @@ namespace parc::tools {
 [[nodiscard]] Result<std::vector<HostSlots>> named_hosts(const std::string& hosts,
                                                          const std::string& hostfile);
 
-// How to get to them: as whoever has given us hosts does, or by ssh; by `ssh`, where that says more.
-[[nodiscard]] Result<Launcher> launcher_to(const std::string& hosts, const std::string& hostfile,
-                                           const std::string& ssh);
+// How to get to these: as whoever has given us hosts does, where they are all among those, or by ssh; by
+// `ssh`, where that says more.
+[[nodiscard]] Launcher launcher_to(std::span<const std::string> hosts, const std::string& ssh);
 
 } // namespace parc::tools

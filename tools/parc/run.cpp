@@ -333,7 +333,7 @@ Result<int> run_once(const RunOptions& options, const nlohmann::json& request, c
 }
 
 Result<void> start_missing(const RunOptions& options, const std::vector<std::string>& hosts) {
-  PARC_TRY(launcher, launcher_to(options.hosts, options.hostfile, asked_ssh()));
+  const Launcher launcher = launcher_to(hosts, asked_ssh());
   PARC_TRY(started, start_hosts(hosts, launcher, options.runtime_dir, {}));
   const auto failed = std::ranges::find_if_not(started, &StartedHost::up);
   if (failed == started.end()) return success();

@@ -37,7 +37,7 @@ int report(const std::vector<StartedHost>& all) {
 
 Result<int> start(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options));
-  PARC_TRY(launcher, launcher_to(options.where.hosts, options.where.hostfile, options.ssh));
+  const Launcher launcher = launcher_to(hosts, options.ssh);
   PARC_TRY(all, start_hosts(hosts, launcher, options.where.runtime_dir, options.of_parcd));
   return report(all);
 }
@@ -52,7 +52,7 @@ bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& h
 
 Result<int> stop_all(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options));
-  PARC_TRY(launcher, launcher_to(options.where.hosts, options.where.hostfile, options.ssh));
+  const Launcher launcher = launcher_to(hosts, options.ssh);
   const std::vector<std::string> stop{"sh", "-c", stop_script, "parc-down", own_directory()};
   std::vector<Child> children;
   for (const std::string& host : hosts)

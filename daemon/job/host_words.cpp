@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/job/host_words.hpp"
+
+#include "jobs/placement.hpp"
+
+#include <fmt/format.h>
+
+namespace parc::daemon {
+namespace {
+
+// After how many ranks their hosts come round again, as place_ranks() makes them.
+std::size_t period_of(std::span<const std::uint32_t> hosts) {
+  // Knuth, Morris and Pratt: border[i] is how much of the beginning the first i + 1 end with.
+  std::vector<std::size_t> border(hosts.size());
+  for (std::size_t i = 1; i < hosts.size(); ++i) {
+    std::size_t length = border[i - 1];
+    while (length != 0 && hosts[i] != hosts[length]) length = border[length - 1];
+    border[i] = hosts[i] == hosts[length] ? length + 1 : 0;
+  }
+  return hosts.size() - border.back();
+}
+
+std::vector<Run> runs_of(std::span<const std::uint32_t> hosts) {
+  std::vector<Run> runs;
+  for (const std::uint32_t host : hosts) {
+    if (runs.empty() || runs.back().host != host) runs.push_back({host, 0});
+    ++runs.back().ranks;
+  }
+  return runs;
+}
+
+} // namespace
+
+std::string host_words(std::span<const std::uint32_t> host_of_rank, std::span<const std::string> names) {
+  const auto all = runs_of(host_of_rank), round = runs_of(host_of_rank.first(period_of(host_of_rank)));
+  std::string text;
+  for (const Run& run : round.size() < all.size() ? round : all)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", names[run.host], run.ranks);
+  return text;
+}
+
+} // namespace parc::daemon
