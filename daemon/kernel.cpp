@@ -140,8 +140,10 @@ void Kernel::reload() {
   world_.config.hosts = std::move(fresh->hosts);
   peers_->hosts_changed();
   const std::string late = differences(world_.config, *fresh);
-  spdlog::info("read the configuration again: {} hosts, log_level and connect_timeout_s are in force{}{}",
-               world_.config.hosts.size(), late.empty() ? "" : "; these need a restart: ", late);
+  spdlog::info(
+      "read the configuration again: [hosts] (which names {}), log_level and connect_timeout_s are in "
+      "force{}{}",
+      world_.config.hosts.size(), late.empty() ? "" : "; these need a restart: ", late);
 }
 
 void Kernel::watch_signal(int signal, std::function<void()> action) {

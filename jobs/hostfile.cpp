@@ -96,8 +96,11 @@ Result<std::vector<HostSlots>> parse(std::string_view text, std::string_view nam
 }
 
 Result<std::vector<HostSlots>> read(const std::string& path, Line host_of) {
-  PARC_TRY(text, read_file(path, "hosts from "));
-  return parse(text, path, host_of);
+  const auto text = read_file(path, "hosts from ");
+  if (!text)
+    return error(text.error().code, "{}; name a file that has a host a line, or hosts with --hosts",
+                 text.error().text);
+  return parse(text.value(), path, host_of);
 }
 
 } // namespace

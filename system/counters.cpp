@@ -135,7 +135,7 @@ Result<CounterReader> CounterReader::open(const RuntimeDir& dir) {
         path, head[1], head[3], version, counter_count);
   void* mapped = mmap(nullptr, sizeof(File), PROT_READ, MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) return system_error("cannot map the counters {}", path);
-  return CounterReader(static_cast<const File*>(mapped));
+  return CounterReader(static_cast<const File*>(mapped), dir);
 }
 
 CounterReader::~CounterReader() {
@@ -147,7 +147,10 @@ CounterSnapshot CounterReader::read() const {
   snapshot.pid = file_->pid.get();
   // A number may be given again; a number and a start time may not.
   snapshot.alive = process_start_time(static_cast<pid_t>(snapshot.pid)) == file_->pid_start.get();
-  snapshot.stopped = snapshot.alive && is_stopped(static_cast<pid_t>(snapshot.pid));
+  if (!snapshot.alive)
+    if (const auto holder = running_kernel(dir_); holder && holder.value()) // of the lock
+      snapshot.alive = snapshot.elsewhere = *holder.value() <= 0;
+  snapshot.stopped = snapshot.alive && !snapshot.elsewhere && is_stopped(static_cast<pid_t>(snapshot.pid));
   snapshot.identity = file_->identity.get();
   snapshot.port = file_->port.get();
   snapshot.started_s = file_->started_s.get();

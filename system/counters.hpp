@@ -287,8 +287,9 @@ struct CounterSnapshot {
     std::string text;
   };
 
-  bool alive = false;   // the kernel that wrote them still runs
-  bool stopped = false; // it does, but for a signal or a debugger
+  bool alive = false;     // the kernel that wrote them still runs
+  bool stopped = false;   // it does, but for a signal or a debugger
+  bool elsewhere = false; // it does, in another PID namespace: pid means nothing here
   std::uint64_t pid = 0, identity = 0, port = 0, started_s = 0;
   std::string host, program, scheduling, listens;
   std::array<std::uint64_t, counter_count> values{};
@@ -308,9 +309,11 @@ class CounterReader {
 public:
   // A missing file means that no kernel ever ran on this runtime directory.
   [[nodiscard]] static Result<CounterReader> open(const RuntimeDir& dir);
-  CounterReader(CounterReader&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
+  CounterReader(CounterReader&& other) noexcept
+      : file_(std::exchange(other.file_, nullptr)), dir_(std::move(other.dir_)) {}
   CounterReader& operator=(CounterReader&& other) noexcept {
     std::swap(file_, other.file_);
+    std::swap(dir_, other.dir_);
     return *this;
   }
   ~CounterReader();
@@ -318,8 +321,9 @@ public:
   [[nodiscard]] CounterSnapshot read() const;
 
 private:
-  explicit CounterReader(const counters::File* file) : file_(file) {}
+  CounterReader(const counters::File* file, RuntimeDir dir) : file_(file), dir_(std::move(dir)) {}
   const counters::File* file_;
+  RuntimeDir dir_;
 };
 
 } // namespace parc

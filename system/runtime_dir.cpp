@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -146,7 +147,10 @@ Result<RuntimeDir> make_runtime_dir(std::string_view flag) {
     if (mkdir(path.c_str(), 0700) == 0)
       (void)chmod(path.c_str(), 0700); // whatever the umask took away
     else if (errno != EEXIST)
-      return system_error("cannot make runtime directory {}", path);
+      return error(errno,
+                   "cannot make runtime directory {}: {}; choose another with --runtime-dir or "
+                   "PARC_RUNTIME_DIR",
+                   path, std::strerror(errno));
     PARC_TRY(check_directory(path));
   }
   return dir;

@@ -33,8 +33,12 @@ std::string first_name(std::string_view message) {
 
 std::string about(const CLI::App& command, const std::string& name) {
   const CLI::Option* const option = command.get_option_no_throw(name);
-  return option == nullptr || option->get_description().empty() ? std::string()
-                                                                : ": " + option->get_description();
+  std::string text = option == nullptr ? std::string() : option->get_description();
+  if (text.empty()) return {};
+  // Behind a colon it goes on as a sentence does; a word in capitals is a name.
+  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0)
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return fmt::format(" ({})", text);
 }
 
 // Whether `text` can be the value of this option: a number for one that takes numbers.

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(that_are_named) {
        "",
        "parc up --hosts c --ssh false",
        1,
-       {"host c is not up: starting parcd ended with status 1"}},
+       {"host c is not up: starting parcd ended with status 1", "run by false"}},
   });
 }
 
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(in_files) {
        "",
        "parc run -f none true",
        125,
-       {"cannot read hosts from none: No such file or directory"}},
+       {"cannot read hosts from none: No such file or directory; name a file that has a host a line"}},
       {"a directory", "", "parc run -f $DIR true", 125, {"cannot read hosts from /", ": Is a directory"}},
       {"a file without a name", "", "parc run -f '' true", 125, {"--hostfile: the value is empty"}},
       {"an empty file",

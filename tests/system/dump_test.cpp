@@ -29,7 +29,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 void end(Process& job) {
   job.signal(SIGTERM);
-  BOOST_TEST(job.wait() == 128 + SIGTERM);
+  BOOST_TEST(job.wait() == 128 + SIGTERM, job.errors());
 }
 
 long lines_of(const std::string& text) {

@@ -135,7 +135,8 @@ BOOST_AUTO_TEST_CASE(its_hosts_are_read_again) {
   std::ofstream(hosts.directory() + "/parcd.toml")
       << "pool = \"32 MiB\"\n[hosts]\nnew = \"127.0.0.1:" << others[0].port() << "\"\n";
   hosts[0].kernel().signal(SIGHUP);
-  BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "read the configuration again: 1 hosts"); }));
+  BOOST_TEST(eventually(
+      [&] { return contains(hosts[0].log(), "read the configuration again: [hosts] (which names 1)"); }));
   BOOST_TEST(contains(hosts[0].log(), "; these need a restart: pool"), hosts[0].log());
   Process job = hosts.run({"--hosts", "a,new", "true"});
   BOOST_TEST(job.wait() == 0, job.errors());

@@ -215,6 +215,9 @@ BOOST_AUTO_TEST_CASE(options_of_mpirun) {
     BOOST_TEST(job.wait() == 0);
     BOOST_TEST(job.output() == "/\n", host);
   }
+  Process joined = hosts.run({"--host", "a", "--host", "b", "sh", "-c", "echo $PARC_SIZE"});
+  BOOST_TEST(joined.wait() == 0);
+  BOOST_TEST(joined.output() == "2\n2\n");
   Process asked = hosts.run({"-help"});
   BOOST_TEST(asked.wait() == 0);
   BOOST_TEST(asked.output().find("--wdir") != std::string::npos);

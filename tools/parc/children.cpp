@@ -159,9 +159,12 @@ std::string last_line(const std::string& text) {
 }
 
 std::string why_failed(const Child& child, std::string_view what) {
-  const std::string said = last_line(child.errors);
+  std::string said = last_line(child.errors);
+  for (const std::string_view name : {"parc: ", "parcd: "}) // we say ours
+    if (said.starts_with(name)) return said.substr(name.size());
   if (!said.empty()) return said;
-  return fmt::format("{} ended with status {} and said nothing", what, child.status);
+  return fmt::format("{} ended with status {} and said nothing (it was run by {})", what, child.status,
+                     child.command.front());
 }
 
 } // namespace parc::tools

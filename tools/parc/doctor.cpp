@@ -36,7 +36,8 @@ Result<Asked> understand(const DoctorOptions& options) {
     PARC_TRY(target, parse_target(text));
     asked.at.push_back(std::move(target));
   }
-  asked.ssh = !options.ssh.empty() ? options.ssh : named ? "ssh" : "";
+  asked.ssh = options.ssh;
+  if (asked.ssh.empty() && named) asked.ssh = asked_ssh().empty() ? "ssh" : asked_ssh();
   return asked;
 }
 

@@ -39,7 +39,10 @@ Result<KernelConnection> KernelConnection::open_running(const std::string& runti
   PARC_TRY(socket, connect_to_kernel(runtime_dir));
   if (!socket) {
     PARC_TRY(dir, find_runtime_dir(runtime_dir)); // which says so where there is none
-    return error(ENOENT, "no parcd runs on {}, and so no job; parc run starts one", dir.path());
+    return error(
+        ENOENT,
+        "no parcd runs on {}, and nobody can be asked; parcd --detach starts one, and so does parc run",
+        dir.path());
   }
   return introduce(std::move(socket));
 }

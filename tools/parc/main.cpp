@@ -93,7 +93,8 @@ public:
     auto* const hosts =
         run_->add_option("-H,--host,--hosts", run_options_.hosts,
                          "Where they run: host:slots, separated by commas; default: the hosts "
-                         "of the batch job, or this one");
+                         "of the batch job, or this one")
+            ->multi_option_policy(CLI::MultiOptionPolicy::Join);
     run_->add_option("-f,--hostfile,--machinefile", run_options_.hostfile,
                      "Where they run: a file with a host a line, as host slots=4 or host:4")
         ->excludes(hosts);
@@ -107,7 +108,7 @@ public:
     run_->add_option("--stdin", run_options_.input, "Who reads standard input: a rank (0), all or none")
         ->check(wrong_with_input, "", "");
     run_->add_option("--bind", run_options_.bind, "Bind each rank to a core of its own, or let it move")
-        ->check(CLI::IsMember({"core", "none"}));
+        ->check(one_of({"core", "none"}));
     run_->add_option("--timeout", run_options_.timeout_s,
                      "End the job after this many seconds, with status 124; 0: never")
         ->check(wrong_with_seconds, "", "");
@@ -142,7 +143,7 @@ public:
     add_hosts(*kill_, kill_options_.where, "those of the batch job, or all that this host's kernel knows");
     kill_->add_option("-s,--signal", kill_options_.signal,
                       "Send this to all ranks: a name or a number; TERM");
-    kill_->add_option("JOB", kill_options_.jobs, "As parc ps names it")->required();
+    kill_->add_option("JOB", kill_options_.jobs, "Job, as parc ps names it")->required();
     for (CLI::App* const command : {up_, hosts_, ps_})
       command->add_option("--runtime-dir",
                           command == up_ ? up_options_.where.runtime_dir : host_options_.runtime_dir,
@@ -224,6 +225,9 @@ public:
     } catch (const CLI::ParseError& problem) {
       return fail(explain(app_, problem), runs ? status_run_failed : status_usage);
     }
+    for (std::string* const hosts :
+         {&run_options_.hosts, &up_options_.where.hosts, &host_options_.hosts, &kill_options_.where.hosts})
+      std::ranges::replace(*hosts, '\n', ','); // by which the parser joins those of each --host
     if (const auto word = unexpected(app_)) return fail(*word, status_usage);
     if (run_->parsed()) {
       if (run_options_.command.empty())
@@ -299,8 +303,10 @@ private:
   }
 
   static void add_hosts(CLI::App& command, HostOptions& options, const std::string& by_default) {
-    auto* const named = command.add_option("-H,--host,--hosts", options.hosts,
-                                           "The hosts, separated by commas; default: " + by_default);
+    auto* const named = command
+                            .add_option("-H,--host,--hosts", options.hosts,
+                                        "The hosts, separated by commas; default: " + by_default)
+                            ->multi_option_policy(CLI::MultiOptionPolicy::Join);
     command.add_option("-f,--hostfile,--machinefile", options.hostfile, "A file with a host a line")
         ->excludes(named);
   }

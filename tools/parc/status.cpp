@@ -39,6 +39,7 @@ void print_kernel(const CounterSnapshot& kernel) {
         "kernel of host {}: DEAD (was process {}, parcd {}); these are its last counters. "
         "Start another with parcd --detach\n",
         kernel.host, kernel.pid, kernel.program);
+  if (kernel.elsewhere) std::cout << fmt::format("{}; {}\n", unwell::is_elsewhere, unwell::if_elsewhere);
   if (kernel.stopped)
     std::cout << fmt::format("it {}; {} lets it go on\n", unwell::is_stopped,
                              unwell::if_stopped(static_cast<pid_t>(kernel.pid)));

@@ -5,6 +5,7 @@
 #include "system/fd.hpp"
 #include "system/runtime_dir.hpp"
 #include "tools/parc/commands.hpp"
+#include "tools/parc/unwell.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -38,8 +39,7 @@ Result<void> stop_kernel(const RuntimeDir& dir, pid_t process) {
   const Fd handle(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
   PARC_TRY(still, running_kernel(dir));
   if (still != process) return success();
-  if (!handle)
-    return error(ESRCH, "parcd runs as process {}, which cannot be seen from here; stop it there", process);
+  if (!handle) return error(ESRCH, "{}; {}", unwell::is_elsewhere, unwell::if_elsewhere);
   const std::string kernel = describe_kernel(dir, process);
   std::cout << "stopping " << kernel << std::endl;
   if (syscall(SYS_pidfd_send_signal, handle.get(), SIGTERM, nullptr, 0) != 0)

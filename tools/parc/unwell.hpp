@@ -12,7 +12,7 @@ namespace parc::tools::unwell {
 inline constexpr const char* is_stopped = "is stopped by a signal or a debugger";
 inline constexpr const char* is_silent = "does not answer";
 inline constexpr const char* is_elsewhere =
-    "one runs on this runtime directory that cannot be seen here: it is in another container";
+    "a kernel runs on this runtime directory that cannot be seen here: it is in another container";
 inline constexpr const char* if_elsewhere =
     "use parc inside that container, or start this one with --pid=host --ipc=host";
 

@@ -17,9 +17,17 @@ namespace {
 constexpr const char* stop_script = R"([ -x "$1/parc" ] && PATH=$1:$PATH
 exec parc stop)";
 
-Result<std::vector<std::string>> host_names(const UpOptions& options) {
+constexpr int no_hosts = EDESTADDRREQ; // the code of that error, which is one of usage
+
+int end_of(const Result<int>& status) {
+  const int said = end_with(status);
+  return !status && status.error().code == no_hosts ? status_usage : said;
+}
+
+Result<std::vector<std::string>> host_names(const UpOptions& options, std::string_view command) {
   PARC_TRY(hosts, named_hosts(options.where.hosts, options.where.hostfile));
-  if (hosts.empty()) return error(EINVAL, "no hosts are named: parc up --hosts a,b or --hostfile FILE");
+  if (hosts.empty())
+    return error(no_hosts, "no hosts are named: parc {} --hosts a,b or --hostfile FILE", command);
   std::vector<std::string> names;
   for (HostSlots& host : hosts) names.push_back(std::move(host.name));
   return names;
@@ -36,7 +44,7 @@ int report(const std::vector<StartedHost>& all) {
 }
 
 Result<int> start(const UpOptions& options) {
-  PARC_TRY(hosts, host_names(options));
+  PARC_TRY(hosts, host_names(options, "up"));
   const Launcher launcher = launcher_to(hosts, options.ssh);
   PARC_TRY(all, start_hosts(hosts, launcher, options.where.runtime_dir, options.of_parcd));
   return report(all);
@@ -51,7 +59,7 @@ bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& h
 }
 
 Result<int> stop_all(const UpOptions& options) {
-  PARC_TRY(hosts, host_names(options));
+  PARC_TRY(hosts, host_names(options, "down"));
   const Launcher launcher = launcher_to(hosts, options.ssh);
   const std::vector<std::string> stop{"sh", "-c", stop_script, "parc-down", own_directory()};
   std::vector<Child> children;
@@ -78,11 +86,11 @@ Result<int> stop_all(const UpOptions& options) {
 } // namespace
 
 int up(const UpOptions& options) {
-  return end_with(start(options));
+  return end_of(start(options));
 }
 
 int down(const UpOptions& options) {
-  return end_with(stop_all(options));
+  return end_of(stop_all(options));
 }
 
 } // namespace parc::tools
