@@ -153,6 +153,42 @@ BOOST_AUTO_TEST_CASE(kernels_of_other_hosts_start_run_jobs_and_end) {
   BOOST_TEST(nothing.status == 0, nothing.errors);
 }
 
+// With ports that nobody could have known, and no [hosts] but at host a.
+BOOST_AUTO_TEST_CASE(every_kernel_is_told_where_the_others_are) {
+  const auto on = [this](const std::string& host, std::vector<std::string> words) {
+    words.insert(words.begin(), {"env", "PARC_RUNTIME_DIR=" + hosts.directory() + "/" + host + "/run/parc",
+                                 "PARC_AUTOSTART=off"});
+    Process process = hosts.start(std::move(words));
+    const int status = process.wait();
+    BOOST_TEST(status == 0, process.errors() << hosts.logs());
+    return process.output();
+  };
+  const auto up_at = [&](const std::string& host) {
+    std::string names;
+    const auto all = nlohmann::json::parse(on(host, {PARC_TEST_BIN "/parc", "hosts", "--json"}))["hosts"];
+    for (const auto& each : all) names += each["up"] == true ? each["host"].get<std::string>() : "-";
+    return names;
+  };
+  const Ended two = command("up", "b,c");
+  BOOST_TEST_REQUIRE(two.status == 0, two.errors);
+  BOOST_TEST(up_at("b") == "abc");
+  BOOST_TEST(up_at("c") == "abc");
+  const Ended third = command("up", "d");
+  BOOST_TEST_REQUIRE(third.status == 0, third.errors);
+  for (const char* host : others) BOOST_TEST(up_at(host) == "abcd");
+
+  (void)on("c", {PARC_TEST_BIN "/parc", "run", "--hosts", "c,b,d", PARC_TEST_PROGRAMS "/ring", "20", "1000"});
+  std::vector<Process> joiners; // they meet where none of them started parc up
+  for (const char* rank : {"0", "1"})
+    joiners.push_back(hosts.start(
+        {"env", "PARC_RUNTIME_DIR=" + hosts.directory() + (*rank == '0' ? "/b/run/parc" : "/d/run/parc"),
+         PARC_TEST_PROGRAMS "/joiner", "j@c", rank, "2"}));
+  for (Process& each : joiners) {
+    const int status = each.wait();
+    BOOST_TEST(status == 0, each.errors() << hosts.logs());
+  }
+}
+
 // The key came to them on standard input, and is in no file of theirs.
 BOOST_AUTO_TEST_CASE(the_key_stays_in_memory) {
   const Ended up = command("up", "b");
