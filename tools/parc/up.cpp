@@ -14,9 +14,6 @@
 namespace parc::tools {
 namespace {
 
-constexpr const char* stop_script = R"([ -x "$1/parc" ] && PATH=$1:$PATH
-exec parc stop)";
-
 Result<std::vector<std::string>> host_names(const UpOptions& options) {
   PARC_TRY(hosts, named_hosts(options.where.hosts, options.where.hostfile));
   if (hosts.empty()) return error(EINVAL, "no hosts are named: parc up --hosts a,b or --hostfile FILE");
@@ -53,7 +50,7 @@ bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& h
 Result<int> stop_all(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options));
   PARC_TRY(launcher, launcher_to(options.where.hosts, options.where.hostfile, options.ssh));
-  const std::vector<std::string> stop{"sh", "-c", stop_script, "parc-down", own_directory()};
+  const std::vector<std::string> stop = words_of_stop();
   std::vector<Child> children;
   for (const std::string& host : hosts)
     children.push_back({.command = is_this_host(launcher, host) ? stop : launcher.command(host, stop)});
