@@ -3,9 +3,11 @@
 
 #include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
+#include "daemon/job/known_hosts.hpp"
 #include "system/frames.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace parc::daemon {
 namespace {
@@ -28,6 +30,7 @@ bool HostSearch::ask(const nlohmann::json& hosts, nlohmann::json question) {
   question_ = std::move(question);
   for (const auto& host : hosts) {
     if (host.is_array()) {
+      learned_ = true;
       peers_.learn(host[0], {host[1].get<std::string>(), host[2].get<std::uint16_t>()});
       hosts_.push_back({.name = host[0]});
     } else {
@@ -49,12 +52,15 @@ void HostSearch::connected(std::size_t place, const Result<std::int32_t>& link) 
   if (link) {
     host.link = link.value();
     host.state = State::asked;
-    jobs_.tell(host.link,
-               {{"kind", "question"}, {"token", token_}, {"place", place}, {"question", question_}});
+    put(host.link, place, question_);
     if (all(State::asked)) patience_.set(answers_within_s);
   } else {
     failed(host, link.error().text);
   }
+}
+
+void HostSearch::put(std::int32_t link, std::size_t place, const nlohmann::json& question) {
+  jobs_.tell(link, {{"kind", "question"}, {"token", token_}, {"place", place}, {"question", question}});
 }
 
 void HostSearch::answered(std::int32_t from, const nlohmann::json& message) {
@@ -63,6 +69,11 @@ void HostSearch::answered(std::int32_t from, const nlohmann::json& message) {
   if (place >= hosts_.size() || hosts_[place].link != from || hosts_[place].state != State::asked ||
       answer == message.end())
     return;
+  if (telling_) {
+    hosts_[place].state = State::over;
+    if (all(State::over)) finish();
+    return;
+  }
   const EndpointAddress at = peers_.describe({from, protocol::kernel_endpoint});
   settle(hosts_[place], {{"text", ""},
                          {"address", at.hosts.empty() ? "" : fmt::format("{}:{}", at.hosts.front(), at.port)},
@@ -71,6 +82,7 @@ void HostSearch::answered(std::int32_t from, const nlohmann::json& message) {
 }
 
 void HostSearch::failed(Host& host, const std::string& why) {
+  host.link = this_host; // it is not waited for again
   settle(host, {{"text", why}});
 }
 
@@ -81,6 +93,27 @@ void HostSearch::settle(Host& host, nlohmann::json answer) {
   door_.send(answer);
   if (all(State::asked)) patience_.set(answers_within_s);
   if (!all(State::over)) return;
+  if (learned_) return tell_where();
+  finish();
+}
+
+// Whoever has just answered is waited for, so that who sees parc up end can go on from any of its hosts.
+void HostSearch::tell_where() {
+  telling_ = true;
+  std::map<std::int32_t, std::size_t> places;
+  for (const auto& kernel : peers_.linked()) places.emplace(kernel.link, hosts_.size()); // no place of ours
+  for (std::size_t place = 0; place < hosts_.size(); ++place) {
+    const auto found = places.find(hosts_[place].link);
+    if (found == places.end() || found->second != hosts_.size()) continue;
+    found->second = place;
+    hosts_[place].state = State::asked;
+  }
+  for (const auto& [link, place] : places) put(link, place, {{"hosts", hosts_to_tell(peers_, link)}});
+  if (all(State::over)) return finish();
+  patience_.set(answers_within_s);
+}
+
+void HostSearch::finish() {
   patience_.cancel();
   door_.send({{"kind", "done"}, {"status", 0}, {"text", ""}});
   over_();
@@ -91,8 +124,9 @@ bool HostSearch::all(State at_least) const {
 }
 
 void HostSearch::out_of_patience() {
+  if (telling_) return finish();
   for (Host& host : hosts_)
-    if (host.state == State::asked)
+    if (!telling_ && host.state == State::asked)
       failed(host, fmt::format("its kernel has not answered within {} s; does it hang?", answers_within_s));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A question of a tool to several hosts (parc up, hosts, ps and kill): the kernel of the tool connects to
-// each, asks its kernel, and hands on what it says, or why it says nothing, as that is known.
+// each, asks its kernel, and hands on what it says, or why it says nothing, as that is known. Where the tool
+// said where hosts are, every kernel that this one is linked to hears of them before it ends.
 //
 // Invariant: it ends, with whatever hosts have answered by then.
 #pragma once
@@ -42,6 +43,9 @@ private:
   void connected(std::size_t place, const Result<std::int32_t>& link);
   void failed(Host& host, const std::string& why);
   void settle(Host& host, nlohmann::json answer);
+  void tell_where();
+  void put(std::int32_t link, std::size_t place, const nlohmann::json& question);
+  void finish();
   [[nodiscard]] bool all(State at_least) const;
   void out_of_patience();
 
@@ -52,6 +56,8 @@ private:
   std::function<void()> over_;
   nlohmann::json question_;
   std::vector<Host> hosts_;
+  bool learned_ = false;                                                    // where some of them are
+  bool telling_ = false;                                                    // all have answered
   std::shared_ptr<HostSearch*> self_ = std::make_shared<HostSearch*>(this); // for links that come after it
   Timer patience_; // with those that are asked, when all are
 };

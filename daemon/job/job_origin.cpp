@@ -198,19 +198,21 @@ void JobOrigin::reached(std::size_t host, Result<std::int32_t> link) {
   prepare();
 }
 
-// parc run may start kernels where only they are missing.
+// parc run may start kernels where only they are missing. Who is to start them may know a name that is not
+// known here (an alias of ssh, a node of Slurm).
 void JobOrigin::tell_unreached() {
-  nlohmann::json names = nlohmann::json::array();
+  nlohmann::json names = nlohmann::json::array(), unknown = nlohmann::json::array();
   std::string text;
   bool only_kernels = true;
   for (const Host& host : hosts_) {
     if (!host.unreached) continue;
     names.push_back(host.name);
+    unknown.push_back(host.unreached->code == ENOENT ? host.unreached->text : std::string());
     if (text.empty()) text = host.unreached->text;
-    only_kernels = only_kernels && host.unreached->code == ECONNREFUSED;
+    only_kernels = only_kernels && (host.unreached->code == ECONNREFUSED || host.unreached->code == ENOENT);
   }
   if (names.size() > 1) text += fmt::format(" (and {} more of its hosts)", names.size() - 1);
-  if (only_kernels) door_->send({{"kind", "unreached"}, {"hosts", names}});
+  if (only_kernels) door_->send({{"kind", "unreached"}, {"hosts", names}, {"unknown", unknown}});
   decide(status_failed, text);
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/job/jobs.hpp"
 
 #include "daemon/control.hpp"
+#include "daemon/job/known_hosts.hpp"
 #include "daemon/link/peers.hpp"
 #include "system/frames.hpp"
 
@@ -102,7 +103,7 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
     return tell(from, {{"kind", "answer"},
                        {"token", number_in(message, "token", UINT64_MAX).value_or(0)},
                        {"place", number_in(message, "place", UINT32_MAX).value_or(0)},
-                       {"answer", answer(message.value("question", nlohmann::json()))}});
+                       {"answer", answer(from, message.value("question", nlohmann::json()))}});
   if (kind == "answer") {
     if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0)))
       at->answered(from, message);
@@ -165,10 +166,12 @@ void Jobs::look(std::int32_t from, const nlohmann::json& message) {
               {"ranks", std::move(ranks)}});
 }
 
-// What HostSearch asks: which jobs are here, and with a signal that one of them be ended.
-nlohmann::json Jobs::answer(const nlohmann::json& question) {
+// What HostSearch asks: which jobs are here, and with a signal that one of them be ended; or it tells of
+// hosts.
+nlohmann::json Jobs::answer(std::int32_t from, const nlohmann::json& question) {
   nlohmann::json said{{"version", PARC_VERSION}, {"jobs", list()}};
   if (!question.is_object()) return said;
+  if (const auto hosts = question.find("hosts"); hosts != question.end()) learn_hosts(peers_, from, *hosts);
   if (const auto signal = number_in(question, "signal", NSIG - 1))
     said["killed"] =
         kill(number_in(question, "job", UINT64_MAX).value_or(0), static_cast<std::uint32_t>(*signal));

@@ -85,7 +85,7 @@ public:
 private:
   void deliver(std::int32_t from, const nlohmann::json& message, std::string bytes);
   void look(std::int32_t from, const nlohmann::json& message);
-  [[nodiscard]] nlohmann::json answer(const nlohmann::json& question);
+  [[nodiscard]] nlohmann::json answer(std::int32_t from, const nlohmann::json& question);
   [[nodiscard]] nlohmann::json list() const;
   bool kill(std::uint64_t job, std::uint32_t signal);
   bool of_spawns(std::int32_t from, const std::string& kind, const nlohmann::json& message);

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <fmt/ranges.h>
 #include <netinet/in.h>
-#include <set>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
@@ -147,78 +146,20 @@ void Peers::connect(const EndpointAddress& address, Connected connected) {
   attempt(named->first, check, false);
 }
 
-EndpointAddress Peers::describe(const protocol::Address& address) const {
-  if (address.place == protocol::here)
-    return {.identity = self_.identity,
-            .number = address.number,
-            .name = name_tag(config_.name),
-            .port = self_.port,
-            .hosts = reachable_at(listens_at_)};
-  const HostSession* const session = session_at(address.place);
-  if (session == nullptr) return {};
-  EndpointAddress made{.identity = session->identity().host,
-                       .number = address.number,
-                       .name = name_tag(session->identity().name),
-                       .port = 0,
-                       .hosts = {}};
-  if (const auto& at = session->way().address) {
-    made.port = at->port();
-    made.hosts.push_back(at->host());
-  }
-  return made;
-}
-
-std::vector<std::string> Peers::known() const {
-  std::set<std::string> names{config_.name};
-  for (const auto& [name, address] : config_.hosts) names.insert(name);
-  for (const auto& [name, address] : learned_) names.insert(name);
-  for (const auto& [identity, session] : sessions_) names.insert(session->identity().name);
-  return {names.begin(), names.end()};
-}
-
-const HostSession* Peers::session_at(std::int32_t link) const {
-  for (const auto& [identity, session] : sessions_)
-    if (static_cast<std::int32_t>(session->link()) == link) return session.get();
-  return nullptr;
-}
-
-std::string Peers::name_of(std::int32_t link) const {
-  const HostSession* const session = session_at(link);
-  return session != nullptr ? session->identity().name : link == this_host ? config_.name : std::string();
-}
-
-std::uint32_t Peers::rtt_us(std::int32_t link) const {
-  const HostSession* const session = session_at(link);
-  return session != nullptr ? session->rtt_us() : 0;
-}
-
 void Peers::connect(const std::string& host, Connected connected, bool in_haste) {
-  std::int32_t known = host == config_.name || host == "localhost" ? this_host : -2;
-  if (const auto identity = identities_.find(host); known != this_host && identity != identities_.end())
-    if (const HostSession* session = find(identity->second);
-        session != nullptr && session->connection() != nullptr)
-      known = static_cast<std::int32_t>(session->link());
-  if (known >= this_host) {
-    loop_.after_step([known, connected = std::move(connected)] { connected(known); });
-    return;
-  }
+  if (host == config_.name || host == "localhost") return answer(std::move(connected), this_host);
+  if (const HostSession* const session = session_named(host))
+    return answer(std::move(connected), static_cast<std::int32_t>(session->link()));
   attempt(host, std::move(connected), in_haste);
 }
 
 void Peers::connect(const std::string& host, const std::string& address, Connected connected) {
   const auto known = parse_endpoint_address(address);
-  if (!known || config_.hosts.contains(host) || learned_.contains(host))
-    return connect(host, std::move(connected));
+  if (!known || config_.hosts.contains(host)) return connect(host, std::move(connected));
   connect(known.value(), [this, host, connected = std::move(connected)](Result<std::int32_t> link) {
     if (link) return connected(std::move(link));
     connect(host, connected); // the other kernel may see it elsewhere than it is for us
   });
-}
-
-// It may have been another one under that name.
-void Peers::learn(const std::string& host, HostAddress address) {
-  learned_.insert_or_assign(host, std::move(address));
-  identities_.erase(host);
 }
 
 // None: somebody waits for it already.
@@ -315,12 +256,6 @@ Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
   return success();
 }
 
-HostAddress Peers::address_of(const std::string& host) const {
-  if (const auto learned = learned_.find(host); learned != learned_.end()) return learned->second;
-  const auto named = config_.hosts.find(host);
-  return named != config_.hosts.end() ? named->second : HostAddress{host, default_port};
-}
-
 // Whoever waited hears it at the step's end: an actor may be in the middle of something.
 void Peers::answer(Connected connected, const Result<std::int32_t>& result) {
   loop_.after_step([connected = std::move(connected), result] { connected(result); });
@@ -347,12 +282,6 @@ void Peers::fail(Attempt& attempt, const Error& why) {
   if (attempt.waits) return;
   note(attempt, why);
   try_next(attempt);
-}
-
-// A host may have got another address.
-void Peers::hosts_changed() {
-  learned_.clear();
-  identities_.clear();
 }
 
 void Peers::established(const PendingLink& link, std::uint32_t at) {

@@ -70,8 +70,17 @@ public:
   [[nodiscard]] const LocalHost& self() const { return self_; }
   [[nodiscard]] LocalHost self_at(const Address& at) const; // for who connects there
 
-  // Where a host is, by what somebody has found out; that counts until the settings are read again.
+  // Where a host is, by what somebody has found out; that counts until the settings are read again. There is
+  // room for some thousands.
   void learn(const std::string& host, HostAddress address);
+  struct NamedKernel {
+    std::string name;
+    std::int32_t link = this_host; // where it is one of this kernel
+    EndpointAddress address;       // port 0: it listens nowhere
+  };
+  // The kernel at the link `from` is linked to those. A host that [hosts] names stays there.
+  void learn(std::int32_t from, const std::vector<NamedKernel>& others);
+  [[nodiscard]] std::vector<NamedKernel> linked() const; // to this one, at this moment
   // Finds or makes the session with a host by the name people use. `connected` is called once, later; who is
   // in haste hears at once that nobody listens there yet.
   void connect(const std::string& host, Connected connected, bool in_haste = false);
@@ -119,6 +128,7 @@ private:
   void attempt(const EndpointAddress& address, Connected connected);
   Attempt* begin_attempt(const std::string& host, Connected connected, std::optional<Loop::Time> end);
   [[nodiscard]] HostAddress address_of(const std::string& host) const;
+  [[nodiscard]] const HostSession* session_named(const std::string& host) const;
 
   // peer_sessions.cpp
   HostSession& begin(const PendingLink& link, std::uint32_t number);

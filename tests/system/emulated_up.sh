@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Emulated hosts with an sshd each: parc up starts their kernels from one of them, 1,000 ranks talk to their neighbours and to
-# rank 0, and parc down ends the kernels. Where times are asked for, it says what parc up of one host and of all takes.
+# rank 0, every kernel knows all of them, and parc down ends the kernels. Where times are asked for, it says what parc up of one host and of all takes.
 # Usage: emulated_up.sh BIN PROGRAMS [HOSTS [times]]. 77: this system allows no emulation; the reason is printed.
 set -euo pipefail
 bin=$1 programs=$2 count=${3:-4} times=${4:-}
@@ -42,7 +42,7 @@ for host in "${others[@]}"; do
   done
 done
 all=$(IFS=,; echo "${others[*]}")
-listening=(-- --listen 0.0.0.0 --encryption none)
+listening=(-- --listen 0.0.0.0 --encryption none --port 41000-41010)
 on a -- "$bin/parcd" --detach "${listening[@]:1}"
 
 seconds() { # COMMAND...: what it takes
@@ -75,6 +75,10 @@ heard=$(on a -- "$bin/parc" run -n 1000 --hosts "a,$all" "$programs/gather")
 [ "$heard" = "heard 999" ] || { echo "FAILED: 1,000 ranks: $heard"; exit 1; }
 # From one of the others, too: its kernel has been told where they are.
 [ "$(on b -- "$bin/parc" run --hosts "a,$all" "$programs/gather")" = "heard $((count - 1))" ]
+for host in a "${others[@]}"; do
+  knows=$(on "$host" -- "$bin/parc" hosts | grep -cw up)
+  [ "$knows" = "$count" ] || { echo "FAILED: host $host knows $knows kernels of $count"; exit 1; }
+done
 on a -- "$bin/parc" down --hosts "$all"
 left=$(on a -- "$bin/parc" hosts --hosts "$all" 2>"$work/errors" | grep -cw up || true)
 [ "$left" = 0 ] || { echo "FAILED: $left kernels are up after parc down"; exit 1; }

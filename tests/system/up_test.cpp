@@ -53,7 +53,8 @@ public:
           << "PidFile none\nAuthorizedKeysFile " << dir << "/user_key.pub\nStrictModes no\nUsePAM no\n"
           << "MaxStartups 100\nSetEnv XDG_CONFIG_HOME=" << home << "/config XDG_STATE_HOME=" << home
           << "/state XDG_RUNTIME_DIR=" << home << "/run TMPDIR=" << home << "/tmp\n";
-      client << "Host " << host << "\n  HostName 127.0.0.1\n  Port " << ports[i] << "\n";
+      client << "Host " << host << " alias-of-" << host << "\n  HostName 127.0.0.1\n  Port " << ports[i]
+             << "\n";
       servers_.push_back(std::make_unique<Process>(
           Process::Start{.command = {"/usr/sbin/sshd", "-D", "-e", "-f", home + "/sshd_config"},
                          .output = home + "/sshd.out",
@@ -153,6 +154,42 @@ BOOST_AUTO_TEST_CASE(kernels_of_other_hosts_start_run_jobs_and_end) {
   BOOST_TEST(nothing.status == 0, nothing.errors);
 }
 
+// With ports that nobody could have known, and no [hosts] but at host a.
+BOOST_AUTO_TEST_CASE(every_kernel_is_told_where_the_others_are) {
+  const auto on = [this](const std::string& host, std::vector<std::string> words) {
+    words.insert(words.begin(), {"env", "PARC_RUNTIME_DIR=" + hosts.directory() + "/" + host + "/run/parc",
+                                 "PARC_AUTOSTART=off"});
+    Process process = hosts.start(std::move(words));
+    const int status = process.wait();
+    BOOST_TEST(status == 0, process.errors() << hosts.logs());
+    return process.output();
+  };
+  const auto up_at = [&](const std::string& host) {
+    std::string names;
+    const auto all = nlohmann::json::parse(on(host, {PARC_TEST_BIN "/parc", "hosts", "--json"}))["hosts"];
+    for (const auto& each : all) names += each["up"] == true ? each["host"].get<std::string>() : "-";
+    return names;
+  };
+  const Ended two = command("up", "b,c");
+  BOOST_TEST_REQUIRE(two.status == 0, two.errors);
+  BOOST_TEST(up_at("b") == "abc");
+  BOOST_TEST(up_at("c") == "abc");
+  const Ended third = command("up", "d");
+  BOOST_TEST_REQUIRE(third.status == 0, third.errors);
+  for (const char* host : others) BOOST_TEST(up_at(host) == "abcd");
+
+  (void)on("c", {PARC_TEST_BIN "/parc", "run", "--hosts", "c,b,d", PARC_TEST_PROGRAMS "/ring", "20", "1000"});
+  std::vector<Process> joiners; // they meet where none of them started parc up
+  for (const char* rank : {"0", "1"})
+    joiners.push_back(hosts.start(
+        {"env", "PARC_RUNTIME_DIR=" + hosts.directory() + (*rank == '0' ? "/b/run/parc" : "/d/run/parc"),
+         PARC_TEST_PROGRAMS "/joiner", "j@c", rank, "2"}));
+  for (Process& each : joiners) {
+    const int status = each.wait();
+    BOOST_TEST(status == 0, each.errors() << hosts.logs());
+  }
+}
+
 // The key came to them on standard input, and is in no file of theirs.
 BOOST_AUTO_TEST_CASE(the_key_stays_in_memory) {
   const Ended up = command("up", "b");
@@ -192,7 +229,9 @@ BOOST_AUTO_TEST_CASE(parc_run_starts_kernels_that_are_missing) {
     std::ofstream(hosts.directory() + "/" + host + "/config/parc/parcd.toml")
         << "port = " << free_ports(1)[0] << "\n";
   };
-  for (const char* host : {"b", "c", "d"}) settings(host);
+  for (const char* host : {"b", "c"}) settings(host);
+  std::filesystem::create_directory(hosts.directory() + "/d/config/parc");
+  std::ofstream(hosts.directory() + "/d/config/parc/parcd.toml") << "port = 0\nlisten = \"127.0.0.2\"\n";
   const auto run = [this](const std::string& named, const std::string& autostart) {
     return hosts.start({"env", "PARC_SSH=ssh -F " + ssh_config(), "PARC_AUTOSTART=" + autostart,
                         PARC_TEST_BIN "/parc", "run", "--runtime-dir", hosts[0].runtime_dir(), "--hosts",
@@ -202,6 +241,36 @@ BOOST_AUTO_TEST_CASE(parc_run_starts_kernels_that_are_missing) {
   const int status = job.wait();
   BOOST_TEST(status == 0, job.errors() << hosts.logs());
   BOOST_TEST((is_up("b") && is_up("c")));
+
+  // ssh knows who that is, and this host's kernel does not; and what runs already is not ended.
+  Process alias = run("a,alias-of-b", "on");
+  const int of_alias = alias.wait();
+  BOOST_TEST(of_alias == 0, alias.errors() << hosts.logs());
+
+  // One that was started where nobody can reach it is ended again, and each that is missing is named.
+  Process unreachable = run("a,d,nowhere.invalid", "on");
+  BOOST_TEST(unreachable.wait() == 125);
+  BOOST_TEST(lines_in(unreachable.errors()) == 2U, unreachable.errors());
+  BOOST_TEST(contains(unreachable.errors(),
+                      "parc: host d cannot take part: its kernel was started, could not be "
+                      "reached from here and was ended again: "),
+             unreachable.errors());
+  BOOST_TEST(contains(unreachable.errors(), "127.0.0.2"), unreachable.errors());
+  BOOST_TEST(contains(unreachable.errors(), "unknown host nowhere.invalid: "), unreachable.errors());
+  BOOST_TEST(!is_up("d"));
+
+  Process by_hand = hosts.start({"env", "XDG_CONFIG_HOME=" + hosts.directory() + "/d/config",
+                                 "XDG_STATE_HOME=" + hosts.directory() + "/d/state", PARC_TEST_BIN "/parcd",
+                                 "--detach", "--runtime-dir", hosts.directory() + "/d/run/parc"});
+  BOOST_TEST(by_hand.wait() == 0, by_hand.errors());
+  Process there = run("a,d", "on");
+  BOOST_TEST(there.wait() == 125);
+  BOOST_TEST(
+      contains(there.errors(), "parc: host d cannot take part: its kernel runs, and cannot be reached "),
+      there.errors());
+  BOOST_TEST(is_up("d"));
+  const Ended down = command("down", "d");
+  BOOST_TEST(down.status == 0, down.errors);
 
   stop_sshd(2);
   Process failed = run("b,d", "on");

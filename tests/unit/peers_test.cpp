@@ -2,11 +2,15 @@
 // Two kernels' Peers and engines in one process and in virtual time, over streams that do whatever a stream
 // may: messages arrive whole, once and in order, whatever becomes of the connections.
 #include "daemon/link/peers.hpp"
+
+#include "daemon/job/known_hosts.hpp"
 #include "tests/sim/faulty_network.hpp"
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <deque>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -242,6 +246,56 @@ BOOST_AUTO_TEST_CASE(haste_hears_at_once) {
   two.b.listen_in(two.network);
   while (!patient) two.go_round();
   BOOST_TEST(patient->has_value());
+}
+
+// By the name that it gives itself, as a link is up; and whatever another kernel says, what [hosts] says goes
+// first.
+BOOST_AUTO_TEST_CASE(names_of_linked_and_told_kernels) {
+  Two two(4, {});
+  std::optional<Result<std::int32_t>> link, back, again;
+  two.a.peers.connect("other", [&](const Result<std::int32_t>& at) { link = at; });
+  while (!link || !two.b.link) two.go_round();
+  BOOST_REQUIRE(link->has_value());
+  two.b.peers.connect("a", [&](const Result<std::int32_t>& at) { back = at; });
+  while (!back) two.go_round();
+  BOOST_REQUIRE(back->has_value());
+  BOOST_TEST(static_cast<std::uint32_t>(back->value()) == two.b.link.value());
+
+  EndpointAddress third = two.a.peers.describe({protocol::here, protocol::kernel_endpoint});
+  third.identity += 1000;
+  third.port = 7003;
+  const std::string good = to_text(third);
+  const auto known = [&] { return fmt::format("{}", fmt::join(two.b.peers.known(), " ")); };
+  const int from = back->value();
+  for (const nlohmann::json& told :
+       {nlohmann::json("c"), nlohmann::json::object(), nlohmann::json(nlohmann::json::array_t(5000)),
+        nlohmann::json{{"c", "no address"},
+                       {"c"},
+                       {1, good},
+                       {"c", good, 1},
+                       {"", good},
+                       {"c d", good},
+                       {std::string(300, 'c'), good},
+                       {"b", good},
+                       {"localhost", good}}})
+    learn_hosts(two.b.peers, from, told);
+  BOOST_TEST(known() == "a b other");
+  learn_hosts(two.b.peers, this_host, nlohmann::json::array({{"c", good}}));
+  BOOST_TEST(known() == "a b other");
+  learn_hosts(two.b.peers, from, nlohmann::json::array({{"c", good}, {"other", good}}));
+  BOOST_TEST(known() == "a b c other");
+  two.b.peers.connect("other", [&](const Result<std::int32_t>& at) { again = at; });
+  while (!again) two.go_round();
+  BOOST_TEST((again->has_value() && again->value() == from));
+  BOOST_TEST((hosts_to_tell(two.b.peers, from) == nlohmann::json::array())); // c is not linked
+  for (int i = 0; i < 6000; i += 2000) {
+    nlohmann::json many = nlohmann::json::array();
+    for (int host = i; host < i + 2000; ++host) many.push_back({"h" + std::to_string(host), good});
+    learn_hosts(two.b.peers, from, many);
+  }
+  BOOST_TEST(two.b.peers.known().size() < 4200U);
+  two.b.peers.hosts_changed();
+  BOOST_TEST(known() == "a b other");
 }
 
 // Nobody knows the name of b. What listens there is b, or another kernel.

@@ -170,6 +170,20 @@ private:
 
 // ---- The terminal of the job
 
+// No kernel listens there, or its name is not known to our kernel: then that says so, and whoever is to start
+// the kernel may know it.
+struct MissingHosts {
+  std::vector<std::string> names;
+  std::vector<std::string> unknown; // of each: a sentence, or empty
+};
+
+std::vector<std::string> texts_in(const nlohmann::json& message, const char* key) {
+  std::vector<std::string> texts;
+  for (const auto& each : message.value(key, nlohmann::json::array()))
+    texts.push_back(each.is_string() ? each.get<std::string>() : std::string());
+  return texts;
+}
+
 class Terminal {
 public:
   Terminal(KernelConnection& kernel, const RunOptions& options, const CaughtSignals& signals)
@@ -181,8 +195,8 @@ public:
 
   [[nodiscard]] const TraceCollector& trace() const { return trace_; }
   [[nodiscard]] bool output_lost() const { return output_.lost(); }
-  // Why nothing ran: no kernel listens there.
-  [[nodiscard]] const std::vector<std::string>& unreached() const { return unreached_; }
+  // Why nothing ran.
+  [[nodiscard]] const MissingHosts& missing() const { return missing_; }
 
   Result<int> serve() {
     while (!status_ || output_.pending()) {
@@ -280,8 +294,8 @@ private:
     } else if (kind == "input_taken") {
       input_.taken(number_in(frame.message, "taken", UINT64_MAX).value_or(0));
     } else if (kind == "unreached") {
-      for (const auto& host : frame.message.value("hosts", nlohmann::json::array()))
-        if (host.is_string()) unreached_.push_back(host.get<std::string>());
+      missing_.names = texts_in(frame.message, "hosts");
+      missing_.unknown = texts_in(frame.message, "unknown");
     } else if (kind == "done") {
       status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_run_failed));
       text_ = text_in(frame.message, "text");
@@ -307,20 +321,20 @@ private:
   std::string text_;
   std::vector<std::vector<std::string>> ends_; // of the ranks: how, and which
   std::vector<std::string> warnings_;
-  std::vector<std::string> unreached_;
+  MissingHosts missing_;
 };
 
 // A job, from its request to its end. Where `missing` is given and nothing ran because kernels are missing,
 // their hosts are put there, and nothing is said.
 Result<int> run_once(const RunOptions& options, const nlohmann::json& request, const std::string& bytes,
-                     std::vector<std::string>* missing) {
+                     MissingHosts* missing) {
   PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
   PARC_TRY(signals, CaughtSignals::make());
   PARC_TRY(kernel.send(request, bytes));
   Terminal terminal(kernel, options, signals);
   auto status = terminal.serve();
-  if (missing != nullptr) *missing = terminal.unreached();
-  if (status && (missing == nullptr || missing->empty())) terminal.tell_end();
+  if (missing != nullptr) *missing = terminal.missing();
+  if (status && (missing == nullptr || missing->names.empty())) terminal.tell_end();
   bool lost = terminal.output_lost();
   if (!options.trace.empty()) {
     const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace);
@@ -332,16 +346,24 @@ Result<int> run_once(const RunOptions& options, const nlohmann::json& request, c
   return status;
 }
 
-Result<void> start_missing(const RunOptions& options, const std::vector<std::string>& hosts) {
-  const Launcher launcher = launcher_to(hosts, asked_ssh());
-  PARC_TRY(started, start_hosts(hosts, launcher, options.runtime_dir, {}));
-  const auto failed = std::ranges::find_if_not(started, &StartedHost::up);
-  if (failed == started.end()) return success();
-  return error(
-      ENOENT,
-      "no parcd runs on host {}, and none could be started there: {}; start it with parcd --detach on "
-      "that host, or see parc up",
-      failed->host, failed->why);
+std::string why_missing(const StartedHost& there, const std::string& unknown) {
+  if (!there.reachable) return fmt::format("host {} cannot take part: {}", there.host, there.why);
+  if (!unknown.empty()) return fmt::format("{}; and none could be started there: {}", unknown, there.why);
+  return fmt::format("no parcd runs on host {}, and none could be started there: {}; start it with parcd "
+                     "--detach on that host, or see parc up",
+                     there.host, there.why);
+}
+
+// A line for each that is still missing.
+Result<void> start_missing(const RunOptions& options, const MissingHosts& missing) {
+  const Launcher launcher = launcher_to(missing.names, asked_ssh());
+  PARC_TRY(started, start_hosts(missing.names, launcher, options.runtime_dir, {}));
+  std::string lines;
+  for (std::size_t i = 0; i < started.size(); ++i)
+    if (!started[i].up())
+      lines += (lines.empty() ? "" : "\nparc: ") +
+               why_missing(started[i], i < missing.unknown.size() ? missing.unknown[i] : std::string());
+  return lines.empty() ? success() : Result<void>(error(ENOENT, "{}", lines));
 }
 
 Result<int> run_job(const RunOptions& options) {
@@ -356,10 +378,10 @@ Result<int> run_job(const RunOptions& options) {
   }
   PARC_TRY(may_start, may_start_kernels());
   if (may_start) {
-    std::vector<std::string> missing;
+    MissingHosts missing;
     request["in_haste"] = 1;
     PARC_TRY(status, run_once(options, request, bytes, &missing));
-    if (missing.empty()) return status;
+    if (missing.names.empty()) return status;
     PARC_TRY(start_missing(options, missing));
     request.erase("in_haste");
   }

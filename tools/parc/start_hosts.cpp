@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The key goes to the kernels on standard input; where they listen is told to this host's kernel, which tells
-// the others with each job (JobPlan::Host::address), so no file has to name anybody.
+// all others (daemon/job/known_hosts.hpp), so no file has to name anybody.
 #include "tools/parc/start_hosts.hpp"
 
 #include "system/frames.hpp"
@@ -20,11 +20,16 @@ namespace {
 // why it is not; what it says beside a kernel that runs already is no matter.
 constexpr const char* start_script = R"(there=$1 how=$2 name=$3; shift 3
 [ -x "$there/parcd" ] && PATH=$there:$PATH
+ran=$(parc status --json 2>/dev/null </dev/null | grep -c '"alive": true')
 parcd "$how" --name "$name" --key-file - "$@" | {
   cat
+  printf '{"ran": %d, "status": ' "${ran:-0}"
   parc status --json 2>/dev/null
+  echo '}'
   exit 0
 })";
+constexpr const char* stop_script = R"([ -x "$1/parc" ] && PATH=$1:$PATH
+exec parc stop)";
 
 Result<std::string> ask_for_key(const std::string& runtime_dir, const std::vector<std::string>& options) {
   PARC_TRY(kernel, KernelConnection::open(runtime_dir, options));
@@ -49,7 +54,13 @@ std::vector<std::string> addresses_of(const Launcher& launcher, const std::vecto
 }
 
 void read_status(const Child& child, StartedHost& there) {
-  const auto status = nlohmann::json::parse(child.output, nullptr, false);
+  auto status = nlohmann::json::parse(child.output, nullptr, false);
+  if (status.is_object() && status.contains("ran")) {
+    there.ran = number_in(status, "ran", UINT32_MAX).value_or(1) != 0;
+    status = status.value("status", nlohmann::json());
+  } else {
+    there.ran = true; // this host's own
+  }
   const auto kernel = status.is_object() ? status.find("kernel") : status.end();
   const bool is_up =
       status.is_object() && kernel != status.end() && kernel->is_object() && kernel->value("alive", false);
@@ -107,14 +118,40 @@ Result<void> reach_all(const std::string& runtime_dir, std::vector<StartedHost>&
   for (const HostAnswer& answer : answers) {
     const auto there = std::ranges::find(all, answer.host, &StartedHost::host);
     if (there == all.end() || answer.up()) continue;
-    there->why = answer.why + fmt::format(" (its kernel listens on {}; parc up ... -- --listen 0.0.0.0 "
-                                          "--encryption none lets it listen everywhere)",
-                                          there->says);
+    there->reachable = false;
+    there->why =
+        fmt::format("{} (its kernel listens on {}; parc up ... -- --listen 0.0.0.0 --encryption none "
+                    "lets it listen everywhere)",
+                    answer.why, there->says);
   }
   return success();
 }
 
+// Nobody but who started it knows of it, and with other settings it can be started only when it is gone.
+void end_unreachable(const Launcher& launcher, std::vector<StartedHost>& all) {
+  std::vector<StartedHost*> ended;
+  std::vector<Child> children;
+  for (StartedHost& there : all) {
+    if (there.reachable) continue;
+    if (there.ran) {
+      there.why = "its kernel runs, and cannot be reached from here: " + there.why;
+      continue;
+    }
+    ended.push_back(&there);
+    children.push_back({.command = launcher.command(there.host, words_of_stop())});
+  }
+  run_all(children);
+  for (std::size_t i = 0; i < ended.size(); ++i)
+    ended[i]->why = fmt::format(
+        "its kernel was started, could not be reached from here and {}: {}",
+        children[i].status == 0 ? "was ended again" : "still runs (parc down ends it)", ended[i]->why);
+}
+
 } // namespace
+
+std::vector<std::string> words_of_stop() {
+  return {"sh", "-c", stop_script, "parc-down", own_directory()};
+}
 
 bool is_this_host(const Launcher& launcher, const std::string& host) {
   return !launcher.keeps && host == short_host_name(); // what a batch system starts, it counts
@@ -130,6 +167,7 @@ Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hos
   PARC_TRY(key, ask_for_key(runtime_dir, options));
   auto all = start_all(launcher, hosts, key, runtime_dir, options);
   PARC_TRY(reach_all(runtime_dir, all));
+  end_unreachable(launcher, all);
   return all;
 }
 

@@ -17,12 +17,14 @@ struct StartedHost {
   std::uint16_t port = 0;
   std::string says = {}; // where it listens, and its version
   std::string why = {};  // it is not up
+  bool ran = false;      // its kernel, before it was to be started
+  bool reachable = true; // false: its kernel runs or did, but not where this host could connect to it
   [[nodiscard]] bool up() const { return why.empty(); }
 };
 
 // All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
-// kernel, and connected. `options` are parcd's: of the kernel of this host, too, where that has to be
-// started.
+// kernel, and connected; one that was started and cannot be reached is ended again. `options` are parcd's: of
+// the kernel of this host, too, where that has to be started.
 [[nodiscard]] Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts,
                                                            const Launcher& launcher,
                                                            const std::string& runtime_dir,
@@ -31,6 +33,7 @@ struct StartedHost {
 // It is this one, and needs no launcher, which might have no way from a host to itself.
 [[nodiscard]] bool is_this_host(const Launcher& launcher, const std::string& host);
 
-[[nodiscard]] std::string own_directory(); // where our programs are, and so perhaps there
+[[nodiscard]] std::string own_directory();              // where our programs are, and so perhaps there
+[[nodiscard]] std::vector<std::string> words_of_stop(); // what ends the kernel of the host on which it is run
 
 } // namespace parc::tools

@@ -14,9 +14,6 @@
 namespace parc::tools {
 namespace {
 
-constexpr const char* stop_script = R"([ -x "$1/parc" ] && PATH=$1:$PATH
-exec parc stop)";
-
 constexpr int no_hosts = EDESTADDRREQ; // the code of that error, which is one of usage
 
 int end_of(const Result<int>& status) {
@@ -61,7 +58,7 @@ bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& h
 Result<int> stop_all(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options, "down"));
   const Launcher launcher = launcher_to(hosts, options.ssh);
-  const std::vector<std::string> stop{"sh", "-c", stop_script, "parc-down", own_directory()};
+  const std::vector<std::string> stop = words_of_stop();
   std::vector<Child> children;
   for (const std::string& host : hosts)
     children.push_back({.command = is_this_host(launcher, host) ? stop : launcher.command(host, stop)});
