@@ -29,7 +29,8 @@ bool contains(const std::string& text, const std::string& part) {
 
 void end(Process& job) {
   job.signal(SIGTERM);
-  BOOST_TEST(job.wait() == 128 + SIGTERM, job.errors());
+  const int status = job.wait();
+  BOOST_TEST(status == 128 + SIGTERM, "status " << status << ": " << job.errors());
 }
 
 long lines_of(const std::string& text) {

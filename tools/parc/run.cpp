@@ -256,10 +256,18 @@ private:
     return static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000));
   }
 
+  // And asks whether it was heard. A kernel that has closed this connection meanwhile has said how the job
+  // ended, which is still to be read.
+  Result<void> tell(const nlohmann::json& message) {
+    auto told = kernel_.send(message);
+    if (told) told = kernel_.ping();
+    return told || told.error().code == EPIPE || told.error().code == ECONNRESET ? success()
+                                                                                 : std::move(told);
+  }
+
   Result<void> tell_timeout() {
     deadline_.reset();
-    PARC_TRY(kernel_.send({{"kind", "timeout"}}));
-    return kernel_.ping();
+    return tell({{"kind", "timeout"}});
   }
 
   // The first travels to the ranks, a second one ends them at once, and who sends a third wants no answer. A
@@ -268,8 +276,7 @@ private:
     signalfd_siginfo signal{};
     if (read(signals_, &signal, sizeof signal) != sizeof signal) return success();
     if (++signals_seen_ > 2) std::_Exit(128 + static_cast<int>(signal.ssi_signo));
-    PARC_TRY(kernel_.send({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", signal.ssi_signo}}));
-    return kernel_.ping();
+    return tell({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", signal.ssi_signo}});
   }
 
   Result<void> listen() {
