@@ -147,10 +147,7 @@ CounterSnapshot CounterReader::read() const {
   snapshot.pid = file_->pid.get();
   // A number may be given again; a number and a start time may not.
   snapshot.alive = process_start_time(static_cast<pid_t>(snapshot.pid)) == file_->pid_start.get();
-  if (!snapshot.alive)
-    if (const auto holder = running_kernel(dir_); holder && holder.value()) // of the lock
-      snapshot.alive = snapshot.elsewhere = *holder.value() <= 0;
-  snapshot.stopped = snapshot.alive && !snapshot.elsewhere && is_stopped(static_cast<pid_t>(snapshot.pid));
+  snapshot.stopped = snapshot.alive && is_stopped(static_cast<pid_t>(snapshot.pid));
   snapshot.identity = file_->identity.get();
   snapshot.port = file_->port.get();
   snapshot.started_s = file_->started_s.get();
@@ -164,6 +161,14 @@ CounterSnapshot CounterReader::read() const {
   collect(file_->sessions, snapshot.sessions, copy_session);
   collect(file_->errors.rows, snapshot.errors, copy_error);
   snapshot.other_errors = file_->errors.others.get();
+  return snapshot;
+}
+
+CounterSnapshot CounterReader::read_from_outside() const {
+  CounterSnapshot snapshot = read();
+  if (snapshot.alive) return snapshot;
+  const auto holder = running_kernel(dir_);
+  snapshot.alive = snapshot.elsewhere = holder && holder.value() && *holder.value() <= 0;
   return snapshot;
 }
 

@@ -319,6 +319,9 @@ public:
   ~CounterReader();
 
   [[nodiscard]] CounterSnapshot read() const;
+  // The same, and one in another PID namespace is told from a dead one by its lock. Never in a kernel, which
+  // would lose its own (running_kernel()).
+  [[nodiscard]] CounterSnapshot read_from_outside() const;
 
 private:
   CounterReader(const counters::File* file, RuntimeDir dir) : file_(file), dir_(std::move(dir)) {}

@@ -40,8 +40,9 @@ private:
 // For programs and tools: makes nothing. A missing directory means that no kernel runs.
 [[nodiscard]] Result<RuntimeDir> find_runtime_dir(std::string_view flag = {});
 
-// The process that holds the directory's lock: a kernel that lives. Disturbs nothing and may be asked by
-// anybody who may read the directory.
+// The process that holds the directory's lock: a kernel that lives; 0: in another PID namespace. Disturbs
+// nothing and may be asked by anybody who may read the directory, but for the holder itself: closing the file
+// lets go of its lock (fcntl(2)).
 [[nodiscard]] Result<std::optional<pid_t>> running_kernel(const RuntimeDir& dir);
 
 } // namespace parc

@@ -115,6 +115,11 @@ BOOST_AUTO_TEST_CASE(the_next_kernel_cleans_up_too) {
   BOOST_TEST(job.wait() == 125);
   hosts[0].start();
   BOOST_TEST(hosts.ranks().empty());
+  // It has read what the one before has left, and still holds the lock.
+  Process stop = hosts.parc("stop", {});
+  BOOST_TEST(stop.wait() == 0);
+  BOOST_TEST(stop.output().starts_with("stopping the kernel of host a"), stop.output());
+  BOOST_TEST(hosts[0].kernel().wait() == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

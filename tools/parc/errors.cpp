@@ -67,7 +67,7 @@ int errors(const ErrorsOptions& options) {
     std::cerr << "parc: " << counters.error().text << '\n';
     return status_failure;
   }
-  CounterSnapshot kernel = counters.value().read();
+  CounterSnapshot kernel = counters.value().read_from_outside();
   std::ranges::stable_sort(kernel.errors, {},
                            &CounterSnapshot::Error::last_s); // the last one last, as in a log
   if (options.json)

@@ -19,7 +19,7 @@ Result<CounterReader> open_counters(const std::string& runtime_dir) {
 }
 
 KernelView look_at_kernel(const CounterReader& counters) {
-  KernelView view{.kernel = counters.read(), .programs = {}};
+  KernelView view{.kernel = counters.read_from_outside(), .programs = {}};
   for (const auto& counted : view.kernel.sessions) {
     ProgramView program{
         counted, {.rank = counted.rank, .process = counted.pid, .host = view.kernel.host, .operations = {}}};
