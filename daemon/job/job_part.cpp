@@ -139,6 +139,7 @@ Result<void> JobPart::make_group(const nlohmann::json& start) {
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) return malformed();
   group_ = uses_.engine.add_group(members);
+  if (group_ == protocol::Engine::no_group) return malformed();
   return success();
 }
 

@@ -203,7 +203,7 @@ private:
       // The ring of another job may have been hit.
       if (job.running()) job.signal(SIGTERM);
       break;
-    case Ending::parc_kill: kill_all(); break;
+    case Ending::parc_kill: kill_all(job); break;
     case Ending::caller_killed: job.signal(SIGKILL); break;
     case Ending::caller_told: job.signal(SIGTERM); break;
     case Ending::itself:
@@ -211,18 +211,19 @@ private:
     }
   }
 
-  // A job that has not begun is not there yet: again, until none is.
-  void kill_all() {
+  // A job that has not begun is not there yet: again, until its parc run has gone.
+  void kill_all(Process& caller) {
     (void)eventually([&] {
+      if (!caller.running()) return true;
       Process ps = hosts_.parc("ps", {"--json"}, below(kernels));
       if (ps.wait() != 0) return false;
-      const auto jobs = nlohmann::json::parse(ps.output())["jobs"];
-      for (const auto& job : jobs) {
+      const auto status = nlohmann::json::parse(ps.output());
+      for (const auto& job : status["jobs"]) {
         Process end =
             hosts_.parc("kill", {"-s", chance(50) ? "KILL" : "TERM", job["job"].get<std::string>()});
         (void)end.wait(); // it may just have ended
       }
-      return jobs.empty();
+      return false;
     });
   }
 
