@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <string_view>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +73,25 @@ std::string describe_kernel(const RuntimeDir& dir, pid_t process) {
                      kernel.listens);
 }
 
+// That of a batch job may go, and its lock with it, between any two calls.
+Result<Fd> take_lock(const RuntimeDir& dir) {
+  for (;;) {
+    Fd lock(open(dir.lock().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!lock && errno == ENOENT && dir.of_batch_job() && mkdir(dir.path().c_str(), 0700) == 0) continue;
+    if (!lock) return system_error("cannot open {}", dir.lock());
+    if (!try_lock(lock.get())) {
+      if (errno != EACCES && errno != EAGAIN) return system_error("cannot lock {}", dir.lock());
+      const pid_t other = holder(lock.get());
+      return error(EEXIST,
+                   "a parcd already runs on {}: {}; use it, stop it (parc stop --runtime-dir {}), or choose "
+                   "another --runtime-dir",
+                   dir.path(), describe_kernel(dir, other), dir.path());
+    }
+    struct stat status {};
+    if (fstat(lock.get(), &status) == 0 && status.st_nlink != 0) return lock;
+  }
+}
+
 Result<void> write_pid(const std::string& path) {
   const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   const std::string text = fmt::format("{}\n", getpid());
@@ -118,16 +138,7 @@ Result<void> leave_streams(int log) {
 Instance::Instance(const RuntimeDir& dir, Fd lock) : dir_(dir), lock_(std::move(lock)), owner_(getpid()) {}
 
 Result<Instance> Instance::acquire(const RuntimeDir& dir) {
-  Fd lock(open(dir.lock().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!lock) return system_error("cannot open {}", dir.lock());
-  if (!try_lock(lock.get())) {
-    if (errno != EACCES && errno != EAGAIN) return system_error("cannot lock {}", dir.lock());
-    const pid_t other = holder(lock.get());
-    return error(EEXIST,
-                 "a parcd already runs on {}: {}; use it, stop it (parc stop --runtime-dir {}), or choose "
-                 "another --runtime-dir",
-                 dir.path(), describe_kernel(dir, other), dir.path());
-  }
+  PARC_TRY(lock, take_lock(dir));
   Instance instance(dir, std::move(lock));
   PARC_TRY(write_pid(dir.pid_file()));
   if (unlink(dir.socket().c_str()) != 0 && errno != ENOENT)
@@ -137,6 +148,10 @@ Result<Instance> Instance::acquire(const RuntimeDir& dir) {
 
 Instance::~Instance() {
   if (!lock_ || getpid() != owner_) return;
+  if (dir_.of_batch_job()) {
+    remove_runtime_dir(dir_);
+    return;
+  }
   unlink(dir_.socket().c_str());
   unlink(dir_.pid_file().c_str());
 }

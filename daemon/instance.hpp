@@ -4,8 +4,9 @@
 //
 // The single instance is a POSIX record lock on the file `lock`: the operating system drops it with the
 // process however that ends, a forked child does not hold it, and anybody can ask who holds it without
-// disturbing (running_kernel()). The file itself stays for ever: removing it would let two kernels hold locks
-// on two files of one name.
+// disturbing (running_kernel()). The file itself stays: removing it could let two kernels hold locks on two
+// files of one name. In the directory of a batch job it goes with all the rest, and then whoever opened it
+// before sees, when it gets the lock, that the file is no more, and opens another.
 #pragma once
 
 #include "system/error.hpp"
@@ -23,7 +24,7 @@ public:
   [[nodiscard]] static Result<Instance> acquire(const RuntimeDir& dir);
   Instance(Instance&&) = default;
   Instance& operator=(Instance&&) = delete;
-  // Removes kernel.pid and the socket, then lets go of the lock.
+  // Removes kernel.pid and the socket, or the directory of a batch job, then lets go of the lock.
   ~Instance();
 
 private:

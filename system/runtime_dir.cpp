@@ -13,10 +13,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 #include <vector>
 
 namespace parc {
 namespace {
+
+constexpr std::string_view batch_job_prefix = "job-";
 
 // The directories to make, outermost first; the last is the runtime directory.
 using Candidate = std::vector<std::string>;
@@ -38,7 +41,7 @@ std::string batch_job() {
   for (const char* variable : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
     const std::string_view id = environment(variable);
     if (id.empty()) continue;
-    std::string name = "job-";
+    std::string name(batch_job_prefix);
     for (const char c : id.substr(0, 64)) {
       const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                          c == '.' || c == '-' || c == '_';
@@ -57,15 +60,20 @@ Candidate chosen_directory(std::string_view path) {
   return {failure ? std::string(path) : absolute};
 }
 
-Candidate resolve(std::string_view flag) {
-  if (!flag.empty()) return chosen_directory(flag);
-  if (const auto chosen = environment("PARC_RUNTIME_DIR"); !chosen.empty()) return chosen_directory(chosen);
+bool is_chosen(std::string_view flag) {
+  return !flag.empty() || !environment("PARC_RUNTIME_DIR").empty();
+}
+
+// By rule 3 or 4, outside of batch jobs.
+std::string standard_directory() {
   const auto session = environment("XDG_RUNTIME_DIR");
-  Candidate candidate;
-  if (session.starts_with('/') && is_own_directory(session))
-    candidate.push_back(fmt::format("{}/parc", session));
-  else
-    candidate.push_back(fmt::format("/tmp/parc-{}", geteuid()));
+  return session.starts_with('/') && is_own_directory(session) ? fmt::format("{}/parc", session)
+                                                               : fmt::format("/tmp/parc-{}", geteuid());
+}
+
+Candidate resolve(std::string_view flag) {
+  if (is_chosen(flag)) return chosen_directory(flag.empty() ? environment("PARC_RUNTIME_DIR") : flag);
+  Candidate candidate{standard_directory()};
   if (const auto job = batch_job(); !job.empty()) candidate.push_back(candidate.back() + "/" + job);
   return candidate;
 }
@@ -141,7 +149,7 @@ Result<void> check_length(const std::string& socket) {
 
 Result<RuntimeDir> make_runtime_dir(std::string_view flag) {
   const Candidate candidate = resolve(flag);
-  RuntimeDir dir(candidate.back());
+  RuntimeDir dir(candidate.back(), candidate.size() > 1);
   PARC_TRY(check_length(dir.socket()));
   for (const auto& path : candidate) {
     if (mkdir(path.c_str(), 0700) == 0)
@@ -157,7 +165,8 @@ Result<RuntimeDir> make_runtime_dir(std::string_view flag) {
 }
 
 Result<RuntimeDir> find_runtime_dir(std::string_view flag) {
-  RuntimeDir dir(resolve(flag).back());
+  const Candidate candidate = resolve(flag);
+  RuntimeDir dir(candidate.back(), candidate.size() > 1);
   PARC_TRY(check_length(dir.socket()));
   struct stat status {};
   if (lstat(dir.path().c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -165,6 +174,24 @@ Result<RuntimeDir> find_runtime_dir(std::string_view flag) {
                  dir.path());
   PARC_TRY(check_directory(dir.path()));
   return dir;
+}
+
+std::vector<RuntimeDir> find_batch_job_dirs(std::string_view flag) {
+  std::vector<RuntimeDir> dirs;
+  if (is_chosen(flag) || !check_directory(standard_directory())) return dirs;
+  std::error_code failure;
+  for (std::filesystem::directory_iterator at(standard_directory(), failure), end; !failure && at != end;
+       at.increment(failure))
+    if (at->path().filename().string().starts_with(batch_job_prefix) && check_directory(at->path().string()))
+      dirs.push_back(RuntimeDir(at->path().string(), true));
+  return dirs;
+}
+
+void remove_runtime_dir(const RuntimeDir& dir) {
+  for (const std::string& file :
+       {dir.socket(), dir.pid_file(), dir.counters(), dir.counters() + ".new", dir.lock()})
+    unlink(file.c_str());
+  rmdir(dir.path().c_str());
 }
 
 Result<std::optional<pid_t>> running_kernel(const RuntimeDir& dir) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 namespace parc {
 
@@ -26,12 +27,16 @@ public:
   [[nodiscard]] std::string socket() const { return path_ + "/kernel.sock"; }
   [[nodiscard]] std::string counters() const { return path_ + "/counters"; }
   [[nodiscard]] std::string pid_file() const { return path_ + "/kernel.pid"; }
+  // The subdirectory of a batch job: when its kernel has ended nobody looks there any more.
+  [[nodiscard]] bool of_batch_job() const { return of_batch_job_; }
 
 private:
   friend Result<RuntimeDir> make_runtime_dir(std::string_view flag);
   friend Result<RuntimeDir> find_runtime_dir(std::string_view flag);
-  explicit RuntimeDir(std::string path) : path_(std::move(path)) {}
+  friend std::vector<RuntimeDir> find_batch_job_dirs(std::string_view flag);
+  RuntimeDir(std::string path, bool of_batch_job) : path_(std::move(path)), of_batch_job_(of_batch_job) {}
   std::string path_;
+  bool of_batch_job_;
 };
 
 // For parcd: makes what is missing of the last two components, then checks. `flag` is --runtime-dir or empty.
@@ -39,6 +44,12 @@ private:
 
 // For programs and tools: makes nothing. A missing directory means that no kernel runs.
 [[nodiscard]] Result<RuntimeDir> find_runtime_dir(std::string_view flag = {});
+
+// Of all batch jobs that had a kernel on this host, by rule 3 or 4; none where 1 or 2 says where to look.
+[[nodiscard]] std::vector<RuntimeDir> find_batch_job_dirs(std::string_view flag = {});
+
+// With all that a kernel leaves there. The caller holds the directory's lock, which goes last.
+void remove_runtime_dir(const RuntimeDir& dir);
 
 // The process that holds the directory's lock: a kernel that lives; 0: in another PID namespace. Disturbs
 // nothing and may be asked by anybody who may read the directory, but for the holder itself: closing the file

@@ -251,6 +251,41 @@ BOOST_AUTO_TEST_CASE(one_that_has_nothing_to_do_ends) {
   BOOST_TEST(contains(hosts[0].log(), "no program has been here for 1 s"), hosts[0].log());
 }
 
+// Nobody comes back to the directory of a batch job. One whose kernel was killed goes with parc clean, from
+// anywhere.
+BOOST_AUTO_TEST_CASE(nothing_of_a_batch_job_stays) {
+  Hosts hosts(0);
+  const std::string session = hosts.directory() + "/session";
+  mkdir(session.c_str(), 0700);
+  const auto run = [&](const std::string& job, std::vector<std::string> words) {
+    words.insert(words.begin(),
+                 {"env", "XDG_RUNTIME_DIR=" + session, job.empty() ? "NO=job" : "SLURM_JOB_ID=" + job});
+    Process process = hosts.start(std::move(words));
+    const int status = process.wait();
+    BOOST_TEST(status == 0, process.errors());
+    return process.output();
+  };
+  const auto is_there = [&](const std::string& job) {
+    return access((session + "/parc/job-" + job).c_str(), F_OK) == 0;
+  };
+  const std::vector<std::string> parcd{PARC_TEST_BIN "/parcd", "--detach", "--port", "0"};
+  run("7", parcd);
+  run("8", parcd);
+  BOOST_TEST((is_there("7") && is_there("8")));
+  run("7", {PARC_TEST_BIN "/parc", "stop"});
+  BOOST_TEST((!is_there("7") && is_there("8")));
+  run("9", parcd);
+  const auto status = nlohmann::json::parse(run("8", {PARC_TEST_BIN "/parc", "status", "--json"}));
+  kill(status["kernel"]["pid"].get<pid_t>(), SIGKILL);
+  BOOST_TEST(eventually([&] {
+    run("", {PARC_TEST_BIN "/parc", "clean"});
+    return !is_there("8");
+  }));
+  BOOST_TEST(is_there("9"));
+  run("9", {PARC_TEST_BIN "/parc", "stop"});
+  BOOST_TEST(!is_there("9"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test

@@ -2,12 +2,14 @@
 // parc clean: what killed kernels and programs of ours left. Nothing that belongs to a living kernel is
 // touched.
 #include "shm/leftovers.hpp"
+#include "system/fd.hpp"
 #include "system/orphans.hpp"
 #include "system/runtime_dir.hpp"
 #include "tools/parc/commands.hpp"
 
 #include <array>
 #include <cerrno>
+#include <fcntl.h>
 #include <iostream>
 #include <unistd.h>
 
@@ -32,8 +34,21 @@ Result<void> clean_directory(const RuntimeDir& dir) {
   // A process that was to die with this kernel's predecessor is left over, whether a kernel runs or not.
   if (const unsigned ended = end_orphans(dir, running.value_or(0)); ended != 0)
     std::cout << "ended " << ended << " processes of jobs whose kernel is dead\n";
-  if (!running) remove_files(dir);
+  if (!running && !dir.of_batch_job()) remove_files(dir);
   return success();
+}
+
+// A kernel that is just starting has the lock, or sees that it is gone (daemon/instance.hpp).
+void clean_batch_job(const RuntimeDir& dir) {
+  const Fd file(open(dir.lock().c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (!file || fcntl(file.get(), F_SETLK, &lock) != 0) return;
+  if (const unsigned ended = end_orphans(dir, 0); ended != 0)
+    std::cout << "ended " << ended << " processes of jobs whose kernel is dead\n";
+  remove_runtime_dir(dir);
+  std::cout << "removed " << dir.path() << " of a dead kernel\n";
 }
 
 } // namespace
@@ -45,6 +60,7 @@ int clean(const std::string& runtime_dir) {
   } else if (dir.error().code != ENOENT) {
     return fail(dir.error());
   }
+  for (const RuntimeDir& each : find_batch_job_dirs(runtime_dir)) clean_batch_job(each);
   const auto segments = shm::remove_leftovers();
   if (!segments) return fail(segments.error());
   if (segments.value() != 0) std::cout << "removed " << segments.value() << " shared-memory segments\n";
