@@ -19,7 +19,9 @@ std::string with(const std::string& limit, const std::string& value, const std::
 
 BOOST_AUTO_TEST_SUITE(limits)
 
-BOOST_AUTO_TEST_CASE(of_a_process) {
+// UBSan needs descriptors of its own for each look at an object's type.
+#ifndef __SANITIZE_ADDRESS__
+BOOST_AUTO_TEST_CASE(of_a_tool_without_descriptors) {
   check({
       {"descriptors of parc",
        "",
@@ -31,6 +33,12 @@ BOOST_AUTO_TEST_CASE(of_a_process) {
        "ulimit -n 6; parc up --hosts c",
        1,
        {"cannot start", "Too many open files"}},
+  });
+}
+#endif
+
+BOOST_AUTO_TEST_CASE(of_a_process) {
+  check({
       {"descriptors of parcd",
        "",
        "ulimit -n 5; parcd --runtime-dir $NEW --port 0",
