@@ -33,6 +33,11 @@ BOOST_AUTO_TEST_CASE(of_a_tool_without_descriptors) {
        "ulimit -n 6; parc up --hosts c",
        1,
        {"cannot start", "Too many open files"}},
+      {"hardly any descriptors of parcd",
+       "",
+       "ulimit -n 5; parcd --runtime-dir $NEW --port 0",
+       1,
+       {"parcd needs 64 descriptors at least; the limit is 5 (RLIMIT_NOFILE)", "ulimit -n"}},
   });
 }
 #endif
@@ -41,9 +46,9 @@ BOOST_AUTO_TEST_CASE(of_a_process) {
   check({
       {"descriptors of parcd",
        "",
-       "ulimit -n 5; parcd --runtime-dir $NEW --port 0",
+       "ulimit -n 20; parcd --runtime-dir $NEW --port 0",
        1,
-       {"parcd needs 64 descriptors at least; the limit is 5 (RLIMIT_NOFILE)", "ulimit -n"}},
+       {"parcd needs 64 descriptors at least; the limit is 20 (RLIMIT_NOFILE)", "ulimit -n"}},
       {"descriptors of a parcd that nobody sees",
        "",
        "ulimit -n 40; parcd --detach --runtime-dir $NEW --port 0; s=$?; rm -r $XDG_STATE_HOME/parc; exit $s",
