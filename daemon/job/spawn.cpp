@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/spawn.hpp"
 
+#include "daemon/job/child_process.hpp"
 #include "daemon/job/job_messages.hpp"
 #include "jobs/installed.hpp"
 #include "shm/layout.hpp"
@@ -14,6 +15,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <memory>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -72,13 +74,20 @@ template <class... Fds> Result<ChildEnds> child_ends(Fds... fds) {
                    std::move(given[4]), std::move(given[5]), std::move(given[6])};
 }
 
-// Everything the child needs, made before the fork: it must not allocate.
+// Everything the child needs, made before it is: it must not allocate. Its own, because its job may be over
+// before a slow file server has told it of the program.
 struct Plan {
-  std::vector<std::string> environment;
+  Plan(const Program& asked, const Processors* where, ChildEnds given)
+      : program(asked), processors(where != nullptr ? *where : Processors()), ends(std::move(given)) {}
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  Program program;
+  Processors processors; // to be bound to; empty: none
+  ChildEnds ends;
   std::vector<std::string> files; // to try, in this order
   std::vector<char*> argv;
   std::vector<char*> envp;
-  const Processors* processors; // to be bound to; null: none
 };
 
 std::string_view name_of(std::string_view variable) {
@@ -130,20 +139,22 @@ bool asks_for_trace(const Program& program) {
   });
 }
 
-Result<Plan> make_plan(const Program& program, const std::vector<std::string>& variables,
-                       const Processors* processors) {
-  Plan plan;
-  plan.processors = processors;
-  for (const std::string& variable : program.environment) {
-    const bool replaced = std::ranges::any_of(
-        variables, [&](const std::string& ours) { return name_of(ours) == name_of(variable); });
-    if (!replaced) plan.environment.push_back(variable);
-  }
-  plan.environment.insert(plan.environment.end(), variables.begin(), variables.end());
-  PARC_TRY(preload_for_early_release(plan.environment));
-  plan.files = files_to_try(program);
-  plan.argv = pointers(program.arguments);
-  plan.envp = pointers(plan.environment);
+void set_variables(std::vector<std::string>& environment, const std::vector<std::string>& variables) {
+  std::erase_if(environment, [&](const std::string& theirs) {
+    return std::ranges::any_of(variables,
+                               [&](const std::string& ours) { return name_of(ours) == name_of(theirs); });
+  });
+  environment.insert(environment.end(), variables.begin(), variables.end());
+}
+
+Result<std::shared_ptr<Plan>> make_plan(const Program& program, const std::vector<std::string>& variables,
+                                        const Processors* processors, ChildEnds ends) {
+  auto plan = std::make_shared<Plan>(program, processors, std::move(ends));
+  plan->files = files_to_try(program);
+  set_variables(plan->program.environment, variables);
+  PARC_TRY(preload_for_early_release(plan->program.environment));
+  plan->argv = pointers(plan->program.arguments);
+  plan->envp = pointers(plan->program.environment);
   return plan;
 }
 
@@ -188,7 +199,7 @@ void set_limits(const Program& program) {
   }
 }
 
-[[noreturn]] void execute(const Plan& plan, const ChildEnds& ends) {
+[[noreturn]] void execute(const Plan& plan) {
   int failure = ENOENT;
   for (const std::string& file : plan.files) {
     // Not there, as in most directories of a long PATH: to ask costs a tenth of trying.
@@ -196,16 +207,18 @@ void set_limits(const Program& program) {
     execve(file.c_str(), plan.argv.data(), plan.envp.data());
     failure = errno;
     if (failure == ENOENT && access(file.c_str(), F_OK) == 0)
-      give_up(ends, SpawnReport::Stage::interpreter, ENOENT);
+      give_up(plan.ends, SpawnReport::Stage::interpreter, ENOENT);
     if (failure == ENOENT) continue; // gone meanwhile
     if (failure != EACCES) break;
     struct stat status {};
     if (stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) failure = EISDIR;
   }
-  give_up(ends, SpawnReport::Stage::program, failure);
+  give_up(plan.ends, SpawnReport::Stage::program, failure);
 }
 
-[[noreturn]] void become(const Program& program, const Plan& plan, const ChildEnds& ends, pid_t kernel) {
+[[noreturn]] void become(const Plan& plan, pid_t kernel) {
+  const Program& program = plan.program;
+  const ChildEnds& ends = plan.ends;
   setpgid(0, 0);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(ends, SpawnReport::Stage::setup, errno);
   if (getppid() != kernel) _exit(status_failed); // it died before it could be told of
@@ -215,29 +228,14 @@ void set_limits(const Program& program) {
   umask(program.umask);
   if (chdir(program.directory.c_str()) != 0) give_up(ends, SpawnReport::Stage::directory, errno);
   set_limits(program);
-  if (plan.processors != nullptr &&
-      sched_setaffinity(0, plan.processors->size() * sizeof plan.processors->front(),
-                        reinterpret_cast<const cpu_set_t*>(plan.processors->data())) != 0)
+  if (!plan.processors.empty() &&
+      sched_setaffinity(0, plan.processors.size() * sizeof plan.processors.front(),
+                        reinterpret_cast<const cpu_set_t*>(plan.processors.data())) != 0)
     give_up(ends, SpawnReport::Stage::binding, errno);
-  execute(plan, ends);
+  execute(plan);
 }
 
 // ---- In the kernel again.
-
-// A signal for the child must not run a handler of the kernel's in it: that would tell the kernel, through
-// what they share, that it got the signal itself. The child opens its mask when it has no handlers.
-pid_t fork_without_signals(const Program& program, const Plan& plan, const ChildEnds& ends) {
-  const pid_t kernel = getpid();
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t child = fork();
-  if (child == 0) become(program, plan, ends, kernel);
-  const int failure = errno;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = failure;
-  return child;
-}
 
 std::string explain_program(const Program& program, const SpawnReport& report) {
   if (report.error != ENOENT && report.error != ENOTDIR) {
@@ -288,22 +286,22 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   std::vector<std::string> all = variables;
   all.push_back(fmt::format("{}={},{}", shm::env_pipes, session_in, session_out));
   if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, trace_out));
-  PARC_TRY(plan, make_plan(program, all, processors));
-  const pid_t child = fork_without_signals(program, plan, ends);
-  if (child < 0) {
-    auto failure = system_error("cannot make a process");
-    if (failure.code == EAGAIN) failure.text += process_advice;
-    return failure;
+  PARC_TRY(plan, make_plan(program, all, processors, std::move(ends)));
+  auto child = make_process([plan = std::move(plan), kernel = getpid()] { become(*plan, kernel); });
+  if (!child) {
+    if (child.error().code == EAGAIN) child.error().text += process_advice;
+    return child.error();
   }
 
-  setpgid(child, child); // whoever of the two comes first
+  const pid_t id = child.value();
+  setpgid(id, id); // whoever of the two comes first
   Spawned spawned;
-  spawned.id = child;
-  spawned.process.reset(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  spawned.id = id;
+  spawned.process.reset(static_cast<int>(syscall(SYS_pidfd_open, id, 0)));
   if (!spawned.process) {
     const Error failure = system_error("cannot watch a process");
-    kill(child, SIGKILL);
-    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    kill(id, SIGKILL);
+    while (waitpid(id, nullptr, 0) < 0 && errno == EINTR) {
     }
     return failure;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starting one process of a job: fork, then in the child everything that exec does not undo, then exec.
+// Starting one process of a job: vfork, then in the child everything that exec does not undo, then exec.
 //
 // The child is in a process group of its own, dies with the kernel (PR_SET_PDEATHSIG), is bound to the
 // processors that it is given, has directory, umask, limits and environment of `parc run`'s caller, /dev/null
 // or a pipe as its input, and nothing else open but its output pipes and the two pipes of its session.
-// Between fork and exec it makes only async-signal-safe calls: the kernel has a second thread (the resolver).
+// Between vfork and exec it makes only async-signal-safe calls (daemon/job/child_process.hpp).
 #pragma once
 
 #include "daemon/job/cores.hpp"

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <condition_variable>
-#include <csignal>
 #include <cstring>
 #include <deque>
 #include <fmt/format.h>
@@ -14,7 +13,6 @@
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <system_error>
-#include <thread>
 
 namespace parc::daemon {
 namespace {
@@ -68,16 +66,6 @@ Resolver::~Resolver() {
   const std::lock_guard hold(shared_->lock);
   shared_->over = true;
   shared_->asked.notify_one();
-}
-
-// Signals are for the loop's thread.
-void Resolver::start_thread(std::function<void()> work) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const auto restore = [&before](void*) { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
-  const std::unique_ptr<void, decltype(restore)> at_end(&all, restore);
-  std::thread(std::move(work)).detach();
 }
 
 // In the thread.

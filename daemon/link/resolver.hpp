@@ -7,6 +7,7 @@
 #include "daemon/event.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
+#include "system/thread.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -48,7 +49,6 @@ private:
     std::uint16_t port;
     Answer answer;
   };
-  static void start_thread(std::function<void()> work);
   static void serve(Shared& shared);
   Result<void> have_thread();
   void deliver();
