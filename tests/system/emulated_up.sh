@@ -29,7 +29,7 @@ others=()
 for host in $(printf '%s\n' {a..z} | head -n "$count" | tail -n +2); do
   others+=("$host")
   mkdir -m 700 "$work/$host" "$work/$host"/{config,state}
-  sshd_settings "$work" XDG_CONFIG_HOME="$work/$host/config" XDG_STATE_HOME="$work/$host/state" \
+  sshd_settings "$work" HOME="$work/$host" XDG_CONFIG_HOME="$work/$host/config" XDG_STATE_HOME="$work/$host/state" \
     PARC_RUNTIME_DIR="$(on "$host" -- printenv PARC_RUNTIME_DIR)" >"$work/$host/sshd_config"
   on "$host" -- /usr/sbin/sshd -D -e -f "$work/$host/sshd_config" 2>"$work/$host/sshd.log" &
   servers+=($!)

@@ -40,19 +40,6 @@ Result<std::string> ask_for_key(const std::string& runtime_dir, const std::vecto
   }
 }
 
-// Where the launcher finds a host is where its kernel is.
-std::vector<std::string> addresses_of(const Launcher& launcher, const std::vector<std::string>& hosts) {
-  std::vector<Child> questions;
-  for (const std::string& host : hosts) questions.push_back({.command = launcher.question(host)});
-  run_all(questions);
-  std::vector<std::string> addresses;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    std::string address = launcher.address(questions[i].output);
-    addresses.push_back(address.empty() ? hosts[i] : std::move(address));
-  }
-  return addresses;
-}
-
 void read_status(const Child& child, StartedHost& there) {
   auto status = nlohmann::json::parse(child.output, nullptr, false);
   if (status.is_object() && status.contains("ran")) {
@@ -79,30 +66,32 @@ std::vector<std::string> question_of_status(const std::string& runtime_dir) {
   return words;
 }
 
+Child start_of(const Launcher& launcher, const std::string& host, const std::string& key,
+               const std::vector<std::string>& options) {
+  const char* const how = launcher.keeps ? "--announce" : "--detach";
+  std::vector<std::string> words{"sh", "-c", start_script, "parc-up", own_directory(), how, host};
+  words.insert(words.end(), options.begin(), options.end());
+  Child child{.command = launcher.command(host, words), .input = key + "\n"};
+  if (launcher.keeps)
+    child.stays_after = [](const std::string& said) { return nlohmann::json::accept(said); };
+  return child;
+}
+
+// Where the launcher finds a host is where its kernel is: asked beside the start, which takes longer.
 std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<std::string>& hosts,
                                    const std::string& key, const std::string& runtime_dir,
                                    const std::vector<std::string>& options) {
   std::vector<Child> children;
-  for (const std::string& host : hosts) {
-    if (is_this_host(launcher, host)) {
-      children.push_back({.command = question_of_status(runtime_dir)});
-      continue;
-    }
-    const char* const how = launcher.keeps ? "--announce" : "--detach";
-    std::vector<std::string> words{"sh", "-c", start_script, "parc-up", own_directory(), how, host};
-    words.insert(words.end(), options.begin(), options.end());
-    Child& child = children.emplace_back();
-    child.command = launcher.command(host, words);
-    child.input = key + "\n";
-    if (launcher.keeps)
-      child.stays_after = [](const std::string& said) { return nlohmann::json::accept(said); };
-  }
+  for (const std::string& host : hosts)
+    children.push_back(is_this_host(launcher, host) ? Child{.command = question_of_status(runtime_dir)}
+                                                    : start_of(launcher, host, key, options));
+  for (const std::string& host : hosts) children.push_back({.command = launcher.question(host)});
   run_all(children);
-  const auto addresses = addresses_of(launcher, hosts);
   std::vector<StartedHost> all;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    StartedHost& there =
-        all.emplace_back(StartedHost{.host = hosts[i], .address = addresses[i], .says = {}, .why = {}});
+    const std::string address = launcher.address(children[hosts.size() + i].output);
+    StartedHost& there = all.emplace_back(StartedHost{.host = hosts[i]});
+    there.address = address.empty() ? hosts[i] : address;
     read_status(children[i], there);
   }
   return all;
