@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <fmt/format.h>
 
 namespace parc::daemon {
 namespace {
@@ -15,18 +16,28 @@ std::uint64_t unix_time() {
   return static_cast<std::uint64_t>(std::time(nullptr));
 }
 
+// At the end of a word, as far as it has any.
+std::string cut(std::string_view text) {
+  constexpr std::string_view more = " ...";
+  if (text.size() <= counters::error_text) return std::string(text);
+  text = text.substr(0, counters::error_text - more.size() + 1);
+  const auto end = text.rfind(' ');
+  return fmt::format("{}{}", text.substr(0, end == text.npos ? text.size() - 1 : end), more);
+}
+
 } // namespace
 
 Errors::Errors() : unseen_(std::make_unique<counters::ErrorTable>()), table_(unseen_.get()) {}
 
 void Errors::note(ErrorKind kind, std::int64_t code, std::string_view text) {
-  text = text.substr(0, counters::error_text);
+  const std::string said = cut(text);
   ++notes_;
+  table_->totals[static_cast<std::size_t>(kind)].add(1);
   const auto found = std::ranges::find_if(known_, [&](const Known& known) {
-    return known.last != 0 && known.kind == kind && known.code == code && known.text == text;
+    return known.last != 0 && known.kind == kind && known.code == code && known.text == said;
   });
   if (found == known_.end())
-    return add(*std::ranges::min_element(known_, {}, &Known::last), kind, code, text);
+    return add(*std::ranges::min_element(known_, {}, &Known::last), kind, code, said);
   found->last = notes_;
   Slot::change(table_->rows[static_cast<std::size_t>(found - known_.begin())], 1,
                [](counters::ErrorRow& row) {

@@ -161,6 +161,7 @@ CounterSnapshot CounterReader::read() const {
   collect(file_->sessions, snapshot.sessions, copy_session);
   collect(file_->errors.rows, snapshot.errors, copy_error);
   snapshot.other_errors = file_->errors.others.get();
+  for (std::size_t i = 0; i < error_kinds; ++i) snapshot.error_totals[i] = file_->errors.totals[i].get();
   return snapshot;
 }
 

@@ -120,6 +120,7 @@ enum class ErrorKind : std::uint64_t {
   Link,    // was lost, or has lost its connection: an errno
   Refused, // a kernel or program that connected: an errno, or a PARC_E*
 };
+inline constexpr std::size_t error_kinds = 5;
 [[nodiscard]] std::string_view name(ErrorKind kind);
 [[nodiscard]] std::string_view name(LinkState state);
 [[nodiscard]] std::string_view name(JobState state);
@@ -216,7 +217,7 @@ struct SessionRow {
 static_assert(sizeof(SessionRow) == 96);
 
 inline constexpr std::size_t error_rows = 64;
-inline constexpr std::size_t error_text = 192;
+inline constexpr std::size_t error_text = 440;
 struct ErrorRow { // of an error that has been met more than once, too
   Stamp stamp;
   Cell kind; // ErrorKind
@@ -226,15 +227,16 @@ struct ErrorRow { // of an error that has been met more than once, too
   Cell last_s;
   Text<error_text> text;
 };
-static_assert(sizeof(ErrorRow) == 248);
+static_assert(sizeof(ErrorRow) == 496);
 
 struct ErrorTable {
-  Cell others; // errors whose rows have given way
+  Cell others;                          // errors whose rows have given way
+  std::array<Cell, error_kinds> totals; // of all that were met
   std::array<ErrorRow, error_rows> rows;
 };
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 5;
+inline constexpr std::uint64_t version = 6;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
@@ -297,7 +299,8 @@ struct CounterSnapshot {
   std::vector<Job> jobs;
   std::vector<Session> sessions;
   std::vector<Error> errors;
-  std::uint64_t other_errors = 0; // that found no place among them
+  std::uint64_t other_errors = 0;                        // that found no place among them
+  std::array<std::uint64_t, error_kinds> error_totals{}; // by kind, with those
 
   [[nodiscard]] std::uint64_t operator[](Counter counter) const {
     return values[static_cast<std::size_t>(counter)];

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What a program of parc takes, from its --help, which the parser makes of its one table: a line each, of fields with a tab
-# between them. What kind it is (command, flag, value: the next word is its value; optional: a value may follow after =),
-# the name, what the value is (words with | between them where it is one of them, - where there is none), and the sentence
+# between them. What kind it is (command, operand, flag, value: the next word is its value; optional: a value may follow
+# after =), the name, what the value is (words with | between them where it is one of them, - where there is none), and the sentence
 # of the help. Set into the completions of bash and zsh, so there is no apostrophe in it.
 function flush() {
   for (i = 1; i <= names; i++) print kind "\t" name[i] "\t" values "\t" sentence
@@ -18,6 +18,10 @@ part == "Subcommands:" && /^  [a-z]/ {
   word = $1
   sub(/^[^ ]* */, "")
   print "command\t" word "\t-\t" $0
+}
+part == "Positionals:" && /^  [A-Z]/ {
+  flush()
+  print "operand\t" $1 "\t-\t" substr($0, 31)
 }
 part == "Options:" && /^  -/ {
   flush()

@@ -170,6 +170,9 @@ BOOST_AUTO_TEST_CASE(errors_are_distinct_and_counted) {
   const auto job = error_in(hosts, "job", "a job of sh failed: rank 0 on host a ended with exit status 5");
   BOOST_TEST(job["count"] == 2);
   BOOST_TEST(error_in(hosts, "program", "sh was killed by signal 11 (Segmentation fault)")["count"] == 1);
+  const std::string metrics = output_of(hosts.parc("metrics", {}));
+  BOOST_TEST(value_in(metrics, "parc_errors_total\\{[^}]*kind=\"job\"\\}") == 3);
+  BOOST_TEST(value_in(metrics, "parc_errors_total\\{[^}]*kind=\"link\"\\}") == 0);
   const std::string text = output_of(hosts.parc("errors", {}));
   for (const char* word : {"KIND", "COUNT", "PARC_ETRUNCATE", "sh ended with exit status 5"})
     BOOST_TEST(text.find(word) != text.npos, word);

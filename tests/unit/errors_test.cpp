@@ -66,16 +66,28 @@ BOOST_AUTO_TEST_CASE(who_was_not_met_for_longest_gives_way_and_stays_in_the_sum)
       std::accumulate(seen.errors.begin(), seen.errors.end(), std::uint64_t{0},
                       [](std::uint64_t sum, const auto& each) { return sum + each.count; });
   BOOST_TEST(shown + seen.other_errors == counters::error_rows + 2 + 1000);
+  BOOST_TEST(seen.error_totals[static_cast<std::size_t>(ErrorKind::Job)] == counters::error_rows + 2 + 1000);
+  BOOST_TEST(seen.error_totals[static_cast<std::size_t>(ErrorKind::Link)] == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(long_texts_are_one_where_they_are_cut_alike) {
-  const std::string begin(counters::error_text, 'x');
-  errors.note(ErrorKind::Link, 1, begin + "one");
-  errors.note(ErrorKind::Link, 1, begin + "two");
+  const std::string begin = std::string(counters::error_text - 10, 'x') + " then ";
+  errors.note(ErrorKind::Link, 1, begin + "onewords");
+  errors.note(ErrorKind::Link, 1, begin + "twowords");
   const auto seen = read();
   BOOST_REQUIRE(seen.errors.size() == 1U);
-  BOOST_TEST(seen.errors[0].text == begin);
+  BOOST_TEST(seen.errors[0].text == begin + "...");
   BOOST_TEST(seen.errors[0].count == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(texts_are_cut_where_they_do_not_fit) {
+  const std::string fits(counters::error_text, 'x');
+  errors.note(ErrorKind::Link, 1, fits);
+  errors.note(ErrorKind::Link, 2, fits + 'x');
+  const auto seen = read();
+  BOOST_REQUIRE(seen.errors.size() == 2U);
+  BOOST_TEST(seen.errors[0].text == fits);
+  BOOST_TEST(seen.errors[1].text == fits.substr(4) + " ...");
 }
 
 BOOST_AUTO_TEST_CASE(without_a_file_notes_go_nowhere) {

@@ -75,9 +75,9 @@ std::string wrong_with_one_host(const std::string& text) {
   return fmt::format("\"{}\" is no name of one host", text);
 }
 
-std::string names_of_sort_keys() {
-  std::string names;
-  for (const SortKey& key : sort_keys()) names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
+std::vector<std::string> names_of_sort_keys() {
+  std::vector<std::string> names;
+  for (const SortKey& key : sort_keys()) names.emplace_back(key.name);
   return names;
 }
 
@@ -141,8 +141,8 @@ public:
       command->add_flag("--json", host_options_.json, "One object, for programs");
     }
     add_hosts(*kill_, kill_options_.where, "those of the batch job, or all that this host's kernel knows");
-    kill_->add_option("-s,--signal", kill_options_.signal,
-                      "Send this to all ranks: a name or a number; TERM");
+    kill_->add_option("-s,--signal", kill_options_.signal, "Send this to all ranks: a name or a number; TERM")
+        ->type_name("SIGNAL");
     kill_->add_option("JOB", kill_options_.jobs, "Job, as parc ps names it")->required();
     for (CLI::App* const command : {up_, hosts_, ps_})
       command->add_option("--runtime-dir",
@@ -172,14 +172,8 @@ public:
     top_->add_flag("-b,--batch", top_options_.batch, "Print tables, also where there is no terminal");
     top_->add_option("-n,--count", top_options_.count, "End after so many")
         ->check(number_from(1u, 1'000'000'000u));
-    top_->add_option("--sort", top_options_.sort, "Which ranks come first: " + names_of_sort_keys())
-        ->check(
-            [](const std::string& key) {
-              return find_sort_key(key) != nullptr
-                         ? ""
-                         : fmt::format("\"{}\" is none of {}", key, names_of_sort_keys());
-            },
-            "", "");
+    top_->add_option("--sort", top_options_.sort, "Which ranks come first")
+        ->check(one_of(names_of_sort_keys()));
     top_->add_option("--runtime-dir", top_options_.runtime_dir, "Where the kernel of this host is found");
     errors_->add_flag("--json", errors_options_.json, "Print JSON");
     errors_->add_option("--runtime-dir", errors_options_.runtime_dir,

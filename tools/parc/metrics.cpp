@@ -116,14 +116,11 @@ void add_kernel(Exposition& out, const CounterSnapshot& kernel) {
   }
 }
 
+// By kind only: sentences name hosts and programs, and would be ever more series.
 void add_errors(Exposition& out, const CounterSnapshot& kernel) {
-  if (!kernel.errors.empty())
-    out.family("parc_errors_total", "errors by kind, code and sentence, as parc errors shows them");
-  for (const auto& error : kernel.errors)
-    out.sample({{"kind", std::string(name(error.kind))}, {"code", code_name(error)}, {"error", error.text}},
-               error.count);
-  out.family("parc_other_errors_total", "errors that were met so long ago that they have no row any more");
-  out.sample({}, kernel.other_errors);
+  out.family("parc_errors_total", "errors by kind; parc errors has their sentences");
+  for (std::size_t kind = 0; kind < error_kinds; ++kind)
+    out.sample({{"kind", std::string(name(static_cast<ErrorKind>(kind)))}}, kernel.error_totals[kind]);
 }
 
 void add_jobs(Exposition& out, const CounterSnapshot& kernel) {

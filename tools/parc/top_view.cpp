@@ -8,6 +8,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <functional>
+#include <numeric>
 
 namespace parc::tools {
 namespace {
@@ -55,8 +56,8 @@ std::vector<std::string> heading_of(const Rates& rates, const std::string& cores
   const auto rate = [&](Counter counter) {
     return count_a_second(rates.counters[static_cast<std::size_t>(counter)]);
   };
-  std::uint64_t errors = kernel.other_errors;
-  for (const auto& error : kernel.errors) errors += error.count;
+  const auto errors =
+      std::accumulate(kernel.error_totals.begin(), kernel.error_totals.end(), std::uint64_t{0});
   return {fmt::format("kernel of host {}: process {}, {}, cores {}, {} of one, woken to running {}",
                       kernel.host, kernel.pid, kernel.scheduling, cores, core_share(rates.thread.core),
                       delay_text(rates.thread)),
