@@ -32,6 +32,11 @@ cp "$source/examples/heat/heat".{py,f90} "$scratch/outside/"
 cd "$scratch/outside"
 # Its library lies where the package expects it.
 heat --env PYTHONPATH="$packages" /usr/bin/python3 -B heat.py
+PYTHONPATH=$packages /usr/bin/python3 -B - <<'END'
+import importlib.metadata
+import parc
+assert importlib.metadata.version("parc") == parc.__version__, importlib.metadata.version("parc")
+END
 
 [ -e "$prefix/lib/libparc-fortran.a" ] || { echo "no Fortran here: the rest is not tried"; exit 0; }
 read -ra flags <<<"$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs parc-fortran)"
