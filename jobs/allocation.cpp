@@ -17,16 +17,31 @@ const char* either(const Lookup& variable, const char* first, const char* second
   return value != nullptr ? value : variable(second);
 }
 
-// A node has as many slots as Slurm would start tasks there.
+// A node has as many slots as Slurm would start tasks there. In a step of fewer nodes Slurm says that of the
+// step's, beside the list of the whole job's: then it has as many as it has processors.
+Result<std::vector<std::uint32_t>> slots_of_slurm(const Lookup& variable, const char* list,
+                                                  std::size_t nodes) {
+  std::vector<std::uint32_t> slots(nodes, 1);
+  for (const char* const name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
+    const char* const counts = variable(name);
+    if (counts == nullptr) continue;
+    PARC_TRY(counted, expand_counts(counts));
+    slots = std::move(counted);
+    if (slots.size() == nodes) return slots;
+  }
+  if (slots.size() != nodes)
+    return error(EINVAL,
+                 "SLURM_JOB_NODELIST={} names {} nodes, and neither SLURM_TASKS_PER_NODE nor "
+                 "SLURM_JOB_CPUS_PER_NODE has a number for each; name the hosts with --hosts",
+                 quote(list), nodes);
+  return slots;
+}
+
 Result<std::vector<HostSlots>> nodes_of_slurm(const Lookup& variable) {
   const char* const list = either(variable, "SLURM_JOB_NODELIST", "SLURM_NODELIST");
-  const char* const counts = either(variable, "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE");
   if (list == nullptr) return error(EINVAL, "SLURM_JOB_NODELIST is not set");
   PARC_TRY(names, expand_node_list(list));
-  PARC_TRY(slots, expand_counts(counts != nullptr ? counts : fmt::format("1(x{})", names.size())));
-  if (slots.size() != names.size())
-    return error(EINVAL, "{} names {} nodes, and {} has numbers for {}", quote(list), names.size(),
-                 quote(counts), slots.size());
+  PARC_TRY(slots, slots_of_slurm(variable, list, names.size()));
   HostList hosts;
   for (std::size_t i = 0; i < names.size(); ++i) {
     PARC_TRY(host, parse_host(names[i]));

@@ -39,10 +39,11 @@ std::optional<std::uint32_t> slots_in(std::string_view text) {
 // What may stand behind a host. How many more ranks it could take is no matter here, nor how MPICH would bind
 // them and by which interface it would reach them.
 Result<void> take_word(HostSlots& host, std::string_view word) {
-  constexpr std::array<std::string_view, 5> ignored{"max_slots", "max-slots", "binding", "ifname", "map"};
+  constexpr std::array<std::string_view, 9> ignored{
+      "max_slots", "max-slots", "slots_max", "slots-max", "cpu_max", "count_max", "binding", "ifname", "map"};
   const std::string_view key = word.substr(0, word.find('='));
   const std::string_view value = word.substr(std::min(key.size() + 1, word.size()));
-  if (key == "slots" || key == "cpu") {
+  if (key == "slots" || key == "cpu" || key == "count") {
     const auto slots = slots_in(value);
     if (!slots)
       return error(EINVAL, "{} gives host {} no number of slots from 0 to {}", quote(word), host.name,

@@ -51,6 +51,10 @@ std::string stat_of(pid_t pid) {
 
 } // namespace
 
+bool means_this_host(std::string_view name) {
+  return name == "localhost" || name == "127.0.0.1" || name == "::1";
+}
+
 std::string short_host_name() {
   std::array<char, 256> buffer{};
   if (gethostname(buffer.data(), buffer.size() - 1) != 0 || buffer[0] == '\0') return "localhost";

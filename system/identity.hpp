@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 
 namespace parc {
 
 // gethostname up to the first dot: the name that other hosts use in --hosts and [hosts].
 [[nodiscard]] std::string short_host_name();
+// On every host, whatever that is called: "localhost", and the numbers behind it.
+[[nodiscard]] bool means_this_host(std::string_view name);
 
 // From the system's generator. Does not block after boot and cannot fail on a Linux that parc supports; ends
 // the process where it does, because a key or an identity that can be guessed must not exist.

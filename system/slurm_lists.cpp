@@ -43,7 +43,7 @@ Result<void> expand_range(std::string_view range, std::vector<std::string>& numb
   const std::string_view low = range.substr(0, dash);
   const auto from = number(low), to = number(dash == range.npos ? low : range.substr(dash + 1));
   if (!from || !to || *to < *from || *to - *from >= most_listed - numbers.size()) return no_list(range);
-  for (std::uint32_t i = *from; i <= *to; ++i) numbers.push_back(fmt::format("{:0{}}", i, low.size()));
+  for (std::uint64_t i = *from; i <= *to; ++i) numbers.push_back(fmt::format("{:0{}}", i, low.size()));
   return success();
 }
 

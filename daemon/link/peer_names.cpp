@@ -5,6 +5,7 @@
 // Invariant: what another kernel says of a third never goes before [hosts] or a link of this one.
 #include "daemon/link/interfaces.hpp"
 #include "daemon/link/peers.hpp"
+#include "system/identity.hpp"
 
 #include <algorithm>
 #include <set>
@@ -70,7 +71,7 @@ void Peers::learn(const std::string& host, HostAddress address) {
 
 void Peers::learn(std::int32_t from, const std::vector<NamedKernel>& others) {
   const auto note = [this](const std::string& host, const EndpointAddress& told) {
-    if (host == config_.name || host == "localhost" || config_.hosts.contains(host)) return;
+    if (host == config_.name || means_this_host(host) || config_.hosts.contains(host)) return;
     const HostSession* const session = find(told.identity);
     const EndpointAddress at =
         session != nullptr && session->way().address

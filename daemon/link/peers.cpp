@@ -3,6 +3,7 @@
 
 #include "daemon/link/interfaces.hpp"
 #include "daemon/link/tcp_stream.hpp"
+#include "system/identity.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -147,7 +148,7 @@ void Peers::connect(const EndpointAddress& address, Connected connected) {
 }
 
 void Peers::connect(const std::string& host, Connected connected, bool in_haste) {
-  if (host == config_.name || host == "localhost") return answer(std::move(connected), this_host);
+  if (host == config_.name || means_this_host(host)) return answer(std::move(connected), this_host);
   if (const HostSession* const session = session_named(host))
     return answer(std::move(connected), static_cast<std::int32_t>(session->link()));
   attempt(host, std::move(connected), in_haste);

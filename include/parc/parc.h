@@ -123,7 +123,9 @@ typedef struct parc_envelope {
  * OMPI_COMM_WORLD_RANK, MPICH's PMI_RANK) and PARC_FIRST_RANK, where that is set; the size is PARC_SIZE, else
  * the launcher's. So two launchers make one job: one side has PARC_SIZE=4, the other PARC_SIZE=4 and
  * PARC_FIRST_RANK=2. Without PARC_JOB the processes of a step of srun's join a job, which meets at the step's
- * first node; those of other launchers get PARC_EINVAL, as nothing says which processes belong together. */
+ * first node; those of other launchers get PARC_EINVAL, as nothing says which processes belong together, and
+ * so do processes with PARC_RANK, PARC_SIZE or PARC_FIRST_RANK alone. Where a launcher was itself started in
+ * a step of srun's, what it says of a process counts. */
 PARC_API int parc_open(parc_context** context);
 
 /* parc_open as rank `rank` of the `size` of the job called `job`, of at most 4,096: "NAME", whose ranks meet

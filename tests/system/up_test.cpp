@@ -5,6 +5,8 @@
 #include "tests/support/ports.hpp"
 
 #include <algorithm>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <filesystem>
@@ -293,9 +295,12 @@ BOOST_AUTO_TEST_CASE(an_ssh_that_is_not_there) {
       up.errors());
 }
 
+const auto names_of_this_host =
+    boost::unit_test::data::make({short_host_name(), std::string("localhost"), std::string("127.0.0.1")});
+
 // This host's kernel listens as the others are told to, and nobody has to get from a host to itself.
-BOOST_AUTO_TEST_CASE(this_host_is_one_of_them) {
-  const std::string here = short_host_name(), runtime = hosts.directory() + "/fresh";
+BOOST_DATA_TEST_CASE_F(Reachable, this_host_is_one_of_them, names_of_this_host, here) {
+  const std::string runtime = hosts.directory() + "/fresh";
   std::filesystem::create_directory(runtime);
   chmod(runtime.c_str(), 0700);
   const std::vector<std::string> named{"--ssh", "/no/such/ssh", "--hosts", here};

@@ -71,6 +71,13 @@ BOOST_AUTO_TEST_CASE(hosts_of_batch_jobs) {
   BOOST_TEST(slurm.value()->source == "job 12 of Slurm");
   BOOST_TEST((allocation({{"SLURM_JOB_ID", "1"}, {"SLURM_NODELIST", "n[1-2]"}}).value()->hosts ==
               Hosts{{"n1", 1}, {"n2", 1}}));
+  // As in a step of one of its nodes.
+  BOOST_TEST((allocation({{"SLURM_JOB_ID", "12"},
+                          {"SLURM_JOB_NODELIST", "n[1-2]"},
+                          {"SLURM_TASKS_PER_NODE", "1"},
+                          {"SLURM_JOB_CPUS_PER_NODE", "8(x2)"}})
+                  .value()
+                  ->hosts == Hosts{{"n1", 8}, {"n2", 8}}));
   BOOST_TEST((slurm.value()->launcher && slurm.value()->launcher->keeps));
   // Whether its hosts are named one by one or not at all.
   const std::vector<std::string> some{"n3", "n1"}, others{"n1", "m1"};

@@ -13,6 +13,7 @@ BOOST_AUTO_TEST_CASE(what_they_stand_for) {
   BOOST_TEST((expand_node_list("a[1-3,07],b,c[09-11]x").value() ==
               Names{"a1", "a2", "a3", "a07", "b", "c09x", "c10x", "c11x"}));
   BOOST_TEST((expand_node_list("r[1-2]n[1,3]").value() == Names{"r1n1", "r1n3", "r2n1", "r2n3"}));
+  BOOST_TEST((expand_node_list("n[4294967294-4294967295]").value() == Names{"n4294967294", "n4294967295"}));
   BOOST_TEST((expand_counts("4(x2),3").value() == std::vector<std::uint32_t>{4, 4, 3}));
   for (const char* wrong :
        {"", "a,", "a[", "a[]", "a[3-1]", "a[x]", "a[1-99999999]", "a[1-65535]b[1-2]", "a[1-40000,1-40000]"})

@@ -143,7 +143,8 @@ std::vector<std::string> words_of_stop() {
 }
 
 bool is_this_host(const Launcher& launcher, const std::string& host) {
-  return !launcher.keeps && host == short_host_name(); // what a batch system starts, it counts
+  if (launcher.keeps) return false; // what a batch system starts, it counts
+  return host == short_host_name() || means_this_host(host);
 }
 
 std::string own_directory() {
