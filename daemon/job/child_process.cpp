@@ -18,14 +18,13 @@ namespace {
 
 class Start {
 public:
-  explicit Start(std::function<void()> child) : child_(std::move(child)) {}
+  explicit Start(std::function<void(const Ready& ready)> child) : child_(std::move(child)) {}
 
   // In a thread that waits for exec.
   void make() {
     const pid_t made = vfork();
     if (made == 0) {
-      say(getpid()); // before exec: the memory is the kernel's until then
-      child_();
+      child_([this] { say(getpid()); }); // the memory is the kernel's until exec
       _exit(EXIT_FAILURE);
     }
     say(made > 0 ? made : -errno); // there is none, or it has a copy of the memory
@@ -48,7 +47,7 @@ private:
     outcome_.notify_one();
   }
 
-  std::function<void()> child_;
+  std::function<void(const Ready& ready)> child_;
   std::atomic<pid_t> outcome_{unknown};
 };
 
@@ -92,7 +91,7 @@ Threads& threads() {
 
 } // namespace
 
-Result<pid_t> make_process(std::function<void()> child) {
+Result<pid_t> make_process(std::function<void(const Ready& ready)> child) {
   const auto start = std::make_shared<Start>(std::move(child));
   pid_t made = 0;
   try {

@@ -14,10 +14,13 @@
 
 namespace parc::daemon {
 
-// Makes a process that runs `child`, and says its number as soon as it exists. `child` must not return; it is
-// kept until the process has gone to another program or ended. It shares all memory with the threads of the
-// kernel, which run on, except where a sanitizer makes a fork of it: it makes async-signal-safe calls only
-// and writes to nothing but its own stack. All signals are blocked in it.
-[[nodiscard]] Result<pid_t> make_process(std::function<void()> child);
+// Said by a process when it needs nothing more of what its maker has open.
+using Ready = std::function<void()>;
+
+// Makes a process that runs `child`, and says its number as soon as that is ready or gone. `child` must not
+// return; it is kept until the process has gone to another program or ended. It shares all memory with the
+// threads of the kernel, which run on, except where a sanitizer makes a fork of it: it makes
+// async-signal-safe calls only and writes to nothing but its own stack. All signals are blocked in it.
+[[nodiscard]] Result<pid_t> make_process(std::function<void(const Ready& ready)> child);
 
 } // namespace parc::daemon

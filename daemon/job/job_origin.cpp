@@ -59,7 +59,7 @@ void JobOrigin::asked(Frame frame) {
     signal(number);
   } else if (kind == "kill") {
     decide(status_signal + static_cast<int>(number), {});
-    if (stage_ == Stage::ending) tell_all("kill");
+    kill_all();
   } else if (kind == "timeout") {
     decide(status_timeout, "the job ran longer than --timeout allows, and was ended");
   } else {
@@ -153,6 +153,12 @@ void JobOrigin::signal(std::uint32_t number) {
   tell_all("signal", {{"signal", number}});
   for (const Spawned& each : spawned_)
     if (JobOrigin* const at = jobs_.origin(each.job)) at->signal(number);
+}
+
+void JobOrigin::kill_all() {
+  if (stage_ == Stage::ending) tell_all("kill");
+  for (const Spawned& each : spawned_)
+    if (JobOrigin* const at = jobs_.origin(each.job)) at->kill_all();
 }
 
 bool JobOrigin::killed(std::uint32_t number) {

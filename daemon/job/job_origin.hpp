@@ -110,6 +110,7 @@ private:
   void search(const Frame& frame);
   void answer(const nlohmann::json& message);
   void signal(std::uint32_t number);
+  void kill_all(); // what was spawned, too
   void tool_gone();
   void pass_input(const Frame& frame);
   void input_taken();

@@ -7,11 +7,20 @@
 #include <cerrno>
 #include <csignal>
 #include <unistd.h>
+#include <utility>
 
 namespace parc::daemon {
 namespace {
 
 constexpr std::size_t chunk = 32768; // of output in one message
+
+// Before Linux 5.16 such a signal ends all processes that share the memory of who gets it, and between vfork
+// and exec that is the kernel.
+bool dumps_core(int signal) {
+  constexpr std::array all{SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+                           SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
+  return std::ranges::find(all, signal) != all.end();
+}
 
 } // namespace
 
@@ -40,7 +49,11 @@ Rank::~Rank() {
 }
 
 void Rank::signal(int number) {
-  if (alive()) processes_.signal(id_, number);
+  if (!alive()) return;
+  if (report_ && dumps_core(number))
+    early_.insert(number);
+  else
+    processes_.signal(id_, number);
 }
 
 void Rank::read_start_report() {
@@ -48,10 +61,9 @@ void Rank::read_start_report() {
   const auto failure = read_report(report_);
   reported_.remove();
   report_.reset();
-  if (failure)
-    part_.not_started(*this, *failure);
-  else
-    part_.started();
+  if (failure) return part_.not_started(*this, *failure);
+  for (const int number : std::exchange(early_, {})) signal(number);
+  part_.started();
 }
 
 // The process is a zombie until it is reaped below: until then its group's number is its own.

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 
 namespace parc::daemon {
 
@@ -67,6 +68,7 @@ private:
   Fd report_;
   Event ended_;
   Event reported_;
+  std::set<int> early_;            // signals that wait until the program runs
   std::optional<RankInput> input_; // where it reads what `parc run` does
   std::array<Stream, 3> streams_;  // stdout, stderr, trace
 };

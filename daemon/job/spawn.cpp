@@ -77,14 +77,22 @@ template <class... Fds> Result<ChildEnds> child_ends(Fds... fds) {
 // Everything the child needs, made before it is: it must not allocate. Its own, because its job may be over
 // before a slow file server has told it of the program.
 struct Plan {
-  Plan(const Program& asked, const Processors* where, ChildEnds given)
-      : program(asked), processors(where != nullptr ? *where : Processors()), ends(std::move(given)) {}
+  Plan(const Program& asked, const Processors* where, const ChildEnds& given)
+      : program(asked),
+        processors(where != nullptr ? *where : Processors()), places{{{given.input.get(), STDIN_FILENO},
+                                                                      {given.output.get(), STDOUT_FILENO},
+                                                                      {given.errors.get(), STDERR_FILENO},
+                                                                      {given.session_in.get(), session_in},
+                                                                      {given.session_out.get(), session_out},
+                                                                      {given.trace.get(), trace_out}}},
+        report(given.report.get()) {}
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
   Program program;
-  Processors processors; // to be bound to; empty: none
-  ChildEnds ends;
+  Processors processors;                     // to be bound to; empty: none
+  std::array<std::pair<int, int>, 6> places; // of descriptors: where they are, and where they belong
+  int report;
   std::vector<std::string> files; // to try, in this order
   std::vector<char*> argv;
   std::vector<char*> envp;
@@ -148,8 +156,8 @@ void set_variables(std::vector<std::string>& environment, const std::vector<std:
 }
 
 Result<std::shared_ptr<Plan>> make_plan(const Program& program, const std::vector<std::string>& variables,
-                                        const Processors* processors, ChildEnds ends) {
-  auto plan = std::make_shared<Plan>(program, processors, std::move(ends));
+                                        const Processors* processors, const ChildEnds& ends) {
+  auto plan = std::make_shared<Plan>(program, processors, ends);
   plan->files = files_to_try(program);
   set_variables(plan->program.environment, variables);
   PARC_TRY(preload_for_early_release(plan->program.environment));
@@ -160,9 +168,9 @@ Result<std::shared_ptr<Plan>> make_plan(const Program& program, const std::vecto
 
 // ---- In the child: async-signal-safe calls only.
 
-[[noreturn]] void give_up(const ChildEnds& ends, SpawnReport::Stage stage, int failure) {
+[[noreturn]] void give_up(const Plan& plan, SpawnReport::Stage stage, int failure) {
   const SpawnReport report{stage, failure};
-  (void)!write(ends.report.get(), &report, sizeof report);
+  (void)!write(plan.report, &report, sizeof report);
   _exit(status_failed);
 }
 
@@ -175,16 +183,9 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-bool take_places(const ChildEnds& ends) {
-  const std::array<std::pair<int, int>, 6> places{{{ends.input.get(), STDIN_FILENO},
-                                                   {ends.output.get(), STDOUT_FILENO},
-                                                   {ends.errors.get(), STDERR_FILENO},
-                                                   {ends.session_in.get(), session_in},
-                                                   {ends.session_out.get(), session_out},
-                                                   {ends.trace.get(), trace_out}}};
-  for (const auto& [from, to] : places)
-    if (from >= 0 && dup2(from, to) < 0) return false;
-  return true;
+bool take_places(const Plan& plan) {
+  return std::ranges::all_of(
+      plan.places, [](const auto& place) { return place.first < 0 || dup2(place.first, place.second) >= 0; });
 }
 
 // Those of the caller of `parc run`, as far as they are not above ours.
@@ -207,31 +208,32 @@ void set_limits(const Program& program) {
     execve(file.c_str(), plan.argv.data(), plan.envp.data());
     failure = errno;
     if (failure == ENOENT && access(file.c_str(), F_OK) == 0)
-      give_up(plan.ends, SpawnReport::Stage::interpreter, ENOENT);
+      give_up(plan, SpawnReport::Stage::interpreter, ENOENT);
     if (failure == ENOENT) continue; // gone meanwhile
     if (failure != EACCES) break;
     struct stat status {};
     if (stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) failure = EISDIR;
   }
-  give_up(plan.ends, SpawnReport::Stage::program, failure);
+  give_up(plan, SpawnReport::Stage::program, failure);
 }
 
-[[noreturn]] void become(const Plan& plan, pid_t kernel) {
+[[noreturn]] void become(const Plan& plan, pid_t kernel, const Ready& ready) {
   const Program& program = plan.program;
-  const ChildEnds& ends = plan.ends;
   setpgid(0, 0);
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(ends, SpawnReport::Stage::setup, errno);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(plan, SpawnReport::Stage::setup, errno);
   if (getppid() != kernel) _exit(status_failed); // it died before it could be told of
   reset_signals();
-  if (!take_places(ends)) give_up(ends, SpawnReport::Stage::setup, errno);
+  if (!take_places(plan)) give_up(plan, SpawnReport::Stage::setup, errno);
   (void)syscall(SYS_close_range, static_cast<unsigned>(first_free), ~0U, CLOSE_RANGE_CLOEXEC);
+  ready(); // the kernel closes its copies: it has no others to spare, and the next child must not inherit
+           // them
   umask(program.umask);
-  if (chdir(program.directory.c_str()) != 0) give_up(ends, SpawnReport::Stage::directory, errno);
+  if (chdir(program.directory.c_str()) != 0) give_up(plan, SpawnReport::Stage::directory, errno);
   set_limits(program);
   if (!plan.processors.empty() &&
       sched_setaffinity(0, plan.processors.size() * sizeof plan.processors.front(),
                         reinterpret_cast<const cpu_set_t*>(plan.processors.data())) != 0)
-    give_up(ends, SpawnReport::Stage::binding, errno);
+    give_up(plan, SpawnReport::Stage::binding, errno);
   execute(plan);
 }
 
@@ -286,8 +288,9 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   std::vector<std::string> all = variables;
   all.push_back(fmt::format("{}={},{}", shm::env_pipes, session_in, session_out));
   if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, trace_out));
-  PARC_TRY(plan, make_plan(program, all, processors, std::move(ends)));
-  auto child = make_process([plan = std::move(plan), kernel = getpid()] { become(*plan, kernel); });
+  PARC_TRY(plan, make_plan(program, all, processors, ends));
+  auto child = make_process(
+      [plan = std::move(plan), kernel = getpid()](const Ready& ready) { become(*plan, kernel, ready); });
   if (!child) {
     if (child.error().code == EAGAIN) child.error().text += process_advice;
     return child.error();

@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(of_batch_jobs) {
        "",
        "SLURM_JOB_ID=1 SLURM_JOB_NODELIST=a,b SLURM_TASKS_PER_NODE=1 parc run true",
        125,
-       {"\"a,b\" names 2 nodes, and \"1\" has numbers for 1"}},
+       {"SLURM_JOB_NODELIST=\"a,b\" names 2 nodes, and neither SLURM_TASKS_PER_NODE", "--hosts"}},
       {"a PBS file that is not there",
        "",
        "PBS_NODEFILE=/nowhere parc run true",

@@ -154,10 +154,10 @@ BOOST_AUTO_TEST_CASE(other_signals_reach_the_ranks) {
 
 BOOST_AUTO_TEST_CASE(what_is_no_job_or_signal) {
   const auto [no_job, job_text] = kill({"zebra"});
-  BOOST_TEST(no_job == 1);
+  BOOST_TEST(no_job == 2);
   BOOST_TEST(contains(job_text, "\"zebra\" is no job"), job_text);
   const auto [no_signal, signal_text] = kill({"-s", "SIGWHAT", "1"});
-  BOOST_TEST(no_signal == 1);
+  BOOST_TEST(no_signal == 2);
   BOOST_TEST(contains(signal_text, "\"SIGWHAT\" is no signal; write a name as TERM, or a number"),
              signal_text);
   BOOST_TEST(kill({}).first == 2);

@@ -295,6 +295,30 @@ BOOST_AUTO_TEST_CASE(an_ssh_that_is_not_there) {
       up.errors());
 }
 
+// It writes its process to a file, and never answers.
+BOOST_AUTO_TEST_CASE(an_ssh_that_hangs) {
+  const std::string ssh = hosts.directory() + "/slow", told = hosts.directory() + "/slow.pid";
+  std::ofstream(ssh) << "#!/bin/sh\necho $$ >" << told << "\nexec sleep 1000\n";
+  chmod(ssh.c_str(), 0700);
+  const auto ends = [&](Process process, int status) {
+    pid_t child = 0;
+    BOOST_TEST(eventually([&] { return static_cast<bool>(std::ifstream(told) >> child); }));
+    if (status == 128 + SIGTERM) process.signal(SIGTERM);
+    BOOST_TEST(process.wait() == status, process.errors());
+    BOOST_TEST(kill(child, 0) != 0);
+    std::filesystem::remove(told);
+    return process.errors();
+  };
+  ends(hosts.start({PARC_TEST_BIN "/parc", "up", "--runtime-dir", hosts[0].runtime_dir(), "--ssh", ssh,
+                    "--hosts", "b"}),
+       128 + SIGTERM);
+  const std::string late =
+      ends(hosts.start({"env", "PARC_SSH=" + ssh, PARC_TEST_BIN "/parc", "run", "--runtime-dir",
+                        hosts[0].runtime_dir(), "--timeout", "1", "--hosts", "b", "true"}),
+           124);
+  BOOST_TEST(contains(late, "slow has not come to an end within"), late);
+}
+
 const auto names_of_this_host =
     boost::unit_test::data::make({short_host_name(), std::string("localhost"), std::string("127.0.0.1")});
 

@@ -136,8 +136,11 @@ BOOST_AUTO_TEST_CASE(a_hanging_and_a_dead_kernel_have_metrics) {
   Hosts hosts(1);
   {
     const Hanging hangs(hosts[0]);
+    BOOST_TEST(eventually(
+        [&] { return value_in(output_of(hosts.parc("metrics", {})), "parc_stopped\\{[^}]*\\}") == 1; }));
     BOOST_TEST(value_in(output_of(hosts.parc("metrics", {})), "parc_up\\{[^}]*\\}") == 1);
   }
+  BOOST_TEST(value_in(output_of(hosts.parc("metrics", {})), "parc_stopped\\{[^}]*\\}") == 0);
   hosts[0].kernel().signal(SIGKILL);
   BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
   const std::string dead = output_of(hosts.parc("metrics", {}));

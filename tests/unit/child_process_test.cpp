@@ -21,7 +21,8 @@ public:
     BOOST_REQUIRE(pipe(ends) == 0);
     waits_.reset(ends[0]);
     go_on_.reset(ends[1]);
-    auto made = make_process([this] {
+    auto made = make_process([this](const Ready& ready) {
+      ready();
       char byte = 0;
       (void)!read(waits_.get(), &byte, 1);
       _exit(byte);
@@ -69,6 +70,16 @@ BOOST_AUTO_TEST_CASE(one_that_is_killed_before_exec_is_gone) {
   Child next;
   next.go_on(0);
   BOOST_TEST(next.end() == 0);
+}
+
+// Though it was never ready.
+BOOST_AUTO_TEST_CASE(one_that_ends_at_once_has_a_number) {
+  const auto made = make_process([](const Ready&) { _exit(3); });
+  BOOST_REQUIRE_MESSAGE(made, "no process");
+  int status = 0;
+  while (waitpid(made.value(), &status, 0) < 0 && errno == EINTR) {
+  }
+  BOOST_TEST(WEXITSTATUS(status) == 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

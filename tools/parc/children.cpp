@@ -3,12 +3,15 @@
 
 #include "system/error.hpp"
 #include "system/fd.hpp"
+#include "tools/parc/caught_signals.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <fcntl.h>
+#include <optional>
 #include <poll.h>
 #include <spawn.h>
 #include <sstream>
@@ -23,9 +26,12 @@ constexpr std::size_t at_once = 64;
 constexpr std::size_t most_output = std::size_t{1} << 20; // of one; the rest is read and forgotten
 constexpr int status_not_started = 127;
 
+using Clock = std::chrono::steady_clock;
+
 class Running {
 public:
-  explicit Running(Child& child) : child_(child) {}
+  Running(Child& child, Clock::time_point due, const sigset_t* blocked)
+      : child_(child), due_(due), blocked_(blocked) {}
 
   // False: it could not be started, and the child says why.
   bool start() {
@@ -55,6 +61,14 @@ public:
     if (events[2].revents != 0) take(ours_[2], child_.errors);
     if (child_.stays_after && child_.stays_after(child_.output)) leave();
   }
+  [[nodiscard]] const std::string& name() const { return child_.command[0]; }
+  [[nodiscard]] Clock::time_point due() const { return due_; }
+  // It is gone when that was waited for.
+  void kill(std::string why) {
+    for (Fd& end : ours_) end.reset();
+    ::kill(id_, SIGKILL);
+    child_.errors = std::move(why);
+  }
   void wait() {
     if (left_) return;
     int how = 0;
@@ -77,7 +91,10 @@ private:
     sigaddset(&standard, SIGPIPE);
     sigaddset(&standard, SIGXFSZ);
     posix_spawnattr_setsigdefault(&attributes, &standard);
-    posix_spawnattr_setflags(&attributes, child_.stays_after ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETSIGDEF);
+    if (blocked_ != nullptr) posix_spawnattr_setsigmask(&attributes, blocked_);
+    const int flags = POSIX_SPAWN_SETSIGDEF | (blocked_ != nullptr ? POSIX_SPAWN_SETSIGMASK : 0) |
+                      (child_.stays_after ? POSIX_SPAWN_SETSID : 0);
+    posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
     std::vector<char*> words;
     for (const std::string& word : child_.command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
@@ -116,36 +133,90 @@ private:
   }
 
   Child& child_;
+  Clock::time_point due_;
+  const sigset_t* blocked_; // in it; null: as here
   pid_t id_ = -1;
   std::array<Fd, 3> ours_, theirs_; // of its stdin, stdout and stderr
   std::size_t given_ = 0;
   bool left_ = false; // it goes on by itself
 };
 
-} // namespace
+class All {
+public:
+  All(std::vector<Child>& children, std::chrono::milliseconds patience, const CaughtSignals* signals)
+      : children_(children), patience_(patience), signals_(signals) {
+    running_.reserve(children.size());
+  }
 
-void run_all(std::vector<Child>& children) {
-  std::signal(SIGPIPE, SIG_IGN);
-  std::vector<Running> running;
-  running.reserve(children.size());
-  std::vector<Running*> open;
-  std::size_t next = 0;
-  while (next < children.size() || !open.empty()) {
-    for (; next < children.size() && open.size() < at_once; ++next) {
-      Running& started = running.emplace_back(children[next]);
-      if (started.start()) open.push_back(&started);
+  // The signal that was to end this process; none: all are done.
+  std::optional<int> run() {
+    while (running_.size() < children_.size() || !open_.empty()) {
+      start_some();
+      if (open_.empty()) continue; // none of them could be started: nobody would end a wait
+      std::vector<pollfd> events;
+      for (const Running* each : open_) each->add_events(events);
+      events.push_back({signals_ != nullptr ? signals_->fd() : -1, POLLIN, 0});
+      if (poll(events.data(), events.size(), until_first_is_due()) < 0 && errno != EINTR) break;
+      for (std::size_t i = 0; i < open_.size(); ++i) open_[i]->serve(&events[3 * i]);
+      kill_late();
+      if (events.back().revents != 0)
+        if (const auto signal = signals_->take()) {
+          for (Running* each : open_) each->kill({});
+          drop_ended();
+          return signal;
+        }
+      drop_ended();
     }
-    if (open.empty()) continue; // none of them could be started: nobody would end a wait
-    std::vector<pollfd> events;
-    for (const Running* each : open) each->add_events(events);
-    if (poll(events.data(), events.size(), -1) < 0 && errno != EINTR) break;
-    for (std::size_t i = 0; i < open.size(); ++i) open[i]->serve(&events[3 * i]);
-    std::erase_if(open, [](Running* each) {
+    return {};
+  }
+
+private:
+  void start_some() {
+    while (running_.size() < children_.size() && open_.size() < at_once) {
+      Running& started = running_.emplace_back(children_[running_.size()], Clock::now() + patience_,
+                                               signals_ != nullptr ? &signals_->before() : nullptr);
+      if (started.start()) open_.push_back(&started);
+    }
+  }
+
+  [[nodiscard]] int until_first_is_due() const {
+    const auto first = *std::ranges::min_element(open_, {}, &Running::due);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(first->due() - Clock::now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
+  }
+
+  void kill_late() {
+    for (Running* each : open_)
+      if (each->open() && Clock::now() >= each->due())
+        each->kill(fmt::format("{} has not come to an end within {:.3g} s", each->name(),
+                               std::chrono::duration<double>(patience_).count()));
+  }
+
+  void drop_ended() {
+    std::erase_if(open_, [](Running* each) {
       if (each->open()) return false;
       each->wait();
       return true;
     });
   }
+
+  std::vector<Child>& children_;
+  std::chrono::milliseconds patience_;
+  const CaughtSignals* signals_; // null: there is no descriptor for them
+  std::vector<Running> running_; // and those that have been
+  std::vector<Running*> open_;
+};
+
+} // namespace
+
+void run_all(std::vector<Child>& children, std::chrono::milliseconds patience) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::optional<int> signal;
+  {
+    const auto signals = CaughtSignals::make();
+    signal = All(children, patience, signals ? &signals.value() : nullptr).run();
+  }
+  if (signal) raise(*signal);
 }
 
 std::string last_line(const std::string& text) {

@@ -22,9 +22,12 @@ struct Child {
   std::chrono::system_clock::time_point started = {}, ended = {};
 };
 
+constexpr std::chrono::seconds patience_with_children{60};
+
 // Returns when all have ended or go on by themselves. One that cannot be started has status 127 and says why
-// in `errors`.
-void run_all(std::vector<Child>& children);
+// in `errors`, and so does one that is killed because it has taken longer than `patience`. A signal that ends
+// this process ends them first.
+void run_all(std::vector<Child>& children, std::chrono::milliseconds patience = patience_with_children);
 
 [[nodiscard]] std::string last_line(const std::string& text); // that is not empty
 // In the words of the child, which are mostly its last; `what`: how to call it when it said nothing.

@@ -33,4 +33,16 @@ Result<std::uint64_t> parse_job(const std::string& text) {
   return job;
 }
 
+Result<int> parse_signal(const std::string& text) {
+  std::string wanted(text.size(), ' ');
+  std::ranges::transform(text, wanted.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  if (wanted.starts_with("SIG")) wanted.erase(0, 3);
+  for (int number = 1; number < NSIG; ++number) {
+    const char* const name = sigabbrev_np(number);
+    if (wanted == fmt::to_string(number) || (name != nullptr && wanted == name)) return number;
+  }
+  return error(EINVAL, "\"{}\" is no signal; write a name as TERM, or a number", text);
+}
+
 } // namespace parc::tools

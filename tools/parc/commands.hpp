@@ -16,6 +16,7 @@ namespace parc::tools {
 inline constexpr int status_failure = 1;
 inline constexpr int status_usage = 2;
 inline constexpr int status_run_failed = 125; // parc run itself, usage too
+inline constexpr int status_late = 124;       // parc run --timeout, as parcd says it of a job
 
 struct RunOptions {
   std::optional<std::uint32_t> ranks;
@@ -136,5 +137,6 @@ struct ProbeOptions {
 [[nodiscard]] int end_with(const Result<int>& status);
 // As parc status, ps and PARC_JOB name one.
 [[nodiscard]] Result<std::uint64_t> parse_job(const std::string& text);
+[[nodiscard]] Result<int> parse_signal(const std::string& text); // SIGTERM, TERM, term or 15
 
 } // namespace parc::tools

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// parc dump: what all ranks of a job wait for, on all its hosts. The kernel of this host asks the others.
+// parc dump: what all ranks of a job wait for, on all its hosts. The kernel of this host asks the others;
+// where it does not answer, this host's ranks are shown, whose memory tells.
 #include "tools/parc/commands.hpp"
 #include "tools/parc/kernel_connection.hpp"
 #include "tools/parc/table.hpp"
 #include "tools/parc/unfinished_table.hpp"
+#include "tools/parc/view.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <iostream>
 
 namespace parc::tools {
@@ -17,6 +20,7 @@ struct Dump {
   std::string job;
   std::vector<RankState> ranks;
   std::vector<std::string> silent; // hosts
+  std::string alone;               // why the ranks of this host are all
 };
 
 Result<void> take_ranks(const nlohmann::json& message, Dump& dump) {
@@ -44,13 +48,8 @@ Result<bool> take(const Frame& frame, Dump& dump) {
   return true;
 }
 
-Result<Dump> ask(const DumpOptions& options) {
-  std::uint64_t job = 0;
-  if (!options.job.empty()) {
-    PARC_TRY(number, parse_job(options.job));
-    job = number;
-  }
-  PARC_TRY(kernel, KernelConnection::open_running(options.runtime_dir));
+Result<Dump> ask(const std::string& runtime_dir, std::uint64_t job) {
+  PARC_TRY(kernel, KernelConnection::open_running(runtime_dir));
   PARC_TRY(kernel.send({{"kind", "dump"}, {"job", job}}));
   Dump dump;
   for (;;) {
@@ -60,6 +59,30 @@ Result<Dump> ask(const DumpOptions& options) {
     std::ranges::sort(dump.ranks, {}, &RankState::rank);
     return dump;
   }
+}
+
+// Where no job is named, that of this host, if it is the only one. `silence`: why its kernel is not asked.
+Result<Dump> look(const std::string& runtime_dir, std::uint64_t job, const Error& silence) {
+  const auto counters = open_counters(runtime_dir);
+  if (!counters) return silence;
+  const KernelView view = look_at_kernel(counters.value());
+  if (job == 0 && view.kernel.jobs.size() == 1) job = view.kernel.jobs.front().id;
+  Dump dump{.job = job_name(job), .ranks = {}, .silent = {view.kernel.host}, .alone = silence.text};
+  for (const ProgramView& program : view.programs)
+    if (job != 0 && program.counted.job == job) dump.ranks.push_back(program.seen);
+  if (dump.ranks.empty()) return silence;
+  return dump;
+}
+
+Result<Dump> ask_or_look(const DumpOptions& options) {
+  std::uint64_t job = 0;
+  if (!options.job.empty()) {
+    PARC_TRY(number, parse_job(options.job));
+    job = number;
+  }
+  auto dump = ask(options.runtime_dir, job);
+  return dump || dump.error().code != ETIMEDOUT ? std::move(dump)
+                                                : look(options.runtime_dir, job, dump.error());
 }
 
 std::string list(const std::vector<std::uint64_t>& ranks) {
@@ -85,6 +108,8 @@ void print(const Dump& dump) {
   }
   if (const auto cycle = find_cycle(dump.ranks); !cycle.empty())
     std::cout << fmt::format("\nthese ranks wait for each other: {}\n", list(cycle));
+  if (!dump.alone.empty())
+    return void(std::cout << fmt::format("\n{}; the ranks of other hosts are missing here\n", dump.alone));
   for (const std::string& host : dump.silent)
     std::cout << fmt::format("\nhost {} did not answer; its ranks are missing here\n", host);
 }
@@ -103,7 +128,7 @@ void print_json(const Dump& dump) {
 } // namespace
 
 int dump(const DumpOptions& options) {
-  const auto seen = ask(options);
+  const auto seen = ask_or_look(options);
   if (!seen) {
     std::cerr << "parc: " << seen.error().text << '\n';
     return status_failure;

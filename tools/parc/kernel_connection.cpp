@@ -18,6 +18,7 @@ namespace {
 constexpr char hello_tool = 'T'; // to the kernel's socket; frames follow
 constexpr std::chrono::seconds patience{10};
 constexpr std::chrono::milliseconds between_looks{500}; // whether it is stopped
+constexpr std::chrono::milliseconds between_pings{1000};
 
 // Of the process that listens; 0 where it is in another PID namespace.
 pid_t other_end(const Fd& socket) {
@@ -113,9 +114,15 @@ Result<Frame> KernelConnection::await() {
     PARC_TRY(frame, next());
     if (frame) return std::move(*frame);
     pollfd more{socket_.get(), POLLIN, 0};
-    if (poll(&more, 1, -1) < 0 && errno != EINTR)
+    if (poll(&more, 1, static_cast<int>(between_pings.count())) < 0 && errno != EINTR)
       return system_error("cannot wait for the kernel of this host");
-    PARC_TRY(receive());
+    if (more.revents != 0) {
+      PARC_TRY(receive());
+    } else if (!due_) {
+      PARC_TRY(ping());
+    } else if (Clock::now() >= *due_) {
+      return silent();
+    }
   }
 }
 

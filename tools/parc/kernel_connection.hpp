@@ -34,7 +34,7 @@ public:
   // Takes what has come; an error when the kernel has gone.
   [[nodiscard]] Result<void> receive();
   [[nodiscard]] Result<std::optional<Frame>> next() { return frames_.next(); }
-  // The next frame, when it is there.
+  // The next frame, when it is there; an error when the kernel hangs, which is asked meanwhile.
   [[nodiscard]] Result<Frame> await();
 
 private:

@@ -69,6 +69,21 @@ std::string_view instead_of(std::string_view option) {
   return found == known.end() ? std::string_view{} : found->second;
 }
 
+// As the parser wants it, of what `parse` takes.
+template <class Value> auto parsed_by(Result<Value> (*parse)(const std::string& text)) {
+  return CLI::Validator(
+      [parse](const std::string& text) {
+        const auto value = parse(text);
+        return value ? std::string() : value.error().text;
+      },
+      "", "");
+}
+
+std::string wrong_with_hosts(const std::string& text) {
+  const auto hosts = parse_hosts(text);
+  return hosts || text.empty() ? std::string() : hosts.error().text;
+}
+
 std::string wrong_with_one_host(const std::string& text) {
   const auto host = parse_host(text);
   if (host && host.value().slots == 1 && text.find(',') == text.npos) return {};
@@ -142,8 +157,11 @@ public:
     }
     add_hosts(*kill_, kill_options_.where, "those of the batch job, or all that this host's kernel knows");
     kill_->add_option("-s,--signal", kill_options_.signal, "Send this to all ranks: a name or a number; TERM")
-        ->type_name("SIGNAL");
-    kill_->add_option("JOB", kill_options_.jobs, "Job, as parc ps names it")->required();
+        ->type_name("SIGNAL")
+        ->check(parsed_by(parse_signal));
+    kill_->add_option("JOB", kill_options_.jobs, "Job, as parc ps names it")
+        ->required()
+        ->check(parsed_by(parse_job));
     for (CLI::App* const command : {up_, hosts_, ps_})
       command->add_option("--runtime-dir",
                           command == up_ ? up_options_.where.runtime_dir : host_options_.runtime_dir,
@@ -185,8 +203,8 @@ public:
     probe_->add_flag("--json", probe_options_.json, "Print JSON");
     probe_->add_option("--runtime-dir", probe_options_.runtime_dir, "Where the kernel of this host is found");
     stop_->add_option("--runtime-dir", stop_dir_, "The runtime directory of the kernel");
-    dump_->add_option("JOB", dump_options_.job,
-                      "As parc status names it; default: the only one of this host");
+    dump_->add_option("JOB", dump_options_.job, "As parc status names it; default: the only one of this host")
+        ->check(parsed_by(parse_job));
     dump_->add_flag("--json", dump_options_.json, "Print JSON");
     dump_->add_option("--runtime-dir", dump_options_.runtime_dir, "Where the kernel of this host is found");
     clean_->add_option("--runtime-dir", clean_dir_, "The runtime directory to clean");
@@ -300,6 +318,7 @@ private:
     auto* const named = command
                             .add_option("-H,--host,--hosts", options.hosts,
                                         "The hosts, separated by commas; default: " + by_default)
+                            ->check(wrong_with_hosts, "", "")
                             ->multi_option_policy(CLI::MultiOptionPolicy::Join);
     command.add_option("-f,--hostfile,--machinefile", options.hostfile, "A file with a host a line")
         ->excludes(named);

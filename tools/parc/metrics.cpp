@@ -105,6 +105,8 @@ void add(Exposition& out, const Families& families, const Things& things, const 
 void add_kernel(Exposition& out, const CounterSnapshot& kernel) {
   out.family("parc_up", "1: the kernel runs; 0: it is dead, and all else are its last values");
   out.sample({}, std::uint64_t{kernel.alive});
+  out.family("parc_stopped", "1: a signal or a debugger has stopped the kernel");
+  out.sample({}, std::uint64_t{kernel.stopped});
   out.family("parc_info", "version, scheduling class and where it listens");
   out.sample({{"version", kernel.program}, {"scheduling", kernel.scheduling}, {"listens", kernel.listens}},
              std::uint64_t{1});

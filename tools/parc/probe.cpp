@@ -85,7 +85,7 @@ Result<nlohmann::json> run_ranks(const std::string& host, const std::string& run
   words.insert(words.end(), {"--", ranks});
   std::vector<Child> job(1);
   job[0].command = std::move(words);
-  run_all(job);
+  run_all(job, std::chrono::seconds(patience_s) + patience_with_children); // it has a time-out of its own
   if (job[0].status != 0) {
     std::cerr << job[0].errors;
     return error(EIO, "host {} was not measured: the job of two ranks ended with status {}", host,

@@ -101,19 +101,6 @@ Result<int> list_jobs(const HostOptions& options) {
   return std::ranges::all_of(answers, &HostAnswer::up) ? 0 : status_failure;
 }
 
-// SIGTERM, TERM, term or 15.
-Result<int> parse_signal(const std::string& text) {
-  std::string wanted(text.size(), ' ');
-  std::ranges::transform(text, wanted.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  if (wanted.starts_with("SIG")) wanted.erase(0, 3);
-  for (int number = 1; number < NSIG; ++number) {
-    const char* const name = sigabbrev_np(number);
-    if (wanted == fmt::to_string(number) || (name != nullptr && wanted == name)) return number;
-  }
-  return error(EINVAL, "\"{}\" is no signal; write a name as TERM, or a number", text);
-}
-
 // Any of its hosts hands that on to the one that began it.
 Result<void> end_job(const KillOptions& options, int signal, const std::vector<HostAnswer>& answers,
                      std::uint64_t job) {

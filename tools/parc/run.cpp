@@ -4,6 +4,8 @@
 #include "jobs/program.hpp"
 #include "system/frames.hpp"
 #include "system/start_kernel.hpp"
+#include "tools/parc/caught_signals.hpp"
+#include "tools/parc/children.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/hosts.hpp"
 #include "tools/parc/input.hpp"
@@ -23,13 +25,13 @@
 #include <iostream>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 
 namespace parc::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>; // none: there is no limit
 constexpr auto wait_for_line_end = std::chrono::milliseconds(20);
 constexpr int in_background_ms = 200; // between looks whether the terminal is ours again
 
@@ -123,6 +125,9 @@ Result<nlohmann::json> describe_places(const RunOptions& options) {
   }
   const std::uint64_t size = options.ranks ? *options.ranks : slots;
   if (size > max_ranks) return error(EINVAL, "a job has at most {} ranks, not {}", max_ranks, size);
+  // The kernel would know, and is not told where there is nothing to read.
+  if (options.input != "all" && options.input != "none" && std::stoul(options.input) >= std::max(size, 1UL))
+    return error(EINVAL, "--stdin names rank {}, and the ranks are 0 to {}", options.input, size - 1);
 
   nlohmann::json request{{"kind", "run"}, {"keep_going", options.keep_going ? 1 : 0}};
   auto& names = request["hosts"] = nlohmann::json::array();
@@ -134,39 +139,6 @@ Result<nlohmann::json> describe_places(const RunOptions& options) {
   }
   return request;
 }
-
-// ---- Signals, as a descriptor
-
-// Those that end a program and can be told to the ranks, while this lives; one that whoever started us
-// ignores stays ignored.
-class CaughtSignals {
-public:
-  static Result<CaughtSignals> make() {
-    CaughtSignals caught;
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-      struct sigaction before {};
-      sigaction(number, nullptr, &before);
-      if (before.sa_handler != SIG_IGN) sigaddset(&signals, number);
-    }
-    caught.fd_.reset(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!caught.fd_) return system_error("cannot watch for signals");
-    sigprocmask(SIG_BLOCK, &signals, &caught.before_);
-    return caught;
-  }
-  CaughtSignals(CaughtSignals&&) = default;
-  CaughtSignals& operator=(CaughtSignals&&) = delete;
-  ~CaughtSignals() {
-    if (fd_) sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-  [[nodiscard]] int fd() const { return fd_.get(); }
-
-private:
-  CaughtSignals() = default;
-  Fd fd_;
-  sigset_t before_{};
-};
 
 // ---- The terminal of the job
 
@@ -186,12 +158,9 @@ std::vector<std::string> texts_in(const nlohmann::json& message, const char* key
 
 class Terminal {
 public:
-  Terminal(KernelConnection& kernel, const RunOptions& options, const CaughtSignals& signals)
-      : kernel_(kernel), output_(options.tag_output), signals_(signals.fd()) {
-    if (options.timeout_s.value_or(0) > 0) // as mpirun: 0 is no limit
-      deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                     std::chrono::duration<double>(std::min(*options.timeout_s, 1e9)));
-  }
+  Terminal(KernelConnection& kernel, const RunOptions& options, const CaughtSignals& signals,
+           Deadline deadline)
+      : kernel_(kernel), output_(options.tag_output), signals_(signals), deadline_(deadline) {}
 
   [[nodiscard]] const TraceCollector& trace() const { return trace_; }
   [[nodiscard]] bool output_lost() const { return output_.lost(); }
@@ -200,7 +169,7 @@ public:
 
   Result<int> serve() {
     while (!status_ || output_.pending()) {
-      std::array<pollfd, 4> events{pollfd{signals_, POLLIN, 0}, pollfd{-1, POLLOUT, 0},
+      std::array<pollfd, 4> events{pollfd{signals_.fd(), POLLIN, 0}, pollfd{-1, POLLOUT, 0},
                                    pollfd{kernel_.fd(), POLLIN, 0}, pollfd{-1, POLLIN, 0}};
       if (output_.pending()) {
         events[1].fd = output_.fd();
@@ -273,10 +242,10 @@ private:
   // The first travels to the ranks, a second one ends them at once, and who sends a third wants no answer. A
   // kernel that hangs answers none.
   Result<void> tell_signal() {
-    signalfd_siginfo signal{};
-    if (read(signals_, &signal, sizeof signal) != sizeof signal) return success();
-    if (++signals_seen_ > 2) std::_Exit(128 + static_cast<int>(signal.ssi_signo));
-    return tell({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", signal.ssi_signo}});
+    const auto signal = signals_.take();
+    if (!signal) return success();
+    if (++signals_seen_ > 2) std::_Exit(128 + *signal);
+    return tell({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", *signal}});
   }
 
   Result<void> listen() {
@@ -321,8 +290,8 @@ private:
   Output output_;
   Input input_;
   TraceCollector trace_;
-  int signals_;
-  std::optional<Clock::time_point> deadline_;
+  const CaughtSignals& signals_;
+  Deadline deadline_;
   int signals_seen_ = 0;
   std::optional<int> status_;
   std::string text_;
@@ -334,11 +303,11 @@ private:
 // A job, from its request to its end. Where `missing` is given and nothing ran because kernels are missing,
 // their hosts are put there, and nothing is said.
 Result<int> run_once(const RunOptions& options, const nlohmann::json& request, const std::string& bytes,
-                     MissingHosts* missing) {
+                     Deadline deadline, MissingHosts* missing) {
   PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
   PARC_TRY(signals, CaughtSignals::make());
   PARC_TRY(kernel.send(request, bytes));
-  Terminal terminal(kernel, options, signals);
+  Terminal terminal(kernel, options, signals, deadline);
   auto status = terminal.serve();
   if (missing != nullptr) *missing = terminal.missing();
   if (status && (missing == nullptr || missing->names.empty())) terminal.tell_end();
@@ -361,10 +330,19 @@ std::string why_missing(const StartedHost& there, const std::string& unknown) {
                      there.host, there.why);
 }
 
+Deadline deadline_of(const RunOptions& options) {
+  if (options.timeout_s.value_or(0) <= 0) return {}; // as mpirun: 0 is no limit
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::min(*options.timeout_s, 1e9)));
+}
+
 // A line for each that is still missing.
-Result<void> start_missing(const RunOptions& options, const MissingHosts& missing) {
+Result<void> start_missing(const RunOptions& options, const MissingHosts& missing, Deadline deadline) {
   const Launcher launcher = launcher_to(missing.names, asked_ssh());
-  PARC_TRY(started, start_hosts(missing.names, launcher, options.runtime_dir, {}));
+  std::chrono::milliseconds patience = patience_with_children;
+  if (deadline)
+    patience = std::min(patience, std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()));
+  PARC_TRY(started, start_hosts(missing.names, launcher, options.runtime_dir, {}, patience));
   std::string lines;
   for (std::size_t i = 0; i < started.size(); ++i)
     if (!started[i].up())
@@ -383,16 +361,21 @@ Result<int> run_job(const RunOptions& options) {
   if (!options.trace.empty()) { // what cannot be written is known before anything runs
     PARC_TRY(write_trace({}, options.command, options.trace));
   }
+  const Deadline deadline = deadline_of(options);
   PARC_TRY(may_start, may_start_kernels());
   if (may_start) {
     MissingHosts missing;
     request["in_haste"] = 1;
-    PARC_TRY(status, run_once(options, request, bytes, &missing));
+    PARC_TRY(status, run_once(options, request, bytes, deadline, &missing));
     if (missing.names.empty()) return status;
-    PARC_TRY(start_missing(options, missing));
+    if (const auto started = start_missing(options, missing, deadline); !started) {
+      if (!deadline || Clock::now() < *deadline) return started.error();
+      std::cerr << fmt::format("parc: {}\n", started.error().text);
+      return status_late;
+    }
     request.erase("in_haste");
   }
-  return run_once(options, request, bytes, nullptr);
+  return run_once(options, request, bytes, deadline, nullptr);
 }
 
 } // namespace

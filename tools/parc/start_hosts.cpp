@@ -80,13 +80,14 @@ Child start_of(const Launcher& launcher, const std::string& host, const std::str
 // Where the launcher finds a host is where its kernel is: asked beside the start, which takes longer.
 std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<std::string>& hosts,
                                    const std::string& key, const std::string& runtime_dir,
-                                   const std::vector<std::string>& options) {
+                                   const std::vector<std::string>& options,
+                                   std::chrono::milliseconds patience) {
   std::vector<Child> children;
   for (const std::string& host : hosts)
     children.push_back(is_this_host(launcher, host) ? Child{.command = question_of_status(runtime_dir)}
                                                     : start_of(launcher, host, key, options));
   for (const std::string& host : hosts) children.push_back({.command = launcher.question(host)});
-  run_all(children);
+  run_all(children, patience);
   std::vector<StartedHost> all;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const std::string address = launcher.address(children[hosts.size() + i].output);
@@ -108,10 +109,9 @@ Result<void> reach_all(const std::string& runtime_dir, std::vector<StartedHost>&
     const auto there = std::ranges::find(all, answer.host, &StartedHost::host);
     if (there == all.end() || answer.up()) continue;
     there->reachable = false;
-    there->why =
-        fmt::format("{} (its kernel listens on {}; parc up ... -- --listen 0.0.0.0 --encryption none "
-                    "lets it listen everywhere)",
-                    answer.why, there->says);
+    there->why = fmt::format("{} (its kernel listens on {})", answer.why, there->says);
+    if (there->says.find("on loopback only") != std::string::npos)
+      there->why += "; parc up ... -- --listen 0.0.0.0 --encryption none lets it listen everywhere";
   }
   return success();
 }
@@ -153,9 +153,10 @@ std::string own_directory() {
 
 Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher,
                                              const std::string& runtime_dir,
-                                             const std::vector<std::string>& options) {
+                                             const std::vector<std::string>& options,
+                                             std::chrono::milliseconds patience) {
   PARC_TRY(key, ask_for_key(runtime_dir, options));
-  auto all = start_all(launcher, hosts, key, runtime_dir, options);
+  auto all = start_all(launcher, hosts, key, runtime_dir, options, patience);
   PARC_TRY(reach_all(runtime_dir, all));
   end_unreachable(launcher, all);
   return all;

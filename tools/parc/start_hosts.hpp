@@ -5,6 +5,7 @@
 #include "jobs/launcher.hpp"
 #include "system/error.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,12 +24,12 @@ struct StartedHost {
 };
 
 // All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
-// kernel, and connected; one that was started and cannot be reached is ended again. `options` are parcd's: of
-// the kernel of this host, too, where that has to be started.
-[[nodiscard]] Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts,
-                                                           const Launcher& launcher,
-                                                           const std::string& runtime_dir,
-                                                           const std::vector<std::string>& options);
+// kernel, and connected; one that was started and cannot be reached is ended again. Who does not answer
+// within `patience` is not up. `options` are parcd's: of the kernel of this host, too, where that has to be
+// started.
+[[nodiscard]] Result<std::vector<StartedHost>>
+start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher, const std::string& runtime_dir,
+            const std::vector<std::string>& options, std::chrono::milliseconds patience);
 
 // It is this one, and needs no launcher, which might have no way from a host to itself.
 [[nodiscard]] bool is_this_host(const Launcher& launcher, const std::string& host);

@@ -43,7 +43,8 @@ int report(const std::vector<StartedHost>& all) {
 Result<int> start(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options, "up"));
   const Launcher launcher = launcher_to(hosts, options.ssh);
-  PARC_TRY(all, start_hosts(hosts, launcher, options.where.runtime_dir, options.of_parcd));
+  PARC_TRY(all,
+           start_hosts(hosts, launcher, options.where.runtime_dir, options.of_parcd, patience_with_children));
   return report(all);
 }
 

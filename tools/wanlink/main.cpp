@@ -36,6 +36,13 @@ Words split(int argc, char** argv) {
   return {{all.begin(), end}, {command, all.end()}};
 }
 
+// In braces, where the shells' completion finds them.
+std::string names_of_presets() {
+  std::string names;
+  for (const Preset& known : presets()) names += fmt::format("{}{}", names.empty() ? "{" : ",", known.name);
+  return names + "}";
+}
+
 std::string preset_help() {
   std::string text = "Start from these settings:";
   for (const Preset& known : presets()) text += fmt::format(" {} ({});", known.name, known.meaning);
@@ -136,7 +143,7 @@ public:
 
 private:
   void add_run() {
-    run_->add_option("--preset", preset_, preset_help());
+    run_->add_option("--preset", preset_, preset_help())->type_name(names_of_presets());
     run_->add_option("--hosts", hosts_, "How many hosts (a, b, c, ...), or their names: a,b,c")
         ->capture_default_str();
     run_->add_option("--cc", options_.congestion_control, "TCP congestion control")->capture_default_str();
