@@ -3,6 +3,7 @@
 // how they travel, and which ranks wait for each other.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -49,6 +50,10 @@ struct RankState {
 };
 
 inline constexpr std::size_t most_unfinished = 10; // of a rank, the oldest
+// Of each of so many ranks, which go to a tool in one frame.
+constexpr std::size_t unfinished_of_each(std::size_t ranks) {
+  return std::clamp<std::size_t>(4000 / std::max<std::size_t>(ranks, 1), 1, most_unfinished);
+}
 
 [[nodiscard]] nlohmann::json to_json(const RankState& rank);
 [[nodiscard]] std::optional<RankState> rank_state_from(const nlohmann::json& json); // none: it makes no sense

@@ -384,9 +384,7 @@ std::vector<std::pair<std::string, std::int32_t>> JobPart::hosts() const {
 
 nlohmann::json JobPart::look() const {
   nlohmann::json all = nlohmann::json::array();
-  // They go to the tool in one frame.
-  const std::size_t most =
-      std::clamp<std::size_t>(4000 / std::max<std::size_t>(ranks_.size(), 1), 1, most_unfinished);
+  const std::size_t most = unfinished_of_each(ranks_.size());
   for (const auto& rank : ranks_) {
     RankState state{.rank = rank->number(),
                     .process = static_cast<std::uint64_t>(rank->id()),

@@ -6,9 +6,11 @@
 #include "daemon/link/peers.hpp"
 #include "system/frames.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <iterator>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -147,19 +149,21 @@ std::vector<std::uint64_t> Jobs::known() const {
   for (const auto& [job, at] : parts_) all.push_back(job);
   for (const auto& [job, at] : origins_)
     if (!at->hosts().empty() && !parts_.contains(job)) all.push_back(job);
+  std::ranges::copy(joins_.jobs().numbers(), std::back_inserter(all));
   return all;
 }
 
 std::vector<std::pair<std::string, std::int32_t>> Jobs::hosts_of(std::uint64_t job) const {
   if (const JobPart* at = part(job)) return at->hosts();
   const JobOrigin* at = origin(job);
-  return at != nullptr ? at->hosts() : std::vector<std::pair<std::string, std::int32_t>>{};
+  return at != nullptr ? at->hosts() : joins_.jobs().hosts_of(job);
 }
 
 // A kernel that may ask is one of this user's: it has the key.
 void Jobs::look(std::int32_t from, const nlohmann::json& message) {
-  nlohmann::json ranks = nlohmann::json::array();
-  if (const JobPart* at = part(number_in(message, "job", UINT64_MAX).value_or(0))) ranks = at->look();
+  const std::uint64_t job = number_in(message, "job", UINT64_MAX).value_or(0);
+  const JobPart* at = part(job);
+  nlohmann::json ranks = at != nullptr ? at->look() : joins_.jobs().look(job, peers_.self().name);
   tell(from, {{"kind", "seen"},
               {"token", number_in(message, "token", UINT64_MAX).value_or(0)},
               {"place", number_in(message, "place", UINT32_MAX).value_or(0)},
@@ -169,7 +173,7 @@ void Jobs::look(std::int32_t from, const nlohmann::json& message) {
 // What HostSearch asks: which jobs are here, and with a signal that one of them be ended; or it tells of
 // hosts.
 nlohmann::json Jobs::answer(std::int32_t from, const nlohmann::json& question) {
-  nlohmann::json said{{"version", PARC_VERSION}, {"jobs", list()}};
+  nlohmann::json said{{"version", PARC_VERSION}, {"jobs", list()}, {"waiting", joins_.waiting()}};
   if (!question.is_object()) return said;
   if (const auto hosts = question.find("hosts"); hosts != question.end()) learn_hosts(peers_, from, *hosts);
   if (const auto signal = number_in(question, "signal", NSIG - 1))
@@ -190,15 +194,16 @@ nlohmann::json Jobs::list() const {
                    {"since", at->since()},
                    {"origin", peers_.name_of(plan.origin)}});
   }
+  joins_.jobs().list(all);
   return all;
 }
 
-// Its origin does that, wherever that is.
+// Its origin does that, wherever that is; each kernel for its own of a job that programs have joined.
 bool Jobs::kill(std::uint64_t job, std::uint32_t signal) {
   if (JobOrigin* at = origin(job)) return at->killed(signal);
   const JobPart* at = part(job);
   if (at != nullptr) tell(at->plan().origin, {{"kind", "kill_job"}, {"job", job}, {"signal", signal}});
-  return at != nullptr;
+  return at != nullptr || joins_.signal(job, signal);
 }
 
 void Jobs::link_lost(std::uint32_t link) {
@@ -235,7 +240,12 @@ void Jobs::stop_when_empty() {
 }
 
 void Jobs::publish(Counters& counters) {
-  std::erase_if(rows_, [this](const auto& row) { return !parts_.contains(row.first); });
+  const JoinedJobs& joined = joins_.jobs();
+  std::erase_if(rows_,
+                [&](const auto& row) { return !parts_.contains(row.first) && !joined.knows(row.first); });
+  for (const std::uint64_t job : joined.numbers())
+    if (!rows_.contains(job))
+      rows_.emplace(job, counters.job(job, joined.ranks_here(job), JobState::Running));
   for (const auto& [job, at] : parts_) {
     const JobState state = state_of(*at);
     auto row = rows_.find(job);

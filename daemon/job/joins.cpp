@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -50,7 +51,7 @@ Joins::Joins(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessi
 Joins::~Joins() {
   for (const auto& [token, joiner] : joiners_)
     if (joiner.endpoint != 0) engine_.kill(joiner.endpoint);
-  for (const auto& [group, programs] : programs_) engine_.drop_group(group);
+  for (const std::uint64_t group : running_.groups()) engine_.drop_group(group);
 }
 
 // ---- Programs of this host
@@ -247,9 +248,19 @@ void Joins::form(Forming& forming) {
   }
   const std::uint64_t group = engine_.add_group(members);
   if (group == protocol::Engine::no_group) return cannot_begin(forming, nonsense_there);
-  programs_[group] = 1; // so that it stays until all have been let in
+  running_.begin(group, described(forming));
   for (const auto& [token, rank] : std::map(forming.mine)) give_place(forming, token, group);
-  program_ended(group);
+  if (running_.begun(group)) engine_.drop_group(group);
+}
+
+JoinedJobs::Job Joins::described(const Forming& forming) const {
+  JoinedJobs::Job job{.number = forming.place.second,
+                      .name = joiners_.at(forming.mine.begin()->first).name,
+                      .met_at = peers_.name_of(forming.place.first),
+                      .size = static_cast<std::uint32_t>(forming.members.size()),
+                      .hosts = {}};
+  for (const auto& [identity, link] : forming.links) job.hosts.emplace_back(peers_.name_of(link), link);
+  return job;
 }
 
 void Joins::give_place(const Forming& forming, std::uint64_t token, std::uint64_t group) {
@@ -269,20 +280,19 @@ void Joins::give_place(const Forming& forming, std::uint64_t token, std::uint64_
     loop_.errors().note(ErrorKind::Job, PARC_EKERNEL, "refused a program that joins a job: " + why);
     return forget(token);
   }
-  ++programs_[group];
+  const std::uint64_t endpoint = std::exchange(joiner.endpoint, 0);
+  running_.add(group, joiner.rank, endpoint, joiner.socket);
   sessions_.add({forming.place.second, static_cast<std::int32_t>(joiner.rank),
-                 static_cast<std::int32_t>(joiner.size), std::exchange(joiner.endpoint, 0)},
+                 static_cast<std::int32_t>(joiner.size), endpoint},
                 std::move(pipes.value().from_program), std::move(pipes.value().to_program),
-                [self = std::weak_ptr(self_), group](Sessions::End) {
-                  if (const auto joins = self.lock()) (*joins)->program_ended(group);
+                [self = std::weak_ptr(self_), group, endpoint](Sessions::End) {
+                  if (const auto joins = self.lock()) (*joins)->program_ended(group, endpoint);
                 });
   forget(token);
 }
 
-void Joins::program_ended(std::uint64_t group) {
-  if (--programs_.at(group) != 0) return;
-  programs_.erase(group);
-  engine_.drop_group(group);
+void Joins::program_ended(std::uint64_t group, std::uint64_t endpoint) {
+  if (running_.remove(group, endpoint)) engine_.drop_group(group);
 }
 
 // Nor anywhere else, where that is still to be decided.
@@ -316,6 +326,9 @@ bool Joins::received(std::int32_t from, const std::string& kind, const nlohmann:
     go(from, message);
   } else if (kind == "join_refused") {
     refused(from, message);
+  } else if (kind == "signal_joined") {
+    running_.signal(number_in(message, "job", UINT64_MAX).value_or(0),
+                    static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(0)));
   } else {
     return false;
   }
@@ -328,6 +341,13 @@ void Joins::refused(std::int32_t from, const nlohmann::json& message) {
   found->second.stage = Stage::over; // there
   const auto code = number_in(message, "code", 64).value_or(-PARC_EPEER);
   refuse(found->first, -static_cast<int>(code), text_in(message, "text"));
+}
+
+bool Joins::signal(std::uint64_t job, std::uint32_t number) {
+  for (const auto& [host, link] : running_.hosts_of(job))
+    if (link != this_host) jobs_.tell(link, {{"kind", "signal_joined"}, {"job", job}, {"signal", number}});
+  running_.signal(job, static_cast<int>(number));
+  return running_.knows(job);
 }
 
 void Joins::link_lost(std::uint32_t link) {

@@ -10,6 +10,7 @@
 //   formed          ->                          it reaches the kernels of all; or why not, and which rank's
 //                   <-      go                  all kernels do, and the programs may run
 //                   <-      join_refused        in place of either: a PARC_E* and a sentence
+//   signal_joined  ->  any other kernel         to all programs of a job that runs (parc kill)
 //
 // Nobody owns the processes: who ends is seen to have departed, and the launchers do the rest.
 //
@@ -18,6 +19,7 @@
 #pragma once
 
 #include "daemon/event.hpp"
+#include "daemon/job/joined_jobs.hpp"
 #include "daemon/job/meetings.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/program/endpoint_address.hpp"
@@ -54,6 +56,9 @@ public:
   void link_lost(std::uint32_t link);
   void stop();
   [[nodiscard]] bool none() const { return joiners_.empty() && meetings_.none(); }
+  [[nodiscard]] const JoinedJobs& jobs() const { return running_; }
+  [[nodiscard]] nlohmann::json waiting() const { return meetings_.waiting(); }
+  bool signal(std::uint64_t job, std::uint32_t number); // all its ranks; false: it has none here
 
 private:
   enum class Stage { reaching, meeting, forming, over };
@@ -99,7 +104,8 @@ private:
   void give_place(const Forming& forming, std::uint64_t token, std::uint64_t group);
   void cannot_begin(Forming& forming, const std::string& why);
   void drop(const Place& place);
-  void program_ended(std::uint64_t group);
+  void program_ended(std::uint64_t group, std::uint64_t endpoint);
+  [[nodiscard]] JoinedJobs::Job described(const Forming& forming) const;
   void refused(std::int32_t from, const nlohmann::json& message);
 
   Loop& loop_;
@@ -111,7 +117,7 @@ private:
   std::uint64_t last_token_ = 0;
   std::map<std::uint64_t, Joiner> joiners_;
   std::map<Place, std::shared_ptr<Forming>> formings_;
-  std::map<std::uint64_t, std::size_t> programs_;                 // that run here, by the group of their job
+  JoinedJobs running_{sessions_};
   std::shared_ptr<Joins*> self_ = std::make_shared<Joins*>(this); // for answers that come after it
 };
 

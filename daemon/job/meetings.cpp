@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -79,6 +80,17 @@ void Meetings::out_of_patience(const std::string& name) {
                   peers_.self().name, config_.join_timeout_s);
   for (const auto& member : meeting.members)
     if (member) tell_refused(member->from, member->token, PARC_EPEER, text);
+}
+
+nlohmann::json Meetings::waiting() const {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& [name, meeting] : meetings_) {
+    const auto missing = [&](std::size_t rank) { return !meeting.members[rank].has_value(); };
+    all.push_back({{"name", name},
+                   {"size", meeting.members.size()},
+                   {"missing", ranks_in_words(meeting.members.size(), missing)}});
+  }
+  return all;
 }
 
 // ---- All are there

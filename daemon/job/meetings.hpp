@@ -34,6 +34,7 @@ public:
   void unjoin(std::int32_t from, const nlohmann::json& message);
   void formed(std::int32_t from, const nlohmann::json& message);
   void link_lost(std::int32_t lost);
+  [[nodiscard]] nlohmann::json waiting() const; // for parc ps: name, size and which ranks are missing of each
   [[nodiscard]] bool none() const { return meetings_.empty() && beginnings_.empty(); }
 
 private:

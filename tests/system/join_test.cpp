@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <set>
 #include <sys/socket.h>
@@ -300,6 +301,49 @@ BOOST_AUTO_TEST_CASE(who_is_killed_has_departed) {
   BOOST_TEST(all[1].wait() == 128 + SIGKILL);
   BOOST_TEST(all[0].wait() == 0, all[0].errors());
   BOOST_TEST(all[0].output() == "0 of 2 on a\nalone\n");
+}
+
+// As those of any other job: seen, looked at and ended from each of its hosts.
+BOOST_AUTO_TEST_CASE(tools_know_them) {
+  const auto said = [&](const char* command, std::vector<std::string> words, std::size_t on, int status = 0) {
+    Process tool = hosts.parc(command, std::move(words), on);
+    BOOST_TEST(tool.wait() == status, tool.errors());
+    return tool.output() + tool.errors();
+  };
+  const auto contains = [](const std::string& text, const std::string& part) {
+    BOOST_TEST((text.find(part) != text.npos), text << " does not say " << part);
+  };
+  std::vector<Process> all;
+  all.push_back(start(0, {}, {"heat@a", "0", "3", "sits"}));
+  BOOST_TEST(eventually([&] {
+    return said("ps", {"--hosts", "a,b"}, 1)
+               .find("job heat begins on host a when rank 1-2 of 3 has joined it") != std::string::npos;
+  }));
+  for (int rank = 1; rank < 3; ++rank)
+    all.push_back(start(1, {}, {"heat@a", std::to_string(rank), "3", "sits"}));
+  BOOST_TEST(eventually(
+      [&] { return std::ranges::none_of(all, [](Process& each) { return each.output().empty(); }); }));
+
+  const auto listed = nlohmann::json::parse(said("ps", {"--hosts", "a,b", "--json"}, 0));
+  BOOST_TEST(listed["waiting"].empty());
+  BOOST_REQUIRE(listed["jobs"].size() == 1U);
+  const auto& job = listed["jobs"][0];
+  const std::string number = job["job"];
+  BOOST_TEST(job["program"] == "joiner (heat)");
+  BOOST_TEST(job["from"] == "a");
+  BOOST_TEST(job["ranks"] == 3);
+  BOOST_TEST((job["hosts"] == nlohmann::json{{"a", 1}, {"b", 2}}));
+  for (std::size_t on : {0U, 1U}) {
+    const auto seen = nlohmann::json::parse(said("dump", {"--json"}, on));
+    BOOST_TEST(seen["job"] == number);
+    BOOST_TEST(seen["ranks"].size() == 3U);
+    BOOST_TEST(seen["ranks"][2]["program"] == "joiner");
+    BOOST_TEST(hosts.status(on)["jobs"][0]["job"] == number);
+  }
+  contains(said("kill", {"-s", "USR1", number}, 1), "signal");
+  for (Process& each : all) BOOST_TEST(each.wait() == 128 + SIGUSR1);
+  BOOST_TEST(eventually([&] { return said("ps", {"--hosts", "a,b"}, 0) == "no jobs\n"; }));
+  contains(said("kill", {"--hosts", "a,b", number}, 0, 1), "no job " + number + " runs");
 }
 
 BOOST_AUTO_TEST_CASE(the_kernel_where_they_meet_stops) {

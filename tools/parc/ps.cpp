@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc ps and parc kill: the jobs of all hosts.
+#include "system/frames.hpp"
 #include "tools/parc/ask_hosts.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/table.hpp"
@@ -70,8 +71,31 @@ void print(const std::map<std::uint64_t, Job>& jobs) {
               rows);
 }
 
+// Jobs whose ranks join them by name, and are not all there yet.
+struct Waiting {
+  std::string name, host, missing;
+  std::uint64_t size = 0;
+};
+
+std::vector<Waiting> waiting_in(const std::vector<HostAnswer>& answers) {
+  std::vector<Waiting> all;
+  for (const HostAnswer& answer : answers)
+    for (const auto& each : answer.said.value("waiting", nlohmann::json::array()))
+      if (each.is_object())
+        all.push_back({text_in(each, "name"), answer.host, text_in(each, "missing"),
+                       number_in(each, "size", max_ranks).value_or(0)});
+  return all;
+}
+
+void print(const std::vector<Waiting>& waiting) {
+  for (const Waiting& job : waiting)
+    std::cout << fmt::format("job {} begins on host {} when rank {} of {} has joined it\n", job.name,
+                             job.host, job.missing, job.size);
+}
+
 void print_json(const std::map<std::uint64_t, Job>& jobs, const std::vector<HostAnswer>& answers) {
-  nlohmann::json listed = nlohmann::json::array(), silent = nlohmann::json::array();
+  nlohmann::json listed = nlohmann::json::array(), silent = nlohmann::json::array(),
+                 waiting = nlohmann::json::array();
   for (const auto& [id, job] : jobs) {
     auto& row = listed.emplace_back(nlohmann::json{{"job", fmt::format("{:x}", id)},
                                                    {"program", job.told.program},
@@ -84,9 +108,12 @@ void print_json(const std::map<std::uint64_t, Job>& jobs, const std::vector<Host
   }
   for (const HostAnswer& answer : answers)
     if (!answer.up()) silent.push_back(answer.host);
-  std::cout << nlohmann::json{{"schema", ps_schema}, {"jobs", listed}, {"silent_hosts", silent}}.dump(
-                   2, ' ', false, nlohmann::json::error_handler_t::replace)
-            << '\n';
+  for (const Waiting& job : waiting_in(answers))
+    waiting.push_back(
+        {{"name", job.name}, {"host", job.host}, {"ranks", job.size}, {"missing", job.missing}});
+  const nlohmann::json all{
+      {"schema", ps_schema}, {"jobs", listed}, {"waiting", waiting}, {"silent_hosts", silent}};
+  std::cout << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
 Result<int> list_jobs(const HostOptions& options) {
@@ -96,6 +123,7 @@ Result<int> list_jobs(const HostOptions& options) {
     print_json(jobs_in(answers), answers);
   } else {
     print(jobs_in(answers));
+    print(waiting_in(answers));
     complain(answers);
   }
   return std::ranges::all_of(answers, &HostAnswer::up) ? 0 : status_failure;
