@@ -3,6 +3,7 @@
 // goes on for that, as systemd does it.
 #include "system/counters.hpp"
 #include "system/fd.hpp"
+#include "system/identity.hpp"
 #include "system/runtime_dir.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/unwell.hpp"
@@ -42,9 +43,10 @@ Result<void> stop_kernel(const RuntimeDir& dir, pid_t process) {
   if (!handle) return error(ESRCH, "{}; {}", unwell::is_elsewhere, unwell::if_elsewhere);
   const std::string kernel = describe_kernel(dir, process);
   std::cout << "stopping " << kernel << std::endl;
+  const bool goes_on = is_stopped(process); // to one that is not, it could take a debugger's SIGSTOP away
   if (syscall(SYS_pidfd_send_signal, handle.get(), SIGTERM, nullptr, 0) != 0)
     return system_error("cannot stop {}", kernel);
-  (void)syscall(SYS_pidfd_send_signal, handle.get(), SIGCONT, nullptr, 0);
+  if (goes_on) (void)syscall(SYS_pidfd_send_signal, handle.get(), SIGCONT, nullptr, 0);
   pollfd end{handle.get(), POLLIN, 0};
   int ready = 0;
   do ready = poll(&end, 1, longest_wait_ms);
