@@ -26,15 +26,15 @@ bool JoinedJobs::begun(std::uint64_t group) {
   return forget_if_over(group);
 }
 
-// Who has connected is as the system says, not as the program does.
-void JoinedJobs::add(std::uint64_t group, std::uint32_t rank, std::uint64_t endpoint, const Fd& socket) {
+JoinedJobs::Process JoinedJobs::at_other_end(const Fd& socket) {
   ucred who{};
   socklen_t size = sizeof who;
-  const bool known = getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid > 0;
-  Program& program = running_.at(group).programs.emplace_back(Program{rank, endpoint, 0, {}});
-  if (!known) return;
-  program.id = who.pid;
-  program.process.reset(static_cast<int>(syscall(SYS_pidfd_open, who.pid, 0)));
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid <= 0) return {};
+  return {who.pid, Fd(static_cast<int>(syscall(SYS_pidfd_open, who.pid, 0)))};
+}
+
+void JoinedJobs::add(std::uint64_t group, std::uint32_t rank, std::uint64_t endpoint, Process process) {
+  running_.at(group).programs.push_back({rank, endpoint, std::move(process)});
 }
 
 bool JoinedJobs::remove(std::uint64_t group, std::uint64_t endpoint) {
@@ -87,9 +87,9 @@ nlohmann::json JoinedJobs::look(std::uint64_t job, const std::string& here) cons
   const std::size_t most = unfinished_of_each(at->programs.size());
   for (const Program& program : at->programs) {
     RankState state{.rank = program.rank,
-                    .process = static_cast<std::uint64_t>(program.id),
+                    .process = static_cast<std::uint64_t>(program.process.id),
                     .host = here,
-                    .program = program_of(program.id),
+                    .program = program_of(program.process.id),
                     .operations = {}};
     sessions_.look_at(program.endpoint, most, state);
     all.push_back(to_json(state));
@@ -101,13 +101,14 @@ void JoinedJobs::signal(std::uint64_t job, int number) const {
   const Running* const at = find(job);
   if (at == nullptr) return;
   for (const Program& program : at->programs)
-    if (program.process) (void)syscall(SYS_pidfd_send_signal, program.process.get(), number, nullptr, 0);
+    if (const Fd& handle = program.process.handle)
+      (void)syscall(SYS_pidfd_send_signal, handle.get(), number, nullptr, 0);
 }
 
 void JoinedJobs::list(nlohmann::json& jobs) const {
   for (const auto& [group, at] : running_) {
     if (at.programs.empty()) continue;
-    const std::string program = program_of(at.programs.front().id);
+    const std::string program = program_of(at.programs.front().process.id);
     jobs.push_back({{"job", at.job.number},
                     {"program", fmt::format("{} ({})", program.empty() ? "?" : program, at.job.name)},
                     {"size", at.job.size},

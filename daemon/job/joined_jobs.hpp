@@ -39,8 +39,13 @@ public:
   void begin(std::uint64_t group, Job job);
   // True: none of its programs is here; it is forgotten.
   [[nodiscard]] bool begun(std::uint64_t group);
-  // `socket`: by which the program has asked to join.
-  void add(std::uint64_t group, std::uint32_t rank, std::uint64_t endpoint, const Fd& socket);
+  struct Process {
+    pid_t id = 0; // 0: it is in another PID namespace
+    Fd handle;    // pidfd
+  };
+  // Who has just connected, as the system says, not as it does itself.
+  [[nodiscard]] static Process at_other_end(const Fd& socket);
+  void add(std::uint64_t group, std::uint32_t rank, std::uint64_t endpoint, Process process);
   // True: it was the last; the job is forgotten.
   [[nodiscard]] bool remove(std::uint64_t group, std::uint64_t endpoint);
   [[nodiscard]] std::vector<std::uint64_t> groups() const;
@@ -58,8 +63,7 @@ private:
   struct Program {
     std::uint32_t rank;
     std::uint64_t endpoint;
-    pid_t id;   // 0: it is in another PID namespace
-    Fd process; // pidfd
+    Process process;
   };
   struct Running {
     Job job;

@@ -60,6 +60,7 @@ void Joins::joiner(Fd socket, const std::string& wants) {
   const std::uint64_t token = ++last_token_;
   Joiner& joiner = joiners_[token];
   joiner.socket = std::move(socket);
+  joiner.process = JoinedJobs::at_other_end(joiner.socket);
   joiner.readable = Event(loop_.events(), joiner.socket.get(), EV_READ | EV_PERSIST,
                           [this, token](short) { disturbed(token); });
   joiner.readable.add();
@@ -174,7 +175,7 @@ void Joins::joined(std::int32_t from, const nlohmann::json& message, const std::
 Result<void> Joins::claim(Forming& forming, const nlohmann::json& message) {
   const Error nonsense = error(EPROTO, "{}", nonsense_there);
   const auto mine = numbers_in(message, "mine", std::size_t{2} * most_joined);
-  if (!mine || mine->size() % 2 != 0) return nonsense;
+  if (!mine || mine->empty() || mine->size() % 2 != 0) return nonsense;
   for (std::size_t i = 0; i < mine->size(); i += 2) {
     const std::uint64_t rank = (*mine)[i], token = (*mine)[i + 1];
     const auto found = joiners_.find(token);
@@ -281,7 +282,7 @@ void Joins::give_place(const Forming& forming, std::uint64_t token, std::uint64_
     return forget(token);
   }
   const std::uint64_t endpoint = std::exchange(joiner.endpoint, 0);
-  running_.add(group, joiner.rank, endpoint, joiner.socket);
+  running_.add(group, joiner.rank, endpoint, std::move(joiner.process));
   sessions_.add({forming.place.second, static_cast<std::int32_t>(joiner.rank),
                  static_cast<std::int32_t>(joiner.size), endpoint},
                 std::move(pipes.value().from_program), std::move(pipes.value().to_program),

@@ -64,6 +64,7 @@ private:
   enum class Stage { reaching, meeting, forming, over };
   struct Joiner {
     Fd socket;
+    JoinedJobs::Process process; // that waits at its other end
     Event readable;
     Stage stage = Stage::reaching;
     std::string name;

@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(an_ssh_that_hangs) {
   chmod(ssh.c_str(), 0700);
   const auto ends = [&](Process process, int status) {
     pid_t child = 0;
-    BOOST_TEST(eventually([&] { return static_cast<bool>(std::ifstream(told) >> child); }));
+    BOOST_REQUIRE(eventually([&] { return static_cast<bool>(std::ifstream(told) >> child); }));
     if (status == 128 + SIGTERM) process.signal(SIGTERM);
     BOOST_TEST(process.wait() == status, process.errors());
     BOOST_TEST(kill(child, 0) != 0);
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(an_ssh_that_hangs) {
        128 + SIGTERM);
   const std::string late =
       ends(hosts.start({"env", "PARC_SSH=" + ssh, PARC_TEST_BIN "/parc", "run", "--runtime-dir",
-                        hosts[0].runtime_dir(), "--timeout", "1", "--hosts", "b", "true"}),
+                        hosts[0].runtime_dir(), "--timeout", "10", "--hosts", "b", "true"}),
            124);
   BOOST_TEST(contains(late, "slow has not come to an end within"), late);
 }

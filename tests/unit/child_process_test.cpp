@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Each case is a process of its own: the threads that make_process leaves stay, and other tests fork.
 #include "daemon/job/child_process.hpp"
 
 #include "system/fd.hpp"
@@ -13,33 +14,39 @@
 namespace parc::daemon {
 namespace {
 
-// A process that has no exec behind it until it may go on.
+int wait_for(pid_t process) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+bool exits_with(pid_t process, int expected) {
+  const int status = wait_for(process);
+  return WIFEXITED(status) && WEXITSTATUS(status) == expected;
+}
+
+// Has no exec behind it until it may go on.
 class Child {
 public:
   Child() {
     int ends[2];
-    BOOST_REQUIRE(pipe(ends) == 0);
+    if (pipe(ends) != 0) return;
     waits_.reset(ends[0]);
     go_on_.reset(ends[1]);
-    auto made = make_process([this](const Ready& ready) {
+    const auto made = make_process([this](const Ready& ready) {
       ready();
       char byte = 0;
       (void)!read(waits_.get(), &byte, 1);
       _exit(byte);
     });
-    BOOST_REQUIRE_MESSAGE(made, "no process");
-    id_ = made.value();
+    if (made) id_ = made.value();
   }
 
   [[nodiscard]] pid_t id() const { return id_; }
-  void go_on(char status) { BOOST_REQUIRE(write(go_on_.get(), &status, 1) == 1); }
-  int end() {
-    int status = 0;
-    pid_t ended = 0;
-    do ended = waitpid(id_, &status, 0);
-    while (ended < 0 && errno == EINTR);
-    BOOST_REQUIRE(ended == id_);
-    return status;
+  [[nodiscard]] bool lives() const { return id_ > 0 && kill(id_, 0) == 0; }
+  [[nodiscard]] bool goes_on(char status) {
+    return write(go_on_.get(), &status, 1) == 1 && exits_with(id_, status);
   }
 
 private:
@@ -47,39 +54,42 @@ private:
   pid_t id_ = -1;
 };
 
+template <class Check> bool in_a_process(Check check) {
+  const pid_t process = fork();
+  if (process == 0) _exit(check() ? 0 : 1);
+  return exits_with(process, 0);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(child_process)
 
 BOOST_AUTO_TEST_CASE(one_that_does_not_come_to_exec_holds_up_nobody) {
-  std::array<Child, 3> children;
-  for (Child& child : children) BOOST_TEST(kill(child.id(), 0) == 0);
-  for (std::size_t i = children.size(); i-- > 0;) {
-    children[i].go_on(static_cast<char>(7 + i));
-    const int status = children[i].end();
-    BOOST_TEST(WIFEXITED(status));
-    BOOST_TEST(WEXITSTATUS(status) == 7 + static_cast<int>(i));
-  }
+  BOOST_TEST(in_a_process([] {
+    std::array<Child, 3> children;
+    bool good = true;
+    for (const Child& child : children) good = good && child.lives();
+    for (std::size_t i = children.size(); i-- > 0;)
+      good = good && children[i].goes_on(static_cast<char>(7 + i));
+    return good;
+  }));
 }
 
 BOOST_AUTO_TEST_CASE(one_that_is_killed_before_exec_is_gone) {
-  Child child;
-  BOOST_TEST(kill(child.id(), SIGKILL) == 0);
-  const int status = child.end();
-  BOOST_TEST(WIFSIGNALED(status));
-  Child next;
-  next.go_on(0);
-  BOOST_TEST(next.end() == 0);
+  BOOST_TEST(in_a_process([] {
+    const Child child;
+    if (!child.lives() || kill(child.id(), SIGKILL) != 0 || !WIFSIGNALED(wait_for(child.id()))) return false;
+    Child next;
+    return next.goes_on(0);
+  }));
 }
 
 // Though it was never ready.
 BOOST_AUTO_TEST_CASE(one_that_ends_at_once_has_a_number) {
-  const auto made = make_process([](const Ready&) { _exit(3); });
-  BOOST_REQUIRE_MESSAGE(made, "no process");
-  int status = 0;
-  while (waitpid(made.value(), &status, 0) < 0 && errno == EINTR) {
-  }
-  BOOST_TEST(WEXITSTATUS(status) == 3);
+  BOOST_TEST(in_a_process([] {
+    const auto made = make_process([](const Ready&) { _exit(3); });
+    return made && exits_with(made.value(), 3);
+  }));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

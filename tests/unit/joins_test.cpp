@@ -238,6 +238,21 @@ BOOST_AUTO_TEST_CASE(a_kernel_names_who_does_not_join) {
   }
 }
 
+// Of a job that has none of this host's programs nothing is known here.
+BOOST_AUTO_TEST_CASE(a_job_of_nobody) {
+  World world({"a", "b"});
+  const Joiner& waits = world.join(1, "j", 1, 2);
+  world.settle();
+  for (const std::string& members : {std::string(), world.address(0, 1)}) {
+    world.forge(1, {{"kind", "joined"}, {"number", 77}, {"mine", nlohmann::json::array()}, {"within", 5}},
+                members);
+    world.forge(1, {{"kind", "go"}, {"number", 77}}, {});
+    world.settle();
+  }
+  BOOST_TEST(!waits.has_joined());
+  BOOST_TEST(world.nobody_runs());
+}
+
 // Then the job begins nowhere, and everybody hears why.
 BOOST_AUTO_TEST_CASE(two_hosts_that_do_not_reach_each_other) {
   World world({"a", "b", "c"});

@@ -26,6 +26,7 @@ Result<std::vector<HostAnswer>> ask_hosts(const std::string& runtime_dir, const 
                        .address = text_in(frame.message, "address"),
                        .rtt_us = number_in(frame.message, "rtt_us", UINT32_MAX).value_or(0),
                        .said = frame.message.value("answer", nlohmann::json::object())});
+    if (!answers.back().said.is_object()) answers.back().said = nlohmann::json::object();
   }
   std::ranges::sort(answers, {}, &HostAnswer::host);
   return answers;

@@ -16,6 +16,7 @@
 #include <spawn.h>
 #include <sstream>
 #include <string_view>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,7 @@ public:
     const int failure = spawn();
     for (Fd& end : theirs_) end.reset();
     if (failure != 0) return fail(failure);
+    process_.reset(static_cast<int>(syscall(SYS_pidfd_open, id_, 0)));
     if (child_.input.empty()) ours_[0].reset();
     return true;
   }
@@ -54,7 +56,9 @@ public:
   void add_events(std::vector<pollfd>& events) const {
     for (std::size_t i = 0; i < ours_.size(); ++i)
       events.push_back({ours_[i] ? ours_[i].get() : -1, static_cast<short>(i == 0 ? POLLOUT : POLLIN), 0});
+    events.push_back({open() ? -1 : process_.get(), POLLIN, 0}); // its end
   }
+  static constexpr std::size_t events_each = 4;
   void serve(const pollfd* events) {
     if (events[0].revents != 0) give();
     if (events[1].revents != 0) take(ours_[1], child_.output);
@@ -65,17 +69,24 @@ public:
   [[nodiscard]] Clock::time_point due() const { return due_; }
   // It is gone when that was waited for.
   void kill(std::string why) {
+    if (left_) return;
     for (Fd& end : ours_) end.reset();
     ::kill(id_, SIGKILL);
+    due_ = Clock::time_point::max(); // that is all
     child_.errors = std::move(why);
   }
-  void wait() {
-    if (left_) return;
+  // Or goes on by itself. Where there was no descriptor for it, its end is waited for.
+  bool ended() {
+    if (left_) return true;
+    if (open()) return false;
     int how = 0;
-    while (waitpid(id_, &how, 0) < 0 && errno == EINTR) {
-    }
+    pid_t gone = 0;
+    do gone = waitpid(id_, &how, process_ ? WNOHANG : 0);
+    while (gone < 0 && errno == EINTR);
+    if (gone == 0) return false;
     child_.ended = std::chrono::system_clock::now();
     child_.status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+    return true;
   }
 
 private:
@@ -106,6 +117,7 @@ private:
 
   bool fail(int failure) {
     for (Fd& end : ours_) end.reset();
+    for (Fd& end : theirs_) end.reset();
     child_.status = status_not_started;
     child_.errors = fmt::format("cannot start {}: {}", child_.command[0], std::strerror(failure));
     return false;
@@ -137,6 +149,7 @@ private:
   const sigset_t* blocked_; // in it; null: as here
   pid_t id_ = -1;
   std::array<Fd, 3> ours_, theirs_; // of its stdin, stdout and stderr
+  Fd process_;                      // pidfd
   std::size_t given_ = 0;
   bool left_ = false; // it goes on by itself
 };
@@ -156,13 +169,13 @@ public:
       std::vector<pollfd> events;
       for (const Running* each : open_) each->add_events(events);
       events.push_back({signals_ != nullptr ? signals_->fd() : -1, POLLIN, 0});
-      if (poll(events.data(), events.size(), until_first_is_due()) < 0 && errno != EINTR) break;
-      for (std::size_t i = 0; i < open_.size(); ++i) open_[i]->serve(&events[3 * i]);
+      const bool ready = poll(events.data(), events.size(), until_first_is_due()) > 0;
+      for (std::size_t i = 0; ready && i < open_.size(); ++i)
+        open_[i]->serve(&events[Running::events_each * i]);
       kill_late();
-      if (events.back().revents != 0)
+      if (ready && events.back().revents != 0)
         if (const auto signal = signals_->take()) {
           for (Running* each : open_) each->kill({});
-          drop_ended();
           return signal;
         }
       drop_ended();
@@ -187,17 +200,13 @@ private:
 
   void kill_late() {
     for (Running* each : open_)
-      if (each->open() && Clock::now() >= each->due())
+      if (Clock::now() >= each->due())
         each->kill(fmt::format("{} has not come to an end within {:.3g} s", each->name(),
                                std::chrono::duration<double>(patience_).count()));
   }
 
   void drop_ended() {
-    std::erase_if(open_, [](Running* each) {
-      if (each->open()) return false;
-      each->wait();
-      return true;
-    });
+    std::erase_if(open_, [](Running* each) { return each->ended(); });
   }
 
   std::vector<Child>& children_;

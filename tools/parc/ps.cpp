@@ -80,7 +80,8 @@ struct Waiting {
 std::vector<Waiting> waiting_in(const std::vector<HostAnswer>& answers) {
   std::vector<Waiting> all;
   for (const HostAnswer& answer : answers)
-    for (const auto& each : answer.said.value("waiting", nlohmann::json::array()))
+    for (const auto& each :
+         answer.said.contains("waiting") ? answer.said["waiting"] : nlohmann::json::array())
       if (each.is_object())
         all.push_back({text_in(each, "name"), answer.host, text_in(each, "missing"),
                        number_in(each, "size", max_ranks).value_or(0)});
@@ -144,7 +145,7 @@ Result<void> end_job(const KillOptions& options, int signal, const std::vector<H
   }
   PARC_TRY(told, ask_hosts(options.where.runtime_dir, nlohmann::json::array({found->second.hosts[0].first}),
                            {{"job", job}, {"signal", signal}}, false));
-  if (told.empty() || !told.front().up() || !told.front().said.value("killed", false))
+  if (told.empty() || !told.front().up() || told.front().said.value("killed", nlohmann::json()) != true)
     return error(ESRCH, "job {:x} has just ended", job);
   std::cout << fmt::format("job {:x} ({} ranks of {}): signal {} ({})\n", job, found->second.told.size,
                            found->second.told.program, signal, strsignal(signal));

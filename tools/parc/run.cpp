@@ -341,7 +341,8 @@ Result<void> start_missing(const RunOptions& options, const MissingHosts& missin
   const Launcher launcher = launcher_to(missing.names, asked_ssh());
   std::chrono::milliseconds patience = patience_with_children;
   if (deadline)
-    patience = std::min(patience, std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()));
+    patience = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()),
+                          std::chrono::milliseconds(0), patience);
   PARC_TRY(started, start_hosts(missing.names, launcher, options.runtime_dir, {}, patience));
   std::string lines;
   for (std::size_t i = 0; i < started.size(); ++i)
