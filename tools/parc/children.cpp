@@ -26,6 +26,7 @@ namespace {
 constexpr std::size_t at_once = 64;
 constexpr std::size_t most_output = std::size_t{1} << 20; // of one; the rest is read and forgotten
 constexpr int status_not_started = 127;
+constexpr std::chrono::milliseconds longest_end{1000}; // of one that was killed
 
 using Clock = std::chrono::steady_clock;
 
@@ -175,7 +176,7 @@ public:
       kill_late();
       if (ready && events.back().revents != 0)
         if (const auto signal = signals_->take()) {
-          for (Running* each : open_) each->kill({});
+          kill_all();
           return signal;
         }
       drop_ended();
@@ -203,6 +204,16 @@ private:
       if (Clock::now() >= each->due())
         each->kill(fmt::format("{} has not come to an end within {:.3g} s", each->name(),
                                std::chrono::duration<double>(patience_).count()));
+  }
+
+  // None of them is left behind, as far as the system lets go of it.
+  void kill_all() {
+    for (Running* each : open_) each->kill({});
+    for (const auto end = Clock::now() + longest_end; !open_.empty() && Clock::now() < end; drop_ended()) {
+      std::vector<pollfd> events;
+      for (const Running* each : open_) each->add_events(events);
+      (void)poll(events.data(), events.size(), static_cast<int>(longest_end.count()));
+    }
   }
 
   void drop_ended() {
