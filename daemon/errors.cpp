@@ -16,10 +16,9 @@ std::uint64_t unix_time() {
   return static_cast<std::uint64_t>(std::time(nullptr));
 }
 
-// At the end of a word, as far as it has any.
+// One that is too long: at the end of a word, as far as it has any.
 std::string cut(std::string_view text) {
   constexpr std::string_view more = " ...";
-  if (text.size() <= counters::error_text) return std::string(text);
   text = text.substr(0, counters::error_text - more.size() + 1);
   const auto end = text.rfind(' ');
   return fmt::format("{}{}", text.substr(0, end == text.npos ? text.size() - 1 : end), more);
@@ -30,7 +29,8 @@ std::string cut(std::string_view text) {
 Errors::Errors() : unseen_(std::make_unique<counters::ErrorTable>()), table_(unseen_.get()) {}
 
 void Errors::note(ErrorKind kind, std::int64_t code, std::string_view text) {
-  const std::string said = cut(text);
+  const std::string shorter = text.size() > counters::error_text ? cut(text) : std::string();
+  const std::string_view said = shorter.empty() ? text : shorter;
   ++notes_;
   table_->totals[static_cast<std::size_t>(kind)].add(1);
   const auto found = std::ranges::find_if(known_, [&](const Known& known) {

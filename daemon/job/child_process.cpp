@@ -40,8 +40,8 @@ public:
 private:
   static constexpr pid_t unknown = 0;
 
-  // Twice the same, where the process does share its memory. Release: there is nothing behind the number that
-  // the caller reads, but make() lets go of the function behind it.
+  // Twice the same, where the process does share its memory. Release and acquire: whatever the process has
+  // done before it is ready has happened for who waits.
   void say(pid_t outcome) {
     outcome_.store(outcome, std::memory_order_release);
     outcome_.notify_one();

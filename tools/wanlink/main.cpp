@@ -38,9 +38,9 @@ Words split(int argc, char** argv) {
 
 // In braces, where the shells' completion finds them.
 std::string names_of_presets() {
-  std::string names;
-  for (const Preset& known : presets()) names += fmt::format("{}{}", names.empty() ? "{" : ",", known.name);
-  return names + "}";
+  std::vector<std::string_view> names;
+  for (const Preset& known : presets()) names.push_back(known.name);
+  return fmt::format("{{{}}}", fmt::join(names, ","));
 }
 
 std::string preset_help() {
