@@ -262,6 +262,10 @@ void Kernel::departed(std::uint64_t endpoint, protocol::Departure how) {
     loop_.after_step([this, endpoint] { jobs_->program_killed(endpoint); });
 }
 
+void Kernel::peer_departed(const protocol::Address& peer) {
+  jobs_->peer_departed(peer);
+}
+
 void Kernel::unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message) {
   jobs_->unread(endpoint, from, message);
 }

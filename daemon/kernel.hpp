@@ -78,6 +78,7 @@ private:
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override;
   void drained(std::uint64_t endpoint_cookie) override;
   void departed(std::uint64_t endpoint, protocol::Departure how) override;
+  void peer_departed(const protocol::Address& peer) override;
   void unread(std::uint64_t endpoint, const protocol::Address& from,
               const protocol::Outcome& message) override;
 

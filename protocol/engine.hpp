@@ -57,6 +57,9 @@ public:
   virtual void drained(std::uint64_t endpoint_cookie) = 0;
   // An endpoint of this host has just departed; its operations may still be under way.
   virtual void departed(std::uint64_t /*endpoint*/, Departure /*how*/) {}
+  // One of another host has, which endpoints of this host exchange messages with: they hear of it now. It may
+  // be said more than once.
+  virtual void peer_departed(const Address& /*peer*/) {}
   // A message of `from` for an endpoint of this host that has departed and did not read it; its source is not
   // set.
   virtual void unread(std::uint64_t /*endpoint*/, const Address& /*from*/, const Outcome& /*message*/) {}

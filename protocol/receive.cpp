@@ -344,6 +344,7 @@ Refusal Engine::take_departure(Link& link, const Descriptor& d) {
   if (found == peers_.end() || found->second->how != Departure::none) return Refusal::none;
   if (found->second->envelopes != d.extra) return Refusal::departure;
   found->second->how = (d.flags & flag_killed) != 0 ? Departure::killed : Departure::left;
+  listener_.peer_departed(found->first);
   tell_departed(*found->second);
   if ((d.flags & flag_unknown) == 0) return Refusal::none;
   // Whoever gets this number later is somebody else: it is asked for again.

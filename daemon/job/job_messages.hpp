@@ -11,7 +11,8 @@
 //   taken      ->                      credit back
 //   input      ->                      what its ranks read, and whether more follows ("end")
 //              <-     input_taken      so much of that, so far, by the slowest of them
-//              <-     departed         a rank's session has ended
+//              <-     departed         a rank's session has ended, and who of other hosts was known to have
+//              ("known": news)
 //              <-     exited, ended    its process; and then also its output
 //              <-     abort            parc_abort, with its status
 //              <-     parted           two hosts of the job have lost their link

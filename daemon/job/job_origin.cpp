@@ -255,6 +255,7 @@ void JobOrigin::prepare() {
     if (plan_.runs.empty() || plan_.runs.back().host != rank.host) plan_.runs.push_back({rank.host, 0});
     ++plan_.runs.back().ranks;
   }
+  departures_ = Departures(plan_.host_of_rank());
   for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self) {
     std::string bytes;
     nlohmann::json message = encode_plan(plan_, bytes);
@@ -342,7 +343,10 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
     else
       credit(static_cast<std::uint32_t>(*number), bytes.size());
   } else if (kind == "departed") {
-    depart(rank);
+    const auto known = numbers_in(message, "known", ranks_.size());
+    const auto is_rank = [this](std::uint64_t other) { return other < ranks_.size(); };
+    if (known && std::ranges::all_of(*known, is_rank))
+      departures_.heard(static_cast<std::uint32_t>(*number), *known);
   } else if (kind == "exited") {
     exited(*number, message);
   } else if (kind == "ended") {
@@ -357,13 +361,9 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
 
 // ---- Towards the end
 
-void JobOrigin::depart(RankState& rank) {
-  if (rank.departure == 0) rank.departure = ++departures_;
-}
-
 void JobOrigin::exited(std::size_t number, const nlohmann::json& message) {
   RankState& rank = ranks_[number];
-  depart(rank);
+  departures_.heard(static_cast<std::uint32_t>(number), {}); // where it has not been said
   rank.exited = true;
   rank.exit.status = static_cast<std::uint32_t>(number_in(message, "status", 255).value_or(0));
   rank.exit.signal = static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(0));
@@ -427,21 +427,17 @@ void JobOrigin::check_over() {
 }
 
 JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {
-  const RankState* first = nullptr;
-  for (const RankState& rank : ranks_) {
-    if (!rank.failed()) continue;
-    if (first == nullptr || rank.departure < first->departure) first = &rank;
-  }
-  if (first == nullptr) return {};
-  const auto number = first - ranks_.data();
-  const std::string& host = hosts_[first->host].name;
-  if (first->exit.signal == 0)
-    return {static_cast<int>(first->exit.status),
-            fmt::format("rank {} on host {} ended with exit status {}", number, host, first->exit.status)};
-  const auto signal = static_cast<int>(first->exit.signal);
+  const auto number = departures_.first([this](std::uint32_t rank) { return ranks_[rank].failed(); });
+  if (!number) return {};
+  const RankState& first = ranks_[*number];
+  const std::string& host = hosts_[first.host].name;
+  if (first.exit.signal == 0)
+    return {static_cast<int>(first.exit.status),
+            fmt::format("rank {} on host {} ended with exit status {}", *number, host, first.exit.status)};
+  const auto signal = static_cast<int>(first.exit.signal);
   Verdict verdict{status_signal + signal, {}};
-  if (first->exit.signal != forwarded_)
-    verdict.text = fmt::format("rank {} on host {} was killed by signal {} ({})", number, host, signal,
+  if (first.exit.signal != forwarded_)
+    verdict.text = fmt::format("rank {} on host {} was killed by signal {} ({})", *number, host, signal,
                                strsignal(signal));
   else if (by_parc_kill_) // a signal to parc run needs no telling
     verdict.text = fmt::format("parc kill ended the job with signal {} ({})", signal, strsignal(signal));

@@ -7,9 +7,11 @@
 //
 // Whatever goes wrong takes one way: a verdict, "end" to all hosts, and the wait for what is left. A verdict
 // is final when it is about the job (a host lost, a program not found, parc_abort, a time-out). Otherwise the
-// status is that of the failed rank that departed first, for the failures of others follow from it.
+// status is that of the failed rank that departed first (Departures), for the failures of others follow from
+// it.
 #pragma once
 
+#include "daemon/job/departures.hpp"
 #include "daemon/job/host_search.hpp"
 #include "daemon/job/job_dump.hpp"
 #include "daemon/job/job_plan.hpp"
@@ -86,7 +88,6 @@ private:
     [[nodiscard]] bool failed() const { return exited && !ordered && (exit.status != 0 || exit.signal != 0); }
     [[nodiscard]] std::string ended_how() const;
     std::uint32_t host;
-    std::uint32_t departure = 0; // 1 for the first that departed or exited; 0: has not
     RankExit exit;
     bool exited = false;
     bool ended = false;      // its output too
@@ -141,7 +142,6 @@ private:
 
   // Towards the end.
   void exited(std::size_t rank, const nlohmann::json& message);
-  void depart(RankState& rank);
   void lose(Host& host);
   void decide(int status, std::string text);
   void end();
@@ -169,7 +169,7 @@ private:
   JobPlan plan_;
   bool keep_going_ = false; // a rank that fails ends itself alone
   std::optional<Verdict> verdict_;
-  std::uint32_t departures_ = 0;
+  Departures departures_;
   std::uint64_t input_given_ = 0, input_taken_ = 0; // bytes, by the tool and by all that read them
   std::uint32_t forwarded_ = 0;                     // the signal that parc run got, or:
   bool by_parc_kill_ = false;

@@ -227,12 +227,19 @@ std::uint64_t JobPart::endpoint_of(const Rank& rank) const {
          static_cast<std::uint64_t>(std::ranges::lower_bound(mine_, rank.number()) - mine_.begin());
 }
 
-// The order in which the origin hears of departures is the order in which ranks can have known of them.
+void JobPart::peer_departed(const protocol::Address& peer) {
+  const std::int32_t row = uses_.engine.row_in_group(group_, peer);
+  if (row < 0) return;
+  const auto rank = static_cast<std::uint32_t>(row);
+  if (known_departures_.all.insert(rank).second) known_departures_.untold.push_back(rank);
+}
+
+// The origin is told what the rank can have known of (Departures).
 void JobPart::departs(std::uint32_t number) {
   Rank* rank = find(number);
   if (rank == nullptr || rank->departed) return;
   rank->departed = true;
-  tell("departed", {{"rank", number}});
+  tell("departed", {{"rank", number}, {"known", std::exchange(known_departures_.untold, {})}});
 }
 
 // The first ones are described, the rest counted.
@@ -272,6 +279,7 @@ void JobPart::died(Rank& rank, RankExit how) {
   if (!rank.ordered) note(how);
   uses_.sessions.process_died(endpoint_of(rank));
   if (how.signal != 0) killed_.push_back(rank.id());
+  departs(rank.number());
   tell("exited",
        {{"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}});
 }

@@ -52,7 +52,9 @@ public:
   [[nodiscard]] bool has(std::uint64_t endpoint) const {
     return endpoint >= first_endpoint_ && endpoint - first_endpoint_ < mine_.size();
   }
-  // It left without reading that. From inside the engine, which nothing here calls.
+  // From inside the engine, which neither calls: one of another host has departed; it left without reading
+  // that.
+  void peer_departed(const protocol::Address& peer);
   void unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message);
   void shutting_down();
 
@@ -113,7 +115,11 @@ private:
   bool ending_ = false;
   bool gone_ = false;
   std::vector<pid_t> killed_; // of its processes
-  std::uint64_t unread_ = 0;  // messages; the first of them:
+  struct {
+    std::set<std::uint32_t> all;
+    std::vector<std::uint32_t> untold; // to the origin
+  } known_departures_;                 // of ranks of other hosts
+  std::uint64_t unread_ = 0;           // messages; the first of them:
   struct Unread {
     std::uint32_t rank;
     protocol::Address from;

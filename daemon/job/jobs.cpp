@@ -221,6 +221,10 @@ void Jobs::rank_departs(std::uint64_t job, std::int32_t rank) {
   if (JobPart* at = part(job)) at->departs(static_cast<std::uint32_t>(rank));
 }
 
+void Jobs::peer_departed(const protocol::Address& peer) {
+  for (const auto& [job, at] : parts_) at->peer_departed(peer);
+}
+
 void Jobs::unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message) {
   for (const auto& [job, at] : parts_)
     if (at->has(endpoint)) return at->unread(endpoint, from, message);

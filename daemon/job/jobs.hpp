@@ -46,8 +46,8 @@ public:
   void link_lost(std::uint32_t link);
   void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here
   void rank_departs(std::uint64_t job, std::int32_t rank);      // its session has ended, or is about to
-  void unread(std::uint64_t endpoint, const protocol::Address& from,
-              const protocol::Outcome& message); // as Listener's
+  void peer_departed(const protocol::Address& peer);            // as Listener's, both
+  void unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message);
   void spawn(const Sessions::Place& place, pid_t process, const SpawnRequest& request,
              SpawnListener listener) { // parc_spawn
     spawners_.ask(place, process, request, std::move(listener));

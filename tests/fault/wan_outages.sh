@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # An emulated link that is cut and mended under programs that check every byte: packets are lost, not connections.
+# And one that is slow, over which the origin of a job hears last of the rank that failed first.
 # Usage: wan_outages.sh BIN PROGRAMS. 77: this system allows no emulation; the reason is printed.
 set -euo pipefail
 bin=$1 programs=$2
@@ -12,14 +13,14 @@ if [ -z "${PARC_OUTAGES_INSIDE:-}" ]; then
   mkdir -m 700 "$work"/{config,state,run}
   export XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state XDG_RUNTIME_DIR=$work/run
   unset PARC_RUNTIME_DIR
-  PARC_OUTAGES_INSIDE=$work "$bin/wanlink" run --preset metro -- "$0" "$@"
+  PARC_OUTAGES_INSIDE=$work "$bin/wanlink" run --preset metro --hosts 3 -- "$0" "$@"
   exit
 fi
 
 work=$PARC_OUTAGES_INSIDE
 on() { "$bin/wanlink" exec "$@"; }
 kernels=()
-for host in a b; do
+for host in a b c; do
   on "$host" -- "$bin/parcd" --listen 0.0.0.0 --encryption none 2>"$work/$host.log" &
   kernels+=($!)
 done
@@ -34,7 +35,7 @@ await() { # COMMAND...: until it is true; a minute is more than any of it takes
   cat "$work"/*.log
   exit 1
 }
-reachable() { on a -- "$bin/parc" run --hosts a,b true 2>/dev/null; }
+reachable() { on a -- "$bin/parc" run --hosts a,b,c true 2>/dev/null; }
 ended() { ! kill -0 "$job" 2>/dev/null; }
 passed() { on a -- "$bin/parc" status --json | sed -n 's/.*"bytes_in": \([0-9]*\),.*/\1/p' | head -n 1; }
 moved() { ended || [ "$(passed)" -gt $(("$1" + 300000)) ]; }
@@ -69,3 +70,9 @@ for level in off envelope full; do
 done
 echo "$cuts cuts"
 [ "$cuts" -ge 12 ] || { echo "FAILED: the programs had ended before"; exit 1; }
+
+# Rank 1 fails because rank 0 has, and host a hears of rank 1 at once.
+"$bin/wanlink" set a c --delay 200ms
+status=0
+on a -- timeout 120 "$bin/parc" run --hosts c,b,a "$programs/ring" 100 0 exit 0 9 >/dev/null 2>"$work/errors" || status=$?
+[ "$status" -eq 9 ] || { echo "FAILED: rank 0 ended with 9 first, parc run with $status"; cat "$work/errors"; exit 1; }
