@@ -156,7 +156,7 @@ std::vector<std::uint64_t> Jobs::known() const {
 std::vector<std::pair<std::string, std::int32_t>> Jobs::hosts_of(std::uint64_t job) const {
   if (const JobPart* at = part(job)) return at->hosts();
   const JobOrigin* at = origin(job);
-  return at != nullptr ? at->hosts() : joins_.jobs().hosts_of(job);
+  return at != nullptr ? at->hosts() : joins_.hosts_of(job);
 }
 
 // A kernel that may ask is one of this user's: it has the key.

@@ -75,9 +75,9 @@ std::size_t JoinedJobs::ranks_here(std::uint64_t job) const {
   return at == nullptr ? 0 : at->programs.size();
 }
 
-JoinedJobs::Hosts JoinedJobs::hosts_of(std::uint64_t job) const {
+std::vector<JoinedJobs::Host> JoinedJobs::hosts_of(std::uint64_t job) const {
   const Running* const at = find(job);
-  return at == nullptr ? Hosts() : at->job.hosts;
+  return at == nullptr ? std::vector<Host>() : at->job.hosts;
 }
 
 nlohmann::json JoinedJobs::look(std::uint64_t job, const std::string& here) const {

@@ -23,14 +23,17 @@ class Sessions;
 
 class JoinedJobs {
 public:
-  using Hosts = std::vector<std::pair<std::string, std::int32_t>>; // each with its link, or this_host
-
+  struct Host {
+    std::string name;
+    std::uint64_t identity; // of its kernel
+    std::int32_t link;      // to that when the job began, or this_host
+  };
   struct Job {
     std::uint64_t number = 0;
     std::string name;
     std::string met_at;
     std::uint32_t size = 0;
-    Hosts hosts;
+    std::vector<Host> hosts;
   };
 
   explicit JoinedJobs(const Sessions& sessions) : sessions_(sessions) {}
@@ -54,7 +57,7 @@ public:
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;
   [[nodiscard]] bool knows(std::uint64_t job) const { return find(job) != nullptr; }
   [[nodiscard]] std::size_t ranks_here(std::uint64_t job) const;
-  [[nodiscard]] Hosts hosts_of(std::uint64_t job) const;
+  [[nodiscard]] std::vector<Host> hosts_of(std::uint64_t job) const;
   [[nodiscard]] nlohmann::json look(std::uint64_t job, const std::string& here) const; // as JobPart's
   void signal(std::uint64_t job, int number) const;                                    // its programs here
   void list(nlohmann::json& jobs) const; // appends, as Jobs::list

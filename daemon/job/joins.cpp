@@ -260,7 +260,8 @@ JoinedJobs::Job Joins::described(const Forming& forming) const {
                       .met_at = peers_.name_of(forming.place.first),
                       .size = static_cast<std::uint32_t>(forming.members.size()),
                       .hosts = {}};
-  for (const auto& [identity, link] : forming.links) job.hosts.emplace_back(peers_.name_of(link), link);
+  for (const auto& [identity, link] : forming.links)
+    job.hosts.push_back({peers_.name_of(link), identity, link});
   return job;
 }
 
@@ -344,8 +345,15 @@ void Joins::refused(std::int32_t from, const nlohmann::json& message) {
   refuse(found->first, -static_cast<int>(code), text_in(message, "text"));
 }
 
+std::vector<std::pair<std::string, std::int32_t>> Joins::hosts_of(std::uint64_t job) const {
+  std::vector<std::pair<std::string, std::int32_t>> all;
+  for (const JoinedJobs::Host& host : running_.hosts_of(job))
+    all.emplace_back(host.name, peers_.link_to(host.identity).value_or(host.link));
+  return all;
+}
+
 bool Joins::signal(std::uint64_t job, std::uint32_t number) {
-  for (const auto& [host, link] : running_.hosts_of(job))
+  for (const auto& [host, link] : hosts_of(job))
     if (link != this_host) jobs_.tell(link, {{"kind", "signal_joined"}, {"job", job}, {"signal", number}});
   running_.signal(job, static_cast<int>(number));
   return running_.knows(job);

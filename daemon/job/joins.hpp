@@ -58,6 +58,8 @@ public:
   [[nodiscard]] bool none() const { return joiners_.empty() && meetings_.none(); }
   [[nodiscard]] const JoinedJobs& jobs() const { return running_; }
   [[nodiscard]] nlohmann::json waiting() const { return meetings_.waiting(); }
+  // Each with its link, which may be another one than when the job began.
+  [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts_of(std::uint64_t job) const;
   bool signal(std::uint64_t job, std::uint32_t number); // all its ranks; false: it has none here
 
 private:

@@ -129,12 +129,16 @@ HostSession* Peers::find(std::uint64_t identity) const {
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
+std::optional<std::int32_t> Peers::link_to(std::uint64_t identity) const {
+  if (identity == self_.identity) return this_host;
+  const HostSession* const session = find(identity);
+  if (session == nullptr) return std::nullopt;
+  return static_cast<std::int32_t>(session->link());
+}
+
 void Peers::connect(const EndpointAddress& address, Connected connected) {
-  const HostSession* const session = find(address.identity);
-  if (session != nullptr || address.identity == self_.identity) {
-    const std::int32_t link = session == nullptr ? this_host : static_cast<std::int32_t>(session->link());
-    return loop_.after_step([link, connected = std::move(connected)] { connected(link); });
-  }
+  if (const auto link = link_to(address.identity))
+    return loop_.after_step([link = *link, connected = std::move(connected)] { connected(link); });
   const auto named =
       std::ranges::find(config_.hosts, address.name, [](const auto& host) { return name_tag(host.first); });
   if (named == config_.hosts.end()) return attempt(address, std::move(connected));

@@ -89,6 +89,8 @@ public:
   void connect(const std::string& host, const std::string& address, Connected connected);
   // The same with the kernel at an address that was handed on.
   void connect(const EndpointAddress& address, Connected connected);
+  // To the kernel with that identity, or this_host; none: there is none at this moment.
+  [[nodiscard]] std::optional<std::int32_t> link_to(std::uint64_t identity) const;
   [[nodiscard]] EndpointAddress describe(const protocol::Address& address) const; // for others to connect to
   [[nodiscard]] std::vector<std::string> known() const; // names of hosts, this one among them
   // Of the host at a link, or this one: its name; and the round trip that TCP last measured, or 0.
