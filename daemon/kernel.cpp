@@ -124,7 +124,7 @@ Result<void> Kernel::start() {
 // Nothing for a whole period: who was started for a program ends some time after it.
 void Kernel::look_whether_idle() {
   const std::uint64_t programs = sessions_->so_far();
-  const bool nobody = sessions_->none() && jobs_->known().empty() && jobs_->nobody_joins();
+  const bool nobody = sessions_->none() && jobs_->none();
   if (programs == std::exchange(programs_before_, programs) && nobody) {
     spdlog::info("no program has been here for {} s", world_.config.idle_timeout_s);
     return stop();

@@ -272,7 +272,10 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::abort: {
     Incoming* message = find_incoming(link, d.message);
     if (message == nullptr) return Refusal::none;
-    if (message->matched()) fail_read(*message->read, Fault::peer);
+    if (message->matched()) {
+      listener_.peer_departed(message->pair->peer->address); // which is said behind this
+      fail_read(*message->read, Fault::peer);
+    }
     drop_incoming(*message);
     return Refusal::none;
   }

@@ -8,12 +8,18 @@ namespace parc::daemon {
 
 Departures::Departures(std::vector<std::uint32_t> host_of_rank)
     : host_(std::move(host_of_rank)), known_(host_.empty() ? 0 : std::ranges::max(host_) + std::size_t{1}),
-      place_(host_.size(), none) {}
+      named_(known_.size()), place_(host_.size(), none) {}
 
 void Departures::heard(std::uint32_t rank, std::span<const std::uint64_t> known) {
   if (place_[rank] != none) return;
   std::vector<std::uint32_t>& of_host = known_[host_[rank]];
-  for (const std::uint64_t other : known) of_host.push_back(static_cast<std::uint32_t>(other));
+  std::vector<bool>& named = named_[host_[rank]];
+  named.resize(host_.size());
+  for (const std::uint64_t other : known) {
+    if (other >= host_.size() || host_[other] == host_[rank] || named[other]) continue;
+    named[other] = true;
+    of_host.push_back(static_cast<std::uint32_t>(other));
+  }
   place_[rank] = of_host.size();
   of_host.push_back(rank);
   heard_.push_back(rank);

@@ -18,8 +18,8 @@ public:
   Departures() = default;
   explicit Departures(std::vector<std::uint32_t> host_of_rank);
 
-  // Its host said so, and that these ranks of other hosts had departed before: those that it had not named
-  // yet. Both are ranks of the job.
+  // Its host, which may be wrong about anything, said so of this rank of the job, and that those of other
+  // hosts had departed before: which it had not named yet.
   void heard(std::uint32_t rank, std::span<const std::uint64_t> known);
 
   // Of the ranks that failed, one that knew of no other: the first that was heard of or, where it knew of
@@ -33,6 +33,7 @@ private:
 
   std::vector<std::uint32_t> host_;               // of each rank
   std::vector<std::vector<std::uint32_t>> known_; // to each host, in its order: its own and others
+  std::vector<std::vector<bool>> named_;          // by each host: these ranks
   std::vector<std::size_t> place_;                // of each rank in that of its own host; none: it is there
   std::vector<std::uint32_t> heard_;              // in the order in which the origin heard of them
 };

@@ -37,7 +37,8 @@ bool HostSearch::ask(const nlohmann::json& hosts, nlohmann::json question) {
       hosts_.push_back({.name = host});
     }
   }
-  if (hosts_.empty())
+  all_known_ = hosts_.empty();
+  if (all_known_)
     for (std::string& name : peers_.known()) hosts_.push_back({.name = std::move(name)});
   for (std::size_t place = 0; place < hosts_.size(); ++place)
     peers_.connect(hosts_[place].name,
@@ -49,6 +50,7 @@ bool HostSearch::ask(const nlohmann::json& hosts, nlohmann::json question) {
 
 void HostSearch::connected(std::size_t place, const Result<std::int32_t>& link) {
   Host& host = hosts_[place];
+  if (link && all_known_ && !asked_.insert(link.value()).second) return over(host); // by another name
   if (link) {
     host.link = link.value();
     host.state = State::asked;
@@ -87,10 +89,14 @@ void HostSearch::failed(Host& host, const std::string& why) {
 }
 
 void HostSearch::settle(Host& host, nlohmann::json answer) {
-  host.state = State::over;
   answer["kind"] = "reached";
   answer["host"] = host.name;
   door_.send(answer);
+  over(host);
+}
+
+void HostSearch::over(Host& host) {
+  host.state = State::over;
   if (all(State::asked)) patience_.set(answers_within_s);
   if (!all(State::over)) return;
   if (learned_) return tell_where();

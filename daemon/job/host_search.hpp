@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ private:
   void connected(std::size_t place, const Result<std::int32_t>& link);
   void failed(Host& host, const std::string& why);
   void settle(Host& host, nlohmann::json answer);
+  void over(Host& host);
   void tell_where();
   void put(std::int32_t link, std::size_t place, const nlohmann::json& question);
   void finish();
@@ -56,6 +58,8 @@ private:
   std::function<void()> over_;
   nlohmann::json question_;
   std::vector<Host> hosts_;
+  bool all_known_ = false;                                                  // none was named
+  std::set<std::int32_t> asked_;                                            // links, where all are
   bool learned_ = false;                                                    // where some of them are
   bool telling_ = false;                                                    // all have answered
   std::shared_ptr<HostSearch*> self_ = std::make_shared<HostSearch*>(this); // for links that come after it

@@ -343,10 +343,8 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
     else
       credit(static_cast<std::uint32_t>(*number), bytes.size());
   } else if (kind == "departed") {
-    const auto known = numbers_in(message, "known", ranks_.size());
-    const auto is_rank = [this](std::uint64_t other) { return other < ranks_.size(); };
-    if (known && std::ranges::all_of(*known, is_rank))
-      departures_.heard(static_cast<std::uint32_t>(*number), *known);
+    departures_.heard(static_cast<std::uint32_t>(*number),
+                      numbers_in(message, "known", ranks_.size()).value_or(std::vector<std::uint64_t>()));
   } else if (kind == "exited") {
     exited(*number, message);
   } else if (kind == "ended") {
@@ -382,25 +380,26 @@ void JobOrigin::link_lost(std::uint32_t link) {
     if (host.link == index) lose(host);
 }
 
-void JobOrigin::lose(Host& host) {
+void JobOrigin::lose(Host& host, const char* why) {
   if (host.lost) return;
   host.lost = true;
   const auto place = static_cast<std::uint32_t>(&host - hosts_.data());
   for (RankState& rank : ranks_) {
     if (rank.host != place) continue;
-    rank.ended = rank.ordered = true;
+    rank.ended = true;
     if (std::exchange(rank.exited, true)) continue;
+    rank.ordered = true;
     rank.exit.status = status_failed;
     tell_exit(rank);
   }
-  decide(status_failed,
-         fmt::format("host {} was lost: the link to its kernel broke; is parcd still running there?",
-                     host.name));
+  decide(status_failed, fmt::format("host {} was lost: {}", host.name, why));
   check_over();
 }
 
+// Whatever comes after a failed rank has ended the job is not why it failed.
 void JobOrigin::decide(int status, std::string text) {
-  if (!verdict_) verdict_ = {status, std::move(text)};
+  const bool decided = verdict_ || (stage_ == Stage::ending && verdict_of_ranks().status != 0);
+  if (!decided) verdict_ = {status, std::move(text)};
   end();
 }
 
@@ -417,7 +416,7 @@ void JobOrigin::end() {
 // With hosts that have not killed their ranks: their kernels hang.
 void JobOrigin::out_of_patience() {
   for (const RankState& rank : ranks_)
-    if (!rank.exited) lose(hosts_[rank.host]);
+    if (!rank.exited) lose(hosts_[rank.host], "its kernel has not ended its ranks in time; does it hang?");
 }
 
 void JobOrigin::check_over() {

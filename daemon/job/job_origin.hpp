@@ -142,7 +142,8 @@ private:
 
   // Towards the end.
   void exited(std::size_t rank, const nlohmann::json& message);
-  void lose(Host& host);
+  static constexpr const char* link_broke = "the link to its kernel broke; is parcd still running there?";
+  void lose(Host& host, const char* why = link_broke);
   void decide(int status, std::string text);
   void end();
   void out_of_patience();

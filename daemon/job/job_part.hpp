@@ -49,6 +49,7 @@ public:
   void link_lost(std::uint32_t link);
   void abort(std::int32_t rank, int status);
   void departs(std::uint32_t rank);
+  void signal(int number);
   [[nodiscard]] bool has(std::uint64_t endpoint) const {
     return endpoint >= first_endpoint_ && endpoint - first_endpoint_ < mine_.size();
   }
@@ -64,6 +65,7 @@ public:
   [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
   [[nodiscard]] bool running() const { return !ranks_.empty(); }
   [[nodiscard]] bool ending() const { return ending_; }
+  [[nodiscard]] bool orphaned() const { return orphaned_; } // its origin knows nothing of it any more
   [[nodiscard]] std::int64_t since() const { return since_s_; }
 
   // From its ranks.
@@ -84,7 +86,6 @@ private:
   [[nodiscard]] std::vector<std::string> variables(std::uint32_t local) const;
   void give_input(std::string_view bytes, bool end);
   [[nodiscard]] bool all_started() const { return ranks_.size() == mine_.size(); }
-  void signal(int number);
   void signal(std::uint64_t rank, int number);
   void give_early_signals(Rank& rank);
   void note(RankExit how);

@@ -112,7 +112,8 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
     return;
   }
   if (kind == "kill_job") {
-    kill(job, static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM)));
+    if (JobOrigin* at = origin(job))
+      at->killed(static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM)));
     return;
   }
   // A part's messages say which host of the job they come from.
@@ -198,12 +199,17 @@ nlohmann::json Jobs::list() const {
   return all;
 }
 
-// Its origin does that, wherever that is; each kernel for its own of a job that programs have joined.
+// Its origin does that, wherever that is, as long as it knows the job; each kernel for its own of a job that
+// programs have joined.
 bool Jobs::kill(std::uint64_t job, std::uint32_t signal) {
-  if (JobOrigin* at = origin(job)) return at->killed(signal);
-  const JobPart* at = part(job);
-  if (at != nullptr) tell(at->plan().origin, {{"kind", "kill_job"}, {"job", job}, {"signal", signal}});
-  return at != nullptr || joins_.signal(job, signal);
+  if (JobOrigin* at = origin(job); at != nullptr && at->killed(signal)) return true;
+  JobPart* const at = part(job);
+  if (at == nullptr) return joins_.signal(job, signal);
+  if (at->orphaned())
+    at->signal(static_cast<int>(signal));
+  else
+    tell(at->plan().origin, {{"kind", "kill_job"}, {"job", job}, {"signal", signal}});
+  return true;
 }
 
 void Jobs::link_lost(std::uint32_t link) {
@@ -247,9 +253,12 @@ void Jobs::publish(Counters& counters) {
   const JoinedJobs& joined = joins_.jobs();
   std::erase_if(rows_,
                 [&](const auto& row) { return !parts_.contains(row.first) && !joined.knows(row.first); });
-  for (const std::uint64_t job : joined.numbers())
-    if (!rows_.contains(job))
-      rows_.emplace(job, counters.job(job, joined.ranks_here(job), JobState::Running));
+  for (const std::uint64_t job : joined.numbers()) {
+    auto row = rows_.find(job);
+    if (row == rows_.end())
+      row = rows_.emplace(job, counters.job(job, joined.ranks_here(job), JobState::Running)).first;
+    row->second->ranks.set(joined.ranks_here(job)); // they end one by one
+  }
   for (const auto& [job, at] : parts_) {
     const JobState state = state_of(*at);
     auto row = rows_.find(job);

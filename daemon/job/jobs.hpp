@@ -41,7 +41,10 @@ public:
   // From the kernel.
   void tool_connected(Fd socket); // its user is ours
   void joiner_connected(Fd socket, const std::string& wants) { joins_.joiner(std::move(socket), wants); }
-  [[nodiscard]] bool nobody_joins() const { return joins_.none(); } // nor meets others at this host
+  // Nobody asks for one, or looks at one; none runs here, begins, or meets at this host.
+  [[nodiscard]] bool none() const {
+    return origins_.empty() && parts_.empty() && joins_.none() && joins_.jobs().numbers().empty();
+  }
   void received(std::uint32_t link, nlohmann::json message, std::string bytes);
   void link_lost(std::uint32_t link);
   void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here

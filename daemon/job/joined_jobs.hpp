@@ -7,6 +7,7 @@
 // signalled by its pidfd alone, so never a later one of that number.
 #pragma once
 
+#include "daemon/program/endpoint_address.hpp"
 #include "system/fd.hpp"
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class JoinedJobs {
 public:
   struct Host {
     std::string name;
-    std::uint64_t identity; // of its kernel
+    EndpointAddress kernel; // that of one of its programs
     std::int32_t link;      // to that when the job began, or this_host
   };
   struct Job {

@@ -260,8 +260,10 @@ JoinedJobs::Job Joins::described(const Forming& forming) const {
                       .met_at = peers_.name_of(forming.place.first),
                       .size = static_cast<std::uint32_t>(forming.members.size()),
                       .hosts = {}};
-  for (const auto& [identity, link] : forming.links)
-    job.hosts.push_back({peers_.name_of(link), identity, link});
+  for (const auto& [identity, link] : forming.links) {
+    const auto at = std::ranges::find(forming.members, identity, &EndpointAddress::identity);
+    job.hosts.push_back({peers_.name_of(link), *at, link});
+  }
   return job;
 }
 
@@ -348,13 +350,23 @@ void Joins::refused(std::int32_t from, const nlohmann::json& message) {
 std::vector<std::pair<std::string, std::int32_t>> Joins::hosts_of(std::uint64_t job) const {
   std::vector<std::pair<std::string, std::int32_t>> all;
   for (const JoinedJobs::Host& host : running_.hosts_of(job))
-    all.emplace_back(host.name, peers_.link_to(host.identity).value_or(host.link));
+    all.emplace_back(host.name, peers_.link_to(host.kernel.identity).value_or(host.link));
   return all;
 }
 
 bool Joins::signal(std::uint64_t job, std::uint32_t number) {
-  for (const auto& [host, link] : hosts_of(job))
-    if (link != this_host) jobs_.tell(link, {{"kind", "signal_joined"}, {"job", job}, {"signal", number}});
+  for (const JoinedJobs::Host& host : running_.hosts_of(job)) {
+    if (host.kernel.identity == peers_.self().identity) continue;
+    peers_.connect(host.kernel, [this, self = std::weak_ptr(self_), name = host.name, job,
+                                 number](const Result<std::int32_t>& link) {
+      if (self.expired()) return;
+      if (link)
+        return jobs_.tell(link.value(), {{"kind", "signal_joined"}, {"job", job}, {"signal", number}});
+      loop_.errors().note(ErrorKind::Job, link.error().code,
+                          fmt::format("the ranks of job {:x} on host {} did not get signal {}: {}", job, name,
+                                      number, link.error().text));
+    });
+  }
   running_.signal(job, static_cast<int>(number));
   return running_.knows(job);
 }
@@ -370,6 +382,12 @@ void Joins::link_lost(std::uint32_t link) {
   }
   for (const std::uint64_t token : waiting)
     refuse(token, PARC_EPEER, "the host where the job's ranks meet was lost: is parcd still running there?");
+  std::vector<std::shared_ptr<Forming>> without; // one that they had reached
+  for (const auto& [place, forming] : formings_)
+    if (std::ranges::any_of(forming->links, [lost](const auto& each) { return each.second == lost; }))
+      without.push_back(forming);
+  for (const auto& forming : without)
+    cannot_begin(*forming, "the link to a host of the job broke while it began");
 }
 
 void Joins::stop() {

@@ -145,13 +145,14 @@ void Meetings::complete(const std::string& name) {
 void Meetings::formed(std::int32_t from, const nlohmann::json& message) {
   const std::uint64_t job = number_in(message, "number", UINT64_MAX).value_or(0);
   const auto found = beginnings_.find(job);
-  if (found == beginnings_.end() || !found->second.unheard.contains(from)) return;
+  if (found == beginnings_.end()) return;
   Beginning& begun = found->second;
   if (!message.contains("text")) {
-    begun.unheard.erase(from);
-    if (begun.unheard.empty()) begin_or_not(job);
+    if (begun.unheard.erase(from) != 0 && begun.unheard.empty()) begin_or_not(job);
     return;
   }
+  // It may have said before that it does.
+  if (std::ranges::find(begun.members, from, &Member::from) == begun.members.end()) return;
   const std::string host = peers_.name_of(from), why = text_in(message, "text");
   const auto rank = number_in(message, "unreached", begun.members.size() - 1);
   dissolve(job, rank ? fmt::format("host {} cannot reach host {}, on which rank {} of job {} is: {}", host,

@@ -7,6 +7,7 @@
 #include "system/identity.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -58,6 +59,24 @@ std::string_view fault_of(const Hello& hello, Role wanted) {
   return {};
 }
 
+using PackedAddress = decltype(Hello::advertised);
+constexpr PackedAddress mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+constexpr std::size_t mapped_bytes = 12;
+
+PackedAddress packed(const std::string& address) {
+  PackedAddress bytes{};
+  if (inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1) return bytes;
+  bytes = mapped;
+  return inet_pton(AF_INET, address.c_str(), bytes.data() + mapped_bytes) == 1 ? bytes : PackedAddress{};
+}
+
+std::string unpacked(const PackedAddress& bytes) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (bytes == PackedAddress{}) return {};
+  const bool v4 = std::equal(mapped.begin(), mapped.begin() + mapped_bytes, bytes.begin());
+  return inet_ntop(v4 ? AF_INET : AF_INET6, bytes.data() + (v4 ? mapped_bytes : 0), text.data(), text.size());
+}
+
 Hello hello_of(Role role, const LocalHost& self, const Nonce& nonce) {
   Hello hello{};
   hello.identity = self.identity;
@@ -70,6 +89,7 @@ Hello hello_of(Role role, const LocalHost& self, const Nonce& nonce) {
   hello.role = role;
   hello.name_length = static_cast<std::uint8_t>(std::min(self.name.size(), hello.name.size()));
   std::copy_n(self.name.begin(), hello.name_length, hello.name.begin());
+  hello.advertised = packed(self.advertised);
   hello.nonce = nonce;
   return hello;
 }
@@ -188,6 +208,7 @@ void Handshake::take_hello() {
   peer_.predecessor = hello.predecessor;
   peer_.name.assign(hello.name.data(), hello.name_length);
   peer_.port = hello.port;
+  peer_.advertised = unpacked(hello.advertised);
   peer_.features = hello.features & self_.features;
   peer_.fragment_size = std::min(hello.fragment_size, self_.fragment_size);
   peer_.window = std::min(hello.window, self_.window);

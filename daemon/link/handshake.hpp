@@ -54,6 +54,7 @@ struct LocalHost {
   std::uint64_t identity = 0; // drawn at each start
   std::string name;           // 1 to 64 letters, digits, '-', '_' and '.'
   std::uint16_t port = 0;     // that it listens on, at the address of this connection; 0: not there
+  std::string advertised;     // numeric address for others to connect to; empty: that of this connection
   std::uint32_t features = 0;
   std::uint32_t fragment_size = protocol::default_fragment;
   std::uint32_t window = protocol::window; // trains that it lets be unacknowledged
@@ -67,6 +68,7 @@ struct Peer {
   std::uint64_t identity = 0;
   std::string name;
   std::uint16_t port = 0;
+  std::string advertised;
   std::uint32_t features = 0;      // that both have
   std::uint32_t fragment_size = 0; // the smaller of both
   std::uint32_t window = 0;        // the smaller of both
@@ -100,9 +102,10 @@ struct Hello {
   std::uint8_t name_length;
   std::uint32_t reserved2;
   std::array<char, 64> name;
+  std::array<std::uint8_t, 16> advertised; // of IPv6, or IPv4 mapped into it; zeros: none
   Nonce nonce;
 };
-static_assert(sizeof(Hello) == 136 && offsetof(Hello, port) == 32 && offsetof(Hello, name) == 40);
+static_assert(sizeof(Hello) == 152 && offsetof(Hello, port) == 32 && offsetof(Hello, name) == 40);
 
 using Proof = std::array<std::byte, 32>;
 struct Ready {

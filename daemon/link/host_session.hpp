@@ -42,6 +42,7 @@ public:
   struct Way {                      // to the other kernel
     std::string host;               // the name that people used last; empty: none
     std::optional<Address> address; // where it listened, as the last connection has shown; none: not known
+    std::optional<Address> advertised = {}; // that others are told; none: that one
   };
 
   // It has a connection, number `carrier`; `dialed`: this side made it.

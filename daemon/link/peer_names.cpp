@@ -23,7 +23,7 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
             .number = address.number,
             .name = name_tag(config_.name),
             .port = self_.port,
-            .hosts = reachable_at(listens_at_)};
+            .hosts = advertised_.empty() ? reachable_at(listens_at_) : advertised_};
   const HostSession* const session = session_at(address.place);
   if (session == nullptr) return {};
   EndpointAddress made{.identity = session->identity().host,
@@ -31,7 +31,8 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
                        .name = name_tag(session->identity().name),
                        .port = 0,
                        .hosts = {}};
-  if (const auto& at = session->way().address) {
+  const HostSession::Way& way = session->way();
+  if (const auto& at = way.advertised ? way.advertised : way.address) {
     made.port = at->port();
     made.hosts.push_back(at->host());
   }

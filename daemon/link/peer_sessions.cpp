@@ -111,11 +111,14 @@ HostSession::Way Peers::way_of(const PendingLink& link) const {
   if (!link.purpose().host.empty() && link.purpose().named) way.host = link.purpose().host;
   Address at = link.peer_address();
   const Peer& peer = link.handshake().peer();
+  way.advertised.reset();
+  if (auto told = numeric_address(peer.advertised, peer.port); told && peer.port != 0)
+    way.advertised = std::move(told).value();
   if (link.role() == Role::Initiator) {
     way.address = at;
   } else if (peer.port != 0) {
     at.set_port(peer.port);
-    way.address = at;
+    way.address = way.advertised ? way.advertised : at;
     if (config_.hosts.contains(peer.name)) way.host = peer.name;
   }
   return way;

@@ -78,6 +78,11 @@ Result<Peers::Listeners> Peers::bind(const Config& config) {
       addresses.push_back(address);
     }
     if (!all || addresses.empty()) continue;
+    if (!config.advertise.empty()) {
+      auto advertised = resolve(config.advertise, made.port);
+      if (!advertised) return std::move(advertised).error().in("advertise");
+      for (const Address& each : advertised.value()) made.advertised.push_back(each.host());
+    }
     made.words = fmt::format("{}, port {}{}", fmt::join(addresses, " and "), made.port,
                              std::ranges::all_of(addresses, is_loopback) ? ", on loopback only" : "");
     return made;
@@ -94,6 +99,8 @@ void Peers::listen(Listeners listeners, std::uint64_t predecessor) {
   self_.port = listeners.port;
   self_.predecessor = predecessor;
   listens_at_ = std::move(listeners.hosts);
+  advertised_ = std::move(listeners.advertised);
+  if (!advertised_.empty()) self_.advertised = advertised_.front();
   for (Fd& socket : listeners.sockets) acceptor_.listen(std::move(socket));
 }
 
@@ -103,6 +110,7 @@ void Peers::stop() {
 
 LocalHost Peers::self_at(const Address& at) const {
   LocalHost self = self_;
+  if (!self.advertised.empty()) return self;
   const char* const any = at.family() == AF_INET ? "0.0.0.0" : "::";
   const auto heard = [&](const std::string& host) { return host == any || host == at.host(); };
   if (std::ranges::none_of(listens_at_, heard)) self.port = 0;

@@ -57,7 +57,8 @@ public:
 
   struct Listeners {
     std::vector<Fd> sockets;
-    std::vector<std::string> hosts; // numeric addresses
+    std::vector<std::string> hosts;      // numeric addresses
+    std::vector<std::string> advertised; // to be told to others in their place
     std::uint16_t port = 0;
     std::string words; // "127.0.0.1 and ::1, port 7272, on loopback only"
   };
@@ -177,6 +178,7 @@ private:
   Resolver resolver_;
   Acceptor acceptor_;
   std::vector<std::string> listens_at_; // numeric addresses
+  std::vector<std::string> advertised_; // in place of them; empty: they are told themselves
   Complaint refused_;
   Complaint dropped_;
   std::vector<std::unique_ptr<PendingLink>> pending_; // the oldest first

@@ -163,6 +163,10 @@ Address peer_address(int socket) {
   return address;
 }
 
+Result<std::vector<Address>> resolve(const std::string& name, std::uint16_t port) {
+  return ask(name, port, 0);
+}
+
 Result<Address> numeric_address(const std::string& address, std::uint16_t port) {
   PARC_TRY(found, ask(address, port, AI_NUMERICHOST));
   return found.front();

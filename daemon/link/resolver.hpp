@@ -64,6 +64,8 @@ private:
 Address local_address(int socket);
 Address peer_address(int socket);
 
+// All addresses of a name, at once: what takes its time does so.
+Result<std::vector<Address>> resolve(const std::string& name, std::uint16_t port);
 // A numeric address, without asking anybody.
 Result<Address> numeric_address(const std::string& address, std::uint16_t port);
 

@@ -106,6 +106,10 @@ void Session::reach_spawned(const std::shared_ptr<Spawning>& asked) {
 void Session::add_spawned(Spawning& asked) {
   for (std::uint32_t rank = 0; rank < asked.ranks.size(); ++rank) {
     const std::int32_t link = asked.links.at(asked.ranks[rank].identity);
+    if (peers_.link_to(asked.ranks[rank].identity) != link) {
+      asked.failure = Error{ECONNRESET, "the link to a host of what it spawns broke meanwhile"};
+      return;
+    }
     const std::int32_t row = engine_.add_row(
         place_.endpoint, {link == this_host ? protocol::here : link, asked.ranks[rank].number});
     if (row == protocol::Engine::no_room_for_row) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <fstream>
 #include <random>
 #include <set>
 #include <sstream>
@@ -176,6 +177,21 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_hangs) {
   hosts[1].kernel().signal(SIGSTOP);
   run.signal(SIGTERM);
   BOOST_TEST(run.wait() > 0);
+  hosts[1].kernel().signal(SIGCONT);
+  check_nothing_left();
+}
+
+// That it hangs came after the rank that failed, which is why the job has.
+BOOST_AUTO_TEST_CASE(a_rank_fails_and_another_kernel_hangs) {
+  const std::string fails = hosts.directory() + "/fails";
+  Process run = hosts.run({"--hosts", "a:1,b:1", "sh", "-c",
+                           "echo ready; [ $PARC_RANK = 0 ] || exec sleep 1000; until [ -e " + fails +
+                               " ]; do sleep 0.05; done; exit 3"});
+  BOOST_REQUIRE(eventually([&] { return run.output() == "ready\nready\n"; }));
+  hosts[1].kernel().signal(SIGSTOP);
+  std::ofstream(fails).close();
+  BOOST_TEST(run.wait() == 3, run.errors());
+  BOOST_TEST(contains(run.errors(), "rank 0 on host a ended with exit status 3"), run.errors());
   hosts[1].kernel().signal(SIGCONT);
   check_nothing_left();
 }

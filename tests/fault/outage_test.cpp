@@ -47,6 +47,34 @@ struct Paths {
   }
 };
 
+// The programs of a joined job run on, and belong to it, though a later link has another number.
+void end_over_a_later_link(bool there_is_one) {
+  Paths paths(2, {"--link-timeout-s", "2"});
+  std::vector<Process> all;
+  for (const std::size_t host : {0u, 0u, 1u})
+    all.push_back(
+        paths.hosts.start({"env", "PARC_RUNTIME_DIR=" + paths.hosts[host].runtime_dir(),
+                           PARC_TEST_PROGRAMS "/joiner", "j@a", std::to_string(all.size()), "3", "sits"}));
+  BOOST_REQUIRE(eventually(
+      [&] { return std::ranges::none_of(all, [](Process& each) { return each.output().empty(); }); }));
+  paths.each(&Path::down);
+  for (const std::size_t host : {0u, 1u})
+    BOOST_TEST(
+        eventually([&] { return contains(paths.hosts[host].log(), "no sign of life of it for 2 s"); }));
+  paths.each(&Path::up);
+  const std::string job = paths.hosts.status()["jobs"][0]["job"];
+  if (there_is_one) {
+    Process again = paths.hosts.run({"--hosts", "a,b", "true"});
+    paths.check(again);
+    Process dump = paths.hosts.parc("dump", {"--json", job});
+    BOOST_TEST(dump.wait() == 0, dump.errors());
+    BOOST_TEST(nlohmann::json::parse(dump.output())["ranks"].size() == 3U);
+  }
+  Process kill = paths.hosts.parc("kill", {"-s", "USR1", job});
+  BOOST_TEST(kill.wait() == 0, kill.errors());
+  for (Process& each : all) BOOST_TEST(each.wait() == 128 + SIGUSR1);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(outages)
@@ -111,30 +139,12 @@ BOOST_AUTO_TEST_CASE(a_host_that_is_silent_for_too_long_is_gone_for_both) {
   paths.check(after);
 }
 
-// Its programs run on, and belong to it, though a later link has another number.
 BOOST_AUTO_TEST_CASE(a_joined_job_is_ended_over_the_link_that_came_after) {
-  Paths paths(2, {"--link-timeout-s", "2"});
-  std::vector<Process> all;
-  for (const std::size_t host : {0u, 0u, 1u})
-    all.push_back(
-        paths.hosts.start({"env", "PARC_RUNTIME_DIR=" + paths.hosts[host].runtime_dir(),
-                           PARC_TEST_PROGRAMS "/joiner", "j@a", std::to_string(all.size()), "3", "sits"}));
-  BOOST_REQUIRE(eventually(
-      [&] { return std::ranges::none_of(all, [](Process& each) { return each.output().empty(); }); }));
-  paths.each(&Path::down);
-  for (const std::size_t host : {0u, 1u})
-    BOOST_TEST(
-        eventually([&] { return contains(paths.hosts[host].log(), "no sign of life of it for 2 s"); }));
-  paths.each(&Path::up);
-  Process again = paths.hosts.run({"--hosts", "a,b", "true"});
-  paths.check(again);
-  const std::string job = paths.hosts.status()["jobs"][0]["job"];
-  Process dump = paths.hosts.parc("dump", {"--json", job});
-  BOOST_TEST(dump.wait() == 0, dump.errors());
-  BOOST_TEST(nlohmann::json::parse(dump.output())["ranks"].size() == 3U);
-  Process kill = paths.hosts.parc("kill", {"-s", "USR1", job});
-  BOOST_TEST(kill.wait() == 0, kill.errors());
-  for (Process& each : all) BOOST_TEST(each.wait() == 128 + SIGUSR1);
+  end_over_a_later_link(true);
+}
+
+BOOST_AUTO_TEST_CASE(a_joined_job_is_ended_over_a_link_that_is_made_for_it) {
+  end_over_a_later_link(false);
 }
 
 // Only the one that waits for the other gives it up; asked for the session, it says that there is none.

@@ -217,8 +217,9 @@ void Kernels::start_kernel(std::size_t number) {
                         },
                     .clean_up_after = [](const std::vector<pid_t>&) {}}});
   daemon::Peers& peers = host.kernel->peers();
-  peers.listen({.sockets = {}, .hosts = {"127.0.0.1"}, .port = host.address.port(), .words = {}},
-               predecessor);
+  peers.listen(
+      {.sockets = {}, .hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port(), .words = {}},
+      predecessor);
   network_.listen(host.address,
                   [&peers](std::unique_ptr<Stream> stream) { peers.accept(std::move(stream)); });
   say(fmt::format("{} starts", host.name));

@@ -42,6 +42,23 @@ bool contains(const std::string& text, const std::string& part) {
 
 } // namespace
 
+BOOST_AUTO_TEST_SUITE(hosts_and_addresses)
+
+// a dials b at another address than b says, b hears a from another one than a says.
+BOOST_AUTO_TEST_CASE(what_is_advertised_is_told) {
+  Hosts hosts(2, {"--advertise", "127.0.0.9"});
+  for (const std::size_t on : {0u, 1u}) {
+    Process process = hosts.parc("hosts", {"--json"}, on);
+    BOOST_TEST(process.wait() == 0, process.errors());
+    for (const auto& each : nlohmann::json::parse(process.output())["hosts"]) {
+      const Host& host = hosts[each["host"] == "a" ? 0 : 1];
+      BOOST_TEST(each["address"] == "127.0.0.9:" + std::to_string(host.port()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
 BOOST_FIXTURE_TEST_SUITE(hosts_and_jobs, Three)
 
 BOOST_AUTO_TEST_CASE(who_is_up) {

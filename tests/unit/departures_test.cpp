@@ -69,6 +69,13 @@ BOOST_AUTO_TEST_CASE(only_the_first_time_counts) {
   BOOST_TEST(first(all, {0, 1}).value() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(nonsense_is_no_harm) {
+  Departures all({0, 0, 1});
+  heard(all, 0, {7, 1, 0, UINT64_MAX});
+  heard(all, 2);
+  BOOST_TEST(first(all, {0, 1, 2}).value() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(hosts_that_contradict_each_other_are_no_harm) {
   Departures all({0, 1});
   heard(all, 0, {1});

@@ -127,7 +127,9 @@ struct World {
         .connect = [this, &host](const Address& to) { return network.connect(host.address, to); },
         .processes = {}});
     Peers& peers = host.kernel->peers();
-    peers.listen({.sockets = {}, .hosts = {"127.0.0.1"}, .port = host.address.port(), .words = {}}, 0);
+    peers.listen(
+        {.sockets = {}, .hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port(), .words = {}},
+        0);
     network.listen(host.address,
                    [&peers](std::unique_ptr<Stream> stream) { peers.accept(std::move(stream)); });
   }

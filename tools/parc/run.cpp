@@ -214,7 +214,8 @@ private:
   // Milliseconds until something is due without anything happening; -1: never.
   [[nodiscard]] int patience() const {
     std::optional<Clock::duration> due;
-    for (const auto& each : {deadline_, kernel_.due()})
+    const bool listens = !output_.pending() && !status_; // else it has not been silent (serve)
+    for (const auto& each : {deadline_, listens ? kernel_.due() : std::nullopt})
       if (each)
         due = std::min(due.value_or(Clock::duration::max()),
                        std::max(*each - Clock::now(), Clock::duration::zero()));
