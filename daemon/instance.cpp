@@ -5,6 +5,7 @@
 #include "daemon/logging.hpp"
 #include "system/counters.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,6 +127,18 @@ Result<void> write_pid(const std::string& path) {
   _exit(1);
 }
 
+// Locks and pipes of whoever starts us are not to last as long as we do.
+void close_inherited(std::array<int, 2> ours) {
+  std::ranges::sort(ours);
+  unsigned from = STDERR_FILENO + 1;
+  for (const int each : ours) {
+    const auto kept = static_cast<unsigned>(each);
+    if (kept > from) (void)syscall(SYS_close_range, from, kept - 1, 0);
+    from = std::max(from, kept + 1);
+  }
+  (void)syscall(SYS_close_range, from, ~0U, 0);
+}
+
 Result<void> leave_streams(int log) {
   const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null || dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0 ||
@@ -171,6 +185,7 @@ Result<Readiness> Readiness::detach(const std::string& log_path) {
   readiness.parent_ = std::move(to_parent);
   readiness.detached_ = true;
   setsid(); // which a child always may
+  close_inherited({log.get(), readiness.parent_.get()});
   if (auto left = leave_streams(log.get()); !left) {
     readiness.failed(left.error());
     return std::move(left).error();
@@ -189,6 +204,7 @@ Result<Readiness> Readiness::announce(const std::string& log_path) {
 }
 
 void Readiness::ready() {
+  if (detached_) (void)!chdir("/"); // a file system may be taken from under who has started us
   // Where the parent was killed meanwhile, the kernel stays: it was asked for.
   if (parent_) (void)!write(parent_.get(), &ready_byte, 1);
   parent_.reset();

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -51,8 +52,14 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
   PARC_TRY(key, given_key ? Result<Key>(*given_key) : read_or_make_key(config.key_file));
   PARC_TRY(scheduling, SchedulingClass::acquire(config.realtime));
-  const auto reload = [&logging, argc, argv]() -> std::optional<Config> {
+  std::error_code failure;
+  const auto directory = std::filesystem::current_path(failure); // of paths on the command line
+  const auto reload = [&logging, directory, argc, argv]() -> std::optional<Config> {
+    std::error_code ignored;
+    const auto here = std::filesystem::current_path(ignored);
+    (void)!chdir(directory.c_str());
     Result<CommandLine> fresh = read_command_line(argc, argv);
+    (void)!chdir(here.c_str());
     if (!fresh) {
       spdlog::error("kept the settings as they were: {}", fresh.error().text);
       return {};

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <vector>
 
@@ -114,6 +115,18 @@ std::string no_option(const CLI::App& command, const std::string& word) {
   for (const CLI::Option* const option : command.get_options()) {
     for (const auto& each : option->get_lnames()) names.push_back("--" + each);
     for (const auto& each : option->get_snames()) names.push_back("-" + each);
+  }
+  // Any two letters are one mistake apart: of one that stands alone is known what others mean by it.
+  if (name.size() == 2 || std::isupper(static_cast<unsigned char>(name[1])) != 0) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> elsewhere{
+        {{"-t", "--timeout"}, {"-w", "--hosts"}, {"-D", "--wdir"}, {"-l", "--tag-output"}}};
+    const auto other = std::ranges::find(elsewhere, name, &decltype(elsewhere)::value_type::first);
+    std::string advice = fmt::format("; {} --help lists them", full_name(command));
+    if (other != elsewhere.end() && std::ranges::find(names, other->second) != names.end())
+      advice = fmt::format("; did you mean {}?", other->second);
+    else if (std::ranges::find(names, "--signal") != names.end())
+      advice = fmt::format("; a signal is -s {}", name.substr(1));
+    return fmt::format("{} has no option {}{}", full_name(command), name, advice);
   }
   // With one hyphen and several letters it was meant as a long one.
   const std::string meant = did_you_mean(name.size() > 2 && !name.starts_with("--") ? "-" + name : name,

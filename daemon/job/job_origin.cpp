@@ -147,7 +147,9 @@ void JobOrigin::answered(std::int32_t from, const nlohmann::json& message) {
 }
 
 void JobOrigin::signal(std::uint32_t number) {
-  forwarded_ = number;
+  const bool ends_nobody = number == SIGSTOP || number == SIGCONT;
+  if (ends_nobody && stage_ < Stage::running) return;
+  if (!ends_nobody) forwarded_ = number;
   if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
   if (stage_ != Stage::running) return;
   tell_all("signal", {{"signal", number}});

@@ -224,7 +224,12 @@ void set_limits(const Program& program) {
   if (getppid() != kernel) _exit(status_failed); // it died before it could be told of
   reset_signals();
   if (!take_places(plan)) give_up(plan, SpawnReport::Stage::setup, errno);
-  (void)syscall(SYS_close_range, static_cast<unsigned>(first_free), ~0U, CLOSE_RANGE_CLOEXEC);
+  // What the kernel has inherited itself is nobody's business there.
+  constexpr unsigned after_session = trace_out + 1;
+  (void)syscall(SYS_close_range, STDERR_FILENO + 1U, session_in - 1U, CLOSE_RANGE_CLOEXEC);
+  (void)syscall(SYS_close_range, after_session, ~0U, CLOSE_RANGE_CLOEXEC);
+  for (const auto& [from, place] : plan.places)
+    if (from < 0 && place > STDERR_FILENO) (void)fcntl(place, F_SETFD, FD_CLOEXEC);
   ready(); // the kernel closes its copies: it has no others to spare, and the next child must not inherit
            // them
   umask(program.umask);

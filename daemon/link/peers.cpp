@@ -88,10 +88,13 @@ Result<Peers::Listeners> Peers::bind(const Config& config) {
     return made;
   }
   if (last.code == EADDRINUSE)
-    last.text += "; another parcd or program has that port: choose another with --port";
+    last.text += "; another parcd or program has that port: choose another, or a range of them, by port in "
+                 "parcd.toml, PARC_PORT or parcd --port";
   if (last.code == EADDRNOTAVAIL)
-    last.text += "; no interface here has that address (ip address): correct --listen";
-  if (last.code == EACCES) last.text += "; choose a port from 1024 on with --port";
+    last.text += "; no interface here has that address (ip address): correct listen (in parcd.toml, "
+                 "PARC_LISTEN or parcd --listen)";
+  if (last.code == EACCES)
+    last.text += "; choose one from 1024 on, by port in parcd.toml, PARC_PORT or parcd --port";
   return last;
 }
 

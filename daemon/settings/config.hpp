@@ -114,6 +114,7 @@ struct CommandLine {
 
 // "address", "address:port", "[v6]:port" or a bare IPv6 address.
 [[nodiscard]] Result<HostAddress> parse_host_address(std::string_view text);
+[[nodiscard]] std::string_view trimmed(std::string_view text); // without blanks at its ends
 
 // The name of a host, as it calls itself and [hosts] calls it.
 [[nodiscard]] Result<std::string> parse_host_name(std::string_view text);

@@ -90,7 +90,10 @@ private:
     static constexpr std::array<std::string_view, 2> known{"address", "port"};
     for (const auto& [key, value] : *table)
       if (key != "address" && key != "port")
-        return error(EBADMSG, "unknown key {}{}", quote(key.str()), did_you_mean(key.str(), known));
+        return error(EBADMSG,
+                     "unknown key {}{} (a name with a dot in it stands in quotation marks: "
+                     "\"node1.site\" = ...)",
+                     quote(key.str()), did_you_mean(key.str(), known));
     const auto address = (*table)["address"].value<std::string>();
     if (!address) return error(EBADMSG, "address is missing or not a text in quotes");
     // The port has its own key here, so a colon can only belong to an IPv6 address.
@@ -134,6 +137,30 @@ std::string toml_value(const Option& option, const Config& config) {
 
 } // namespace
 
+namespace {
+
+bool is_value(std::string_view text) {
+  try {
+    return !toml::parse(fmt::format("x = {}", text)).empty();
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+}
+
+// The commonest mistake, in place of what the parser takes it for; none: it is another one.
+std::optional<std::string> without_quotes(std::string_view text, std::size_t number) {
+  for (; number > 1 && text.find('\n') != text.npos; --number) text.remove_prefix(text.find('\n') + 1);
+  const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+  const auto equals = line.find('=');
+  if (equals == line.npos) return {};
+  const std::string_view key = trimmed(line.substr(0, equals));
+  const std::string_view value = trimmed(line.substr(equals + 1, line.find('#') - equals - 1));
+  if (value.empty() || value.find_first_of("\"'[{=") != value.npos || is_value(value)) return {};
+  return fmt::format("{0} = {1}: texts stand in quotation marks: {0} = \"{1}\"", key, value);
+}
+
+} // namespace
+
 Result<void> read_config_file(Config& config, const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
@@ -144,7 +171,8 @@ Result<void> read_config_file(Config& config, const std::string& path) {
   try {
     table = toml::parse(text, path);
   } catch (const toml::parse_error& e) {
-    return error(EBADMSG, "{}:{}: {}", path, e.source().begin.line, e.description());
+    return error(EBADMSG, "{}:{}: {}", path, e.source().begin.line,
+                 without_quotes(text, e.source().begin.line).value_or(std::string(e.description())));
   }
   return FileReader(config, path).read(table);
 }

@@ -14,15 +14,16 @@
 #include <netinet/tcp.h>
 
 namespace parc::daemon {
-namespace {
-
-constexpr std::size_t longest_name = 64; // of a host, on the wire too
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
+
+namespace {
+
+constexpr std::size_t longest_name = 64; // of a host, on the wire too
 
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> words;

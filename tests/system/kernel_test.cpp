@@ -286,6 +286,39 @@ BOOST_AUTO_TEST_CASE(nothing_of_a_batch_job_stays) {
   BOOST_TEST(!is_there("9"));
 }
 
+// Nothing of who started it: a lock is free again, a file system can be taken away.
+BOOST_AUTO_TEST_CASE(what_a_detached_kernel_keeps) {
+  Hosts hosts(1);
+  const std::string here = hosts.directory() + "/here", dir = hosts.directory() + "/detached";
+  std::filesystem::create_directory(here);
+  const auto in_shell = [&](const std::string& line) {
+    Process shell = hosts.start({"sh", "-c", "cd " + here + "; exec 7>lock 9>other; " + line});
+    BOOST_TEST(shell.wait() == 0, shell.errors());
+    return shell.output();
+  };
+  in_shell("exec " PARC_TEST_BIN "/parcd --detach --port 0 --name d --runtime-dir " + dir);
+  pid_t process = 0;
+  std::ifstream(dir + "/kernel.pid") >> process;
+  const std::string proc = "/proc/" + std::to_string(process);
+  BOOST_TEST(std::filesystem::read_symlink(proc + "/cwd") == "/");
+  for (const auto& each : std::filesystem::directory_iterator(proc + "/fd"))
+    BOOST_TEST(!std::filesystem::read_symlink(each).string().starts_with(here));
+  in_shell(PARC_TEST_BIN "/parc stop --runtime-dir " + dir);
+
+  // One in the foreground keeps what it was given, for itself.
+  Process kernel = hosts.start(
+      {"sh", "-c",
+       "cd " + here + "; exec 7>lock 9>other; exec " PARC_TEST_BIN "/parcd --port 0 --name d --runtime-dir " +
+           dir});
+  BOOST_TEST(eventually([&] { return std::filesystem::exists(dir + "/kernel.sock"); }));
+  const std::string seen = in_shell(PARC_TEST_BIN "/parc run --runtime-dir " + dir + " ls -l /proc/self/fd");
+  BOOST_TEST(!seen.empty());
+  BOOST_TEST(!contains(seen, here + "/lock"), seen);
+  BOOST_TEST(!contains(seen, here + "/other"), seen);
+  kernel.signal(SIGTERM);
+  BOOST_TEST(kernel.wait() == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test

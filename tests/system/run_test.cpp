@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace parc::test {
 namespace {
@@ -342,6 +343,15 @@ BOOST_AUTO_TEST_CASE(signals_travel) {
   BOOST_TEST(plain.wait() == 128 + SIGTERM);
   BOOST_TEST(plain.errors() == "");
 
+  // As batch systems say that it is time.
+  const std::string saving = "trap 'echo saved; exit 0' USR1; echo ready; while true; do sleep 0.05; done";
+  Process saves = hosts.run({"--hosts", "a,b", "sh", "-c", saving});
+  BOOST_TEST(eventually([&] { return sorted_lines(saves.output()) == (Lines{"ready", "ready"}); }));
+  saves.signal(SIGUSR1);
+  BOOST_TEST(saves.wait() == 0);
+  BOOST_TEST(sorted_lines(saves.output()) == (Lines{"ready", "ready", "saved", "saved"}),
+             boost::test_tools::per_element());
+
   const std::string stubborn_script = "trap '' INT TERM; echo ready; while true; do sleep 0.05; done";
   Process stubborn = hosts.run({"--hosts", "a,b", "sh", "-c", stubborn_script});
   BOOST_TEST(eventually([&] { return sorted_lines(stubborn.output()) == (Lines{"ready", "ready"}); }));
@@ -349,6 +359,29 @@ BOOST_AUTO_TEST_CASE(signals_travel) {
   stubborn.signal(SIGTERM);
   BOOST_TEST(stubborn.wait() > 128);
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+}
+
+// And the ranks with it.
+BOOST_AUTO_TEST_CASE(stopped_and_continued) {
+  Process run = hosts.run({"--hosts", "a,b", "sh", "-c",
+                           "echo ready; until [ -e " + hosts.directory() + "/go ]; do sleep 0.05; done"});
+  BOOST_TEST(eventually([&] { return sorted_lines(run.output()) == (Lines{"ready", "ready"}); }));
+  const auto stopped = [](pid_t process) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("State:")) return line.find('T') != line.npos;
+    return false;
+  };
+  std::vector<pid_t> shells;
+  for (const pid_t each : hosts.ranks())
+    if (getpgid(each) == each) shells.push_back(each);
+  BOOST_TEST_REQUIRE(shells.size() == 2U);
+  run.signal(SIGTSTP);
+  BOOST_TEST(eventually([&] { return stopped(run.id()) && std::ranges::all_of(shells, stopped); }));
+  run.signal(SIGCONT);
+  BOOST_TEST(eventually([&] { return std::ranges::none_of(shells, stopped); }));
+  std::ofstream(hosts.directory() + "/go").close();
+  BOOST_TEST(run.wait() == 0, run.errors());
 }
 
 BOOST_AUTO_TEST_CASE(what_a_rank_leaves_running_ends_with_it) {

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The signals that end a program, as a descriptor.
+// The signals that end a program, and others, as a descriptor.
 #pragma once
 
 #include "system/error.hpp"
 #include "system/fd.hpp"
 
 #include <csignal>
+#include <initializer_list>
 #include <optional>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace parc::tools {
 
 // They wait here while this lives; one that whoever started us ignores stays ignored.
 class CaughtSignals {
 public:
-  static Result<CaughtSignals> make() {
+  static Result<CaughtSignals> make(std::initializer_list<int> others = {}) {
     CaughtSignals caught;
     sigset_t signals;
     sigemptyset(&signals);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    std::vector<int> numbers{SIGINT, SIGTERM, SIGHUP};
+    numbers.insert(numbers.end(), others);
+    for (const int number : numbers) {
       struct sigaction before {};
       sigaction(number, nullptr, &before);
       if (before.sa_handler != SIG_IGN) sigaddset(&signals, number);

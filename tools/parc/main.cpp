@@ -162,9 +162,10 @@ public:
     kill_->add_option("JOB", kill_options_.jobs, "Job, as parc ps names it")
         ->required()
         ->check(parsed_by(parse_job));
-    for (CLI::App* const command : {up_, hosts_, ps_})
+    for (CLI::App* const command : {up_, down_, hosts_, ps_})
       command->add_option("--runtime-dir",
-                          command == up_ ? up_options_.where.runtime_dir : host_options_.runtime_dir,
+                          command == up_ || command == down_ ? up_options_.where.runtime_dir
+                                                             : host_options_.runtime_dir,
                           "Where the kernel of this host is found");
     kill_->add_option("--runtime-dir", kill_options_.where.runtime_dir,
                       "Where the kernel of this host is found");
@@ -224,7 +225,8 @@ public:
       std::vector<std::string_view> commands;
       for (const CLI::App* command : app_.get_subcommands({})) commands.push_back(command->get_name());
       if (std::ranges::find(commands, words.front()) == commands.end())
-        return fail(fmt::format("no command {}{}", words.front(), did_you_mean(words.front(), commands)),
+        return fail(fmt::format("no command {}{}; parc --help lists them", words.front(),
+                                did_you_mean(words.front(), commands)),
                     status_usage);
     }
     if (!runs)

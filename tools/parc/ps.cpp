@@ -96,7 +96,7 @@ void print(const std::vector<Waiting>& waiting) {
 
 void print_json(const std::map<std::uint64_t, Job>& jobs, const std::vector<HostAnswer>& answers) {
   nlohmann::json listed = nlohmann::json::array(), silent = nlohmann::json::array(),
-                 waiting = nlohmann::json::array();
+                 why = nlohmann::json::object(), waiting = nlohmann::json::array();
   for (const auto& [id, job] : jobs) {
     auto& row = listed.emplace_back(nlohmann::json{{"job", fmt::format("{:x}", id)},
                                                    {"program", job.told.program},
@@ -108,12 +108,12 @@ void print_json(const std::map<std::uint64_t, Job>& jobs, const std::vector<Host
     for (const auto& [host, ranks] : job.hosts) row["hosts"][host] = ranks;
   }
   for (const HostAnswer& answer : answers)
-    if (!answer.up()) silent.push_back(answer.host);
+    if (!answer.up()) silent.push_back(answer.host), why[answer.host] = answer.why;
   for (const Waiting& job : waiting_in(answers))
     waiting.push_back(
         {{"name", job.name}, {"host", job.host}, {"ranks", job.size}, {"missing", job.missing}});
   const nlohmann::json all{
-      {"schema", ps_schema}, {"jobs", listed}, {"waiting", waiting}, {"silent_hosts", silent}};
+      {"schema", ps_schema}, {"jobs", listed}, {"waiting", waiting}, {"silent_hosts", silent}, {"why", why}};
   std::cout << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
@@ -123,7 +123,7 @@ Result<int> list_jobs(const HostOptions& options) {
   if (options.json) {
     print_json(jobs_in(answers), answers);
   } else {
-    print(jobs_in(answers));
+    if (std::ranges::any_of(answers, &HostAnswer::up)) print(jobs_in(answers));
     print(waiting_in(answers));
     complain(answers);
   }

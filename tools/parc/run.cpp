@@ -245,8 +245,17 @@ private:
   Result<void> tell_signal() {
     const auto signal = signals_.take();
     if (!signal) return success();
+    if (*signal == SIGTSTP) return stop();
+    if (*signal == SIGUSR1 || *signal == SIGUSR2) return tell({{"kind", "signal"}, {"signal", *signal}});
     if (++signals_seen_ > 2) std::_Exit(128 + *signal);
     return tell({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", *signal}});
+  }
+
+  // With the ranks, which have no terminal that would stop them, until we are continued.
+  Result<void> stop() {
+    PARC_TRY(tell({{"kind", "signal"}, {"signal", SIGSTOP}}));
+    raise(SIGSTOP);
+    return tell({{"kind", "signal"}, {"signal", SIGCONT}});
   }
 
   Result<void> listen() {
@@ -306,7 +315,7 @@ private:
 Result<int> run_once(const RunOptions& options, const nlohmann::json& request, const std::string& bytes,
                      Deadline deadline, MissingHosts* missing) {
   PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
-  PARC_TRY(signals, CaughtSignals::make());
+  PARC_TRY(signals, CaughtSignals::make({SIGUSR1, SIGUSR2, SIGTSTP}));
   PARC_TRY(kernel.send(request, bytes));
   Terminal terminal(kernel, options, signals, deadline);
   auto status = terminal.serve();

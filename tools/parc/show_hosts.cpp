@@ -27,7 +27,7 @@ void print(const std::vector<HostAnswer>& answers) {
   for (const HostAnswer& answer : answers) {
     if (answer.up())
       rows.push_back(
-          {answer.host, "up", answer.address, version_of(answer),
+          {answer.host, "up", answer.address.empty() ? "-" : answer.address, version_of(answer),
            answer.rtt_us == 0 ? "-" : fmt::format("{:.3f} ms", static_cast<double>(answer.rtt_us) / 1e3),
            fmt::to_string(jobs_of(answer).size()), fmt::to_string(ranks_of(answer))});
     else

@@ -5,6 +5,7 @@
 
 #include "system/frames.hpp"
 #include "system/identity.hpp"
+#include "system/start_kernel.hpp"
 #include "tools/parc/ask_hosts.hpp"
 #include "tools/parc/children.hpp"
 #include "tools/parc/kernel_connection.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fmt/ranges.h>
 
 namespace parc::tools {
 namespace {
@@ -29,7 +31,8 @@ parcd "$how" --name "$name" --key-file - "$@" | {
   exit 0
 })";
 constexpr const char* stop_script = R"([ -x "$1/parc" ] && PATH=$1:$PATH
-exec parc stop)";
+shift
+exec parc stop "$@")";
 
 Result<std::string> ask_for_key(const std::string& runtime_dir, const std::vector<std::string>& options) {
   PARC_TRY(kernel, KernelConnection::open(runtime_dir, options));
@@ -94,6 +97,7 @@ std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<s
     StartedHost& there = all.emplace_back(StartedHost{.host = hosts[i]});
     there.address = address.empty() ? hosts[i] : address;
     read_status(children[i], there);
+    if (!there.up()) there.why += way_there(launcher, hosts[i], children[i]);
   }
   return all;
 }
@@ -138,8 +142,17 @@ void end_unreachable(const Launcher& launcher, std::vector<StartedHost>& all) {
 
 } // namespace
 
-std::vector<std::string> words_of_stop() {
-  return {"sh", "-c", stop_script, "parc-down", own_directory()};
+std::vector<std::string> words_of_stop(const std::string& runtime_dir) {
+  std::vector<std::string> words{"sh", "-c", stop_script, "parc-down", own_directory()};
+  if (!runtime_dir.empty()) words.insert(words.end(), {"--runtime-dir", runtime_dir});
+  return words;
+}
+
+std::string way_there(const Launcher& launcher, const std::string& host, const Child& child) {
+  constexpr int status_of_ssh = 255; // it did not get there
+  if (launcher.keeps || child.status != status_of_ssh) return {};
+  return fmt::format("; does {} end well, without being asked?",
+                     fmt::join(launcher.command(host, {"true"}), " "));
 }
 
 bool is_this_host(const Launcher& launcher, const std::string& host) {
@@ -155,10 +168,13 @@ Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hos
                                              const std::string& runtime_dir,
                                              const std::vector<std::string>& options,
                                              std::chrono::milliseconds patience) {
+  PARC_TRY(running, connect_to_kernel(runtime_dir));
   PARC_TRY(key, ask_for_key(runtime_dir, options));
   auto all = start_all(launcher, hosts, key, runtime_dir, options, patience);
   PARC_TRY(reach_all(runtime_dir, all));
   end_unreachable(launcher, all);
+  for (StartedHost& there : all)
+    if (is_this_host(launcher, there.host)) there.ran = static_cast<bool>(running);
   return all;
 }
 

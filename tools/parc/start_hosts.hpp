@@ -34,7 +34,10 @@ start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher, con
 // It is this one, and needs no launcher, which might have no way from a host to itself.
 [[nodiscard]] bool is_this_host(const Launcher& launcher, const std::string& host);
 
-[[nodiscard]] std::string own_directory();              // where our programs are, and so perhaps there
-[[nodiscard]] std::vector<std::string> words_of_stop(); // what ends the kernel of the host on which it is run
+[[nodiscard]] std::string own_directory(); // where our programs are, and so perhaps there
+// What ends the kernel of the host on which it is run.
+[[nodiscard]] std::vector<std::string> words_of_stop(const std::string& runtime_dir = {});
+// What to look at, behind the sentence of one whose launcher did not get there; empty: it did.
+[[nodiscard]] std::string way_there(const Launcher& launcher, const std::string& host, const Child& child);
 
 } // namespace parc::tools
