@@ -5,7 +5,6 @@
 #include "daemon/logging.hpp"
 #include "system/counters.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -14,13 +13,14 @@
 #include <cstdlib>
 #include <ctime>
 #include <fcntl.h>
+#include <filesystem>
 #include <string_view>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace parc::daemon {
 namespace {
@@ -127,16 +127,17 @@ Result<void> write_pid(const std::string& path) {
   _exit(1);
 }
 
-// Locks and pipes of whoever starts us are not to last as long as we do.
-void close_inherited(std::array<int, 2> ours) {
-  std::ranges::sort(ours);
-  unsigned from = STDERR_FILENO + 1;
-  for (const int each : ours) {
-    const auto kept = static_cast<unsigned>(each);
-    if (kept > from) (void)syscall(SYS_close_range, from, kept - 1, 0);
-    from = std::max(from, kept + 1);
+// Locks and pipes of whoever starts us are not to last as long as we do. What came through exec is known by
+// that: ours would not have.
+void close_inherited() {
+  std::error_code failure;
+  std::vector<int> inherited;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd", failure)) {
+    const int number = std::atoi(each.path().filename().c_str());
+    const int flags = fcntl(number, F_GETFD);
+    if (number > STDERR_FILENO && flags >= 0 && (flags & FD_CLOEXEC) == 0) inherited.push_back(number);
   }
-  (void)syscall(SYS_close_range, from, ~0U, 0);
+  for (const int each : inherited) close(each);
 }
 
 Result<void> leave_streams(int log) {
@@ -185,7 +186,7 @@ Result<Readiness> Readiness::detach(const std::string& log_path) {
   readiness.parent_ = std::move(to_parent);
   readiness.detached_ = true;
   setsid(); // which a child always may
-  close_inherited({log.get(), readiness.parent_.get()});
+  close_inherited();
   if (auto left = leave_streams(log.get()); !left) {
     readiness.failed(left.error());
     return std::move(left).error();

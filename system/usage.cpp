@@ -117,15 +117,18 @@ std::string no_option(const CLI::App& command, const std::string& word) {
     for (const auto& each : option->get_snames()) names.push_back("-" + each);
   }
   // Any two letters are one mistake apart: of one that stands alone is known what others mean by it.
-  if (name.size() == 2 || std::isupper(static_cast<unsigned char>(name[1])) != 0) {
+  const auto letters = std::string_view(name).substr(1);
+  const bool as_of_kill = std::ranges::find(names, "--signal") != names.end() &&
+                          letters.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == letters.npos;
+  if (name.size() == 2 || (as_of_kill && name.size() > 2)) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 4> elsewhere{
         {{"-t", "--timeout"}, {"-w", "--hosts"}, {"-D", "--wdir"}, {"-l", "--tag-output"}}};
     const auto other = std::ranges::find(elsewhere, name, &decltype(elsewhere)::value_type::first);
     std::string advice = fmt::format("; {} --help lists them", full_name(command));
     if (other != elsewhere.end() && std::ranges::find(names, other->second) != names.end())
       advice = fmt::format("; did you mean {}?", other->second);
-    else if (std::ranges::find(names, "--signal") != names.end())
-      advice = fmt::format("; a signal is -s {}", name.substr(1));
+    else if (as_of_kill)
+      advice = fmt::format("; a signal is -s {}", letters);
     return fmt::format("{} has no option {}{}", full_name(command), name, advice);
   }
   // With one hyphen and several letters it was meant as a long one.

@@ -31,6 +31,7 @@
 #include "jobs/placement.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 
 namespace parc::daemon {
@@ -45,6 +46,11 @@ inline constexpr std::uint64_t unread_told = 5;
 inline std::uint64_t output_credit(std::uint32_t ranks) {
   constexpr std::uint64_t least = 1024, most = 256 << 10, together = 8 << 20;
   return std::clamp<std::uint64_t>(together / std::max(ranks, 1u), least, most);
+}
+
+// They end nobody: neither is how a job ended.
+inline bool only_stops(int signal) {
+  return signal == SIGSTOP || signal == SIGCONT;
 }
 
 // Patience with a kernel that is asked for a tool.

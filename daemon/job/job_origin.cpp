@@ -147,9 +147,9 @@ void JobOrigin::answered(std::int32_t from, const nlohmann::json& message) {
 }
 
 void JobOrigin::signal(std::uint32_t number) {
-  const bool ends_nobody = number == SIGSTOP || number == SIGCONT;
-  if (ends_nobody && stage_ < Stage::running) return;
-  if (!ends_nobody) forwarded_ = number;
+  const bool stops = only_stops(static_cast<int>(number));
+  if (stops && stage_ < Stage::running) return;
+  if (!stops) forwarded_ = number;
   if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
   if (stage_ != Stage::running) return;
   tell_all("signal", {{"signal", number}});
@@ -165,7 +165,7 @@ void JobOrigin::kill_all() {
 
 bool JobOrigin::killed(std::uint32_t number) {
   if (hosts_.empty() || stage_ == Stage::over) return false;
-  by_parc_kill_ = true;
+  by_parc_kill_ = by_parc_kill_ || !only_stops(static_cast<int>(number));
   signal(number);
   return true;
 }
@@ -382,8 +382,7 @@ void JobOrigin::link_lost(std::uint32_t link) {
     if (host.link == index) lose(host);
 }
 
-void JobOrigin::lose(Host& host, const char* why) {
-  if (host.lost) return;
+void JobOrigin::give_up(Host& host) {
   host.lost = true;
   const auto place = static_cast<std::uint32_t>(&host - hosts_.data());
   for (RankState& rank : ranks_) {
@@ -394,14 +393,19 @@ void JobOrigin::lose(Host& host, const char* why) {
     rank.exit.status = status_failed;
     tell_exit(rank);
   }
-  decide(status_failed, fmt::format("host {} was lost: {}", host.name, why));
+}
+
+void JobOrigin::lose(Host& host) {
+  if (host.lost) return;
+  give_up(host);
+  decide(status_failed,
+         fmt::format("host {} was lost: the link to its kernel broke; is parcd still running there?",
+                     host.name));
   check_over();
 }
 
-// Whatever comes after a failed rank has ended the job is not why it failed.
 void JobOrigin::decide(int status, std::string text) {
-  const bool decided = verdict_ || (stage_ == Stage::ending && verdict_of_ranks().status != 0);
-  if (!decided) verdict_ = {status, std::move(text)};
+  if (!verdict_) verdict_ = {status, std::move(text)};
   end();
 }
 
@@ -415,10 +419,19 @@ void JobOrigin::end() {
   check_over();
 }
 
-// With hosts that have not killed their ranks: their kernels hang.
+// With hosts that have not killed their ranks: their kernels hang. A rank that had failed before is still why
+// the job did.
 void JobOrigin::out_of_patience() {
-  for (const RankState& rank : ranks_)
-    if (!rank.exited) lose(hosts_[rank.host], "its kernel has not ended its ranks in time; does it hang?");
+  const bool failed = verdict_of_ranks().status != 0;
+  for (const RankState& rank : ranks_) {
+    Host& host = hosts_[rank.host];
+    if (rank.exited) continue;
+    give_up(host);
+    if (!failed)
+      decide(status_failed, fmt::format("host {} has not ended its ranks within {} s; does its kernel hang?",
+                                        host.name, patience_s));
+  }
+  check_over();
 }
 
 void JobOrigin::check_over() {

@@ -142,8 +142,8 @@ private:
 
   // Towards the end.
   void exited(std::size_t rank, const nlohmann::json& message);
-  static constexpr const char* link_broke = "the link to its kernel broke; is parcd still running there?";
-  void lose(Host& host, const char* why = link_broke);
+  void give_up(Host& host); // whatever it says later
+  void lose(Host& host);
   void decide(int status, std::string text);
   void end();
   void out_of_patience();

@@ -27,6 +27,12 @@ std::uint32_t low_half(std::uint64_t identity) {
   return static_cast<std::uint32_t>(identity);
 }
 
+// The last of those that stop and continue counts.
+void keep_early(std::vector<int>& signals, int number) {
+  if (only_stops(number)) std::erase_if(signals, only_stops);
+  if (std::ranges::find(signals, number) == signals.end()) signals.push_back(number);
+}
+
 // What every rank takes of something that this system has only so much of: better no job than the beginning
 // of one.
 Result<void> check_room(const Program& program, std::size_t ranks) {
@@ -325,7 +331,7 @@ void JobPart::received(const std::string& kind, const nlohmann::json& message, s
 
 // Whoever has not started gets it when it has.
 void JobPart::signal(int number) {
-  forwarded_ = static_cast<std::uint32_t>(number);
+  if (!only_stops(number)) forwarded_ = static_cast<std::uint32_t>(number);
   for (const std::uint32_t rank : mine_) signal(rank, number);
 }
 
@@ -333,20 +339,21 @@ void JobPart::signal(std::uint64_t rank, int number) {
   if (Rank* const started = find(rank))
     started->signal(number);
   else if (!all_started() && !ending_ && std::ranges::binary_search(mine_, rank))
-    early_signals_.emplace(rank, number);
+    keep_early(early_signals_[static_cast<std::uint32_t>(rank)], number);
 }
 
 void JobPart::give_early_signals(Rank& rank) {
-  const auto first = early_signals_.lower_bound({rank.number(), 0});
-  const auto last = early_signals_.lower_bound({rank.number() + 1U, 0});
-  for (auto each = first; each != last; ++each) rank.signal(each->second);
-  early_signals_.erase(first, last);
+  const auto found = early_signals_.find(rank.number());
+  if (found == early_signals_.end()) return;
+  for (const int each : found->second) rank.signal(each);
+  early_signals_.erase(found);
 }
 
 void JobPart::order(Rank& rank, int signal) {
   if (!rank.alive()) return;
   rank.ordered = true;
   rank.signal(signal);
+  if (signal == SIGTERM) rank.signal(SIGCONT); // or who is stopped could not do anything about it
 }
 
 // A rank whose session has ended is on its way out, and its own exit status may be why the job ends.

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -53,7 +54,7 @@ public:
   [[nodiscard]] bool has(std::uint64_t endpoint) const {
     return endpoint >= first_endpoint_ && endpoint - first_endpoint_ < mine_.size();
   }
-  // From inside the engine, which neither calls: one of another host has departed; it left without reading
+  // From inside the engine, which neither changes: one of another host has departed; it left without reading
   // that.
   void peer_departed(const protocol::Address& peer);
   void unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message);
@@ -102,17 +103,17 @@ private:
 
   Uses uses_;
   JobPlan plan_;
-  std::int64_t since_s_ = std::time(nullptr);             // Unix time
-  std::string hosts_;                                     // as its ranks are told
-  std::vector<std::uint32_t> mine_;                       // ranks of this host
-  std::vector<std::size_t> cores_;                        // of those, where they are bound
-  std::vector<std::int32_t> links_;                       // to each host, or this_host
-  std::size_t unreached_ = 0;                             // hosts
-  std::uint64_t first_endpoint_ = UINT64_MAX;             // of its ranks here, from `prepared` on
-  std::uint64_t group_ = 0;                               // in the engine, from `start` on
-  std::uint32_t forwarded_ = 0;                           // the last signal that came for the job
-  std::set<std::pair<std::uint32_t, int>> early_signals_; // to ranks that have not started, each once
-  bool orphaned_ = false;                                 // the origin is lost, or has finished with the job
+  std::int64_t since_s_ = std::time(nullptr);               // Unix time
+  std::string hosts_;                                       // as its ranks are told
+  std::vector<std::uint32_t> mine_;                         // ranks of this host
+  std::vector<std::size_t> cores_;                          // of those, where they are bound
+  std::vector<std::int32_t> links_;                         // to each host, or this_host
+  std::size_t unreached_ = 0;                               // hosts
+  std::uint64_t first_endpoint_ = UINT64_MAX;               // of its ranks here, from `prepared` on
+  std::uint64_t group_ = 0;                                 // in the engine, from `start` on
+  std::uint32_t forwarded_ = 0;                             // the last signal that came for the job
+  std::map<std::uint32_t, std::vector<int>> early_signals_; // to ranks that have not started, each once
+  bool orphaned_ = false; // the origin is lost, or has finished with the job
   bool ending_ = false;
   bool gone_ = false;
   std::vector<pid_t> killed_; // of its processes

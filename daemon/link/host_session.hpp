@@ -39,9 +39,10 @@ public:
   HostSession(Loop& loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
               std::uint64_t seed, Hooks hooks);
 
-  struct Way {                      // to the other kernel
-    std::string host;               // the name that people used last; empty: none
-    std::optional<Address> address; // where it listened, as the last connection has shown; none: not known
+  struct Way {                              // to the other kernel
+    std::string host;                       // the name that people used last; empty: none
+    std::optional<Address> address;         // where it listens; none: not known
+    bool answered = false;                  // it has listened there: it is not just what it says of itself
     std::optional<Address> advertised = {}; // that others are told; none: that one
   };
 

@@ -116,9 +116,14 @@ HostSession::Way Peers::way_of(const PendingLink& link) const {
     way.advertised = std::move(told).value();
   if (link.role() == Role::Initiator) {
     way.address = at;
+    way.answered = true;
   } else if (peer.port != 0) {
     at.set_port(peer.port);
-    way.address = way.advertised ? way.advertised : at;
+    if (!way.advertised)
+      way.address = at;
+    else if (!way.answered)
+      way.address = way.advertised;
+    way.answered = way.answered || !way.advertised;
     if (config_.hosts.contains(peer.name)) way.host = peer.name;
   }
   return way;
@@ -131,8 +136,9 @@ void Peers::redial(std::uint64_t identity) {
   const HostSession::Way& way = session->way();
   PendingLink::Purpose purpose{.session = identity, .patience_s = session->patience_s()};
   const bool configured = config_.hosts.contains(way.host);
-  purpose.listened = way.address && (configured || way.host.empty() || !session->asks_for_name());
-  if (purpose.listened && !configured) {
+  const bool by_address = way.address && (configured || way.host.empty() || !session->asks_for_name());
+  purpose.listened = by_address && way.answered;
+  if (by_address && !configured) {
     if (const Result<void> dialed = dial(*way.address, purpose); !dialed)
       session->dial_ended(dialed.error(), false);
     return;

@@ -36,6 +36,23 @@ Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, cons
   return local_address(listener.get()).port();
 }
 
+Result<std::vector<std::string>> addresses_to_advertise(const Config& config, std::uint16_t port) {
+  const auto found = resolve(config.advertise, port);
+  if (!found)
+    return error(ENOENT, "advertise: host {} is not known here; give its address", config.advertise);
+  const bool near = std::ranges::all_of(config.listen, is_loopback);
+  std::vector<std::string> addresses;
+  for (const Address& each : found.value()) {
+    const std::string host = each.host();
+    if (host != "0.0.0.0" && host != "::" && (near || !is_loopback(host))) addresses.push_back(host);
+  }
+  if (!addresses.empty()) return addresses;
+  return error(
+      EINVAL,
+      "advertise: {} is {}, where another host would look for itself; give the address that others see",
+      config.advertise, found.value().front().host());
+}
+
 // Projections.
 const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
   return *link;
@@ -79,9 +96,8 @@ Result<Peers::Listeners> Peers::bind(const Config& config) {
     }
     if (!all || addresses.empty()) continue;
     if (!config.advertise.empty()) {
-      auto advertised = resolve(config.advertise, made.port);
-      if (!advertised) return std::move(advertised).error().in("advertise");
-      for (const Address& each : advertised.value()) made.advertised.push_back(each.host());
+      PARC_TRY(advertised, addresses_to_advertise(config, made.port));
+      made.advertised = std::move(advertised);
     }
     made.words = fmt::format("{}, port {}{}", fmt::join(addresses, " and "), made.port,
                              std::ranges::all_of(addresses, is_loopback) ? ", on loopback only" : "");
@@ -113,7 +129,7 @@ void Peers::stop() {
 
 LocalHost Peers::self_at(const Address& at) const {
   LocalHost self = self_;
-  if (!self.advertised.empty()) return self;
+  if (!self.advertised.empty() && !std::ranges::all_of(listens_at_, is_loopback)) return self;
   const char* const any = at.family() == AF_INET ? "0.0.0.0" : "::";
   const auto heard = [&](const std::string& host) { return host == any || host == at.host(); };
   if (std::ranges::none_of(listens_at_, heard)) self.port = 0;

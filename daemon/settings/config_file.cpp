@@ -135,10 +135,6 @@ std::string toml_value(const Option& option, const Config& config) {
   return bare ? values.front() : in_quotes(values.front());
 }
 
-} // namespace
-
-namespace {
-
 bool is_value(std::string_view text) {
   try {
     return !toml::parse(fmt::format("x = {}", text)).empty();
@@ -155,6 +151,8 @@ std::optional<std::string> without_quotes(std::string_view text, std::size_t num
   if (equals == line.npos) return {};
   const std::string_view key = trimmed(line.substr(0, equals));
   const std::string_view value = trimmed(line.substr(equals + 1, line.find('#') - equals - 1));
+  const auto option = std::ranges::find(options(), key, &Option::key);
+  if (option != options().end() && option->form == Form::Number) return {};
   if (value.empty() || value.find_first_of("\"'[{=") != value.npos || is_value(value)) return {};
   return fmt::format("{0} = {1}: texts stand in quotation marks: {0} = \"{1}\"", key, value);
 }

@@ -197,6 +197,8 @@ BOOST_AUTO_TEST_CASE(of_parc) {
        "parc up --hosts a -- --runtime-dir x",
        2,
        {"--runtime-dir is nothing for the kernels"}},
+      {"the same with one hyphen", "", "parc up --hosts a -- -runtime-dir x", 2, {"-runtime-dir is nothing"}},
+      {"a question to the kernels of others", "", "parc up --hosts a -- -tT", 2, {"-tT is nothing"}},
       {"an option that no kernel has",
        "",
        "parc up --hosts a -- --bogus",

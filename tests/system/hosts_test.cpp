@@ -50,7 +50,9 @@ BOOST_AUTO_TEST_CASE(what_is_advertised_is_told) {
   for (const std::size_t on : {0u, 1u}) {
     Process process = hosts.parc("hosts", {"--json"}, on);
     BOOST_TEST(process.wait() == 0, process.errors());
-    for (const auto& each : nlohmann::json::parse(process.output())["hosts"]) {
+    const auto told = nlohmann::json::parse(process.output())["hosts"];
+    BOOST_TEST(told.size() == 2U);
+    for (const auto& each : told) {
       const Host& host = hosts[each["host"] == "a" ? 0 : 1];
       BOOST_TEST(each["address"] == "127.0.0.9:" + std::to_string(host.port()));
     }

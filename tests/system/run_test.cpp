@@ -361,25 +361,36 @@ BOOST_AUTO_TEST_CASE(signals_travel) {
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
 }
 
+bool is_stopped(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("State:")) return line.find('T') != line.npos;
+  return false;
+}
+
+// Those that start later are not stopped by what came before.
+BOOST_AUTO_TEST_CASE(stopped_while_ranks_start) {
+  Process run = hosts.run({"-n", "100", "--hosts", "a", "sleep", "1"});
+  BOOST_REQUIRE(eventually([&] { return hosts.ranks().size() > 3 || !run.running(); }));
+  run.signal(SIGTSTP);
+  BOOST_TEST(eventually([&] { return is_stopped(run.id()); }));
+  run.signal(SIGCONT);
+  BOOST_TEST(run.wait() == 0, run.errors());
+}
+
 // And the ranks with it.
 BOOST_AUTO_TEST_CASE(stopped_and_continued) {
   Process run = hosts.run({"--hosts", "a,b", "sh", "-c",
                            "echo ready; until [ -e " + hosts.directory() + "/go ]; do sleep 0.05; done"});
   BOOST_TEST(eventually([&] { return sorted_lines(run.output()) == (Lines{"ready", "ready"}); }));
-  const auto stopped = [](pid_t process) {
-    std::ifstream status("/proc/" + std::to_string(process) + "/status");
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with("State:")) return line.find('T') != line.npos;
-    return false;
-  };
   std::vector<pid_t> shells;
   for (const pid_t each : hosts.ranks())
     if (getpgid(each) == each) shells.push_back(each);
   BOOST_TEST_REQUIRE(shells.size() == 2U);
   run.signal(SIGTSTP);
-  BOOST_TEST(eventually([&] { return stopped(run.id()) && std::ranges::all_of(shells, stopped); }));
+  BOOST_TEST(eventually([&] { return is_stopped(run.id()) && std::ranges::all_of(shells, is_stopped); }));
   run.signal(SIGCONT);
-  BOOST_TEST(eventually([&] { return std::ranges::none_of(shells, stopped); }));
+  BOOST_TEST(eventually([&] { return std::ranges::none_of(shells, is_stopped); }));
   std::ofstream(hosts.directory() + "/go").close();
   BOOST_TEST(run.wait() == 0, run.errors());
 }

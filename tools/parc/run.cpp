@@ -251,10 +251,16 @@ private:
     return tell({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", *signal}});
   }
 
-  // With the ranks, which have no terminal that would stop them, until we are continued.
+  // With the ranks, which have no terminal that would stop them, until we are continued. Where nobody could
+  // do that, the system does not stop us.
   Result<void> stop() {
     PARC_TRY(tell({{"kind", "signal"}, {"signal", SIGSTOP}}));
-    raise(SIGSTOP);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    raise(SIGTSTP);
+    sigprocmask(SIG_BLOCK, &only, nullptr);
     return tell({{"kind", "signal"}, {"signal", SIGCONT}});
   }
 

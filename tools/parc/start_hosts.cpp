@@ -151,7 +151,7 @@ std::vector<std::string> words_of_stop(const std::string& runtime_dir) {
 std::string way_there(const Launcher& launcher, const std::string& host, const Child& child) {
   constexpr int status_of_ssh = 255; // it did not get there
   if (launcher.keeps || child.status != status_of_ssh) return {};
-  return fmt::format("; does {} end well, without being asked?",
+  return fmt::format("; see that {} works without a password",
                      fmt::join(launcher.command(host, {"true"}), " "));
 }
 

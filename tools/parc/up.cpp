@@ -47,11 +47,15 @@ int report(const std::vector<StartedHost>& all, bool with_options) {
 // Also where kernels run that will never see them.
 Result<void> check_options_of_parcd(const std::vector<std::string>& options) {
   if (options.empty()) return success();
-  constexpr std::array<std::string_view, 10> ours{"--runtime-dir", "-t", "-T",     "--detach",   "--announce",
-                                                  "--version",     "-h", "--help", "--key-file", "--name"};
-  for (const std::string& word : options)
-    if (std::ranges::find(ours, word.substr(0, word.find('='))) != ours.end())
+  constexpr std::array<std::string_view, 7> ours{"runtime-dir", "detach",   "announce", "version",
+                                                 "help",        "key-file", "name"};
+  for (const std::string& word : options) {
+    const auto hyphens = std::min(word.find_first_not_of('-'), word.size());
+    const std::string_view name = std::string_view(word).substr(hyphens, word.find('=') - hyphens);
+    const bool letters = hyphens == 1 && !name.empty() && name.find_first_not_of("tTh") == name.npos;
+    if (letters || (hyphens != 0 && std::ranges::find(ours, name) != ours.end()))
       return error(wrong_usage, "{} is nothing for the kernels that parc up starts", word);
+  }
   std::vector<std::string> words{parcd_near(path_of_this_program()), "-T"};
   words.insert(words.end(), options.begin(), options.end());
   std::vector<Child> asked{Child{.command = words}};
@@ -73,7 +77,7 @@ Result<int> start(const UpOptions& options) {
 // The runtime directory of a batch job is its own, and so is the kernel in it: of this host, too, where that
 // is none of the job's.
 bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& hosts) {
-  return options.where.hosts.empty() && options.where.hostfile.empty() &&
+  return options.where.hosts.empty() && options.where.hostfile.empty() && options.where.runtime_dir.empty() &&
          std::getenv("PARC_RUNTIME_DIR") == nullptr &&
          std::ranges::find(hosts, short_host_name()) == hosts.end();
 }
