@@ -52,6 +52,7 @@ bool eventually(const std::function<bool()>& is_so) {
 Process::Process(const Start& start) : output_(start.output), errors_(start.errors) {
   id_ = fork();
   if (id_ < 0) throw std::runtime_error("cannot fork");
+  if (id_ == 0 && start.own_group) setpgid(0, 0);
   if (id_ == 0) become(start);
 }
 

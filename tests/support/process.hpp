@@ -26,6 +26,7 @@ public:
     std::string errors;
     std::vector<std::pair<std::string, std::string>> environment; // over that of the test
     std::string directory;
+    bool own_group = false; // as a shell gives one, which we could continue
   };
   explicit Process(const Start& start);
   Process(Process&& other) noexcept;

@@ -361,6 +361,18 @@ BOOST_AUTO_TEST_CASE(signals_travel) {
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
 }
 
+// What Ctrl-Z stops: one whose parent, in another group of its session, could continue it.
+Process in_shell(const Hosts& hosts, const std::string& runtime_dir, const std::vector<std::string>& words) {
+  Process::Start start{.command = {PARC_TEST_BIN "/parc", "run", "--runtime-dir", runtime_dir},
+                       .output = hosts.directory() + "/shell.out",
+                       .errors = hosts.directory() + "/shell.err",
+                       .environment = hosts.environment(),
+                       .directory = hosts.directory(),
+                       .own_group = true};
+  start.command.insert(start.command.end(), words.begin(), words.end());
+  return Process(start);
+}
+
 bool is_stopped(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string line; std::getline(status, line);)
@@ -370,7 +382,7 @@ bool is_stopped(pid_t process) {
 
 // Those that start later are not stopped by what came before.
 BOOST_AUTO_TEST_CASE(stopped_while_ranks_start) {
-  Process run = hosts.run({"-n", "100", "--hosts", "a", "sleep", "1"});
+  Process run = in_shell(hosts, hosts[0].runtime_dir(), {"-n", "100", "--hosts", "a", "sleep", "1"});
   BOOST_REQUIRE(eventually([&] { return hosts.ranks().size() > 3 || !run.running(); }));
   run.signal(SIGTSTP);
   BOOST_TEST(eventually([&] { return is_stopped(run.id()); }));
@@ -380,8 +392,8 @@ BOOST_AUTO_TEST_CASE(stopped_while_ranks_start) {
 
 // And the ranks with it.
 BOOST_AUTO_TEST_CASE(stopped_and_continued) {
-  Process run = hosts.run({"--hosts", "a,b", "sh", "-c",
-                           "echo ready; until [ -e " + hosts.directory() + "/go ]; do sleep 0.05; done"});
+  const std::string script = "echo ready; until [ -e " + hosts.directory() + "/go ]; do sleep 0.05; done";
+  Process run = in_shell(hosts, hosts[0].runtime_dir(), {"--hosts", "a,b", "sh", "-c", script});
   BOOST_TEST(eventually([&] { return sorted_lines(run.output()) == (Lines{"ready", "ready"}); }));
   std::vector<pid_t> shells;
   for (const pid_t each : hosts.ranks())
