@@ -169,12 +169,14 @@ Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hos
                                              const std::vector<std::string>& options,
                                              std::chrono::milliseconds patience) {
   PARC_TRY(running, connect_to_kernel(runtime_dir));
+  const bool ran = static_cast<bool>(running);
+  running.reset(); // nothing is asked of it here
   PARC_TRY(key, ask_for_key(runtime_dir, options));
   auto all = start_all(launcher, hosts, key, runtime_dir, options, patience);
   PARC_TRY(reach_all(runtime_dir, all));
   end_unreachable(launcher, all);
   for (StartedHost& there : all)
-    if (is_this_host(launcher, there.host)) there.ran = static_cast<bool>(running);
+    if (is_this_host(launcher, there.host)) there.ran = ran;
   return all;
 }
 
