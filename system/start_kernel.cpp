@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
 #include <spawn.h>
@@ -13,11 +14,14 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 namespace parc {
 namespace {
+
+constexpr std::chrono::seconds door_patience{10};
 
 std::string read_to_end(const Fd& pipe) {
   std::string text;
@@ -63,6 +67,18 @@ Result<void> start_kernel(const std::string& parcd, const std::string& runtime_d
                text.empty() ? "parcd --detach says why" : text);
 }
 
+// No descriptor: nobody listens there.
+Result<Fd> try_to_connect(const std::string& path) {
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (socket && connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return socket;
+  if (errno == ENOENT || errno == ECONNREFUSED) return Fd();
+  return system_error("cannot connect to the kernel of this host at {}", path);
+}
+
 } // namespace
 
 std::string parcd_near(const std::string& near) {
@@ -81,21 +97,28 @@ Result<bool> may_start_kernels() {
   return error(EINVAL, "PARC_AUTOSTART={} in the environment is neither on nor off", said);
 }
 
+// A kernel that is about to be ready has the lock and no door yet; one that is about to end, no door any more.
 Result<Fd> connect_to_kernel(const std::string& runtime_dir) {
   auto dir = find_runtime_dir(runtime_dir);
   if (!dir) {
     if (dir.error().code == ENOENT) return Fd();
     return std::move(dir).error();
   }
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = dir.value().socket();
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  if (socket && connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return socket;
-  if (errno == ENOENT || errno == ECONNREFUSED) return Fd();
-  return system_error("cannot connect to the kernel of this host at {}", path);
+  const auto due = std::chrono::steady_clock::now() + door_patience;
+  for (;;) {
+    PARC_TRY(socket, try_to_connect(dir.value().socket()));
+    if (socket) return std::move(socket);
+    PARC_TRY(holder, running_kernel(dir.value()));
+    if (!holder) return Fd();
+    if (std::chrono::steady_clock::now() >= due)
+      return error(ETIMEDOUT,
+                   "the kernel of this host ({}) does not listen on {}: it hangs, or that file was removed; "
+                   "end it with parc stop, or with kill -9",
+                   *holder == 0 ? "a process that cannot be seen from here"
+                                : fmt::format("parcd, process {}", *holder),
+                   dir.value().socket());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::string& near,
@@ -108,9 +131,10 @@ Result<Fd> connect_or_start_kernel(const std::string& runtime_dir, const std::st
   }
   PARC_TRY(second, connect_to_kernel(runtime_dir)); // somebody else may have started it meanwhile
   if (second) return std::move(second);
-  PARC_TRY(start_kernel(parcd_near(near), runtime_dir, options));
-  PARC_TRY(third, connect_to_kernel(runtime_dir));
+  const auto started = start_kernel(parcd_near(near), runtime_dir, options);
+  PARC_TRY(third, connect_to_kernel(runtime_dir)); // where ours is not: of who started one by hand meanwhile
   if (third) return std::move(third);
+  if (!started) return started.error();
   return error(ENOENT, "no parcd runs here, and none could be started; parcd --detach says why");
 }
 

@@ -18,7 +18,7 @@ namespace parc {
 [[nodiscard]] Result<bool> may_start_kernels();
 
 // A connection to the socket of the kernel that runs in `runtime_dir` (empty: by the rules of
-// runtime_dir.hpp); no descriptor: none runs there.
+// runtime_dir.hpp); no descriptor: none runs there. One that is about to be ready, or to end, is awaited.
 [[nodiscard]] Result<Fd> connect_to_kernel(const std::string& runtime_dir);
 
 // The same, after starting `parcd --detach` with `options` where none runs: one at a time, however many
