@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/control.hpp"
 
+#include "system/frames.hpp"
+
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
@@ -93,13 +95,12 @@ void Control::deliver(std::uint32_t link, const std::string& host, std::string_v
     spdlog::warn("ignored a malformed message from the kernel of host {}", host);
     return;
   }
-  const char* text = incoming.data() + sizeof length;
-  nlohmann::json message = nlohmann::json::parse(text, text + length, nullptr, false);
-  if (!message.is_object()) {
-    spdlog::warn("ignored a message that is not JSON from the kernel of host {}", host);
+  auto message = parse_object(incoming.substr(sizeof length, length));
+  if (!message) {
+    spdlog::warn("ignored a message that is no JSON object from the kernel of host {}", host);
     return;
   }
-  receive_(link, std::move(message), std::string(incoming.substr(sizeof length + length)));
+  receive_(link, *std::move(message), std::string(incoming.substr(sizeof length + length)));
 }
 
 } // namespace parc::daemon

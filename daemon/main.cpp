@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
   Result<CommandLine> read = read_command_line(argc, argv);
   if (!read) return fail(read.error(), read.error().code == EINVAL ? exit_usage : exit_failed);
   CommandLine line = std::move(read).value();
+  if (line.print) line.config.runtime_dir = runtime_dir_path(line.config.runtime_dir);
   if (line.answer || line.print) {
     std::fputs(line.answer ? line.answer->c_str() : to_toml(line.config).c_str(), stdout);
     return 0; // whether it could be written, the end looks

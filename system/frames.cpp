@@ -22,7 +22,27 @@ std::optional<std::uint64_t> natural(const nlohmann::json& value) {
   return value.get<std::uint64_t>();
 }
 
+bool is_nested_too_deep(std::string_view text) {
+  constexpr int deepest = 32;
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') ++i; // what it escapes
+    if (!in_string && (c == '[' || c == '{') && ++depth > deepest) return true;
+    if (!in_string && (c == ']' || c == '}')) --depth;
+  }
+  return false;
+}
+
 } // namespace
+
+std::optional<nlohmann::json> parse_object(std::string_view text) {
+  if (is_nested_too_deep(text)) return {};
+  auto value = nlohmann::json::parse(text, nullptr, false);
+  return value.is_object() ? std::optional(std::move(value)) : std::nullopt;
+}
 
 std::string encode_frame(nlohmann::json message, std::string_view bytes) {
   assert(!message.contains("bytes")); // which says how many follow
@@ -35,24 +55,35 @@ std::string encode_frame(nlohmann::json message, std::string_view bytes) {
 }
 
 Result<std::optional<Frame>> FrameReader::next() {
-  if (left().size() < prefix_size) return std::optional<Frame>{};
+  if (!begun_) {
+    PARC_TRY(whole, take_text());
+    if (!whole) return std::optional<Frame>{};
+  }
+  if (left().size() < bytes_) return std::optional<Frame>{};
+  Frame frame = std::move(*begun_);
+  begun_.reset();
+  frame.bytes = left().substr(0, bytes_);
+  consume(bytes_);
+  return std::optional<Frame>(std::move(frame));
+}
+
+Result<bool> FrameReader::take_text() {
+  if (left().size() < prefix_size) return false;
   const std::size_t length = read_length(left());
   if (length > max_frame_text)
     return error(EPROTO, "a frame of {} bytes is longer than {}", length, max_frame_text);
-  if (left().size() < prefix_size + length) return std::optional<Frame>{};
-  const std::string_view text = left().substr(prefix_size, length);
-  Frame frame{nlohmann::json::parse(text.begin(), text.end(), nullptr, false), {}};
-  if (!frame.message.is_object()) return error(EPROTO, "a frame is not a JSON object");
-  std::size_t bytes = 0;
-  if (frame.message.contains("bytes")) {
-    const auto announced = number_in(frame.message, "bytes", max_frame_bytes);
+  if (left().size() < prefix_size + length) return false;
+  auto message = parse_object(left().substr(prefix_size, length));
+  if (!message) return error(EPROTO, "a frame is not a JSON object");
+  bytes_ = 0;
+  if (message->contains("bytes")) {
+    const auto announced = number_in(*message, "bytes", max_frame_bytes);
     if (!announced) return error(EPROTO, "a frame announces more than {} bytes", max_frame_bytes);
-    bytes = *announced;
+    bytes_ = *announced;
   }
-  if (left().size() < prefix_size + length + bytes) return std::optional<Frame>{};
-  frame.bytes = left().substr(prefix_size + length, bytes);
-  consume(prefix_size + length + bytes);
-  return std::optional<Frame>(std::move(frame));
+  begun_ = Frame{std::move(*message), {}};
+  consume(prefix_size + length);
+  return true;
 }
 
 void FrameReader::consume(std::size_t length) {

@@ -32,6 +32,10 @@ inline constexpr std::size_t max_frame_bytes = std::size_t{2} << 20;
 // bytes.
 [[nodiscard]] std::string encode_frame(nlohmann::json message, std::string_view bytes = {});
 
+// An object; none: it is not JSON, nothing or something else, or nested deeper than anything that we say: the
+// library copies and prints what is nested by recursion, and whoever wrote this may not be well-meaning.
+[[nodiscard]] std::optional<nlohmann::json> parse_object(std::string_view text);
+
 class FrameReader {
 public:
   void feed(std::string_view data) { buffer_.append(data); }
@@ -41,10 +45,13 @@ public:
 
 private:
   [[nodiscard]] std::string_view left() const { return std::string_view(buffer_).substr(begin_); }
+  Result<bool> take_text(); // into begun_; false: it is not all there
   void consume(std::size_t length);
 
   std::string buffer_;
-  std::size_t begin_ = 0; // of what has not been consumed
+  std::size_t begin_ = 0;      // of what has not been consumed
+  std::optional<Frame> begun_; // its text has been consumed, its bytes have not
+  std::size_t bytes_ = 0;      // of begun_
 };
 
 // Members of an object that somebody else wrote: none when it is missing, of another type, or outside the

@@ -147,6 +147,10 @@ Result<void> check_length(const std::string& socket) {
 
 } // namespace
 
+std::string runtime_dir_path(std::string_view flag) {
+  return resolve(flag).back();
+}
+
 Result<RuntimeDir> make_runtime_dir(std::string_view flag) {
   const Candidate candidate = resolve(flag);
   RuntimeDir dir(candidate.back(), candidate.size() > 1);

@@ -39,7 +39,10 @@ private:
   bool of_batch_job_;
 };
 
-// For parcd: makes what is missing of the last two components, then checks. `flag` is --runtime-dir or empty.
+// Where it is by these rules; whether it is there and fit is not looked at. `flag` is --runtime-dir or empty.
+[[nodiscard]] std::string runtime_dir_path(std::string_view flag = {});
+
+// For parcd: makes what is missing of the last two components, then checks.
 [[nodiscard]] Result<RuntimeDir> make_runtime_dir(std::string_view flag = {});
 
 // For programs and tools: makes nothing. A missing directory means that no kernel runs.

@@ -11,8 +11,7 @@
 //   taken      ->                      credit back
 //   input      ->                      what its ranks read, and whether more follows ("end")
 //              <-     input_taken      so much of that, so far, by the slowest of them
-//              <-     departed         a rank's session has ended, and who of other hosts was known to have
-//              ("known": news)
+//              <-     departed         a rank's session has ended; "known": news of who of other hosts has
 //              <-     exited, ended    its process; and then also its output
 //              <-     abort            parc_abort, with its status
 //              <-     parted           two hosts of the job have lost their link

@@ -171,7 +171,7 @@ bool JobOrigin::killed(std::uint32_t number) {
 }
 
 void JobOrigin::tool_gone() {
-  if (stage_ == Stage::over || stage_ == Stage::answering) {
+  if (stage_ == Stage::asked || stage_ == Stage::over || stage_ == Stage::answering) {
     stage_ = Stage::over;
     return jobs_.forget_origin(id_);
   }
@@ -183,6 +183,7 @@ void JobOrigin::tool_gone() {
 void JobOrigin::credit(std::uint32_t rank, std::uint64_t bytes) {
   if (rank >= ranks_.size()) return credit_spawned(rank, bytes);
   RankState& state = ranks_[rank];
+  state.untaken -= bytes;
   state.taken += bytes;
   if (state.taken < output_credit(plan_.size) / 4) return;
   tell(hosts_[state.host], "taken", {{"rank", rank}, {"bytes", state.taken}});
@@ -339,11 +340,7 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
   if (!number || ranks_[*number].host != *place) return;
   RankState& rank = ranks_[*number];
   if (kind == "output") {
-    if (door_->open())
-      door_->send_output(static_cast<std::uint32_t>(*number), number_in(message, "stream", 3).value_or(1),
-                         bytes);
-    else
-      credit(static_cast<std::uint32_t>(*number), bytes.size());
+    output(static_cast<std::uint32_t>(*number), number_in(message, "stream", 3).value_or(1), bytes);
   } else if (kind == "departed") {
     departures_.heard(static_cast<std::uint32_t>(*number),
                       numbers_in(message, "known", ranks_.size()).value_or(std::vector<std::uint64_t>()));
@@ -357,6 +354,18 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
     decide(static_cast<int>(number_in(message, "status", 255).value_or(1)),
            fmt::format("rank {} on host {} called parc_abort", *number, host.name));
   }
+}
+
+void JobOrigin::output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes) {
+  RankState& state = ranks_[rank];
+  if (bytes.size() > output_credit(plan_.size) - state.untaken)
+    return decide(status_failed, fmt::format("the kernel of host {} sent more output of rank {} than it may",
+                                             hosts_[state.host].name, rank));
+  state.untaken += bytes.size();
+  if (door_->open())
+    door_->send_output(rank, stream, bytes);
+  else
+    credit(rank, bytes.size());
 }
 
 // ---- Towards the end

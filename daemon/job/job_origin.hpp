@@ -90,9 +90,10 @@ private:
     std::uint32_t host;
     RankExit exit;
     bool exited = false;
-    bool ended = false;      // its output too
-    bool ordered = false;    // it exited because it was told to
-    std::uint64_t taken = 0; // bytes of output, not credited yet
+    bool ended = false;        // its output too
+    bool ordered = false;      // it exited because it was told to
+    std::uint64_t untaken = 0; // bytes of output, on their way to the tool
+    std::uint64_t taken = 0;   // not credited yet
   };
   struct SpawnWish {
     std::int32_t from; // link
@@ -141,6 +142,7 @@ private:
   void tell_exit(const RankState& rank);
 
   // Towards the end.
+  void output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes);
   void exited(std::size_t rank, const nlohmann::json& message);
   void give_up(Host& host); // whatever it says later
   void lose(Host& host);

@@ -86,8 +86,8 @@ void JobPart::prepare() {
                                            plan_.hosts[plan_.self].name, mine_.size(), room.error().text));
   unreached_ = plan_.hosts.size();
   for (std::size_t host = 0; host < plan_.hosts.size(); ++host) {
-    const auto answer = [&jobs = uses_.jobs, job = plan_.job, host](Result<std::int32_t> link) {
-      if (JobPart* part = jobs.part(job)) part->reached(host, std::move(link));
+    const auto answer = [self = std::weak_ptr(self_), host](Result<std::int32_t> link) {
+      if (const auto part = self.lock()) (*part)->reached(host, std::move(link));
     };
     if (host == plan_.self)
       answer(this_host);
@@ -199,6 +199,9 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
 
 // Those that start later read it from its beginning, too.
 void JobPart::give_input(std::string_view bytes, bool end) {
+  if (bytes.size() > input_window - (input_.given - input_.told))
+    return fail(status_failed, fmt::format("host {} was sent more input than it has room for",
+                                           plan_.hosts[plan_.self].name));
   input_.given += bytes.size();
   input_.ended = end;
   if (!all_started()) input_.waiting += bytes;

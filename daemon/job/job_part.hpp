@@ -136,8 +136,9 @@ private:
     bool ended = false;
     std::uint64_t given = 0, told = 0; // bytes, and those that the origin knows to be taken
   } input_;
-  Timer start_timer_; // one process a turn
-  Timer grace_timer_; // from SIGTERM to SIGKILL
+  Timer start_timer_;                                                 // one process a turn
+  Timer grace_timer_;                                                 // from SIGTERM to SIGKILL
+  std::shared_ptr<JobPart*> self_ = std::make_shared<JobPart*>(this); // for links that come after it
 };
 
 } // namespace parc::daemon

@@ -4,6 +4,7 @@
 #include "daemon/job/host_words.hpp"
 #include "daemon/program/endpoint_address.hpp"
 #include "system/frames.hpp"
+#include "system/job_name.hpp"
 
 #include <cerrno>
 
@@ -74,6 +75,8 @@ Result<JobPlan> decode_plan(const nlohmann::json& message, const std::string& by
   for (std::size_t i = 0; i < hosts->size(); ++i) {
     if (!(*hosts)[i].is_string() || !(*addresses)[i].is_string() || (*identities)[i] > UINT32_MAX)
       return malformed();
+    const std::size_t length = (*hosts)[i].get_ref<const std::string&>().size();
+    if (length == 0 || length > longest_host_name) return malformed();
     plan.hosts.push_back({(*hosts)[i].get<std::string>(), static_cast<std::uint32_t>((*identities)[i]),
                           (*addresses)[i].get<std::string>()});
   }

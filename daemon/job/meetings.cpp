@@ -14,25 +14,23 @@
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
-namespace {
-
-// "2, 5-7".
-template <class Missing> std::string ranks_in_words(std::size_t size, const Missing& missing) {
-  std::string words;
-  for (std::size_t first = 0, next = 0; first < size; first = next + 1) {
-    next = first;
-    if (!missing(first)) continue;
-    while (next + 1 < size && missing(next + 1)) ++next;
-    words += fmt::format("{}{}", words.empty() ? "" : ", ", first);
-    if (next != first) words += fmt::format("-{}", next);
-  }
-  return words;
-}
-
-} // namespace
 
 Meetings::Meetings(Loop& loop, Peers& peers, Jobs& jobs, const Config& config)
     : loop_(loop), peers_(peers), jobs_(jobs), config_(config) {}
+
+// "2, 5-7".
+std::string Meetings::Meeting::missing() const {
+  std::string words;
+  std::size_t next = 0;
+  const auto name_those_before = [&words, &next](std::size_t there) {
+    if (next != there) words += fmt::format("{}{}", words.empty() ? "" : ", ", next);
+    if (next + 1 < there) words += fmt::format("-{}", there - 1);
+    next = there + 1;
+  };
+  for (const auto& [rank, member] : members) name_those_before(rank);
+  name_those_before(size);
+  return words;
+}
 
 // ---- They come
 
@@ -51,45 +49,39 @@ void Meetings::join(std::int32_t from, const nlohmann::json& message) {
                         fmt::format("the kernel of host {} is stopping", peers_.self().name));
   Meeting& meeting = meetings_[name];
   if (meeting.members.empty()) {
-    meeting.members.resize(*size);
-    meeting.missing = *size;
+    meeting.size = *size;
     meeting.patience = std::make_unique<Timer>(loop_, [this, name] { out_of_patience(name); });
     meeting.patience->set(config_.join_timeout_s);
   }
-  if (meeting.members.size() != *size)
+  if (meeting.size != *size)
     return tell_refused(from, token, PARC_EINVAL,
                         fmt::format("rank {} says that job {} has {} ranks, and others have said {}", *rank,
-                                    name, *size, meeting.members.size()));
-  if (const auto& there = meeting.members[*rank])
+                                    name, *size, meeting.size));
+  const auto [there, fresh] = meeting.members.try_emplace(static_cast<std::uint32_t>(*rank), from, token,
+                                                          peers_.name_of(from), address);
+  if (!fresh)
     return tell_refused(
         from, token, PARC_EINVAL,
-        fmt::format("rank {} of job {} is there already, from host {}", *rank, name, there->host));
-  meeting.members[*rank] = Member{from, token, peers_.name_of(from), address};
-  if (--meeting.missing == 0) complete(name);
+        fmt::format("rank {} of job {} is there already, from host {}", *rank, name, there->second.host));
+  if (meeting.members.size() == meeting.size) complete(name);
 }
 
 void Meetings::out_of_patience(const std::string& name) {
   Meeting meeting = std::move(meetings_.extract(name).mapped());
   const std::shared_ptr<Timer> calling = std::move(meeting.patience);
   loop_.after_step([calling] {}); // goes then
-  const auto missing = [&](std::size_t rank) { return !meeting.members[rank].has_value(); };
   const std::string text =
       fmt::format("rank {} of {} of job {} did not come to host {} within {} s "
                   "(join_timeout_s); do all say the same job and host?",
-                  ranks_in_words(meeting.members.size(), missing), meeting.members.size(), name,
-                  peers_.self().name, config_.join_timeout_s);
-  for (const auto& member : meeting.members)
-    if (member) tell_refused(member->from, member->token, PARC_EPEER, text);
+                  meeting.missing(), meeting.size, name, peers_.self().name, config_.join_timeout_s);
+  for (const auto& [rank, member] : meeting.members)
+    tell_refused(member.from, member.token, PARC_EPEER, text);
 }
 
 nlohmann::json Meetings::waiting() const {
   nlohmann::json all = nlohmann::json::array();
-  for (const auto& [name, meeting] : meetings_) {
-    const auto missing = [&](std::size_t rank) { return !meeting.members[rank].has_value(); };
-    all.push_back({{"name", name},
-                   {"size", meeting.members.size()},
-                   {"missing", ranks_in_words(meeting.members.size(), missing)}});
-  }
+  for (const auto& [name, meeting] : meetings_)
+    all.push_back({{"name", name}, {"size", meeting.size}, {"missing", meeting.missing()}});
   return all;
 }
 
@@ -120,8 +112,8 @@ void Meetings::complete(const std::string& name) {
   begun.name = name;
   std::string addresses;
   std::map<std::int32_t, nlohmann::json> tokens; // by link: rank, token, ...
-  for (auto& each : meeting.members) {
-    const Member& member = begun.members.emplace_back(std::move(*each));
+  for (auto& [rank, each] : meeting.members) {
+    const Member& member = begun.members.emplace_back(std::move(each));
     (addresses += member.address) += '\0';
     tokens[member.from].push_back(begun.members.size() - 1);
     tokens[member.from].push_back(member.token);
@@ -194,13 +186,15 @@ void Meetings::unjoin(std::int32_t from, const nlohmann::json& message) {
   const auto token = number_in(message, "token", UINT64_MAX);
   const std::string name = text_in(message, "name");
   if (!rank) return;
-  if (const auto found = meetings_.find(name);
-      found != meetings_.end() && *rank < found->second.members.size())
-    if (auto& member = found->second.members[*rank]; member && member->is(from, token)) {
-      member.reset();
-      if (++found->second.missing == found->second.members.size()) meetings_.erase(found);
+  if (const auto found = meetings_.find(name); found != meetings_.end()) {
+    auto& members = found->second.members;
+    if (const auto member = members.find(static_cast<std::uint32_t>(*rank));
+        member != members.end() && member->second.is(from, token)) {
+      members.erase(member);
+      if (members.empty()) meetings_.erase(found);
       return;
     }
+  }
   for (const auto& [job, begun] : beginnings_)
     if (begun.name == name && *rank < begun.members.size() && begun.members[*rank].is(from, token))
       return dissolve(job, fmt::format("rank {} of job {}, on host {}, has gone while the job began", *rank,
@@ -209,13 +203,8 @@ void Meetings::unjoin(std::int32_t from, const nlohmann::json& message) {
 
 void Meetings::link_lost(std::int32_t lost) {
   for (auto& [name, meeting] : meetings_)
-    for (auto& member : meeting.members) {
-      if (!member || member->from != lost) continue;
-      member.reset();
-      ++meeting.missing;
-    }
-  std::erase_if(meetings_,
-                [](const auto& each) { return each.second.missing == each.second.members.size(); });
+    std::erase_if(meeting.members, [lost](const auto& member) { return member.second.from == lost; });
+  std::erase_if(meetings_, [](const auto& each) { return each.second.members.empty(); });
   std::vector<std::pair<std::uint64_t, std::string>> over;
   for (const auto& [job, begun] : beginnings_)
     if (const auto of_it = std::ranges::find(begun.members, lost, &Member::from);

@@ -47,8 +47,9 @@ private:
     }
   };
   struct Meeting {
-    std::vector<std::optional<Member>> members; // by rank
-    std::size_t missing = 0;
+    std::size_t size = 0;
+    std::map<std::uint32_t, Member> members; // those who are there, by rank
+    [[nodiscard]] std::string missing() const;
     std::unique_ptr<Timer> patience;
   };
   struct Beginning { // a job all of whose ranks are there

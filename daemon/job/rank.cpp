@@ -26,8 +26,8 @@ bool dumps_core(int signal) {
 
 Rank::Rank(JobPart& part, event_base* loop, const Processes& processes, std::uint32_t number,
            Spawned& process, std::uint64_t credit)
-    : part_(part), processes_(processes), number_(number), id_(process.id), credit_(credit),
-      process_(std::move(process.process)), report_(std::move(process.report)),
+    : part_(part), processes_(processes), number_(number), id_(process.id), most_credit_(credit),
+      credit_(credit), process_(std::move(process.process)), report_(std::move(process.report)),
       ended_(loop, process_.get(), EV_READ, [this](short) { process_ended(); }),
       reported_(loop, report_.get(), EV_READ, [this](short) { read_start_report(); }) {
   streams_[0].pipe = std::move(process.output);
@@ -109,7 +109,7 @@ void Rank::add_credit(std::uint64_t bytes) {
   if (credit_ == 0 && bytes != 0)
     for (Stream& stream : streams_)
       if (stream.pipe) stream.readable.add();
-  credit_ += bytes;
+  credit_ = std::min(credit_ + bytes, most_credit_); // whatever its origin says
   if (alive()) return;
   drain();
   end_if_over();

@@ -61,6 +61,7 @@ private:
   const Processes& processes_;
   std::uint32_t number_;
   pid_t id_;
+  const std::uint64_t most_credit_;
   std::uint64_t credit_;
   bool discards_ = false;
   bool over_told_ = false; // its part knows that it has ended

@@ -108,7 +108,7 @@ void Spawners::received(std::int32_t from, const std::string& kind, const nlohma
   } else if (kind == "spawn_started") {
     if (!spawned.known) return; // nobody has told it to start them
     if (!std::exchange(spawned.started, true)) spawned.listener.started(success());
-    if (spawned.started && spawned.exits >= spawned.size) spawned_.erase(found);
+    if (spawned.exits >= spawned.size) spawned_.erase(found);
   } else if (kind == "spawn_exit") {
     const auto rank = number_in(message, "rank", spawned.size - 1);
     const auto status = number_in(message, "status", UINT8_MAX);

@@ -68,11 +68,18 @@ void ToolDoor::read() {
       }
       if (!frame.value()) break;
       if (text_in(frame.value()->message, "kind") == "ping")
-        send({{"kind", "heard"}}); // whatever else it is busy with
+        answer_ping();
       else
         actions_.frame(std::move(*frame.value()));
     }
   }
+}
+
+// Whatever else the tool is busy with. One answer on its way does for all who have asked.
+void ToolDoor::answer_ping() {
+  if (taken_ < heard_end_) return;
+  send({{"kind", "heard"}});
+  heard_end_ = sent_;
 }
 
 void ToolDoor::went() {

@@ -50,6 +50,7 @@ private:
   };
   void queue(const std::string& frame);
   void read();
+  void answer_ping();
   void took(std::uint64_t bytes);
   void went();
 
@@ -58,6 +59,7 @@ private:
   std::deque<Output> outputs_;
   std::uint64_t sent_ = 0;
   std::uint64_t taken_ = 0;
+  std::uint64_t heard_end_ = 0; // of the last answer to a ping, in the stream to the tool
   bool gone_ = false;
   std::unique_ptr<bufferevent, Free> connection_; // before the rest goes
 };

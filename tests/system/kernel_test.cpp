@@ -73,6 +73,13 @@ std::string hello_of_version(std::uint16_t version) {
   return frame;
 }
 
+// A tool's frame of this text, whatever it is.
+std::string encode_frame_of(const std::string& text) {
+  std::string frame;
+  for (unsigned shift = 0; shift < 32; shift += 8) frame += static_cast<char>(text.size() >> shift & 0xff);
+  return frame + text;
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(kernel)
@@ -106,6 +113,15 @@ BOOST_AUTO_TEST_CASE(what_keeps_it_from_starting) {
       hosts.parcd({"-t", "--runtime-dir", hosts[0].runtime_dir(), "--port", std::to_string(hosts[0].port())}),
       0, ""); // the one that runs is no obstacle
   check(hosts.parcd({"--runtime-dir", dir + "/x", "--port", "0", "--listen", "0.0.0.0"}), 1, "encryption");
+}
+
+BOOST_AUTO_TEST_CASE(effective_settings_say_where_it_runs) {
+  Hosts hosts(0);
+  Process chosen = hosts.parcd({"-T", "--runtime-dir", "/no/such/../place"}), standard = hosts.parcd({"-T"});
+  BOOST_TEST(chosen.wait() == 0);
+  BOOST_TEST(contains(chosen.output(), "# runtime_dir = \"/no/place\""), chosen.output());
+  BOOST_TEST(standard.wait() == 0);
+  BOOST_TEST(contains(standard.output(), "# runtime_dir = \"/"), standard.output());
 }
 
 BOOST_AUTO_TEST_CASE(hosts_that_cannot_be_reached) {
@@ -175,6 +191,10 @@ BOOST_AUTO_TEST_CASE(strangers_at_the_doors) {
   (void)say_until_closed(visit(hosts[0].runtime_dir() + "/kernel.sock"), "what");
   (void)say_until_closed(visit(hosts[0].runtime_dir() + "/kernel.sock"), "T\xff\xff\xff\xff");
   (void)say_until_closed(visit(hosts[0].runtime_dir() + "/kernel.sock"), std::string("T\2\0\0\0[]", 7));
+  const std::string deep(400'000, '['), back(400'000, ']');
+  (void)say_until_closed(
+      visit(hosts[0].runtime_dir() + "/kernel.sock"),
+      "T" + encode_frame_of(R"({"kind":"search","hosts":[],"question":)" + deep + back + "}"));
   {
     const Fd half = visit(hosts[0].runtime_dir() + "/kernel.sock");
     (void)send(half.get(), "T\20", 2, MSG_NOSIGNAL); // and goes

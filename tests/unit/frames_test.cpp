@@ -47,6 +47,18 @@ BOOST_AUTO_TEST_CASE(frames_arrive_in_any_pieces) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_is_nested_too_deep_is_refused) {
+  const auto nested = [](std::size_t depth) {
+    return "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  BOOST_TEST(parse_object(nested(20)).has_value());
+  BOOST_TEST(!parse_object(nested(100)).has_value());
+  BOOST_TEST(!parse_object(nested(400'000)).has_value());
+  const std::string brackets(100, '[');
+  BOOST_TEST(parse_object("{\"a\":\"\\\"" + brackets + "\"}").has_value());
+  BOOST_TEST(!parse_object("{\"a\\\\\":" + brackets).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_a_frame_is_refused) {
   BOOST_TEST(refused(length(max_frame_text + 1)));
   BOOST_TEST(refused(length(3) + "[1]"));
