@@ -3,6 +3,7 @@
 
 #include "client/failure.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <iterator>
 
@@ -95,6 +96,10 @@ int Completions::arm() {
 // sets it again.
 bool Completions::gather() {
   const std::lock_guard hold(lock_);
+  if (constexpr std::size_t many = 1024; first_ >= std::max(many, ended_.size() / 2)) {
+    ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0; // also of a program that never finds it empty
+  }
   for (std::size_t word = 0; word < std::size(control_.finished); ++word) {
     auto& shared = control_.finished[word];
     if (shared.load(std::memory_order_relaxed) == 0) continue;

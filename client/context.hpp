@@ -20,7 +20,6 @@ public:
   [[nodiscard]] int rank() const { return session_.rank; }
   [[nodiscard]] int size() const { return session_.size; }
   [[nodiscard]] const char* host(int rank) const;
-  [[nodiscard]] bool kernel_gone() const { return pipes_.gone(); }
 
   [[nodiscard]] Operations& operations() { return operations_; }
   [[nodiscard]] Starts& starts() { return starts_; }

@@ -113,8 +113,8 @@ bool may_call(const parc_context* context) {
 int check(const parc_context* context) {
   if (may_call(context)) return PARC_OK;
   if (forked.load(std::memory_order_relaxed)) return client::fail(PARC_EFORK);
-  if (context == nullptr) return client::fail(error(PARC_EINVAL, "the context is a null pointer"));
-  return client::fail(error(PARC_EINVAL, "this context is not open, or no longer"));
+  if (context == nullptr) return client::fail(PARC_EINVAL, "the context is a null pointer");
+  return client::fail(PARC_EINVAL, "this context is not open, or no longer");
 }
 
 // Where in the program a call of this interface came from: of the function that this is inlined into.
@@ -274,9 +274,10 @@ const char* parc_host(const parc_context* context, int rank) {
 }
 
 void parc_abort(parc_context* context, int status) {
-  const client::InLibrary here; // also its end: nothing is waited for
-  if (check(context) != PARC_OK) _exit(status);
-  context->abort(status);
+  const client::InLibrary here;                          // also its end: nothing is waited for
+  const int failure = (status & 0xff) == 0 ? 1 : status; // the low 8 bits are all that a shell sees
+  if (check(context) != PARC_OK) _exit(failure);
+  context->abort(failure);
 }
 
 double parc_clock(void) {

@@ -14,16 +14,13 @@
 // A leader that leaves for any other reason (its limit, a signal handler has run, its thread is cancelled)
 // wakes one follower, and so does everybody who leaves while nobody leads: a successor is always up.
 //   wake()    sets a flag, and then, under lock_, rings the leader's own bell and wakes all followers:
-//   whoever has
-//             not seen the flag under lock_ sleeps by then, and looks again.
+//             whoever has not seen the flag under lock_ sleeps by then, and looks again.
 //   neighbours: what this program ends itself counts as a completion does, and the kernel is asked to ring
-//   for it where
-//             somebody else of it may sleep (ended_here). A leader says that it sleeps to them, too, and
-//             looks once more.
+//             for it where somebody else of it may sleep (ended_here). A leader says that it sleeps to
+//             them, too, and looks once more.
 //   program   that polls by itself says that it sleeps (arm), then looks at its operations, then polls. A
-//   leader
-//             that leaves has taken back that somebody sleeps, and perhaps the bell: it makes the program's
-//             descriptor readable.
+//             leader that leaves has taken back that somebody sleeps, and perhaps the bell: it makes the
+//             program's descriptor readable.
 #pragma once
 
 #include "client/descriptor.hpp"

@@ -65,6 +65,16 @@ int close_with(int (*close)(FILE*), FILE* stream) {
   return result;
 }
 
+// Which lets go of the buffer that the stream had.
+FILE* reopen_with(FILE* (*reopen)(const char*, const char*, FILE*), const char* path, const char* mode,
+                  FILE* stream) {
+  settle_begun(); // what it has is written
+  settle_text(path);
+  FILE* const reopened = reopen(path, mode, stream);
+  if (void* const memory = take_buffer(stream)) munmap(memory, buffer_bytes);
+  return stream == stderr ? reopened : with_buffer(reopened); // that one stays without any
+}
+
 // What makes a file, or empties it, is seen by others.
 void before_open(const char* path, const char* mode) {
   settle_text(mode);
@@ -100,16 +110,12 @@ FILE* fopen64(const char* path, const char* mode) {
 
 FILE* freopen(const char* path, const char* mode, FILE* stream) {
   PARC_REAL(freopen);
-  settle_begun(); // what it has is written
-  settle_text(path);
-  return real(path, mode, stream);
+  return reopen_with(real, path, mode, stream);
 }
 
 FILE* freopen64(const char* path, const char* mode, FILE* stream) {
   PARC_REAL(freopen64);
-  settle_begun();
-  settle_text(path);
-  return real(path, mode, stream);
+  return reopen_with(real, path, mode, stream);
 }
 
 FILE* fdopen(int file, const char* mode) noexcept {
@@ -119,6 +125,11 @@ FILE* fdopen(int file, const char* mode) noexcept {
 
 FILE* tmpfile() {
   PARC_REAL(tmpfile);
+  return with_buffer(real());
+}
+
+FILE* tmpfile64() {
+  PARC_REAL(tmpfile64);
   return with_buffer(real());
 }
 
