@@ -5,6 +5,7 @@
 #include "fabric/patience.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <sched.h>
 
 namespace parc::fabric {
@@ -27,8 +28,11 @@ KernelSession* the_session; // under session_lock
 int KernelSession::acquire(KernelSession*& session) {
   const std::lock_guard hold(session_lock);
   if (!the_session) {
-    if (const int code = parc_start_kernel(); code != PARC_OK)
+    if (const int code = parc_start_kernel(); code != PARC_OK) {
+      // What libfabric's user makes of this does not name the cause, and its log is off by default.
+      std::fprintf(stderr, "parc: %s\n", parc_error_detail());
       return refused(FI_LOG_DOMAIN, "there is no kernel", code);
+    }
     auto* const made = new KernelSession;
     if (const int code = parc_join(&made->parc_, nullptr, 0, 1); code != PARC_OK) {
       delete made;

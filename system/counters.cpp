@@ -10,6 +10,7 @@
 #include <optional>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace parc {
 namespace {
@@ -170,6 +171,7 @@ CounterSnapshot CounterReader::read_from_outside() const {
   if (snapshot.alive) return snapshot;
   const auto holder = running_kernel(dir_);
   snapshot.alive = snapshot.elsewhere = holder && holder.value() && *holder.value() <= 0;
+  snapshot.ended = !snapshot.alive && access(dir_.pid_file().c_str(), F_OK) != 0;
   return snapshot;
 }
 

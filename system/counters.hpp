@@ -292,6 +292,8 @@ struct CounterSnapshot {
   bool alive = false;     // the kernel that wrote them still runs
   bool stopped = false;   // it does, but for a signal or a debugger
   bool elsewhere = false; // it does, in another PID namespace: pid means nothing here
+  bool ended = false;     // it does not, and took its files away: it was not killed
+  [[nodiscard]] const char* end_word() const { return ended ? "ended" : "DEAD"; }
   std::uint64_t pid = 0, identity = 0, port = 0, started_s = 0;
   std::string host, program, scheduling, listens;
   std::array<std::uint64_t, counter_count> values{};

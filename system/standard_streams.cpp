@@ -44,6 +44,7 @@ private:
 };
 
 bool ignores_file_size = false; // and whoever started us did not
+bool ignored_children = false;  // by whoever started us: there would be no status to wait for
 
 // As long as the process: std::cout is flushed behind the end of everything else.
 WatchedOutput& watched() {
@@ -58,11 +59,13 @@ void open_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(number, F_GETFD) < 0 && open("/dev/null", O_RDWR) != number) _exit(EXIT_FAILURE);
   if (std::signal(SIGXFSZ, SIG_IGN) == SIG_DFL) ignores_file_size = true;
+  if (std::signal(SIGCHLD, SIG_DFL) == SIG_IGN) ignored_children = true;
   std::cout.rdbuf(&watched());
 }
 
 void give_signals_back() {
   if (ignores_file_size) std::signal(SIGXFSZ, SIG_DFL);
+  if (ignored_children) std::signal(SIGCHLD, SIG_IGN);
 }
 
 int end_of_output(const char* program, int status, int failed) {

@@ -219,7 +219,7 @@ const std::array<Option, option_count> table{{
     {"fragment_size", "BYTES",
      "largest fragment of a message, a multiple of 8; a link takes the smaller of both sides", Form::Number,
      true, set_fragment_size, get_number<&Config::fragment_size>},
-    {"send_buffer", "BYTES", "send buffer of every link's socket; 0 leaves it to the system", Form::Number,
+    {"send_buffer", "BYTES", "send buffer of every link's socket; 0 lets it follow the path", Form::Number,
      true, set_size<&Config::send_buffer, 0, largest_buffer>, get_number<&Config::send_buffer>},
     {"receive_buffer", "BYTES", "receive buffer of every link's socket; 0 leaves it to the system",
      Form::Number, true, set_size<&Config::receive_buffer, 0, largest_buffer>,

@@ -164,11 +164,11 @@ PARC_API const char* parc_host(const parc_context* context, int rank);
 #define PARC_ADDRESS_BYTES 64
 
 /* Writes the address of a peer (a rank of this job, parc_rank for the caller's own, or what parc_add_peer
- * gave) into text[0..bytes), zero terminated: letters and digits by which programs of any job, on any host
- * whose kernel has the same key, can write to it, as long as it runs. It says where its kernel listens, so
- * that nobody has to know the name of its host; who has that name in [hosts] of parcd.toml goes there. How
- * they get it (a file, a message, a name server) is theirs. Errors: PARC_EINVAL; PARC_ETRUNCATE, with nothing
- * written, when it has no room; PARC_EPEER when its host is lost. */
+ * gave) into text[0..bytes), zero terminated: letters, digits, "-" and "_" by which programs of any job, on
+ * any host whose kernel has the same key, can write to it, as long as it runs. It says where its kernel
+ * listens, so that nobody has to know the name of its host; who has that name in [hosts] of parcd.toml goes
+ * there. How they get it (a file, a message, a name server) is theirs. Errors: PARC_EINVAL; PARC_ETRUNCATE,
+ * with nothing written, when it has no room; PARC_EPEER when its host is lost. */
 PARC_API int parc_address_of(parc_context* context, int peer, char* text, size_t bytes);
 
 /* Gives the program that has this address a number of its own, from parc_size on (or its rank, when it is of
@@ -221,7 +221,8 @@ PARC_API int parc_kill(parc_context* context, int peer, int signal);
  * way). A read from any peer ends with PARC_EPEER when that has departed. */
 PARC_API parc_op parc_initexit(parc_context* context, int peer, unsigned flags);
 
-/* Ends the whole job: every other rank is killed, and `parc run` exits with `status` (1 to 125 are usual).
+/* Ends the whole job: every other rank is killed, and `parc run` exits with `status` (1 to 125 are usual;
+ * of a larger one the low 8 bits, and 1 where those are 0).
  * Does not return. */
 PARC_API void parc_abort(parc_context* context, int status) __attribute__((noreturn));
 

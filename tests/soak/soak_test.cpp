@@ -88,15 +88,18 @@ public:
     }
     std::this_thread::sleep_for(std::chrono::microseconds(below(60'000))); // jobs of every age get theirs
     for (Running& job : jobs) disturb(job.process, job.ending);
+    // Where a rank is killed, it may be one of another job.
+    const bool undisturbed = std::ranges::all_of(jobs, [](const Running& each) {
+      return each.ending != Ending::rank_killed && each.ending != Ending::rank_crashed &&
+             each.ending != Ending::parc_kill;
+    });
     for (Running& job : jobs) {
+      // The others of that one may read from anybody, and so wait for each other.
+      if (!undisturbed && job.words.find("--keep-going") != std::string::npos && job.process.running())
+        job.process.signal(SIGTERM);
       const int status = job.process.wait();
       BOOST_TEST(status != -1, job.words << " hangs" << hosts_.logs());
       if (status == -1) job.process.signal(SIGKILL);
-      // Where a rank is killed, it may be one of another job.
-      const bool undisturbed = std::ranges::all_of(jobs, [](const Running& each) {
-        return each.ending != Ending::rank_killed && each.ending != Ending::rank_crashed &&
-               each.ending != Ending::parc_kill;
-      });
       if (job.ending == Ending::itself && undisturbed)
         BOOST_TEST(status == expected_.at(job.words.substr(0, job.words.find(" - "))),
                    job.words << ": status " << status << ", " << job.process.errors());

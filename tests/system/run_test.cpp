@@ -310,6 +310,9 @@ BOOST_AUTO_TEST_CASE(parc_abort_ends_the_job) {
   const std::string ring = PARC_TEST_PROGRAMS "/ring";
   check({"-n", "4", "--hosts", "a:2,b:2", ring, "100000", "0", "abort", "3", "42"}, 42,
         "rank 3 on host b called parc_abort");
+  for (const char* none : {"0", "256"}) // it is no success
+    check({"-n", "2", "--hosts", "a:1,b:1", ring, "1000", "0", "abort", "1", none}, 1,
+          "rank 1 on host b called parc_abort");
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
 }
 

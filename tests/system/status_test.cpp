@@ -88,6 +88,7 @@ BOOST_AUTO_TEST_CASE(a_dead_kernel_is_seen_and_cleaned_up) {
   Process text = hosts.parc("status", {});
   BOOST_TEST(text.wait() == 0);
   BOOST_TEST(text.output().find("DEAD") != std::string::npos);
+  BOOST_TEST(hosts.status()["kernel"]["ended"] == false);
   BOOST_TEST(eventually([&] { return hosts.ranks().size() == 1; })); // the one that got away
 
   Process clean = hosts.parc("clean", {});
@@ -119,6 +120,9 @@ BOOST_AUTO_TEST_CASE(the_next_kernel_cleans_up_too) {
   Process stop = hosts.parc("stop", {});
   BOOST_TEST(stop.wait() == 0);
   BOOST_TEST(stop.output().starts_with("stopping the kernel of host a"), stop.output());
+  const auto seen = hosts.status()["kernel"]; // other than after kill -9
+  BOOST_TEST(seen["alive"] == false);
+  BOOST_TEST(seen["ended"] == true);
   BOOST_TEST(hosts[0].kernel().wait() == 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "system/start_kernel.hpp"
 #include "system/runtime_dir.hpp"
+#include "system/start_kernel.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <fcntl.h>
 #include <optional>
 #include <poll.h>
@@ -86,7 +87,9 @@ public:
     while (gone < 0 && errno == EINTR);
     if (gone == 0) return false;
     child_.ended = std::chrono::system_clock::now();
-    child_.status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+    child_.status = gone < 0         ? EXIT_FAILURE // whoever started us has it waited for elsewhere
+                    : WIFEXITED(how) ? WEXITSTATUS(how)
+                                     : 128 + WTERMSIG(how);
     return true;
   }
 

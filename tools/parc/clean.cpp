@@ -29,24 +29,38 @@ void remove_files(const RuntimeDir& dir) {
     if (unlink(file.c_str()) == 0) std::cout << "removed " << file << " of a dead kernel\n";
 }
 
-Result<void> clean_directory(const RuntimeDir& dir) {
-  PARC_TRY(running, running_kernel(dir));
-  // A process that was to die with this kernel's predecessor is left over, whether a kernel runs or not.
-  if (const unsigned ended = end_orphans(dir, running.value_or(0)); ended != 0)
-    std::cout << "ended " << ended << " processes of jobs whose kernel is dead\n";
-  if (!running && !dir.of_batch_job()) remove_files(dir);
-  return success();
-}
-
-// A kernel that is just starting has the lock, or sees that it is gone (daemon/instance.hpp).
-void clean_batch_job(const RuntimeDir& dir) {
-  const Fd file(open(dir.lock().c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+// The lock of a dead kernel: while it is held none starts there. One that is just starting has it, or sees
+// that it is gone (daemon/instance.hpp).
+Fd take_lock(const RuntimeDir& dir) {
+  Fd file(open(dir.lock().c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  if (!file || fcntl(file.get(), F_SETLK, &lock) != 0) return;
-  if (const unsigned ended = end_orphans(dir, 0); ended != 0)
+  if (file && fcntl(file.get(), F_SETLK, &lock) != 0) file.reset();
+  return file;
+}
+
+void end_processes(const RuntimeDir& dir, pid_t kernel) {
+  if (const unsigned ended = end_orphans(dir, kernel); ended != 0)
     std::cout << "ended " << ended << " processes of jobs whose kernel is dead\n";
+}
+
+Result<void> clean_directory(const RuntimeDir& dir) {
+  if (const Fd lock = take_lock(dir)) {
+    end_processes(dir, 0);
+    if (!dir.of_batch_job()) remove_files(dir);
+    return success();
+  }
+  PARC_TRY(running, running_kernel(dir));
+  // A process that was to die with this kernel's predecessor is left over, too.
+  if (running) end_processes(dir, *running);
+  return success();
+}
+
+void clean_batch_job(const RuntimeDir& dir) {
+  const Fd lock = take_lock(dir);
+  if (!lock) return;
+  end_processes(dir, 0);
   remove_runtime_dir(dir);
   std::cout << "removed " << dir.path() << " of a dead kernel\n";
 }

@@ -219,7 +219,6 @@ ProcessFacts read_process(const Root& root, const std::string& process) {
   read_tasks(root, facts);
   read_quota(root, facts);
   facts.ipc_namespace = root.link(proc + "/ns/ipc");
-  facts.process_namespace = root.link(proc + "/ns/pid");
   const auto users = root.words(proc + "/uid_map");
   facts.in_user_namespace = users.size() == 3 && !(users[0] == "0" && users[2] == "4294967295");
   facts.replaced = root.link(proc + "/exe").ends_with(" (deleted)");

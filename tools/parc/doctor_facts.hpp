@@ -54,7 +54,7 @@ struct ProcessFacts {
   std::string cgroup; // the paths of all its hierarchies
   std::optional<std::uint64_t> tasks_max, tasks;
   std::optional<double> core_quota; // that its control group gets of all cores
-  std::string ipc_namespace, process_namespace;
+  std::string ipc_namespace;
   bool in_user_namespace = false;
   bool replaced = false; // its program's file was
 };

@@ -117,11 +117,12 @@ void print(const Dump& dump) {
 void print_json(const Dump& dump) {
   nlohmann::json ranks = nlohmann::json::array();
   for (const RankState& rank : dump.ranks) ranks.push_back(to_json(rank));
-  const nlohmann::json json{{"schema", dump_schema},
-                            {"job", dump.job},
-                            {"ranks", ranks},
-                            {"cycle", find_cycle(dump.ranks)},
-                            {"silent_hosts", dump.silent}};
+  nlohmann::json json{{"schema", dump_schema},
+                      {"job", dump.job},
+                      {"ranks", ranks},
+                      {"cycle", find_cycle(dump.ranks)},
+                      {"silent_hosts", dump.silent}};
+  if (!dump.alone.empty()) json["why"] = dump.alone;
   std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 

@@ -26,7 +26,8 @@ std::string local_time(std::uint64_t unix_time) {
 
 void print(const CounterSnapshot& kernel) {
   if (!kernel.alive)
-    std::cout << fmt::format("the kernel of host {} is DEAD; these are the errors until then\n", kernel.host);
+    std::cout << fmt::format("the kernel of host {} {}; these are the errors until then\n", kernel.host,
+                             kernel.ended ? "has ended" : "is DEAD");
   std::vector<std::vector<std::string>> rows;
   for (const auto& error : kernel.errors)
     rows.push_back({std::string(name(error.kind)), code_name(error), fmt::to_string(error.count),
@@ -45,7 +46,7 @@ void print(const CounterSnapshot& kernel) {
 
 nlohmann::json to_json(const CounterSnapshot& kernel) {
   nlohmann::json json{{"schema", errors_schema},
-                      {"kernel", {{"alive", kernel.alive}, {"host", kernel.host}}},
+                      {"kernel", {{"alive", kernel.alive}, {"ended", kernel.ended}, {"host", kernel.host}}},
                       {"errors", nlohmann::json::array()},
                       {"others", kernel.other_errors}};
   for (const auto& error : kernel.errors)

@@ -229,6 +229,9 @@ public:
                                 did_you_mean(words.front(), commands)),
                     status_usage);
     }
+    if (std::ranges::find(words, "--early-release=") != words.end()) // which the parser takes for no level
+      return fail("--early-release: the value is empty; leave it out, or give it one",
+                  runs ? status_run_failed : status_usage);
     if (!runs)
       if (const auto problem = read_all_options(app_, words)) return fail(*problem, status_usage);
     try {
@@ -276,6 +279,11 @@ private:
     return status;
   }
 
+  static bool has_second_program(const std::vector<std::string>& command) {
+    const auto colon = std::ranges::find(command, ":");
+    return colon != command.end() && colon + 1 != command.end() && (colon + 1)->starts_with('-');
+  }
+
   // Takes the program and its arguments off the words: everything after "--", or from the first word on that
   // is neither an option nor an option's value. Returns what is wrong.
   std::string take_command(std::vector<std::string>& words) {
@@ -286,8 +294,13 @@ private:
       return fmt::format("parc run has no option {}; {}", unknown.substr(0, unknown.find('=')), advice);
     }
     auto word = words.begin() + static_cast<std::ptrdiff_t>(end);
-    if (word != words.end() && *word == "--") word = words.erase(word);
+    const bool marked = word != words.end() && *word == "--";
+    if (marked) word = words.erase(word);
     run_options_.command.assign(word, words.end());
+    if (!marked && has_second_program(run_options_.command))
+      return "parc run starts one program, and \":\" begins another with mpirun: let one program choose by "
+             "parc_rank, or let it start the other with parc_spawn; -- before the program makes \":\" an "
+             "argument";
     words.erase(word, words.end());
     return {};
   }

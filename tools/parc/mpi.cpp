@@ -73,7 +73,13 @@ Result<std::string> directory_of(const std::string& trace) {
 Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
   std::vector<std::string> variables;
   const std::string provider = installed_library("libfabric/libparc-fi.so");
-  if (!provider.empty() && !provider.starts_with("/usr/lib")) // libfabric looks there by itself
+  if (provider.empty())
+    return error(
+        ENOENT,
+        "parc's provider for libfabric (libparc-fi.so), by which MPI finds parc, is not installed here; "
+        "build it with scripts/setup release, where libfabric-dev is installed, or install "
+        "libparc-fabric1");
+  if (!provider.starts_with("/usr/lib")) // libfabric looks there by itself
     variables.push_back("FI_PROVIDER_PATH=" + provider.substr(0, provider.rfind('/')));
   if (!options.trace.empty()) {
     PARC_TRY(directory, directory_of(options.trace));

@@ -21,8 +21,9 @@ public:
   [[nodiscard]] virtual std::size_t height() const = 0;
   // Lines that do not fit are cut; `emphasized`: the number of one that stands out, as a heading.
   virtual void draw(const std::vector<std::string>& lines, const std::vector<std::size_t>& emphasized) = 0;
-  // Waits so long at most; returns `resized` at once when the terminal has another size.
-  static constexpr int nothing = -1, resized = -2;
+  // Waits so long at most; returns `resized` at once when the terminal has another size, `gone` when it is
+  // there no more.
+  static constexpr int nothing = -1, resized = -2, gone = -3;
   [[nodiscard]] virtual int key(std::chrono::milliseconds longest) = 0;
 };
 

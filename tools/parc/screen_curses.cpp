@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <clocale>
 #include <curses.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace parc::tools {
@@ -45,7 +46,9 @@ public:
     timeout(static_cast<int>(longest.count()));
     const int key = getch();
     if (key == KEY_RESIZE) return resized;
-    return key == ERR ? nothing : key;
+    if (key != ERR) return key;
+    pollfd terminal{STDIN_FILENO, 0, 0};
+    return poll(&terminal, 1, 0) == 1 ? gone : nothing;
   }
 
 private:

@@ -48,9 +48,9 @@ void print_json(const std::vector<HostAnswer>& answers) {
   for (const HostAnswer& answer : answers) {
     auto& row = hosts.emplace_back(nlohmann::json{{"host", answer.host}, {"up", answer.up()}});
     if (answer.up()) {
-      row["address"] = answer.address;
+      row["address"] = answer.address.empty() ? nlohmann::json() : nlohmann::json(answer.address);
       row["version"] = version_of(answer);
-      row["rtt_us"] = answer.rtt_us;
+      row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);
       row["jobs"] = jobs_of(answer).size();
       row["ranks"] = ranks_of(answer);
     } else {

@@ -27,6 +27,8 @@ struct StartedHost {
 // kernel, and connected; one that was started and cannot be reached is ended again. Who does not answer
 // within `patience` is not up. `options` are parcd's: of the kernel of this host, too, where that has to be
 // started.
+struct Child;
+
 [[nodiscard]] Result<std::vector<StartedHost>>
 start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher, const std::string& runtime_dir,
             const std::vector<std::string>& options, std::chrono::milliseconds patience);

@@ -35,10 +35,9 @@ void print_kernel(const CounterSnapshot& kernel) {
                              kernel.host, kernel.pid, kernel.listens,
                              duration(seconds_since(kernel.started_s)), kernel.scheduling, kernel.program);
   else
-    std::cout << fmt::format(
-        "kernel of host {}: DEAD (was process {}, parcd {}); these are its last counters. "
-        "Start another with parcd --detach\n",
-        kernel.host, kernel.pid, kernel.program);
+    std::cout << fmt::format("kernel of host {}: {} (was process {}, parcd {}); these are its last counters. "
+                             "Start another with parcd --detach\n",
+                             kernel.host, kernel.end_word(), kernel.pid, kernel.program);
   if (kernel.elsewhere) std::cout << fmt::format("{}; {}\n", unwell::is_elsewhere, unwell::if_elsewhere);
   if (kernel.stopped)
     std::cout << fmt::format("it {}; {} lets it go on\n", unwell::is_stopped,
@@ -117,6 +116,7 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<ProgramV
   nlohmann::json json{{"schema", json_schema},
                       {"kernel",
                        {{"alive", kernel.alive},
+                        {"ended", kernel.ended},
                         {"stopped", kernel.stopped},
                         {"host", kernel.host},
                         {"pid", kernel.pid},

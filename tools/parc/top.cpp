@@ -69,7 +69,7 @@ public:
     for (std::uint64_t round = 1; options_.count == 0 || round < options_.count;) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(last_.at + interval_ - Clock::now());
       const int key = screen.key(std::max(left, std::chrono::milliseconds(0)));
-      if (key == 'q') return;
+      if (key == 'q' || key == Screen::gone) return;
       for (const SortKey& each : sort_keys())
         if (key == each.key) sorted_by_ = &each;
       if (key != Screen::nothing && Clock::now() < last_.at + interval_) {

@@ -48,8 +48,8 @@ constexpr std::array all_keys{
 std::vector<std::string> heading_of(const Rates& rates, const std::string& cores) {
   const CounterSnapshot& kernel = rates.kernel;
   if (!kernel.alive)
-    return {fmt::format("kernel of host {}: DEAD (was process {}); these are its last counters", kernel.host,
-                        kernel.pid)};
+    return {fmt::format("kernel of host {}: {} (was process {}); these are its last counters", kernel.host,
+                        kernel.end_word(), kernel.pid)};
   if (kernel.stopped)
     return {fmt::format("kernel of host {}: process {} {}; {} lets it go on", kernel.host, kernel.pid,
                         unwell::is_stopped, unwell::if_stopped(static_cast<pid_t>(kernel.pid)))};

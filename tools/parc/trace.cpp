@@ -248,7 +248,7 @@ bool makes_sense(const Record& record) {
 void take(RankTrace& said, const char* bytes) {
   Record record;
   std::memcpy(&record, bytes, sizeof record);
-  if (!makes_sense(record) || said.records.size() == most_records) {
+  if (!makes_sense(record)) {
     ++said.lost;
   } else if (record.kind == Kind::lost) {
     said.lost += record.bytes;
@@ -263,6 +263,8 @@ void take(RankTrace& said, const char* bytes) {
              record.kind == Kind::message && earlier != said.under_way.end()) {
     said.records[earlier->second] = record;
     if ((record.flags & trace::flag_under_way) == 0) said.under_way.erase(earlier);
+  } else if (said.records.size() == most_records) {
+    ++said.lost;
   } else {
     if (record.kind == Kind::message && (record.flags & trace::flag_under_way) != 0)
       said.under_way.emplace(record.id, said.records.size());
