@@ -30,7 +30,6 @@
 
 #include <array>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>

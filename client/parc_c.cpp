@@ -16,7 +16,6 @@
 #include <optional>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
 

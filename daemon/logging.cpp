@@ -163,7 +163,9 @@ Result<std::string> log_path(std::string_view host) {
 }
 
 Result<Fd> open_log(const std::string& path) {
-  PARC_TRY(make_directories(path.substr(0, path.rfind('/'))));
+  if (auto made = make_directories(path.substr(0, path.rfind('/'))); !made)
+    return std::move(made).error().in(
+        fmt::format("cannot open the log {} (XDG_STATE_HOME says where else)", path));
   Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!fd) return system_error("cannot open the log {}", path);
   return fd;

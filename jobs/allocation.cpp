@@ -39,7 +39,7 @@ Result<std::vector<std::uint32_t>> slots_of_slurm(const Lookup& variable, const 
 
 Result<std::vector<HostSlots>> nodes_of_slurm(const Lookup& variable) {
   const char* const list = either(variable, "SLURM_JOB_NODELIST", "SLURM_NODELIST");
-  if (list == nullptr) return error(EINVAL, "SLURM_JOB_NODELIST is not set");
+  if (list == nullptr) return error(EINVAL, "SLURM_JOB_NODELIST is not set; --hosts names them");
   PARC_TRY(names, expand_node_list(list));
   PARC_TRY(slots, slots_of_slurm(variable, list, names.size()));
   HostList hosts;

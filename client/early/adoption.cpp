@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>

@@ -2,7 +2,6 @@
 // Allocates nothing: it is called where the program's memory must not change, and in forked children.
 #include "client/early/mappings.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>

@@ -4,8 +4,6 @@
 
 #include "protocol/wire.hpp"
 
-#include <algorithm>
-
 namespace parc::client {
 
 bool Inbox::cancel(parc_op id) {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 
 namespace parc::client {
 namespace {

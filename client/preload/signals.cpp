@@ -2,7 +2,6 @@
 // SIGSEGV is libparc's and is never blocked; what the program sets for it is kept for faults of its own.
 #include "client/preload/hooks.hpp"
 
-#include <cerrno>
 #include <csignal>
 #include <pthread.h>
 

@@ -40,11 +40,14 @@ bool HostSearch::ask(const nlohmann::json& hosts, nlohmann::json question) {
   all_known_ = hosts_.empty();
   if (all_known_)
     for (std::string& name : peers_.known()) hosts_.push_back({.name = std::move(name)});
+  // Who looks hears at once that nobody listens there; who has just started them is patient.
   for (std::size_t place = 0; place < hosts_.size(); ++place)
-    peers_.connect(hosts_[place].name,
-                   [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
-                     if (const auto search = self.lock()) (*search)->connected(place, link);
-                   });
+    peers_.connect(
+        hosts_[place].name,
+        [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
+          if (const auto search = self.lock()) (*search)->connected(place, link);
+        },
+        !learned_);
   return true;
 }
 

@@ -277,7 +277,7 @@ void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
 // A signal that was forwarded is no failure.
 void JobPart::note(RankExit how) {
   if (how.status == 0 && (how.signal == 0 || how.signal == forwarded_)) return;
-  const auto status = how.signal == 0 ? how.status : 128 + how.signal;
+  const auto status = how.signal == 0 ? how.status : status_signal + how.signal;
   const std::string end = how.signal == 0 ? fmt::format("ended with exit status {}", how.status)
                                           : fmt::format("was killed by signal {} ({})", how.signal,
                                                         strsignal(static_cast<int>(how.signal)));

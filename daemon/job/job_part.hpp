@@ -64,7 +64,7 @@ public:
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: it is not prepared
   [[nodiscard]] nlohmann::json look() const; // what its ranks here have not finished
   [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
-  [[nodiscard]] bool running() const { return !ranks_.empty(); }
+  [[nodiscard]] bool running() const { return !ranks_.empty() && all_started(); }
   [[nodiscard]] bool ending() const { return ending_; }
   [[nodiscard]] bool orphaned() const { return orphaned_; } // its origin knows nothing of it any more
   [[nodiscard]] std::int64_t since() const { return since_s_; }

@@ -2,6 +2,7 @@
 #include "daemon/job/jobs.hpp"
 
 #include "daemon/control.hpp"
+#include "daemon/job/job_messages.hpp"
 #include "daemon/job/known_hosts.hpp"
 #include "daemon/link/peers.hpp"
 #include "system/frames.hpp"
@@ -137,11 +138,11 @@ void Jobs::prepare(std::int32_t from, const nlohmann::json& message, const std::
     return made->prepare();
   }
   spdlog::warn("refused a job: {}", plan.error().text);
-  loop_.errors().note(ErrorKind::Job, 125, "refused a job: " + plan.error().text);
+  loop_.errors().note(ErrorKind::Job, status_failed, "refused a job: " + plan.error().text);
   tell(from, {{"kind", "failed"},
               {"job", number_in(message, "job", UINT64_MAX).value_or(0)},
               {"host", number_in(message, "self", UINT32_MAX).value_or(0)},
-              {"status", 125},
+              {"status", status_failed},
               {"text", plan.error().text}});
 }
 

@@ -6,7 +6,6 @@
 #include "daemon/job/spawner_process.hpp"
 
 #include <csignal>
-#include <spdlog/spdlog.h>
 
 namespace parc::daemon {
 

@@ -15,7 +15,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <sys/types.h>
-#include <utility>
 #include <vector>
 
 namespace parc::daemon {

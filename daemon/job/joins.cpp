@@ -11,10 +11,8 @@
 #include "system/quote.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 

@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(logs_and_traces) {
        "chmod 500 $XDG_STATE_HOME",
        "$PLAIN parcd --detach --runtime-dir $NEW --port 0",
        1,
-       {"cannot make directory /", "/parc: Permission denied"}},
+       {"cannot open the log /", "XDG_STATE_HOME", "cannot make directory /", "/parc: Permission denied"}},
       {"a trace nowhere",
        "",
        "parc run --trace /nowhere/t true",

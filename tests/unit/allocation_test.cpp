@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(batch_jobs_that_make_no_sense) {
     return found ? std::string() : found.error().text;
   };
   BOOST_TEST(text({{"SLURM_JOB_ID", "12"}}) ==
-             "cannot tell the hosts of job 12 of Slurm: SLURM_JOB_NODELIST is not set");
+             "cannot tell the hosts of job 12 of Slurm: SLURM_JOB_NODELIST is not set; --hosts names them");
   BOOST_TEST(text({{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_TASKS_PER_NODE", "1"}})
                  .find("names 2 nodes") != std::string::npos);
   BOOST_TEST(text({{"PBS_NODEFILE", "/no/such"}}).find("cannot read hosts from /no/such") !=

@@ -17,7 +17,6 @@ namespace diagnosis {
 namespace {
 
 constexpr int json_schema = 1;
-constexpr std::chrono::seconds connect_patience{5}; // as parcd's connect_timeout_s
 
 struct Asked {
   std::vector<std::string> hosts;
@@ -169,7 +168,7 @@ int doctor(const DoctorOptions& options) {
   const ThisHost host(options.runtime_dir);
   const auto targets =
       find_targets(host.known_settings(), host.kernel.counters, asked.value().hosts, asked.value().at);
-  const auto reaches = reach(targets, connect_patience);
+  const auto reaches = reach(targets, std::chrono::seconds(host.known_settings().connect_timeout_s));
   auto groups = look_at_this_host(host, longest_path(reaches));
   std::ranges::move(look_at_others(host, asked.value(), reaches), std::back_inserter(groups));
   if (options.json) {

@@ -107,7 +107,7 @@ struct Settings {
   };
   std::string name, key_file, advertise, congestion = "auto", realtime = "auto", cross_memory = "auto";
   std::vector<std::string> listen;
-  std::uint64_t send_buffer = 0, receive_buffer = 0;
+  std::uint64_t send_buffer = 0, receive_buffer = 0, connect_timeout_s = 5;
   std::map<std::string, Address> hosts;
 };
 [[nodiscard]] Result<Settings> parse_settings(const std::string& toml);

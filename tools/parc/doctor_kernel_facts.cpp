@@ -70,6 +70,7 @@ Result<Settings> parse_settings(const std::string& text) {
   take("cross_memory", settings.cross_memory);
   take_number("send_buffer", settings.send_buffer);
   take_number("receive_buffer", settings.receive_buffer);
+  take_number("connect_timeout_s", settings.connect_timeout_s);
   if (const auto* listen = table["listen"].as_array())
     for (const auto& each : *listen) settings.listen.push_back(each.value_or(std::string()));
   if (const auto* hosts = table["hosts"].as_table())

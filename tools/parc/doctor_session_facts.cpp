@@ -2,9 +2,7 @@
 // What becomes of processes of this user, as systemd and the system's security settings have it.
 #include "tools/parc/doctor_facts.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <sstream>
 #include <sys/uio.h>
 #include <sys/wait.h>

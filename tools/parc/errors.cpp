@@ -5,8 +5,6 @@
 #include "tools/parc/view.hpp"
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -14,15 +12,6 @@ namespace parc::tools {
 namespace {
 
 constexpr int errors_schema = 1;
-
-std::string local_time(std::uint64_t unix_time) {
-  const auto time = static_cast<std::time_t>(unix_time);
-  std::tm parts{};
-  localtime_r(&time, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%F %T", &parts);
-  return text.data();
-}
 
 void print(const CounterSnapshot& kernel) {
   if (!kernel.alive)

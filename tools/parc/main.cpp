@@ -171,12 +171,8 @@ public:
                       "Where the kernel of this host is found");
     up_->footer("What follows -- are options of the kernels: parc up --hosts a,b -- --listen 0.0.0.0");
     doctor_->add_flag("--json", doctor_options_.json, "Print JSON");
-    auto* const patients =
-        doctor_->add_option("-H,--host,--hosts", doctor_options_.hosts,
-                            "Hosts to reach, separated by commas, which also try to reach this one; default: "
-                            "those of [hosts], without that");
-    doctor_->add_option("-f,--hostfile,--machinefile", doctor_options_.hostfile, "A file with a host a line")
-        ->excludes(patients);
+    add_hosts(*doctor_, doctor_options_,
+              "those of [hosts], which are reached but do not try to reach this one");
     doctor_
         ->add_option(
             "--at", doctor_options_.at,
@@ -242,8 +238,8 @@ public:
     } catch (const CLI::ParseError& problem) {
       return fail(explain(app_, problem), runs ? status_run_failed : status_usage);
     }
-    for (std::string* const hosts :
-         {&run_options_.hosts, &up_options_.where.hosts, &host_options_.hosts, &kill_options_.where.hosts})
+    for (std::string* const hosts : {&run_options_.hosts, &up_options_.where.hosts, &host_options_.hosts,
+                                     &kill_options_.where.hosts, &doctor_options_.hosts})
       std::ranges::replace(*hosts, '\n', ','); // by which the parser joins those of each --host
     if (const auto word = unexpected(app_)) return fail(*word, status_usage);
     if (run_->parsed()) {
@@ -329,7 +325,8 @@ private:
     words.erase(dashes, words.end());
   }
 
-  static void add_hosts(CLI::App& command, HostOptions& options, const std::string& by_default) {
+  template <class Options>
+  static void add_hosts(CLI::App& command, Options& options, const std::string& by_default) {
     auto* const named = command
                             .add_option("-H,--host,--hosts", options.hosts,
                                         "The hosts, separated by commas; default: " + by_default)

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <iostream>
 #include <map>
 
@@ -45,14 +44,6 @@ std::string hosts_in_words(const Job& job) {
   for (const auto& [host, ranks] : job.hosts)
     words += fmt::format("{}{}:{}", words.empty() ? "" : ",", host, ranks);
   return words;
-}
-
-std::string local_time(std::uint64_t since_s) {
-  const auto time = static_cast<std::time_t>(since_s);
-  std::tm parts{};
-  char text[32] = "?";
-  if (localtime_r(&time, &parts) != nullptr) std::strftime(text, sizeof text, "%F %T", &parts);
-  return text;
 }
 
 void print(const std::map<std::uint64_t, Job>& jobs) {

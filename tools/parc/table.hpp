@@ -3,6 +3,7 @@
 // terminal, and without (PARC_EXTRAS=OFF).
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -21,5 +22,8 @@ struct Column {
 // The same on a stream.
 void print_table(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows,
                  std::FILE* to = stdout);
+
+// What stands in one, of Unix time.
+[[nodiscard]] std::string local_time(std::uint64_t unix_time);
 
 } // namespace parc::tools

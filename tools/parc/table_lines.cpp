@@ -2,6 +2,8 @@
 #include "tools/parc/table.hpp"
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <fmt/format.h>
 
 namespace parc::tools {
@@ -26,6 +28,14 @@ std::vector<std::string> table_lines(const std::vector<Column>& columns,
   add([&](std::size_t i) { return columns[i].title; });
   for (const auto& row : rows) add([&](std::size_t i) { return row[i]; });
   return lines;
+}
+
+std::string local_time(std::uint64_t unix_time) {
+  const auto time = static_cast<std::time_t>(unix_time);
+  std::tm parts{};
+  std::array<char, 32> text{"?"};
+  if (localtime_r(&time, &parts) != nullptr) std::strftime(text.data(), text.size(), "%F %T", &parts);
+  return text.data();
 }
 
 } // namespace parc::tools

@@ -5,7 +5,6 @@
 #include "tools/parc/rates.hpp"
 #include "tools/parc/table.hpp"
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
