@@ -29,6 +29,7 @@ public:
     before_ = modes();
     process_ = fork();
     if (process_ == 0) {
+      close(near); // else it would never hang up
       login_tty(far);
       setenv("TERM", type.c_str(), 1);
       std::vector<char*> words;
@@ -62,6 +63,7 @@ public:
     BOOST_REQUIRE(ioctl(near_.get(), TIOCSWINSZ, &size) == 0);
   }
   void signal(int number) const { kill(process_, number); }
+  void hang_up() { near_.reset(); }
   // Its exit status, 128 + N when a signal ended it.
   [[nodiscard]] int wait() {
     int status = 0;
@@ -152,6 +154,16 @@ BOOST_AUTO_TEST_CASE(a_signal_gives_the_terminal_back) {
   (void)terminal.wait();
   BOOST_TEST(terminal.sent(leave_screen));
   BOOST_TEST(terminal.is_as_before());
+}
+
+BOOST_AUTO_TEST_CASE(it_ends_with_its_terminal) {
+  Hosts hosts(1);
+  Terminal terminal("xterm",
+                    {"/bin/sh", "-c",
+                     "trap '' HUP; exec " PARC_TEST_BIN "/parc top --runtime-dir " + hosts[0].runtime_dir()});
+  BOOST_TEST(terminal.shows("kernel of host a"));
+  terminal.hang_up();
+  (void)terminal.wait();
 }
 
 BOOST_AUTO_TEST_CASE(it_goes_on_when_the_kernel_dies_and_with_the_next_one) {
