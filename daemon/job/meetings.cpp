@@ -57,8 +57,8 @@ void Meetings::join(std::int32_t from, const nlohmann::json& message) {
     return tell_refused(from, token, PARC_EINVAL,
                         fmt::format("rank {} says that job {} has {} ranks, and others have said {}", *rank,
                                     name, *size, meeting.size));
-  const auto [there, fresh] = meeting.members.try_emplace(static_cast<std::uint32_t>(*rank), from, token,
-                                                          peers_.name_of(from), address);
+  const auto [there, fresh] = meeting.members.try_emplace(static_cast<std::uint32_t>(*rank),
+                                                          Member{from, token, peers_.name_of(from), address});
   if (!fresh)
     return tell_refused(
         from, token, PARC_EINVAL,
