@@ -43,22 +43,6 @@ void notify_systemd(std::string_view state) {
                reinterpret_cast<const sockaddr*>(&address), length);
 }
 
-bool try_lock(int file) {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  return fcntl(file, F_SETLK, &lock) == 0;
-}
-
-// Who holds the lock; 0 when nobody does any more, or a process that we cannot see.
-pid_t holder(int file) {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  if (fcntl(file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 0;
-  return lock.l_pid;
-}
-
 // "process 17 of host a, since 2026-01-31 12:00:00, listening on 127.0.0.1, port 7272, on loopback only"
 std::string describe_kernel(const RuntimeDir& dir, pid_t process) {
   if (process <= 0) return "a process that cannot be seen from here";
@@ -81,13 +65,13 @@ Result<Fd> take_lock(const RuntimeDir& dir) {
     Fd lock(open(dir.lock().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!lock && errno == ENOENT && dir.of_batch_job() && mkdir(dir.path().c_str(), 0700) == 0) continue;
     if (!lock) return system_error("cannot open {}", dir.lock());
-    if (!try_lock(lock.get())) {
+    if (!try_lock(lock)) {
       if (errno != EACCES && errno != EAGAIN) return system_error("cannot lock {}", dir.lock());
-      const pid_t other = holder(lock.get());
+      PARC_TRY(other, running_kernel(dir)); // none: it has just ended
       return error(EEXIST,
                    "a parcd already runs on {}: {}; use it, stop it (parc stop --runtime-dir {}), or choose "
                    "another --runtime-dir",
-                   dir.path(), describe_kernel(dir, other), dir.path());
+                   dir.path(), describe_kernel(dir, other.value_or(0)), dir.path());
     }
     struct stat status {};
     if (fstat(lock.get(), &status) == 0 && status.st_nlink != 0) return lock;

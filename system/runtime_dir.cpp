@@ -3,8 +3,6 @@
 // link in the last component: /tmp is shared, and another user may have put something there first.
 #include "system/runtime_dir.hpp"
 
-#include "system/fd.hpp"
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -196,6 +194,13 @@ void remove_runtime_dir(const RuntimeDir& dir) {
        {dir.socket(), dir.pid_file(), dir.counters(), dir.counters() + ".new", dir.lock()})
     unlink(file.c_str());
   rmdir(dir.path().c_str());
+}
+
+bool try_lock(const Fd& file) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(file.get(), F_SETLK, &lock) == 0;
 }
 
 Result<std::optional<pid_t>> running_kernel(const RuntimeDir& dir) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "system/error.hpp"
+#include "system/fd.hpp"
 
 #include <optional>
 #include <string>
@@ -53,6 +54,10 @@ private:
 
 // With all that a kernel leaves there. The caller holds the directory's lock, which goes last.
 void remove_runtime_dir(const RuntimeDir& dir);
+
+// Takes the directory's lock, open as `file`, for as long as any descriptor of it is open in this process.
+// False: somebody else has it, or errno says what is wrong.
+[[nodiscard]] bool try_lock(const Fd& file);
 
 // The process that holds the directory's lock: a kernel that lives; 0: in another PID namespace. Disturbs
 // nothing and may be asked by anybody who may read the directory, but for the holder itself: closing the file

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "system/runtime_dir.hpp"
+#include "tests/unit/lock_holder.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -112,24 +113,10 @@ BOOST_AUTO_TEST_CASE(the_directory_of_another_user_is_refused) {
 BOOST_AUTO_TEST_CASE(the_holder_of_the_lock_is_named) {
   const auto dir = make_runtime_dir(scratch / "run").value();
   BOOST_TEST(!parc::running_kernel(dir).value().has_value());
-  int ready[2];
-  BOOST_REQUIRE(pipe(ready) == 0);
-  const pid_t holder = fork();
-  if (holder == 0) {
-    const int file = open(dir.lock().c_str(), O_RDWR | O_CREAT, 0600);
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    if (fcntl(file, F_SETLK, &lock) != 0 || write(ready[1], "x", 1) != 1) _exit(1);
-    pause();
-    _exit(0);
+  {
+    const parc::test::LockHolder holder(dir, [] { pause(); });
+    BOOST_TEST(parc::running_kernel(dir).value().value() == holder.process());
   }
-  close(ready[1]);
-  char byte = 0;
-  BOOST_REQUIRE(read(ready[0], &byte, 1) == 1);
-  close(ready[0]);
-  BOOST_TEST(parc::running_kernel(dir).value().value() == holder);
-  kill(holder, SIGKILL);
-  waitpid(holder, nullptr, 0);
   BOOST_TEST(!parc::running_kernel(dir).value().has_value());
 }
 

@@ -1,48 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "system/runtime_dir.hpp"
 #include "system/start_kernel.hpp"
+#include "tests/unit/lock_holder.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
-#include <csignal>
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
 struct Fixture {
-  // A process that has the lock of a kernel, runs `then`, and ends with the test at the latest.
-  template <class Then> void kernel(Then then) {
-    int ready[2];
-    BOOST_REQUIRE(pipe(ready) == 0);
-    process = fork();
-    if (process == 0) {
-      const int file = open(dir.lock().c_str(), O_RDWR | O_CREAT, 0600);
-      struct flock lock {};
-      lock.l_type = F_WRLCK;
-      if (fcntl(file, F_SETLK, &lock) != 0 || write(ready[1], "x", 1) != 1) _exit(1);
-      usleep(20'000); // who connects is at it meanwhile; where it is later, this tests less
-      then();
-      _exit(0);
-    }
-    close(ready[1]);
-    char byte = 0;
-    BOOST_REQUIRE(read(ready[0], &byte, 1) == 1);
-    close(ready[0]);
-  }
-  ~Fixture() {
-    if (process <= 0) return;
-    kill(process, SIGKILL);
-    waitpid(process, nullptr, 0);
-  }
-
   parc::test::Scratch scratch;
   parc::RuntimeDir dir = parc::make_runtime_dir(scratch / "run").value();
-  pid_t process = 0;
 };
+
+void give_time() {
+  usleep(20'000); // who connects is at it meanwhile; where it is later, this tests less
+}
 
 void open_door(const std::string& path) {
   sockaddr_un address{};
@@ -64,12 +39,15 @@ BOOST_AUTO_TEST_CASE(where_no_kernel_runs_there_is_no_connection) {
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_that_is_about_to_be_ready_is_awaited) {
-  kernel([this] { open_door(dir.socket()); });
+  const parc::test::LockHolder kernel(dir, [this] {
+    give_time();
+    open_door(dir.socket());
+  });
   BOOST_TEST(static_cast<bool>(parc::connect_to_kernel(dir.path()).value()));
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_that_ends_is_awaited) {
-  kernel([] {});
+  const parc::test::LockHolder kernel(dir, give_time);
   BOOST_TEST(!parc::connect_to_kernel(dir.path()).value());
   BOOST_TEST(!parc::running_kernel(dir).value().has_value());
 }

@@ -33,10 +33,7 @@ void remove_files(const RuntimeDir& dir) {
 // that it is gone (daemon/instance.hpp).
 Fd take_lock(const RuntimeDir& dir) {
   Fd file(open(dir.lock().c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  if (file && fcntl(file.get(), F_SETLK, &lock) != 0) file.reset();
+  if (file && !try_lock(file)) file.reset();
   return file;
 }
 
