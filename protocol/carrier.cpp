@@ -18,9 +18,6 @@
 namespace parc::protocol {
 namespace {
 
-// Of a link's credit, so that small messages ride while long ones use up the rest.
-constexpr std::uint64_t share_for_small = 16, most_for_small = 64;
-
 // How many fragments of the train that is being written have bytes that the carrier has not taken.
 std::uint32_t count_cut_off(const Link& link) {
   std::uint64_t left = 0;
@@ -88,8 +85,9 @@ void Engine::attach(std::uint32_t index) {
   link.carrier.stage = Carrier::Stage::stating;
   link.received_told = link.received;
   link.granted_told = grant(link);
-  link.carrier.train.state(
-      {statement_magic, link.missing, link.reading, link.granted_told, link.self, link.peer});
+  link.envelopes_told = grant_envelopes(link);
+  link.carrier.train.state({statement_magic, link.missing, link.reading, link.granted_told,
+                            link.envelopes_told, link.self, link.peer});
 }
 
 // Nothing is changed by a statement that is refused.
@@ -99,7 +97,7 @@ Refusal Engine::take_statement(Link& link, const Statement& statement) {
   const std::uint64_t last = statement.trains;
   if (last < link.acknowledged || last > link.sequence) return Refusal::resume;
   if (last == link.sequence && statement.missing < link.cut_off) return Refusal::resume;
-  if (statement.credit < link.credit) return Refusal::credit;
+  if (statement.credit < link.credit || statement.envelopes < link.envelope_credit) return Refusal::credit;
   // Those of a statement that was heard before are back in the log already, and are in no train.
   std::uint32_t fragments = 0;
   link.log.each_of(last, [&](const Log::Entry& entry) {
@@ -109,8 +107,9 @@ Refusal Engine::take_statement(Link& link, const Statement& statement) {
   });
   if (last != link.stated && statement.missing > fragments) return Refusal::resume;
 
-  if (link.credit == 0) link.credit_for_small = std::min(statement.credit / share_for_small, most_for_small);
   link.credit = statement.credit;
+  link.envelope_credit = statement.envelopes;
+  release_held(link);
   std::uint32_t in_place = fragments - std::min(fragments, statement.missing);
   boost::container::small_vector<Log::Entry, max_entries> again;
   for (Log::Entry entry; link.log.take(last, entry);) {
@@ -177,17 +176,7 @@ bool Engine::resend(Link& link) {
 // Its message was given up before the other side heard of it: its place in the order is taken, nothing
 // follows, and what was booked for it is free again. The abort is behind it.
 void Engine::undo_envelope(Link& link, Envelope& envelope) {
-  if (envelope.inline_length != 0) {
-    const std::uint64_t before =
-        std::exchange(link.inline_out, link.inline_out - inline_cost(envelope.inline_length));
-    link.credit_used -= before / link.fragment - link.inline_out / link.fragment;
-  } else {
-    link.credit_used -= fragments_of(envelope.eager, link.fragment);
-  }
-  if ((envelope.flags & flag_whole) != 0) {
-    Endpoint* from = find_endpoint(envelope.source);
-    if (from != nullptr) --stream_of(*from, link).whole;
-  }
+  if (envelope.inline_length == 0) link.credit_used -= fragments_of(envelope.eager, link.fragment);
   envelope.flags &= static_cast<std::uint8_t>(~flag_whole);
   envelope.inline_length = 0;
   envelope.eager = 0;

@@ -147,7 +147,6 @@ std::uint32_t Engine::add_link(const LinkSettings& settings) {
   link.fragment = settings.fragment;
   link.self = settings.self;
   link.peer = settings.peer;
-  link.write_table = settings.write_table;
   link.train_bytes = max_entries * link.fragment;
   const std::uint64_t room =
       settings_.pool > pool_reserved_ ? (settings_.pool - pool_reserved_) / link.fragment : 0;
@@ -169,12 +168,11 @@ void Engine::break_link(std::uint32_t index) {
   std::vector<Address> lost, departed_before;
   for (const auto& [address, peer] : peers_) {
     if (address.place != static_cast<std::int32_t>(index)) continue;
-    peer->unmatched = 0;
     (peer->how == Departure::none ? lost : departed_before).push_back(address);
     if (peer->how == Departure::none) peer->how = Departure::lost; // before anything ends with it
   }
   incoming_.each([&](Incoming& message) {
-    if (message.link == &link) message.counted = nullptr;
+    if (message.link == &link) message.counted = false;
   });
   outgoing_.each([&](Outgoing& message) {
     if (message.link != &link) return;

@@ -236,7 +236,7 @@ void Engine::wait_for_anybody(Group& group) {
 
 // Nobody names it any more, and it will not be heard of again.
 void Engine::forget_if_over(Peer& peer) {
-  if (!peer.pairs.empty() || !peer.groups.empty() || peer.unmatched != 0) return;
+  if (!peer.pairs.empty() || !peer.groups.empty()) return;
   if (peer.address.place != here && peer.how == Departure::none) return;
   if (Link* link = find_link(peer.address); link != nullptr && peer.envelopes != 0) --link->senders;
   peers_.erase(Address(peer.address));

@@ -4,8 +4,8 @@
 // programs' memory. The same object runs in parcd, in the simulation and under the fuzzer.
 //
 // Invariants: payload always has a place before it is read (posted memory, pool within the granted credit, or
-// the discard sink); nothing here grows beyond the tables and the pool; a refusal concerns one link, never
-// the engine.
+// the discard sink); what others can make this host keep is bounded by the pool, and by Settings::unmatched
+// and pair_envelopes; a refusal concerns one link, never the engine.
 //
 // Not thread-safe. Listener calls are made from inside the engine's calls and must not call it back.
 #pragma once
@@ -67,7 +67,8 @@ public:
 
 struct Settings {
   std::uint64_t pool = std::uint64_t{64} << 20;        // bytes for messages that nobody has posted a read for
-  std::uint32_t write_table = 1024;                    // writes that an endpoint may have at once
+  std::uint64_t unmatched = std::uint64_t{256} << 20;  // bytes for envelopes of a link that wait for reads
+  std::uint32_t waiting_writes = 512;                  // of an endpoint, before short ones are copied
   std::uint64_t link_window = std::uint64_t{2} << 20;  // bytes of pool that a link gets at first
   std::uint64_t long_copy = std::uint64_t{64} << 10;   // bytes that take some time
   std::uint64_t copy_slice = std::uint64_t{256} << 10; // bytes copied between local programs a turn
@@ -77,7 +78,6 @@ struct LinkSettings {
   std::uint32_t fragment = default_fragment; // as negotiated
   std::uint32_t self = 0;                    // low halves of the two host identities
   std::uint32_t peer = 0;
-  std::uint32_t write_table = 1024; // the peer's: writes that a rank over there may have at once
 };
 
 struct ReadRequest {
@@ -196,8 +196,7 @@ private:
 
   // matching.cpp
   // `riding`: the bytes that came with the envelope.
-  // True when these are kept in the pool.
-  bool arrive(Incoming& message, std::span<const std::byte> riding = {});
+  void arrive(Incoming& message, std::span<const std::byte> riding = {});
   void match(Reading& read, Incoming& message, std::span<const std::byte> riding = {});
   Incoming* find_unexpected(Endpoint& at, const Reading& read);
   Outcome probed(const Reading& read, Incoming& message);
@@ -217,7 +216,9 @@ private:
   void launch(Outgoing& message);
   void keep_short(Incoming& message);
   void announce(Outgoing& message);
-  void retire(Outgoing& message);
+  static void queue(Outgoing& message);
+  static void unqueue(Outgoing& message);
+  static void release_held(Link& link);
   void check_write_done(Outgoing& message);
   void finish_write(Outgoing& message, Fault fault);
   void fail_write(Outgoing& message, Fault fault);
@@ -243,7 +244,10 @@ private:
   Refusal acknowledge(Link& link, std::uint64_t sequence);
   void acknowledged(const Log::Entry& entry);
   static bool owes_acknowledgement(const Link& link);
-  [[nodiscard]] std::uint64_t grant(const Link& link) const { return link.reserved + link.freed; }
+  [[nodiscard]] static std::uint64_t grant(const Link& link) { return link.reserved + link.freed; }
+  [[nodiscard]] std::uint64_t grant_envelopes(const Link& link) const {
+    return settings_.unmatched / envelope_bytes + link.envelopes_in - link.unmatched;
+  }
 
   // local.cpp
   void copy_part(Incoming& message, std::uint64_t most);
@@ -261,7 +265,6 @@ private:
   void in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to);
   void arrived(Link& link, Incoming& message);
   void received_whole(Link& link);
-  static void free_inline(Link& link, std::uint32_t length);
   void free_blocks(Incoming& message);
   Incoming* find_incoming(Link& link, std::uint64_t message);
   void forget_name(Incoming& message);

@@ -27,34 +27,24 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
 
 } // namespace
 
-bool Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
+void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   Endpoint& at = *message.pair->at;
   while (Reading* read = at.posted.find(message.pair, message.space, message.tag)) {
-    if (read->claim_word.take()) {
-      match(*read, message, riding);
-      return false;
-    }
+    if (read->claim_word.take()) return match(*read, message, riding);
     lose(*read);
   }
   if (!riding.empty()) {
-    message.blocks.emplace_back(pool_used_, 0, static_cast<std::uint32_t>(riding.size()));
-    std::memcpy(message.blocks.back().at(0), riding.data(), riding.size());
+    message.rode = std::make_unique_for_overwrite<std::byte[]>(riding.size());
+    std::memcpy(message.rode.get(), riding.data(), riding.size());
   }
   if (message.link != nullptr && at.number != kernel_endpoint) ++totals_.unexpected;
   message.enter(Incoming::Stage::stored);
-  message.pair->unexpected.push_back(message);
-  at.arrivals.push_back(message);
+  at.arrivals.add(message, message.pair->unexpected);
   satisfy_probes(at, message);
-  return !riding.empty();
 }
 
 Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
-  const auto first = [&](auto& messages) -> Incoming* {
-    const auto found =
-        std::find_if(messages.begin(), messages.end(), [&](const Incoming& m) { return fits(read, m); });
-    return found == messages.end() ? nullptr : &*found;
-  };
-  return read.pair == nullptr ? first(at.arrivals) : first(read.pair->unexpected);
+  return at.arrivals.find(read, read.pair != nullptr ? &read.pair->unexpected : nullptr);
 }
 
 bool Engine::may_answer_reads(std::uint64_t endpoint) const {
@@ -80,8 +70,7 @@ void Engine::satisfy_probes(Endpoint& at, Incoming& message) {
 Outcome Engine::probed(const Reading& read, Incoming& message) {
   Outcome outcome = outcome_of(message, Fault::none);
   if (!read.claim) return outcome;
-  message.hook::Hook<hook::Queue>::unlink();
-  message.hook::Hook<hook::Arrivals>::unlink();
+  message.take_out();
   message.enter(Incoming::Stage::claimed);
   read.at->claimed.push_back(message);
   outcome.claim = message.id;
@@ -95,8 +84,7 @@ void Engine::unpost(Reading& read) {
 
 void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> riding) {
   unpost(read);
-  message.hook::Hook<hook::Queue>::unlink();
-  message.hook::Hook<hook::Arrivals>::unlink();
+  message.take_out();
   message.enter(Incoming::Stage::matched);
   message.read = &read;
   message.limit = std::min(message.total, read.memory.size());
@@ -113,6 +101,10 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
     return;
   }
   count_match(message);
+  if (message.rode != nullptr) {
+    riding = {message.rode.get(), message.total};
+    if (read.at->number != kernel_endpoint) totals_.unexpected_bytes += message.total;
+  }
   if (!riding.empty()) copy_in(message, 0, riding);
   for (const Block& block : message.blocks) {
     copy_in(message, block.offset(), block.bytes());
@@ -134,17 +126,18 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   check_read_done(message);
 }
 
-// A message that was kept here is matched or gone: its place is free again.
+// A message that was kept here is matched or gone: its place is free again. The sender hears of it before it
+// could miss those places (may_send_envelope).
 void Engine::count_match(Incoming& message) {
-  Peer* const peer = std::exchange(message.counted, nullptr);
-  if (peer == nullptr) return;
-  --peer->unmatched;
-  if (message.link != nullptr) --message.link->unmatched;
-  if (message.link != nullptr && message.whole) {
-    ++peer->matched_whole;
-    if (peer->matched_whole - peer->reported >= message.link->write_table / 4) owe(*message.link, *peer);
-  }
-  forget_if_over(*peer);
+  if (!std::exchange(message.counted, false)) return;
+  Link& link = *message.link;
+  --link.unmatched;
+  if (message.pair == nullptr) return;
+  Pair& pair = *message.pair;
+  --pair.unmatched;
+  if (pair.not_reported() >= pair_envelopes / 2 ||
+      pair.unmatched + pair.not_reported() >= link.places_left() / 2)
+    owe(link, pair);
 }
 
 void Engine::copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {

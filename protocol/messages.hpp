@@ -4,6 +4,7 @@
 
 #include "protocol/pieces.hpp"
 #include "protocol/posted_reads.hpp"
+#include "protocol/unexpected.hpp"
 #include "protocol/wire.hpp"
 
 #include <atomic>
@@ -28,7 +29,7 @@ struct Stream;
 // An object that owes the other kernel a descriptor. What it owes is read from its state when a train has
 // room, so answers never pile up.
 struct Answer : hook::Hook<hook::Answers> {
-  enum class Of : std::uint8_t { outgoing, incoming, peer, stream };
+  enum class Of : std::uint8_t { outgoing, incoming, peer, stream, pair };
   explicit Answer(Of kind) : of(kind) {}
   [[nodiscard]] bool owed() const { return hook::Hook<hook::Answers>::is_linked(); }
   Of of;
@@ -125,7 +126,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
     made,
     gated,     // until pass(): no link, stream or local yet
     local,     // its receiver is here
-    held,      // in Stream::held
+    held,      // in Pair::held
     queued,    // in Link::fresh
     announced, // its envelope has been sent
     abandoned, // reported as finished; owes an abort
@@ -172,29 +173,26 @@ private:
 };
 
 // A message that is arriving, has arrived, or is announced by a local writer.
-struct Incoming : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Arrivals> {
+struct Incoming : Answer, Unexpected<Pair> {
   Incoming() : Answer(Of::incoming) {}
   std::uint64_t id = 0;
   Link* link = nullptr; // none: local, or whole and parted from its link or its write
   Outgoing* local = nullptr;
   std::uint64_t message = 0; // the sender's name for it
   Reading* read = nullptr;   // while it is matched
-  Peer* counted = nullptr;   // the source, as long as the message is in its `unmatched`
-  Pair* pair = nullptr;      // of its destination and the source, as long as it may be read
-  Space space = Space::programs;
-  std::uint64_t tag = 0;
   std::uint64_t data = 0;
   bool with_data = false;
+  bool counted = false; // as unmatched, by its link and its pair
   std::uint64_t total = 0;
   std::uint64_t limit = 0;    // bytes that the read has room for
   std::uint64_t promised = 0; // bytes that will arrive
   std::uint64_t arrived = 0;
   Grant eager;
   Grant rest;
-  std::vector<Block> blocks; // what arrived before its read
+  std::vector<Block> blocks;         // what arrived before its read
+  std::unique_ptr<std::byte[]> rode; // all of it, where that came with its envelope before its read
   // As its envelope said: whatever becomes of the message, they stay.
-  bool whole = false;  // everything comes unasked
-  bool riding = false; // it came with its envelope; its block is paid for by inline_cost()
+  bool whole = false; // everything comes unasked
   bool synchronous = false;
   // Want, matched or canceled, until a train has room for that: by then the message may be at a later stage.
   Kind owes = Kind::none;
@@ -251,7 +249,7 @@ struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   bool claim = false; // of a probe
 };
 
-// What a message that rides with its envelope takes here while nobody has read it: more than its bytes.
-static_assert(sizeof(Incoming) + sizeof(Block) <= inline_overhead);
+// With the place of an index (unexpected.hpp), what malloc adds to bytes that rode, and its name.
+static_assert(sizeof(Incoming) + 16 + 2 * sizeof(void*) + max_inline + 64 <= envelope_bytes);
 
 } // namespace parc::protocol

@@ -10,6 +10,7 @@
 #include "protocol/train_out.hpp"
 #include "protocol/wire.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
@@ -53,12 +54,8 @@ struct Stream : Answer {
   Stream(Endpoint* endpoint, Link* on) : Answer(Of::stream), from(endpoint), link(on) {}
   Endpoint* from;
   Link* link;
-  std::uint64_t unfinished = 0; // writes; more than a table of them are held
-  std::uint64_t fresh = 0;      // writes whose envelopes have not left, held ones too
-  hook::List<Outgoing, hook::Queue> held;
+  std::uint64_t fresh = 0;     // writes whose envelopes have not left, held ones too
   std::uint64_t envelopes = 0; // sent
-  std::uint64_t whole = 0;     // messages sent whole
-  std::uint64_t returned = 0;  // of those, matched over there
   // The last train whose header was here when `from` departed. What it read of that is acknowledged before,
   // or together with, the news of its departure.
   std::uint64_t departs_after = 0;
@@ -73,21 +70,29 @@ struct Peer : Answer {
   std::vector<Group*> groups; // whose members wait for anybody
   bool watched = false;
   bool watch_owed = false;
-  // What this host owes it: the receiving side of its Stream.
-  std::uint64_t envelopes = 0;
-  std::uint64_t unmatched = 0; // held here, at most twice the write table; of this host, in the pool: once
-  std::uint64_t matched_whole = 0;
-  std::uint64_t reported = 0;
+  std::uint64_t envelopes = 0; // that have come from it
 };
 
 // What an endpoint and a peer have to do with each other.
-struct Pair : hook::Hook<hook::OfPeer> {
+struct Pair : Answer, hook::Hook<hook::OfPeer>, hook::Hook<hook::Held> {
+  Pair() : Answer(Of::pair) {}
   Endpoint* at = nullptr;
   Peer* peer = nullptr;
   std::int32_t row = 0; // of the peer, for `at`
+
+  // What `at` writes to the peer: envelopes, and where that is on another host...
   std::uint64_t sent = 0;
+  std::uint64_t queued = 0;               // in Link::fresh
+  std::uint64_t returned = 0;             // of those that were sent, no longer kept for a read
+  hook::List<Outgoing, hook::Queue> held; // the receiver has no place for more: they wait here
+  [[nodiscard]] std::uint64_t unread() const { return sent + queued - returned; }
+
+  // ... and what comes from it.
   std::uint64_t received = 0;
+  std::uint64_t unmatched = 0; // of those, kept here for a read
+  std::uint64_t reported = 0;  // so many were not, as last told
   hook::List<Incoming, hook::Queue> unexpected;
+  [[nodiscard]] std::uint64_t not_reported() const { return received - unmatched - reported; }
 };
 
 struct Endpoint : hook::Hook<hook::OfGroup> {
@@ -99,7 +104,7 @@ struct Endpoint : hook::Hook<hook::OfGroup> {
   std::unordered_map<Address, Pair> pairs; // on first use
   PostedReads<Reading> posted;
   hook::List<Reading, hook::Queue> probes;
-  hook::List<Incoming, hook::Arrivals> arrivals; // all unexpected messages, oldest first
+  UnexpectedMessages<Incoming> arrivals; // oldest first
   hook::List<Incoming, hook::Arrivals> claimed;
   hook::List<Outgoing, hook::Owned> writes;
   std::size_t unfinished = 0; // of these
@@ -145,7 +150,6 @@ struct Link {
   std::uint32_t fragment = default_fragment;
   std::uint32_t self = 0; // low halves of the host identities
   std::uint32_t peer = 0;
-  std::uint32_t write_table = 0; // of a rank over there
 
   // Sending
   std::uint32_t train_bytes = max_entries * default_fragment;
@@ -161,16 +165,19 @@ struct Link {
   };
   std::deque<Gone> gone;                       // endpoints that the peer watches and that are not there
   std::size_t senders = 0;                     // endpoints over there that have sent envelopes
-  std::size_t unmatched = 0;                   // of their messages, those that are held here
+  std::uint64_t unmatched = 0;                 // of their messages, those that are kept here for a read
   hook::List<Answer, hook::Answers> departing; // streams whose departure waits for a train to be here whole
   hook::List<Outgoing, hook::Queue> fresh;     // envelopes to send, in the order of the writes
   hook::List<Outgoing, hook::Queue> ready;     // payload to send, in turns
   std::uint64_t credit = 0;                    // fragments the peer lets us send unasked, in total
   std::uint64_t credit_used = 0;
-  std::uint64_t credit_for_small = 0; // of it, what only messages that ride may use
-  std::uint64_t inline_out =
-      0; // inline_cost() of what rode with envelopes, in bytes: a fragment of credit each
+  std::uint64_t envelope_credit = 0; // envelopes that it lets us send, in total
+  std::uint64_t envelopes_out = 0;   // queued or sent
+  hook::List<Pair, hook::Held> held; // pairs with writes that are held
   std::uint32_t delay_product_kib = 0;
+  [[nodiscard]] std::uint64_t envelopes_left() const {
+    return envelope_credit - std::min(envelope_credit, envelopes_out);
+  }
 
   // Receiving
   std::unordered_map<std::uint64_t, std::uint64_t> incoming; // by the sender's name for it: our Incoming's id
@@ -180,12 +187,16 @@ struct Link {
   std::uint64_t received_told = 0; // as last acknowledged
   std::uint64_t reserved = 0;      // fragments of pool set aside for this link
   std::uint64_t granted_used = 0;  // eager fragments announced
-  std::uint64_t inline_in = 0;     // inline_cost() of what rode with envelopes
-  std::uint64_t inline_freed = 0;  // of that, no longer in the pool
   std::uint64_t freed = 0;         // of those, no longer in the pool
   std::uint64_t granted_told = 0;  // as last sent
-  bool ack_urgent = false;         // the peer can finish something with it
-  bool ack_now = false;            // the kernel is about to sleep
+  std::uint64_t envelopes_in = 0;
+  std::uint64_t envelopes_told = 0; // that may come, as last sent
+  // As far as the other side knows at the least.
+  [[nodiscard]] std::uint64_t places_left() const {
+    return envelopes_told - std::min(envelopes_told, envelopes_in);
+  }
+  bool ack_urgent = false; // the peer can finish something with it
+  bool ack_now = false;    // the kernel is about to sleep
   // Counters
   std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, bytes_in = 0,
                 bytes_out = 0, messages_in = 0, messages_out = 0;

@@ -137,15 +137,13 @@ void Engine::launch(Outgoing& message) {
     keep_short(*here_still);
 }
 
-// What nobody reads yet waits in its writer's memory, and its write with it. Once those writes fill half of
-// the writer's table, short messages are kept in the pool like those from another host, and their writes end:
-// a table must not fill with what is read last.
+// What nobody reads yet waits in its writer's memory, and its write with it. Once those writes are many,
+// short messages are kept in the pool like those from another host, and their writes end: they take less
+// memory so.
 void Engine::keep_short(Incoming& message) {
-  Peer& source = *message.pair->peer;
   const std::uint64_t most = settings_.pool / 8 * 7; // the rest is for the first windows of links
-  if (message.local->from->unfinished <= settings_.write_table / 2 || message.local->synchronous ||
-      message.total > small_copy || source.unmatched == settings_.write_table ||
-      pool_reserved_ + message.total > most)
+  if (message.local->from->unfinished <= settings_.waiting_writes || message.local->synchronous ||
+      message.total > small_copy || pool_reserved_ + message.total > most)
     return;
   if (message.total != 0) {
     Block& block = message.blocks.emplace_back(pool_used_, 0, static_cast<std::uint32_t>(message.total));
@@ -154,8 +152,6 @@ void Engine::keep_short(Incoming& message) {
   }
   message.promised = message.arrived = message.total;
   message.whole = true;
-  message.counted = &source;
-  ++source.unmatched;
   if (message.pair->at->number != kernel_endpoint) ++totals_.unexpected;
   Outgoing& write = *std::exchange(message.local, nullptr);
   write.local = nullptr;
@@ -188,32 +184,43 @@ void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* 
   message->memory.replace(begin, base, length);
 }
 
-// The receiver has places for a table of unfinished writes. A program has no more than that; the kernel's own
-// messages may be more, and wait here.
+// Where the receiver has no place for another message of this pair that nobody reads, it waits here, and
+// those of its pair behind it.
 void Engine::announce(Outgoing& message) {
-  Stream& stream = *message.stream;
-  ++stream.fresh;
-  if (stream.unfinished == settings_.write_table) {
-    message.enter(Outgoing::Stage::held);
-    stream.held.push_back(message);
-  } else {
-    ++stream.unfinished;
-    message.enter(Outgoing::Stage::queued);
-    stream.link->fresh.push_back(message);
-  }
+  Pair& pair = *message.pair;
+  Link& link = *message.link;
+  ++message.stream->fresh;
+  if (pair.held.empty() && may_send_envelope(pair.unread(), link.envelopes_left())) return queue(message);
+  message.enter(Outgoing::Stage::held);
+  if (!pair.hook::Hook<hook::Held>::is_linked()) link.held.push_back(pair);
+  pair.held.push_back(message);
 }
 
-// Its place in the stream's table goes to the next one.
-void Engine::retire(Outgoing& message) {
-  if (message.stream == nullptr || message.stage == Outgoing::Stage::held) return;
-  Stream& stream = *message.stream;
-  --stream.unfinished;
-  if (stream.held.empty() || !stream.link->open) return;
-  Outgoing& next = stream.held.front();
-  stream.held.pop_front();
-  next.enter(Outgoing::Stage::queued);
-  ++stream.unfinished;
-  stream.link->fresh.push_back(next);
+void Engine::queue(Outgoing& message) {
+  message.enter(Outgoing::Stage::queued);
+  ++message.pair->queued;
+  ++message.link->envelopes_out;
+  message.link->fresh.push_back(message);
+}
+
+// It will not be sent.
+void Engine::unqueue(Outgoing& message) {
+  if (message.stage != Outgoing::Stage::queued) return;
+  --message.pair->queued;
+  --message.link->envelopes_out;
+}
+
+// There may be places for more.
+void Engine::release_held(Link& link) {
+  for (auto it = link.held.begin(); it != link.held.end();) {
+    Pair& pair = *it++;
+    while (!pair.held.empty() && may_send_envelope(pair.unread(), link.envelopes_left())) {
+      Outgoing& message = pair.held.front();
+      pair.held.pop_front();
+      queue(message);
+    }
+    if (pair.held.empty()) pair.hook::Hook<hook::Held>::unlink();
+  }
 }
 
 void Engine::check_write_done(Outgoing& message) {
@@ -227,7 +234,7 @@ void Engine::finish_write(Outgoing& message, Fault fault) {
   const std::uint64_t cookie = message.cookie;
   Endpoint& from = *message.from;
   --from.unfinished;
-  retire(message);
+  unqueue(message);
   outgoing_.drop(message);
   listener_.finished(cookie, outcome);
   check_drained(from);
@@ -246,15 +253,16 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   message.link->carrier.train.unname(message.id);
   if (!message.announced()) {
     Stream& stream = *message.stream;
+    Link& link = *message.link;
     --stream.fresh;
     owe_departure(stream);
-    finish_write(message, fault);
+    finish_write(message, fault); // the stream may go with it
+    release_held(link);
     return;
   }
   const Outcome outcome = outcome_of(message, fault);
   Endpoint* from = message.from;
   --from->unfinished;
-  retire(message);
   message.hook::Hook<hook::Queue>::unlink();
   message.hook::Hook<hook::Owned>::unlink();
   message.enter(Outgoing::Stage::abandoned);

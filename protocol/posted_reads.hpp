@@ -21,6 +21,7 @@ template <class Tag> using Hook = boost::intrusive::list_base_hook<boost::intrus
 struct Answers;  // in Link::answers
 struct Queue;    // in the queue that the object's state names
 struct Arrivals; // in Endpoint::arrivals
+struct Held;     // in Link::held
 struct OfPeer;   // in Peer::pairs
 struct OfGroup;  // in Group::local
 struct Owned;    // with its endpoint
@@ -28,6 +29,16 @@ template <class T, class Tag> using List =
     boost::intrusive::list<T, boost::intrusive::base_hook<Hook<Tag>>,
                            boost::intrusive::constant_time_size<false>>;
 } // namespace hook
+
+// Of what a read that ignores these bits asks for. No source: any.
+inline std::uint64_t hash_of(const void* source, Space space, std::uint64_t ignore, std::uint64_t tag) {
+  constexpr std::uint64_t spread = 0x9e3779b97f4a7c15; // 2^64 over the golden ratio
+  std::uint64_t hash = (tag & ~ignore) + static_cast<std::uint64_t>(space);
+  hash = (hash ^ hash >> 32) * spread;
+  hash = (hash + reinterpret_cast<std::uintptr_t>(source)) * spread;
+  hash = (hash + ignore) * spread;
+  return hash >> 32;
+}
 
 // What a read or a probe asks for. `Source` is what its owner knows of who may send it.
 template <class Source> struct Wanted : hook::Hook<hook::Queue> {
@@ -76,12 +87,7 @@ private:
 template <class Read>
 typename PostedReads<Read>::List& PostedReads<Read>::bucket(const typename Read::Pair* pair, Space space,
                                                             std::uint64_t ignore, std::uint64_t tag) {
-  constexpr std::uint64_t spread = 0x9e3779b97f4a7c15; // 2^64 over the golden ratio
-  std::uint64_t hash = (tag & ~ignore) + static_cast<std::uint64_t>(space);
-  hash = (hash ^ hash >> 32) * spread;
-  hash = (hash + reinterpret_cast<std::uintptr_t>(pair)) * spread;
-  hash = (hash + ignore) * spread;
-  return buckets_[hash >> 32 & (buckets_.size() - 1)];
+  return buckets_[hash_of(pair, space, ignore, tag) & (buckets_.size() - 1)];
 }
 
 template <class Read> void PostedReads<Read>::add(Read& read) {

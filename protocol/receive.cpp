@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t sink_bytes = 65536;
 // Endpoints of a host that write to this one, and what of theirs nobody has read.
-constexpr std::size_t most_senders = std::size_t{1} << 16, most_unmatched = std::size_t{1} << 22;
+constexpr std::uint64_t most_senders = std::uint64_t{1} << 16, most_unmatched = std::uint64_t{1} << 24;
 
 } // namespace
 
@@ -164,6 +164,8 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
     return refusal;
   if (prefix.credit < link.credit) return Refusal::credit;
   link.credit = prefix.credit;
+  if (prefix.envelopes < link.envelope_credit) return Refusal::credit;
+  if (std::exchange(link.envelope_credit, prefix.envelopes) != prefix.envelopes) release_held(link);
   widen(link, prefix.delay_product_kib);
   ++link.trains_in;
 
@@ -195,26 +197,20 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   Peer& peer = peer_of(source);
   if (peer.how != Departure::none) return Refusal::departure;
   if (peer.envelopes++ == 0 && ++link.senders > most_senders) return Refusal::envelope;
-  if (++peer.unmatched > 2ull * link.write_table || ++link.unmatched > most_unmatched) return Refusal::credit;
   if (to != nullptr) stream_of(*to, link); // the writer is told when it departs
   Pair* const pair = to != nullptr ? &pair_of(*to, source) : nullptr;
   if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
-
-  std::uint64_t fragments = 0;
-  if (e.inline_length != 0) {
-    const std::uint64_t before = std::exchange(link.inline_in, link.inline_in + inline_cost(e.inline_length));
-    fragments = link.inline_in / link.fragment - before / link.fragment;
-  } else {
-    fragments = fragments_of(e.eager, link.fragment);
-  }
-  link.granted_used += fragments;
+  if (++link.unmatched > most_unmatched) return Refusal::credit;
+  if (pair != nullptr && !may_send_envelope(pair->unmatched++, link.places_left())) return Refusal::credit;
+  ++link.envelopes_in;
+  if (e.inline_length == 0) link.granted_used += fragments_of(e.eager, link.fragment);
   if (link.granted_used > link.granted_told) return Refusal::credit;
 
   if (!to_kernel) ++link.messages_in;
   Incoming& message = incoming_.make();
   message.link = &link;
   message.message = e.message;
-  message.counted = &peer;
+  message.counted = true;
   message.pair = pair;
   message.space = e.space;
   message.tag = e.tag;
@@ -232,16 +228,14 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
     incoming_.drop(message);
     return Refusal::order;
   }
-  message.riding = e.inline_length != 0;
   message.arrived = e.inline_length;
   if (to == nullptr) {
     if (e.destination <= last_endpoint_ && !killed_.contains(e.destination))
       listener_.unread(e.destination, source,
                        {.space = e.space, .tag = e.tag, .data = e.data, .total = e.length});
     discard(message);
-    free_inline(link, e.inline_length);
-  } else if (!arrive(message, {entry.inline_data, e.inline_length})) {
-    free_inline(link, e.inline_length);
+  } else {
+    arrive(message, {entry.inline_data, e.inline_length});
   }
   return Refusal::none;
 }
@@ -282,9 +276,12 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::envelope_credit: {
     Endpoint* endpoint = find_endpoint(d.message);
     if (endpoint == nullptr) return d.message > last_endpoint_ ? Refusal::request : Refusal::none;
-    Stream& stream = stream_of(*endpoint, link);
-    if (d.extra < stream.returned || d.extra > stream.whole) return Refusal::credit;
-    stream.returned = d.extra;
+    const auto found = endpoint->pairs.find({static_cast<std::int32_t>(link.index), d.offset});
+    if (found == endpoint->pairs.end()) return Refusal::request;
+    Pair& pair = found->second;
+    if (d.extra < pair.returned || d.extra > pair.sent) return Refusal::credit;
+    pair.returned = d.extra;
+    release_held(link);
     return Refusal::none;
   }
   default: return Refusal::kind;
@@ -372,24 +369,14 @@ void Engine::forget_name(Incoming& message) {
     message.link->incoming.erase(found);
 }
 
-// The sender counts in the same way: so many bytes of small messages are one fragment of credit.
-void Engine::free_inline(Link& link, std::uint32_t length) {
-  if (length == 0) return;
-  const std::uint64_t before = std::exchange(link.inline_freed, link.inline_freed + inline_cost(length));
-  link.freed += link.inline_freed / link.fragment - before / link.fragment;
-}
-
 void Engine::free_blocks(Incoming& message) {
-  std::uint64_t bytes = 0;
-  for (const Block& block : message.blocks) bytes += block.length();
-  if (message.link == nullptr)
-    pool_reserved_ -= bytes;
-  else if (message.riding)
-    free_inline(*message.link, static_cast<std::uint32_t>(bytes));
-  else
-    for (const Block& block : message.blocks)
+  for (const Block& block : message.blocks)
+    if (message.link == nullptr)
+      pool_reserved_ -= block.length();
+    else
       message.link->freed += fragments_of(block.length(), message.link->fragment);
   message.blocks.clear();
+  message.rode.reset();
 }
 
 void Engine::drop_incoming(Incoming& message) {
@@ -407,16 +394,13 @@ void Engine::drop_incoming(Incoming& message) {
 // Nobody will read it. What the sender still sends goes to the sink; then nothing is kept of it, whether the
 // sender gives it up or not.
 void Engine::discard(Incoming& message) {
-  message.hook::Hook<hook::Queue>::unlink();
-  message.hook::Hook<hook::Arrivals>::unlink();
+  message.take_out();
   message.enter(Incoming::Stage::unwanted);
+  count_match(message);
   message.pair = nullptr;
   free_blocks(message);
-  if (message.link == nullptr || (message.arrived == message.promised && !message.owed())) {
+  if (message.link == nullptr || (message.arrived == message.promised && !message.owed()))
     drop_incoming(message);
-  } else {
-    count_match(message);
-  }
 }
 
 void Engine::widen(Link& link, std::uint32_t delay_product_kib) {

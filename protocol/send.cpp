@@ -78,6 +78,7 @@ bool Engine::build(Link& link) {
   prefix.sequence = train.entries() != 0 ? ++link.sequence : 0;
   prefix.acknowledgement = link.received_told = link.received;
   prefix.credit = link.granted_told = grant(link);
+  prefix.envelopes = link.envelopes_told = grant_envelopes(link);
   prefix.delay_product_kib = link.delay_product_kib;
   prefix.source_host = link.self;
   prefix.destination_host = link.peer;
@@ -157,14 +158,17 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
   }
   case Answer::Of::peer: {
     auto& peer = static_cast<Peer&>(answer);
+    descriptor.kind = Kind::watch;
     descriptor.message = peer.address.number;
-    if (std::exchange(peer.watch_owed, false)) {
-      descriptor.kind = Kind::watch;
-      if (peer.matched_whole != peer.reported) owe(*find_link(peer.address), peer);
-      return true;
-    }
+    peer.watch_owed = false;
+    return true;
+  }
+  case Answer::Of::pair: {
+    auto& pair = static_cast<Pair&>(answer);
     descriptor.kind = Kind::envelope_credit;
-    descriptor.extra = peer.reported = peer.matched_whole;
+    descriptor.message = pair.peer->address.number;
+    descriptor.offset = pair.at->number;
+    descriptor.extra = pair.reported = pair.received - pair.unmatched;
     return true;
   }
   case Answer::Of::stream: {
@@ -204,6 +208,7 @@ void Engine::add_envelopes(Link& link) {
     envelope.source = message.from->number;
     envelope.destination = message.pair->peer->address.number;
     envelope.sequence = ++message.pair->sent;
+    --message.pair->queued;
     envelope.length = message.total;
     envelope.message = message.id;
     decide_eager(link, message, envelope);
@@ -221,29 +226,19 @@ void Engine::add_envelopes(Link& link) {
 }
 
 void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
-  Stream& stream = *message.stream;
-  const bool may_be_held = stream.whole - stream.returned < settings_.write_table;
-  const bool rides = message.total != 0 && message.total <= max_inline;
-  const std::uint64_t left = link.credit - link.credit_used;
-  const std::uint64_t available = rides ? left : left - std::min(left, link.credit_for_small);
-  const std::uint64_t cost = rides ? inline_cost(static_cast<std::uint32_t>(message.total)) : 0;
-  const std::uint64_t fragments =
-      rides ? (link.inline_out + cost) / link.fragment - link.inline_out / link.fragment
-            : fragments_of(message.total, link.fragment);
-  if (may_be_held && rides && fragments <= available) {
-    link.inline_out += cost;
-    link.credit_used += fragments;
+  const std::uint64_t available = link.credit - link.credit_used;
+  const std::uint64_t fragments = fragments_of(message.total, link.fragment);
+  if (message.total != 0 && message.total <= max_inline) {
     envelope.inline_length = static_cast<std::uint16_t>(message.total);
     message.whole = true;
-  } else if (may_be_held && fragments <= available) {
+  } else if (fragments <= available) {
     link.credit_used += fragments;
     message.whole = true;
-  } else if (may_be_held) {
+  } else {
     link.credit_used += available / 2;
     envelope.eager = available / 2 * link.fragment;
   }
   if (message.whole) {
-    ++stream.whole;
     envelope.eager = message.total;
     envelope.flags |= flag_whole;
   }

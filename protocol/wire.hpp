@@ -25,7 +25,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 9;
+inline constexpr std::uint16_t wire_version = 10;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -45,10 +45,11 @@ struct Statement {
   std::uint32_t missing; // the last so many fragments of the last train are not in place: they are sent anew
   std::uint64_t trains;  // the last one whose header was taken
   std::uint64_t credit;  // as in a prefix
+  std::uint64_t envelopes;   // the same
   std::uint32_t source_host; // low halves of the two hosts' identities
   std::uint32_t destination_host;
 };
-static_assert(sizeof(Statement) == 32);
+static_assert(sizeof(Statement) == 40);
 
 struct Prefix {
   std::uint32_t magic;
@@ -56,14 +57,14 @@ struct Prefix {
   std::uint16_t entries;
   std::uint64_t sequence;        // of this train on its link, from 1; 0 without entries
   std::uint64_t acknowledgement; // all trains up to this one have been read
-  std::uint64_t credit; // fragments that the other side may have sent unasked, in total; small messages
-                        // that ride count together (inline_cost)
+  std::uint64_t credit;          // fragments that the other side may have sent unasked, in total
+  std::uint64_t envelopes;       // that it may have sent, in total, but for each pair's own (pair_envelopes)
   std::uint32_t payload_length;
   std::uint32_t delay_product_kib; // what the sender's path holds: bandwidth times delay
   std::uint32_t source_host;       // low halves of the two hosts' identities
   std::uint32_t destination_host;
 };
-static_assert(sizeof(Prefix) == 48);
+static_assert(sizeof(Prefix) == 56);
 
 enum class Kind : std::uint8_t {
   none = 0, // never on the wire
@@ -76,8 +77,8 @@ enum class Kind : std::uint8_t {
   canceled,        // to the sender: forgotten; no answer comes when it was matched before
   abort,           // to the receiver: the rest of message will not come
   departed,        // message = endpoint of the sender's host, extra = envelopes it sent to this host in all
-  envelope_credit, // message = endpoint of the receiver's host, extra = its whole messages matched here in
-                   // all
+  envelope_credit, // message = endpoint of the receiver's host, offset = endpoint of the sender's, extra =
+                   // messages of the former to the latter, in all, that need not be kept for a read any more
   matched,         // to the sender of a synchronous message that came whole: it has been matched
   watch,           // message = endpoint of the receiver's host: say when it departs, or that it has
   // Reserved: refused until somebody speaks them.
@@ -88,8 +89,7 @@ enum class Kind : std::uint8_t {
 
 // Of an envelope: the eager part is the message's end. Of a want: send downwards. Of fragments: they were.
 inline constexpr std::uint8_t flag_from_end = 1;
-// Of an envelope: all of it comes unasked and it takes one of the places for whole messages. (A message of no
-// bytes may be either.)
+// Of an envelope: all of it comes unasked. (A message of no bytes may be either.)
 inline constexpr std::uint8_t flag_whole = 2;
 // Of an envelope: the writer waits for the match, which `want` says, or `matched`.
 inline constexpr std::uint8_t flag_synchronous = 4;
@@ -176,13 +176,15 @@ inline constexpr std::uint32_t padded(std::uint32_t bytes) {
   return (bytes + 7u) & ~7u;
 }
 
-// Credit of a message that rides with its envelope, in bytes: both sides add these up, and each time that the
-// sum passes a multiple of the fragment, one fragment of credit is used.
-inline constexpr std::uint32_t inline_overhead = 288;
-inline constexpr std::uint32_t inline_cost(std::uint32_t length) {
-  return padded(length) + inline_overhead;
+// What a message that no read has taken takes of its receiver's memory, with what rides with its envelope:
+// at most. The rest of its payload is paid for with credit.
+inline constexpr std::uint32_t envelope_bytes = 640;
+// So many of them a pair of endpoints may have over there whatever else lies unread; beyond those, as many as
+// the link has credit left for others.
+inline constexpr std::uint64_t pair_envelopes = 64;
+inline constexpr bool may_send_envelope(std::uint64_t unread_of_pair, std::uint64_t left_of_link) {
+  return unread_of_pair < pair_envelopes || unread_of_pair < left_of_link;
 }
-static_assert(inline_cost(max_inline) <= min_fragment); // one at a time
 
 // A prefix that passed every check that needs no link state.
 Refusal check_prefix(const Prefix& prefix);

@@ -3,7 +3,6 @@
 // bytes are there, then exactly the body that a frame of that kind has.
 #include "daemon/link/handshake.hpp"
 
-#include "shm/layout.hpp"
 #include "system/identity.hpp"
 
 #include <algorithm>
@@ -22,9 +21,6 @@ using namespace handshake;
 namespace {
 
 constexpr std::uint32_t smallest_fragment = 1024;
-// As many as operations can be told apart by their ids. Envelopes that nobody has read for are kept, and this
-// is what bounds them.
-constexpr std::uint32_t largest_write_table = 1U << shm::slot_bits;
 
 template <class T> std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
@@ -55,7 +51,6 @@ std::string_view fault_of(const Hello& hello, Role wanted) {
       hello.fragment_size % 8 != 0)
     return "fragment size";
   if (hello.window == 0) return "window";
-  if (hello.write_table == 0 || hello.write_table > largest_write_table) return "write table";
   return {};
 }
 
@@ -84,7 +79,6 @@ Hello hello_of(Role role, const LocalHost& self, const Nonce& nonce) {
   hello.features = self.features;
   hello.fragment_size = self.fragment_size;
   hello.window = self.window;
-  hello.write_table = self.write_table;
   hello.port = self.port;
   hello.role = role;
   hello.name_length = static_cast<std::uint8_t>(std::min(self.name.size(), hello.name.size()));
@@ -212,7 +206,6 @@ void Handshake::take_hello() {
   peer_.features = hello.features & self_.features;
   peer_.fragment_size = std::min(hello.fragment_size, self_.fragment_size);
   peer_.window = std::min(hello.window, self_.window);
-  peer_.write_table = hello.write_table;
   expected_ = Kind::Proof;
 }
 

@@ -58,7 +58,6 @@ struct LocalHost {
   std::uint32_t features = 0;
   std::uint32_t fragment_size = protocol::default_fragment;
   std::uint32_t window = protocol::window; // trains that it lets be unacknowledged
-  std::uint32_t write_table = 1024;        // unfinished writes that a program of its may have
   std::uint16_t wire_version = protocol::wire_version;
   std::uint64_t predecessor = 0; // identity of the kernel that ran in this one's place before; 0: none known
 };
@@ -72,7 +71,6 @@ struct Peer {
   std::uint32_t features = 0;      // that both have
   std::uint32_t fragment_size = 0; // the smaller of both
   std::uint32_t window = 0;        // the smaller of both
-  std::uint32_t write_table = 0;   // theirs
   std::uint64_t predecessor = 0;   // theirs: it is dead
   std::uint32_t session = 0;       // that goes on there, or would begin; from Agreed on
 };
@@ -96,16 +94,14 @@ struct Hello {
   std::uint32_t features;
   std::uint32_t fragment_size;
   std::uint32_t window;
-  std::uint32_t write_table;
   std::uint16_t port;
   Role role;
   std::uint8_t name_length;
-  std::uint32_t reserved2;
   std::array<char, 64> name;
   std::array<std::uint8_t, 16> advertised; // of IPv6, or IPv4 mapped into it; zeros: none
   Nonce nonce;
 };
-static_assert(sizeof(Hello) == 152 && offsetof(Hello, port) == 32 && offsetof(Hello, name) == 40);
+static_assert(sizeof(Hello) == 144 && offsetof(Hello, port) == 28 && offsetof(Hello, name) == 32);
 
 using Proof = std::array<std::byte, 32>;
 struct Ready {

@@ -87,8 +87,7 @@ HostSession& Peers::begin(const PendingLink& link, std::uint32_t number) {
   const Peer& peer = link.handshake().peer();
   const std::uint32_t index = engine_.add_link({.fragment = peer.fragment_size,
                                                 .self = static_cast<std::uint32_t>(self_.identity),
-                                                .peer = static_cast<std::uint32_t>(peer.identity),
-                                                .write_table = peer.write_table});
+                                                .peer = static_cast<std::uint32_t>(peer.identity)});
   HostSession::Hooks hooks{
       .dial = [this, identity = peer.identity] { loop_.after_step([this, identity] { redial(identity); }); },
       .give_up =

@@ -77,8 +77,8 @@ bool attached_elsewhere(const shm::Segment& segment) {
 } // namespace
 
 Host::Host() : kernel_(make_kernel()), peer_({.pool = 65'536}, *this) {
-  link_ = kernel_->engine().add_link({fragment, 1, 2, shm::write_slots});
-  peer_link_ = peer_.add_link({fragment, 2, 1, shm::write_slots});
+  link_ = kernel_->engine().add_link({fragment, 1, 2});
+  peer_link_ = peer_.add_link({fragment, 2, 1});
   data_ = value_of(shm::Segment::create(data_bytes));
   more_ = value_of(shm::Segment::create(more_bytes));
   for (shm::Segment& control : controls_) control = value_of(shm::Segment::create(sizeof(shm::Control)));

@@ -14,7 +14,7 @@ using namespace parc::fuzz;
 class OtherKernel : Listener {
 public:
   OtherKernel() : engine_(settings(), *this) {
-    link_ = engine_.add_link({fragment, peer_host, self_host, settings().write_table});
+    link_ = engine_.add_link({fragment, peer_host, self_host});
     const auto there = static_cast<std::int32_t>(link_);
     first = engine_.add_endpoint(); // with the numbers that those over there have
     second = engine_.add_endpoint();

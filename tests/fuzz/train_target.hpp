@@ -31,7 +31,7 @@ inline Settings settings() {
   Settings settings;
   settings.pool = 65'536;
   settings.link_window = 4096;
-  settings.write_table = 8;
+  settings.unmatched = 100 * envelope_bytes;
   return settings;
 }
 
@@ -50,7 +50,7 @@ inline ReadRequest read_request(std::int64_t source, std::int32_t tag) {
 class Target : Listener {
 public:
   Target() : engine_(settings(), *this) {
-    link_ = engine_.add_link({fragment, self_host, peer_host, settings().write_table});
+    link_ = engine_.add_link({fragment, self_host, peer_host});
     const auto there = static_cast<std::int32_t>(link_);
     first_ = engine_.add_endpoint();
     second_ = engine_.add_endpoint();

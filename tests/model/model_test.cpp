@@ -4,6 +4,7 @@
 #define BOOST_TEST_MODULE model
 #include "tests/model/model.hpp"
 #include "tests/model/neighbours.hpp"
+#include "tests/model/places.hpp"
 #include "tests/model/resume.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -52,6 +53,57 @@ BOOST_AUTO_TEST_CASE(kernels_that_write_before_they_read_do) {
 
 BOOST_AUTO_TEST_CASE(senders_that_overdraw_their_credit_are_seen) {
   BOOST_TEST(explore({.room = 1, .fragments = 3, .credit = 1, .overdraft = 1}).broken.has_value());
+}
+
+namespace {
+
+// All of each pair in its order, or in the other one; the pairs one after the other, from the last.
+std::vector<Places::Read> reads_of(std::uint8_t pairs, std::uint8_t messages, bool backwards) {
+  std::vector<Places::Read> reads;
+  for (std::uint8_t pair = pairs; pair-- != 0;)
+    for (std::uint8_t i = 0; i < messages; ++i)
+      reads.push_back({pair, backwards ? static_cast<std::uint8_t>(messages - 1 - i) : i});
+  return reads;
+}
+
+Places places(Places shape, bool backwards) {
+  shape.reads = reads_of(shape.pairs, shape.messages, backwards);
+  return shape;
+}
+
+} // namespace
+
+// Nobody reads from one pair until another is through, and there are fewer places than messages.
+BOOST_AUTO_TEST_CASE(what_lies_unread_stops_no_other_pair) {
+  const Places shapes[] = {
+      places({.messages = 4}, false), // in order, one waits behind the other
+      places({.messages = 4, .of_link = 2}, false),
+      places({.messages = 4, .of_link = 3, .room = 2}, false),
+      places({.pairs = 3, .messages = 3, .own = 1, .of_link = 2}, false),
+      places({.messages = 2}, true), // in the other order, as many as a pair may always have
+      places({.pairs = 3, .messages = 2, .of_link = 1, .room = 2}, true),
+      places({.messages = 4, .own = 1, .of_link = 12}, true), // or as the link has places for
+      places({.messages = 6, .own = 4, .told_after = 2}, false),
+  };
+  for (const Places& shape : shapes) {
+    const PlacesExplored found = explore(shape);
+    BOOST_TEST_MESSAGE(int{shape.pairs} << " pairs of " << int{shape.messages} << ": " << found.states
+                                        << " states");
+    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
+    BOOST_TEST(!found.broken, found.broken.value_or(""));
+    BOOST_TEST(found.ends >= 1u);
+    BOOST_TEST(found.states > 30u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(places_that_are_shared_without_care_are_seen) {
+  // The pair that is read last has taken all.
+  BOOST_TEST(explore(places({.sharing = Sharing::first_come, .messages = 4, .of_link = 4}, false))
+                 .stuck.has_value());
+  // The sender misses places of which it is not told.
+  BOOST_TEST(explore(places({.messages = 4, .told_after = 3}, false)).stuck.has_value());
+  // In the other order the bound is one.
+  BOOST_TEST(explore(places({.messages = 4}, true)).stuck.has_value());
 }
 
 // One and two trains, both sides losing their carriers at any token.

@@ -88,8 +88,8 @@ public:
     }
     for (std::uint32_t a = 0; a < count; ++a)
       for (std::uint32_t b = a + 1; b < count; ++b) {
-        links_[{a, b}] = engines_[a]->add_link({fragment, a + 1, b + 1, settings.write_table});
-        links_[{b, a}] = engines_[b]->add_link({fragment, b + 1, a + 1, settings.write_table});
+        links_[{a, b}] = engines_[a]->add_link({fragment, a + 1, b + 1});
+        links_[{b, a}] = engines_[b]->add_link({fragment, b + 1, a + 1});
         pipes_[{a, b}] = Pipe();
         pipes_[{b, a}] = Pipe();
       }

@@ -61,9 +61,9 @@ void Invariants::look_at(const Outgoing& message) {
             message.stream->from == message.from,
         "a write is in its endpoint's stream");
   OfStream& stream = streams_[message.stream];
-  if (stage == Stage::held) ++stream.held;
-  if (stage == Stage::queued) ++stream.queued;
-  if (stage != Stage::held) ++stream.unfinished;
+  OfPair& pair = pairs_[message.pair];
+  if (stage == Stage::held) ++stream.held, ++pair.held;
+  if (stage == Stage::queued) ++stream.queued, ++pair.queued;
 }
 
 void Invariants::look_at_incoming() {
@@ -86,8 +86,8 @@ void Invariants::look_at(const Incoming& message) {
             (stage == Stage::stored || (message.matched() && message.local != nullptr)),
         "a message is in the list of its stage");
   holds(message.waits() || message.blocks.empty(), "only what waits for a read is in the pool");
-  holds(message.counted == nullptr || message.waits(),
-        "only what waits for a read counts against its source");
+  holds(!message.counted || message.waits(), "only what waits for a read counts against its source");
+  holds(message.rode == nullptr || message.waits(), "what rode is kept for a read");
   holds((message.owes != Kind::none) == message.owed(), "what a message owes waits for a train");
   holds(message.local == nullptr ||
             (message.link == nullptr && message.local->local == &message && stage <= Stage::matched),
@@ -103,9 +103,10 @@ void Invariants::look_at(const Incoming& message) {
   holds(message.waits() || message.matched() || message.arrived != message.promised || message.owed(),
         "what is over is kept only for what still comes or is owed");
   if (message.link == nullptr) parted_ += blocks;
-  if (message.counted == nullptr) return;
-  if (message.link != nullptr) ++links_[message.link].unmatched;
-  ++unmatched_[message.counted];
+  if (!message.counted) return;
+  holds(message.link != nullptr, "what counts against its source has a link");
+  ++links_[message.link].unmatched;
+  ++pairs_[message.pair].unmatched;
 }
 
 void Invariants::look_at_readings() {
@@ -120,15 +121,8 @@ void Invariants::look_at_readings() {
 
 void Invariants::look_at_peers() {
   for (const auto& [address, peer] : engine_.peers_) {
-    const auto unmatched = unmatched_.find(peer.get());
-    holds(peer->unmatched == (unmatched == unmatched_.end() ? 0 : unmatched->second),
-          "a source has as many messages here as it is counted");
-    holds(peer->reported <= peer->matched_whole, "no more matches are told than there were");
-    holds(address.place != here || peer->unmatched <= engine_.settings_.write_table,
-          "a source of this host has a table of messages in the pool at most");
     const Link* const link = engine_.find_link(address);
     if (link == nullptr) continue;
-    holds(peer->unmatched <= 2ull * link->write_table, "a source has two tables of messages here at most");
     if (peer->envelopes != 0) ++links_[link].senders;
   }
 }
@@ -162,7 +156,9 @@ void Invariants::look_at(const Link& link) {
   holds(link.granted_used <= link.granted_told && link.granted_told <= engine_.grant(link),
         "no more credit is used than was told, no more told than there is");
   holds(link.freed <= link.granted_used, "no more credit is freed than was used");
-  holds(link.inline_freed <= link.inline_in, "no more of what rode is freed than came");
+  holds(link.envelopes_told <= engine_.grant_envelopes(link), "no more places are told than there are");
+  for (const Pair& pair : link.held)
+    holds(pair.peer->address.place == static_cast<std::int32_t>(link.index), "a pair is held by its link");
   for (const auto& [name, id] : link.incoming) {
     const Incoming* const message = engine_.incoming_.find(id);
     holds(message != nullptr && message->link == &link && message->message == name,
@@ -184,19 +180,30 @@ void Invariants::look_at(const Endpoint& endpoint) {
   bool waits = !endpoint.writes.empty();
   for (const auto& [index, stream] : endpoint.streams) {
     const OfStream& counted = streams_[stream.get()];
-    holds(stream->unfinished == counted.unfinished && stream->unfinished <= engine_.settings_.write_table,
-          "a stream has a table of unfinished writes at most");
     holds(stream->fresh == counted.held + counted.queued, "a stream counts what it has not announced");
-    holds(stream->held.empty() || stream->unfinished == engine_.settings_.write_table,
-          "writes are held only behind a full table");
-    holds(stream->returned <= stream->whole, "no more matches are heard of than were to be told");
     waits = waits || stream->owed() || stream->fresh != 0;
   }
+  for (const auto& [address, pair] : endpoint.pairs) look_at(pair);
   if (!endpoint.departed()) return;
   holds(endpoint.reads.empty() && endpoint.probes.empty() && endpoint.arrivals.empty() &&
             endpoint.claimed.empty(),
         "who has departed reads nothing");
   holds(waits, "who has departed is here only for what is under way");
+}
+
+void Invariants::look_at(const Pair& pair) {
+  const OfPair& counted = pairs_[&pair];
+  const Link* const link = engine_.find_link(pair.peer->address);
+  if (link == nullptr) return;
+  holds(pair.unmatched == counted.unmatched, "a pair counts what waits for a read");
+  holds(pair.queued == counted.queued, "a pair counts what is about to be announced");
+  holds(pair.held.size() == counted.held, "what is held is in its pair's list");
+  holds(pair.held.empty() || in_list<hook::Held>(pair), "the link knows of a pair that holds writes");
+  holds(pair.held.empty() || !may_send_envelope(pair.unread(), link->envelopes_left()),
+        "writes are held only where there is no place for them");
+  holds(pair.returned <= pair.sent && pair.reported + pair.unmatched <= pair.received,
+        "no more is read than was sent");
+  holds(pair.not_reported() < pair_envelopes / 2 || pair.owed(), "what was read is told in time");
 }
 
 } // namespace parc::protocol

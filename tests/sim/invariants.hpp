@@ -20,7 +20,10 @@ private:
     std::uint64_t unmatched = 0, senders = 0;
   };
   struct OfStream {
-    std::uint64_t unfinished = 0, held = 0, queued = 0;
+    std::uint64_t held = 0, queued = 0;
+  };
+  struct OfPair {
+    std::uint64_t unmatched = 0, held = 0, queued = 0;
   };
 
   explicit Invariants(Engine& engine) : engine_(engine) {}
@@ -38,13 +41,14 @@ private:
   void look_at(const Link& link);
   void look_at_endpoints();
   void look_at(const Endpoint& endpoint);
+  void look_at(const Pair& pair);
 
   Engine& engine_;
   std::string broken_;
   std::uint64_t pool_used_ = 0, parted_ = 0;
   std::unordered_map<const Incoming*, std::uint64_t> due_; // bytes that are not counted as arrived
   std::unordered_map<const Link*, OnLink> links_;
-  std::unordered_map<const Peer*, std::uint64_t> unmatched_;
+  std::unordered_map<const Pair*, OfPair> pairs_;
   std::unordered_map<const Stream*, OfStream> streams_;
 };
 

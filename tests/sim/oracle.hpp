@@ -104,6 +104,7 @@ private:
   [[nodiscard]] bool
   open(const Message& message) const; // may still be read: a writer may lose it and its reader find it
   [[nodiscard]] bool certain(const Message& message) const;
+  [[nodiscard]] bool may_be_held(const Message& message) const;
   [[nodiscard]] const Read* holder(const Message& message) const; // that keeps it behind the gate
   void check_gate(const Message& message) const;
   [[nodiscard]] bool hopeless(const Read& read) const;

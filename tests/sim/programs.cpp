@@ -43,7 +43,9 @@ void World::act(std::size_t index) {
   case 3: read_claimed(index); break;
   case 4: add_row(index); break;
   case 5: take_shared(index); break;
-  case 6: break;
+  case 6:
+    if (burst_ != 0 && random_.one_in(50)) burst(index);
+    break;
   default:
     if (random_.one_in(2))
       read(index);
@@ -65,15 +67,39 @@ void World::write(std::size_t index) {
   const Actor& actor = oracle_.actors[index];
   const auto unfinished = std::count_if(oracle_.messages.begin(), oracle_.messages.end(),
                                         [&](const Message& m) { return m.from == index && !m.over; });
-  if (actor.peers.empty() || unfinished >= hosts_[actor.host]->settings.write_table) return;
-  const std::uint32_t row = static_cast<std::uint32_t>(random_.below(actor.peers.size()));
+  if (actor.peers.empty() || static_cast<std::size_t>(unfinished) >= most_writes_) return;
+  write_to(index, static_cast<std::uint32_t>(random_.below(actor.peers.size())), longest_);
+}
+
+// More at once than a receiver has places for, to one peer or from anybody.
+void World::burst(std::size_t index) {
+  const Actor& actor = oracle_.actors[index];
+  if (actor.peers.empty()) return;
+  const auto row = static_cast<std::uint32_t>(random_.below(actor.peers.size()));
+  const bool reads = random_.one_in(3);
+  for (std::size_t left = burst_; left != 0 && !actor.departed(); --left) {
+    if (!reads) {
+      write_to(index, row, 300);
+      continue;
+    }
+    Read read;
+    read.at = index;
+    read.room = 300;
+    ReadRequest request;
+    ask_for_any(request, read);
+    post(request, read);
+  }
+}
+
+void World::write_to(std::size_t index, std::uint32_t row, std::uint64_t most_bytes) {
+  const Actor& actor = oracle_.actors[index];
   if (actor.peers[row] == none) return;
   Message message;
   message.from = index;
   message.to = actor.peers[row];
   message.space = space(index);
   message.tag = tag();
-  message.size = random_.spread(longest_);
+  message.size = random_.spread(most_bytes);
   message.synchronous = random_.one_in(8);
 
   // To itself a program may say anything at any time; nobody else hears of it.

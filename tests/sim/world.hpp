@@ -33,6 +33,7 @@ struct Tally { // what the runs have covered
   std::uint64_t claimed = 0;  // of the matched ones
   std::uint64_t taken = 0;    // reads, by libraries
   std::uint64_t carriers = 0; // that have ended, and were followed by others
+  std::uint64_t held = 0;     // looks at a link that had no place for somebody's writes
 };
 
 class World {
@@ -103,6 +104,8 @@ private:
   void add_row(std::size_t actor);
   void ask_for_any(protocol::ReadRequest& request, Read& read);
   void write(std::size_t actor);
+  void write_to(std::size_t actor, std::uint32_t row, std::uint64_t most_bytes);
+  void burst(std::size_t actor);
   void cancel(std::size_t actor);
   void hand_over(std::size_t actor);
   void release(std::size_t actor);
@@ -143,9 +146,11 @@ private:
   std::vector<Write> writes_;                                             // as the oracle's messages
   std::vector<Reading> readings_;                                         // as the oracle's reads
   std::uint64_t longest_ = 0;
-  std::uint64_t early_ = 0;   // one in so many acts of a program is to be released from a read; 0: none
-  std::uint64_t trouble_ = 0; // one in so many steps brings a disaster; 0: none
-  std::uint64_t outage_ = 0;  // one in so many steps breaks a carrier; 0: none
+  std::uint64_t early_ = 0;     // one in so many acts of a program is to be released from a read; 0: none
+  std::uint64_t trouble_ = 0;   // one in so many steps brings a disaster; 0: none
+  std::uint64_t outage_ = 0;    // one in so many steps breaks a carrier; 0: none
+  std::size_t most_writes_ = 0; // unfinished ones of an actor
+  std::size_t burst_ = 0;       // operations that some acts are; 0: one
 };
 
 } // namespace parc::sim

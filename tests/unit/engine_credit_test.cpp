@@ -12,29 +12,35 @@ void check_returned(Hosts& hosts) {
 }
 } // namespace
 
-// A full table of unread messages, of every size: one of another tag passes them all.
-BOOST_DATA_TEST_CASE(unread_messages_block_nobody, data::make({0, 8, 192, 1000, 20'000, 400'000}), size) {
+// Unread messages of every size, as many as a pair may always have: one of another tag passes them all. More
+// than its receiver has places for wait at home, and block no other pair.
+BOOST_DATA_TEST_CASE(unread_messages_block_nobody,
+                     data::make({0, 8, 192, 1000, 20'000, 400'000}) * data::make({0, 1000}), size, places) {
+  constexpr std::size_t most = 300;
   Settings settings;
-  settings.write_table = 16;
+  settings.unmatched = static_cast<std::uint64_t>(places) * envelope_bytes;
   Hosts hosts({0, 1, 0}, settings);
   Bytes out = pattern(static_cast<std::size_t>(size), 1), in(out.size()), word = pattern(5000, 2),
         heard(5000);
   std::deque<Bytes> taken;
   std::vector<Op*> writes, reads;
-  std::size_t unfinished = 0, written = 0;
-  for (int round = 0; round < 10; ++round) {
-    unfinished = static_cast<std::size_t>(
-        std::count_if(writes.begin(), writes.end(), [](const Op* op) { return !op->finished; }));
-    for (; unfinished < 15; ++unfinished, ++written) writes.push_back(&hosts.write(0, 1, 5, out));
-    hosts.settle();
-  }
-  BOOST_TEST(written <= 32u); // the table, and as many held whole over there
-  for (std::uint32_t from : {0u, 2u}) {
+  const auto exchange_one = [&](std::uint32_t from) {
+    std::ranges::fill(heard, std::byte{0});
     Op& read = hosts.read(1, from, 6, heard);
     Op& write = hosts.write(from, 1, 6, word);
     hosts.settle();
     BOOST_TEST((read.finished && write.finished && heard == word));
-  }
+  };
+  std::size_t written = 0;
+  for (; written < pair_envelopes / 2; ++written) writes.push_back(&hosts.write(0, 1, 5, out));
+  exchange_one(0);
+  exchange_one(2);
+  for (; written < most; ++written) writes.push_back(&hosts.write(0, 1, 5, out));
+  hosts.settle();
+  const Link& takes = hosts.engine(1).link(hosts.link(1, 0));
+  BOOST_TEST(takes.unmatched == (places == 0 ? pair_envelopes : most));
+  exchange_one(2);
+  if (places != 0) exchange_one(0);
   BOOST_TEST(hosts.engine(1).pool_in_use() <= settings.link_window);
   for (std::size_t i = 0; i < written; ++i) {
     taken.emplace_back(out.size());
@@ -53,12 +59,13 @@ BOOST_DATA_TEST_CASE(unread_messages_block_nobody, data::make({0, 8, 192, 1000, 
   }
 }
 
-// Messages so small that they ride with their envelopes are paid for, too: what a pool has no room for stays
-// with its writer, and what is kept takes no more than the pool, envelopes included.
-BOOST_AUTO_TEST_CASE(small_messages_are_in_the_account_of_the_pool) {
+// What rides with its envelope takes nothing of the pool. Many pairs that nobody reads from share what their
+// link has beside each one's own, and leave something for whoever writes next.
+BOOST_AUTO_TEST_CASE(pairs_share_the_places_of_their_link) {
+  constexpr std::uint64_t places = 2000, most = 400;
   Settings settings;
-  settings.pool = 1 << 20;
-  const std::uint32_t ranks = 40;
+  settings.unmatched = places * envelope_bytes;
+  const std::uint32_t ranks = 20;
   std::vector<std::uint32_t> place(ranks, 0);
   place[0] = 1;
   Hosts hosts(place, settings);
@@ -66,12 +73,13 @@ BOOST_AUTO_TEST_CASE(small_messages_are_in_the_account_of_the_pool) {
   Bytes out = pattern(max_inline, 1);
   std::vector<Op*> writes;
   for (std::uint32_t rank = 1; rank < ranks; ++rank)
-    for (std::uint32_t i = 0; i < settings.write_table; ++i) writes.push_back(&hosts.write(rank, 0, 5, out));
+    for (std::uint32_t i = 0; i < most; ++i) writes.push_back(&hosts.write(rank, 0, 5, out));
   hosts.settle();
   const auto done = static_cast<std::size_t>(std::ranges::count_if(writes, &Op::finished));
-  BOOST_TEST(done > 0u);
-  BOOST_TEST(done * (max_inline + inline_overhead) <= settings.pool);
-  BOOST_TEST(hosts.engine(1).pool_in_use() == done * max_inline);
+  BOOST_TEST(done == hosts.engine(1).link(hosts.link(1, 0)).unmatched);
+  BOOST_TEST(done >= (ranks - 1) * pair_envelopes);
+  BOOST_TEST(done <= places + (ranks - 1) * pair_envelopes);
+  BOOST_TEST(hosts.engine(1).pool_in_use() == 0u);
   std::deque<Bytes> taken;
   for (std::size_t i = 0; i < writes.size(); ++i) (void)hosts.read(0, -1, 5, taken.emplace_back(out.size()));
   hosts.settle();
@@ -158,14 +166,15 @@ BOOST_AUTO_TEST_CASE(no_credit_is_lost) {
 // Messages that a departed rank will never take do not use up its neighbour's places.
 BOOST_AUTO_TEST_CASE(places_of_discarded_messages_come_back) {
   Settings settings;
-  settings.write_table = 8;
+  settings.unmatched = 0;
   Hosts hosts({0, 1, 1}, settings);
   hosts.settle();
   hosts.engine(1).leave(hosts.endpoint(2));
   Bytes out = pattern(100, 1), in(100);
-  for (int i = 0; i < 8; ++i) hosts.write(0, 2, 5, out); // before the departure is heard of
+  for (int i = 0; i < 100; ++i) hosts.write(0, 2, 5, out); // before the departure is heard of
   hosts.settle();
-  for (int i = 0; i < 20; ++i) {
+  BOOST_TEST(hosts.engine(1).link(hosts.link(1, 0)).unmatched == 0u);
+  for (int i = 0; i < 200; ++i) {
     Op& write = hosts.write(0, 1, 5, out);
     hosts.settle();
     BOOST_TEST(write.finished); // whole, though nobody reads yet

@@ -13,7 +13,7 @@ namespace {
 class Stranger {
 public:
   explicit Stranger(Hosts& hosts) : engine_(hosts.engine(1)), link_(hosts.link(1, 0)) {
-    const Statement statement{statement_magic, 0, 0, 0, 1, 2};
+    const Statement statement{statement_magic, 0, 0, 0, 0, 1, 2};
     BOOST_TEST(say(&statement, sizeof statement) == Refusal::none);
   }
 
@@ -61,7 +61,7 @@ Envelope long_message(std::uint64_t to, std::uint64_t name) {
 // Messages for nobody are forgotten at once: their writers hear of the departure, not of them.
 BOOST_AUTO_TEST_CASE(messages_that_nobody_will_read_are_not_kept) {
   Settings settings;
-  settings.write_table = 4;
+  settings.unmatched = 0;
   Hosts hosts({0, 1, 1}, settings);
   hosts.engine(1).leave(hosts.endpoint(2));
   Stranger stranger(hosts);
@@ -69,11 +69,10 @@ BOOST_AUTO_TEST_CASE(messages_that_nobody_will_read_are_not_kept) {
     BOOST_TEST((stranger.announce(long_message(hosts.endpoint(2), name)) == Refusal::none));
   }
   BOOST_TEST(stranger.kept() == 0u);
-  for (std::uint64_t name = 1; name <= 8; ++name)
+  for (std::uint64_t name = 1; name <= pair_envelopes; ++name)
     BOOST_TEST((stranger.announce(long_message(hosts.endpoint(1), name)) == Refusal::none));
-  BOOST_TEST(stranger.kept() == 8u);
-  BOOST_TEST(
-      (stranger.announce(long_message(hosts.endpoint(1), 9)) == Refusal::credit)); // more than two tables
+  BOOST_TEST(stranger.kept() == pair_envelopes);
+  BOOST_TEST((stranger.announce(long_message(hosts.endpoint(1), pair_envelopes + 1)) == Refusal::credit));
 }
 
 BOOST_AUTO_TEST_CASE(kernels_speak_in_a_space_of_their_own) {
@@ -86,11 +85,10 @@ BOOST_AUTO_TEST_CASE(kernels_speak_in_a_space_of_their_own) {
   BOOST_TEST((stranger.announce(envelope) == Refusal::envelope));
 }
 
-// A kernel has no table of writes; what is more than one waits at home, in order, and the peer keeps its
-// word.
-BOOST_DATA_TEST_CASE(more_words_between_kernels_than_a_table, data::make({8, 2000}), size) {
+// What the peer has no place for waits at home, in order, and the peer keeps its word.
+BOOST_DATA_TEST_CASE(more_words_between_kernels_than_there_are_places, data::make({8, 2000}), size) {
   Settings settings;
-  settings.write_table = 16;
+  settings.unmatched = 0;
   Hosts hosts({0, 1}, settings);
   hosts.settle();
   std::deque<Bytes> out, in;
@@ -100,7 +98,8 @@ BOOST_DATA_TEST_CASE(more_words_between_kernels_than_a_table, data::make({8, 200
     writes.push_back(&hosts.kernel_write(0, 1, out.back()));
   }
   hosts.settle(); // and nobody is refused
-  BOOST_TEST(std::count_if(writes.begin(), writes.end(), [](const Op* op) { return op->finished; }) == 16);
+  BOOST_TEST(std::count_if(writes.begin(), writes.end(), [](const Op* op) { return op->finished; }) ==
+             pair_envelopes);
   hosts.engine(0).cancel(writes[99]->handle); // one that waits
   BOOST_TEST((writes[99]->outcome.fault == Fault::canceled));
   for (std::uint32_t i = 0; i < 99; ++i) {
@@ -129,13 +128,13 @@ BOOST_AUTO_TEST_CASE(what_a_broken_link_left_keeps_its_place_in_the_pool) {
   hosts.break_link(0, 1);
   Engine& engine = hosts.engine(1);
   BOOST_TEST(engine.pool_in_use() == 40'000u);
-  const std::uint32_t second = engine.add_link({4096, 2, 1, 16});
+  const std::uint32_t second = engine.add_link({4096, 2, 1});
   BOOST_TEST(engine.link(second).reserved == (64 * 1024 - 40'000) / 4096u);
   engine.break_link(second);
   BOOST_TEST(hosts.read(1, 0, 5, in).finished);
   BOOST_TEST((in == out));
   BOOST_TEST(engine.pool_in_use() == 0u);
-  BOOST_TEST(engine.link(engine.add_link({4096, 2, 1, 16})).reserved == 16u);
+  BOOST_TEST(engine.link(engine.add_link({4096, 2, 1})).reserved == 16u);
 }
 
 // Who is in a group is what another host says: none may take somebody else's endpoint, and none is made.

@@ -41,8 +41,7 @@ BOOST_DATA_TEST_CASE(the_read_came_late, data::make(sizes) * data::make({0, 1, 2
   Bytes out = pattern(size, 1), in(size);
   Op& write = hosts.write(0, 1, 5, out, (ends & 2) != 0);
   hosts.settle();
-  // Within the window it travels whole; a sixteenth of that is for messages that ride.
-  BOOST_TEST(write.finished == (size <= 262'144 / 16 * 15));
+  BOOST_TEST(write.finished == (size <= 262'144)); // within the window it travels whole
   Op& read = hosts.read(1, 0, 5, in, (ends & 1) != 0);
   hosts.settle();
   check_exchange(hosts, read, write, in, out);
@@ -78,22 +77,21 @@ BOOST_DATA_TEST_CASE(local_messages, data::make(sizes) * data::make({0, 1, 2, 3}
   BOOST_TEST((in == out));
 }
 
-// A program's table of writes must not fill with what the other reads last. Behind half of it short messages
-// wait in the pool, a table of them, and leave that when they are read, thrown away or their reader goes.
+// Behind the first ones short messages wait in the pool, and leave that when they are read, thrown away or
+// their reader goes.
 BOOST_DATA_TEST_CASE(short_local_messages_wait_in_the_pool, data::make({0, 1, 8192}), size) {
-  constexpr std::size_t table = 16, kept_from = table / 2, kept_to = kept_from + table;
-  Hosts hosts({0, 0}, {.write_table = table});
+  constexpr std::size_t kept_from = 8, kept = 24;
+  Hosts hosts({0, 0}, {.waiting_writes = kept_from});
   const auto bytes = static_cast<std::size_t>(size);
-  std::vector<Bytes> out(kept_to + table / 2), in(out.size(), Bytes(bytes));
+  std::vector<Bytes> out(kept_from + kept), in(out.size(), Bytes(bytes));
   std::vector<Op*> writes;
   for (std::uint32_t i = 0; i < out.size(); ++i) {
     out[i] = pattern(bytes, i);
     writes.push_back(&hosts.write(0, 1, static_cast<std::int32_t>(i), out[i]));
-    const bool kept = i >= kept_from && i < kept_to;
-    BOOST_TEST(writes.back()->finished == kept);
-    if (kept) std::ranges::fill(out[i], std::byte{0}); // its memory is its program's again
+    BOOST_TEST(writes.back()->finished == (i >= kept_from));
+    if (i >= kept_from) std::ranges::fill(out[i], std::byte{0}); // its memory is its program's again
   }
-  BOOST_TEST(hosts.engine(0).pool_in_use() == table * bytes);
+  BOOST_TEST(hosts.engine(0).pool_in_use() == kept * bytes);
   for (auto i = static_cast<std::uint32_t>(out.size()); i-- != kept_from + 1;) {
     Op& read = hosts.read(1, 0, static_cast<std::int32_t>(i), in[i]);
     hosts.settle();
@@ -106,7 +104,7 @@ BOOST_DATA_TEST_CASE(short_local_messages_wait_in_the_pool, data::make({0, 1, 81
 }
 
 BOOST_AUTO_TEST_CASE(what_the_pool_has_no_room_for_waits_in_its_writers_memory) {
-  Hosts hosts({0, 0}, {.pool = 65'536, .write_table = 32});
+  Hosts hosts({0, 0}, {.pool = 65'536, .waiting_writes = 16});
   Bytes out = pattern(8192, 1), in(out.size());
   std::vector<Op*> writes;
   for (int i = 0; i < 32; ++i) writes.push_back(&hosts.write(0, 1, 5, out));

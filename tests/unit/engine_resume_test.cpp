@@ -36,7 +36,7 @@ Refusal state(Hosts& hosts, const Statement& statement) {
 
 Statement statement_of(Hosts& hosts) { // what host 1 would say
   const Link& link = hosts.engine(1).link(hosts.link(1, 0));
-  return {statement_magic, link.missing, link.reading, link.granted_told, 2, 1};
+  return {statement_magic, link.missing, link.reading, link.granted_told, link.envelopes_told, 2, 1};
 }
 
 } // namespace
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(what_died_in_an_outage_is_taken_back) {
   hosts.write(0, 1, 2, large);
   while (hosts.pipe(0, 1).fill(hosts.engine(0), hosts.link(0, 1), std::size_t{1} << 20) != 0) {
   }
-  BOOST_TEST(link.credit_used >= 15u);
+  BOOST_TEST(link.credit_used == 8u);
   hosts.engine(0).kill(hosts.endpoint(0));
   hosts.break_carrier(0, 1);
   hosts.settle();

@@ -116,7 +116,6 @@ BOOST_AUTO_TEST_CASE(both_learn_who_the_other_is) {
   a.features = 0b0110, b.features = 0b1100;
   a.fragment_size = 8192, b.fragment_size = 4096;
   a.window = 10, b.window = 20;
-  a.write_table = 5, b.write_table = 6;
   const Key key = random_key();
   Pair pair(a, b, key, key);
   pair.run(Verdict::Accepted, Verdict::Accepted);
@@ -125,7 +124,6 @@ BOOST_AUTO_TEST_CASE(both_learn_who_the_other_is) {
   BOOST_TEST(pair.first.peer().name == "beta.example");
   BOOST_TEST(pair.first.peer().identity == 22U);
   BOOST_TEST(pair.first.peer().port == 7022);
-  BOOST_TEST(pair.first.peer().write_table == 6U);
   BOOST_TEST(pair.second.peer().name == "alpha");
   BOOST_TEST(pair.second.peer().identity == 11U);
   for (const auto* side : {&pair.first, &pair.second}) {
@@ -332,10 +330,6 @@ BOOST_AUTO_TEST_CASE(lengths_are_checked_before_anything_is_read) {
   for (const std::uint32_t fragment : {0U, 1016U, 4097U, 65544U})
     BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, fragment_size), fragment)) == EPROTO);
   BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, window), 0U)) == EPROTO);
-  for (const std::uint32_t table : {0U, 4097U, UINT32_MAX})
-    BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, write_table), table)) == EPROTO);
-  for (const std::uint32_t table : {1U, 4096U})
-    BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, write_table), table)) == 0);
   BOOST_TEST(failure_after(hello) == 0);
 }
 
