@@ -39,6 +39,7 @@ Result<void> Context::open_letterbox() {
   auto opened = Neighbours::open({session_.letterbox, session_.area},
                                  {.counters = control_.header.neighbours,
                                   .operations = operations_,
+                                  .room = room_,
                                   .errand = errand_,
                                   .ring = ring_,
                                   .rest = rest_,
@@ -78,7 +79,7 @@ int Context::read(const parc_envelope& envelope, const iovec& buffer, parc_statu
 
 int Context::write(const parc_envelope& envelope, const iovec& buffer) {
   if (starts_.write_at_once(envelope, buffer)) return PARC_OK;
-  auto id = starts_.write(envelope, {&buffer, 1}, 0);
+  auto id = starts_.write(envelope, {&buffer, 1}, 0, true);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }
 

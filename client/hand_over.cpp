@@ -30,7 +30,8 @@ bool HandOver::prepare(Slot slot) {
   auto& entry = operations_.entry(slot);
   const Range due = unacknowledged(slot);
   const std::uint64_t size = entry.from_end ? due.end : entry.length - due.begin;
-  if (entry.synchronous || entry.block || due.size() == 0 || !operations_.peer_answers(entry.envelope.peer))
+  if (entry.local || entry.synchronous || entry.block || due.size() == 0 ||
+      !operations_.peer_answers(entry.envelope.peer))
     return false;
   if (!room_.reserve(size)) return false;
   entry.held = size; // goes with the slot, as the block does

@@ -116,7 +116,7 @@ void Operations::end(parc_op id, const End& how) {
       times.begun.store(times.done.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
   shared.state.store(shm::state_word(generation_of(id), shm::Phase::done), std::memory_order_release);
-  if (queued && !is_write_slot(slot))
+  if (queued && (how.late || !is_write_slot(slot)))
     control_.finished[slot / 64].fetch_or(std::uint64_t{1} << slot % 64, std::memory_order_release);
 }
 

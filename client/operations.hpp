@@ -76,7 +76,7 @@ struct Message {
   bool with_data = false;   // PARC_WITH_DATA
   bool queued = false;      // PARC_QUEUED
   bool untagged = false;    // PARC_UNTAGGED
-  bool blocking = false;    // of a read: its thread waits for it at once
+  bool blocking = false;    // its thread waits for it at once
   bool local = false;       // neighbours' messages answer it, too: its wait is never released
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
@@ -105,7 +105,7 @@ public:
     shm::RequestKind kind = shm::RequestKind::none;
     // Or it is a question to the kernel.
     [[nodiscard]] bool has_message() const { return shm::is_message(kind); }
-    bool local = false;
+    bool local = false;      // of a write: the kernel does not know it
     bool own_memory = false; // the kernel names the program's memory as that has it
     // Where there is a trace: when, from where, by whom.
     std::uint64_t posted = 0, released = 0, site = 0;
@@ -137,6 +137,7 @@ public:
     bool with_data = false;
     std::uint64_t total = 0;
     std::uint32_t departure = 0;
+    bool late = false; // of a write: its start may have returned
   };
   void end(parc_op id, const End& how);
   [[nodiscard]] static parc_status status_after(const End& how); // as its wait would say

@@ -67,10 +67,12 @@ Result<void> Starts::prepare_read(Message& message, bool of_neighbour) {
   return locate_read(message);
 }
 
-Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
+Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
+                              bool blocking) {
   PARC_TRY(check_peer(envelope.peer, false));
   Message message;
   PARC_TRY(check(message, envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS | PARC_WITH_DATA));
+  message.blocking = blocking;
   settle(pieces, Guards::Use::loads);
   const unsigned told =
       (message.synchronous ? shm::flag_synchronous : 0U) | (message.with_data ? shm::flag_with_data : 0U);
@@ -177,8 +179,10 @@ Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
 // Leaving ends the reads; a write will be delivered, and nobody need wait for that.
 Result<void> Starts::cancel(parc_op id) {
   if (!operations_.is_live(id) && !operations_.being_finished(id)) return success();
-  if (neighbours_ && Operations::is_write(id) && !neighbours_->may_cancel_write(id, operations_.peer_of(id)))
-    return success();
+  if (neighbours_ && Operations::is_write(id)) {
+    const int peer = operations_.peer_of(id);
+    if (neighbours_->cancel_waiting(id, peer) || !neighbours_->may_cancel_write(id, peer)) return success();
+  }
   if (neighbours_ && neighbours_->inbox().cancel(id)) return success();
   shm::Request request{};
   request.kind = shm::RequestKind::cancel;

@@ -29,7 +29,7 @@ public:
   [[nodiscard]] Result<parc_op> read(const parc_envelope& envelope, std::span<const iovec> pieces,
                                      unsigned flags, bool blocking = false);
   [[nodiscard]] Result<parc_op> write(const parc_envelope& envelope, std::span<const iovec> pieces,
-                                      unsigned flags);
+                                      unsigned flags, bool blocking = false);
 
   // Blocking calls that are over without an operation: a short message of a neighbour is taken from where it
   // lies, or published. False: begin one.

@@ -72,8 +72,9 @@ int Waits::explain(int code, parc_op id, const parc_status& status) const {
     return fail(error(code, "{}: 64 operations wait for that already", describe(id, status)));
   case PARC_ENOMEM:
     return fail(error(code,
-                      "{}: a message may have come from a program of this host whose memory for messages "
-                      "cannot be attached; this process has too little address space (RLIMIT_AS)",
+                      "{}: a message may have come from a program of this host, and this process has too "
+                      "little address space (RLIMIT_AS), or its host too little memory, to attach it, or to "
+                      "keep what no read has asked for before it",
                       describe(id, status)));
   default: return fail(error(code, "{}: {}", describe(id, status), sentence(code)));
   }

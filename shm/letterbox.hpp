@@ -28,7 +28,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint32_t area_letterboxes = 16;
-inline constexpr std::uint32_t most_published = 1024; // and not drained, of a program's messages
+inline constexpr std::uint32_t most_published = 1024; // of a program, and not drained; others wait for that
 inline constexpr std::uint32_t max_neighbours = 1024; // that a program sends to, and that send to it
 inline constexpr std::uint32_t letterbox_cells = most_published + max_neighbours; // with an empty one of each
 inline constexpr std::uint64_t cell_bytes = 32;                                   // of a message, in its cell
@@ -165,7 +165,7 @@ struct Letterbox {
     // that who has joined them need not fence. Stored before it ever does either.
     std::atomic<std::uint32_t> joined;
     std::atomic<std::uint32_t> sleeps; // odd: P sleeps, and wants a bell for what is published from then on
-    // Threads of P that wait until cells are drained.
+    // 1: a thread of P sleeps, and messages wait for cells: it wants a bell when something is drained.
     std::atomic<std::uint32_t> wants_cells;
     // Threads of P that wait in the library, counted while there are published reads: what is for them comes
     // faster through the queue. Relaxed: a wrong guess costs time.

@@ -12,8 +12,8 @@
 namespace parc::client {
 namespace {
 
-constexpr std::size_t most_added = std::size_t{1} << 16;       // rows beside those of the job
-constexpr std::uint32_t most_stored = 2 * shm::most_published; // of one sender
+constexpr std::size_t most_added = std::size_t{1} << 16;        // rows beside those of the job
+constexpr std::uint64_t most_stored = std::uint64_t{256} << 20; // bytes of memory, for one sender's messages
 
 template <class Tag> using Hook = protocol::hook::Hook<Tag>;
 using protocol::hook::Arrivals, protocol::hook::Owned, protocol::hook::Queue;
@@ -83,7 +83,7 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool backgr
       answer(read, *message);
     else
       give(read, *message);
-  } else if (read.shared && unheard_) {
+  } else if ((read.shared && unheard_) || starves(read)) {
     end(read.id(), {.error = PARC_ENOMEM});
   } else if (!waits) {
     if (read.shared) return ring_.push(request);
@@ -236,7 +236,7 @@ void Inbox::go_on(Neighbour& from, const shm::Cell& cell) {
 
 void Inbox::drain(Neighbour& from) {
   if (from.stopped && !may_store(from)) return;
-  from.stopped = false;
+  from.stopped = from.starved = false;
   while (const shm::Cell* const there = published(from)) {
     const shm::Cell cell = copy_of(*there);
     if (!take(from, cell, shm::body_in(from.from->owner, cell))) {
@@ -246,6 +246,7 @@ void Inbox::drain(Neighbour& from) {
     go_on(from, cell);
   }
   if (from.told != from.head) tell_drained(from);
+  if (from.stopped && may_store(from)) starve(from);
 }
 
 // One that waits for cells is rung for: either it sees this or is seen waiting.
@@ -282,6 +283,10 @@ bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) 
     give(read->request, from, cell, body);
     return true;
   }
+  if (closed_) {
+    if (taken || is_offered(from, cell, false)) tell_unread(from, cell);
+    return true;
+  }
   Stored* const message = store(from, cell, body);
   if (message == nullptr) return false;
   message->taken = taken;
@@ -291,7 +296,7 @@ bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) 
 
 // Of one that has gone no more comes than is in its queue.
 bool Inbox::may_store(const Neighbour& from) {
-  return from.stored_count < most_stored || from.leaves_as != 0;
+  return from.stored_bytes < most_stored || from.leaves_as != 0;
 }
 
 Stored* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
@@ -302,7 +307,7 @@ Stored* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* bo
   message->from = &from;
   message->cell = cell;
   if (has_body) std::memcpy(message->body, body, cell.length);
-  ++from.stored_count;
+  from.stored_bytes += StoredMessages::cost(*message);
   from.stored.push_back(*message);
   arrivals_.push_back(*message);
   return message;
@@ -362,7 +367,7 @@ void Inbox::give(const shm::Request& request, Neighbour& from, const shm::Cell& 
 }
 
 void Inbox::forget(Stored& message) {
-  --message.from->stored_count;
+  message.from->stored_bytes -= StoredMessages::cost(message);
   memory_.drop(message); // its hooks unlink it
 }
 

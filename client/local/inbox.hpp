@@ -35,20 +35,21 @@ struct Neighbour {
   std::uint32_t place = 0;              // among our senders
   std::uint64_t head = 0;               // messages that are drained
   std::uint64_t told = 0;               // of these, what it knows of
-  bool stopped = false;                 // nothing more of it can be stored
+  bool stopped = false;                 // nothing more of it can be stored: it waits at its sender
   std::uint32_t departed = 0;           // a protocol::Departure; nothing more comes of it
   std::uint32_t leaves_as = 0;          // the same, while something of it is still to be drained
-  std::uint32_t stored_count = 0;
+  std::uint64_t stored_bytes = 0;       // of memory
+  bool starved = false;                 // it was stopped as this process has no memory
   protocol::hook::List<Stored, protocol::hook::Queue> stored; // oldest first
 };
 
-class Inbox final : public LocalProgress {
+class Inbox {
 public:
   Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters, Operations& operations,
         Ring& ring, Rest& rest, int rank, int ranks);
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
-  ~Inbox() override;
+  ~Inbox();
 
   // A read or probe that has begun (Operations::begin), as it would go to the kernel; it may have ended when
   // this returns. `background`: its thread does not wait for it here, so others may bring it on. False: the
@@ -81,18 +82,18 @@ public:
   }
   void interrupted();
 
-  void progress() override { drain(); }
+  // As LocalProgress says.
   void drain();
-  void look() override;
-  [[nodiscard]] bool attend() override;
-  void attend_no_more() override { own_.owner.attending.fetch_sub(1, std::memory_order_relaxed); }
-  [[nodiscard]] bool announce_sleep() override;
-  void announce_awake() override;
-  void tell_others() override {
+  void look();
+  [[nodiscard]] bool attend();
+  void attend_no_more() { own_.owner.attending.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool announce_sleep();
+  void announce_awake();
+  void tell_others() {
     if (rest_.ended_here()) ring(rank_);
   }
-  [[nodiscard]] bool inside() const override { return inside_; }
-  [[nodiscard]] bool forget(std::int64_t operation) override;
+  [[nodiscard]] static bool inside() { return inside_; }
+  [[nodiscard]] bool forget(std::int64_t operation);
 
   [[nodiscard]] std::mutex& lock() { return lock_; }
 
@@ -161,10 +162,12 @@ private:
   void set_aside(Read& read);
   void fail(const Read& read, std::uint32_t departure);
   void fail_shared();
+  void starve(Neighbour& from);
+  [[nodiscard]] bool starves(const Read& read) const;
   void end(parc_op id, const Operations::End& how);
   [[nodiscard]] Neighbour& neighbour(int row);
   void tell_threads();
-  void tell_unread(Stored& message);
+  void tell_unread(const Neighbour& from, const shm::Cell& cell);
   [[nodiscard]] std::atomic<std::uint64_t>& claim_word(const Read& read) {
     return own_.all.claims[shm::slot_of(read.request.id)];
   }

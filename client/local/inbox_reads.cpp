@@ -30,7 +30,8 @@ void Inbox::close() {
     end(read.id(), {.error = PARC_ECANCELED});
   }
   for (auto* list : {&arrivals_, &claimed_})
-    for (Stored& message : *list) tell_unread(message);
+    for (Stored& message : *list)
+      if (is_offered(message, false)) tell_unread(*message.from, message.cell);
   tell_threads();
 }
 
@@ -45,15 +46,13 @@ void Inbox::end_taken() {
   }
 }
 
-void Inbox::tell_unread(Stored& message) {
-  if (message.cell.space != static_cast<std::uint8_t>(protocol::Space::programs) ||
-      !is_offered(message, false))
-    return;
+void Inbox::tell_unread(const Neighbour& from, const shm::Cell& cell) {
+  if (cell.space != static_cast<std::uint8_t>(protocol::Space::programs)) return;
   shm::Request request{};
   request.kind = shm::RequestKind::unread;
-  request.peer = message.from->row;
-  request.tag = message.cell.tag;
-  request.length = shm::length_of(message.cell);
+  request.peer = from.row;
+  request.tag = cell.tag;
+  request.length = shm::length_of(cell);
   (void)ring_.push(request, shm::Sleep::light);
 }
 
@@ -210,6 +209,23 @@ void Inbox::fail_shared() {
     unpost(read);
     end(read.id(), {.error = PARC_ENOMEM});
   }
+}
+
+// The same where there is no memory to store what is before it.
+void Inbox::starve(Neighbour& from) {
+  from.starved = true;
+  for (auto next = all_.begin(); next != all_.end();) {
+    Read& read = *next++;
+    if ((read.pair != nullptr && read.pair != &from) || !claim(read)) continue;
+    unpost(read);
+    end(read.id(), {.error = PARC_ENOMEM});
+  }
+}
+
+bool Inbox::starves(const Read& read) const {
+  if (read.pair != nullptr) return read.pair->starved;
+  return std::any_of(senders_.begin(), senders_.begin() + sending_,
+                     [](const Neighbour* from) { return from->starved; });
 }
 
 void Inbox::fail(const Read& read, std::uint32_t departure) {

@@ -4,6 +4,13 @@
 #include "client/failure.hpp"
 
 namespace parc::client {
+namespace {
+
+// Messages for one neighbour that wait: who has more than that waits a moment with each, too.
+constexpr std::uint64_t large_backlog = std::uint64_t{64} << 20;
+constexpr auto a_moment = std::chrono::milliseconds(1);
+
+} // namespace
 
 Result<std::unique_ptr<Neighbours>> Neighbours::open(const shm::LetterboxPlace& place, const Of& program) {
   auto areas = std::make_unique<Areas>();
@@ -19,10 +26,10 @@ Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vec
       local_ranks_(std::move(local_ranks)), own_memory_(program.own_memory),
       inbox_(*areas_->own(), *areas_, program.counters, program.operations, program.ring, program.rest,
              program.rank, static_cast<int>(program.hosts.size())),
-      outbox_(*areas_->own(), *areas_, inbox_.lock(), program.counters, program.errand, program.ring,
-              local_ranks_) {
+      outbox_(*areas_->own(), *areas_, inbox_.lock(), program.counters, program.operations, program.room,
+              program.errand, program.ring, local_ranks_) {
   if (areas_->joined()) areas_->own()->owner.joined.store(1, std::memory_order_relaxed);
-  rest_.set_local(&inbox_);
+  rest_.set_local(this);
   if (areas_->own()->kernel.progress == shm::Progress::receiver) interrupts_.emplace(inbox_);
 }
 
@@ -45,25 +52,65 @@ bool Neighbours::may_send(int peer) {
   return peer < 0 || row >= local_ranks_.size() || local_ranks_[row];
 }
 
-// While it waits, what others have sent is drained: two that have no cells left find each other so.
-Result<Outbox::Sent> Neighbours::send(int peer, const LocalMessage& message, bool queued) {
-  for (;;) {
-    const Outbox::Sent sent = outbox_.send(peer, message);
-    if (sent == Outbox::Sent::closed) return has_left();
-    if (sent != Outbox::Sent::no_cell) return sent;
-    rest_.progress();
-    if (outbox_.any_cell()) continue;
-    if (queued)
-      return error(
-          PARC_EAGAIN,
-          "{} short messages of this program wait for their receivers; take completions and call again",
-          shm::most_published);
-    outbox_.wait_for_cells(true);
-    const Woken how = rest_.until([this] { return outbox_.any_cell(); });
-    outbox_.wait_for_cells(false);
-    if (how == Woken::gone)
-      return error(PARC_EKERNEL, "cannot start a write: the kernel of this host has gone");
-  }
+void Neighbours::progress() {
+  inbox_.drain();
+  flush();
+}
+
+void Neighbours::look() {
+  inbox_.look();
+  flush();
+}
+
+// A handler that interrupted a drain has its turn another time.
+void Neighbours::flush() {
+  if (outbox_.anything_waits() && !Inbox::inside() && outbox_.flush()) inbox_.tell_others();
+}
+
+bool Neighbours::announce_sleep() {
+  outbox_.announce_sleep();
+  const bool nothing_came = inbox_.announce_sleep(); // with a barrier
+  return !outbox_.may_go_on() && nothing_came;
+}
+
+void Neighbours::announce_awake() {
+  inbox_.announce_awake();
+  outbox_.announce_awake();
+}
+
+void Neighbours::close() {
+  outbox_.close();
+  inbox_.close();
+  (void)rest_.until([this] { return !outbox_.anything_waits(); }); // where the kernel has gone, so have they
+}
+
+Result<Outbox::Sent> Neighbours::send(int peer, const LocalMessage& message, parc_op write) {
+  const Outbox::Sent sent = outbox_.send(peer, message, write);
+  flush();
+  if (sent == Outbox::Sent::closed) return has_left();
+  if (sent == Outbox::Sent::no_memory)
+    return error(
+        PARC_ENOMEM,
+        "cannot start a write: rank {} has not taken what was written to it before, and this process "
+        "has no memory for more that waits; let it read, or raise the limit (RLIMIT_AS)",
+        peer);
+  return sent;
+}
+
+// A reader that is at work takes a message sooner than it is copied twice; and one that is not should not
+// have to face all that a fast writer can write. What others send is drained meanwhile.
+void Neighbours::wait_for_reader(int peer) {
+  const std::uint64_t backlog = outbox_.backlog(peer);
+  if (backlog == 0)
+    (void)rest_.poll([&] { return outbox_.has_cell(peer); }, Rest::default_spin);
+  else if (backlog > large_backlog)
+    (void)rest_.until([&] { return outbox_.backlog(peer) <= large_backlog; }, Clock::now() + a_moment);
+}
+
+bool Neighbours::cancel_waiting(parc_op id, int peer) {
+  const bool ended = outbox_.cancel(peer, id);
+  if (ended) inbox_.tell_others();
+  return ended;
 }
 
 LocalMessage Neighbours::short_message(const Message& message, protocol::Space space) {
@@ -77,7 +124,10 @@ LocalMessage Neighbours::short_message(const Message& message, protocol::Space s
 
 Result<void> Neighbours::write(parc_op id, const Message& message, protocol::Space space) {
   const int peer = message.envelope.peer;
-  PARC_TRY(how, send(peer, short_message(message, space), message.queued));
+  operations_.entry(slot_of(id)).local = true;
+  if (message.blocking) wait_for_reader(peer);
+  PARC_TRY(how, send(peer, short_message(message, space), id));
+  if (how == Outbox::Sent::waits) return success();
   Operations::End end{.source = peer, .tag = message.envelope.tag, .total = message.length};
   if (how == Outbox::Sent::departed) {
     end.error = PARC_EPEER;
@@ -98,8 +148,7 @@ Result<void> Neighbours::announce(parc_op id, const Message& message, protocol::
                           .kind = shm::CellKind::rendezvous,
                           .pieces = {&piece, 1},
                           .length = sizeof named};
-  PARC_TRY(
-      send(message.envelope.peer, sent, message.queued)); // to one that has departed the kernel's write fails
+  PARC_TRY(send(message.envelope.peer, sent, id)); // to one that has departed the kernel's write fails
   return success();
 }
 

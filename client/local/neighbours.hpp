@@ -11,11 +11,12 @@
 
 namespace parc::client {
 
-class Neighbours {
+class Neighbours final : public LocalProgress {
 public:
   struct Of { // a program
     shm::NeighbourCounters& counters;
     Operations& operations;
+    CopyRoom& room;
     Errand& errand;
     Ring& ring;
     Rest& rest;
@@ -26,7 +27,7 @@ public:
   // Errors: as shm::Segment::attach.
   [[nodiscard]] static Result<std::unique_ptr<Neighbours>> open(const shm::LetterboxPlace& place,
                                                                 const Of& program);
-  ~Neighbours();
+  ~Neighbours() override;
   Neighbours(const Neighbours&) = delete;
   Neighbours& operator=(const Neighbours&) = delete;
 
@@ -49,20 +50,33 @@ public:
   [[nodiscard]] bool write_at_once(const Message& message, protocol::Space space) {
     return outbox_.send_at_once(message.envelope.peer, short_message(message, space));
   }
-  // A short message. Blocks, unless it is queued, while no cell is free. Errors: PARC_EAGAIN (queued),
-  // PARC_EKERNEL.
+  // A short message; its write ends here, or when its message has left. Waits for no reader: a moment, at
+  // most, where the program waits in any case. Errors: PARC_ENOMEM, PARC_ECANCELED.
   [[nodiscard]] Result<void> write(parc_op id, const Message& message, protocol::Space space);
   // Whether the kernel may be asked to give up this write: none of a neighbour's, or nobody will take it.
   [[nodiscard]] bool may_cancel_write(parc_op id, int peer) {
     return !outbox_.knows(peer) || outbox_.withdraw(id);
   }
-  // The envelope of a write that the kernel has.
+  // A write that waits for a cell is given up. False: it is the kernel's, or does not wait.
+  [[nodiscard]] bool cancel_waiting(parc_op id, int peer);
+  // The envelope of a write that the kernel has. Errors: the same.
   [[nodiscard]] Result<void> announce(parc_op id, const Message& message, protocol::Space space);
 
-  // The program leaves.
-  void close() {
-    outbox_.close();
-    inbox_.close();
+  // The program leaves. Returns when nothing waits for a cell any more: neighbours drain in their calls, and
+  // those that depart need nothing.
+  void close();
+
+  // Of LocalProgress, as Rest asks for it.
+  void progress() override;
+  void look() override;
+  [[nodiscard]] bool attend() override { return inbox_.attend(); }
+  void attend_no_more() override { inbox_.attend_no_more(); }
+  [[nodiscard]] bool announce_sleep() override;
+  void announce_awake() override;
+  void tell_others() override { inbox_.tell_others(); }
+  [[nodiscard]] bool inside() const override { return Inbox::inside() || Outbox::inside(); }
+  [[nodiscard]] bool forget(std::int64_t operation) override {
+    return inbox_.forget(operation) && outbox_.forget(operation);
   }
 
   [[nodiscard]] Inbox& inbox() { return inbox_; }
@@ -70,7 +84,9 @@ public:
 private:
   Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks);
   [[nodiscard]] static LocalMessage short_message(const Message& message, protocol::Space space);
-  [[nodiscard]] Result<Outbox::Sent> send(int peer, const LocalMessage& message, bool queued);
+  [[nodiscard]] Result<Outbox::Sent> send(int peer, const LocalMessage& message, parc_op write);
+  void flush();
+  void wait_for_reader(int peer);
 
   std::unique_ptr<Areas> areas_;
   Operations& operations_;

@@ -16,12 +16,24 @@ constexpr std::uint64_t worth_a_look = 16;  // messages to a receiver that may h
 constexpr int most_looks = 64;              // at its reads
 constexpr std::uint32_t just_called_ms = 8; // who has called since then may well call again
 
+void describe(shm::Cell& cell, const LocalMessage& message) {
+  cell.tag = message.tag;
+  cell.data = message.data;
+  cell.length = static_cast<std::uint16_t>(message.length);
+  cell.kind = message.kind;
+  cell.space = static_cast<std::uint8_t>(message.space);
+  cell.with_data = message.with_data ? 1 : 0;
+}
+
 } // namespace
 
+thread_local bool Outbox::inside_ = false;
+
 Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
-               Errand& errand, Ring& ring, std::vector<bool> local_ranks)
-    : own_(own), areas_(areas), areas_lock_(areas_lock), counters_(counters), errand_(errand), ring_(ring),
-      local_ranks_(std::move(local_ranks)) {
+               Operations& operations, CopyRoom& room, Errand& errand, Ring& ring,
+               std::vector<bool> local_ranks)
+    : own_(own), areas_(areas), areas_lock_(areas_lock), counters_(counters), operations_(operations),
+      room_(room), errand_(errand), ring_(ring), local_ranks_(std::move(local_ranks)) {
   const auto fill_up = [](std::vector<std::uint16_t>& numbers, std::uint32_t count) {
     while (count-- > 0) numbers.push_back(static_cast<std::uint16_t>(count));
   };
@@ -30,10 +42,15 @@ Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::N
   fill_up(free_large_, shm::most_published);
 }
 
+Outbox::~Outbox() {
+  for (const auto& way : ways_)
+    while (!way->waiting.empty()) drop(*way, way->waiting.front());
+}
+
 Result<bool> Outbox::reaches(int row) {
   std::int32_t way = unknown;
   {
-    const std::lock_guard hold(lock_);
+    const Hold hold(*this);
     way = way_to(row);
   }
   if (way != unknown) return way >= 0;
@@ -42,7 +59,7 @@ Result<bool> Outbox::reaches(int row) {
 }
 
 bool Outbox::knows(int row) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   return way_to(row) >= 0;
 }
 
@@ -60,7 +77,7 @@ Result<std::int32_t> Outbox::ask(int row) {
   request.peer = row;
   std::int32_t queue = -1;
   if (errand_.run(request, &queue) != PARC_OK) return through_kernel;
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   const auto at = static_cast<std::size_t>(row);
   if (by_row_.size() <= at) by_row_.resize(at + 1, unknown);
   std::int32_t& way = by_row_[at];
@@ -86,18 +103,19 @@ Result<std::int32_t> Outbox::ask(int row) {
   own_.owner.first_cells[queue].store(static_cast<std::uint16_t>(made->empty + 1), std::memory_order_release);
   way = static_cast<std::int32_t>(ways_.size());
   ways_.push_back(std::move(made));
+  backlogged_.reserve(ways_.size());
   return way;
 }
 
-Outbox::Sent Outbox::send(int row, const LocalMessage& message) {
+Outbox::Sent Outbox::send(int row, const LocalMessage& message, parc_op write) {
   bool rings = false;
   {
-    const std::lock_guard hold(lock_);
+    const Hold hold(*this);
     look_at_departures();
     Way& way = way_of(row);
     if (closed_) return Sent::closed;
     if (has_departed(way)) return Sent::departed;
-    if (!has_cell(way)) return Sent::no_cell;
+    if (!way.waiting.empty() || !has_cell(way)) return wait(way, message, write);
     rings = publish(way, message);
   }
   if (rings) ring(row);
@@ -107,23 +125,24 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message) {
 bool Outbox::send_at_once(int row, const LocalMessage& message) {
   bool rings = false;
   {
-    const std::lock_guard hold(lock_);
+    const Hold hold(*this);
     look_at_departures();
     const std::int32_t at = way_to(row);
     if (at < 0 || closed_) return false;
     Way& way = *ways_[static_cast<std::size_t>(at)];
-    if (has_departed(way) || computes(way) || !has_cell(way)) return false;
+    if (has_departed(way) || computes(way) || !way.waiting.empty() || !has_cell(way)) return false;
     rings = publish(way, message);
   }
   if (rings) ring(row);
   return true;
 }
 
-// Then there are bodies, too, and cells for all queues.
+// Then there is a body, too, and an empty cell that comes next. Others are looked at where that may help.
 bool Outbox::has_cell(Way& way) {
-  if (way.sent - way.drained >= worth_a_look) reclaim(way);
-  if (published_ == shm::most_published) reclaim_all();
-  return published_ != shm::most_published;
+  if (way.in_flight() >= worth_a_look) reclaim(way);
+  if (shares_.may_take(way.in_flight())) return true;
+  if (shares_.any_of_others(way.in_flight())) reclaim_all();
+  return shares_.may_take(way.in_flight());
 }
 
 std::uint16_t Outbox::take_cell() {
@@ -136,10 +155,10 @@ std::uint16_t Outbox::take_cell() {
 bool Outbox::publish(Way& way, const LocalMessage& message) {
   shm::StampedCell& stamped = own_.owner.cells[way.empty];
   way.empty = take_cell();
+  shares_.took(way.in_flight());
   stamped.cell.next = way.empty;
   fill(stamped.cell, message);
   stamped.stamp.store(shm::stamp_of(way.queue, way.sent++), std::memory_order_release);
-  ++published_;
   __builtin_prefetch(&own_.owner.cells[way.empty], 1); // its last reader has it
   shm::count(counters_.messages);
   shm::count(counters_.bytes, shm::length_of(stamped.cell));
@@ -174,12 +193,7 @@ void Outbox::interrupt(Way& way) {
 }
 
 void Outbox::fill(shm::Cell& cell, const LocalMessage& message) {
-  cell.tag = message.tag;
-  cell.data = message.data;
-  cell.length = static_cast<std::uint16_t>(message.length);
-  cell.kind = message.kind;
-  cell.space = static_cast<std::uint8_t>(message.space);
-  cell.with_data = message.with_data ? 1 : 0;
+  describe(cell, message);
   if (message.length <= shm::cell_bytes) return gather(cell.bytes, message.pieces, 0, message.length);
   auto& bodies = free_bodies(message.length);
   cell.body = bodies.back();
@@ -200,12 +214,12 @@ bool Outbox::withdraw(parc_op id) {
 }
 
 std::uint32_t Outbox::departure(int row) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   return own_.kernel.to[way_of(row).queue].departed.load(std::memory_order_acquire);
 }
 
 bool Outbox::computes(int row) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   look_at_departures();
   const Way& way = way_of(row);
   return !has_departed(way) && computes(way);
@@ -221,14 +235,14 @@ bool Outbox::computes(const Way& way) {
 
 // Its reads in their order, so that the first that fits is the oldest. One that is taken already is none.
 std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::uint64_t tag) {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   look_at_departures();
   Way& way = way_of(row);
   const shm::Letterbox::OfOwner& reader = way.to->owner;
   const std::int32_t as = way.to->kernel.from[way.place].row;
   const std::uint64_t posts = reader.posts.load(std::memory_order_acquire);
   const std::uint64_t first = reader.first.load(std::memory_order_acquire);
-  if (!way.may_claim || way.left || posts - first > shm::read_slots) return {};
+  if (!way.may_claim || way.left || !way.waiting.empty() || posts - first > shm::read_slots) return {};
   for (std::uint64_t i = first; i != posts && i - first < most_looks; ++i) {
     const shm::PostedRead& posted = reader.posted[i % shm::read_slots];
     const std::uint64_t id = posted.id.load(std::memory_order_relaxed);
@@ -291,12 +305,13 @@ void Outbox::reclaim(Way& way) {
   const std::uint64_t drained =
       shm::count_in(way.to->owner.drained[way.place].load(std::memory_order_acquire));
   const std::uint64_t until = departed ? way.sent : std::min(drained, way.sent);
-  for (; way.drained < until; ++way.drained, --published_) {
+  for (; way.drained < until; shares_.gave(way.in_flight())) {
     const shm::Cell& cell = own_.owner.cells[way.oldest].cell;
     if (cell.kind == shm::CellKind::whole && cell.length > shm::cell_bytes)
       free_bodies(cell.length).push_back(cell.body);
     free_cells_.push_back(way.oldest);
     way.oldest = cell.next;
+    ++way.drained;
   }
 }
 
@@ -304,22 +319,9 @@ void Outbox::reclaim_all() {
   for (const auto& way : ways_) reclaim(*way);
 }
 
-bool Outbox::any_cell() {
-  const std::lock_guard hold(lock_);
-  look_at_departures();
-  if (published_ == shm::most_published) reclaim_all();
-  return published_ != shm::most_published;
-}
-
 void Outbox::close() {
-  const std::lock_guard hold(lock_);
+  const Hold hold(*this);
   closed_ = true;
-}
-
-void Outbox::wait_for_cells(bool wanted) {
-  if (!wanted) return void(own_.owner.wants_cells.fetch_sub(1, std::memory_order_relaxed));
-  own_.owner.wants_cells.fetch_add(1, std::memory_order_relaxed);
-  areas_.barrier();
 }
 
 } // namespace parc::client

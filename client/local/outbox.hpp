@@ -2,14 +2,22 @@
 // Short messages to neighbours: a message is copied into the last cell of the queue for its receiver, and
 // published by the cell's stamp, after which nothing can take it back. A cell is free again when the receiver
 // has drained it, or has departed. Which receivers have queues is the kernel's to say, once for each.
-// Threads: any. Not async-signal-safe.
+//
+// A message that has no cell waits here, behind those of its pair and no other's, and is published when that
+// pair may have one (CellShares): whoever is in a call looks. Its bytes are copied, where a copy may be held,
+// and its write is over; else they stay in the program's memory, and the write ends when it is published.
+//
+// Threads: any. flush(), forget(), and what is said of sleep are async-signal-safe.
 //
 //   lock_   cells, queues, and counts; not held while anything is waited for
 #pragma once
 
 #include "client/errand.hpp"
 #include "client/local/areas.hpp"
+#include "client/local/blocks.hpp"
+#include "client/local/cell_shares.hpp"
 #include "client/operations.hpp"
+#include "protocol/posted_reads.hpp"
 #include "protocol/wire.hpp"
 
 #include <memory>
@@ -31,10 +39,21 @@ struct LocalMessage { // to a neighbour
   std::uint64_t length = 0;
 };
 
+// A message that has no cell yet.
+struct Waiting : protocol::hook::Hook<protocol::hook::Queue> {
+  shm::Cell cell{};          // as it will be published
+  std::byte* body = nullptr; // bytes that do not fit into it; none: they are in the write's memory
+  parc_op write = 0;         // that has not ended; 0: it has
+  std::uint64_t held = 0;    // in the copy room
+};
+
 class Outbox {
 public:
   Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
-         Errand& errand, Ring& ring, std::vector<bool> local_ranks);
+         Operations& operations, CopyRoom& room, Errand& errand, Ring& ring, std::vector<bool> local_ranks);
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+  ~Outbox();
 
   // There is a queue for messages to this row. Asks the kernel, the first time. Errors: PARC_ENOMEM, there is
   // one, but its receiver's letterbox cannot be attached.
@@ -42,9 +61,16 @@ public:
 
   [[nodiscard]] bool knows(int row); // the same of one that was asked for before
 
-  enum class Sent : std::uint8_t { published, departed, no_cell, closed };
-  // To a row that is reached.
-  [[nodiscard]] Sent send(int row, const LocalMessage& message);
+  enum class Sent : std::uint8_t {
+    published,
+    held,  // it waits for a cell, and nothing is needed of the write any more
+    waits, // the same, and the write ends with it (a rendezvous: with the kernel)
+    departed,
+    no_memory,
+    closed
+  };
+  // The message of this write, to a row that is reached. Where it is held or waits, flush() is called next.
+  [[nodiscard]] Sent send(int row, const LocalMessage& message, parc_op write);
   // A short message, where nothing stands against it: its receiver has a queue, and does not compute over a
   // read that it might be for, and there is a cell. False: see the others.
   [[nodiscard]] bool send_at_once(int row, const LocalMessage& message);
@@ -61,9 +87,25 @@ public:
   void offer(parc_op id);
   [[nodiscard]] bool withdraw(parc_op id);
   [[nodiscard]] std::uint32_t departure(int row); // of one that has departed
-  // Whether one of the cells is free; until then receivers ring when they have drained some.
-  [[nodiscard]] bool any_cell();
-  void wait_for_cells(bool wanted);
+
+  // Messages wait for cells.
+  [[nodiscard]] bool anything_waits() const { return waiting_pairs_.load(std::memory_order_relaxed) != 0; }
+  // Publishes what may be. True: writes have ended. Does nothing where its thread is in the middle of this.
+  [[nodiscard]] bool flush();
+  // How much of this row's waits, in bytes of memory, and whether a message to it would not.
+  [[nodiscard]] std::uint64_t backlog(int row);
+  [[nodiscard]] bool has_cell(int row);
+  // A message that waits is given up. True: its write has ended with that; else it is the kernel's, or the
+  // message does not wait.
+  [[nodiscard]] bool cancel(int row, parc_op write);
+  // The wait for a write has ended without it, as the kernel has gone. False: somebody is about to end it.
+  [[nodiscard]] bool forget(parc_op write);
+  // From here on receivers ring when they have drained something, if messages wait for cells. The caller
+  // makes the barrier between this and its next look.
+  void announce_sleep();
+  void announce_awake();
+  [[nodiscard]] bool may_go_on(); // flush() would do something
+  [[nodiscard]] static bool inside() { return inside_; }
   // The program leaves: what has been published will be read, and nothing follows.
   void close();
 
@@ -78,7 +120,30 @@ private:
     std::uint64_t sent = 0, drained = 0;
     std::uint16_t oldest = 0, empty = 0; // cells: of the first message that is not drained, and the last one
     std::uint32_t rung = 0;              // the sleep of the receiver that was rung for last
+    protocol::hook::List<Waiting, protocol::hook::Queue> waiting{}; // for cells, oldest first
+    std::uint64_t backlog = 0;                                      // their memory
+    bool backlogged = false;                                        // it is among those that flush() looks at
+    [[nodiscard]] std::uint64_t in_flight() const { return sent - drained; }
   };
+  // lock_, and that this thread has it.
+  class Hold {
+  public:
+    explicit Hold(Outbox& outbox) : lock_(outbox.lock_) { inside_ = true; }
+    Hold(Outbox& outbox, std::try_to_lock_t how) : lock_(outbox.lock_, how) {
+      inside_ = inside_ || lock_.owns_lock();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold() {
+      if (lock_) inside_ = false;
+    }
+    explicit operator bool() const { return lock_.owns_lock(); }
+
+  private:
+    std::unique_lock<std::mutex> lock_;
+  };
+  // A signal handler's too: its place is there from the thread's start.
+  __attribute__((tls_model("initial-exec"))) static thread_local bool inside_;
   static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in ways_
   [[nodiscard]] Result<std::int32_t> ask(int row);
   [[nodiscard]] std::int32_t way_to(int row); // lock_ held
@@ -90,6 +155,15 @@ private:
   void reclaim(Way& way);
   void reclaim_all();
   void fill(shm::Cell& cell, const LocalMessage& message);
+  [[nodiscard]] Sent wait(Way& way, const LocalMessage& message, parc_op write);
+  [[nodiscard]] Waiting* hold(const LocalMessage& message, parc_op write);
+  [[nodiscard]] LocalMessage message_of(const Waiting& waits, iovec& piece);
+  struct Went {
+    bool rings = false, ended = false;
+  };
+  [[nodiscard]] Went go_on(Way& way);
+  [[nodiscard]] Went flush_next(std::size_t& next, int& row);
+  void drop(Way& way, Waiting& waits);
   [[nodiscard]] std::vector<std::uint16_t>& free_bodies(std::uint64_t length) {
     return length <= shm::small_body ? free_small_ : free_large_;
   }
@@ -110,6 +184,8 @@ private:
   Areas& areas_;
   std::mutex& areas_lock_;
   shm::NeighbourCounters& counters_; // one writer: who holds lock_
+  Operations& operations_;
+  CopyRoom& room_;
   Errand& errand_;
   Ring& ring_;
   const std::vector<bool> local_ranks_;
@@ -118,8 +194,12 @@ private:
   std::vector<std::unique_ptr<Way>> ways_;
   bool closed_ = false;
   std::vector<std::uint16_t> free_cells_, free_small_, free_large_; // and bodies
-  std::uint32_t published_ = 0;                                     // and not known to be drained
-  std::uint32_t changes_ = 0;                                       // of the letterbox, looked at
+  CellShares shares_;
+  std::uint32_t changes_ = 0; // of the letterbox, looked at
+  MessagesIn<Waiting> memory_;
+  std::vector<Way*> backlogged_; // for which messages wait
+  std::atomic<std::size_t> waiting_pairs_ = 0;
+  bool asleep_ = false; // a thread of this program is, or may be
 };
 
 } // namespace parc::client

@@ -146,7 +146,8 @@ PARC_API int parc_join(parc_context** context, const char* job, int rank, int si
  * started, or the environment forbids it (PARC_AUTOSTART=off). */
 PARC_API int parc_start_kernel(void);
 
-/* Leaves the job: blocks until every write has been taken over by the kernel, cancels the reads that are
+/* Leaves the job: blocks until every write has been taken over by the kernel (of many short messages that a
+ * program of this host has not taken yet: by that program, in its next calls), cancels the reads that are
  * left, and frees the context and all parc_alloc memory. Other ranks see a departure, not an error. No other
  * thread may be in a call. exit() does the same, but frees nothing: threads and static objects that still
  * call find that nothing can be started (PARC_EKERNEL), that waits for writes return when these are delivered

@@ -2,6 +2,7 @@
 // No interleaving of parc's kernels gets stuck, and the same exploration finds the deadlock of kernels that
 // write before they read.
 #define BOOST_TEST_MODULE model
+#include "tests/model/cells.hpp"
 #include "tests/model/model.hpp"
 #include "tests/model/neighbours.hpp"
 #include "tests/model/places.hpp"
@@ -164,4 +165,21 @@ BOOST_AUTO_TEST_CASE(what_neighbours_leave_out_is_seen) {
   BOOST_TEST(explore(Neighbours{.stays = true, .publishes_unfenced = true}).stuck.has_value());
   BOOST_TEST(explore(Neighbours{.stays = true, .sleeps_unfenced = true}).stuck.has_value());
   BOOST_TEST(explore(Neighbours{.stays = true, .barriers = true, .sleeps_unfenced = true}).stuck.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_pair_gets_on_whatever_another_one_leaves_undrained) {
+  for (const Cells& shape : {Cells{}, Cells{.cells = 2}, Cells{.cells = 4, .messages = 9}}) {
+    const CellsExplored found = explore(shape);
+    BOOST_TEST_MESSAGE(int{shape.cells} << " cells, " << int{shape.messages} << " messages: " << found.states
+                                        << " states");
+    BOOST_TEST(!found.stuck, found.stuck.value_or(""));
+    BOOST_TEST(found.ends >= 1u);
+    BOOST_TEST(found.states > 50u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_cells_are_shared_without_is_seen) {
+  BOOST_TEST(explore(Cells{.shared_by_all = true}).stuck.has_value());
+  BOOST_TEST(explore(Cells{.one_queue = true}).stuck.has_value());
+  BOOST_TEST(explore(Cells{.looks_first = true}).stuck.has_value());
 }

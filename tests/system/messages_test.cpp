@@ -7,6 +7,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <filesystem>
 
 namespace parc::test {
 namespace {
@@ -109,6 +110,28 @@ BOOST_DATA_TEST_CASE(what_was_accepted_before_an_exit_arrives, ways, way) {
   for (const char* how : {"objects", "thread"})
     for (const char* placement : {"a,b", "a:2"})
       check_job(hosts, {"--hosts", placement, programs + "exiting", how});
+}
+
+// Between neighbours.
+BOOST_AUTO_TEST_CASE(more_messages_than_cells) {
+  Hosts hosts(1, {"--local", "direct"});
+  const auto words_for = [&](const char* ranks, std::vector<std::string> words) {
+    const std::string files = hosts.directory() + "/" + words[0];
+    std::filesystem::create_directory(files);
+    words.insert(words.begin(), {"--hosts", ranks, programs + "backlog", files});
+    return words;
+  };
+  const auto check = [&](const char* ranks, std::vector<std::string> words) {
+    check_job(hosts, words_for(ranks, std::move(words)));
+  };
+  check("a:2", {"last_first", "20000", "1000"});
+  check("a:3", {"others", "3000"});
+  check("a:2", {"queued"});
+  check("a:2", {"gone"});
+  check("a:2", {"closing"});
+  Process crossed = hosts.run(words_for("a:2", {"crossed"})); // both leave what the other one wrote
+  BOOST_TEST(crossed.wait() == 0);
+  BOOST_TEST(crossed.errors().find("more messages were never read") != std::string::npos, crossed.errors());
 }
 
 BOOST_DATA_TEST_CASE(reads_that_are_left_alone, ways, way) {

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages that wait for cells, each behind those of its pair.
+#include "client/local/outbox.hpp"
+
+#include "client/pieces.hpp"
+#include "parc/parc.h"
+
+namespace parc::client {
+
+// Who sleeps has not asked for cells: that is done here, and what was drained before is seen by who flushes
+// next, which the caller does.
+Outbox::Sent Outbox::wait(Way& way, const LocalMessage& message, parc_op write) {
+  Waiting* const waits = hold(message, write);
+  if (waits == nullptr) return Sent::no_memory;
+  const Sent how = waits->write == 0 ? Sent::held : Sent::waits;
+  if (!std::exchange(way.backlogged, true)) {
+    backlogged_.push_back(&way);
+    waiting_pairs_.store(backlogged_.size(), std::memory_order_relaxed);
+  }
+  way.waiting.push_back(*waits);
+  way.backlog += MessagesIn<Waiting>::cost(*waits);
+  if (asleep_ && own_.owner.wants_cells.load(std::memory_order_relaxed) == 0) {
+    own_.owner.wants_cells.store(1, std::memory_order_relaxed);
+    areas_.barrier();
+  }
+  return how;
+}
+
+// A copy, where one may be held; else the write keeps its bytes.
+Waiting* Outbox::hold(const LocalMessage& message, parc_op write) {
+  const bool whole = message.kind == shm::CellKind::whole;
+  const bool fits = message.length <= shm::cell_bytes;
+  bool copied = whole && room_.reserve(message.length);
+  Waiting* waits = memory_.make(copied && !fits ? message.length : 0);
+  if (waits == nullptr && copied) {
+    room_.free(message.length);
+    copied = false;
+    waits = memory_.make(0);
+  }
+  if (waits == nullptr) return nullptr;
+  describe(waits->cell, message);
+  if (fits)
+    gather(waits->cell.bytes, message.pieces, 0, message.length);
+  else if (copied)
+    gather(waits->body, message.pieces, 0, message.length);
+  waits->held = copied ? message.length : 0;
+  waits->write = copied ? 0 : write;
+  return waits;
+}
+
+// `piece` holds what its bytes are named by.
+LocalMessage Outbox::message_of(const Waiting& waits, iovec& piece) {
+  const shm::Cell& cell = waits.cell;
+  LocalMessage message{.tag = cell.tag,
+                       .data = cell.data,
+                       .with_data = cell.with_data != 0,
+                       .space = static_cast<protocol::Space>(cell.space),
+                       .kind = cell.kind,
+                       .pieces = {&piece, 1},
+                       .length = cell.length};
+  piece.iov_len = cell.length;
+  if (cell.length <= shm::cell_bytes) {
+    piece.iov_base = const_cast<std::byte*>(cell.bytes);
+  } else if (waits.body != nullptr) {
+    piece.iov_base = waits.body;
+  } else {
+    const Operations::Entry& entry = operations_.entry(slot_of(waits.write));
+    piece.iov_base = entry.block;
+    if (entry.block == nullptr) message.pieces = entry.pieces;
+  }
+  return message;
+}
+
+void Outbox::drop(Way& way, Waiting& waits) {
+  way.backlog -= MessagesIn<Waiting>::cost(waits);
+  room_.free(waits.held);
+  memory_.drop(waits);
+}
+
+// What waits for one that has departed is nobody's; a rendezvous ends with the kernel's write.
+Outbox::Went Outbox::go_on(Way& way) {
+  Went went;
+  const std::uint32_t departed = own_.kernel.to[way.queue].departed.load(std::memory_order_acquire);
+  while (!way.waiting.empty() && (departed != 0 || has_cell(way))) {
+    Waiting& waits = way.waiting.front();
+    iovec piece{};
+    if (departed == 0) went.rings = publish(way, message_of(waits, piece)) || went.rings;
+    if (waits.write != 0 && waits.cell.kind == shm::CellKind::whole) {
+      operations_.end(waits.write, {.error = departed != 0 ? PARC_EPEER : PARC_OK,
+                                    .source = way.row,
+                                    .tag = waits.cell.tag,
+                                    .total = waits.cell.length,
+                                    .departure = departed,
+                                    .late = true});
+      went.ended = true;
+    }
+    drop(way, waits);
+  }
+  return went;
+}
+
+// Of the pair at `next` among those that wait, which becomes the one behind it.
+Outbox::Went Outbox::flush_next(std::size_t& next, int& row) {
+  Way& way = *backlogged_[next];
+  row = way.row;
+  const Went went = go_on(way);
+  if (!way.waiting.empty()) {
+    ++next;
+  } else {
+    way.backlogged = false;
+    backlogged_[next] = backlogged_.back();
+    backlogged_.pop_back();
+    waiting_pairs_.store(backlogged_.size(), std::memory_order_relaxed);
+  }
+  return went;
+}
+
+bool Outbox::flush() {
+  if (!anything_waits() || Ring::pushing() || inside_) return false;
+  bool ended = false;
+  for (std::size_t next = 0;;) {
+    int row = 0;
+    Went went;
+    {
+      const Hold hold(*this, std::try_to_lock);
+      if (!hold || next >= backlogged_.size()) return ended;
+      went = flush_next(next, row);
+    }
+    ended = ended || went.ended;
+    if (went.rings) ring(row);
+  }
+}
+
+std::uint64_t Outbox::backlog(int row) {
+  const Hold hold(*this);
+  return way_of(row).backlog;
+}
+
+bool Outbox::has_cell(int row) {
+  const Hold hold(*this);
+  Way& way = way_of(row);
+  return way.waiting.empty() && (has_departed(way) || has_cell(way));
+}
+
+bool Outbox::cancel(int row, parc_op write) {
+  if (!anything_waits()) return false;
+  const Hold hold(*this);
+  const std::int32_t at = way_to(row);
+  if (at < 0) return false;
+  Way& way = *ways_[static_cast<std::size_t>(at)];
+  for (Waiting& waits : way.waiting) {
+    if (waits.write != write) continue;
+    const bool whole = waits.cell.kind == shm::CellKind::whole;
+    if (whole) operations_.end(write, {.error = PARC_ECANCELED, .late = true});
+    drop(way, waits);
+    return whole;
+  }
+  return false;
+}
+
+bool Outbox::forget(parc_op write) {
+  if (!anything_waits()) return true;
+  if (inside_) return false;
+  const Hold hold(*this, std::try_to_lock);
+  if (!hold) return false;
+  for (Way* const way : backlogged_)
+    for (Waiting& waits : way->waiting)
+      if (waits.write == write) {
+        drop(*way, waits);
+        return true;
+      }
+  return true;
+}
+
+// A receiver stores what it has drained, makes the fence (or has it made, by the sleeper's barrier), and
+// looks whether cells are wanted; this says so, makes the barrier, and looks what was drained: one of them
+// sees.
+void Outbox::announce_sleep() {
+  const Hold hold(*this);
+  asleep_ = true;
+  own_.owner.wants_cells.store(anything_waits() ? 1 : 0, std::memory_order_relaxed);
+}
+
+void Outbox::announce_awake() {
+  const Hold hold(*this);
+  asleep_ = false;
+  own_.owner.wants_cells.store(0, std::memory_order_relaxed);
+}
+
+bool Outbox::may_go_on() {
+  if (!anything_waits()) return false;
+  const Hold hold(*this);
+  for (Way* const way : backlogged_)
+    if (way->waiting.empty() || has_departed(*way) || has_cell(*way)) return true;
+  return false;
+}
+
+} // namespace parc::client
