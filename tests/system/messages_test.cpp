@@ -126,6 +126,9 @@ BOOST_AUTO_TEST_CASE(more_messages_than_cells) {
   };
   check("a:2", {"last_first", "20000", "1000"});
   check("a:3", {"others", "3000"});
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which take address space themselves
+  check("a:2", {"starved"});
+#endif
   check("a:2", {"queued"});
   check("a:2", {"gone"});
   check("a:2", {"closing"});

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -51,6 +52,25 @@ void last_first(int messages, std::size_t bytes) {
   } else {
     for (int i = messages; i-- > 0;) read(0, i, bytes, i);
   }
+}
+
+// What its last message stands behind finds no memory: a sentence, and who reads that goes on.
+void starved(int messages) {
+  constexpr std::size_t bytes = 1000, room = std::size_t{16} << 20;
+  if (rank::number == 0) {
+    for (int i = 0; i < messages; ++i) rank::expect_code(write(1, i, bytes), PARC_OK, "write");
+    return;
+  }
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = pages * static_cast<std::size_t>(getpagesize()) + room;
+  setrlimit(RLIMIT_AS, &limit);
+  unsigned char buffer[bytes];
+  rank::expect_code(parc_read(parc, 0, messages - 1, buffer, bytes, nullptr), PARC_ENOMEM, "the last one");
+  rank::expect(std::strstr(parc_error_detail(), "RLIMIT_AS") != nullptr, "no word of the limit");
+  for (int i = 0; i < messages; ++i) read(0, i, bytes, i);
 }
 
 // Rank 1 takes nothing while ranks 0 and 2 exchange messages; then all, in their order.
@@ -151,6 +171,8 @@ int main(int, char** arguments) {
     last_first(std::atoi(arguments[3]), std::strtoul(arguments[4], nullptr, 10));
   else if (what == "others")
     others_go_on(std::atoi(arguments[3]));
+  else if (what == "starved")
+    starved(40'000);
   else if (what == "queued")
     queued(true);
   else if (what == "gone")
