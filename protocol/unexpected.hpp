@@ -40,7 +40,8 @@ template <class Source> struct Unexpected : hook::Hook<hook::Queue>,
   }
 };
 
-// Of messages derived from Unexpected.
+// Of messages derived from Unexpected. Only find allocates and frees: messages may be added by a signal
+// handler.
 template <class Message> class UnexpectedMessages {
 public:
   using Queue = hook::List<Message, hook::Queue>; // of one source
@@ -102,14 +103,8 @@ template <class Message> void UnexpectedMessages<Message>::add(Message& message,
   of_source.push_back(message);
   all_.push_back(message);
   each_index([&](auto& index) {
-    if (index.used == 0) return;
-    if (first) {
-      index = std::remove_reference_t<decltype(index)>();
-    } else if (index.added >= 2 * index.buckets.size()) {
-      index.make(all_);
-    } else {
-      index.add(message);
-    }
+    if (first) index.used = 0;
+    if (index.used != 0) index.add(message);
   });
 }
 
@@ -133,6 +128,7 @@ Message* UnexpectedMessages<Message>::find(const Read& read, Queue* of_source) {
     if (known || !index.is_for(read.ignore, naming)) return;
     known = true;
     index.used = ++finds_;
+    if (index.added > 2 * index.buckets.size()) index.make(all_);
     found = first_of(index.bucket(read.pair, read.space, read.tag), SIZE_MAX, more);
   };
   each_index(ask);

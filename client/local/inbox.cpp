@@ -15,9 +15,6 @@ namespace {
 constexpr std::size_t most_added = std::size_t{1} << 16;        // rows beside those of the job
 constexpr std::uint64_t most_stored = std::uint64_t{256} << 20; // bytes of memory, for one sender's messages
 
-template <class Tag> using Hook = protocol::hook::Hook<Tag>;
-using protocol::hook::Arrivals, protocol::hook::Owned, protocol::hook::Queue;
-
 Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
   return {.source = from.row,
           .tag = cell.tag,
@@ -49,8 +46,8 @@ Inbox::Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters
 Inbox::~Inbox() {
   for (Read& read : reads_)
     if (read.posted()) unpost(read);
-  for (auto* list : {&arrivals_, &claimed_})
-    while (!list->empty()) forget(list->front());
+  while (!arrivals_.empty()) forget(arrivals_.front());
+  while (!claimed_.empty()) forget(claimed_.front());
   unmap_own(neighbours_, most_rows_ * sizeof(Neighbour));
 }
 
@@ -131,7 +128,7 @@ void Inbox::post_claimed(const shm::Request& request, std::uint64_t probe) {
   const Hold hold(*this);
   const auto message = std::ranges::find(claimed_, probe, &Stored::claimed_by);
   if (message == claimed_.end()) return end(static_cast<parc_op>(request.id), {.error = PARC_EINVAL});
-  give(request, *message->from, message->cell, message->body);
+  give(request, *message->pair, message->cell, message->body);
   forget(*message);
   tell_threads();
 }
@@ -304,20 +301,20 @@ Stored* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* bo
   const bool has_body = cell.kind == shm::CellKind::whole && cell.length > shm::cell_bytes;
   Stored* const message = memory_.make(has_body ? cell.length : 0);
   if (message == nullptr) return nullptr;
-  message->from = &from;
+  message->pair = &from;
+  message->space = static_cast<protocol::Space>(cell.space);
+  message->tag = cell.tag;
   message->cell = cell;
   if (has_body) std::memcpy(message->body, body, cell.length);
   from.stored_bytes += StoredMessages::cost(*message);
-  from.stored.push_back(*message);
-  arrivals_.push_back(*message);
+  arrivals_.add(*message, from.stored);
   return message;
 }
 
 void Inbox::answer_probes(Stored& message) {
   for (auto next = probes_.begin(); next != probes_.end() && message.claimed_by == 0;) {
     Read& probe = *next++;
-    if (!probe.fits(message.from, static_cast<protocol::Space>(message.cell.space), message.cell.tag))
-      continue;
+    if (!probe.fits(message.pair, message.space, message.tag)) continue;
     if (!is_offered(message, (probe.request.flags & shm::flag_claim) != 0)) return;
     unpost(probe);
     if (claim(probe)) answer(probe, message);
@@ -326,16 +323,15 @@ void Inbox::answer_probes(Stored& message) {
 
 void Inbox::answer(const Read& probe, Stored& message) {
   if ((probe.request.flags & shm::flag_claim) != 0) {
-    message.Hook<Queue>::unlink();
-    message.Hook<Arrivals>::unlink();
+    message.take_out();
     message.claimed_by = probe.request.id;
     claimed_.push_back(message);
   }
-  end(probe.id(), message_of(*message.from, message.cell));
+  end(probe.id(), message_of(*message.pair, message.cell));
 }
 
 void Inbox::give(Read& read, Stored& message) {
-  give(read.request, *message.from, message.cell, message.body);
+  give(read.request, *message.pair, message.cell, message.body);
   forget(message);
 }
 
@@ -367,7 +363,7 @@ void Inbox::give(const shm::Request& request, Neighbour& from, const shm::Cell& 
 }
 
 void Inbox::forget(Stored& message) {
-  message.from->stored_bytes -= StoredMessages::cost(message);
+  message.pair->stored_bytes -= StoredMessages::cost(message);
   memory_.drop(message); // its hooks unlink it
 }
 
@@ -386,7 +382,7 @@ bool Inbox::is_offered(const Neighbour& from, const shm::Cell& cell, bool take) 
 
 bool Inbox::is_offered(Stored& message, bool take) {
   if (message.taken) return true;
-  const bool offered = is_offered(*message.from, message.cell, take);
+  const bool offered = is_offered(*message.pair, message.cell, take);
   message.taken = offered && take;
   return offered;
 }
@@ -402,13 +398,7 @@ Stored* Inbox::find_offered(const Read& read) {
 }
 
 Stored* Inbox::find(const Read& read) {
-  const auto first = [&](auto& messages) -> Stored* {
-    for (Stored& message : messages)
-      if (read.fits(message.from, static_cast<protocol::Space>(message.cell.space), message.cell.tag))
-        return &message;
-    return nullptr;
-  };
-  return read.pair != nullptr ? first(read.pair->stored) : first(arrivals_);
+  return arrivals_.find(read, read.pair != nullptr ? &read.pair->stored : nullptr);
 }
 
 void Inbox::end(parc_op id, const Operations::End& how) {

@@ -191,8 +191,8 @@ private:
   std::vector<Read, OwnMemory<Read>> reads_; // by slot
   protocol::PostedReads<Read> posted_;
   protocol::hook::List<Read, protocol::hook::Queue> probes_;
-  protocol::hook::List<Read, protocol::hook::Owned> all_;           // posted reads and probes
-  protocol::hook::List<Stored, protocol::hook::Arrivals> arrivals_; // oldest first
+  protocol::hook::List<Read, protocol::hook::Owned> all_; // posted reads and probes
+  protocol::UnexpectedMessages<Stored> arrivals_;         // oldest first
   protocol::hook::List<Stored, protocol::hook::Arrivals> claimed_;
   StoredMessages memory_;
   std::uint64_t posts_ = 0;

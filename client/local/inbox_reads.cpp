@@ -4,6 +4,8 @@
 
 #include "protocol/wire.hpp"
 
+#include <algorithm>
+
 namespace parc::client {
 
 bool Inbox::cancel(parc_op id) {
@@ -29,9 +31,11 @@ void Inbox::close() {
     unpost(read);
     end(read.id(), {.error = PARC_ECANCELED});
   }
-  for (auto* list : {&arrivals_, &claimed_})
-    for (Stored& message : *list)
-      if (is_offered(message, false)) tell_unread(*message.from, message.cell);
+  const auto leave_unread = [this](Stored& message) {
+    if (is_offered(message, false)) tell_unread(*message.pair, message.cell);
+  };
+  std::ranges::for_each(arrivals_, leave_unread);
+  std::ranges::for_each(claimed_, leave_unread);
   tell_threads();
 }
 

@@ -3,18 +3,17 @@
 #pragma once
 
 #include "client/local/blocks.hpp"
-#include "protocol/posted_reads.hpp"
+#include "protocol/unexpected.hpp"
 
 namespace parc::client {
 
 struct Neighbour;
 
-struct Stored : protocol::hook::Hook<protocol::hook::Queue>, protocol::hook::Hook<protocol::hook::Arrivals> {
-  Neighbour* from = nullptr;
-  shm::Cell cell{};             // what its sender's said
-  std::byte* body = nullptr;    // of a whole message that does not fit into it
-  bool taken = false;           // of a rendezvous: its writer cannot give it up any more
-  std::uint64_t claimed_by = 0; // a probe, whose id names the message
+struct Stored : protocol::Unexpected<Neighbour> { // of the sender that `pair` is
+  shm::Cell cell{};                               // what its sender's said
+  std::byte* body = nullptr;                      // of a whole message that does not fit into it
+  bool taken = false;                             // of a rendezvous: its writer cannot give it up any more
+  std::uint64_t claimed_by = 0;                   // a probe, whose id names the message
 };
 
 using StoredMessages = MessagesIn<Stored>;
