@@ -126,7 +126,7 @@ void Endpoint::drain() {
   };
   (void)domain_.session->wait(given_up, {});
   for (const auto& [context, claim] : std::exchange(claims_, {}))
-    (void)read_claim({.purpose = Purpose::discard, .endpoint = this}, claim, {});
+    (void)read_claim({.endpoint = this, .purpose = Purpose::discard}, claim, {});
   (void)domain_.session->wait(nothing_under_way, {});
 }
 
@@ -158,10 +158,10 @@ ssize_t Endpoint::send(const Way& way, bool told) {
   const bool reported = told && (!selective_sent_ || (way.flags & FI_COMPLETION) != 0);
   const bool synchronous = (way.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0;
   // Nobody expects a completion with no context where a success would have none: Open MPI's acknowledgements.
-  const Request request{.purpose = Purpose::send,
-                        .endpoint = this,
+  const Request request{.endpoint = this,
                         .context = way.context,
                         .flags = FI_SEND | kind_of(way),
+                        .purpose = Purpose::send,
                         .reported = reported,
                         .anonymous = !reported && way.context == nullptr,
                         .synchronous = synchronous};
@@ -182,10 +182,10 @@ std::optional<parc_envelope> Endpoint::wanted(const Way& way) const {
 }
 
 Request Endpoint::request_of(Purpose purpose, const Way& way) {
-  return {.purpose = purpose,
-          .endpoint = this,
+  return {.endpoint = this,
           .context = way.context,
           .flags = FI_RECV | kind_of(way),
+          .purpose = purpose,
           .reported = !selective_received_ || (way.flags & FI_COMPLETION) != 0,
           .buffer = way.pieces.empty() ? nullptr : way.pieces[0].iov_base,
           .room = length_of(way.pieces)};
@@ -256,7 +256,8 @@ void Endpoint::ended(const Request& request, const parc_completion& completion) 
   case Purpose::peek_and_claim:
   case Purpose::peek_and_discard: looked(request, completion); break;
   case Purpose::discard:
-    report(request, request.found, status.error == PARC_ETRUNCATE ? 0 : status.error);
+    report(request, request.found ? *request.found : parc_status{},
+           status.error == PARC_ETRUNCATE ? 0 : status.error);
     break;
   case Purpose::send: report(request, status, status.error); break;
   case Purpose::receive:
@@ -299,7 +300,7 @@ void Endpoint::looked(const Request& request, const parc_completion& completion)
   if (request.purpose == Purpose::peek_and_discard) {
     Request rest = request;
     rest.purpose = Purpose::discard;
-    rest.found = status;
+    rest.found = std::make_shared<const parc_status>(status);
     if (read_claim(rest, completion.operation, {}) == 0) return;
     return report(request, status, FI_EAGAIN);
   }

@@ -41,6 +41,9 @@ bool is_asked_for(const fi_info* hints) {
   return false;
 }
 
+// A sensible number to ask for: MPIs set memory aside by it. There may be more.
+constexpr std::size_t most_at_once = std::size_t{1} << 16;
+
 struct FreeInfo {
   void operator()(fi_info* info) const { fi_freeinfo(info); }
 };
@@ -53,7 +56,7 @@ void describe_transfers(fi_info& info) {
                    .msg_order = FI_ORDER_SAS,
                    .comp_order = FI_ORDER_NONE,
                    .inject_size = inject_bytes,
-                   .size = PARC_MAX_OPERATIONS / 2,
+                   .size = most_at_once,
                    .iov_limit = max_pieces,
                    .rma_iov_limit = 0,
                    .tclass = 0};
@@ -63,7 +66,7 @@ void describe_transfers(fi_info& info) {
                    .msg_order = FI_ORDER_SAS,
                    .comp_order = FI_ORDER_NONE,
                    .total_buffered_recv = 0,
-                   .size = PARC_MAX_OPERATIONS / 2,
+                   .size = most_at_once,
                    .iov_limit = max_pieces};
 }
 
@@ -111,7 +114,7 @@ const char* unmet(const fi_tx_attr& wanted) {
   if (wanted.msg_order & ~FI_ORDER_SAS) return "an order of messages";
   if (wanted.comp_order != FI_ORDER_NONE) return "an order of completions";
   if (wanted.inject_size > inject_bytes) return "messages that long injected";
-  if (wanted.size > PARC_MAX_OPERATIONS / 2) return "that many sends at once";
+  if (wanted.size > most_at_once) return "that many sends at once";
   if (wanted.iov_limit > max_pieces) return "messages of so many pieces";
   return wanted.rma_iov_limit != 0 ? "remote memory access" : nullptr;
 }
@@ -121,7 +124,7 @@ const char* unmet(const fi_rx_attr& wanted) {
   if (wanted.op_flags & ~receive_flags) return "a flag of reception";
   if (wanted.msg_order & ~FI_ORDER_SAS) return "an order of messages";
   if (wanted.comp_order != FI_ORDER_NONE) return "an order of completions";
-  if (wanted.size > PARC_MAX_OPERATIONS / 2) return "that many receives at once";
+  if (wanted.size > most_at_once) return "that many receives at once";
   return wanted.iov_limit > max_pieces ? "messages of so many pieces" : nullptr;
 }
 

@@ -5,8 +5,10 @@
 #include "fabric/patience.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <sched.h>
+#include <utility>
 
 namespace parc::fabric {
 namespace {
@@ -14,6 +16,33 @@ namespace {
 constexpr int taken_at_once = 64;
 double in_seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
+}
+
+std::uint64_t length_of(const Start& start) {
+  std::uint64_t length = 0;
+  for (const iovec& piece : start.pieces) length += piece.iov_len;
+  return length;
+}
+
+// A message may be for either, or goes the same way: the second must not be started before the first.
+bool in_order(const Start& first, const Start& second) {
+  using enum Start::Kind;
+  if ((first.kind == write) != (second.kind == write)) return false;
+  const parc_envelope &one = first.envelope, &other = second.envelope;
+  if (first.kind == write) return one.peer == other.peer;
+  if (first.kind == read_claimed || second.kind == read_claimed) return false;
+  const bool one_peer =
+      one.peer == other.peer || one.peer == PARC_ANY_SOURCE || other.peer == PARC_ANY_SOURCE;
+  return one_peer && ((first.flags ^ second.flags) & PARC_UNTAGGED) == 0 &&
+         ((one.tag ^ other.tag) & ~(one.ignore | other.ignore)) == 0;
+}
+
+// What libfabric's user makes of an error does not name its cause, and its log is off by default.
+int say_refused(int parc_error) {
+  static std::atomic<bool> said = false;
+  if (!said.exchange(true))
+    std::fprintf(stderr, "parc: cannot start an operation: %s\n", parc_error_detail());
+  return refused(FI_LOG_EP_DATA, "cannot start an operation", parc_error);
 }
 
 parc_status ended_with(int error) {
@@ -68,16 +97,29 @@ parc_op KernelSession::try_start(const Start& start) const {
   return PARC_EINVAL;
 }
 
-// Tables are full, or there is no memory to bounce: what ends makes room.
-bool KernelSession::for_later(parc_op started) const {
-  return started == PARC_EAGAIN || (started == PARC_ENOMEM && under_way_.load() != 0);
+// There is no memory to bounce, or no cell for the envelope, and what ends makes room. Where nothing is under
+// way nothing will.
+bool KernelSession::for_later(const Start& start, parc_op started) const {
+  if (started == PARC_EAGAIN) return start.kind == Start::Kind::write;
+  return started == PARC_ENOMEM && under_way_.load() != 0;
+}
+
+// Under waiting_lock_.
+bool KernelSession::must_wait(const Start& start) const {
+  return std::ranges::any_of(waiting_ones_,
+                             [&](const Waiting& waiting) { return in_order(waiting.start, start); });
 }
 
 ssize_t KernelSession::begin(const Request& request, const Start& start) {
   if (put_off_.load(std::memory_order_relaxed) != 0) {
-    const std::lock_guard hold(backlog_lock_);
-    if (!backlog_of(start).empty()) {
-      put_off(request, start);
+    std::unique_lock hold(waiting_lock_);
+    if (must_wait(start)) {
+      if (start.kind != Start::Kind::probe) {
+        put_off(request, start);
+        return 0;
+      }
+      hold.unlock(); // a look does not wait: what it could see is for the receive before it
+      hand_on(request, {PARC_OP_NULL, ended_with(PARC_OK)});
       return 0;
     }
   }
@@ -86,21 +128,19 @@ ssize_t KernelSession::begin(const Request& request, const Start& start) {
     began(operation, request);
     return 0;
   }
-  if (!for_later(operation))
-    return refused(FI_LOG_EP_DATA, "cannot start an operation", static_cast<int>(operation));
+  if (!for_later(start, operation)) return say_refused(static_cast<int>(operation));
   {
-    const std::lock_guard hold(backlog_lock_);
+    const std::lock_guard hold(waiting_lock_);
     put_off(request, start);
   }
   (void)progress(0);
   return 0;
 }
 
-// Under backlog_lock_. The program's list of pieces is its own again when the call returns.
+// Under waiting_lock_. The program's list of pieces is its own again when the call returns.
 void KernelSession::put_off(const Request& request, const Start& start) {
-  Backlog& backlog = backlog_of(start);
   Waiting& waiting =
-      backlog.emplace_back(Waiting{request, start, {start.pieces.begin(), start.pieces.end()}, {}});
+      waiting_ones_.emplace_back(Waiting{request, start, {start.pieces.begin(), start.pieces.end()}, {}});
   if (start.injected) {
     for (const iovec& piece : waiting.pieces) {
       const auto* const bytes = static_cast<const std::byte*>(piece.iov_base);
@@ -112,52 +152,87 @@ void KernelSession::put_off(const Request& request, const Start& start) {
   put_off_.fetch_add(1, std::memory_order_relaxed);
 }
 
+// Each that does not have to wait for another, but those for which there is no memory where less was not
+// enough.
 void KernelSession::start_waiting() {
   if (put_off_.load(std::memory_order_relaxed) == 0) return;
-  start_waiting(reads_);
-  start_waiting(writes_);
-}
-
-void KernelSession::start_waiting(Backlog& backlog) {
-  std::unique_lock hold(backlog_lock_);
-  while (!backlog.empty()) {
-    const parc_op operation = try_start(backlog.front().start);
-    if (for_later(operation)) return;
-    const Request request = backlog.front().request;
-    backlog.pop_front();
-    put_off_.fetch_sub(1, std::memory_order_relaxed);
-    hold.unlock(); // what has ended at once may start something
-    if (operation > 0) {
-      began(operation, request);
-    } else {
-      (void)refused(FI_LOG_EP_DATA, "cannot start an operation", static_cast<int>(operation));
-      hand_on(request, {PARC_OP_NULL, ended_with(static_cast<int>(operation))});
+  struct Started {
+    Request request;
+    parc_op operation;
+  };
+  std::vector<Started> started;
+  {
+    const std::lock_guard hold(waiting_lock_);
+    std::vector<const Start*> still; // waits
+    std::uint64_t too_much = UINT64_MAX;
+    for (auto next = waiting_ones_.begin(); next != waiting_ones_.end();) {
+      const Start& start = next->start;
+      const std::uint64_t length = length_of(start);
+      const bool waits = length >= too_much || std::ranges::any_of(still, [&](const Start* first) {
+                           return in_order(*first, start);
+                         });
+      const parc_op operation = waits ? PARC_OP_NULL : try_start(start);
+      if (waits || for_later(start, operation)) {
+        if (operation == PARC_ENOMEM) too_much = length;
+        still.push_back(&start);
+        ++next;
+        continue;
+      }
+      if (operation < 0) (void)say_refused(static_cast<int>(operation));
+      if (operation > 0) ++under_way_; // what comes after it may wait for it
+      started.push_back({next->request, operation});
+      next = waiting_ones_.erase(next);
+      put_off_.fetch_sub(1, std::memory_order_relaxed);
     }
-    hold.lock();
   }
+  for (const auto& [request, operation] : started) // what has ended at once may start something
+    if (operation > 0)
+      note(operation, request);
+    else
+      hand_on(request, {PARC_OP_NULL, ended_with(static_cast<int>(operation))});
 }
 
-// The first of the backlog's receives and looks that is wanted, which then is never started.
+// The first of the receives and looks that wait and is wanted, which then is never started.
 template <class Wanted> std::optional<Request> KernelSession::take_waiting(const Wanted& wanted) {
-  const std::lock_guard hold(backlog_lock_);
-  const auto found = std::ranges::find_if(reads_, wanted, &Waiting::request);
-  if (found == reads_.end()) return {};
+  const std::lock_guard hold(waiting_lock_);
+  const auto found = std::ranges::find_if(waiting_ones_, [&](const Waiting& waiting) {
+    return waiting.start.kind != Start::Kind::write && wanted(waiting.request);
+  });
+  if (found == waiting_ones_.end()) return {};
   const Request request = found->request;
-  reads_.erase(found);
+  waiting_ones_.erase(found);
   put_off_.fetch_sub(1, std::memory_order_relaxed);
   return request;
 }
 
+KernelSession::Place& KernelSession::Places::of(parc_op operation) {
+  const auto index = static_cast<std::size_t>(parc_op_index(operation));
+  if (runs_.size() <= index / run_places) runs_.resize(index / run_places + 1);
+  auto& run = runs_[index / run_places];
+  if (!run) run = std::make_unique<Place[]>(run_places);
+  return run[index % run_places];
+}
+
+template <class Use> void KernelSession::Places::each(const Use& use) {
+  for (const auto& run : runs_)
+    for (std::size_t i = 0; run && i < run_places; ++i)
+      if (run[i].operation != PARC_OP_NULL && use(run[i])) return;
+}
+
 void KernelSession::began(parc_op operation, const Request& request) {
   ++under_way_;
+  note(operation, request);
+}
+
+void KernelSession::note(parc_op operation, const Request& request) {
   parc_completion early{};
   {
     const std::lock_guard hold(lock_);
     const auto found = std::ranges::find(early_, operation, &parc_completion::operation);
     if (found == early_.end()) {
-      Place& place = places_[static_cast<std::size_t>(parc_op_index(operation))];
+      Place& place = places_.of(operation);
       if (place.operation != PARC_OP_NULL) displaced_.push_back(place);
-      place = {operation, request};
+      place = {operation, false, request};
       return;
     }
     early = *found;
@@ -170,10 +245,10 @@ void KernelSession::ended(const parc_completion& completion) {
   Request request;
   {
     const std::lock_guard hold(lock_);
-    Place& place = places_[static_cast<std::size_t>(parc_op_index(completion.operation))];
+    Place& place = places_.of(completion.operation);
     if (place.operation == completion.operation) {
       place.operation = PARC_OP_NULL;
-      request = place.request;
+      request = std::move(place.request);
     } else if (const auto found = std::ranges::find(displaced_, completion.operation, &Place::operation);
                found != displaced_.end()) {
       request = found->request;
@@ -259,12 +334,12 @@ bool KernelSession::cancel(const Endpoint& endpoint, const void* context) {
     return true;
   }
   const std::lock_guard hold(lock_);
-  for (const Place& place : places_)
-    if (place.operation != PARC_OP_NULL && wanted(place.request)) {
-      (void)parc_cancel(parc_, place.operation);
-      return true;
-    }
-  return false;
+  bool found = false;
+  places_.each([&](const Place& place) {
+    if (wanted(place.request)) (void)parc_cancel(parc_, place.operation);
+    return found = wanted(place.request);
+  });
+  return found;
 }
 
 void KernelSession::cancel_all(const Endpoint& endpoint) {
@@ -274,9 +349,11 @@ void KernelSession::cancel_all(const Endpoint& endpoint) {
   while (const auto waiting = take_waiting(waits_for_others))
     hand_on(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
   const std::lock_guard hold(lock_);
-  for (const Place& place : places_)
-    if (place.operation != PARC_OP_NULL && waits_for_others(place.request))
+  places_.each([&](Place& place) {
+    if (waits_for_others(place.request) && !std::exchange(place.given_up, true))
       (void)parc_cancel(parc_, place.operation);
+    return false;
+  });
 }
 
 } // namespace parc::fabric

@@ -7,11 +7,11 @@
 #include "fabric/provider.hpp"
 #include "parc/parc.h"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
+#include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -34,12 +34,13 @@ enum class Purpose : std::uint8_t {
   discard,          // the second half of the latter, or of a claim
 };
 
-// What a program asked an endpoint for, and what it is to be told when that has ended.
+// What a program asked an endpoint for, and what it is to be told when that has ended. There is one of each
+// operation that is under way: it is kept small.
 struct Request {
-  Purpose purpose = Purpose::send;
   Endpoint* endpoint = nullptr;
-  void* context = nullptr;  // the program's
-  std::uint64_t flags = 0;  // of its completion
+  void* context = nullptr; // the program's
+  std::uint64_t flags = 0; // of its completion
+  Purpose purpose = Purpose::send;
   bool reported = true;     // in a completion queue also when it succeeds
   bool anonymous = false;   // nor when it fails: nobody could tell what it was
   bool synchronous = false; // of a send, ends when it is matched
@@ -49,7 +50,7 @@ struct Request {
   bool several = false;
   int peer = PARC_ANY_SOURCE;
   std::uint64_t least_room = 0;
-  parc_status found{}; // of a message that is being discarded: what the look at it said
+  std::shared_ptr<const parc_status> found = nullptr; // of a message that is being discarded: as it was seen
 };
 
 // How one of libparc's operations is started for it.
@@ -72,8 +73,9 @@ public:
   [[nodiscard]] parc_context* parc() const { return parc_; }
   std::atomic<bool> has_endpoint = false;
 
-  // Starts an operation for a request, or notes it, to be started when there is room: a program may have any
-  // number under way. Negative: it never will be.
+  // Starts an operation for a request. Where there is no memory for it (libparc bounces what is not its own)
+  // it is put off until there is; until then only what must not overtake it waits with it. Negative: it will
+  // not be started, and somebody has been told why.
   ssize_t begin(const Request& request, const Start& start);
 
   // Takes what has ended off libparc's queue, after at most `timeout` seconds of waiting for something.
@@ -103,28 +105,37 @@ public:
 private:
   struct Place { // of an operation, at parc_op_index
     parc_op operation = PARC_OP_NULL;
+    bool given_up = false;
     Request request;
   };
+  // Places in runs, which are made when they are first needed. Under lock_.
+  class Places {
+  public:
+    [[nodiscard]] Place& of(parc_op operation);
+    // Until use(place) is true; only those that have an operation.
+    template <class Use> void each(const Use& use);
 
-  // What could not be started yet, in the program's order.
+  private:
+    static constexpr std::size_t run_places = 256;
+    std::vector<std::unique_ptr<Place[]>> runs_;
+  };
+
+  // What could not be started yet.
   struct Waiting {
     Request request;
     Start start;
     std::vector<iovec> pieces;     // of start
     std::vector<std::byte> copied; // of what was injected
   };
-  using Backlog = std::deque<Waiting>;
 
-  [[nodiscard]] bool for_later(parc_op started) const;
+  [[nodiscard]] bool for_later(const Start& start, parc_op started) const;
   [[nodiscard]] parc_op try_start(const Start& start) const;
-  [[nodiscard]] Backlog& backlog_of(const Start& start) {
-    return start.kind == Start::Kind::write ? writes_ : reads_;
-  }
+  [[nodiscard]] bool must_wait(const Start& start) const;
   void put_off(const Request& request, const Start& start);
   void start_waiting();
-  void start_waiting(Backlog& backlog);
   template <class Wanted> [[nodiscard]] std::optional<Request> take_waiting(const Wanted& wanted);
   void began(parc_op operation, const Request& request);
+  void note(parc_op operation, const Request& request);
   void ended(const parc_completion& completion);
   void hand_on(const Request& request, const parc_completion& completion);
   int wait_once(std::uint64_t seen, std::optional<Clock::time_point> end);
@@ -143,7 +154,7 @@ private:
   unsigned users_ = 0;
 
   std::mutex lock_;
-  std::array<Place, PARC_MAX_OPERATIONS> places_;
+  Places places_;
   // Operations that ended, in another thread, before what they were for was noted. Their places may have gone
   // to others meanwhile.
   std::vector<parc_completion> early_;
@@ -153,9 +164,9 @@ private:
 
   std::atomic<unsigned> under_way_ = 0; // operations of libparc
 
-  std::mutex backlog_lock_;              // held while what waits is started: nothing overtakes it
-  Backlog writes_, reads_;               // under backlog_lock_
-  std::atomic<std::size_t> put_off_ = 0; // in both
+  std::mutex waiting_lock_;              // held while what waits is started: nothing overtakes it
+  std::list<Waiting> waiting_ones_;      // under waiting_lock_, in the program's order
+  std::atomic<std::size_t> put_off_ = 0; // of these
 
   std::atomic<unsigned> waiters_ = 0;
   std::atomic<std::uint64_t> wakes_ = 0; // changed under waiting_
