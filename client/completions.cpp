@@ -4,8 +4,6 @@
 #include "client/failure.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <iterator>
 
 namespace parc::client {
 namespace {
@@ -100,15 +98,9 @@ bool Completions::gather() {
     ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0; // also of a program that never finds it empty
   }
-  for (std::size_t word = 0; word < std::size(control_.finished); ++word) {
-    auto& shared = control_.finished[word];
-    if (shared.load(std::memory_order_relaxed) == 0) continue;
-    for (auto bits = shared.exchange(0, std::memory_order_acquire); bits != 0; bits &= bits - 1) {
-      const auto slot = static_cast<Slot>(word * 64) + static_cast<Slot>(std::countr_zero(bits));
-      if (slot >= shm::control_slot) continue;
-      if (const auto id = operations_.queued(slot); id && operations_.finished(*id)) ended_.push_back(*id);
-    }
-  }
+  operations_.tables().take_finished([this](Slot slot) {
+    if (const auto id = operations_.queued(slot); id && operations_.finished(*id)) ended_.push_back(*id);
+  });
   std::erase_if(releasable_, [this](parc_op id) {
     if (!waits_.may_release(id)) return true; // nor when it is over, or somebody has it
     if (!waits_.collectable(id)) return false;
@@ -125,8 +117,9 @@ bool Completions::gather() {
 // The kernel has gone: all of them have ended.
 void Completions::gather_lost() {
   const std::lock_guard hold(lock_);
-  for (Slot slot = 0; slot < shm::control_slot; ++slot)
+  operations_.each_slot([this](Slot slot) {
     if (const auto id = operations_.queued(slot)) ended_.push_back(*id);
+  });
 }
 
 // What was to be released and cannot be ends some time: the kernel says so.

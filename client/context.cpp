@@ -22,14 +22,13 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       pipes_(std::move(session_.from_kernel), std::move(session_.to_kernel)), ring_(control_, pipes_),
       rest_(control_.header, pipes_),
       trace_(std::move(trace), session_.hosts[static_cast<std::size_t>(session_.rank)]),
-      errand_(control_, ring_, rest_), arena_(errand_, adoption_),
-      operations_(control_, arena_, adoption_, room_, rest_, trace_, session_.size),
+      errand_(control_, ring_, rest_), arena_(errand_, adoption_), table_(control_, errand_),
+      operations_(table_, arena_, adoption_, room_, trace_, session_.size),
       hand_over_(operations_, arena_, room_, ring_, rest_, session_.copy_ns_per_kib),
       guards_(control_, operations_, arena_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
       starts_(arena_, adoption_, room_, operations_, guards_, ring_, rest_, neighbours_, session_.size),
       waits_(operations_, hand_over_, guards_, rest_, pipes_, session_.hosts),
       completions_(control_, operations_, waits_, guards_, rest_) {
-  operations_.set_opener([this] { guards_.open_arrived(); });
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
   adoption_.serve(&errand_, &guards_, &session_.control);
 }
@@ -141,24 +140,33 @@ int Context::add_peer(const char* address) {
 
 // Dissemination: after round k, everybody knows of the 2^(k+1) ranks below it. Rounds of one barrier go to
 // different ranks, and the tag is the barrier's number, so no message is taken for another. Cannot be
-// cancelled: half a barrier would hold up all other ranks.
+// cancelled: half a barrier would hold up all other ranks. One that could not start something goes on where
+// it was when it is called again, with the same number, as the others do.
 int Context::barrier() {
   const std::lock_guard hold(barrier_lock_);
-  const std::uint64_t tag = shm::tag_of(barrier_context, static_cast<std::int32_t>(barriers_++ & INT32_MAX));
-  for (std::int64_t distance = 1; distance < size(); distance *= 2)
-    if (const int code = barrier_round(static_cast<int>(distance), tag); code != PARC_OK) return code;
-  return PARC_OK;
+  const std::uint64_t tag = shm::tag_of(barrier_context, static_cast<std::int32_t>(barriers_ & INT32_MAX));
+  int code = PARC_OK;
+  for (; code == PARC_OK && barrier_distance_ < size(); barrier_distance_ *= 2) {
+    if (const auto started = start_barrier_round(tag); !started) return fail(started.error());
+    code = waits_.all(barrier_round_, nullptr, Cancel::no);
+    barrier_round_ = {};
+  }
+  barrier_distance_ = 1;
+  ++barriers_;
+  return code;
 }
 
-int Context::barrier_round(int distance, std::uint64_t tag) {
+// What of it was started before is not again.
+Result<void> Context::start_barrier_round(std::uint64_t tag) {
+  auto& [above, below] = barrier_round_;
   const auto at = [this](std::int64_t rank) { return static_cast<int>((rank + size()) % size()); };
-  const auto below = starts_.barrier_read(at(std::int64_t{rank()} - distance), tag);
-  if (!below) return fail(below.error());
-  const auto above = starts_.barrier_write(at(std::int64_t{rank()} + distance), tag);
-  if (!above && !starts_.cancel(below.value())) return fail(above.error());
-  parc_op both[] = {above ? above.value() : PARC_OP_NULL, below.value()};
-  const int code = waits_.all(both, nullptr, Cancel::no);
-  return above ? code : fail(above.error());
+  if (below == PARC_OP_NULL) {
+    PARC_TRY(from_below, starts_.barrier_read(at(rank() - barrier_distance_), tag));
+    below = from_below;
+  }
+  PARC_TRY(to_above, starts_.barrier_write(at(rank() + barrier_distance_), tag));
+  above = to_above;
+  return success();
 }
 
 void Context::abort(int status) {

@@ -9,6 +9,8 @@
 #include "client/starts.hpp"
 #include "client/waits.hpp"
 
+#include <array>
+
 namespace parc::client {
 
 class Context {
@@ -69,7 +71,7 @@ public:
 
 private:
   [[nodiscard]] int finish(parc_op id, parc_status* status);
-  [[nodiscard]] int barrier_round(int distance, std::uint64_t tag);
+  [[nodiscard]] Result<void> start_barrier_round(std::uint64_t tag);
 
   Session session_;
   Adoption& adoption_; // of the process
@@ -81,6 +83,7 @@ private:
   Errand errand_;
   Arena arena_;
   CopyRoom room_;
+  OperationTable table_;
   Operations operations_;
   HandOver hand_over_;
   Guards guards_;
@@ -91,7 +94,10 @@ private:
 
   std::mutex leaving_;
   std::mutex barrier_lock_;
-  std::uint32_t barriers_ = 0; // under barrier_lock_
+  // Under barrier_lock_: barriers that are over, and how far this one is.
+  std::uint32_t barriers_ = 0;
+  std::int64_t barrier_distance_ = 1;
+  std::array<parc_op, 2> barrier_round_{}; // its write and its read, as far as they are started
 };
 
 } // namespace parc::client

@@ -21,32 +21,24 @@ parc_status status_of(const parc_envelope& asked, int error, std::uint64_t lengt
   return {asked.peer, shm::tag_in(tag), shm::context_in(tag), error, length, 0, 0};
 }
 
-bool is_write_slot(Slot slot) {
-  return slot >= shm::read_slots;
-}
-
 } // namespace
 
 thread_local Operations::Failed Operations::failed_;
 
-Operations::Operations(shm::Control& control, Arena& arena, Adoption& adoption, CopyRoom& room, Rest& rest,
-                       Trace& trace, int ranks)
-    : control_(control), arena_(arena), adoption_(adoption), room_(room), rest_(rest), trace_(trace),
-      entries_(shm::control_slot), peers_(ranks) {
-  for (Slot slot = shm::control_slot; slot-- > 0;)
-    (is_write_slot(slot) ? free_writes_ : free_reads_).push_back(slot);
-}
+Operations::Operations(OperationTable& table, Arena& arena, Adoption& adoption, CopyRoom& room, Trace& trace,
+                       int ranks)
+    : table_(table), arena_(arena), adoption_(adoption), room_(room), trace_(trace), peers_(ranks) {}
 
 Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message) {
-  auto slot = take_slot(kind, message.queued);
+  auto slot = take_slot(kind == shm::RequestKind::write);
   if (!slot) {
     give_up(message);
     return std::move(slot).error();
   }
-  Entry& entry = entries_[slot.value()];
+  Entry& entry = table_[slot.value()];
   entry.envelope = message.envelope;
   entry.length = message.length;
-  entry.pieces.assign(message.pieces.begin(), message.pieces.end());
+  entry.pieces.assign(message.pieces);
   entry.from_end = message.from_end;
   entry.early = message.early;
   entry.pays = message.pays;
@@ -55,7 +47,8 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.order = message.order;
   entry.local = message.local;
   entry.own_memory = message.listed == shm::in_own_memory;
-  if (message.adopted.any()) entry.adopted = message.adopted; // of a free slot it is none
+  if (message.adopted.any())
+    entry.adopted = std::make_unique<Adopted>(message.adopted); // a free slot has none
   entry.block = message.block;
   entry.list = message.list;
   entry.held = message.held;
@@ -67,12 +60,13 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
     entry.thread = Trace::thread();
     entry.released = 0;
     entry.site = Trace::site();
-    control_.times[slot.value()].begun.store(0, std::memory_order_relaxed);
-    control_.times[slot.value()].done.store(0, std::memory_order_relaxed);
+    shm::Times& times = tables().times(slot.value());
+    times.begun.store(0, std::memory_order_relaxed);
+    times.done.store(0, std::memory_order_relaxed);
   }
 
   // All of it before the request, which publishes it to the kernel.
-  shm::Operation& shared = control_.operations[slot.value()];
+  shm::Operation& shared = tables().operation(slot.value());
   shared.front.store(0, std::memory_order_relaxed);
   shared.back.store(0, std::memory_order_relaxed);
   shared.total.store(entry.has_message() ? message.length : shm::probe_total, std::memory_order_relaxed);
@@ -89,7 +83,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
 }
 
 void Operations::set_message(Slot slot, const End& message) {
-  shm::Operation& shared = control_.operations[slot];
+  shm::Operation& shared = tables().operation(slot);
   shared.source.store(message.source, std::memory_order_relaxed);
   shared.tag.store(message.tag, std::memory_order_relaxed);
   shared.handed_or_data.store(message.data, std::memory_order_relaxed);
@@ -105,80 +99,79 @@ parc_status Operations::status_after(const End& how) {
 
 void Operations::end(parc_op id, const End& how) {
   const Slot slot = slot_of(id);
-  shm::Operation& shared = control_.operations[slot];
+  shm::Operation& shared = tables().operation(slot);
   set_message(slot, how);
   shared.error.store(how.error, std::memory_order_relaxed);
-  const bool queued = entries_[slot].queued.load(std::memory_order_relaxed);
+  const bool queued = table_[slot].queued.load(std::memory_order_relaxed);
   if (trace_.on()) {
-    shm::Times& times = control_.times[slot];
+    shm::Times& times = tables().times(slot);
     times.done.store(trace::now(), std::memory_order_relaxed);
     if (how.error == PARC_OK || how.error == PARC_ETRUNCATE) // it has come whole
       times.begun.store(times.done.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
   shared.state.store(shm::state_word(generation_of(id), shm::Phase::done), std::memory_order_release);
-  if (queued && (how.late || !is_write_slot(slot)))
-    control_.finished[slot / 64].fetch_or(std::uint64_t{1} << slot % 64, std::memory_order_release);
+  if (queued && (how.late || !shm::is_write(slot))) tables().note_finished(slot);
 }
 
 void Operations::abandon(parc_op id) {
   if (const auto slot = claim(id)) {
     set_use(*slot, Use::spent);
-    spent_.push(entries_, *slot);
+    spent_.push(table_, *slot);
   }
 }
 
-// The slot may have gone to another operation between the two loads (retired, begun again): its state has
+// The slot may have gone to another operation between the two loads (let go, begun again): its state has
 // another generation then, and this operation has finished.
 bool Operations::finished(parc_op id) const {
   const Slot slot = slot_of(id);
-  if (slot >= shm::control_slot) return true;
-  const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+  if (!table_.has(slot)) return true;
+  const auto tag = table_[slot].tag.load(std::memory_order_acquire);
   if (generation_in(tag) != generation_of(id)) return true;
   if (use_of(tag) != Use::live && use_of(tag) != Use::claimed) return true;
-  const auto state = control_.operations[slot].state.load(std::memory_order_acquire);
+  const auto state = tables().operation(slot).state.load(std::memory_order_acquire);
   return state != shm::state_word(generation_of(id), shm::Phase::pending) &&
          state != shm::state_word(generation_of(id), shm::Phase::begun);
 }
 
 bool Operations::begun(parc_op id) const {
-  return finished(id) || control_.operations[slot_of(id)].state.load(std::memory_order_acquire) !=
+  return finished(id) || tables().operation(slot_of(id)).state.load(std::memory_order_acquire) !=
                              shm::state_word(generation_of(id), shm::Phase::pending);
 }
 
 bool Operations::being_finished(parc_op id) const {
   const Slot slot = slot_of(id);
-  return slot < shm::control_slot &&
-         entries_[slot].tag.load(std::memory_order_acquire) == tag_of(generation_of(id), Use::claimed);
+  return table_.has(slot) &&
+         table_[slot].tag.load(std::memory_order_acquire) == tag_of(generation_of(id), Use::claimed);
 }
 
 bool Operations::is_live(parc_op id) const {
   const Slot slot = slot_of(id);
-  if (slot >= shm::control_slot) return false;
-  const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+  if (!table_.has(slot)) return false;
+  const auto tag = table_[slot].tag.load(std::memory_order_acquire);
   return tag == tag_of(generation_of(id), Use::live) || tag == tag_of(generation_of(id), Use::loose);
 }
 
 std::optional<parc_op> Operations::live(Slot slot) const {
-  const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+  const auto tag = table_[slot].tag.load(std::memory_order_acquire);
   if (use_of(tag) != Use::live) return {};
   return id_of(generation_in(tag), slot);
 }
 
 std::optional<parc_op> Operations::queued(Slot slot) const {
-  const auto tag = entries_[slot].tag.load(std::memory_order_acquire);
+  const auto tag = table_[slot].tag.load(std::memory_order_acquire);
   if ((use_of(tag) != Use::live && use_of(tag) != Use::loose) ||
-      !entries_[slot].queued.load(std::memory_order_relaxed))
+      !table_[slot].queued.load(std::memory_order_relaxed))
     return {};
   return id_of(generation_in(tag), slot);
 }
 
 std::optional<Slot> Operations::claim(parc_op id, Use* before) {
   const Slot slot = slot_of(id);
-  if (id <= 0 || slot >= shm::control_slot) return {};
+  if (id <= 0 || !table_.has(slot)) return {};
   for (const Use use : {Use::live, Use::loose}) {
     auto tag = tag_of(generation_of(id), use);
-    if (!entries_[slot].tag.compare_exchange_strong(tag, tag_of(generation_of(id), Use::claimed),
-                                                    std::memory_order_acq_rel))
+    if (!table_[slot].tag.compare_exchange_strong(tag, tag_of(generation_of(id), Use::claimed),
+                                                  std::memory_order_acq_rel))
       continue;
     if (before) *before = use;
     return slot;
@@ -187,51 +180,46 @@ std::optional<Slot> Operations::claim(parc_op id, Use* before) {
 }
 
 bool Operations::done(Slot slot) const {
-  return shm::phase_of(control_.operations[slot].state.load(std::memory_order_acquire)) == shm::Phase::done;
-}
-
-bool Operations::done_as(Slot slot, std::uint64_t generation) const {
-  return control_.operations[slot].state.load(std::memory_order_acquire) ==
-         shm::state_word(generation, shm::Phase::done);
+  return shm::phase_of(tables().operation(slot).state.load(std::memory_order_acquire)) == shm::Phase::done;
 }
 
 int Operations::finish(Slot slot, parc_status& status) {
   const int error = result(slot, status);
   set_use(slot, Use::spent);
-  spent_.push(entries_, slot);
+  spent_.push(table_, slot);
   return error;
 }
 
 int Operations::detach(Slot slot, parc_status& status) {
-  const Entry& entry = entries_[slot];
+  const Entry& entry = table_[slot];
   status = status_of(entry.envelope, PARC_OK, entry.length);
   set_use(slot, Use::detached);
-  detached_.push(entries_, slot);
+  detached_.push(table_, slot);
   return PARC_OK;
 }
 
 int Operations::lost(Slot slot, int error, parc_status& status) {
-  const Entry& entry = entries_[slot];
+  const Entry& entry = table_[slot];
   status = status_of(entry.envelope, error, 0);
   failed_ = {.departure = 0, .room = entry.length, .kind = entry.kind};
   set_use(slot, Use::spent);
-  spent_.push(entries_, slot);
+  spent_.push(table_, slot);
   return error;
 }
 
 void Operations::set_released(Slot slot) {
-  if (trace_.on()) entries_[slot].released = trace::now();
+  if (trace_.on()) table_[slot].released = trace::now();
   set_use(slot, Use::detached);
 }
 
 void Operations::spend_released(Slot slot) {
   set_use(slot, Use::spent);
-  spent_.push(entries_, slot);
+  spent_.push(table_, slot);
 }
 
 void Operations::describe(Slot slot, parc_status& status) {
-  const Entry& entry = entries_[slot];
-  const shm::Operation& shared = control_.operations[slot];
+  const Entry& entry = table_[slot];
+  const shm::Operation& shared = tables().operation(slot);
   status = status_of(entry.envelope, PARC_OK, entry.length);
   if (shm::phase_of(shared.state.load(std::memory_order_acquire)) == shm::Phase::pending) return;
   take_message(shared, status);
@@ -254,15 +242,15 @@ void Operations::take_message(const shm::Operation& shared, parc_status& status)
 
 // The result of a done operation, with a bounced read's bytes brought to where they were wanted.
 int Operations::result(Slot slot, parc_status& status) {
-  const Entry& entry = entries_[slot];
-  const shm::Operation& shared = control_.operations[slot];
+  const Entry& entry = table_[slot];
+  const shm::Operation& shared = tables().operation(slot);
   const int error = shared.error.load(std::memory_order_relaxed);
   status = status_of(entry.envelope, error, entry.length);
   if (error != PARC_OK)
     failed_ = {.departure = shared.departure_or_data.load(std::memory_order_relaxed),
                .room = entry.length,
                .kind = entry.kind};
-  if (is_write_slot(slot)) {
+  if (shm::is_write(slot)) {
     note_peer(entry.envelope.peer, error);
     return error;
   }
@@ -271,26 +259,6 @@ int Operations::result(Slot slot, parc_status& status) {
   take_message(shared, status);
   if (entry.block) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
   return error;
-}
-
-std::optional<int> Operations::finish_retired(parc_op id, parc_status& status) {
-  const std::unique_lock hold(lock_, std::try_to_lock);
-  if (!hold) return {};
-  const auto found = retired_.find(id);
-  if (found == retired_.end() || found->second.spent) return PARC_EINVAL;
-  found->second.spent = true;
-  ++retired_spent_;
-  status = found->second.status;
-  failed_ = found->second.failed;
-  return status.error;
-}
-
-bool Operations::is_held(parc_op id) {
-  if (id <= 0) return false;
-  if (is_live(id) || being_finished(id)) return true;
-  const std::lock_guard hold(lock_);
-  const auto found = retired_.find(id);
-  return found != retired_.end() && !found->second.spent;
 }
 
 bool Operations::peer_answers(int rank) const {
@@ -306,18 +274,18 @@ void Operations::note_peer(int rank, int error) {
 void Operations::loosen(parc_op id) {
   if (!is_write(id)) return;
   auto live = tag_of(generation_of(id), Use::live);
-  entries_[slot_of(id)].tag.compare_exchange_strong(live, tag_of(generation_of(id), Use::loose),
-                                                    std::memory_order_acq_rel);
+  table_[slot_of(id)].tag.compare_exchange_strong(live, tag_of(generation_of(id), Use::loose),
+                                                  std::memory_order_acq_rel);
 }
 
 void Operations::set_use(Slot slot, Use use) {
-  auto& tag = entries_[slot].tag;
+  auto& tag = table_[slot].tag;
   tag.store(tag_of(generation_in(tag.load(std::memory_order_relaxed)), use), std::memory_order_release);
 }
 
-void Operations::Stack::push(Entries& entries, Slot slot) {
+void Operations::Stack::push(const OperationTable& table, Slot slot) {
   Slot top = top_.load(std::memory_order_relaxed);
-  do entries[slot].next = top;
+  do table[slot].next = top;
   while (!top_.compare_exchange_weak(top, slot, std::memory_order_release, std::memory_order_relaxed));
 }
 

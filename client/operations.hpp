@@ -14,49 +14,24 @@
 //   spent -> free, detached -> free (when the kernel is done)   under lock_, which frees its memory
 //
 // spent_ and detached_ are lock-free stacks, because a signal handler (parc_test) may spend; only the holder
-// of lock_ empties them, whole. A write that is done while its id is still held is retired when the table is
-// full: its result moves to retired_, and its slot is free.
+// of lock_ empties them, whole.
 //
 // Threads: any. All but begin, abandon, collect and is_held are async-signal-safe.
 #pragma once
 
 #include "client/arena.hpp"
 #include "client/copy_room.hpp"
-#include "client/early/adoption.hpp"
-#include "client/own_memory.hpp"
+#include "client/operation_table.hpp"
 #include "client/rest.hpp"
 #include "client/trace.hpp"
 #include "parc/parc.h"
 
 #include <array>
-#include <functional>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 namespace parc::client {
-
-using Slot = std::uint32_t;
-
-constexpr Slot slot_of(parc_op id) {
-  return static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
-}
-
-// In which a program touches what it has read: parc_set_order.
-enum class Order : std::uint8_t { any = PARC_ORDER_ANY, up = PARC_ORDER_UP, down = PARC_ORDER_DOWN };
-
-enum class Use : std::uint8_t { free, live, loose, claimed, detached, spent };
-
-constexpr std::uint64_t tag_of(std::uint64_t generation, Use use) {
-  return generation << 8 | static_cast<std::uint64_t>(use);
-}
-constexpr Use use_of(std::uint64_t tag) {
-  return static_cast<Use>(tag & 0xff);
-}
-constexpr std::uint64_t generation_in(std::uint64_t tag) {
-  return tag >> 8;
-}
 
 // What a program asked for, and the memory of the arena that goes with it.
 struct Message {
@@ -84,46 +59,15 @@ struct Message {
 
 class Operations {
 public:
-  // The private half of a slot. Only tag may be read by those who have not claimed it.
-  struct Entry {
-    std::atomic<std::uint64_t> tag = 0; // generation << 8 | Use
-    Slot next = 0;                      // in spent_ or detached_
-    parc_envelope envelope{};
-    std::uint64_t length = 0;
-    std::vector<iovec> pieces; // the program's memory, in the order of the message
-    bool from_end = false;
-    void* block = nullptr;
-    void* list = nullptr;
-    std::uint64_t held = 0;
-    bool early = false;
-    bool pays = true;
-    std::atomic<bool> synchronous = false; // also read of one that may just be retired
-    std::atomic<bool> queued = false;      // also read of one that may just be spent
-    Order order = Order::any;
-    Adopted adopted;
-    bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
-    shm::RequestKind kind = shm::RequestKind::none;
-    // Or it is a question to the kernel.
-    [[nodiscard]] bool has_message() const { return shm::is_message(kind); }
-    bool local = false;      // of a write: the kernel does not know it
-    bool own_memory = false; // the kernel names the program's memory as that has it
-    // Where there is a trace: when, from where, by whom.
-    std::uint64_t posted = 0, released = 0, site = 0;
-    std::uint32_t thread = 0;
-  };
+  using Entry = client::Entry;
 
-  Operations(shm::Control& control, Arena& arena, Adoption& adoption, CopyRoom& room, Rest& rest,
-             Trace& trace, int ranks);
+  Operations(OperationTable& table, Arena& arena, Adoption& adoption, CopyRoom& room, Trace& trace,
+             int ranks);
 
   // Takes a slot for the message and prepares both halves; the request is still to be sent. Owns the
-  // message's arena memory, its uses of adopted memory and its copy room from here on, also when it fails:
-  // PARC_EAGAIN (reads, and all that is queued), PARC_EKERNEL. Blocks only for a write that is not queued,
-  // while the table of writes is full of unfinished ones.
+  // message's arena memory, its uses of adopted memory and its copy room from here on, also when it fails: as
+  // OperationTable::grow. Waits for the kernel where the table must grow, never for an operation.
   [[nodiscard]] Result<parc_op> begin(shm::RequestKind kind, const Message& message);
-
-  // Called without lock_ when the table of writes is full and one of them is done: it may be released early,
-  // and whoever guards it has to let it go first.
-  void set_opener(std::function<void()> open) { open_ = std::move(open); }
 
   // The request could not be sent: as if it had never begun.
   void abandon(parc_op id);
@@ -144,11 +88,11 @@ public:
   // What is known of its message, which the kernel brings.
   void set_message(Slot slot, const End& message);
 
-  // A wait for it would not rest: it is done, loose, retired or no operation of ours.
+  // A wait for it would not rest: it is done, loose or no operation of ours.
   [[nodiscard]] bool finished(parc_op id) const;
 
   // Of an operation that the program holds: as it asked for.
-  [[nodiscard]] int peer_of(parc_op id) const { return entries_[slot_of(id)].envelope.peer; }
+  [[nodiscard]] int peer_of(parc_op id) const { return table_[slot_of(id)].envelope.peer; }
 
   // Somebody has claimed it and is not through with it.
   [[nodiscard]] bool being_finished(parc_op id) const;
@@ -166,7 +110,7 @@ public:
   [[nodiscard]] std::optional<parc_op> queued(Slot slot) const;
 
   // Makes the caller the one who finishes it; none when it is no live operation (being finished by another,
-  // retired, spent, never started).
+  // spent, never started).
   [[nodiscard]] std::optional<Slot> claim(parc_op id, Use* before = nullptr);
 
   // The claim's opposite: nothing has become of it.
@@ -174,8 +118,8 @@ public:
 
   // Of claimed slots:
   [[nodiscard]] bool done(Slot slot) const; // the kernel has finished
-  [[nodiscard]] Entry& entry(Slot slot) { return entries_[slot]; }
-  [[nodiscard]] shm::Operation& shared(Slot slot) { return control_.operations[slot]; }
+  [[nodiscard]] Entry& entry(Slot slot) { return table_[slot]; }
+  [[nodiscard]] shm::Operation& shared(Slot slot) { return tables().operation(slot); }
   int finish(Slot slot, parc_status& status);          // done: copies out, spends, returns its result
   int detach(Slot slot, parc_status& status);          // a write that needs the program's memory no more
   int lost(Slot slot, int error, parc_status& status); // the kernel will not answer
@@ -183,7 +127,7 @@ public:
   void set_released(Slot slot);
   void spend_released(Slot slot);
   // The same for a write, whether the kernel is done with it or not.
-  void let_go_released(Slot slot) { detached_.push(entries_, slot); }
+  void let_go_released(Slot slot) { detached_.push(table_, slot); }
   void describe(Slot slot, parc_status& status);
 
   // What the sentence about an operation that failed says besides its status.
@@ -195,10 +139,8 @@ public:
   // Of the last operation that this thread found to have failed.
   [[nodiscard]] static const Failed& last_failed() { return failed_; }
 
-  // Of an id that cannot be claimed: its result, PARC_EINVAL when there is none, nothing when lock_ is taken.
-  std::optional<int> finish_retired(parc_op id, parc_status& status);
-  // The program has not been told how it ended, unless somebody is about to.
-  [[nodiscard]] bool is_held(parc_op id);
+  // The program has not been told how it ended.
+  [[nodiscard]] bool is_held(parc_op id) const { return id > 0 && (is_live(id) || being_finished(id)); }
 
   // A rank, or a peer that was added or has written to this program.
   [[nodiscard]] bool knows(int peer) const { return peer < peers_.load(std::memory_order_relaxed); }
@@ -211,12 +153,16 @@ public:
   // A block of the arena, from what finished operations had if need be.
   [[nodiscard]] Result<void*> allocate(std::size_t bytes);
 
-  [[nodiscard]] static bool is_write(parc_op id) { return slot_of(id) >= shm::read_slots; }
+  [[nodiscard]] static bool is_write(parc_op id) { return shm::is_write(slot_of(id)); }
 
   // Of an operation that the caller holds: its wait rests only for a while, and then copies it.
   [[nodiscard]] bool may_copy(parc_op id) const {
-    return is_write(id) && !entries_[slot_of(id)].synchronous.load(std::memory_order_relaxed);
+    return is_write(id) && !table_[slot_of(id)].synchronous.load(std::memory_order_relaxed);
   }
+
+  // use(slot) for each that may have been used.
+  template <class Use> void each_slot(const Use& use) const { tables().each(use); }
+  [[nodiscard]] const shm::Tables& tables() const { return table_.shared(); }
 
   // What has not been freed yet goes into the trace, as far as it is known.
   void trace_rest();
@@ -229,10 +175,9 @@ public:
 
 private:
   // A page fault's handler spends.
-  using Entries = std::vector<Entry, OwnMemory<Entry>>;
   class Stack {
   public:
-    void push(Entries& entries, Slot slot);
+    void push(const OperationTable& table, Slot slot);
     [[nodiscard]] Slot take_all() {
       if (top_.load(std::memory_order_relaxed) == none) return none;
       return top_.exchange(none, std::memory_order_acquire);
@@ -242,22 +187,12 @@ private:
   private:
     std::atomic<Slot> top_ = none;
   };
-  struct Retired {
-    parc_status status;
-    Failed failed;
-    bool spent;
-  };
-
-  [[nodiscard]] Result<Slot> take_slot(shm::RequestKind kind, bool queued);
-  [[nodiscard]] std::optional<Slot> take_free(std::vector<Slot>& free);
+  [[nodiscard]] Result<Slot> take_slot(bool writes);
   void give_up(const Message& message);
   void collect_locked();
   void reap(std::size_t at_most);
-  void retire_done();
   void free_slot(Slot slot);
   void trace_message(Slot slot, std::uint16_t flags = 0) const;
-  [[nodiscard]] bool any_write_done() const;
-  [[nodiscard]] bool done_as(Slot slot, std::uint64_t generation) const;
   [[nodiscard]] int result(Slot slot, parc_status& status);
   void set_use(Slot slot, Use use);
   void note_peer(int rank, int error);
@@ -266,25 +201,19 @@ private:
   // A signal handler's too: its place is there from the thread's start.
   __attribute__((tls_model("initial-exec"))) static thread_local Failed failed_;
 
-  shm::Control& control_;
+  OperationTable& table_;
   Arena& arena_;
   Adoption& adoption_;
   CopyRoom& room_;
-  Rest& rest_;
   Trace& trace_;
-  Entries entries_;
   std::atomic<int> peers_; // their numbers are below
   // Of peers, by their numbers; where there are more, some share a place and one that failed counts for all.
   std::array<std::atomic<bool>, 4096> failed_peers_{};
   Stack spent_, detached_;
-  std::function<void()> open_;
 
-  std::mutex lock_; // taken before the arena's
-  std::vector<Slot> free_reads_, free_writes_;
+  std::mutex lock_;           // of what is free in the table, too; taken before the arena's
   std::vector<Slot> to_reap_; // detached
   std::size_t next_to_reap_ = 0;
-  std::unordered_map<parc_op, Retired> retired_;
-  std::size_t retired_spent_ = 0;
 };
 
 } // namespace parc::client

@@ -2,8 +2,6 @@
 // Operations, the other half: free slots, and how finished operations become free slots again.
 #include "client/operations.hpp"
 
-#include <sched.h>
-
 namespace parc::client {
 namespace {
 
@@ -12,41 +10,18 @@ constexpr std::size_t reaped_per_start = 4;
 
 } // namespace
 
-Result<Slot> Operations::take_slot(shm::RequestKind kind, bool queued) {
-  const bool write = kind == shm::RequestKind::write;
+Result<Slot> Operations::take_slot(bool writes) {
   for (;;) {
+    const unsigned blocks = tables().blocks();
     {
       const std::lock_guard hold(lock_);
       collect_locked();
-      if (const auto slot = take_free(write ? free_writes_ : free_reads_)) return *slot;
-      if (!write)
-        return error(PARC_EAGAIN, "all {} reads of this program are in use; wait for one and call again",
-                     shm::read_slots);
+      if (const auto slot = table_.take(writes)) return *slot;
       reap(to_reap_.size());
-      retire_done();
-      if (const auto slot = take_free(free_writes_)) return *slot;
+      if (const auto slot = table_.take(writes)) return *slot;
     }
-    if (queued)
-      return error(PARC_EAGAIN, "all {} writes of this program are in use; take completions and call again",
-                   shm::write_slots);
-    if (rest_.until([this] { return any_write_done(); }) != Woken::done)
-      return error(PARC_EKERNEL, "cannot start a write: the kernel of this host has gone");
-    if (open_) open_();
-    sched_yield(); // whoever finishes the one that is done may be between claiming and spending it
+    PARC_TRY(table_.grow(blocks));
   }
-}
-
-std::optional<Slot> Operations::take_free(std::vector<Slot>& free) {
-  if (free.empty()) return {};
-  const Slot slot = free.back();
-  free.pop_back();
-  return slot;
-}
-
-bool Operations::any_write_done() const {
-  for (Slot slot = shm::read_slots; slot < shm::control_slot; ++slot)
-    if (done(slot)) return true;
-  return false;
 }
 
 void Operations::give_up(const Message& message) {
@@ -70,17 +45,13 @@ Result<void*> Operations::allocate(std::size_t bytes) {
 
 void Operations::collect_locked() {
   for (Slot slot = spent_.take_all(); slot != Stack::none;) {
-    const Slot next = entries_[slot].next;
+    const Slot next = table_[slot].next;
     free_slot(slot);
     slot = next;
   }
-  for (Slot slot = detached_.take_all(); slot != Stack::none; slot = entries_[slot].next)
+  for (Slot slot = detached_.take_all(); slot != Stack::none; slot = table_[slot].next)
     to_reap_.push_back(slot);
   reap(reaped_per_start);
-  if (retired_spent_ != 0) {
-    std::erase_if(retired_, [](const auto& each) { return each.second.spent; });
-    retired_spent_ = 0;
-  }
 }
 
 // Looks at some of the writes that were let go, in turns, and frees those that the kernel is done with.
@@ -92,51 +63,36 @@ void Operations::reap(std::size_t at_most) {
       ++next_to_reap_;
       continue;
     }
-    note_peer(entries_[slot].envelope.peer, control_.operations[slot].error.load(std::memory_order_relaxed));
+    note_peer(table_[slot].envelope.peer, tables().operation(slot).error.load(std::memory_order_relaxed));
     to_reap_[next_to_reap_] = to_reap_.back();
     to_reap_.pop_back();
     free_slot(slot);
   }
 }
 
-// The table is full: done writes that the program has yet to wait for give their slots up. The generation is
-// read first, so that what is claimed is the operation that was seen done.
-void Operations::retire_done() {
-  for (Slot slot = shm::read_slots; slot < shm::control_slot; ++slot) {
-    if (entries_[slot].queued.load(std::memory_order_relaxed)) continue; // nobody holds its id
-    const auto generation = generation_in(entries_[slot].tag.load(std::memory_order_acquire));
-    const auto id = static_cast<parc_op>(shm::id_of(generation, slot));
-    if (!done_as(slot, generation) || !claim(id)) continue;
-    Retired retired{.status = {}, .failed = {}, .spent = false};
-    if (result(slot, retired.status) != PARC_OK) retired.failed = failed_;
-    retired_.emplace(id, retired);
-    free_slot(slot);
-  }
-}
-
 void Operations::free_slot(Slot slot) {
-  Entry& entry = entries_[slot];
+  Entry& entry = table_[slot];
   if (trace_.on() && entry.has_message()) trace_message(slot);
   if (std::exchange(entry.pinned, false))
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
   arena_.free(std::exchange(entry.list, nullptr));
-  if (entry.adopted.any()) adoption_.end_use(std::exchange(entry.adopted, {}));
+  if (entry.adopted) adoption_.end_use(*std::exchange(entry.adopted, nullptr));
   room_.free(std::exchange(entry.held, 0));
   set_use(slot, Use::free);
-  (slot >= shm::read_slots ? free_writes_ : free_reads_).push_back(slot);
+  table_.give(slot);
 }
 
 void Operations::trace_message(Slot slot, std::uint16_t flags) const {
-  const Entry& entry = entries_[slot];
-  const shm::Operation& shared = control_.operations[slot];
-  const shm::Times& times = control_.times[slot];
-  const bool writes = slot >= shm::read_slots, over = done(slot);
+  const Entry& entry = table_[slot];
+  const shm::Operation& shared = tables().operation(slot);
+  const shm::Times& times = tables().times(slot);
+  const bool writes = shm::is_write(slot), over = done(slot);
   trace::Record message{};
   message.kind = trace::Kind::message;
   message.flags = static_cast<std::uint16_t>(flags | (writes ? trace::flag_write : 0) |
                                              (entry.block && !entry.pinned ? trace::flag_bounced : 0) |
-                                             (entry.adopted.any() ? trace::flag_adopted : 0));
+                                             (entry.adopted ? trace::flag_adopted : 0));
   message.thread = entry.thread;
   message.begin = entry.posted;
   message.first = times.begun.load(std::memory_order_relaxed);
@@ -161,20 +117,20 @@ void Operations::trace_rest() {
   const std::lock_guard hold(lock_);
   collect_locked();
   reap(to_reap_.size());
-  for (Slot slot = 0; slot < shm::control_slot; ++slot) {
-    const bool used = use_of(entries_[slot].tag.load(std::memory_order_acquire)) != Use::free;
-    if (used && entries_[slot].has_message()) trace_message(slot);
-  }
+  each_slot([this](Slot slot) {
+    const bool used = use_of(table_[slot].tag.load(std::memory_order_acquire)) != Use::free;
+    if (used && table_[slot].has_message()) trace_message(slot);
+  });
 }
 
 void Operations::trace_under_way() {
   {
     const std::lock_guard hold(lock_); // nothing is freed meanwhile
-    for (Slot slot = 0; slot < shm::control_slot; ++slot) {
-      const Use use = use_of(entries_[slot].tag.load(std::memory_order_acquire));
+    each_slot([this](Slot slot) {
+      const Use use = use_of(table_[slot].tag.load(std::memory_order_acquire));
       const bool held = use == Use::live || use == Use::claimed;
-      if (held && !done(slot) && entries_[slot].has_message()) trace_message(slot, trace::flag_under_way);
-    }
+      if (held && !done(slot) && table_[slot].has_message()) trace_message(slot, trace::flag_under_way);
+    });
   }
   trace_.flush();
 }

@@ -114,7 +114,7 @@ int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel can
   if (id < 0) return status.error = static_cast<int>(id); // it was never started
   Use use{};
   const auto slot = operations_.claim(id, &use);
-  if (!slot) return finish_retired(id, status);
+  if (!slot) return status.error = PARC_EINVAL;
   if (operations_.done(*slot)) return operations_.finish(*slot, status);
   if (use == Use::loose) return operations_.detach(*slot, status);
   return Operations::is_write(id) ? finish_write(id, *slot, status, release, cancel)
@@ -137,10 +137,7 @@ int Waits::test(parc_op id, parc_status& status) {
   int code = PARC_OK;
   if (!slot) {
     if (operations_.being_finished(id)) return 0;
-    const auto retired = operations_.finish_retired(id, status);
-    if (!retired) return 0;
-    code = status.error = *retired;
-    if (code == PARC_EINVAL) return fail(code, no_operation);
+    return fail(status.error = PARC_EINVAL, no_operation);
   } else if (operations_.done(*slot)) {
     code = operations_.finish(*slot, status);
   } else if (use == Use::loose) {
@@ -156,16 +153,16 @@ int Waits::test(parc_op id, parc_status& status) {
 }
 
 void Waits::hand_over_own_memory() {
-  for (Slot number = shm::read_slots; number < shm::control_slot; ++number) {
-    const auto id = operations_.live(number);
+  operations_.each_slot([this](Slot number) {
+    const auto id = shm::is_write(number) ? operations_.live(number) : std::nullopt;
     const auto slot = id ? operations_.claim(*id) : std::nullopt;
-    if (!slot) continue;
+    if (!slot) return;
     parc_status own;
     if (operations_.entry(*slot).own_memory)
       (void)finish_write(*id, *slot, own, Release::never, Cancel::no);
     else
       operations_.unclaim(*slot);
-  }
+  });
 }
 
 bool Waits::done(parc_op id) {
@@ -334,13 +331,6 @@ bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
     }
   }
   return true;
-}
-
-int Waits::finish_retired(parc_op id, parc_status& status) {
-  for (;;) {
-    if (const auto code = operations_.finish_retired(id, status)) return status.error = *code;
-    sched_yield(); // somebody starts an operation
-  }
 }
 
 Woken Waits::until_done(Slot slot, Limit limit, Cancel cancel) {

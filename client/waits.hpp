@@ -53,7 +53,6 @@ private:
   [[nodiscard]] Release release_of(parc_op id, Release most) const;
   [[nodiscard]] bool would_release(parc_op id, Release most) const;
   int finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
-  int finish_retired(parc_op id, parc_status& status);
   template <class Done> Woken rest(const Done& done, Limit limit, Cancel cancel);
   [[nodiscard]] Woken until_done(Slot slot, Limit limit, Cancel cancel);
   template <class Done>

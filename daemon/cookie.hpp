@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the engine knows an operation by: whose it is, and which of its owner's.
 //
-//   63      56 55            40 39        28 27                        0
+//   63      56 55            40 39        19 18                        0
 //   +---------+----------------+------------+---------------------------+
 //   |  owner  |    session     |    slot    | generation, its low bits  |
 //   |         |         link that control reads from                    |
@@ -21,7 +21,7 @@ public:
   enum class Owner : std::uint8_t { session = 1, control_read, control_write };
 
   static Cookie of_session(std::uint32_t session, std::uint64_t slot, std::uint64_t generation) {
-    assert(session < most_sessions && slot < shm::operation_slots);
+    assert(session < most_sessions && slot < std::uint64_t{1} << shm::slot_bits);
     return {Owner::session,
             std::uint64_t{session} << session_at | slot << slot_at | (generation & generation_mask)};
   }
@@ -51,6 +51,7 @@ public:
 
 private:
   static constexpr unsigned owner_at = 56, session_at = 40, slot_at = session_at - shm::slot_bits;
+  static_assert(slot_at >= 16); // of the generation: what an engine says late is told from its slot's next
   static constexpr std::uint64_t most_sessions = std::uint64_t{1} << (owner_at - session_at);
   static constexpr std::uint64_t generation_mask = (std::uint64_t{1} << slot_at) - 1;
 

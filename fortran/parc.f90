@@ -23,7 +23,7 @@ module parc
 
   integer(c_int), parameter :: PARC_ANY_SOURCE = -1, PARC_ANY_TAG = -1
   integer(c_int32_t), parameter :: PARC_CONTEXT_RESERVED = int(z'ffff0000', c_int32_t) ! without a sign
-  integer(c_int), parameter :: PARC_ADDRESS_BYTES = 64, PARC_MAX_OPERATIONS = 2048
+  integer(c_int), parameter :: PARC_ADDRESS_BYTES = 64, PARC_MAX_OPERATIONS = 2097152
 
   integer(c_int), parameter :: PARC_OK = 0, PARC_EINVAL = -1, PARC_ENOMEM = -2, PARC_EAGAIN = -3, &
     PARC_ETRUNCATE = -4, PARC_EPEER = -5, PARC_EKERNEL = -6, PARC_ECANCELED = -7, PARC_EFORK = -8, &

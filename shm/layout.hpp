@@ -3,8 +3,10 @@
 // it: plain structures of fixed size, no behaviour. The program's view of them is client/, the kernel's,
 // which trusts nothing, is daemon/session*.
 //
-//   control segment:  ControlHeader | bits of finished operations | Request ring[request_slots]
+//   control segment:  ControlHeader | bits of finished operations | blocks | Request ring[request_slots]
 //                     | Operation table[operation_slots] | Times[operation_slots]
+//
+// The tables grow by further segments, their blocks: shm/tables.hpp.
 //
 // Beside each field: who writes it (P the program, K the kernel), and the memory order that makes it safe. No
 // lock lives here; a side that dies in the middle of anything leaves nothing held.
@@ -17,24 +19,25 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 14;
+inline constexpr std::uint32_t layout_version = 15;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
-inline constexpr std::uint32_t read_slots = 1024;
+inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables; so the next
 inline constexpr std::uint32_t write_slots = 1024;
 // One more slot for what the program asks about itself (map, unmap, leave), one at a time: never waits for a
 // write to finish.
 inline constexpr std::uint32_t control_slot = read_slots + write_slots;
 inline constexpr std::uint32_t operation_slots = control_slot + 1;
+inline constexpr unsigned most_blocks = 9;        // behind the first one: a million reads, and as many writes
 inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
 inline constexpr std::uint32_t max_pieces = 1024; // of one message
 inline constexpr std::uint64_t max_address = 64;  // bytes of the text that names an endpoint
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t probe_total = UINT64_MAX; // Operation::total of a probe that is pending
 
-// An operation's id: its slot in the low 12 bits, its generation above. Reads have the slots below
-// read_slots (a probe has one of them too), writes those from there on, and map, unmap and leave
-// control_slot. Generations start at 1, so no id is 0.
-inline constexpr unsigned slot_bits = 12;
+// An operation's id: its slot in the low 21 bits, its generation above. Which slots are for reads (a probe
+// has one of them too) and for writes says shm/slots.hpp; map, unmap, grow and leave have control_slot.
+// Generations start at 1, so no id is 0.
+inline constexpr unsigned slot_bits = 21;
 inline constexpr std::uint64_t slot_of(std::uint64_t id) {
   return id & ((1u << slot_bits) - 1);
 }
@@ -59,7 +62,9 @@ enum class RequestKind : std::uint8_t {
   unmap,      // address: the program starts nothing there any more; answered in slot `id` when the kernel has
               // detached, or at once (flags)
   abort,      // extra = exit status for the whole job
-  leave,      // a clean departure: what was accepted is delivered
+  grow,  // tag, length, extra = shmid: the tables' block of that number, the next one, and its bytes; the
+         // kernel attaches it and answers in slot `id`
+  leave, // a clean departure: what was accepted is delivered
   // A wait for read `id` has returned although its message has not arrived (early release). Writes to others
   // that are asked for behind this leave when that read has begun, or has failed.
   release,
@@ -283,6 +288,13 @@ struct Control {
   // A bit for each queued operation that is done: K sets it after the state (release), P takes whole words
   // (acquire). One that is set for an operation that was let go says nothing.
   alignas(64) std::atomic<std::uint64_t> finished[(operation_slots + 63) / 64];
+  // The same for the blocks behind the first one, by their numbers: shm/tables.hpp.
+  std::atomic<std::uint64_t> finished_blocks;
+  // P, for onlookers: how many of these there are (release), their segments, and how many slots of each one's
+  // reads and writes have ever been used, from the first on (relaxed).
+  std::atomic<std::uint32_t> blocks;
+  std::atomic<std::int32_t> block_segments[most_blocks];
+  std::atomic<std::uint32_t> used[most_blocks][2];
   alignas(64) Request requests[request_slots];
   Operation operations[operation_slots];
   Times times[operation_slots];

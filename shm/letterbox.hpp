@@ -18,7 +18,7 @@
 // the middle has stamped nothing.
 #pragma once
 
-#include "shm/layout.hpp"
+#include "shm/slots.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -33,7 +33,8 @@ inline constexpr std::uint32_t max_neighbours = 1024; // that a program sends to
 inline constexpr std::uint32_t letterbox_cells = most_published + max_neighbours; // with an empty one of each
 inline constexpr std::uint64_t cell_bytes = 32;                                   // of a message, in its cell
 inline constexpr std::uint64_t small_body = 512;                                  // bytes of a body
-inline constexpr std::uint64_t short_message = 8192; // bytes, at most; of a large body
+inline constexpr std::uint32_t most_offers = 1U << 17; // announced writes of a program that have not ended
+inline constexpr std::uint64_t short_message = 8192;   // bytes, at most; of a large body
 
 // Who brings a long message on while its receiver computes: the setting `local`.
 enum class Progress : std::uint32_t {
@@ -152,10 +153,12 @@ struct Letterbox {
   } kernel;
   struct alignas(4096) OfAll {
     // Of reads that K may take for a message of another host, and P for one of a neighbour: by their slots.
+    // Those of reads behind the tables' first block lie beside them (shm/tables.hpp): no neighbour looks for
+    // them, as only reads of the first block are published.
     std::atomic<std::uint64_t> claims[read_slots];
-    // Of writes that P has announced, by their slots: who takes its message, and P who gives it up, changes
-    // it.
-    std::atomic<std::uint64_t> offers[write_slots];
+    // Of writes that P has announced, by index_of their slots: who takes its message, and P who gives it up,
+    // changes it.
+    std::atomic<std::uint64_t> offers[most_offers];
     // A thread of P that computes while reads of its are posted, which a sender may interrupt: 0, or an
     // interrupt_word. Who makes it 0 again does, once.
     alignas(64) std::atomic<std::uint64_t> armed;
@@ -204,7 +207,7 @@ inline constexpr std::uint64_t offer_word(std::uint64_t generation, Offer offer)
 // Of the write that a cell announces; the slot is masked, the rest is checked by its value.
 inline const std::atomic<std::uint64_t>& offer_of(const Cell& cell,
                                                   const std::atomic<std::uint64_t>* offers) {
-  return offers[(slot_of(rendezvous_in(cell).write) - read_slots) % write_slots];
+  return offers[index_of(slot_of(rendezvous_in(cell).write)) % most_offers];
 }
 
 // A claim word: whose the read is, above the operation's generation.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace parc::shm {
 namespace {
@@ -46,7 +47,7 @@ std::string_view text_of(CrossMemory memory) {
 
 } // namespace
 
-void look_at(const Control& control, std::size_t most, RankState& rank) {
+void look_at(const Control& control, const Tables& tables, std::size_t most, RankState& rank) {
   const std::uint32_t now = coarse_ms();
   rank.joined = true;
   rank.resting = control.header.program_asleep.load(std::memory_order_relaxed) != 0 ||
@@ -65,22 +66,37 @@ void look_at(const Control& control, std::size_t most, RankState& rank) {
                 .faults = waits.faults.load(std::memory_order_relaxed),
                 .late_faults = waits.late_faults.load(std::memory_order_relaxed)};
   rank.operations.clear();
-  for (std::uint32_t number = 0; number < control_slot; ++number)
-    if (const auto seen = look_at_slot(control.operations[number], number >= read_slots, now))
+  tables.each([&](std::uint32_t slot) {
+    if (const auto seen = look_at_slot(tables.operation(slot), is_write(slot), now))
       rank.operations.push_back(*seen);
+  });
+  const std::size_t shown = std::min(rank.operations.size(), most);
+  rank.more = rank.operations.size() - shown;
+  if (rank.more != 0)
+    std::ranges::nth_element(rank.operations, rank.operations.begin() + static_cast<std::ptrdiff_t>(shown),
+                             std::ranges::greater(), &Unfinished::age_ms);
+  rank.operations.resize(shown);
   std::ranges::stable_sort(rank.operations, std::ranges::greater(), &Unfinished::age_ms);
-  rank.more = rank.operations.size() - std::min(rank.operations.size(), most);
-  rank.operations.resize(std::min(rank.operations.size(), most));
 }
 
 bool look_at_segment(int id, std::size_t most, RankState& rank) {
   const Result<Segment> segment = Segment::attach_to_read(id, sizeof(Control));
   if (!segment) return false;
-  const auto& control = *reinterpret_cast<const Control*>(segment.value().data());
+  auto& control = *reinterpret_cast<Control*>(segment.value().data());
   if (control.header.magic != control_magic ||
       control.header.version.load(std::memory_order_acquire) != layout_version)
     return false;
-  look_at(control, most, rank);
+  Tables tables(control);
+  std::vector<Segment> blocks;
+  for (unsigned left = std::min(control.blocks.load(std::memory_order_acquire), most_blocks); left != 0;
+       --left) {
+    const unsigned next = tables.blocks() + 1;
+    auto block = Segment::attach_to_read(control.block_segments[next - 1].load(std::memory_order_relaxed),
+                                         bytes_of_block(next));
+    if (!block) break; // the program has just gone
+    tables.add(blocks.emplace_back(std::move(block).value()).data());
+  }
+  look_at(control, tables, most, rank);
   return true;
 }
 

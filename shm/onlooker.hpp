@@ -3,13 +3,13 @@
 // for one. Whatever is read may be changing, or be nonsense; nothing here trusts it.
 #pragma once
 
-#include "shm/layout.hpp"
+#include "shm/tables.hpp"
 #include "system/unfinished.hpp"
 
 namespace parc::shm {
 
 // Fills in joined, resting, operations and more; `most` operations, the oldest.
-void look_at(const Control& control, std::size_t most, RankState& rank);
+void look_at(const Control& control, const Tables& tables, std::size_t most, RankState& rank);
 
 // The same of the segment with this id, which a kernel has published. False: it is not there any more, or is
 // no control segment of this version and this user.

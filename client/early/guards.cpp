@@ -37,6 +37,9 @@ constexpr bool has_early_library = false;
 constexpr bool has_early_library = true;
 #endif
 
+// Whose waits are released at one time; beyond that a wait waits.
+constexpr std::size_t most_released = 2048;
+
 void say(std::string_view text) {
   (void)!write(STDERR_FILENO, text.data(), text.size());
 }
@@ -65,7 +68,7 @@ Guards::Guards(shm::Control& control, Operations& operations, const Arena& arena
                Ring& ring, Rest& rest, Pipes& pipes, Trace& trace, int rank)
     : control_(control), operations_(operations), arena_(arena), hand_over_(hand_over), ring_(ring),
       rest_(rest), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()),
-      guards_(shm::control_slot, page_size()) { // asked for here before a handler does
+      guards_(most_released, page_size()) { // asked for here before a handler does
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
 }
 
@@ -99,7 +102,7 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .slot = slot,
               .envelope = entry.envelope,
               .length = entry.length,
-              .adopted = entry.adopted,
+              .adopted = entry.adopted ? *entry.adopted : Adopted(),
               .reporting = false,
               .handing = false,
               .released = Clock::now(),
@@ -209,7 +212,7 @@ void Guards::note_benefit(const Guard& guard) {
 }
 
 const shm::Operation& Guards::shared(parc_op id) const {
-  return control_.operations[shm::slot_of(static_cast<std::uint64_t>(id))];
+  return operations_.shared(slot_of(id));
 }
 
 // Also when its slot has another operation by now: somebody else has dropped its guard meanwhile.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <unistd.h>
 
 namespace parc::client {
@@ -41,11 +42,15 @@ Inbox::Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters
     : own_(own), areas_(areas), counters_(counters), operations_(operations), ring_(ring), rest_(rest),
       rank_(rank), neighbours_(static_cast<Neighbour*>(
                        map_own((static_cast<std::size_t>(ranks) + most_added) * sizeof(Neighbour)))),
-      most_rows_(static_cast<std::size_t>(ranks) + most_added), reads_(shm::read_slots) {}
+      most_rows_(static_cast<std::size_t>(ranks) + most_added) {}
 
 Inbox::~Inbox() {
-  for (Read& read : reads_)
-    if (read.posted()) unpost(read);
+  while (!all_.empty()) unpost(all_.front());
+  for (Read* const run : reads_) {
+    if (run == nullptr) continue;
+    std::destroy_n(run, run_reads);
+    unmap_own(run, run_reads * sizeof(Read));
+  }
   while (!arrivals_.empty()) forget(arrivals_.front());
   while (!claimed_.empty()) forget(claimed_.front());
   unmap_own(neighbours_, most_rows_ * sizeof(Neighbour));
@@ -61,17 +66,61 @@ Neighbour& Inbox::neighbour(int row) {
   return at;
 }
 
+void Inbox::Read::take(const shm::Request& request) {
+  operation = request.id;
+  address = request.address;
+  length = request.length;
+  peer = request.peer;
+  pieces = request.pieces;
+  flags = request.flags;
+  kind = request.kind;
+  tag = request.tag;
+  ignore = request.ignore;
+}
+
+shm::Request Inbox::Read::request() const {
+  shm::Request request{};
+  request.kind = kind;
+  request.flags = flags;
+  request.pieces = pieces;
+  request.peer = peer;
+  request.id = operation;
+  request.tag = tag;
+  request.ignore = ignore;
+  request.address = address;
+  request.length = length;
+  return request;
+}
+
+Inbox::Read& Inbox::read_at(Slot slot) {
+  const std::uint32_t index = shm::index_of(slot);
+  Read*& run = reads_[index / run_reads];
+  if (run == nullptr) {
+    auto* const made = static_cast<Read*>(map_own(run_reads * sizeof(Read)));
+    std::uninitialized_value_construct_n(made, run_reads);
+    run = made;
+  }
+  return run[index % run_reads];
+}
+
+Inbox::Read* Inbox::posted_read(parc_op id) {
+  const Slot slot = slot_of(id);
+  if (!operations_.tables().has(slot) || !shm::is_read(slot)) return nullptr;
+  Read* const run = reads_[shm::index_of(slot) / run_reads];
+  if (run == nullptr) return nullptr;
+  Read& read = run[shm::index_of(slot) % run_reads];
+  return read.posted() && read.id() == id ? &read : nullptr;
+}
+
 bool Inbox::post(const shm::Request& request, protocol::Space space, bool background) {
   const Hold hold(*this);
   if (closed_) return false;
   drain_locked();
-  Read& read = reads_[shm::slot_of(request.id)];
+  Read& read = read_at(slot_of(static_cast<parc_op>(request.id)));
   if (read.posted()) unpost(read); // the kernel had a message for what was here before
-  read.request = request;
+  read.take(request);
   read.pair = request.peer >= 0 ? &neighbour(request.peer) : nullptr;
   read.space = space;
-  read.tag = request.tag;
-  read.ignore = request.ignore;
   read.number = ++posts_;
   read.shared = read.pair == nullptr || read.pair->from == nullptr;
   const bool waits = !read.probes() || (request.flags & shm::flag_no_wait) == 0;
@@ -138,8 +187,7 @@ bool Inbox::forget(std::int64_t operation) {
   if (inside_) return false;
   const Hold hold(*this, std::try_to_lock);
   if (!hold) return false;
-  const Slot slot = slot_of(operation);
-  if (slot < shm::read_slots && reads_[slot].posted() && reads_[slot].id() == operation) unpost(reads_[slot]);
+  if (Read* const read = posted_read(operation)) unpost(*read);
   return true;
 }
 
@@ -277,7 +325,7 @@ bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) 
       continue;
     }
     unpost(*read);
-    give(read->request, from, cell, body);
+    give(read->request(), from, cell, body);
     return true;
   }
   if (closed_) {
@@ -315,23 +363,23 @@ void Inbox::answer_probes(Stored& message) {
   for (auto next = probes_.begin(); next != probes_.end() && message.claimed_by == 0;) {
     Read& probe = *next++;
     if (!probe.fits(message.pair, message.space, message.tag)) continue;
-    if (!is_offered(message, (probe.request.flags & shm::flag_claim) != 0)) return;
+    if (!is_offered(message, (probe.flags & shm::flag_claim) != 0)) return;
     unpost(probe);
     if (claim(probe)) answer(probe, message);
   }
 }
 
 void Inbox::answer(const Read& probe, Stored& message) {
-  if ((probe.request.flags & shm::flag_claim) != 0) {
+  if ((probe.flags & shm::flag_claim) != 0) {
     message.take_out();
-    message.claimed_by = probe.request.id;
+    message.claimed_by = probe.operation;
     claimed_.push_back(message);
   }
   end(probe.id(), message_of(*message.pair, message.cell));
 }
 
 void Inbox::give(Read& read, Stored& message) {
-  give(read.request, *message.pair, message.cell, message.body);
+  give(read.request(), *message.pair, message.cell, message.body);
   forget(message);
 }
 
@@ -389,7 +437,7 @@ bool Inbox::is_offered(Stored& message, bool take) {
 
 // What was given up meanwhile is forgotten. A probe that claims takes the message as a read does.
 Stored* Inbox::find_offered(const Read& read) {
-  const bool takes = !read.probes() || (read.request.flags & shm::flag_claim) != 0;
+  const bool takes = !read.probes() || (read.flags & shm::flag_claim) != 0;
   for (;;) {
     Stored* const message = find(read);
     if (message == nullptr || is_offered(*message, takes)) return message;

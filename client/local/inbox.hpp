@@ -99,14 +99,22 @@ public:
 
 private:
   struct Read : protocol::Wanted<Neighbour>, protocol::hook::Hook<protocol::hook::Owned> {
-    shm::Request request{};
+    std::uint64_t operation = 0;
+    std::uint64_t address = 0, length = 0; // as in its request, with what follows
+    std::int32_t peer = PARC_ANY_SOURCE;
+    std::uint16_t pieces = 0;
+    std::uint8_t flags = 0;
+    shm::RequestKind kind = shm::RequestKind::none;
     bool shared = false;
     bool given_up = false;  // by the kernel
     bool published = false; // for neighbours to take
     bool background = false;
     [[nodiscard]] bool posted() const { return protocol::hook::Hook<protocol::hook::Owned>::is_linked(); }
-    [[nodiscard]] bool probes() const { return request.kind == shm::RequestKind::probe; }
-    [[nodiscard]] parc_op id() const { return static_cast<parc_op>(request.id); }
+    [[nodiscard]] bool probes() const { return kind == shm::RequestKind::probe; }
+    [[nodiscard]] parc_op id() const { return static_cast<parc_op>(operation); }
+    [[nodiscard]] std::uint64_t generation() const { return shm::generation_of(operation); }
+    void take(const shm::Request& request);
+    [[nodiscard]] shm::Request request() const;
   };
   // lock_, and that this thread has it.
   class Hold {
@@ -169,8 +177,11 @@ private:
   void tell_threads();
   void tell_unread(const Neighbour& from, const shm::Cell& cell);
   [[nodiscard]] std::atomic<std::uint64_t>& claim_word(const Read& read) {
-    return own_.all.claims[shm::slot_of(read.request.id)];
+    const Slot slot = slot_of(read.id());
+    return slot < shm::read_slots ? own_.all.claims[slot] : operations_.tables().claim(slot);
   }
+  [[nodiscard]] Read& read_at(Slot slot);
+  [[nodiscard]] Read* posted_read(parc_op id); // none: no read that is posted has it
 
   shm::Letterbox& own_;
   Areas& areas_;
@@ -187,8 +198,10 @@ private:
   const std::size_t most_rows_;
   std::array<Neighbour*, shm::max_neighbours> senders_{}; // with a queue that may bring something
   std::uint32_t sending_ = 0, accepted_ = 0;
-  bool unheard_ = false;                     // the next one to accept has a letterbox that cannot be attached
-  std::vector<Read, OwnMemory<Read>> reads_; // by slot
+  bool unheard_ = false; // the next one to accept has a letterbox that cannot be attached
+  // By index_of their slots, in runs that are made when they are first needed.
+  static constexpr std::uint32_t run_reads = 256;
+  std::vector<Read*, OwnMemory<Read*>> reads_{shm::most_reads / run_reads};
   protocol::PostedReads<Read> posted_;
   protocol::hook::List<Read, protocol::hook::Queue> probes_;
   protocol::hook::List<Read, protocol::hook::Owned> all_; // posted reads and probes

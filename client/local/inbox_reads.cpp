@@ -10,11 +10,9 @@ namespace parc::client {
 
 bool Inbox::cancel(parc_op id) {
   const Hold hold(*this);
-  const Slot slot = slot_of(id);
-  if (slot >= shm::read_slots) return false;
-  Read& read = reads_[slot];
-  if (!read.posted() || read.id() != id || !claim(read)) return false;
-  unpost(read);
+  Read* const read = posted_read(id);
+  if (read == nullptr || !claim(*read)) return false;
+  unpost(*read);
   end(id, {.error = PARC_ECANCELED});
   tell_threads();
   return true;
@@ -44,7 +42,7 @@ void Inbox::end_taken() {
   while (!all_.empty()) {
     Read& read = all_.front();
     unpost(read);
-    const std::uint64_t pending = shm::state_word(shm::generation_of(read.request.id), shm::Phase::pending);
+    const std::uint64_t pending = shm::state_word(read.generation(), shm::Phase::pending);
     if (operations_.shared(slot_of(read.id())).state.load(std::memory_order_acquire) == pending)
       end(read.id(), {.error = PARC_ECANCELED});
   }
@@ -71,7 +69,8 @@ bool Inbox::is_open(std::uint64_t id) {
               shm::state_word(generation, shm::Phase::pending));
 }
 
-// In the order of posting, without a gap: who takes one must have seen all that are older.
+// In the order of posting, without a gap: who takes one must have seen all that are older. One behind the
+// tables' first block is not published: neighbours do not reach its claim word.
 void Inbox::publish(Read& read) {
   shm::Letterbox::OfOwner& own = own_.owner;
   const std::uint64_t posts = own.posts.load(std::memory_order_relaxed);
@@ -79,40 +78,41 @@ void Inbox::publish(Read& read) {
   while (first != posts && !is_open(own.posted[first % shm::read_slots].id.load(std::memory_order_relaxed)))
     ++first;
   own.first.store(first, std::memory_order_relaxed);
-  read.published = unpublished_ == 0 && posts - first < shm::read_slots;
+  read.published =
+      unpublished_ == 0 && posts - first < shm::read_slots && slot_of(read.id()) < shm::read_slots;
   if (!read.published) {
     ++unpublished_;
     return;
   }
   std::atomic_thread_fence(std::memory_order_release);
   shm::PostedRead& posted = own.posted[posts % shm::read_slots];
-  posted.id.store(read.request.id, std::memory_order_relaxed);
+  posted.id.store(read.operation, std::memory_order_relaxed);
   posted.tag.store(read.tag, std::memory_order_relaxed);
   posted.ignore.store(read.ignore, std::memory_order_relaxed);
-  posted.row.store(read.request.peer, std::memory_order_relaxed);
+  posted.row.store(read.peer, std::memory_order_relaxed);
   posted.space.store(static_cast<std::uint8_t>(read.space), std::memory_order_relaxed);
-  posted.flags.store(read.request.flags, std::memory_order_relaxed);
-  posted.pieces.store(read.request.pieces, std::memory_order_relaxed);
-  posted.address.store(read.request.address, std::memory_order_relaxed);
-  posted.length.store(read.request.length, std::memory_order_relaxed);
+  posted.flags.store(read.flags, std::memory_order_relaxed);
+  posted.pieces.store(read.pieces, std::memory_order_relaxed);
+  posted.address.store(read.address, std::memory_order_relaxed);
+  posted.length.store(read.length, std::memory_order_relaxed);
   own.posts.store(posts + 1, std::memory_order_release);
 }
 
 bool Inbox::is_free(const Read& read) {
-  const std::uint64_t generation = shm::generation_of(read.request.id);
+  const std::uint64_t generation = read.generation();
   const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
   return shm::is(word, generation, shm::Claim::nobody) || shm::is(word, generation, shm::Claim::given_up);
 }
 
 // Whether it is ours and nobody else's; the kernel forgets it then.
 bool Inbox::claim(Read& read, bool withdraw) {
-  const std::uint64_t generation = shm::generation_of(read.request.id);
+  const std::uint64_t generation = read.generation();
   const std::uint64_t ours = shm::claim_word(generation, shm::Claim::library);
   std::uint64_t seen = shm::claim_word(generation, shm::Claim::nobody);
   if (claim_word(read).compare_exchange_strong(seen, ours, std::memory_order_acq_rel)) {
     shm::Request request{};
     request.kind = shm::RequestKind::withdraw;
-    request.id = read.request.id;
+    request.id = read.operation;
     if (withdraw && read.shared) (void)ring_.push(request, shm::Sleep::light);
     return true;
   }
@@ -140,7 +140,7 @@ bool Inbox::look_at_departures() {
   for (std::uint32_t i = 0; i < sending_; ++i) senders_[i]->leaves_as = word(*senders_[i]);
   for (Read& read : all_)
     read.given_up = read.shared && shm::is(claim_word(read).load(std::memory_order_acquire),
-                                           shm::generation_of(read.request.id), shm::Claim::given_up);
+                                           read.generation(), shm::Claim::given_up);
   bool all_drained = true;
   for (std::uint32_t i = 0; i < sending_;) {
     Neighbour& from = *senders_[i];
@@ -169,7 +169,7 @@ bool Inbox::look_at_departures() {
 // is nobody else's. One that was taken by a neighbour who departed before it had asked for the copy ends as
 // one does whose message breaks off. (Were it free again, messages that found it taken would be overtaken.)
 std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
-  const std::uint64_t generation = shm::generation_of(read.request.id);
+  const std::uint64_t generation = read.generation();
   const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
   const shm::Operation& operation = operations_.shared(slot_of(read.id()));
   if (shm::is(word, generation, shm::Claim::neighbour)) {

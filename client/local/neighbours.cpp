@@ -138,6 +138,12 @@ Result<void> Neighbours::write(parc_op id, const Message& message, protocol::Spa
 }
 
 Result<void> Neighbours::announce(parc_op id, const Message& message, protocol::Space space) {
+  if (!Outbox::may_offer(id))
+    return error(
+        PARC_EAGAIN,
+        "{} writes to programs of this host are unfinished, and that is all that there can be; finish "
+        "some and call again",
+        shm::most_offers);
   outbox_.offer(id);
   shm::Rendezvous named{message.length, static_cast<std::uint64_t>(id)};
   const iovec piece{&named, sizeof named};

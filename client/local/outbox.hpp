@@ -84,6 +84,7 @@ public:
   // Takes the oldest that this message fits; none: there is none, or what was sent before might be for it.
   [[nodiscard]] std::optional<Taken> take(int row, protocol::Space space, std::uint64_t tag);
   // An announced write is given up, unless somebody has taken it, or it has not been announced.
+  [[nodiscard]] static bool may_offer(parc_op id) { return shm::index_of(slot_of(id)) < shm::most_offers; }
   void offer(parc_op id);
   [[nodiscard]] bool withdraw(parc_op id);
   [[nodiscard]] std::uint32_t departure(int row); // of one that has departed
@@ -175,7 +176,7 @@ private:
   void interrupt(Way& way);
   [[nodiscard]] Way& way_of(int row) { return *ways_[static_cast<std::size_t>(way_to(row))]; } // lock_ held
   [[nodiscard]] std::atomic<std::uint64_t>& offer_word(parc_op id) {
-    return own_.all.offers[slot_of(id) - shm::read_slots];
+    return own_.all.offers[shm::index_of(slot_of(id)) % shm::most_offers];
   }
   [[nodiscard]] bool sent_before(const Way& way, protocol::Space space, std::uint64_t tag,
                                  std::uint64_t ignore) const;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel knows of a program's operations, by slot. Made in blocks when their slots are first used:
+// What the kernel knows of a program's operations, by slot. Made in runs when their slots are first used:
 // most programs use few of their two thousand, and a kernel may have thousands of programs.
 #pragma once
 
 #include "daemon/program/extents.hpp"
-#include "shm/layout.hpp"
+#include "shm/slots.hpp"
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace parc::daemon {
 
@@ -30,11 +32,15 @@ public:
     std::uint64_t tag = 0; // the message's, of a read that its writer has claimed
   };
 
-  // Below shm::operation_slots.
+  // The program's tables have another block.
+  void grow(unsigned block) { runs_.resize(shm::end_of_block(block) / run_slots); }
+
+  // A slot that there is.
   Slot& operator[](std::uint64_t number) {
-    std::unique_ptr<Block>& block = blocks_[number / block_slots];
-    if (block == nullptr) block = std::make_unique<Block>();
-    return (*block)[number % block_slots];
+    assert(number / run_slots < runs_.size());
+    std::unique_ptr<Run>& run = runs_[number / run_slots];
+    if (run == nullptr) run = std::make_unique<Run>();
+    return (*run)[number % run_slots];
   }
 
   // Takes the place of a new operation; none: it is not free, or its generation has been used.
@@ -51,15 +57,15 @@ public:
   // None: it is over, or never was.
   Slot* find(std::uint64_t id) {
     const std::uint64_t number = shm::slot_of(id);
-    if (number >= shm::operation_slots || blocks_[number / block_slots] == nullptr) return nullptr;
+    if (number / run_slots >= runs_.size() || runs_[number / run_slots] == nullptr) return nullptr;
     Slot& slot = (*this)[number];
     return slot.busy && slot.generation == shm::generation_of(id) ? &slot : nullptr;
   }
 
 private:
-  static constexpr std::size_t block_slots = 32;
-  using Block = std::array<Slot, block_slots>;
-  std::array<std::unique_ptr<Block>, (shm::operation_slots + block_slots - 1) / block_slots> blocks_;
+  static constexpr std::size_t run_slots = 32;
+  using Run = std::array<Slot, run_slots>;
+  std::vector<std::unique_ptr<Run>> runs_{shm::control_slot / run_slots + 1};
 };
 
 } // namespace parc::daemon

@@ -2,14 +2,14 @@
 #include "daemon/program/request_errors.hpp"
 
 #include "include/parc/parc.h"
-#include "shm/layout.hpp"
+#include "shm/slots.hpp"
 
 namespace parc::daemon {
 namespace {
 
 std::string_view operation_in(std::uint64_t slot) {
-  if (slot < shm::read_slots) return "a read or a question to the kernel";
-  return slot < shm::control_slot ? "a write" : "sharing memory";
+  if (shm::is_read(slot)) return "a read or a question to the kernel";
+  return shm::is_write(slot) ? "a write" : "sharing memory";
 }
 
 std::string_view departed(protocol::Departure departure) {

@@ -4,6 +4,7 @@
 #include "daemon/program/request_errors.hpp"
 #include "include/parc/parc.h"
 #include "shm/doorbell.hpp"
+#include "shm/onlooker.hpp"
 #include "system/trace.hpp"
 
 #include <cstring>
@@ -24,15 +25,11 @@ void store_message(shm::Operation& op, std::uint64_t number, const OperationTabl
   if (slot.with == shm::With::rendezvous && !departed) return;
   op.source.store(outcome.source, std::memory_order_relaxed);
   op.tag.store(slot.with == shm::With::claimed ? slot.tag : outcome.tag, std::memory_order_relaxed);
-  if (number < shm::read_slots) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
+  if (shm::is_read(number)) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
   op.departure_or_data.store(departed ? static_cast<std::uint32_t>(outcome.departure)
                                       : std::uint32_t{outcome.with_data},
                              std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
-}
-
-bool is_write_slot(std::uint64_t slot) {
-  return slot >= shm::read_slots && slot < shm::control_slot;
 }
 
 } // namespace
@@ -87,6 +84,7 @@ void Session::attach(const shm::Attach& hello) {
       header.read_slots != shm::read_slots || header.write_slots != shm::write_slots)
     return broke("its control segment has another layout");
   control_ = control;
+  tables_.emplace(*control);
   ++sessions_.totals_.attached;
   ++sessions_.attached_;
   counted_ = true;
@@ -95,27 +93,6 @@ void Session::attach(const shm::Attach& hello) {
   open_letterbox(hello.neighbours == 1);
   open_memory();
   welcome(PARC_OK);
-}
-
-// Messages to and from neighbours need not be copied by the program then.
-void Session::open_memory() {
-  auto how = shm::CrossMemory::no_neighbours;
-  if (letterbox_.memory != nullptr) {
-    how = shm::CrossMemory::off;
-    if (sessions_.told_.cross_memory) {
-      memory_.emplace(pid_, segment_.id(), *control_, [this](int error) { cannot_reach(error); });
-      how = memory_->probe() ? shm::CrossMemory::reached : shm::CrossMemory::refused;
-      if (how == shm::CrossMemory::refused) memory_.reset();
-    }
-  }
-  control_->header.cross_memory.store(how, std::memory_order_relaxed);
-}
-
-// It has ended, or has said that there was memory where there is none: it would have died of that itself.
-void Session::cannot_reach(int error) {
-  if (state_ == State::over) return;
-  if (error != ESRCH) return broke("it named memory of its own that nobody can reach");
-  end(Sessions::End::broken);
 }
 
 void Session::welcome(std::int32_t error) {
@@ -157,6 +134,10 @@ bool Session::spinning() {
 bool Session::has_requests() const {
   return control_ != nullptr && open() &&
          control_->header.request_tail.load(std::memory_order_acquire) != head_;
+}
+
+void Session::look_at(std::size_t most, RankState& state) const {
+  shm::look_at(*control_, *tables_, most, state);
 }
 
 bool Session::park() {
@@ -225,6 +206,7 @@ void Session::handle(const shm::Request& request) {
     return;
   case shm::RequestKind::hand_over: return hand_over(request);
   case shm::RequestKind::map: return map(request);
+  case shm::RequestKind::grow: return grow(request);
   case shm::RequestKind::unmap: return unmap(request);
   case shm::RequestKind::leave: return leave(request);
   case shm::RequestKind::release: return release(request);
@@ -257,10 +239,11 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::exit_of:
   case shm::RequestKind::map:
   case shm::RequestKind::unmap:
+  case shm::RequestKind::grow:
   case shm::RequestKind::neighbour:
   case shm::RequestKind::leave: {
     const std::uint64_t number = shm::slot_of(request.id);
-    if (number >= shm::operation_slots || slots_[number].busy) return;
+    if (!knows(number) || slots_[number].busy) return;
     slots_[number].generation = shm::generation_of(request.id);
     return answer(number, PARC_ECANCELED);
   }
@@ -276,8 +259,7 @@ void Session::start(const shm::Request& request) {
     return broke("it shared an operation with neighbours that it has not");
   if (request.with == shm::With::neighbours && is_claimed(request.id)) return; // faster than this request
   if (request.with == shm::With::rendezvous) withdraw(request.id); // what was shared is now that message's
-  Slot* slot = writes ? take_slot(request, shm::read_slots, shm::control_slot)
-                      : take_slot(request, 0, shm::read_slots);
+  Slot* slot = take_slot(request, writes ? shm::is_write : shm::is_read);
   if (slot == nullptr) return;
   slot->with = request.with;
   begin(request, *slot);
@@ -293,7 +275,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   const bool claims = (request.flags & shm::flag_claim) != 0,
              claimed = (request.flags & shm::flag_claimed) != 0;
   const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
-  if (claims && claims_.size() + claiming_ >= shm::read_slots) return refuse(slot, number, PARC_EAGAIN);
+  if (claims && claims_.size() + claiming_ >= shm::most_reads) return refuse(slot, number, PARC_EAGAIN);
   const bool memory_fits = request.kind == shm::RequestKind::probe || resolve(request, memory, slot);
   if (!peer_fits || !memory_fits || (claimed && claim == claims_.end()) ||
       (writes && request.with == shm::With::claimed && !give_claimed(request))) {
@@ -348,75 +330,24 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                .claim_word = claim_word(number, slot)});
 }
 
-// Where the bytes of a message are, or go.
-bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot) {
-  if (request.length > shm::max_message) return false;
-  if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
-  if (request.pieces != shm::in_own_memory)
-    return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
-  if (!memory_ || (request.with != shm::With::rendezvous && request.with != shm::With::claimed)) return false;
-  memory.append({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(request.address)), request.length,
-                 &*memory_});
-  return true;
-}
-
 // It cannot be begun; a shared one only if nobody else has it.
 void Session::refuse(Slot& slot, std::uint64_t number, std::int32_t error) {
   if (claim_word(number, slot).take()) return answer(number, error);
   slot.busy = false;
 }
 
-Session::Slot* Session::take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last) {
+Session::Slot* Session::take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t)) {
   const std::uint64_t number = shm::slot_of(request.id);
-  Slot* slot = number < first || number >= last
-                   ? nullptr
-                   : slots_.take(request.id, request.with == shm::With::rendezvous);
+  Slot* slot = knows(number) && of_its_kind(number)
+                   ? slots_.take(request.id, request.with == shm::With::rendezvous)
+                   : nullptr;
   if (slot == nullptr) broke("it used an operation's place that is not free");
   return slot;
 }
 
-void Session::map(const shm::Request& request) {
-  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
-  const Result<void> mapped = extents_.map(request.address, request.length, static_cast<int>(request.extra));
-  if (!mapped) spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, mapped.error().text);
-  answer(shm::control_slot, mapped ? PARC_OK : PARC_ENOMEM);
-}
-
-void Session::unmap(const shm::Request& request) {
-  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
-  if (!extents_.unmap(request.address)) return answer(shm::control_slot, PARC_EINVAL);
-  if (!extents_.mapped(request.address) || (request.flags & shm::flag_no_wait) != 0)
-    return answer(shm::control_slot, PARC_OK);
-  unmap_address_ = request.address; // answered when its last use ends
-}
-
-void Session::hand_over(const shm::Request& request) {
-  Slot* slot = slots_.find(request.id);
-  if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
-  if (!is_write_slot(shm::slot_of(request.id))) return broke("it handed over what is no write");
-  const bool low_part = (request.flags & shm::flag_from_end) != 0;
-  if (std::exchange(slot->handed_over, true)) return broke("it handed over a write twice");
-  if (request.extra > slot->total ||
-      request.length != (low_part ? request.extra : slot->total - request.extra))
-    return broke("it handed over another range than it said");
-  protocol::Pieces memory;
-  Extents::Used used;
-  if (!extents_.resolve(request.address, request.length, memory, used))
-    return broke("it handed over memory that it does not share");
-  std::uint64_t at = low_part ? 0 : request.extra;
-  memory.each(0, memory.size(), [&](std::byte* base, std::uint64_t length) {
-    engine_.hand_over(slot->handle, at, base, length);
-    at += length;
-  });
-  extents_.hold(used & ~slot->used);
-  slot->used |= used;
-  operation(shm::slot_of(request.id)).handed_or_data.store(slot->generation, std::memory_order_release);
-  completed();
-}
-
 // What the program wrote is delivered from the segments, which stay here until then.
 void Session::leave(const shm::Request& request) {
-  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  if (take_slot(request, shm::is_control) == nullptr) return;
   state_ = State::leaving;
   loop_.after_step([&sessions = sessions_, place = place_] { sessions.hooks_.departs(place); });
   cancel_exits();
@@ -428,7 +359,7 @@ void Session::leave(const shm::Request& request) {
 void Session::release(const shm::Request& request) {
   Slot* slot = slots_.find(request.id);
   if (slot == nullptr || slot->handle == 0 || slot->begun || slot->release != 0 ||
-      shm::slot_of(request.id) >= shm::read_slots)
+      !shm::is_read(shm::slot_of(request.id)))
     return;
   slot->release = gate_.release();
 }
@@ -445,7 +376,7 @@ void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
   if (state_ == State::over || !slots_[slot].busy) return;
   shm::Operation& op = operation(slot);
   store_message(op, slot, slots_[slot], outcome);
-  if (traced()) control_->times[slot].begun.store(trace::now(), std::memory_order_relaxed);
+  if (traced()) tables_->times(slot).begun.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slots_[slot].generation, shm::Phase::begun), std::memory_order_release);
   slots_[slot].begun = progressed_ = true;
   sessions_.tell(*this);
@@ -466,11 +397,11 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
   const std::uint64_t number = cookie.slot();
   Slot& slot = slots_[number];
   if (!slot.busy || !cookie.is_of(slot.generation)) return;
-  const bool read = number < shm::read_slots;
+  const bool read = shm::is_read(number);
   --(read ? reads_ : writes_);
   if (read && !slot.probes && outcome.fault == protocol::Fault::none && slot.with != shm::With::rendezvous)
     received_.add(outcome.total);
-  if (number >= shm::read_slots && gate_.keeps()) gate_.drop(slot.handle);
+  if (!read && gate_.keeps()) gate_.drop(slot.handle);
   extents_.drop(slot.used);
   slot.used.reset();
   release_has_begun(slot);
@@ -502,10 +433,9 @@ void Session::complete(std::uint64_t number, const protocol::Outcome& outcome, s
   store_message(op, number, slot, outcome);
   op.error.store(error, std::memory_order_relaxed);
   slot.busy = false;
-  if (traced()) control_->times[number].done.store(trace::now(), std::memory_order_relaxed);
+  if (traced()) tables_->times(number).done.store(trace::now(), std::memory_order_relaxed);
   op.state.store(shm::state_word(slot.generation, shm::Phase::done), std::memory_order_release);
-  if (slot.queued)
-    control_->finished[number / 64].fetch_or(std::uint64_t{1} << number % 64, std::memory_order_release);
+  if (slot.queued) tables_->note_finished(number);
   completed();
 }
 

@@ -11,7 +11,8 @@
 #include "daemon/program/process_memory.hpp"
 #include "daemon/program/sessions.hpp"
 #include "protocol/gate.hpp"
-#include "shm/layout.hpp"
+#include "shm/segment.hpp"
+#include "shm/tables.hpp"
 
 #include <array>
 #include <cstdint>
@@ -51,7 +52,7 @@ public:
   [[nodiscard]] bool left() const { return state_ == State::leaving; }
   // Peers can be added to it: one that leaves may be forgotten by the engine before its pipe ends.
   [[nodiscard]] bool has_table() const { return open() && !left(); }
-  [[nodiscard]] const shm::Control* control() const { return control_; } // where it is attached
+  void look_at(std::size_t most, RankState& state) const; // where it is attached
   void publish(Counters& counters);
 
 private:
@@ -61,9 +62,6 @@ private:
 
   void hear();
   void attach(const shm::Attach& attach);
-  void open_memory();
-  void cannot_reach(int error);
-  [[nodiscard]] bool resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot);
   void welcome(std::int32_t error);
   std::uint64_t take_requests(std::uint64_t most);
   void take_last_requests();
@@ -90,9 +88,15 @@ private:
   void spawned_exited(std::int32_t row, std::uint32_t status);
   bool cancel_exit(std::uint64_t id);
   void cancel_exits();
+  // session_memory.cpp
+  void open_memory();
+  void cannot_reach(int error);
+  [[nodiscard]] bool resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot);
   void map(const shm::Request& request);
   void unmap(const shm::Request& request);
+  void grow(const shm::Request& request);
   void hand_over(const shm::Request& request);
+  // session.cpp again
   void leave(const shm::Request& request);
   void release(const shm::Request& request);
   // session_neighbours.cpp
@@ -111,13 +115,14 @@ private:
   void release_has_begun(Slot& slot);
   [[nodiscard]] bool watched() const;
   [[nodiscard]] bool traced() const;
-  Slot* take_slot(const shm::Request& request, std::uint32_t first, std::uint32_t last);
+  Slot* take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t));
   void answer(std::uint64_t slot, std::int32_t error);
   void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);
   void completed(); // something the program may sleep for
   void broke(const char* rule);
   void end(Sessions::End how);
-  shm::Operation& operation(std::uint64_t slot) { return control_->operations[slot]; }
+  [[nodiscard]] bool knows(std::uint64_t slot) const { return shm::is_control(slot) || tables_->has(slot); }
+  shm::Operation& operation(std::uint64_t slot) { return tables_->operation(slot); }
 
   Loop& loop_;
   protocol::Engine& engine_;
@@ -137,9 +142,11 @@ private:
   std::size_t hello_length_ = 0;
   shm::Segment segment_;
   shm::Control* control_ = nullptr;
-  Letterboxes::Box letterbox_{};  // where it has one
-  bool wants_neighbours_ = false; // to send to it, and to be sent to
-  std::uint64_t head_ = 0;        // of the request ring, ours
+  std::optional<shm::Tables> tables_; // once attached
+  std::vector<shm::Segment> blocks_;  // of these
+  Letterboxes::Box letterbox_{};      // where it has one
+  bool wants_neighbours_ = false;     // to send to it, and to be sent to
+  std::uint64_t head_ = 0;            // of the request ring, ours
   Extents extents_;
   std::optional<ProcessMemory> memory_; // where the kernel reaches all of it
   OperationTable slots_;                // once attached

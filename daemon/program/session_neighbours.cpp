@@ -16,7 +16,7 @@ void Session::open_letterbox(bool wanted) {
 }
 
 void Session::connect_neighbour(const shm::Request& request) {
-  if (take_slot(request, shm::control_slot, shm::operation_slots) == nullptr) return;
+  if (take_slot(request, shm::is_control) == nullptr) return;
   if (request.peer < 0) wants_neighbours_ = false;
   complete(shm::control_slot, {.source = queue_to(request.peer)}, PARC_OK);
 }
@@ -46,7 +46,7 @@ void Session::withdraw(std::uint64_t id) {
 
 // A read of a message that neighbours have matched, although that may not be here yet.
 bool Session::is_matched(std::uint64_t id, const Slot& slot) {
-  return shm::slot_of(id) < shm::read_slots &&
+  return shm::is_read(shm::slot_of(id)) &&
          (slot.with == shm::With::rendezvous || slot.with == shm::With::claimed);
 }
 
@@ -109,7 +109,7 @@ bool Session::read_claimed(const shm::Request& write, std::int32_t row) {
 
 protocol::ClaimWord Session::claim_word(std::uint64_t number, const Slot& slot) {
   if (slot.with != shm::With::neighbours) return {};
-  return {.word = &letterbox_.memory->all.claims[number],
+  return {.word = number < shm::read_slots ? &letterbox_.memory->all.claims[number] : &tables_->claim(number),
           .open = shm::claim_word(slot.generation, shm::Claim::nobody),
           .ours = shm::claim_word(slot.generation, shm::Claim::kernel)};
 }

@@ -14,7 +14,7 @@ constexpr std::size_t most_added_at_once = 16; // each may dial for as long as c
 // The memory for, or of, an address; none: the request has been answered. It is used before anything else is
 // done, so its segment need not be held.
 std::optional<protocol::Pieces> Session::take_text(const shm::Request& request, std::uint64_t most) {
-  if (take_slot(request, 0, shm::read_slots) == nullptr) return {};
+  if (take_slot(request, shm::is_read) == nullptr) return {};
   protocol::Pieces memory;
   Extents::Used used;
   if (request.pieces == 0 && request.length <= most &&

@@ -145,7 +145,7 @@ void Session::answer_spawn(const Spawning& asked, const Result<void>& how) {
 }
 
 void Session::signal_peer(const shm::Request& request) {
-  if (take_slot(request, 0, shm::read_slots) == nullptr) return;
+  if (take_slot(request, shm::is_read) == nullptr) return;
   const std::uint64_t slot = shm::slot_of(request.id);
   const auto known = spawned_.find(request.peer);
   if (request.extra >= NSIG) return answer(slot, PARC_EINVAL);
@@ -162,7 +162,7 @@ void Session::signal_peer(const shm::Request& request) {
 }
 
 void Session::await_exit(const shm::Request& request) {
-  Slot* const slot = take_slot(request, 0, shm::read_slots);
+  Slot* const slot = take_slot(request, shm::is_read);
   if (slot == nullptr) return;
   slot->queued = (request.flags & shm::flag_queued) != 0;
   const std::uint64_t number = shm::slot_of(request.id);

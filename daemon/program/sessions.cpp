@@ -2,7 +2,6 @@
 #include "daemon/program/sessions.hpp"
 
 #include "daemon/program/session.hpp"
-#include "shm/onlooker.hpp"
 #include "system/identity.hpp"
 
 #include <algorithm>
@@ -184,8 +183,7 @@ void Sessions::forget(std::uint32_t number) {
 
 void Sessions::look_at(std::uint64_t endpoint, std::size_t most, RankState& state) const {
   const Session* session = of_endpoint(endpoint);
-  if (session != nullptr && session->attached() && !session->left())
-    shm::look_at(*session->control(), most, state);
+  if (session != nullptr && session->attached() && !session->left()) session->look_at(most, state);
 }
 
 void Sessions::publish(Counters& counters) {

@@ -57,7 +57,7 @@ enum parc_error {
   PARC_OK = 0,
   PARC_EINVAL = -1,     /* an argument is out of range: rank, tag, length, a memory list */
   PARC_ENOMEM = -2,     /* no memory that the kernel can share: arena full, or System V limits exhausted */
-  PARC_EAGAIN = -3,     /* the table of reads is full: wait for one and call again */
+  PARC_EAGAIN = -3,     /* a million reads, or writes, are unfinished: wait for one and call again */
   PARC_ETRUNCATE = -4,  /* the message was longer than the read; the buffer holds its beginning */
   PARC_EPEER = -5,      /* the peer has left, was killed, or its host was lost: the detail says which */
   PARC_EKERNEL = -6,    /* the kernel of this host has gone or has ended this program's session */
@@ -177,7 +177,7 @@ PARC_API int parc_address_of(parc_context* context, int peer, char* text, size_t
  * Whoever writes to this program first has got a number by itself, as the source of that message. Blocks
  * until its kernel is reached, for connect_timeout_s of parcd.toml at most. A read of PARC_ANY_SOURCE waits
  * for such peers, too, and in a job of one rank for ever. Errors: PARC_EINVAL (no address), PARC_EPEER (its
- * host cannot be reached, or its kernel is another one now), PARC_EAGAIN (the table of reads is full,
+ * host cannot be reached, or its kernel is another one now), PARC_EAGAIN (a million reads are unfinished,
  * 16 others are being reached, or 65,536 have been added), PARC_ECANCELED (another thread closes the
  * context). */
 PARC_API int parc_add_peer(parc_context* context, const char* address);
@@ -199,8 +199,8 @@ PARC_API int parc_add_peer(parc_context* context, const char* address);
  * waits for them. While parc run has 8 MiB of their output that it cannot pass on, it blocks, too. Others
  * reach them by parc_address_of and parc_add_peer. A program has at most 65,536 peers that are not of its
  * job, those that have ended with them (PARC_ESPAWN). Errors: PARC_EINVAL, PARC_ESPAWN, PARC_ENOMEM,
- * PARC_EAGAIN (the table of reads is full, or 16 calls are under way), PARC_ECANCELED (another thread closes
- * the context). */
+ * PARC_EAGAIN (a million reads are unfinished, or 16 calls are under way), PARC_ECANCELED (another thread
+ * closes the context). */
 PARC_API int parc_spawn(parc_context* context, const char* const* arguments, int count, const char* hosts,
                         int* peers);
 
@@ -246,10 +246,14 @@ PARC_API void parc_free(parc_context* context, void* memory);
  * that one waits for no read. Writes never wait for the peer's reads: two ranks, or any number, may all write
  * before any of them reads, with messages of any length. Both waits return, because what the network has not
  * taken is copied; then what limits such an exchange is the memory for those copies (parc_set_copy_room; with
- * 0, or for a peer whose last write failed, a wait for a write waits until its message is read), and 1,024
- * writes that nobody has finished. A message that is longer than its read fills the buffer and ends the read
- * with PARC_ETRUNCATE, with its whole length in the status; the rest is thrown away, and the write succeeds.
+ * 0, or for a peer whose last write failed, a wait for a write waits until its message is read). A message
+ * that is longer than its read fills the buffer and ends the read with PARC_ETRUNCATE, with its whole length
+ * in the status; the rest is thrown away, and the write succeeds.
  */
+
+/* What is unfinished takes memory of the program and its kernel, some hundred bytes each, and of nobody else:
+ * any number of reads and writes may be, up to a million of each (PARC_EAGAIN). Where there is no memory for
+ * more (shared memory of System V, or address space), PARC_ENOMEM and a sentence say so at once. */
 
 /* Starts reading a message of `peer` with `tag` into buffer[0..bytes). The buffer belongs to the kernel until
  * the operation has been waited for. Never blocks. A longer message ends with PARC_ETRUNCATE, a shorter one
@@ -257,8 +261,8 @@ PARC_API void parc_free(parc_context* context, void* memory);
 PARC_API parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes);
 
 /* Starts writing buffer[0..bytes) to `peer`. The buffer may be read, but not changed, until the operation has
- * been waited for. Blocks only while the table of writes (1,024) is full. Errors: PARC_EINVAL, PARC_ENOMEM. A
- * peer that has departed is reported by the wait (PARC_EPEER). */
+ * been waited for. Never blocks for an operation. Errors: PARC_EINVAL, PARC_EAGAIN, PARC_ENOMEM. A peer
+ * that has departed is reported by the wait (PARC_EPEER). */
 PARC_API parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buffer, size_t bytes);
 
 /* The same with a full address, from and to a list of at most 1,024 pieces that follow each other in the
@@ -276,9 +280,9 @@ PARC_API parc_op parc_initwrite_envelope(parc_context* context, const parc_envel
 
 /* A probe as an operation: finished when a message that a read with this envelope would match is there, which
  * its status describes. With PARC_CLAIM the message is this operation's: no other read or probe sees it, and
- * it waits until parc_initread_claimed reads it, or until the context is closed. At most 1,024 messages may
- * be claimed and not read. Flags: PARC_NOW, PARC_CLAIM. Errors: PARC_EINVAL, PARC_EAGAIN; of the operation
- * PARC_EPEER, PARC_EAGAIN. */
+ * it waits until parc_initread_claimed reads it, or until the context is closed. Flags: PARC_NOW,
+ * PARC_CLAIM. Errors: PARC_EINVAL, PARC_EAGAIN, PARC_ENOMEM; of the operation PARC_EPEER, PARC_EAGAIN (a
+ * million messages are claimed and not read). */
 PARC_API parc_op parc_initprobe(parc_context* context, const parc_envelope* envelope, unsigned flags);
 
 /* Reads the message that `claim`, a finished parc_initprobe with PARC_CLAIM, has claimed; with no pieces it
@@ -333,14 +337,15 @@ PARC_API int parc_cancel(parc_context* context, parc_op operation);
 
 /* For libraries and event loops, which have many operations under way and wait for whichever ends: what was
  * started with PARC_QUEUED is finished by parc_completions, in one call as many as there are, and by nothing
- * else but it (parc_done, parc_test and waits are for the others). Such a start never blocks: PARC_EAGAIN
- * when its table is full. parc_cancel asks to give one up, which is reported all the same. */
+ * else but it (parc_done, parc_test and waits are for the others). Such a start never blocks. parc_cancel
+ * asks to give one up, which is reported all the same. */
 
-/* Operations of one context that can be under way at once. */
-#define PARC_MAX_OPERATIONS 2048
+/* Above what parc_op_index gives: a limit, and no size to set aside. */
+#define PARC_MAX_OPERATIONS 2097152
 
 /* A number from 0 to PARC_MAX_OPERATIONS-1 that no other operation has until this one is spent: the place for
- * what a caller knows of it. Signal-safe. */
+ * what a caller knows of it. Where few are under way it is low: an array that grows as it must stays below
+ * three times their greatest number and 2,048. Signal-safe. */
 PARC_API int parc_op_index(parc_op operation);
 
 typedef struct parc_completion {
@@ -381,13 +386,13 @@ PARC_API int parc_read(parc_context* context, int peer, int tag, void* buffer, s
 PARC_API int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes);
 
 /* Blocks until a message that a read with this address would match is there; status describes it. It stays
- * there. Errors: PARC_EAGAIN (a probe takes a place in the table of reads), PARC_EPEER. */
+ * there. Errors: PARC_EAGAIN (a probe counts as a read), PARC_EPEER. */
 PARC_API int parc_probe(parc_context* context, const parc_address* address, parc_status* status);
 /* 1 and its status when there is one, 0 when there is none yet. Never blocks for a peer. */
 PARC_API int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status);
 
-/* Blocks until every rank of the job has called it. Errors: PARC_EAGAIN (a table of reads that is full),
- * PARC_EPEER. */
+/* Blocks until every rank of the job has called it. Errors: PARC_EPEER; PARC_EAGAIN and PARC_ENOMEM as for a
+ * read, after which the same barrier goes on when it is called again. */
 PARC_API int parc_barrier(parc_context* context);
 
 /* How many bytes waits for writes may hold as copies; the default is what the arena can grow to. 0: a wait

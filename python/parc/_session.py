@@ -227,7 +227,7 @@ class Session:
         return self._start(lib.parc_initreadv, _address(peer, tag, context), buffer, True, flags)
 
     def initwrite(self, peer, tag, buffer, *, context=0, flags=0):
-        """Starts writing a message to peer; returns an Operation. Blocks only while 1,024 writes are unfinished."""
+        """Starts writing a message to peer; returns an Operation. Never waits for a read."""
         return self._start(lib.parc_initwritev, _address(peer, tag, context), buffer, False, flags)
 
     def initread_envelope(self, peer, tag, buffer, *, ignore=0, flags=0):

@@ -48,6 +48,16 @@ public:
   void unmap(std::uint64_t address) {
     ask(message(RequestKind::unmap, next(control_slot, 0), 0, 0, address, 0));
   }
+  void grow(std::uint64_t block, std::uint64_t length, std::uint64_t segment) {
+    Request request = message(RequestKind::grow, next(control_slot, 0), 0, 0, 0, length);
+    request.tag = block;
+    request.extra = segment;
+    ask(request);
+  }
+  // Of the slot that is the first one of a half of a block.
+  std::uint64_t in_block(RequestKind kind, std::uint32_t slot, std::int32_t peer) {
+    return ask(message(kind, next(slot, 0), peer, 1, data_address, 100));
+  }
   void cancel(std::uint64_t id) { ask(message(RequestKind::cancel, id, 0, 0, 0, 0)); }
   void hand_over(std::uint64_t id, std::uint64_t address, std::uint64_t length, std::uint64_t begin,
                  std::uint8_t flags = 0) {
@@ -194,6 +204,34 @@ const Named scenes[] = {
        s.map(0, data_bytes, 0);
        s.map(~std::uint64_t{0} - 100, data_bytes, 0);
        s.map(more_address * 2, more_bytes, 7);
+     }},
+    {"grown",
+     [](Scene& s) {
+       using namespace parc::shm;
+       s.share();
+       s.grow(1, bytes_of_block(1), 4);
+       const std::uint64_t read = s.in_block(RequestKind::read, first_slot(1), 0);
+       s.in_block(RequestKind::write, first_slot(1) + slots_in(1) / 2, 0);
+       s.in_block(RequestKind::read, end_of_block(1) / 2 + 7, 2);
+       s.cancel(read);
+       s.turn();
+       s.in_block(RequestKind::read, end_of_block(1), 0); // of a block that there is not
+     }},
+    {"grown_wrongly",
+     [](Scene& s) {
+       using namespace parc::shm;
+       s.share();
+       s.grow(0, bytes_of_block(1), 4);
+       s.grow(2, bytes_of_block(2), 4); // not the next one
+       s.grow(1, bytes_of_block(1) - 8, 4);
+       s.grow(1, bytes_of_block(1), 0); // too small
+       s.grow(1, bytes_of_block(1), 7); // none
+       s.grow(~std::uint64_t{0}, 0, 4);
+       s.turn();
+       s.grow(1, bytes_of_block(1), 4);
+       s.grow(2, bytes_of_block(2), 4); // too small for that
+       s.second();
+       s.in_block(RequestKind::read, control_slot + 1, 0); // between the blocks
      }},
     {"departures",
      [](Scene& s) {

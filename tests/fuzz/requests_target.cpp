@@ -82,6 +82,7 @@ Host::Host() : kernel_(make_kernel()), peer_({.pool = 65'536}, *this) {
   data_ = value_of(shm::Segment::create(data_bytes));
   more_ = value_of(shm::Segment::create(more_bytes));
   for (shm::Segment& control : controls_) control = value_of(shm::Segment::create(sizeof(shm::Control)));
+  for (shm::Segment& block : blocks_) block = value_of(shm::Segment::create(shm::bytes_of_block(1)));
 }
 
 int Host::segment_id(std::size_t program, std::uint64_t index) const {
@@ -90,6 +91,7 @@ int Host::segment_id(std::size_t program, std::uint64_t index) const {
   case 1: return more_.id();
   case 2: return controls_[program].id();
   case 3: return controls_[1 - program].id();
+  case 4: return blocks_[program].id();
   default: return -1;
   }
 }
@@ -98,6 +100,7 @@ void Host::clear() {
   std::memset(data_.data(), 0, data_.size());
   for (std::size_t program = 0; program < controls_.size(); ++program) {
     std::memset(controls_[program].data(), 0, controls_[program].size());
+    std::memset(blocks_[program].data(), 0, blocks_[program].size());
     shm::ControlHeader& header = control(program).header;
     header.magic = shm::control_magic;
     header.request_slots = shm::request_slots;
@@ -157,6 +160,7 @@ void Host::read_at_peer(std::uint8_t tag, std::size_t length) {
 void Host::check_forgotten() {
   require(!attached_elsewhere(data_) && !attached_elsewhere(more_));
   for (const shm::Segment& control : controls_) require(!attached_elsewhere(control));
+  for (const shm::Segment& block : blocks_) require(!attached_elsewhere(block));
   require(kernel_->engine().pool_in_use() == 0);
   const protocol::Link& link = kernel_->engine().link(link_);
   require(link.granted_used == link.freed && link.answers.empty() && link.fresh.empty());
@@ -189,7 +193,7 @@ void Programs::start(std::size_t number) {
 }
 
 void Programs::request(std::size_t number, shm::Request request) {
-  if (request.kind == shm::RequestKind::map)
+  if (request.kind == shm::RequestKind::map || request.kind == shm::RequestKind::grow)
     request.extra = static_cast<std::uint64_t>(host_.segment_id(number, request.extra));
   shm::Control& control = host_.control(number);
   const auto tail = control.header.request_tail.load();

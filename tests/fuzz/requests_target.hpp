@@ -4,7 +4,8 @@
 //
 // An input is a sequence of records. The first byte of each says what it is (low bits) and whose (top bit);
 // the kernel goes round after it, unless the record says that more comes at once (second bit):
-//   request   64 bytes: the next one of the ring; the segment that a map names is an index of segment_id()
+//   request   64 bytes: the next one of the ring; the segment that a map or grow names is an index of
+//             segment_id()
 //   tail      8 bytes: the ring's tail
 //   data      offset (2), length (1) and bytes for the first data segment
 //   control   offset (4), length (1) and bytes for the control segment
@@ -16,8 +17,8 @@
 
 #include "daemon/kernel.hpp"
 #include "include/parc/parc.h"
-#include "shm/layout.hpp"
 #include "shm/segment.hpp"
+#include "shm/tables.hpp"
 #include "system/fd.hpp"
 #include "tests/sim/pipe.hpp"
 
@@ -54,7 +55,8 @@ public:
   shm::Control& control(std::size_t program) {
     return *reinterpret_cast<shm::Control*>(controls_[program].data());
   }
-  // By index: data, more data, the program's own control segment, the other one's; else none.
+  // By index: data, more data, the program's own control segment, the other one's, a block of its tables;
+  // else none.
   [[nodiscard]] int segment_id(std::size_t program, std::uint64_t index) const;
   void clear();           // before an input
   void check_forgotten(); // after it: the kernel keeps nothing of it
@@ -79,6 +81,7 @@ private:
   sim::Pipe there_, back_;
   shm::Segment data_, more_;
   std::array<shm::Segment, 2> controls_;
+  std::array<shm::Segment, 2> blocks_;
   std::array<std::byte, 4096> peer_memory_{};
 };
 

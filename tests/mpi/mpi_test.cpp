@@ -26,6 +26,12 @@ BOOST_AUTO_TEST_CASE(thousands_backwards) {
   compare({"matching", 2, 1, {"backwards"}});
 }
 
+// What MPI itself sends passes them.
+BOOST_AUTO_TEST_CASE(thousands_posted_before_a_barrier) {
+  compare({"matching", 2, 1, {"preposted"}});
+  compare({"matching", 3, 1, {"preposted"}});
+}
+
 // Open MPI's own TCP crashes here: the program's own checks have to do.
 BOOST_AUTO_TEST_CASE(long_messages_cut_off) {
   Hosts hosts(2);

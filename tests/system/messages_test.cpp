@@ -75,6 +75,11 @@ BOOST_DATA_TEST_CASE(the_completion_queue, all_ways, way) {
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "completions"});
 }
 
+BOOST_AUTO_TEST_CASE(thousands_of_operations_are_unfinished) {
+  Hosts hosts(2, {"--local", "kernel"});
+  check_job(hosts, {"--hosts", "a:2", programs + "unfinished", "20000"});
+}
+
 BOOST_DATA_TEST_CASE(waiting_in_the_programs_own_poll, ways, way) {
   Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a,b", programs + "event_loop"});

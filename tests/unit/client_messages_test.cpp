@@ -206,13 +206,62 @@ BOOST_AUTO_TEST_CASE(an_operation_is_spent_once) {
   BOOST_TEST(parc_wait(program.p, parc_op{1} << 40 | 4000, nullptr) == PARC_EINVAL);
 }
 
-BOOST_AUTO_TEST_CASE(a_full_table_of_reads_says_so_and_recovers) {
+BOOST_AUTO_TEST_CASE(tables_grow_with_what_is_unfinished) {
   FakeProgram program;
+  std::string bytes(5000, ' ');
+  std::vector<parc_op> reads(bytes.size());
+  for (std::size_t i = 0; i < reads.size(); ++i)
+    reads[i] = parc_initread(program.p, 0, static_cast<int>(i), &bytes[i], 1);
+  BOOST_TEST(*std::min_element(reads.begin(), reads.end()) > 0);
+  std::vector<int> places(reads.size());
+  std::transform(reads.begin(), reads.end(), places.begin(), parc_op_index);
+  std::sort(places.begin(), places.end());
+  BOOST_TEST((std::adjacent_find(places.begin(), places.end()) == places.end()));
+  BOOST_TEST((places.front() >= 0 && places.back() < PARC_MAX_OPERATIONS));
+  for (std::size_t i = reads.size(); i-- > 0;) {
+    const char byte = static_cast<char>('a' + i % 26);
+    BOOST_TEST(parc_write(program.p, 0, static_cast<int>(i), &byte, 1) == PARC_OK);
+    BOOST_TEST(parc_wait(program.p, reads[i], nullptr) == PARC_OK);
+    BOOST_TEST(bytes[i] == byte);
+  }
+  const parc_op again = parc_initread(program.p, 0, 1, &bytes[0], 1);
+  BOOST_TEST(parc_op_index(again) < 1024); // the lowest that are free
+  BOOST_TEST(parc_cancel(program.p, again) == PARC_OK);
+  BOOST_TEST(parc_wait(program.p, again, nullptr) == PARC_ECANCELED);
+}
+
+BOOST_AUTO_TEST_CASE(queued_operations_behind_the_first_block_are_reported) {
+  FakeProgram program;
+  char byte = 0;
+  const iovec piece{&byte, 1};
+  const parc_envelope envelope{0, 1, 0, 0};
+  std::vector<parc_op> reads(9000);
+  for (auto& read : reads) read = parc_initread_envelope(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  BOOST_TEST(*std::min_element(reads.begin(), reads.end()) > 0);
+  for (const auto read : reads) BOOST_TEST(parc_cancel(program.p, read) == PARC_OK);
+  std::vector<parc_op> ended;
+  std::vector<parc_completion> some(100);
+  while (ended.size() < reads.size()) {
+    const int taken = parc_completions(program.p, some.data(), 100, -1);
+    BOOST_REQUIRE(taken > 0);
+    for (int i = 0; i < taken; ++i) ended.push_back(some[static_cast<std::size_t>(i)].operation);
+  }
+  std::sort(reads.begin(), reads.end());
+  std::sort(ended.begin(), ended.end());
+  BOOST_TEST((reads == ended));
+}
+
+BOOST_AUTO_TEST_CASE(where_memory_for_the_table_ends_it_says_so_and_recovers) {
+  FakeProgram program;
+  program.kernel.set_most_blocks(0);
   char byte = 0;
   std::vector<parc_op> reads(1024);
   for (auto& read : reads) read = parc_initread(program.p, 0, 1, &byte, 1);
   BOOST_TEST(*std::min_element(reads.begin(), reads.end()) > 0);
-  BOOST_TEST(parc_initread(program.p, 0, 1, &byte, 1) == PARC_EAGAIN);
+  BOOST_TEST(parc_initread(program.p, 0, 1, &byte, 1) == PARC_ENOMEM);
+  const std::string said = parc_error_detail();
+  BOOST_TEST(said.find("cannot have more than 1024 unfinished reads or writes") != said.npos, said);
+  BOOST_TEST(parc_write(program.p, 0, 3, "z", 1) == PARC_OK); // the other half
   for (const auto read : reads) parc_cancel(program.p, read);
   for (const auto read : reads) BOOST_TEST(parc_wait(program.p, read, nullptr) == PARC_ECANCELED);
   const parc_op again = parc_initread(program.p, 0, 2, &byte, 1);

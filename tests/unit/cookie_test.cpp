@@ -10,7 +10,8 @@ BOOST_AUTO_TEST_SUITE(cookie)
 
 BOOST_AUTO_TEST_CASE(names_every_slot_of_every_session) {
   for (const std::uint32_t session : {0U, 1U, 255U, 65535U})
-    for (const std::uint64_t slot : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{shm::control_slot}})
+    for (const std::uint64_t slot : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{shm::control_slot},
+                                     (std::uint64_t{1} << shm::slot_bits) - 1})
       for (const std::uint64_t generation : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0} >> 12}) {
         const Cookie made = Cookie::of_session(session, slot, generation);
         const Cookie cookie(made.word());

@@ -8,8 +8,8 @@
 #include "parc/parc.h"
 #include "scratch.hpp"
 #include "shm/doorbell.hpp"
-#include "shm/layout.hpp"
 #include "shm/segment.hpp"
+#include "shm/tables.hpp"
 #include "system/fd.hpp"
 
 #include <algorithm>
@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <poll.h>
 #include <sched.h>
 #include <stdexcept>
@@ -108,6 +109,10 @@ public:
   // A kernel's table of segments is full sooner.
   void set_most_segments(std::size_t most) {
     change([&] { most_segments_ = most; });
+  }
+  // And has no memory for more blocks of a program's tables.
+  void set_most_blocks(unsigned most) {
+    change([&] { most_blocks_ = most; });
   }
   std::uint64_t maps() {
     const std::lock_guard hold(lock_);
@@ -199,6 +204,7 @@ private:
     const std::lock_guard hold(lock_);
     control_segment_ = std::move(segment.value());
     control_ = reinterpret_cast<shm::Control*>(control_segment_.data());
+    tables_.emplace(*control_);
     check(control_->header.version.load(std::memory_order_acquire) == shm::layout_version);
     check(control_->header.magic == shm::control_magic);
     return write(to_program_.get(), &welcome, sizeof welcome) == sizeof welcome;
@@ -258,6 +264,7 @@ private:
       if (attached) lengths_.emplace(request.address, request.length);
       return finish(request.id, attached ? PARC_OK : PARC_ENOMEM);
     }
+    case shm::RequestKind::grow: return grow(request);
     case shm::RequestKind::unmap:
       check(segments_.erase(request.address) == 1 && lengths_.erase(request.address) == 1);
       return finish(request.id, PARC_OK);
@@ -278,6 +285,17 @@ private:
     check(false);
   }
 
+  void grow(const shm::Request& request) {
+    const unsigned number = tables_->blocks() + 1;
+    check(shm::is_control(shm::slot_of(request.id)) && request.tag == number &&
+          request.length == shm::bytes_of_block(number));
+    if (number > most_blocks_) return finish(request.id, PARC_ENOMEM);
+    auto block = shm::Segment::attach(static_cast<int>(request.extra), request.length);
+    check(block.has_value());
+    tables_->add(blocks_.emplace_back(std::move(block.value())).data());
+    finish(request.id, PARC_OK);
+  }
+
   void leave(std::uint64_t id) {
     left_ = true;
     for (; !reads_.empty(); reads_.pop_front()) finish(reads_.front().request.id, PARC_ECANCELED);
@@ -286,8 +304,7 @@ private:
   }
 
   void start_write(const shm::Request& request) {
-    const auto slot = shm::slot_of(request.id);
-    check(slot >= shm::read_slots && slot < shm::control_slot);
+    check(tables_->has(shm::slot_of(request.id)) && shm::is_write(shm::slot_of(request.id)));
     if (request.peer == departed_) return finish(request.id, PARC_EPEER);
     Write write{.request = request, .memory = memory_of(request)};
     write.bytes.resize(request.length);
@@ -298,7 +315,7 @@ private:
   }
 
   void start_read(const shm::Request& request) {
-    check(shm::slot_of(request.id) < shm::read_slots);
+    check(tables_->has(shm::slot_of(request.id)) && shm::is_read(shm::slot_of(request.id)));
     const auto found =
         std::find_if(pool_.begin(), pool_.end(), [&](const Message& m) { return matches(request, m); });
     if (found == pool_.end()) {
@@ -311,7 +328,7 @@ private:
   }
 
   void start_probe(const shm::Request& request) {
-    check(shm::slot_of(request.id) < shm::read_slots);
+    check(tables_->has(shm::slot_of(request.id)) && shm::is_read(shm::slot_of(request.id)));
     const auto found =
         std::find_if(pool_.begin(), pool_.end(), [&](const Message& m) { return matches(request, m); });
     if (found != pool_.end()) return describe(request.id, *found, PARC_OK);
@@ -425,9 +442,7 @@ private:
           state == shm::state_word(shm::generation_of(id), shm::Phase::begun));
     shared.error.store(error, std::memory_order_relaxed);
     shared.state.store(shm::state_word(shm::generation_of(id), shm::Phase::done), std::memory_order_release);
-    control_->finished[shm::slot_of(id) / 64].fetch_or(
-        std::uint64_t{1} << shm::slot_of(id) % 64,
-        std::memory_order_release); // whether it is queued or not
+    tables_->note_finished(shm::slot_of(id)); // whether it is queued or not
     complete_one();
   }
 
@@ -480,7 +495,7 @@ private:
     return nowhere.data();
   }
 
-  shm::Operation& operation(std::uint64_t id) { return control_->operations[shm::slot_of(id)]; }
+  shm::Operation& operation(std::uint64_t id) { return tables_->operation(shm::slot_of(id)); }
 
   void check(bool kept) { violations_ += kept ? 0 : 1; }
 
@@ -500,6 +515,9 @@ private:
   std::uint64_t pace_ = all_at_once, head_ = 0;
   shm::Segment control_segment_;
   shm::Control* control_ = nullptr;
+  std::optional<shm::Tables> tables_; // of that
+  std::vector<shm::Segment> blocks_;  // of these
+  unsigned most_blocks_ = shm::most_blocks;
   std::map<std::uint64_t, shm::Segment> segments_; // by the program's address
   std::map<std::uint64_t, std::uint64_t> lengths_; // of those, as the program has them
   std::deque<Write> writes_;

@@ -108,7 +108,8 @@ BOOST_AUTO_TEST_CASE(a_control_segment_is_looked_at) {
     operation.state = shm::state_word(1, phase);
   };
   RankState seen;
-  shm::look_at(*control, most_unfinished, seen);
+  shm::Tables tables(*control);
+  shm::look_at(*control, tables, most_unfinished, seen);
   BOOST_TEST((seen.joined && !seen.resting && seen.operations.empty() && seen.more == 0));
   post(0, shm::Phase::pending, 1, 5000);
   post(5, shm::Phase::done, 1, 9000);
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_control_segment_is_looked_at) {
   post(7, shm::Phase::pending, 3, 8000);
   control->operations[7].total = shm::probe_total;
   control->header.program_asleep = 1;
-  shm::look_at(*control, most_unfinished, seen);
+  shm::look_at(*control, tables, most_unfinished, seen);
   BOOST_TEST(seen.resting);
   BOOST_REQUIRE(seen.operations.size() == 4u); // the oldest first
   BOOST_TEST((seen.operations[0].probes && seen.operations[0].bytes == 0));
@@ -127,8 +128,21 @@ BOOST_AUTO_TEST_CASE(a_control_segment_is_looked_at) {
       (seen.operations[1].peer == 2 && seen.operations[1].writes && seen.operations[1].in_place == 30));
   BOOST_TEST(
       (seen.operations[2].peer == 1 && seen.operations[2].age_ms >= 5000 && seen.operations[2].tag == 7));
-  shm::look_at(*control, 2, seen);
+  shm::look_at(*control, tables, 2, seen);
   BOOST_TEST((seen.operations.size() == 2u && seen.more == 2));
+  // Behind the first block no more is looked at than has been used.
+  std::vector<std::byte> block(shm::bytes_of_block(1) + 64);
+  tables.add(block.data() + (64 - reinterpret_cast<std::uintptr_t>(block.data()) % 64));
+  const std::uint32_t write = shm::first_slot(1) + shm::slots_in(1) / 2;
+  for (const std::uint32_t slot : {write, write + 1}) {
+    tables.operation(slot).source = 4;
+    tables.operation(slot).posted = coarse_ms() - 10'000;
+    tables.operation(slot).state = shm::state_word(1, shm::Phase::pending);
+  }
+  control->used[0][1] = 1;
+  shm::look_at(*control, tables, 2, seen);
+  BOOST_TEST((seen.operations.size() == 2u && seen.more == 3));
+  BOOST_TEST((seen.operations[0].peer == 4 && seen.operations[0].writes));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -172,10 +172,45 @@ static void thousands(int posted_first, int backwards) {
   free(out);
 }
 
+// More receives than a table of libparc's holds at first are there before a barrier, a look and a message
+// that passes them; then their messages are sent synchronously, last first.
+static void preposted(int count) {
+  MPI_Request* const requests = allocate((size_t)count * sizeof(MPI_Request));
+  int* const in = allocate((size_t)count * sizeof(int));
+  for (int i = 0; i < count; ++i) MPI_Irecv(&in[i], 1, MPI_INT, left_of_me(), i, world, &requests[i]);
+  MPI_Barrier(world);
+  int there = 1;
+  MPI_Iprobe(left_of_me(), count + 1, world, &there, MPI_STATUS_IGNORE);
+  expect(!there);
+  int passes = rank;
+  MPI_Sendrecv_replace(&passes, 1, MPI_INT, right_of_me(), count, left_of_me(), count, world,
+                       MPI_STATUS_IGNORE);
+  expect(passes == left_of_me());
+  MPI_Request* const sends = allocate((size_t)count * sizeof(MPI_Request));
+  int* const out = allocate((size_t)count * sizeof(int));
+  for (int i = count; i-- > 0;) {
+    out[i] = rank + i;
+    MPI_Issend(&out[i], 1, MPI_INT, right_of_me(), i, world, &sends[i]);
+  }
+  MPI_Waitall(count, sends, MPI_STATUSES_IGNORE);
+  MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < count; ++i) expect(in[i] == left_of_me() + i);
+  say("%d posted before their barrier\n", count);
+  free(requests);
+  free(in);
+  free(sends);
+  free(out);
+}
+
 int main(int count, char** words) {
   report_begin(&count, &words);
   if (count > 1 && strcmp(words[1], "backwards") == 0) {
     thousands(0, 1);
+    report_end();
+    return 0;
+  }
+  if (count > 1 && strcmp(words[1], "preposted") == 0) {
+    preposted(5000);
     report_end();
     return 0;
   }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The private half of an operation: who of the program owns it, and what it is about. Its life is told in
+// operations.hpp.
+#pragma once
+
+#include "client/early/adoption.hpp"
+#include "parc/parc.h"
+#include "shm/slots.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <sys/uio.h>
+
+namespace parc::client {
+
+using Slot = std::uint32_t;
+
+constexpr Slot slot_of(parc_op id) {
+  return static_cast<Slot>(shm::slot_of(static_cast<std::uint64_t>(id)));
+}
+
+// In which a program touches what it has read: parc_set_order.
+enum class Order : std::uint8_t { any = PARC_ORDER_ANY, up = PARC_ORDER_UP, down = PARC_ORDER_DOWN };
+
+enum class Use : std::uint8_t { free, live, loose, claimed, detached, spent };
+
+constexpr std::uint64_t tag_of(std::uint64_t generation, Use use) {
+  return generation << 8 | static_cast<std::uint64_t>(use);
+}
+constexpr Use use_of(std::uint64_t tag) {
+  return static_cast<Use>(tag & 0xff);
+}
+constexpr std::uint64_t generation_in(std::uint64_t tag) {
+  return tag >> 8;
+}
+
+// The program's memory, in the order of a message: mostly one piece, which lies here.
+class PieceList {
+public:
+  void assign(std::span<const iovec> pieces) {
+    count_ = static_cast<std::uint32_t>(pieces.size());
+    if (count_ <= 1) {
+      many_.reset();
+      if (count_ == 1) one_ = pieces[0];
+      return;
+    }
+    many_ = std::make_unique_for_overwrite<iovec[]>(count_);
+    std::ranges::copy(pieces, many_.get());
+  }
+  [[nodiscard]] const iovec* begin() const { return many_ ? many_.get() : &one_; }
+  [[nodiscard]] const iovec* end() const { return begin() + count_; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] const iovec& operator[](std::size_t index) const { return begin()[index]; }
+
+private:
+  iovec one_{};
+  std::unique_ptr<iovec[]> many_;
+  std::uint32_t count_ = 0;
+};
+
+// Memory that is all zeros is one that is free. Only tag may be read by those who have not claimed it.
+struct Entry {
+  std::atomic<std::uint64_t> tag = 0; // generation << 8 | Use
+  Slot next = 0;                      // of a stack of slots
+  std::uint32_t thread = 0;           // where there is a trace: whose
+  parc_envelope envelope{};
+  std::uint64_t length = 0;
+  PieceList pieces;
+  void* block = nullptr;
+  void* list = nullptr;
+  std::uint64_t held = 0;
+  std::unique_ptr<Adopted> adopted;      // none: it uses no adopted memory
+  std::atomic<bool> synchronous = false; // these two: also read of one that may just be spent
+  std::atomic<bool> queued = false;
+  Order order = Order::any;
+  shm::RequestKind kind = shm::RequestKind::none;
+  bool from_end = false;
+  bool early = false;
+  bool pays = true;
+  bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
+  bool local = false; // also of a write: the kernel does not know it
+  bool own_memory = false; // the kernel names the program's memory as that has it
+  // Or it is a question to the kernel.
+  [[nodiscard]] bool has_message() const { return shm::is_message(kind); }
+  // Where there is a trace: when, and from where.
+  std::uint64_t posted = 0, released = 0, site = 0;
+};
+
+} // namespace parc::client

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a session does with its program's memory: the segments that the program shares, the blocks of its
+// tables, and what the kernel reaches through the system.
+#include "daemon/program/session.hpp"
+#include "include/parc/parc.h"
+
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+
+// Messages to and from neighbours need not be copied by the program then.
+void Session::open_memory() {
+  auto how = shm::CrossMemory::no_neighbours;
+  if (letterbox_.memory != nullptr) {
+    how = shm::CrossMemory::off;
+    if (sessions_.told_.cross_memory) {
+      memory_.emplace(pid_, segment_.id(), *control_, [this](int error) { cannot_reach(error); });
+      how = memory_->probe() ? shm::CrossMemory::reached : shm::CrossMemory::refused;
+      if (how == shm::CrossMemory::refused) memory_.reset();
+    }
+  }
+  control_->header.cross_memory.store(how, std::memory_order_relaxed);
+}
+
+// It has ended, or has said that there was memory where there is none: it would have died of that itself.
+void Session::cannot_reach(int error) {
+  if (state_ == State::over) return;
+  if (error != ESRCH) return broke("it named memory of its own that nobody can reach");
+  end(Sessions::End::broken);
+}
+
+// Where the bytes of a message are, or go.
+bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot) {
+  if (request.length > shm::max_message) return false;
+  if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
+  if (request.pieces != shm::in_own_memory)
+    return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
+  if (!memory_ || (request.with != shm::With::rendezvous && request.with != shm::With::claimed)) return false;
+  memory.append({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(request.address)), request.length,
+                 &*memory_});
+  return true;
+}
+
+void Session::map(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  const Result<void> mapped = extents_.map(request.address, request.length, static_cast<int>(request.extra));
+  if (!mapped) spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, mapped.error().text);
+  answer(shm::control_slot, mapped ? PARC_OK : PARC_ENOMEM);
+}
+
+void Session::unmap(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  if (!extents_.unmap(request.address)) return answer(shm::control_slot, PARC_EINVAL);
+  if (!extents_.mapped(request.address) || (request.flags & shm::flag_no_wait) != 0)
+    return answer(shm::control_slot, PARC_OK);
+  unmap_address_ = request.address; // answered when its last use ends
+}
+
+// The block's slots are used when this has been answered.
+void Session::grow(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  const unsigned number = tables_->blocks() + 1;
+  if (request.tag != number || number > shm::most_blocks || request.length != shm::bytes_of_block(number))
+    return answer(shm::control_slot, PARC_EINVAL);
+  Result<shm::Segment> block = shm::Segment::attach(static_cast<int>(request.extra), request.length);
+  if (!block) {
+    spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, block.error().text);
+    return answer(shm::control_slot, PARC_ENOMEM);
+  }
+  slots_.grow(number);
+  tables_->add(blocks_.emplace_back(std::move(block).value()).data());
+  answer(shm::control_slot, PARC_OK);
+}
+
+void Session::hand_over(const shm::Request& request) {
+  Slot* slot = slots_.find(request.id);
+  if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
+  if (!shm::is_write(shm::slot_of(request.id))) return broke("it handed over what is no write");
+  const bool low_part = (request.flags & shm::flag_from_end) != 0;
+  if (std::exchange(slot->handed_over, true)) return broke("it handed over a write twice");
+  if (request.extra > slot->total ||
+      request.length != (low_part ? request.extra : slot->total - request.extra))
+    return broke("it handed over another range than it said");
+  protocol::Pieces memory;
+  Extents::Used used;
+  if (!extents_.resolve(request.address, request.length, memory, used))
+    return broke("it handed over memory that it does not share");
+  std::uint64_t at = low_part ? 0 : request.extra;
+  memory.each(0, memory.size(), [&](std::byte* base, std::uint64_t length) {
+    engine_.hand_over(slot->handle, at, base, length);
+    at += length;
+  });
+  extents_.hold(used & ~slot->used);
+  slot->used |= used;
+  operation(shm::slot_of(request.id)).handed_or_data.store(slot->generation, std::memory_order_release);
+  completed();
+}
+
+} // namespace parc::daemon
