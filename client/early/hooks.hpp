@@ -4,6 +4,7 @@
 // global, or stands before nothing), but may itself be loaded where nobody finds it.
 #pragma once
 
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <pthread.h>
@@ -40,10 +41,10 @@ void after_fork_in_parent();
 void after_fork_in_child();
 
 // While one of these lives this thread is in a call of libparc, where it cannot be cancelled: it may hold
-// what others wait for.
+// what others wait for. Afterwards errno is what it was.
 class InLibrary {
 public:
-  InLibrary() {
+  InLibrary() : error_(errno) {
     if (depth_++ == 0) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
   }
   InLibrary(const InLibrary&) = delete;
@@ -51,6 +52,7 @@ public:
   ~InLibrary() {
     const int before = cancel_state_; // from here on a signal handler's calls may change that
     if (--depth_ == 0) pthread_setcancelstate(before, nullptr);
+    errno = error_;
   }
   [[nodiscard]] static bool is() { return depth_ != 0; }
 
@@ -71,6 +73,7 @@ public:
 private:
   // A page fault's handler may be the first to ask.
   __attribute__((tls_model("initial-exec"))) static thread_local int depth_, cancel_state_;
+  const int error_;
 };
 
 } // namespace parc::client

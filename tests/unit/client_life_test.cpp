@@ -6,6 +6,7 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <sys/wait.h>
@@ -49,6 +50,98 @@ BOOST_AUTO_TEST_CASE(another_version_is_refused_by_name) {
   parc_context* p = nullptr;
   BOOST_TEST(parc_open(&p) == PARC_EVERSION);
   BOOST_TEST(std::string(parc_error_detail()).find("upgrade libparc") != std::string::npos);
+}
+
+// A program looks at it after a call of its own; and a library that stands before the C library's calls may.
+BOOST_AUTO_TEST_CASE(every_call_keeps_errno) {
+  FakeProgram program;
+  parc_context* const p = program.p;
+  parc_status status;
+  parc_op none = PARC_OP_NULL;
+  parc_release_counts counts;
+  parc_completion completion;
+  const parc_address nobody{0, 77, 0};
+  const parc_envelope to_self{0, 5, 0, 0};
+  const iovec piece{&status, 0};
+  int index = 0, done = 0, peers[1];
+  char address[PARC_ADDRESS_BYTES];
+  const char* const arguments[] = {"true", nullptr};
+  void* block = nullptr;
+  std::vector<char> memory(2 << 20);
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"open",
+       [&] {
+         parc_context* other = nullptr;
+         (void)parc_open(&other);
+       }},
+      {"join",
+       [&] {
+         parc_context* other = nullptr;
+         (void)parc_join(&other, "job", 0, 1);
+       }},
+      {"rank", [&] { (void)parc_rank(p); }},
+      {"size", [&] { (void)parc_size(p); }},
+      {"host",
+       [&] {
+         (void)parc_host(p, 0);
+         (void)parc_host(p, 9);
+       }},
+      {"clock", [] { (void)parc_clock(); }},
+      {"alloc", [&] { block = parc_alloc(p, 3 << 20); }},
+      {"free",
+       [&] {
+         parc_free(p, block);
+         parc_free(p, parc_alloc(p, 10));
+       }},
+      {"initread", [&] { (void)parc_cancel(p, parc_initread(p, 0, 1, memory.data(), memory.size())); }},
+      {"initwrite", [&] { (void)parc_initwrite(p, 0, 9, memory.data(), 8); }},
+      {"initreadv", [&] { (void)parc_cancel(p, parc_initreadv(p, &nobody, &piece, 1, 0)); }},
+      {"initwritev", [&] { (void)parc_initwritev(p, &nobody, &piece, 1, 0); }},
+      {"initread_envelope", [&] { (void)parc_cancel(p, parc_initread_envelope(p, &to_self, &piece, 1, 0)); }},
+      {"initwrite_envelope", [&] { (void)parc_initwrite_envelope(p, &to_self, &piece, 1, 0); }},
+      {"initread_claimed", [&] { (void)parc_initread_claimed(p, 1, &piece, 1, 0); }},
+      {"initprobe", [&] { (void)parc_cancel(p, parc_initprobe(p, &to_self, 0)); }},
+      {"iprobe", [&] { (void)parc_iprobe(p, &nobody, &status); }},
+      {"test", [&] { (void)parc_test(p, none, &status); }},
+      {"done", [&] { (void)parc_done(p, none); }},
+      {"wait",
+       [&] {
+         (void)parc_wait(p, none, &status);
+         (void)parc_wait(p, 12345, &status);
+       }},
+      {"waitall", [&] { (void)parc_waitall(p, 1, &none, &status); }},
+      {"waitany", [&] { (void)parc_waitany(p, 1, &none, &index, &status); }},
+      {"waitsome", [&] { (void)parc_waitsome(p, 1, &none, &done, &index, &status); }},
+      {"completions", [&] { (void)parc_completions(p, &completion, 1, 0); }},
+      {"descriptor", [&] { (void)parc_descriptor(p); }},
+      {"arm", [&] { (void)parc_arm(p); }},
+      {"wake", [&] { (void)parc_wake(p); }},
+      {"settle", [&] { (void)parc_settle(p, nullptr, 0); }},
+      {"set_release", [&] { (void)parc_set_release(p, PARC_RELEASE_FULL); }},
+      {"set_order", [&] { (void)parc_set_order(p, PARC_ORDER_ANY); }},
+      {"set_copy_room", [&] { (void)parc_set_copy_room(p, 1 << 20); }},
+      {"get_release_counts", [&] { (void)parc_get_release_counts(p, &counts); }},
+      {"on_lost", [&] { (void)parc_on_lost(p, nullptr, nullptr); }},
+      {"address_of", [&] { (void)parc_address_of(p, 99, address, sizeof address); }},
+      {"add_peer", [&] { (void)parc_add_peer(p, std::string(5000, 'x').c_str()); }},
+      {"spawn", [&] { (void)parc_spawn(p, arguments, -1, "nowhere", peers); }},
+      {"parent", [&] { (void)parc_parent(p); }},
+      {"kill", [&] { (void)parc_kill(p, 99, 9); }},
+      {"initexit", [&] { (void)parc_initexit(p, 99, 0); }},
+      {"error_string",
+       [] {
+         (void)parc_error_string(PARC_EPEER);
+         (void)parc_error_detail();
+       }},
+      {"close", [&] { (void)parc_close(std::exchange(program.p, nullptr)); }},
+  };
+  for (const auto& [name, call] : calls)
+    for (const int value : {EINTR, 0}) {
+      errno = value;
+      call();
+      const int after = errno;
+      BOOST_TEST(after == value, name);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(the_pipes_are_not_for_children) {
