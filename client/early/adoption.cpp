@@ -2,6 +2,7 @@
 #include "client/early/adoption.hpp"
 
 #include "client/early/guards.hpp"
+#include "client/early/page_copy.hpp"
 #include "client/pages.hpp"
 #include "parc/parc.h"
 
@@ -21,12 +22,11 @@
 namespace parc::client {
 namespace {
 
-constexpr std::uintptr_t coarse_grain = 1 << 20;           // of what is adopted at once, where places are few
+constexpr std::uintptr_t coarse_grain = 1 << 20; // of what is adopted at once, where places are few
+constexpr std::uintptr_t most_beside = 2 << 20;  // in a chunk, of what is no buffer
+constexpr std::size_t most_scanned = 1 << 16;    // pages in which the front of a chunk is looked for
+constexpr int most_around = 64;                  // mappings that its pages may have become
 constexpr std::size_t room_to_grow = std::size_t{1} << 30; // for the front of a chunk
-
-void* pointer(std::uintptr_t address) {
-  return reinterpret_cast<void*>(address);
-}
 
 // malloc is the one of the C library: what the program calls by that name lies beside another of its
 // functions.
@@ -38,20 +38,6 @@ bool malloc_is_glibcs() {
            allocator.dli_fbase == library.dli_fbase;
   }();
   return is;
-}
-
-// Pages that are all zero need no memory at the other place, which is zeros to begin with. Word by word, and
-// not through the C library: a sanitizer would object to what lies between the program's objects.
-[[gnu::no_sanitize("address", "undefined")]] void copy_pages(void* to, const void* from, std::size_t bytes) {
-  constexpr std::size_t words = 4096 / sizeof(std::uint64_t);
-  const auto* source = static_cast<const volatile std::uint64_t*>(from);
-  auto* target = static_cast<volatile std::uint64_t*>(to);
-  for (std::size_t page = 0; page < bytes / 4096; ++page, source += words, target += words) {
-    std::uint64_t any = 0;
-    for (std::size_t i = 0; i < words; ++i) any |= source[i];
-    if (any == 0) continue;
-    for (std::size_t i = 0; i < words; ++i) target[i] = source[i];
-  }
 }
 
 struct DataRange {
@@ -173,13 +159,16 @@ bool Adoption::adopt(std::uintptr_t begin, std::uintptr_t end) {
       at = extent->end;
       continue;
     }
+    if (!make_places(1)) return false; // before anything is looked for
     const auto range = adoptable(at, end);
-    if (!range || holds_a_stack(range->begin, range->end)) return false;
-    // Two for a chunk that malloc mapped: where it is cut short, it still is two, down to its first page.
-    const std::uintptr_t middle = range->chunk ? range->begin + page_size() : range->end;
-    const std::uintptr_t chunk = range->chunk ? range->begin : 0;
-    if ((range->chunk && middle == range->end) || !make_places(range->chunk ? 2 : 1)) return false;
-    if (!make_extent(range->begin, middle, range->chunk ? Kind::front : Kind::whole, chunk) ||
+    if (!range || pinned_.overlaps(range->begin, range->end) || holds_a_stack(range->begin, range->end))
+      return false;
+    // The front of a chunk for itself: where that is cut short, it still is two, down to its first page.
+    const bool front = range->begin == range->chunk;
+    const std::uintptr_t middle = front ? range->begin + page_size() : range->end;
+    const std::uintptr_t chunk = front ? range->chunk : 0;
+    if (middle != range->end && !make_places(2)) return false;
+    if (!make_extent(range->begin, middle, front ? Kind::front : Kind::whole, chunk) ||
         (middle != range->end && !make_extent(middle, range->end, Kind::whole, chunk)))
       return false;
     at = range->end;
@@ -207,16 +196,22 @@ bool Adoption::holds_a_stack(std::uintptr_t begin, std::uintptr_t end) {
 // What may be adopted around an address, of which something up to `end` is wanted.
 std::optional<Adoption::Range> Adoption::adoptable(std::uintptr_t address, std::uintptr_t end) {
   const auto mapping = mappings_.find(address);
-  if (!mapping || !mapping->read || !mapping->write || mapping->shared || mapping->stack) return {};
+  if (!mapping || !mapping->read || !mapping->write || mapping->execute || mapping->shared || mapping->stack)
+    return {};
   const std::uintptr_t low = std::max(mapping->begin, round_down(address, grain()));
   const std::uintptr_t high = std::min(mapping->end, round_up(end, grain()));
   if (const DataRange data = data_of_executable(); address >= data.begin && address < data.end)
-    return without_extents({std::max(data.begin, low), std::min(data.end, high), false}, address);
+    return without_extents({std::max(data.begin, low), std::min(data.end, high)}, address);
   if (mapping->inode != 0 || !malloc_is_glibcs()) return {};
   // What lies behind the buffer may be the heap's top, which another thread's free() cuts off meanwhile.
   if (mapping->heap)
-    return without_extents({low, __libc_single_threaded ? high : std::min(high, end), false}, address);
-  return mapped_chunk(*mapping, address, end);
+    return without_extents({low, __libc_single_threaded ? high : std::min(high, end)}, address);
+  const auto chunk = mapped_chunk(*mapping, address, end);
+  if (!chunk) return {};
+  const bool whole = chunk->end - chunk->begin <= end - address + most_beside;
+  return without_extents({std::max({chunk->begin, mapping->begin, whole ? 0 : low}),
+                          std::min({chunk->end, mapping->end, whole ? UINTPTR_MAX : high}), chunk->begin},
+                         address);
 }
 
 Adoption::Range Adoption::without_extents(Range range, std::uintptr_t address) const {
@@ -228,33 +223,81 @@ Adoption::Range Adoption::without_extents(Range range, std::uintptr_t address) c
   return range;
 }
 
+namespace {
+
 // malloc keeps the size of a chunk that it mapped, and the mark that it did, in front of what it gives out:
 // in the first page of the mapping, which may lie beside others in one of the system's. Looked for through
-// the system: where this is no chunk, what lies below may be another's, which its thread is just giving back.
+// the system: where this is no chunk, what lies there may be another's, which its thread is just giving back.
+struct Front {
+  std::uint64_t skipped, size_and_flags; // what is before the chunk, for alignment
+  [[nodiscard]] std::uint64_t size() const { return size_and_flags & ~std::uint64_t{7}; }
+  [[nodiscard]] bool is_one() const {
+    constexpr std::uint64_t is_mapped = 2;
+    return (size_and_flags & 7) == is_mapped && skipped == 0 && size() % page_size() == 0 && size() != 0;
+  }
+};
+
+// How many could be read of the pages that end at `last`, downwards.
+constexpr std::size_t fronts_at_once = 64;
+std::size_t read_fronts(std::array<Front, fronts_at_once>& fronts, std::uintptr_t last, std::size_t count) {
+  std::array<iovec, fronts_at_once> there;
+  for (std::size_t i = 0; i < count; ++i) there[i] = {pointer(last - i * page_size()), sizeof(Front)};
+  const iovec here{fronts.data(), count * sizeof(Front)};
+  const ssize_t got = process_vm_readv(getpid(), &here, 1, there.data(), count, 0);
+  return got < 0 ? 0 : static_cast<std::size_t>(got) / sizeof(Front);
+}
+
+} // namespace
+
+// The mapping, and what lies beside it without a gap and may be a part of the same chunk: adopted memory is a
+// mapping of its own.
+Adoption::Range Adoption::around(const Mapping& mapping) {
+  Range found{mapping.begin, mapping.end};
+  const auto may_belong = [this](const std::optional<Mapping>& each) {
+    return each && (is_ours(*each) || (each->read && each->write && !each->shared && each->inode == 0));
+  };
+  for (int i = 0; i < most_around; ++i) {
+    const auto below = mappings_.find(found.begin - 1);
+    if (!may_belong(below)) break;
+    found.begin = below->begin;
+  }
+  for (int i = 0; i < most_around; ++i) {
+    const auto above = mappings_.find(found.end);
+    if (!may_belong(above)) break;
+    found.end = above->end;
+  }
+  return found;
+}
+
+// Of chunk after chunk from the lowest, where they lie so; else by a look at every page below the address.
 std::optional<Adoption::Range> Adoption::mapped_chunk(const Mapping& mapping, std::uintptr_t address,
                                                       std::uintptr_t end) {
-  constexpr std::uint64_t is_mapped = 2, flags = 7;
-  struct Front {
-    std::uint64_t skipped, size; // what is before the chunk, for alignment; with flags
+  const bool known_to_be_none = std::ranges::any_of(
+      no_chunks_, [&](const Range& each) { return each.begin == mapping.begin && each.end == mapping.end; });
+  if (known_to_be_none) return {};
+  const Range there = around(mapping);
+  std::array<Front, fronts_at_once> fronts;
+  const auto holds = [&](std::uintptr_t at) {
+    return fronts[0].size() <= there.end - at && at + fronts[0].size() >= end;
   };
-  constexpr std::size_t at_once = 64;
-  std::array<Front, at_once> fronts;
-  std::array<iovec, at_once> there;
-  std::uintptr_t next = round_down(address, page_size()) + page_size();
-  while (next > mapping.begin) {
-    const std::size_t count = std::min(at_once, (next - mapping.begin) / page_size());
-    for (std::size_t i = 0; i < count; ++i) there[i] = {pointer(next - (i + 1) * page_size()), sizeof(Front)};
-    const iovec here{fronts.data(), count * sizeof(Front)};
-    const ssize_t got = process_vm_readv(getpid(), &here, 1, there.data(), count, 0);
-    for (std::size_t i = 0; got > 0 && i < static_cast<std::size_t>(got) / sizeof(Front); ++i) {
-      next -= page_size();
-      const std::uint64_t size = fronts[i].size & ~flags;
-      if ((fronts[i].size & flags) == is_mapped && fronts[i].skipped == 0 && size % page_size() == 0 &&
-          size != 0 && size <= mapping.end - next && next + size >= end)
-        return Range{next, next + size, true};
+  for (std::uintptr_t at = there.begin;
+       at <= address && read_fronts(fronts, at, 1) == 1 && fronts[0].is_one(); at += fronts[0].size())
+    if (at + fronts[0].size() > address) {
+      if (holds(at)) return Range{at, at + fronts[0].size(), at};
+      break;
     }
-    if (got != static_cast<ssize_t>(here.iov_len)) return {};
+  std::uintptr_t next = round_down(address, page_size());
+  const std::uintptr_t lowest = next - std::min(next - there.begin, most_scanned * page_size());
+  for (bool readable = true; readable && next >= lowest;) {
+    const std::size_t count = std::min(fronts_at_once, (next - lowest) / page_size() + 1);
+    const std::size_t got = read_fronts(fronts, next, count);
+    for (std::size_t i = 0; i < got; ++i, next -= page_size()) {
+      fronts[0] = fronts[i];
+      if (fronts[0].is_one() && holds(next)) return Range{next, next + fronts[0].size(), next};
+    }
+    readable = got == count;
   }
+  no_chunks_[next_no_chunk_++ % no_chunks_.size()] = {mapping.begin, mapping.end};
   return {};
 }
 
@@ -269,8 +312,9 @@ bool Adoption::make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind, 
   const bool attached = guards_->exchange_pages([&] {
     if (mprotect(pointer(begin), end - begin, PROT_READ) != 0) return false;
     copy_pages(segment.value().data(), pointer(begin), end - begin);
-    // shmat knows whole segments only.
-    void* const there = kind == Kind::front ? mremap(segment.value().data(), end - begin, end - begin,
+    // shmat knows whole segments only. The segment itself stays where it is, whole: libraries that stand
+    // before shmdt look for it there.
+    void* const there = kind == Kind::front ? mremap(segment.value().data(), 0, end - begin,
                                                      MREMAP_MAYMOVE | MREMAP_FIXED, pointer(begin))
                                             : shmat(made.id, pointer(begin), SHM_REMAP);
     if (there == pointer(begin)) return true;
@@ -344,106 +388,6 @@ Adoption::Extent* Adoption::oldest_unused(std::uint64_t before) {
 void Adoption::drop_freed() {
   const std::lock_guard hold(lock_);
   if (errand_ != nullptr) drop_stale();
-}
-
-bool Adoption::give_back_one() {
-  const std::lock_guard hold(lock_);
-  if (errand_ == nullptr) return false;
-  drop_stale();
-  Extent* const oldest = oldest_unused(UINT64_MAX);
-  return oldest != nullptr && give_back(*oldest);
-}
-
-// With the other part of its chunk. False: its pages cannot be exchanged. Nobody holds a buffer there that
-// the program may not be freeing: where it has other threads, what is copied here could be gone, or be
-// another's.
-bool Adoption::give_back(Extent& extent) {
-  if (!alone()) return false;
-  std::uintptr_t begin = extent.begin, end = extent.end;
-  const std::uintptr_t chunk = extent.chunk;
-  const auto goes = [&](const Extent& each) {
-    return &each == &extent || (chunk != 0 && each.chunk == chunk && !each.gone);
-  };
-  for (const Extent& each : extents_) {
-    if (!goes(each)) continue;
-    begin = std::min(begin, each.begin);
-    end = std::max(end, each.end);
-  }
-  const auto guarded = [this](const auto& exchange) { return guards_->exchange_pages(exchange); };
-  if (holds_a_stack(begin, end) || !make_private(begin, end, guarded)) return false;
-  for (Extent& each : extents_) {
-    if (!goes(each) || &each == &extent) continue;
-    tell_kernel_gone(each);
-    each = {};
-  }
-  tell_kernel_gone(extent);
-  extent = {};
-  return true;
-}
-
-// What is still ours there becomes private memory with the same bytes: one mapping where it has no gaps, as a
-// chunk was before. Its end may lie behind `end`, where the chunk has grown.
-template <class Exchange>
-bool Adoption::make_private(std::uintptr_t begin, std::uintptr_t end, const Exchange& exchange) {
-  for (std::uintptr_t at = begin; at < end;) {
-    auto mapping = mappings_.find(at);
-    if (!mapping || !is_ours(*mapping)) {
-      at = mapping ? mapping->end : at + page_size();
-      continue;
-    }
-    std::uintptr_t stop = mapping->end;
-    while (stop < end && (mapping = mappings_.find(stop)) && is_ours(*mapping)) stop = mapping->end;
-    const std::size_t bytes = stop - at;
-    void* const copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (copy == MAP_FAILED) return false;
-    const bool exchanged = exchange([&] {
-      if (mprotect(pointer(at), bytes, PROT_READ) != 0) return false;
-      copy_pages(copy, pointer(at), bytes);
-      if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(at)) == pointer(at)) return true;
-      (void)mprotect(pointer(at), bytes, PROT_READ | PROT_WRITE);
-      return false;
-    });
-    if (!exchanged) {
-      munmap(copy, bytes);
-      return false;
-    }
-    at = stop;
-  }
-  return true;
-}
-
-// The parent waits: what it stores before the child has its copies would be seen there.
-void Adoption::before_fork() {
-  lock_.lock();
-  fork_pipe_ = {-1, -1};
-  if (has_extents() && pipe2(fork_pipe_.data(), O_CLOEXEC) != 0) fork_pipe_ = {-1, -1};
-}
-
-void Adoption::after_fork_in_parent() {
-  if (fork_pipe_[0] >= 0) {
-    close(fork_pipe_[1]);
-    char none;
-    while (read(fork_pipe_[0], &none, 1) < 0 && errno == EINTR) continue;
-    close(fork_pipe_[0]);
-  }
-  lock_.unlock();
-}
-
-bool Adoption::has_extents() const {
-  return std::ranges::any_of(extents_, [](const Extent& each) { return !each.free(); });
-}
-
-void Adoption::after_fork_in_child() {
-  mappings_.forget();
-  if (has_extents() && !mappings_.ready()) _exit(127); // it must not write into its parent's memory
-  const auto directly = [](const auto& exchange) { return exchange(); };
-  for (const Extent& extent : extents_)
-    if (!extent.free() && !extent.gone && !make_private(extent.begin, extent.end, directly)) _exit(127);
-  extents_.fill({});
-  errand_ = nullptr;
-  for (const int end : fork_pipe_)
-    if (end >= 0) close(end);
-  lock_.unlock();
 }
 
 } // namespace parc::client

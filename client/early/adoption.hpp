@@ -2,19 +2,25 @@
 // Any buffer, in place. Pages of the program's own memory are copied into a segment that is then attached
 // over the same addresses: from there on the kernel moves data straight into them, as with parc_alloc.
 //
+// Two files: adoption.cpp adopts, and giving_back.cpp makes adopted pages private again, where something else
+// needs the place, where the program changes them, and in forked children.
+//
 // Adopted is private anonymous memory of glibc's malloc (the brk heap, and chunks that it mapped) and the
 // executable's data and bss. Everything else, and memory of another allocator, which may rely on
 // MADV_DONTNEED giving zeros, is bounced.
 //
 // Invariants. An extent is never trusted from memory: before every use the system is asked whether the
 // segment is still attached there, page range by page range (free, munmap, realloc and brk can take it away
-// at any time). A chunk that malloc mapped has two segments, so that mremap, which would extend one past its
-// end, refuses and realloc copies; where realloc has cut it down to the first one alone, there is more of
-// that segment than was attached. Nobody's store is lost: the pages are read-only while they are copied, and
-// a store waits in the fault's handler. A forked child gets private copies before its parent goes on.
+// at any time). Of a chunk that malloc mapped the first page never lies in one mapping with what is adopted
+// behind it, so that mremap, which would extend that past the end of its segment, refuses and realloc copies;
+// where the first page is adopted, too, it has a segment of its own, of which there is more than was
+// attached, as realloc may cut the chunk down to that page and let it grow again. Nobody's store is lost: the
+// pages are read-only while they are copied, and a store waits in the fault's handler. A forked child gets
+// private copies before its parent goes on.
 //
-// Segments are few. While there are enough, an extent is what its buffer's pages need and no more: what lies
-// beside them may be another's, which a device just reads into. Beyond that neighbours get one together, and
+// Segments are few. While there are enough, an extent is what its buffer's pages need and no more (but a
+// chunk that is hardly longer is adopted whole): what lies beside them may be another's, which a device just
+// reads into, and may be most of the memory. Beyond that neighbours get one together, and
 // the one that was used the longest ago goes: its pages get memory of their own again, as they had before. An
 // extent that an operation of the kernel uses stays in the table even when the program's memory there has
 // gone, as it does in the kernel's, so that the arena finds the places that are its own.
@@ -22,7 +28,9 @@
 // One for the process, as its memory is; it outlives contexts. Threads: any.
 #pragma once
 
+#include "client/early/hooks.hpp"
 #include "client/early/mappings.hpp"
+#include "client/early/page_set.hpp"
 #include "client/errand.hpp"
 #include "shm/segment.hpp"
 
@@ -82,6 +90,11 @@ public:
   // Somebody needs a segment: gives one back that nothing uses. False: there is none.
   bool give_back_one();
 
+  // Some of it is adopted.
+  [[nodiscard]] bool overlaps(std::uintptr_t begin, std::uintptr_t end);
+  // As EarlyHooks::before_change, when nothing is missing there any more. `of_arena`: it is parc_alloc's.
+  [[nodiscard]] bool change(std::uintptr_t begin, std::uintptr_t end, PageChange how, bool of_arena);
+
   // For pthread_atfork.
   void before_fork();
   void after_fork_in_parent();
@@ -94,8 +107,8 @@ private:
     int id = -1;                       // of the segment
     bool known = false;                // to the kernel
     bool gone = false;                 // what was there is not any more; in the table until its last use ends
-    std::uintptr_t chunk = 0;          // that malloc mapped, where it is one: both parts go together
-    std::uint64_t last = 0;            // of uses_so_far_
+    std::uintptr_t chunk = 0; // of which it is the first page, or what follows that: both go together
+    std::uint64_t last = 0;   // of uses_so_far_
     [[nodiscard]] bool free() const { return begin == end; }
     [[nodiscard]] bool overlaps(std::uintptr_t from, std::uintptr_t to) const {
       return !gone && begin < to && from < end;
@@ -103,7 +116,7 @@ private:
   };
   struct Range {
     std::uintptr_t begin, end;
-    bool chunk; // that malloc mapped
+    std::uintptr_t chunk = 0; // that malloc mapped and of which this is a part
   };
 
   [[nodiscard]] bool adopt(std::uintptr_t begin, std::uintptr_t end);
@@ -114,8 +127,11 @@ private:
   [[nodiscard]] bool is_ours(const Mapping& mapping, const Extent& extent) const;
   [[nodiscard]] std::uintptr_t grain() const;
   [[nodiscard]] std::optional<Range> adoptable(std::uintptr_t address, std::uintptr_t end);
-  [[nodiscard]] static std::optional<Range> mapped_chunk(const Mapping& mapping, std::uintptr_t address,
-                                                         std::uintptr_t end);
+  [[nodiscard]] Range around(const Mapping& mapping);
+  [[nodiscard]] std::optional<Range> mapped_chunk(const Mapping& mapping, std::uintptr_t address,
+                                                  std::uintptr_t end);
+  enum class Unless : std::uint8_t { never, used };
+  [[nodiscard]] bool retreat(std::uintptr_t begin, std::uintptr_t end, Unless unless);
   [[nodiscard]] static bool holds_a_stack(std::uintptr_t begin, std::uintptr_t end);
   [[nodiscard]] Range without_extents(Range range, std::uintptr_t address) const;
   enum class Kind : std::uint8_t { whole, front }; // front: of a chunk
@@ -129,8 +145,15 @@ private:
   [[nodiscard]] bool give_back(Extent& extent);
   [[nodiscard]] bool make_good(Extent& extent, std::uintptr_t begin, std::uintptr_t end);
   [[nodiscard]] bool is_ours(const Mapping& mapping) const;
-  template <class Exchange>
-  [[nodiscard]] bool make_private(std::uintptr_t begin, std::uintptr_t end, const Exchange& exchange);
+  enum class How : std::uint8_t { alone, beside_others }; // this thread
+  template <class Exchange> [[nodiscard]] bool make_private(std::uintptr_t begin, std::uintptr_t end, How how,
+                                                            const Exchange& exchange);
+  [[nodiscard]] static bool exchange_for_private(std::uintptr_t begin, std::uintptr_t end, const Mapping& was,
+                                                 How how);
+  template <class Exchange> [[nodiscard]] bool exchange_pages(const Exchange& exchange);
+  [[nodiscard]] std::uintptr_t end_of(const Extent& extent);
+  [[nodiscard]] bool lies_in(const Extent& extent, std::uintptr_t begin, std::uintptr_t end);
+  [[nodiscard]] bool holds_ours(std::uintptr_t begin, std::uintptr_t end);
 
   std::mutex lock_;
   std::array<Extent, Adopted::most> extents_; // under lock_, as everything else but uses_
@@ -138,6 +161,9 @@ private:
   std::array<std::atomic<std::uint32_t>, Adopted::most> uses_{};
   std::uint64_t uses_so_far_ = 0;
   Mappings mappings_;
+  std::array<Range, 4> no_chunks_{}; // mappings in which none was found, in turn
+  std::size_t next_no_chunk_ = 0;
+  PageSet pinned_; // by the program: neither adopted nor given back
   Errand* errand_ = nullptr;
   Guards* guards_ = nullptr;
   std::optional<std::uint64_t> device_; // that segments are on

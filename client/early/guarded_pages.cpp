@@ -3,6 +3,7 @@
 // That is a barrier for all threads of the process: when it returns no access by the old rights is under way,
 // and one by the new rights sees the bytes that its caller knew to be there.
 #include "client/early/guards.hpp"
+#include "client/early/page_set.hpp"
 #include "client/pages.hpp"
 
 #include <algorithm>
@@ -64,6 +65,15 @@ bool Guards::protect(const Guard& guard, const GuardTable::Run& run) {
     at = end;
   }
   return true;
+}
+
+// By the program: it would find them open afterwards.
+bool Guards::is_protected(const Guard& guard) {
+  return std::any_of(guard.piece.begin(), guard.piece.begin() + guard.pieces, [](const iovec& piece) {
+    const std::uintptr_t begin = address_of(piece.iov_base);
+    return protected_pages.overlaps(round_down(begin, page_size()),
+                                    round_up(begin + piece.iov_len, page_size()));
+  });
 }
 
 // A signal that comes on the alternate stack must find it there.

@@ -63,6 +63,7 @@ Result<Level> level_from_environment() {
 }
 
 thread_local bool Guards::reporting_here = false;
+constinit std::atomic<std::size_t> Guards::count_ = 0;
 
 Guards::Guards(shm::Control& control, Operations& operations, const Arena& arena, HandOver& hand_over,
                Ring& ring, Rest& rest, Pipes& pipes, Trace& trace, int rank)
@@ -153,6 +154,7 @@ bool Guards::add(const Guard& guard, parc_status& status) {
   const Locked hold(lock_);
   const Stretch missing = missing_of(guard); // before its loss is asked for, as in look()
   if (missing.empty() || loss_of(guard) != PARC_OK || guards_.full() || held_back_ != 0) return false;
+  if (is_protected(guard)) return false;
   Guard& added = guards_.add(guard);
   added.missing = missing;
   if (holds_signal_stack(added) || !guard_pages(added)) { // too many mappings, say

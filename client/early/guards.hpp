@@ -73,7 +73,9 @@ public:
   [[nodiscard]] bool wanted() const {
     return possible_ && level_.load(std::memory_order_relaxed) != Level::off;
   }
-  [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] static bool any() { return count_.load(std::memory_order_relaxed) != 0; }
+  // How many operations have guards: a process has one context, and those of one that goes go before.
+  [[nodiscard]] static const std::atomic<std::size_t>& guarded() { return count_; }
   void open_arrived() {
     if (any()) look();
   }
@@ -187,6 +189,7 @@ private:
   [[nodiscard]] bool shrink(Guard& guard, const Stretch& missing);
   void open_all(Guard& guard);
   [[nodiscard]] bool protect(const Guard& guard, const GuardTable::Run& run);
+  [[nodiscard]] static bool is_protected(const Guard& guard);
   [[nodiscard]] bool holds_signal_stack(const Guard& guard) const;
 
   // This thread is in a handler of parc_on_lost.
@@ -210,13 +213,13 @@ private:
   Benefit benefit_;
 
   std::mutex lock_;
-  GuardTable guards_;                    // under lock_
-  std::atomic<std::size_t> count_ = 0;   // of guards_
-  Mappings mappings_;                    // under lock_
-  std::uint64_t changes_ = 0;            // under lock_: pages opened or exchanged so far
-  unsigned held_back_ = 0;               // under lock_
-  parc_lost_handler* handler_ = nullptr; // under lock_
-  void* handler_argument_ = nullptr;     // under lock_
+  GuardTable guards_;                     // under lock_
+  static std::atomic<std::size_t> count_; // of guards_
+  Mappings mappings_;                     // under lock_
+  std::uint64_t changes_ = 0;             // under lock_: pages opened or exchanged so far
+  unsigned held_back_ = 0;                // under lock_
+  parc_lost_handler* handler_ = nullptr;  // under lock_
+  void* handler_argument_ = nullptr;      // under lock_
 };
 
 } // namespace parc::client

@@ -39,9 +39,17 @@ bool in_library() {
   return InLibrary::is();
 }
 
-constexpr EarlyHooks hooks{any,          in_library,           settle,
-                           settle_begun, settle_all,           set_program_action,
-                           before_fork,  after_fork_in_parent, after_fork_in_child};
+const EarlyHooks hooks{any,
+                       in_library,
+                       settle,
+                       settle_begun,
+                       settle_all,
+                       &Guards::guarded(),
+                       before_change,
+                       set_program_action,
+                       before_fork,
+                       after_fork_in_parent,
+                       after_fork_in_child};
 
 // When this library is loaded: libparc-early.so came before.
 const bool offered = [] {

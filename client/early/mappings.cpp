@@ -36,7 +36,7 @@ struct Query {
 };
 static_assert(sizeof(Query) == 104);
 constexpr auto procmap_query = _IOWR('f', 17, Query);
-constexpr std::uint64_t readable = 1, writable = 2, is_shared = 8;
+constexpr std::uint64_t readable = 1, writable = 2, executable = 4, is_shared = 8;
 
 // "begin-end perms offset major:minor inode   name"
 class Line {
@@ -50,6 +50,7 @@ public:
     if (!good) return {};
     mapping.read = rest_[0] == 'r';
     mapping.write = rest_[1] == 'w';
+    mapping.execute = rest_[2] == 'x';
     mapping.shared = rest_[3] == 's';
     rest_.remove_prefix(5);
     if (!number(mapping.offset, 16, ' ') || !number(major, 16, ':') || !number(minor, 16, ' ') ||
@@ -109,6 +110,7 @@ std::optional<Mapping> Mappings::find(std::uintptr_t address) {
                  .device = makedev(query.device_major, query.device_minor),
                  .read = (query.access & readable) != 0,
                  .write = (query.access & writable) != 0,
+                 .execute = (query.access & executable) != 0,
                  .shared = (query.access & is_shared) != 0,
                  .heap = heap_name == name.data(),
                  .stack = stack_name == name.data()};

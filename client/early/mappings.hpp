@@ -16,7 +16,7 @@ struct Mapping {
   std::uint64_t offset; // in its file or segment
   std::uint64_t inode;  // of a System V segment: its id; 0: no file
   std::uint64_t device;
-  bool read, write, shared;
+  bool read, write, execute, shared;
   bool heap;  // what brk() gives
   bool stack; // of the process
 };

@@ -17,7 +17,7 @@ const client::EarlyHooks* hooks() {
 } // namespace parc::preload
 
 extern "C" __attribute__((visibility("default"))) void
-parc_early_offer_2(const parc::client::EarlyHooks* hooks);
-void parc_early_offer_2(const parc::client::EarlyHooks* hooks) {
+parc_early_offer_3(const parc::client::EarlyHooks* hooks);
+void parc_early_offer_3(const parc::client::EarlyHooks* hooks) {
   parc::preload::offered.store(hooks, std::memory_order_release);
 }

@@ -4,8 +4,12 @@
 #define BOOST_TEST_MODULE preload
 #include "client/early/hooks.hpp"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <functional>
 #include <mqueue.h>
@@ -16,6 +20,7 @@
 #include <string>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -33,7 +38,7 @@
 #include <utility>
 #include <vector>
 
-extern "C" void parc_early_offer_2(const parc::client::EarlyHooks* hooks);
+extern "C" void parc_early_offer_3(const parc::client::EarlyHooks* hooks);
 
 namespace {
 
@@ -41,6 +46,14 @@ bool armed = false;
 int left = 0;
 std::string forks;
 std::vector<std::pair<const char*, std::size_t>> settled;
+std::atomic<std::size_t> guarded = 0;
+struct Changed {
+  const void* memory;
+  std::size_t bytes;
+  parc::client::PageChange change;
+};
+std::vector<Changed> changed;
+bool zeroes = false;
 
 const parc::client::EarlyHooks counting{
     .any = [] { return armed; },
@@ -53,6 +66,12 @@ const parc::client::EarlyHooks counting{
         },
     .settle_begun = [] { ++left; },
     .settle_all = [] { ++left; },
+    .guarded = &guarded,
+    .before_change =
+        [](const void* memory, std::size_t bytes, parc::client::PageChange change) {
+          changed.push_back({memory, bytes, change});
+          return !zeroes;
+        },
     .set_program_action = [](const struct sigaction*, struct sigaction*) { return false; },
     .before_fork = [] { forks += "before "; },
     .after_fork_in_parent = [] { forks += "parent "; },
@@ -64,8 +83,10 @@ int leavings(const std::function<void()>& call) {
   left = 0;
   settled.clear();
   armed = true;
+  guarded = 1;
   call();
   armed = false;
+  guarded = 0;
   return left;
 }
 
@@ -78,7 +99,7 @@ bool was_settled(const void* memory, std::size_t bytes) {
 
 struct Place {
   Place() {
-    parc_early_offer_2(&counting);
+    parc_early_offer_3(&counting);
     BOOST_REQUIRE(mkdtemp(directory.data()) != nullptr);
     BOOST_REQUIRE(pipe(ends) == 0);
     BOOST_REQUIRE(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets) == 0);
@@ -392,6 +413,90 @@ BOOST_AUTO_TEST_CASE(children_that_are_made_without_fork) {
   const pid_t cloned = clone(child_of_clone, stack.data() + stack.size(), SIGCHLD, &wanted);
   BOOST_TEST(status_of(cloned) == 5);
   BOOST_TEST(forks == "before parent ");
+}
+
+BOOST_AUTO_TEST_CASE(changes_of_pages) {
+  using parc::client::PageChange;
+  constexpr std::size_t bytes = 8 * 4096;
+  char* memory =
+      static_cast<char*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  BOOST_REQUIRE(memory != MAP_FAILED);
+  const struct {
+    const char* name;
+    std::function<int()> call;
+    PageChange change;
+  } rows[] = {
+      {"mprotect", [&] { return mprotect(memory, bytes, PROT_READ); }, PageChange::protect},
+      {"of no access", [&] { return mprotect(memory, bytes, PROT_NONE); }, PageChange::protect},
+      {"of all", [&] { return mprotect(memory, bytes, PROT_READ | PROT_WRITE); }, PageChange::unprotect},
+      {"of code", [&] { return mprotect(memory, bytes, PROT_READ | PROT_EXEC); }, PageChange::move},
+      {"pkey_mprotect", [&] { return pkey_mprotect(memory, bytes, PROT_READ | PROT_WRITE, -1); },
+       PageChange::unprotect},
+      {"MADV_DONTNEED", [&] { return madvise(memory, bytes, MADV_DONTNEED); }, PageChange::discard},
+      {"MADV_FREE", [&] { return madvise(memory, bytes, MADV_FREE); }, PageChange::discard},
+      {"MADV_WILLNEED", [&] { return madvise(memory, bytes, MADV_WILLNEED); }, PageChange::look},
+      {"MADV_DONTFORK", [&] { return madvise(memory, bytes, MADV_DONTFORK); }, PageChange::pin},
+      {"MADV_DOFORK", [&] { return madvise(memory, bytes, MADV_DOFORK); }, PageChange::unpin},
+      {"posix_madvise", [&] { return posix_madvise(memory, bytes, POSIX_MADV_DONTNEED); }, PageChange::look},
+      {"mlock", [&] { return mlock(memory, bytes); }, PageChange::pin},
+      {"mlock2", [&] { return mlock2(memory, bytes, 0); }, PageChange::pin},
+      {"munlock", [&] { return munlock(memory, bytes); }, PageChange::unpin},
+      {"mremap",
+       [&] {
+         void* const moved = mremap(memory, bytes, bytes, MREMAP_MAYMOVE);
+         return moved == memory ? 0 : -1;
+       },
+       PageChange::move},
+      {"mmap",
+       [&] {
+         void* const there =
+             mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+         return there == memory ? 0 : -1;
+       },
+       PageChange::unmap},
+      {"munmap", [&] { return munmap(memory, bytes); }, PageChange::unmap},
+  };
+  for (const auto& row : rows) {
+    changed.clear();
+    int result = -1;
+    BOOST_TEST(leavings([&] { result = row.call(); }) == 0, row.name);
+    BOOST_TEST(result == 0, row.name);
+    BOOST_TEST_REQUIRE(changed.size() == 1u, row.name);
+    BOOST_TEST((changed[0].memory == memory && changed[0].bytes == bytes && changed[0].change == row.change),
+               row.name);
+  }
+  changed.clear();
+  (void)mlockall(0); // which is no call that can succeed
+  BOOST_TEST_REQUIRE(changed.size() == 1u);
+  BOOST_TEST((changed[0].memory == nullptr && changed[0].change == PageChange::pin));
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_discarded_is_zeroed) {
+  std::fill_n(in, sizeof in, 'x');
+  zeroes = true;
+  BOOST_TEST(madvise(in, sizeof in, MADV_DONTNEED) == 0);
+  zeroes = false;
+  BOOST_TEST(std::string(in, sizeof in) == std::string(sizeof in, '\0'));
+}
+
+BOOST_AUTO_TEST_CASE(blocks_that_go) {
+  constexpr std::size_t bytes = 10000;
+  void* block = std::malloc(bytes);
+  const auto settles = [&](const std::function<void()>& call) {
+    const void* const before = block;
+    (void)leavings(call);
+    return was_settled(before, bytes);
+  };
+  BOOST_TEST(settles([&] { block = std::realloc(block, 2 * bytes); }));
+  BOOST_TEST(settles([&] { block = reallocarray(block, 3, bytes); }));
+  BOOST_TEST(settles([&] { std::free(block); }));
+  auto* const object = new std::array<char, bytes>;
+  block = object;
+  BOOST_TEST(settles([&] { delete object; }));
+  settled.clear();
+  std::free(nullptr);
+  std::free(std::realloc(nullptr, bytes)); // nothing is guarded
+  BOOST_TEST(settled.empty());
 }
 
 BOOST_AUTO_TEST_CASE(nothing_guarded_costs_nothing) {

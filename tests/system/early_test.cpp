@@ -131,6 +131,21 @@ BOOST_AUTO_TEST_CASE(system_calls_wait_for_guarded_pages, *boost::unit_test::pre
       check_case(hosts, how, kind, true);
 }
 
+BOOST_AUTO_TEST_CASE(changes_of_pages_wait_for_what_is_missing,
+                     *boost::unit_test::precondition(preload_is_built)) {
+  Hosts hosts(2);
+  int runs = 0;
+  for (const char* level : {"full", "envelope"})
+    for (const std::string& placement : placements) {
+      const std::string file = hosts.directory() + "/told" + std::to_string(++runs);
+      Process job = hosts.run(
+          {"--hosts", placement, std::string("--early-release=") + level, programs + "page_changes", file});
+      const int status = job.wait();
+      BOOST_TEST((status == 0 && job.errors() == ""), level << " on " << placement << ": status " << status
+                                                            << ": " << job.errors() << hosts.logs());
+    }
+}
+
 // A kernel of which nothing else is installed starts no program that asks for what it does not have.
 BOOST_AUTO_TEST_CASE(without_its_library_nothing_starts, *boost::unit_test::precondition(preload_is_built)) {
   Hosts hosts(1);

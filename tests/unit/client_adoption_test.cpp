@@ -2,16 +2,38 @@
 // Adopted memory and the table of segments, which adoption shares with parc_alloc: it takes what is left, and
 // gives way.
 #include "client/early/adoption.hpp"
+#include "client/early/hooks.hpp"
+#include "client/early/mappings.hpp"
 #include "fake_program.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 // A sanitizer's malloc is not glibc's: its memory is bounced.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 using namespace parc::test;
+
+namespace {
+
+int strange_detaches = 0;
+
+} // namespace
+
+// Libraries stand before it that look in /proc/self/maps what begins there, and Open MPI's never ends where
+// nothing does.
+extern "C" int shmdt(const void* address) noexcept {
+  static auto* const real = reinterpret_cast<int (*)(const void*)>(dlsym(RTLD_NEXT, "shmdt"));
+  parc::client::Mappings mappings;
+  const auto there = mappings.find(reinterpret_cast<std::uintptr_t>(address));
+  if (!there || there->begin != reinterpret_cast<std::uintptr_t>(address)) ++strange_detaches;
+  return real(address);
+}
 
 namespace {
 
@@ -51,6 +73,105 @@ BOOST_AUTO_TEST_CASE(only_the_pages_of_a_buffer_are_adopted) {
   BOOST_TEST(program.kernel.maps() == 1u);
   program.pass(areas[0], 4 * page); // what is missing around it
   BOOST_TEST(program.kernel.maps() == 3u);
+}
+
+// A halo row of a grid that is most of the memory: what lies beside it stays where it is.
+BOOST_AUTO_TEST_CASE(of_a_long_chunk_a_piece_is_adopted) {
+  Releasing program;
+  constexpr std::size_t grid_bytes = 64 * mib;
+  char* const grid = static_cast<char*>(std::malloc(grid_bytes));
+  const auto adopted = [&] {
+    parc::client::Mappings mappings;
+    std::size_t bytes = 0;
+    for (auto at = reinterpret_cast<std::uintptr_t>(grid);
+         at < reinterpret_cast<std::uintptr_t>(grid) + grid_bytes;) {
+      const auto mapping = mappings.find(at);
+      BOOST_TEST_REQUIRE(mapping.has_value());
+      if (mapping->shared) bytes += mapping->end - mapping->begin;
+      at = mapping->end;
+    }
+    return bytes;
+  };
+  program.pass(grid + 32 * mib, 16 * page, 1);
+  BOOST_TEST(program.kernel.maps() == 1u);
+  program.pass(grid + 48 * mib, 16 * page, 2); // its front lies below what was adopted first
+  BOOST_TEST(program.kernel.maps() == 2u);
+  program.pass(grid, 16 * page, 3);
+  BOOST_TEST(program.kernel.maps() == 4u); // the front for itself
+  program.pass(grid, 32 * page, 4);        // and what is missing behind it
+  BOOST_TEST(program.kernel.maps() == 5u);
+  BOOST_TEST(adopted() <= 80 * page);
+  char* const longer = static_cast<char*>(std::realloc(grid, 2 * grid_bytes));
+  BOOST_TEST((std::string(longer + 48 * mib, 16 * page) == pattern(16 * page, 3)));
+  std::memset(longer + grid_bytes, 7, grid_bytes);
+  program.pass(longer + 32 * mib, 16 * page, 5);
+  std::free(longer);
+}
+
+// Cut down to its first page, and grown again from that.
+BOOST_AUTO_TEST_CASE(a_front_may_grow) {
+  Releasing program;
+  char* memory = static_cast<char*>(std::malloc(64 * mib));
+  program.pass(memory, 16 * page, 1);
+  memory = static_cast<char*>(std::realloc(memory, page / 2));
+  memory = static_cast<char*>(std::realloc(memory, 8 * mib));
+  BOOST_TEST((std::string(memory, page / 2) == pattern(16 * page, 2).substr(0, page / 2)));
+  std::memset(memory + page, 5, 8 * mib - page);
+  program.pass(memory, 8 * mib, 2);
+  std::free(memory);
+}
+
+BOOST_AUTO_TEST_CASE(a_segment_is_detached_where_it_begins) {
+  strange_detaches = 0;
+  {
+    Releasing program;
+    char* const memory = chunk();
+    errno = EINTR;
+    program.pass(memory, mib / 2);
+    std::free(memory);
+  }
+  BOOST_TEST(strange_detaches == 0);
+}
+
+// As libparc-early.so asks for.
+BOOST_AUTO_TEST_CASE(what_the_program_changes_becomes_its_own_again) {
+  using parc::client::PageChange;
+  Releasing program;
+  char* const memory = static_cast<char*>(std::malloc(64 * mib));
+  char* const pages = reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(memory) + mib) & ~(page - 1));
+  const auto mapping_of = [](const char* at) {
+    parc::client::Mappings mappings;
+    return mappings.find(reinterpret_cast<std::uintptr_t>(at)).value();
+  };
+  const auto whole = mapping_of(pages);
+  for (const PageChange change : {PageChange::discard, PageChange::move, PageChange::pin}) {
+    program.pass(pages, 16 * page, 1);
+    BOOST_TEST(mapping_of(pages).shared);
+    BOOST_TEST(parc::client::before_change(pages + 4 * page, 2 * page, change));
+    BOOST_TEST(!mapping_of(pages + 4 * page).shared);
+    BOOST_TEST((std::string(pages, 16 * page) == pattern(16 * page, 2)));
+    // One mapping, as it was before.
+    BOOST_TEST((mapping_of(pages).begin == whole.begin && mapping_of(pages).end == whole.end));
+  }
+  program.pass(pages, 16 * page, 2);
+  BOOST_TEST(!mapping_of(pages).shared); // pinned
+  BOOST_TEST(parc::client::before_change(pages, 16 * page, PageChange::unpin));
+  program.pass(pages, 16 * page, 3);
+  BOOST_TEST(mapping_of(pages).shared);
+  // What is read-only stays that, and where a message comes into it nothing is taken away from under that.
+  BOOST_TEST(parc::client::before_change(pages, 16 * page, PageChange::protect));
+  BOOST_TEST(mprotect(pages, 16 * page, PROT_READ) == 0);
+  BOOST_TEST(parc::client::before_change(pages, 16 * page, PageChange::move));
+  BOOST_TEST((!mapping_of(pages).shared && !mapping_of(pages).write));
+  BOOST_TEST(mprotect(pages, 16 * page, PROT_READ | PROT_WRITE) == 0);
+  const parc_op read = parc_initread(program.p, 0, 4, pages, 16 * page);
+  BOOST_TEST(mapping_of(pages).shared);
+  BOOST_TEST(!parc::client::before_change(pages, 16 * page, PageChange::discard));
+  BOOST_TEST(mapping_of(pages).shared);
+  program.kernel.send({.source = 0, .tag = 4, .bytes = pattern(16 * page, 9)});
+  BOOST_TEST(parc_wait(program.p, read, nullptr) == PARC_OK);
+  BOOST_TEST((std::string(pages, 16 * page) == pattern(16 * page, 9)));
+  std::free(memory);
 }
 
 BOOST_AUTO_TEST_CASE(adopted_memory_that_the_kernel_still_uses_keeps_its_place) {

@@ -38,8 +38,8 @@ BOOST_AUTO_TEST_CASE(the_query_and_the_text_agree) {
     BOOST_TEST((asked->begin <= address_of(memory) && address_of(memory) < asked->end));
     BOOST_TEST((asked->begin == read->begin && asked->end == read->end && asked->offset == read->offset &&
                 asked->inode == read->inode && asked->device == read->device && asked->read == read->read &&
-                asked->write == read->write && asked->shared == read->shared && asked->heap == read->heap &&
-                asked->stack == read->stack));
+                asked->write == read->write && asked->execute == read->execute &&
+                asked->shared == read->shared && asked->heap == read->heap && asked->stack == read->stack));
   }
   const auto middle = maps.find(address_of(segment.value().data() + 5000));
   BOOST_TEST((middle->shared && middle->read && !middle->write && middle->offset == 4096u));
