@@ -26,8 +26,9 @@ std::atomic<Guards*> guards;
 std::atomic<void*> measured; // a page, while the cost of a fault is measured
 
 // The program's action. The handler reads the one that `action` names; a change fills the other. Two changes
-// while one handler copies would be the program's own race.
+// while one handler copies would be the program's own race. What SA_RESETHAND leaves is a third.
 struct sigaction actions[2];
+const struct sigaction usual_action {};
 std::atomic<const struct sigaction*> action; // nullptr: SIGSEGV is not ours yet
 std::mutex change;
 
@@ -41,13 +42,18 @@ void crash_as_before(int signal) {
 // The instruction is executed again afterwards: without a handler it crashes, with the usual core. A signal
 // that somebody sent is not sent again by that.
 void pass_on(int signal, siginfo_t* info, void* context) {
-  const struct sigaction program = *action.load(std::memory_order_acquire);
+  const struct sigaction* const current = action.load(std::memory_order_acquire);
+  const struct sigaction program = *current;
   const bool sent = info->si_code <= 0, plain = (program.sa_flags & SA_SIGINFO) == 0;
   if (plain && program.sa_handler == SIG_IGN && sent) return;
   if (plain && (program.sa_handler == SIG_DFL || program.sa_handler == SIG_IGN)) {
     crash_as_before(signal);
     if (sent) raise(signal);
     return;
+  }
+  if ((program.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
+    const struct sigaction* expected = current;
+    action.compare_exchange_strong(expected, &usual_action, std::memory_order_acq_rel);
   }
   sigset_t kept;
   sigset_t blocked = program.sa_mask;

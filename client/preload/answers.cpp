@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Structures that the system reads or fills in: of children, sockets, times, signals, sets of descriptors,
-// other processes, and of reads and writes that go on by themselves.
+// Structures that the system reads or fills in: of children, sockets, times, signals, other processes; and
+// pieces of memory.
 #include "client/preload/hooks.hpp"
 
-#include <aio.h>
 #include <csignal>
 #include <cstdarg>
-#include <initializer_list>
-#include <poll.h>
-#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/times.h>
@@ -47,9 +43,6 @@ void settle_argument(unsigned long request, const void* argument) {
 extern "C" {
 
 #pragma GCC visibility push(default)
-
-int __poll_chk(pollfd* files, nfds_t count, int patience, size_t room);
-int __ppoll_chk(pollfd* files, nfds_t count, const timespec* patience, const sigset_t* mask, size_t room);
 
 // ---- Children
 
@@ -155,50 +148,6 @@ int socketpair(int domain, int type, int protocol, int ends[2]) noexcept {
   return real(domain, type, protocol, ends);
 }
 
-int __poll_chk(pollfd* files, nfds_t count, int patience, size_t room) {
-  PARC_REAL(__poll_chk);
-  settle(files, count * sizeof(pollfd));
-  return real(files, count, patience, room);
-}
-
-int ppoll(pollfd* files, nfds_t count, const timespec* patience, const sigset_t* mask) {
-  PARC_REAL(ppoll);
-  settle(files, count * sizeof(pollfd));
-  settle_value(patience);
-  settle_value(mask);
-  return real(files, count, patience, mask);
-}
-
-int __ppoll_chk(pollfd* files, nfds_t count, const timespec* patience, const sigset_t* mask, size_t room) {
-  PARC_REAL(__ppoll_chk);
-  settle(files, count * sizeof(pollfd));
-  settle_value(patience);
-  settle_value(mask);
-  return real(files, count, patience, mask, room);
-}
-
-int pselect(int files, fd_set* read_from, fd_set* write_to, fd_set* errors, const timespec* patience,
-            const sigset_t* mask) {
-  PARC_REAL(pselect);
-  for (const fd_set* const each : {read_from, write_to, errors}) settle_value(each);
-  settle_value(patience);
-  settle_value(mask);
-  return real(files, read_from, write_to, errors, patience, mask);
-}
-
-int epoll_pwait(int set, epoll_event* events, int most, int patience, const sigset_t* mask) {
-  PARC_REAL(epoll_pwait);
-  settle(events, static_cast<std::size_t>(most) * sizeof(epoll_event));
-  settle_value(mask);
-  return real(set, events, most, patience, mask);
-}
-
-int epoll_ctl(int set, int what, int file, epoll_event* event) noexcept {
-  PARC_REAL(epoll_ctl);
-  settle_value(event);
-  return real(set, what, file, event);
-}
-
 ssize_t preadv2(int file, const iovec* pieces, int count, off_t offset, int flags) {
   PARC_REAL(preadv2);
   settle_pieces(pieces, static_cast<std::size_t>(count));
@@ -212,20 +161,29 @@ ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int fla
   return real(file, pieces, count, offset, flags);
 }
 
-// Another thread, or the system, works on it until it is over: so nothing of it may be missing.
-int aio_read(aiocb* control) noexcept {
-  PARC_REAL(aio_read);
-  settle_value(control);
-  settle(const_cast<const void*>(control->aio_buf), control->aio_nbytes);
-  return real(control);
+ssize_t preadv64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
+  PARC_REAL(preadv64v2);
+  settle_pieces(pieces, static_cast<std::size_t>(count));
+  return real(file, pieces, count, offset, flags);
 }
 
-int aio_write(aiocb* control) noexcept {
-  PARC_REAL(aio_write);
+ssize_t pwritev64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
+  PARC_REAL(pwritev64v2);
   settle_begun();
-  settle_value(control);
-  settle(const_cast<const void*>(control->aio_buf), control->aio_nbytes);
-  return real(control);
+  settle_pieces(pieces, static_cast<std::size_t>(count));
+  return real(file, pieces, count, offset, flags);
+}
+
+int eventfd_read(int file, eventfd_t* to) {
+  PARC_REAL(eventfd_read);
+  settle_value(to);
+  return real(file, to);
+}
+
+int eventfd_write(int file, eventfd_t value) {
+  PARC_REAL(eventfd_write);
+  settle_begun();
+  return real(file, value);
 }
 
 // ---- Other processes

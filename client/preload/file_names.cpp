@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names of files: what others wait for appears, goes or changes when released reads have begun.
 #include "client/preload/hooks.hpp"
+#include "client/preload/undeclared.hpp"
 
 #include <cstdio>
 #include <fcntl.h>
@@ -23,13 +24,6 @@ void before_open(const char* path, int flags) {
 extern "C" {
 
 #pragma GCC visibility push(default)
-
-// The names that programs call which were compiled with _FORTIFY_SOURCE (no header declares them), or with
-// _FILE_OFFSET_BITS=64.
-int __open_2(const char* path, int flags);
-int __open64_2(const char* path, int flags);
-int __openat_2(int directory, const char* path, int flags);
-int __openat64_2(int directory, const char* path, int flags);
 
 int open(const char* path, int flags, ...) {
   PARC_REAL(open);

@@ -2,6 +2,7 @@
 // What the system says of files, and what is changed of them but their names: paths are read, answers
 // written.
 #include "client/preload/hooks.hpp"
+#include "client/preload/undeclared.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,11 +18,6 @@ using parc::preload::settle_value;
 extern "C" {
 
 #pragma GCC visibility push(default)
-
-// What programs call that were compiled with _FORTIFY_SOURCE; no header declares them.
-ssize_t __readlink_chk(const char* path, char* to, size_t bytes, size_t room);
-ssize_t __readlinkat_chk(int directory, const char* path, char* to, size_t bytes, size_t room);
-char* __getcwd_chk(char* to, size_t bytes, size_t room);
 
 int stat(const char* path, struct stat* to) noexcept {
   PARC_REAL(stat);

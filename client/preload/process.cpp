@@ -13,6 +13,7 @@
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/sem.h>
+#include <threads.h>
 #include <unistd.h>
 
 using parc::preload::settle;
@@ -38,10 +39,13 @@ template <class Execute> int with_list(const char* first, va_list& rest, const E
   return execute(list, rest);
 }
 
-void before_spawn(const pid_t* process, const char* path, char* const arguments[],
-                  char* const environment[]) {
+// (The child, with this process's memory, cannot wait for any of it.)
+void before_spawn(const pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                  const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
   settle_begun();
   settle_value(process);
+  settle_value(actions);
+  settle_value(attributes);
   settle_text(path);
   settle_texts(arguments);
   settle_texts(environment);
@@ -113,6 +117,13 @@ int fexecve(int file, char* const arguments[], char* const environment[]) noexce
   PARC_REAL(fexecve);
   settle_all();
   return real(file, arguments, environment);
+}
+
+int execveat(int directory, const char* path, char* const arguments[], char* const environment[],
+             int flags) noexcept {
+  PARC_REAL(execveat);
+  settle_all();
+  return real(directory, path, arguments, environment, flags);
 }
 
 int execl(const char* path, const char* first, ...) noexcept {
@@ -209,14 +220,14 @@ int unlink(const char* path) noexcept {
 int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
   PARC_REAL(posix_spawn);
-  before_spawn(process, path, arguments, environment);
+  before_spawn(process, path, actions, attributes, arguments, environment);
   return real(process, path, actions, attributes, arguments, environment);
 }
 
 int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
                  const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
   PARC_REAL(posix_spawnp);
-  before_spawn(process, file, arguments, environment);
+  before_spawn(process, file, actions, attributes, arguments, environment);
   return real(process, file, actions, attributes, arguments, environment);
 }
 
@@ -255,6 +266,12 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   PARC_REAL(pthread_create);
   settle_begun();
   return real(thread, attributes, start, argument);
+}
+
+int thrd_create(thrd_t* thread, thrd_start_t start, void* argument) {
+  PARC_REAL(thrd_create);
+  settle_begun();
+  return real(thread, start, argument);
 }
 
 void _exit(int status) {

@@ -3,6 +3,7 @@
 // buffer and, for large pieces, on the program's memory. So every stream gets a buffer of ours, on pages that
 // are never guarded; and what goes straight to memory of the program is waited for.
 #include "client/preload/hooks.hpp"
+#include "client/preload/undeclared.hpp"
 
 #include <cstdarg>
 #include <cstdio>
@@ -201,11 +202,6 @@ int printf(const char* format, ...) {
   return count;
 }
 
-// As programs call them that were compiled with _FORTIFY_SOURCE; no header declares them.
-int __vfprintf_chk(FILE* stream, int flag, const char* format, va_list values);
-int __fprintf_chk(FILE* stream, int flag, const char* format, ...);
-int __printf_chk(int flag, const char* format, ...);
-
 int __vfprintf_chk(FILE* stream, int flag, const char* format, va_list values) {
   PARC_REAL(__vfprintf_chk);
   settle_begun();
@@ -234,9 +230,20 @@ size_t fread(void* memory, size_t size, size_t count, FILE* stream) {
   return real(memory, size, count, stream);
 }
 
-size_t __fread_chk(void* memory, size_t room, size_t size, size_t count, FILE* stream);
 size_t __fread_chk(void* memory, size_t room, size_t size, size_t count, FILE* stream) {
   PARC_REAL(__fread_chk);
+  settle(memory, size * count);
+  return real(memory, room, size, count, stream);
+}
+
+size_t fread_unlocked(void* memory, size_t size, size_t count, FILE* stream) {
+  PARC_REAL(fread_unlocked);
+  settle(memory, size * count);
+  return real(memory, size, count, stream);
+}
+
+size_t __fread_unlocked_chk(void* memory, size_t room, size_t size, size_t count, FILE* stream) {
+  PARC_REAL(__fread_unlocked_chk);
   settle(memory, size * count);
   return real(memory, room, size, count, stream);
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Data to and from descriptors, and what else others see of these.
 #include "client/preload/hooks.hpp"
+#include "client/preload/undeclared.hpp"
 
-#include <initializer_list>
-#include <poll.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -33,14 +30,6 @@ void settle_message(const msghdr* message) {
 extern "C" {
 
 #pragma GCC visibility push(default)
-
-// What programs call that were compiled with _FORTIFY_SOURCE; no header declares them.
-ssize_t __read_chk(int file, void* memory, size_t bytes, size_t room);
-ssize_t __pread_chk(int file, void* memory, size_t bytes, off_t offset, size_t room);
-ssize_t __pread64_chk(int file, void* memory, size_t bytes, off64_t offset, size_t room);
-ssize_t __recv_chk(int socket, void* memory, size_t bytes, size_t room, int flags);
-ssize_t __recvfrom_chk(int socket, void* memory, size_t bytes, size_t room, int flags, sockaddr* from,
-                       socklen_t* length);
 
 ssize_t __read_chk(int file, void* memory, size_t bytes, size_t room) {
   PARC_REAL(__read_chk);
@@ -70,6 +59,8 @@ ssize_t __recvfrom_chk(int socket, void* memory, size_t bytes, size_t room, int 
                        socklen_t* length) {
   PARC_REAL(__recvfrom_chk);
   settle(memory, bytes);
+  settle_value(length);
+  settle(from, from != nullptr && length != nullptr ? *length : 0);
   return real(socket, memory, bytes, room, flags, from, length);
 }
 
@@ -127,25 +118,6 @@ ssize_t recvmsg(int socket, msghdr* message, int flags) {
   PARC_REAL(recvmsg);
   settle_message(message);
   return real(socket, message, flags);
-}
-
-int poll(pollfd* files, nfds_t count, int patience) {
-  PARC_REAL(poll);
-  settle(files, count * sizeof(pollfd));
-  return real(files, count, patience);
-}
-
-int epoll_wait(int set, epoll_event* events, int most, int patience) {
-  PARC_REAL(epoll_wait);
-  settle(events, static_cast<std::size_t>(most) * sizeof(epoll_event));
-  return real(set, events, most, patience);
-}
-
-int select(int files, fd_set* read_from, fd_set* write_to, fd_set* errors, timeval* patience) {
-  PARC_REAL(select);
-  for (const fd_set* const each : {read_from, write_to, errors}) settle_value(each);
-  settle_value(patience);
-  return real(files, read_from, write_to, errors, patience);
 }
 
 int connect(int socket, const sockaddr* to, socklen_t length) {

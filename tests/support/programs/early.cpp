@@ -341,6 +341,11 @@ void handler_after_release() {
       mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   if (sigsetjmp(back, 1) == 0) none[123] = 1;
   rank::expect(fault_seen == none + 123, "the program's handler did not see its fault");
+  // As System V's signal sets a handler, it is one for one fault.
+  sysv_signal(SIGSEGV, [](int) { siglongjmp(back, 1); });
+  if (sigsetjmp(back, 1) == 0) none[123] = 1;
+  sigaction(SIGSEGV, nullptr, &before);
+  rank::expect(before.sa_handler == SIG_DFL, "the program's handler stays");
 }
 
 // A file is another way out of the process: what is written there comes after what the program was released
