@@ -68,9 +68,11 @@ Result<void> OperationTable::grow(unsigned blocks) {
         shm::most_reads);
   auto made = make_block(blocks + 1);
   if (!made)
-    made.error() = error(made.error().code == PARC_EKERNEL ? PARC_EKERNEL : PARC_ENOMEM,
-                         "cannot have more than {} unfinished reads or writes: {}",
-                         shm::index_of(shm::end_of_block(blocks) - 1) + 1, made.error().text);
+    made.error() = error(
+        made.error().code == PARC_EKERNEL ? PARC_EKERNEL : PARC_ENOMEM,
+        "cannot have more than {} unfinished reads or writes: {}; finish some first, or give this process "
+        "more memory (ulimit -v)",
+        shm::index_of(shm::end_of_block(blocks) - 1) + 1, made.error().text);
   return made;
 }
 

@@ -54,7 +54,7 @@ def held(p, other):
     growing.append(1)
     p.barrier()
     got = bytearray(10000)
-    for number in range(1500):  # more than the table of writes has room for
+    for number in range(1500):  # more than the first block of the tables has room for
         p.initwrite(other, 5, number.to_bytes(2, "little") * 5000)
         gc.collect(0)
         p.read(other, 5, got)

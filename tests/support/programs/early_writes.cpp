@@ -152,7 +152,7 @@ void closed() {
   std::exit(0);
 }
 
-// More of them than the table of writes has places: who starts the next one lets the done ones go first.
+// More of them than the first block of the tables has places.
 constexpr int many = 1100;
 constexpr std::size_t part = 16 * page;
 
