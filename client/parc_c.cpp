@@ -2,11 +2,9 @@
 // The C interface: each call checks that it may be made, hands itself to the context, and turns the result
 // into a code and a sentence. Nothing is thrown past here.
 #include "client/c_arguments.hpp"
-#include "client/context.hpp"
-#include "client/early/fault.hpp"
+#include "client/context_of_process.hpp"
 #include "client/early/hooks.hpp"
 #include "client/failure.hpp"
-#include "client/pages.hpp"
 #include "parc/parc.h"
 
 #include <cerrno>
@@ -21,27 +19,21 @@
 #include <utility>
 
 using namespace parc; // NOLINT: the calls themselves are outside
+using client::adoption;
+using client::awaited;
 using client::bad_list;
 using client::envelope_of;
+using client::forked;
 using client::list;
 using client::no_place;
+using client::one_context;
+using client::open_context;
 using client::piece;
 using client::StatusFor;
 
-struct parc_context : client::Context {
-  using Context::Context;
-  // A page fault's handler looks into it.
-  static void* operator new(std::size_t bytes) { return client::map_own(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) { client::unmap_own(memory, bytes); }
-};
-
 namespace {
 
-std::mutex one_context;                  // held by open and close, and over a fork; not while an open waits
-int awaited = -1;                        // with that: the connection of an open that waits for its answer
-std::atomic<parc_context*> open_context; // of this process
-std::atomic<bool> forked;                // this process is a forked child of one that had a context
-std::atomic<bool> exiting;               // from here on a context stays: objects that end later may name it
+std::atomic<bool> exiting; // from here on a context stays: objects that end later may name it
 
 void leave_at_exit() {
   if (forked.load()) return;
@@ -49,82 +41,6 @@ void leave_at_exit() {
   exiting.store(true);
   if (auto* const context = open_context.load()) context->leave();
 }
-
-// It knows the process's memory, which contexts come and go over; a page fault's handler must not find it
-// guarded. Lives as long as the process.
-client::Adoption& adoption() {
-  static auto* const the_one = new (client::map_own(sizeof(client::Adoption))) client::Adoption;
-  return *the_one;
-}
-
-} // namespace
-
-namespace {
-
-// Between before_fork and what follows it this thread has the locks; whoever else is called there may change
-// pages, too.
-__attribute__((tls_model("initial-exec"))) thread_local bool forking = false;
-
-} // namespace
-
-bool client::before_change(const void* memory, std::size_t bytes, PageChange change) {
-  if (forking || forked.load()) return true;
-  const InLibrary here;
-  const std::uintptr_t begin = round_down(address_of(memory), page_size());
-  const std::uintptr_t end = round_up(address_of(memory) + bytes, page_size());
-  if (begin >= end) return true; // none, or an error of the program's
-  if (Guards* const caught = caught_guards()) caught->settle_pages(memory, bytes);
-  bool of_arena = false;
-  if (change != PageChange::look) {
-    const std::lock_guard hold(one_context);
-    if (auto* const context = open_context.load()) {
-      if (adoption().overlaps(begin, end)) context->operations().collect(); // what has ended uses nothing
-      of_arena = context->arena().contains(memory, 1);
-    }
-  }
-  return adoption().change(begin, end, change, of_arena);
-}
-
-// A child would inherit the guards, and nobody would open them for it: none may be there, nor come, until the
-// child has its own copies. And adopted memory would be its parent's.
-void client::before_fork() {
-  if (forked.load()) return;
-  const client::InLibrary here;
-  forking = true;
-  one_context.lock();
-  if (auto* const context = open_context.load()) {
-    context->guards().hold_back();
-    context->guards().settle_all();
-  }
-  adoption().before_fork();
-}
-
-void client::after_fork_in_parent() {
-  if (forked.load()) return;
-  const client::InLibrary here;
-  adoption().after_fork_in_parent();
-  if (auto* const context = open_context.load()) context->guards().hold_back_no_more();
-  one_context.unlock();
-  forking = false;
-}
-
-void client::after_fork_in_child() {
-  const client::InLibrary here;
-  forking = false;
-  client::forget_faults();
-  if (!forked.load()) {
-    adoption().after_fork_in_child();
-    // Who opens is not in this process. Its kernel shall see when it ends.
-    if (awaited >= 0) close(std::exchange(awaited, -1));
-    one_context.unlock();
-  }
-  auto* const context = open_context.load();
-  if (!context) return;
-  forked.store(true);
-  context->close_pipes_in_child();
-}
-
-namespace {
 
 void watch_process() {
   static const bool watched = [] {
