@@ -97,10 +97,8 @@ parc_op KernelSession::try_start(const Start& start) const {
   return PARC_EINVAL;
 }
 
-// There is no memory to bounce, or no cell for the envelope, and what ends makes room. Where nothing is under
-// way nothing will.
-bool KernelSession::for_later(const Start& start, parc_op started) const {
-  if (started == PARC_EAGAIN) return start.kind == Start::Kind::write;
+// There is no memory to bounce, and what ends makes room. Where nothing is under way nothing will.
+bool KernelSession::for_later(parc_op started) const {
   return started == PARC_ENOMEM && under_way_.load() != 0;
 }
 
@@ -128,7 +126,7 @@ ssize_t KernelSession::begin(const Request& request, const Start& start) {
     began(operation, request);
     return 0;
   }
-  if (!for_later(start, operation)) return say_refused(static_cast<int>(operation));
+  if (!for_later(operation)) return say_refused(static_cast<int>(operation));
   {
     const std::lock_guard hold(waiting_lock_);
     put_off(request, start);
@@ -172,7 +170,7 @@ void KernelSession::start_waiting() {
                            return in_order(*first, start);
                          });
       const parc_op operation = waits ? PARC_OP_NULL : try_start(start);
-      if (waits || for_later(start, operation)) {
+      if (waits || for_later(operation)) {
         if (operation == PARC_ENOMEM) too_much = length;
         still.push_back(&start);
         ++next;

@@ -128,7 +128,7 @@ private:
     std::vector<std::byte> copied; // of what was injected
   };
 
-  [[nodiscard]] bool for_later(const Start& start, parc_op started) const;
+  [[nodiscard]] bool for_later(parc_op started) const;
   [[nodiscard]] parc_op try_start(const Start& start) const;
   [[nodiscard]] bool must_wait(const Start& start) const;
   void put_off(const Request& request, const Start& start);

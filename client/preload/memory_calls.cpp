@@ -77,18 +77,12 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-void cfree(void* block) noexcept;
-
 void free(void* block) noexcept {
   using Function = void(void*) noexcept;
   static std::atomic<Function*> next;
   if (finding) return;
   settle_block(block);
   found(next, "free")(block);
-}
-
-void cfree(void* block) noexcept {
-  free(block);
 }
 
 void* realloc(void* block, size_t bytes) noexcept {
