@@ -5,6 +5,7 @@
 #include "fabric/completion_queue.hpp"
 #include "fabric/counter.hpp"
 #include "fabric/endpoint.hpp"
+#include "fabric/memory_region.hpp"
 #include "fabric/poll_set.hpp"
 
 namespace parc::fabric {
@@ -45,16 +46,6 @@ fi_ops_domain domain_calls{
         [](fid_domain* domain, fi_info* info, fid_ep** endpoint, std::uint64_t flags, void* context) {
           return flags ? -FI_EINVAL : open_endpoint(domain, info, endpoint, context);
         },
-};
-
-// Memory needs no registration, so there is none.
-fi_ops_mr memory_calls{
-    .size = sizeof(fi_ops_mr),
-    .reg = [](fid*, const void*, std::size_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
-              fid_mr**, void*) { return -FI_ENOSYS; },
-    .regv = [](fid*, const iovec*, std::size_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
-               fid_mr**, void*) { return -FI_ENOSYS; },
-    .regattr = [](fid*, const fi_mr_attr*, std::uint64_t, fid_mr**) { return -FI_ENOSYS; },
 };
 
 } // namespace

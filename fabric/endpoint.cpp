@@ -29,11 +29,14 @@ unsigned space_of(const Way& way) {
 
 // Who waits in MPI hears of an internal error, and libfabric's log is silent unless it is asked: why this job
 // ends is said once.
-void say_lost(int error) {
+void say(const char* sentence) {
   static std::atomic<bool> said = false;
-  if ((error != PARC_EPEER && error != PARC_EKERNEL) || said.exchange(true)) return;
-  std::fprintf(stderr, "parc: an operation of process %d failed: %s\n", static_cast<int>(getpid()),
-               parc_error_string(error));
+  if (said.exchange(true)) return;
+  std::fprintf(stderr, "parc: an operation of process %d failed: %s\n", static_cast<int>(getpid()), sentence);
+}
+
+bool ends_jobs(int error) {
+  return error == PARC_EPEER || error == PARC_EKERNEL || error == PARC_EINVAL || error == PARC_ENOMEM;
 }
 
 bool counts(Purpose purpose) {
@@ -137,6 +140,20 @@ ssize_t Endpoint::begin(const Request& request, const Start& start) {
   return code;
 }
 
+// Open MPI takes no notice of what the start of a persistent request returns, which some of its collectives
+// use, and waits for its completion: that has the error, where there is one.
+ssize_t Endpoint::refuse(const Request& request, ssize_t code, const char* sentence) {
+  if (request.anonymous || !(request.purpose == Purpose::send ? sent_ : received_)) return code;
+  say(sentence);
+  report(request, {}, static_cast<int>(-code));
+  return 0;
+}
+
+ssize_t Endpoint::begin_or_refuse(const Request& request, const Start& start) {
+  const ssize_t code = begin(request, start);
+  return code == 0 ? 0 : refuse(request, code, parc_error_detail());
+}
+
 parc_envelope Endpoint::envelope_of(const Way& way, int peer) {
   return {
       .peer = peer, .tag = way.tagged ? way.tag : 0, .ignore = way.tagged ? way.ignore : 0, .data = way.data};
@@ -150,11 +167,6 @@ ssize_t Endpoint::send(const Way& way, bool told) {
             static_cast<std::size_t>(way.address));
     return -FI_EINVAL;
   }
-  if (length_of(way.pieces) > longest_message) {
-    FI_WARN(&provider, FI_LOG_EP_DATA, "cannot send a message of %zu bytes: one has %zu at most\n",
-            static_cast<std::size_t>(length_of(way.pieces)), static_cast<std::size_t>(longest_message));
-    return -FI_EMSGSIZE;
-  }
   const bool reported = told && (!selective_sent_ || (way.flags & FI_COMPLETION) != 0);
   const bool synchronous = (way.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0;
   // Nobody expects a completion with no context where a success would have none: Open MPI's acknowledgements.
@@ -165,12 +177,17 @@ ssize_t Endpoint::send(const Way& way, bool told) {
                         .reported = reported,
                         .anonymous = !reported && way.context == nullptr,
                         .synchronous = synchronous};
-  return begin(request, {.kind = Start::Kind::write,
-                         .envelope = envelope_of(way, peer),
-                         .pieces = way.pieces,
-                         .flags = space_of(way) | (synchronous ? PARC_SYNCHRONOUS : 0u) |
-                                  ((way.flags & FI_REMOTE_CQ_DATA) != 0 ? PARC_WITH_DATA : 0u),
-                         .injected = !told || (way.flags & FI_INJECT) != 0});
+  if (length_of(way.pieces) > longest_message) {
+    FI_WARN(&provider, FI_LOG_EP_DATA, "cannot send a message of %zu bytes: one has %zu at most\n",
+            static_cast<std::size_t>(length_of(way.pieces)), static_cast<std::size_t>(longest_message));
+    return refuse(request, -FI_EMSGSIZE, "a message is too long: one may have 8 GiB");
+  }
+  return begin_or_refuse(request, {.kind = Start::Kind::write,
+                                   .envelope = envelope_of(way, peer),
+                                   .pieces = way.pieces,
+                                   .flags = space_of(way) | (synchronous ? PARC_SYNCHRONOUS : 0u) |
+                                            ((way.flags & FI_REMOTE_CQ_DATA) != 0 ? PARC_WITH_DATA : 0u),
+                                   .injected = !told || (way.flags & FI_INJECT) != 0});
 }
 
 // Sources that the vector does not know can be any of several: what they send waits until it does.
@@ -204,7 +221,7 @@ ssize_t Endpoint::receive(const Way& way) {
     request.peer = envelope->peer;
     request.least_room = least_room.load();
   }
-  return begin(
+  return begin_or_refuse(
       request,
       {.kind = Start::Kind::read, .envelope = *envelope, .pieces = way.pieces, .flags = space_of(way)});
 }
@@ -237,8 +254,8 @@ ssize_t Endpoint::receive_claimed(const Way& way) {
     claims_.erase(found);
   }
   const bool discards = (way.flags & FI_DISCARD) != 0;
-  const ssize_t code = discards ? read_claim(request_of(Purpose::discard, way), claim, {})
-                                : read_claim(request_of(Purpose::receive, way), claim, way.pieces);
+  const Request request = request_of(discards ? Purpose::discard : Purpose::receive, way);
+  const ssize_t code = read_claim(request, claim, discards ? std::span<const iovec>() : way.pieces);
   if (code == 0) return 0;
   const std::lock_guard hold(lock_);
   claims_.emplace(way.context, claim);
@@ -318,7 +335,7 @@ void Endpoint::report(const Request& request, const parc_status& status, int err
   if (Counter* const counter = sends ? sends_ : receives_; counter && counts(request.purpose))
     counter->count(error != 0);
   CompletionQueue* const queue = sends ? sent_ : received_;
-  say_lost(error);
+  if (ends_jobs(error)) say(parc_error_string(error));
   if (error != 0 && request.anonymous) {
     FI_WARN(&provider, FI_LOG_EP_DATA, "a message that nobody waits for was lost: %s\n",
             parc_error_string(error));

@@ -56,6 +56,8 @@ public:
 
 private:
   ssize_t begin(const Request& request, const Start& start);
+  ssize_t begin_or_refuse(const Request& request, const Start& start);
+  ssize_t refuse(const Request& request, ssize_t code, const char* sentence);
   [[nodiscard]] static parc_envelope envelope_of(const Way& way, int peer);
   [[nodiscard]] std::optional<parc_envelope> wanted(const Way& way) const;
   [[nodiscard]] Request request_of(Purpose purpose, const Way& way);

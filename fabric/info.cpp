@@ -206,8 +206,10 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
       FI_INFO(&provider, FI_LOG_CORE, "parc does not have what is asked for: %s\n", why);
       return -FI_ENODATA;
     }
+  // A port of this process's own, as fabtests name one, is no address here, and nothing to refuse either.
+  const bool own_port = !node && (flags & FI_SOURCE) != 0;
   const auto named = node && !service && (flags & FI_SOURCE) == 0 ? Address::from(node) : std::nullopt;
-  if ((node || service) && !named && !(flags & FI_PROV_ATTR_ONLY)) {
+  if ((node || service) && !named && !own_port && !(flags & FI_PROV_ATTR_ONLY)) {
     FI_INFO(&provider, FI_LOG_CORE,
             "parc's endpoints are not found by host and service, but by the addresses that they give\n");
     return -FI_ENODATA;

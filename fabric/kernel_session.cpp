@@ -108,8 +108,14 @@ bool KernelSession::must_wait(const Start& start) const {
                              [&](const Waiting& waiting) { return in_order(waiting.start, start); });
 }
 
+// What names no memory is refused whatever else is under way.
+bool KernelSession::may_wait(const Start& start) {
+  return std::ranges::none_of(
+      start.pieces, [](const iovec& piece) { return piece.iov_base == nullptr && piece.iov_len != 0; });
+}
+
 ssize_t KernelSession::begin(const Request& request, const Start& start) {
-  if (put_off_.load(std::memory_order_relaxed) != 0) {
+  if (put_off_.load(std::memory_order_relaxed) != 0 && may_wait(start)) {
     std::unique_lock hold(waiting_lock_);
     if (must_wait(start)) {
       if (start.kind != Start::Kind::probe) {

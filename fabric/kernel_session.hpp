@@ -128,6 +128,7 @@ private:
     std::vector<std::byte> copied; // of what was injected
   };
 
+  [[nodiscard]] static bool may_wait(const Start& start);
   [[nodiscard]] bool for_later(parc_op started) const;
   [[nodiscard]] parc_op try_start(const Start& start) const;
   [[nodiscard]] bool must_wait(const Start& start) const;

@@ -20,6 +20,25 @@ static fi_addr_t send_and_receive(fi_addr_t to) {
   return source;
 }
 
+// Programs for all providers do so; local memory needs it nowhere here.
+static void register_memory(void) {
+  static char memory[100];
+  struct fid_mr* region = NULL;
+  const struct iovec pieces[] = {{memory, 50}, {memory + 50, 50}};
+  const struct fi_mr_attr attributes = {
+      .mr_iov = pieces, .iov_count = 2, .access = FI_SEND | FI_RECV, .requested_key = 18, .context = memory};
+  check(fi_mr_reg(domain, memory, sizeof memory, FI_SEND | FI_RECV, 0, 17, 0, &region, memory));
+  expect(fi_mr_key(region) == 17 && region->fid.context == memory);
+  expect(fi_close(&domain->fid) == -FI_EBUSY);
+  check(fi_close(&region->fid));
+  check(fi_mr_regv(domain, pieces, 2, FI_SEND, 0, 16, 0, &region, NULL));
+  check(fi_close(&region->fid));
+  check(fi_mr_regattr(domain, &attributes, 0, &region));
+  expect(fi_mr_key(region) == 18 && region->fid.context == memory);
+  check(fi_close(&region->fid));
+  expect(fi_mr_reg(domain, memory, sizeof memory, FI_REMOTE_READ, 0, 17, 0, &region, NULL) == -FI_EOPNOTSUPP);
+}
+
 int main(void) {
   char address[64], name[100], there[64];
   size_t length = sizeof address, room = sizeof name;
@@ -50,6 +69,12 @@ int main(void) {
   expect(fi_av_insertsvc(vector, "localhost", "7272", &number, 0, NULL) == -FI_ENOSYS);
   expect(fi_getinfo(FI_VERSION(1, 17), "localhost", "7272", 0, hints, &found) == -FI_ENODATA);
   expect(fi_getinfo(FI_VERSION(1, 17), name, NULL, FI_SOURCE, hints, &found) == -FI_ENODATA);
+  // A port of this process's own is no hindrance.
+  check(fi_getinfo(FI_VERSION(1, 17), NULL, "7272", FI_SOURCE, hints, &found));
+  expect(strcmp(found->fabric_attr->prov_name, "parc") == 0 && found->dest_addr == NULL);
+  fi_freeinfo(found);
+  expect(fi_getinfo(FI_VERSION(1, 17), NULL, "7272", 0, hints, &found) == -FI_ENODATA);
+  register_memory();
   fi_freeinfo(hints);
   close_all();
   puts("ok");

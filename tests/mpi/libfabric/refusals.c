@@ -108,21 +108,69 @@ static void crowded_queue(void) {
   close_all();
 }
 
+// The next completion that is no success.
+static void expect_failure(const void* context, int error) {
+  struct fi_cq_tagged_entry entry;
+  struct fi_cq_err_entry failed = {.err = 0};
+  ssize_t code = 0;
+  do code = fi_cq_read(queue, &entry, 1);
+  while (code == -FI_EAGAIN || code == 1);
+  expect(code == -FI_EAVAIL && fi_cq_readerr(queue, &failed, 0) == 1);
+  expect(failed.err == error && failed.op_context == context);
+}
+
 static void bad_buffers(void) {
   char byte = 0;
+  int contexts[16], next = 0;
   open_domain(FI_MSG | FI_TAGGED);
   open_endpoint(FI_WAIT_NONE);
   meet(NULL, 0);
   const size_t too_long = info->ep_attr->max_msg_size + 1;
-  expect(fi_tsend(endpoint, NULL, 8, NULL, peer, 1, NULL) == -FI_EINVAL);
-  expect(fi_trecv(endpoint, NULL, 8, NULL, peer, 1, 0, NULL) == -FI_EINVAL);
-  expect(fi_send(endpoint, &byte, too_long, NULL, peer, NULL) == -FI_EMSGSIZE);
-  expect(fi_tinject(endpoint, &byte, info->tx_attr->inject_size + 1, peer, 1) == -FI_EMSGSIZE);
   // What is not there need not be anywhere.
   check(fi_trecv(endpoint, NULL, 0, NULL, peer, 1, 0, NULL));
   check(fi_tsend(endpoint, NULL, 0, NULL, peer, 1, NULL));
   (void)next_completion();
   (void)next_completion();
+  // Who does not look at what a start returns, and waits for its completion, hears of it there.
+  const struct iovec pieces[] = {{&byte, 1}, {NULL, 8}};
+  const struct fi_msg_tagged tagged = {.msg_iov = pieces, .iov_count = 2, .addr = peer, .tag = 1};
+  const struct fi_msg message = {.msg_iov = pieces, .iov_count = 2, .addr = peer};
+  struct fi_msg_tagged of_tagged = tagged;
+  struct fi_msg of_message = message;
+#define refused(start)                                                                                       \
+  do {                                                                                                       \
+    int* const context = of_tagged.context = of_message.context = &contexts[next++];                         \
+    check(start);                                                                                            \
+    expect_failure(context, FI_EINVAL);                                                                      \
+  } while (0)
+  for (int crowded = 0; crowded < 2; ++crowded) {
+    next = 0;
+    refused(fi_tsend(endpoint, NULL, 8, NULL, peer, 1, context));
+    refused(fi_tsenddata(endpoint, NULL, 8, NULL, 5, peer, 1, context));
+    refused(fi_tsendv(endpoint, pieces, NULL, 2, peer, 1, context));
+    refused(fi_tsendmsg(endpoint, &of_tagged, FI_COMPLETION));
+    refused(fi_tsendmsg(endpoint, &of_tagged, FI_COMPLETION | FI_INJECT));
+    refused(fi_trecv(endpoint, NULL, 8, NULL, peer, 1, 0, context));
+    refused(fi_trecvv(endpoint, pieces, NULL, 2, peer, 1, 0, context));
+    refused(fi_trecvmsg(endpoint, &of_tagged, FI_COMPLETION));
+    refused(fi_send(endpoint, NULL, 8, NULL, peer, context));
+    refused(fi_sendv(endpoint, pieces, NULL, 2, peer, context));
+    refused(fi_sendmsg(endpoint, &of_message, FI_COMPLETION));
+    refused(fi_recv(endpoint, NULL, 8, NULL, peer, context));
+    refused(fi_recvmsg(endpoint, &of_message, FI_COMPLETION));
+    // Of these there is no completion.
+    expect(fi_tinject(endpoint, NULL, 8, peer, 1) == -FI_EINVAL);
+    expect(fi_tinjectdata(endpoint, NULL, 8, 5, peer, 1) == -FI_EINVAL);
+    expect(fi_inject(endpoint, NULL, 8, peer) == -FI_EINVAL);
+    // The same where other operations wait for their turn.
+    for (int i = 0; crowded == 0 && i < 3000; ++i)
+      check(fi_trecv(endpoint, &byte, 1, NULL, peer, 77, 0, &contexts[15]));
+    for (int i = 0; crowded == 0 && i < 3000; ++i) check(fi_tsend(endpoint, &byte, 1, NULL, peer, 78, NULL));
+  }
+#undef refused
+  check(fi_send(endpoint, &byte, too_long, NULL, peer, &byte));
+  expect_failure(&byte, FI_EMSGSIZE);
+  expect(fi_tinject(endpoint, &byte, info->tx_attr->inject_size + 1, peer, 1) == -FI_EMSGSIZE);
   close_all();
 }
 
