@@ -3,6 +3,7 @@
 
 #include "client/pages.hpp"
 #include "parc/parc.h"
+#include "system/coarse_clock.hpp"
 
 #include <algorithm>
 #include <new>
@@ -12,6 +13,8 @@ namespace {
 
 constexpr std::size_t first_segment = std::size_t{4} << 20;
 constexpr std::size_t largest_segment = std::size_t{32} << 30;
+constexpr std::size_t reserve = std::size_t{32} << 20; // of unused segments, which nobody takes away
+constexpr std::uint32_t patience_ms = 1000;
 
 std::size_t alignment_of(std::size_t bytes) {
   return bytes < page_size() ? Slab::line : page_size();
@@ -50,7 +53,7 @@ void* Arena::take(std::size_t bytes) {
   for (auto& room : rooms_) {
     if (!room.heap) continue;
     if (void* block = room.heap->allocate_aligned(whole, alignment)) {
-      ++room.blocks;
+      use(room);
       return block;
     }
   }
@@ -63,7 +66,7 @@ void Arena::free(void* block) {
   if (Slab* const slab = slab_of(block)) return give_to(*slab, block);
   if (Room* const room = room_of(block)) {
     room->heap->deallocate(block);
-    --room->blocks;
+    unuse(*room);
   }
 }
 
@@ -76,12 +79,12 @@ std::size_t Arena::size_of(void* block) {
 
 void Arena::pin(const void* address) {
   const std::lock_guard hold(lock_);
-  if (Room* const room = room_of(address)) ++room->blocks;
+  if (Room* const room = room_of(address)) use(*room);
 }
 
 void Arena::unpin(const void* address) {
   const std::lock_guard hold(lock_);
-  if (Room* const room = room_of(address)) --room->blocks;
+  if (Room* const room = room_of(address)) unuse(*room);
 }
 
 bool Arena::make_slab(std::size_t kind) {
@@ -96,7 +99,7 @@ bool Arena::make_slab(std::size_t kind) {
       room.heap->deallocate(begin);
       throw;
     }
-    ++room.blocks;
+    use(room);
     slabs_[kind] = slab.get();
     return true;
   }
@@ -117,7 +120,7 @@ bool Arena::drop_unused_slabs() {
       Room& room = *room_of(begin);
       slab_slot(room, begin).reset();
       room.heap->deallocate(begin);
-      --room.blocks;
+      unuse(room);
       any = true;
     }
   return any;
@@ -152,7 +155,7 @@ Result<void> Arena::grow_from_what_is_left(std::size_t bytes) {
   std::size_t total = 0;
   for (const auto& room : rooms_) total += room.segment.size();
   most_ = std::max(most_, total);
-  give_back_unused();
+  give_back_unused(0);
   const auto free_room = std::find_if(rooms_.begin(), rooms_.end(), [](const Room& r) { return !r.heap; });
   if (free_room == rooms_.end())
     return error(
@@ -189,13 +192,39 @@ Result<void> Arena::move_in(std::size_t place, shm::Segment segment) {
   room.segment = std::move(segment);
   room.slabs = Slabs(room.segment.size() / Slab::stretch + 2);
   room.heap = new (room.segment.data()) Heap(room.segment.size(), 0);
+  unused_ += room.segment.size();
   extents_[place].store(extent_of(room.segment), std::memory_order_release);
   return success();
 }
 
-// Under lock_. What the kernel does not let go stays here too.
-void Arena::give_back_unused() {
-  for (std::size_t place = 0; place < rooms_.size(); ++place) {
+void Arena::use(Room& room) {
+  if (room.blocks++ != 0) return;
+  unused_ -= room.segment.size();
+  if (unused_ <= reserve) left_since_.store(0, std::memory_order_relaxed);
+}
+
+void Arena::unuse(Room& room) {
+  if (--room.blocks != 0) return;
+  unused_ += room.segment.size();
+  if (unused_ > reserve) left_since_.store(std::max(coarse_ms(), 1U), std::memory_order_relaxed);
+}
+
+// A message that comes again and again finds its segment; one that came once does not hold it for ever.
+void Arena::give_back_left() {
+  const auto left_for = [this] { return coarse_ms() - left_since_.load(std::memory_order_relaxed); };
+  if (left_for() < patience_ms) return;
+  const std::lock_guard hold(lock_);
+  if (left_since_.load(std::memory_order_relaxed) == 0 || left_for() < patience_ms) return;
+  (void)drop_unused_slabs();
+  give_back_unused(reserve);
+  left_since_.store(0, std::memory_order_relaxed); // also of what the kernel keeps
+  most_ = 0;
+}
+
+// Under lock_. The latest first, which are the largest, as long as more than that is unused. What the kernel
+// does not let go stays here too.
+void Arena::give_back_unused(std::size_t enough) {
+  for (std::size_t place = rooms_.size(); place-- > 0 && unused_ > enough;) {
     auto& room = rooms_[place];
     if (!room.heap || room.blocks != 0) continue;
     shm::Request unmap{};
@@ -203,10 +232,12 @@ void Arena::give_back_unused() {
     unmap.address = reinterpret_cast<std::uintptr_t>(room.segment.data());
     unmap.length = room.segment.size();
     const auto extent = extents_[place].exchange(0, std::memory_order_acq_rel);
-    if (errand_.run(unmap) == PARC_OK)
+    if (errand_.run(unmap) == PARC_OK) {
+      unused_ -= room.segment.size();
       room = Room();
-    else
+    } else {
       extents_[place].store(extent, std::memory_order_release);
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that the kernel has mapped too: what parc_alloc gives, and what bounces and copies live in. It grows
 // by segments, each told to the kernel before its first byte is given out, and shrinks by whole segments that
-// nobody uses, when a further one must be made. Small blocks are pieces of slabs (slab.hpp).
+// nobody uses: when a further one must be made, and what is more than a reserve when nobody has used it for a
+// second. Small blocks are pieces of slabs (slab.hpp).
 //
 // Invariants: a block given out lies in a segment that the kernel has attached and that stays until the block
 // is freed. contains() needs no lock: an extent is one atomic word, and it is only taken away while no block
@@ -60,6 +61,11 @@ public:
   // it still.
   void pin(const void* address);
   void unpin(const void* address);
+
+  // Called now and then: gives back what has been left unused. May wait for the kernel.
+  void look() {
+    if (left_since_.load(std::memory_order_relaxed) != 0) give_back_left();
+  }
 
   // All of [address, address + bytes) may be named in requests.
   [[nodiscard]] bool contains(const void* address, std::size_t bytes) const;
@@ -134,13 +140,20 @@ private:
   [[nodiscard]] Result<void> grow_from_what_is_left(std::size_t bytes);
   [[nodiscard]] Result<shm::Segment> create_segment(std::size_t wanted, std::size_t least);
   [[nodiscard]] Result<void> move_in(std::size_t place, shm::Segment segment);
-  void give_back_unused();
+  void use(Room& room);
+  void unuse(Room& room);
+  void give_back_unused(std::size_t enough);
+  void give_back_left();
 
   Errand& errand_;
   Adoption& adoption_;
   std::mutex lock_;
-  std::array<Slab*, Slab::kinds> slabs_{};        // under lock_: those with a free piece, by their kind
-  std::size_t most_ = 0;                          // under lock_: bytes of all segments at one time
+  std::array<Slab*, Slab::kinds> slabs_{}; // under lock_: those with a free piece, by their kind
+  std::size_t most_ = 0;                   // under lock_: bytes of all segments at one time
+  std::size_t unused_ = 0;                 // under lock_: bytes of segments of which no block is out
+  // Changes under lock_: coarse_ms() when a segment was left and more than the reserve was unused; 0: it is
+  // not.
+  std::atomic<std::uint32_t> left_since_ = 0;
   std::array<Room, shm::max_segments> rooms_;     // under lock_
   std::array<Extent, shm::max_segments> extents_; // of rooms_, for contains()
 };

@@ -56,6 +56,23 @@ BOOST_AUTO_TEST_CASE(unused_segments_are_given_back_when_another_must_be_made) {
   kept[0] = 'k';
 }
 
+BOOST_AUTO_TEST_CASE(a_large_segment_that_nobody_uses_any_more_is_given_back) {
+  FakeProgram program;
+  char* const kept = program.alloc(100);
+  for (const std::size_t bytes : {100 * mib, 200 * mib}) parc_free(program.p, program.alloc(bytes));
+  parc_status status;
+  const parc_address nobody{0, 1, 0};
+  while (program.kernel.segments() != 1) BOOST_TEST(parc_iprobe(program.p, &nobody, &status) == 0);
+  kept[0] = 'k';
+  // What is needed again is no larger than it must be, and little is kept.
+  const auto maps = program.kernel.maps();
+  for (int i = 0; i < 100; ++i) {
+    parc_free(program.p, program.alloc(20 * mib));
+    BOOST_TEST(parc_iprobe(program.p, &nobody, &status) == 0);
+  }
+  BOOST_TEST(program.kernel.maps() == maps + 1);
+}
+
 BOOST_AUTO_TEST_CASE(memory_of_a_segment_that_went_is_bounced_again) {
   FakeProgram program;
   char* const large = program.alloc(8 * mib);
