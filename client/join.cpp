@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/join.hpp"
 
+#include "client/inherited_pipe.hpp"
 #include "parc/parc.h"
 #include "shm/layout.hpp"
 #include "system/job_name.hpp"
@@ -56,10 +57,16 @@ Result<void> prepare(const Fd& pipe) {
 Result<PipePair> inherited_pipes(std::string value) {
   unsetenv(shm::env_pipes);
   const auto comma = std::min(value.find(','), value.size());
-  const auto in = to_number(std::string_view(value).substr(0, comma));
-  const auto out = to_number(std::string_view(value).substr(std::min(comma + 1, value.size())));
-  if (!in || !out || *in == *out) return broken_environment(shm::env_pipes, value);
-  return PipePair{Fd(*in), Fd(*out)};
+  const auto first = std::string_view(value).substr(0, comma);
+  const auto second = std::string_view(value).substr(std::min(comma + 1, value.size()));
+  if (first == second || second.empty()) return broken_environment(shm::env_pipes, value);
+  PARC_TRY(in, inherited_pipe(first, PipeEnd::read, shm::env_pipes));
+  auto out = inherited_pipe(second, PipeEnd::write, shm::env_pipes);
+  if (!out) {
+    (void)in.release(); // whatever it is
+    return std::move(out).error();
+  }
+  return PipePair{std::move(in), std::move(out).value()};
 }
 
 Error as_no_kernel(Error failure) {

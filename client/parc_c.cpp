@@ -35,8 +35,10 @@ namespace {
 
 std::atomic<bool> exiting; // from here on a context stays: objects that end later may name it
 
+// A signal handler of the program's may call exit() in the middle of a call, whose locks are held as long as
+// this takes: then the pipe's end tells the kernel.
 void leave_at_exit() {
-  if (forked.load()) return;
+  if (forked.load() || client::InLibrary::interrupted()) return;
   const client::InLibrary here;
   exiting.store(true);
   if (auto* const context = open_context.load()) context->leave();
@@ -58,7 +60,12 @@ bool may_call(const parc_context* context) {
 
 // PARC_OK, or why no call can be made on this context. Async-signal-safe.
 int check(const parc_context* context) {
-  if (may_call(context)) return PARC_OK;
+  if (may_call(context)) {
+    if (!client::InLibrary::interrupted()) return PARC_OK;
+    return client::fail(PARC_EINVAL,
+                        "a signal handler that has interrupted a call of libparc can make no other than "
+                        "those that parc.h says are signal-safe, nor can who has left a call by siglongjmp");
+  }
   if (forked.load(std::memory_order_relaxed)) return client::fail(PARC_EFORK);
   if (context == nullptr) return client::fail(PARC_EINVAL, "the context is a null pointer");
   return client::fail(PARC_EINVAL, "this context is not open, or no longer");
@@ -87,14 +94,19 @@ void open_arrived(parc_context* context) {
   context->guards().open_arrived();
 }
 
+enum class InHandlers : bool { no, yes }; // of signals, whatever they have interrupted
+
 // Runs a call that returns an int; there is no memory for exceptions to cross C.
-template <class Handle, class Call> int guarded(Handle* context, const Call& call, const Called& how = {}) {
-  if (const int code = check(context); code != PARC_OK) return code;
+template <InHandlers safe = InHandlers::no, class Handle, class Call>
+int guarded(Handle* context, const Call& call, const Called& how = {}) {
+  if (safe == InHandlers::no || !may_call(context))
+    if (const int code = check(context); code != PARC_OK) return code;
   const client::InLibrary here;
   const client::Interrupts::InCall in_call; // else a neighbour may interrupt this thread
   const client::Trace::InCall traced(how.trace, how.call, static_cast<std::uint64_t>(how.operation),
                                      how.site);
   open_arrived(context);
+  if constexpr (safe == InHandlers::no) context->arena().look();
   try {
     return call();
   } catch (const std::bad_alloc&) {
@@ -108,6 +120,7 @@ template <class Start> parc_op started(parc_context* context, const void* site, 
   const client::Interrupts::InCall in_call; // else a neighbour may interrupt this thread
   const client::Trace::InCall traced(&context->trace(), trace::Call::other, 0, site);
   open_arrived(context);
+  context->arena().look();
   try {
     const Result<parc_op> id = start();
     return id ? id.value() : client::fail(id.error());
@@ -205,15 +218,15 @@ int parc_close(parc_context* context) {
 }
 
 int parc_rank(const parc_context* context) {
-  return guarded(context, [&] { return context->rank(); });
+  return guarded<InHandlers::yes>(context, [&] { return context->rank(); });
 }
 
 int parc_size(const parc_context* context) {
-  return guarded(context, [&] { return context->size(); });
+  return guarded<InHandlers::yes>(context, [&] { return context->size(); });
 }
 
 const char* parc_host(const parc_context* context, int rank) {
-  if (check(context) != PARC_OK) return nullptr;
+  if (!may_call(context)) return (void)check(context), nullptr;
   const char* const host = context->host(rank);
   if (host == nullptr)
     (void)client::fail(error(PARC_EINVAL, "there is no rank {} in this job of {}", rank, context->size()));
@@ -223,7 +236,7 @@ const char* parc_host(const parc_context* context, int rank) {
 void parc_abort(parc_context* context, int status) {
   const client::InLibrary here;                          // also its end: nothing is waited for
   const int failure = (status & 0xff) == 0 ? 1 : status; // the low 8 bits are all that a shell sees
-  if (check(context) != PARC_OK) _exit(failure);
+  if (!may_call(context) || client::Ring::pushing()) _exit(failure); // in a handler: a rank's end is enough
   context->abort(failure);
 }
 
@@ -232,8 +245,10 @@ double parc_clock(void) {
 }
 
 void* parc_alloc(parc_context* context, size_t bytes) {
-  if (may_call(context))
+  if (may_call(context) && !client::InLibrary::interrupted()) {
+    const client::InLibrary::Brief here;
     if (void* const piece = context->take_piece(bytes)) return piece;
+  }
   void* block = nullptr;
   (void)guarded(context, [&] {
     const auto got = context->operations().allocate(bytes);
@@ -245,9 +260,13 @@ void* parc_alloc(parc_context* context, size_t bytes) {
 }
 
 void parc_free(parc_context* context, void* memory) {
-  if (may_call(context) && context->give_piece(memory)) return;
+  if (check(context) != PARC_OK) return;
+  {
+    const client::InLibrary::Brief here;
+    if (context->give_piece(memory)) return;
+  }
   const client::InLibrary here;
-  if (check(context) == PARC_OK) context->free(memory);
+  context->free(memory);
 }
 
 parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
@@ -339,11 +358,12 @@ int parc_wait(parc_context* context, parc_op operation, parc_status* status) {
 }
 
 int parc_test(parc_context* context, parc_op operation, parc_status* status) {
-  return guarded(context, [&] { return context->waits().test(operation, StatusFor(status)); });
+  return guarded<InHandlers::yes>(context,
+                                  [&] { return context->waits().test(operation, StatusFor(status)); });
 }
 
 int parc_done(parc_context* context, parc_op operation) {
-  return guarded(context, [&] { return context->waits().done(operation) ? 1 : 0; });
+  return guarded<InHandlers::yes>(context, [&] { return context->waits().done(operation) ? 1 : 0; });
 }
 
 int parc_waitall(parc_context* context, int count, parc_op* operations, parc_status* statuses) {

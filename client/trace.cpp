@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/trace.hpp"
 
+#include "client/inherited_pipe.hpp"
 #include "client/without_sigpipe.hpp"
 #include "parc/parc.h"
 
@@ -61,19 +62,15 @@ Result<Fd> Trace::pipe_from_environment() {
   const char* const value = getenv(trace::environment);
   if (value == nullptr) return Fd();
   if (*value == '/') return file_in(value);
-  int number = -1;
-  const char* const end = value + std::strlen(value);
-  const auto parsed = std::from_chars(value, end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end || fcntl(number, F_GETFD) < 0)
+  if (std::strspn(value, "0123456789:") != std::strlen(value) || *value == '\0')
     return error(PARC_EINVAL,
                  "{}={} in the environment is no descriptor and no directory's whole path; parc run --trace "
                  "and parc mpi --trace set "
                  "it",
                  trace::environment, value);
+  const std::string text = value;
   unsetenv(trace::environment); // it is no other program's
-  fcntl(number, F_SETFD, FD_CLOEXEC);
-  fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK);
-  return Fd(number);
+  return inherited_pipe(text, PipeEnd::write, trace::environment);
 }
 
 Trace::Trace(Fd pipe, const std::string& host) : pipe_(std::move(pipe)), host_(host) {

@@ -10,7 +10,8 @@
 
 namespace parc::client {
 
-thread_local int InLibrary::depth_ = 0, InLibrary::cancel_state_ = PTHREAD_CANCEL_ENABLE;
+thread_local int InLibrary::depth_ = 0, InLibrary::cancel_state_ = PTHREAD_CANCEL_ENABLE,
+                 InLibrary::called_back_ = 0;
 
 namespace {
 

@@ -76,6 +76,31 @@ public:
     errno = error_;
   }
   [[nodiscard]] static bool is() { return depth_ != 0; }
+  // What asks at the begin of a call, or of exit(), is a signal handler that has interrupted another call of
+  // this thread, whose locks may be held (or that call was left by siglongjmp).
+  [[nodiscard]] static bool interrupted() { return depth_ != called_back_; }
+
+  // The same where nothing is called that can be cancelled, for what costs little itself.
+  class Brief {
+  public:
+    Brief() { ++depth_; }
+    Brief(const Brief&) = delete;
+    Brief& operator=(const Brief&) = delete;
+    ~Brief() { --depth_; }
+  };
+
+  // While one of these lives a function of the program runs inside of a call, at a point where that holds
+  // nothing: it may call, and exit.
+  class Callback {
+  public:
+    Callback() { called_back_ = depth_; }
+    Callback(const Callback&) = delete;
+    Callback& operator=(const Callback&) = delete;
+    ~Callback() { called_back_ = before_; }
+
+  private:
+    const int before_ = called_back_;
+  };
 
   // While one of these lives it can be cancelled as outside: in a sleep that can be left at any time.
   class Cancellable {
@@ -93,7 +118,7 @@ public:
 
 private:
   // A page fault's handler may be the first to ask.
-  __attribute__((tls_model("initial-exec"))) static thread_local int depth_, cancel_state_;
+  __attribute__((tls_model("initial-exec"))) static thread_local int depth_, cancel_state_, called_back_;
   const int error_;
 };
 

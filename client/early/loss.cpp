@@ -2,6 +2,7 @@
 // A message that will never be whole although its wait has returned: the program has gone on as if it were
 // there. It ends here (erMPI 2005, section 2.4), unless it has said that it can deal with that.
 #include "client/early/guards.hpp"
+#include "client/early/hooks.hpp"
 #include "client/failure.hpp"
 
 #include <algorithm>
@@ -64,7 +65,10 @@ void Guards::report(const Guard& guard, int error) {
     handler = handler_;
     argument = handler_argument_;
   }
-  if (handler != nullptr) return handler(argument, &lost);
+  if (handler != nullptr) {
+    const InLibrary::Callback here;
+    return handler(argument, &lost);
+  }
   const std::string source = lost.source < 0 ? "any rank" : fmt::format("rank {}", lost.source);
   std::array<char, 512> text;
   const auto end = fmt::format_to_n(

@@ -47,6 +47,14 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
+// As the environment names a descriptor, by the pipe's other end: the program may have put something else
+// there before libparc looks.
+std::string named(int number, const Fd& pipe) {
+  struct stat status {};
+  (void)fstat(pipe.get(), &status);
+  return fmt::format("{}:{}", number, status.st_ino);
+}
+
 // The same open file above the places that the child's descriptors take.
 Result<Fd> move_up(Fd fd) {
   if (fd.get() >= first_free) return fd;
@@ -291,8 +299,9 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
                             std::move(traces.write)));
 
   std::vector<std::string> all = variables;
-  all.push_back(fmt::format("{}={},{}", shm::env_pipes, session_in, session_out));
-  if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, trace_out));
+  all.push_back(fmt::format("{}={},{}", shm::env_pipes, named(session_in, to_program.write),
+                            named(session_out, to_kernel.read)));
+  if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, named(trace_out, traces.read)));
   PARC_TRY(plan, make_plan(program, all, processors, ends));
   auto child = make_process(
       [plan = std::move(plan), kernel = getpid()](const Ready& ready) { become(*plan, kernel, ready); });

@@ -21,8 +21,14 @@
  * pthread_cancel (deferred): parc_wait, waitall, waitany, waitsome, read, write and probe are cancellation
  * points while they sleep. What a cancelled wait was for, another may still wait for; what read, write and
  * probe had started they give up first, as parc_cancel and parc_wait do. No other call is a cancellation
- * point. Signals: parc_test, parc_clock and parc_error_string may be called from a signal handler; no other
- * call may, except where noted. A call that blocks goes on after a handler has run (SA_RESTART behaviour).
+ * point. Signals: parc_test, parc_done, parc_op_index, parc_rank, parc_size, parc_host, parc_clock and
+ * parc_error_string may be called from a signal handler; no other call may: one that has interrupted a call
+ * of libparc in its thread gets PARC_EINVAL from it (parc_abort ends the program). A call that blocks goes on
+ * after a handler has run (SA_RESTART behaviour). A handler may call exit(); where it has interrupted a call,
+ * the program does not leave its job as parc_close does, but is seen to have ended: what it wrote and what no
+ * kernel has taken yet may be lost, and others get PARC_EPEER. It must not leave a call by siglongjmp: every
+ * later call of that thread that may not be made in a handler is refused with PARC_EINVAL, and other threads
+ * may wait for ever for what it holds.
  * fork: a child that was not exec'ed gets PARC_EFORK from every call but parc_error_string and parc_clock.
  * Errors every call on a context can return, besides its own: PARC_EKERNEL, PARC_EFORK, PARC_EINVAL.
  */
@@ -234,7 +240,9 @@ PARC_API double parc_clock(void);
 
 /* Memory that the kernel reads and writes in place: messages from and to it are never copied in this host.
  * 64-byte aligned; page aligned from one page up. Returns NULL when there is none (parc_error_detail says
- * why). Any other memory works in every call, at the price of a copy through this one (a bounce). */
+ * why). Any other memory works in every call, at the price of a copy through this one (a bounce). A forked
+ * child has no copy of it, as of other memory: it shares it with its parent, and each sees what the other
+ * stores there, until the child executes another program or ends. */
 PARC_API void* parc_alloc(parc_context* context, size_t bytes);
 /* Returns it. NULL is ignored. No operation may be using it. */
 PARC_API void parc_free(parc_context* context, void* memory);

@@ -121,6 +121,25 @@ BOOST_AUTO_TEST_CASE(aborting) {
   BOOST_TEST(status == 17, run.output() << run.errors() << hosts.logs());
 }
 
+BOOST_AUTO_TEST_CASE(an_exit_in_a_signal_handler) {
+  for (const std::size_t hosts_of_it : {1u, 2u})
+    for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"waiting"}}) {
+      Hosts hosts(hosts_of_it);
+      Process run = hosts.start(mpirun(hosts, by_parc, {"exiting", 2, hosts_of_it, words}));
+      const int status = run.wait();
+      BOOST_TEST(status == 7, run.output() << run.errors() << hosts.logs());
+    }
+}
+
+// Open MPI hands no address on, and takes no notice of what the start of an operation returns.
+BOOST_AUTO_TEST_CASE(a_buffer_that_is_no_memory) {
+  Hosts hosts(1);
+  Process run = hosts.start(mpirun(hosts, by_parc, {"bottom", 2, 1}));
+  BOOST_TEST(run.wait() != 0, run.output());
+  BOOST_TEST(run.output().find("right") == std::string::npos);
+  BOOST_TEST(run.errors().find("a buffer of 12 bytes is a null pointer") != std::string::npos, run.errors());
+}
+
 // What waits in MPI gets an error, and the job's end says why.
 BOOST_AUTO_TEST_CASE(a_kernel_is_killed) {
   for (const std::size_t hosts_of_it : {1u, 2u}) {

@@ -142,6 +142,36 @@ BOOST_AUTO_TEST_CASE(more_messages_than_cells) {
   BOOST_TEST(crossed.errors().find("more messages were never read") != std::string::npos, crossed.errors());
 }
 
+// A script around a program has used the number of a descriptor that it has inherited.
+BOOST_AUTO_TEST_CASE(nothing_is_written_into_a_file_of_the_programs) {
+  Hosts hosts(1);
+  const std::string file = hosts.directory() + "/file";
+  for (const std::string redirection : {"20<" + file, "21>" + file, "21> >(cat >" + file + ")"}) {
+    Process job = hosts.run({"-n", "1", "bash", "-c",
+                             ": >" + file + "; exec " + redirection + "; exec " + programs + "ring 1 1"});
+    BOOST_TEST(job.wait() != 0);
+    BOOST_TEST(job.errors().find("is not the pipe any more that parc run has left") != std::string::npos,
+               redirection << ": " << job.errors());
+    BOOST_TEST(std::filesystem::file_size(file) == 0u);
+  }
+  Process job = hosts.run({"-n", "1", "--trace", hosts.directory() + "/trace", "bash", "-c",
+                           "exec 22>" + file + "; exec " + programs + "ring 1 1"});
+  (void)job.wait();
+  BOOST_TEST(job.errors().find("file descriptor 22 is not the pipe") != std::string::npos, job.errors());
+  BOOST_TEST(std::filesystem::file_size(file) == 0u);
+}
+
+BOOST_DATA_TEST_CASE(an_exit_in_a_signal_handler_ends_the_job, ways, way) {
+  Hosts hosts(2, options_of(way));
+  for (int round = 0; round < 5; ++round)
+    for (const char* how : {"waiting", "talking"})
+      for (const char* placement : {"a,b", "a:2"}) {
+        Process job = hosts.run({"--timeout", "60", "--hosts", placement, programs + "exiting", how});
+        const int status = job.wait();
+        BOOST_TEST(status == 7, how << " on " << placement << ": " << job.errors() << hosts.logs());
+      }
+}
+
 BOOST_DATA_TEST_CASE(reads_that_are_left_alone, ways, way) {
   Hosts hosts(2, options_of(way));
   check_job(hosts, {"--hosts", "a,b", programs + "quiet_reads"});

@@ -7,6 +7,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
+#include <csetjmp>
 #include <csignal>
 #include <cstdlib>
 #include <sys/wait.h>
@@ -327,6 +328,114 @@ BOOST_AUTO_TEST_CASE(exit_leaves_as_close_does) {
   }
   BOOST_TEST(exit_status_of(child) == 3);
   BOOST_TEST(kernel.left());
+}
+
+// ---- exit() in a signal handler, which may interrupt a call: its locks are held until the process has gone.
+
+parc_context* interrupted = nullptr;
+void* interrupted_block = nullptr;
+
+void wait_for_ever() {
+  char byte = 0;
+  (void)parc_read(interrupted, 0, 1, &byte, 1, nullptr);
+}
+void allocate() {
+  for (;;) parc_free(interrupted, parc_alloc(interrupted, 100));
+}
+void exchange() {
+  std::string bytes(5000, 'x');
+  for (;;) {
+    (void)parc_write(interrupted, 0, 2, bytes.data(), bytes.size());
+    (void)parc_read(interrupted, 0, 2, bytes.data(), bytes.size(), nullptr);
+  }
+}
+// What objects do that end before libparc's own handler for exits runs, and after it.
+void end_objects() {
+  char byte = 0;
+  parc_free(interrupted, interrupted_block);
+  const parc_op read = parc_initread(interrupted, 0, 3, &byte, 1);
+  (void)parc_cancel(interrupted, read);
+  (void)parc_wait(interrupted, read, nullptr);
+  (void)parc_close(interrupted);
+}
+
+BOOST_DATA_TEST_CASE(exit_in_a_handler_ends_the_program,
+                     boost::unit_test::data::make({wait_for_ever, allocate, exchange}), work) {
+  for (int round = 0; round < 30; ++round) {
+    FakeKernel kernel;
+    int started[2];
+    BOOST_REQUIRE(pipe(started) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      (void)std::atexit(end_objects);
+      if (parc_open(&interrupted) != PARC_OK) _exit(2);
+      (void)std::atexit(end_objects);
+      interrupted_block = parc_alloc(interrupted, 100);
+      std::signal(SIGUSR1, [](int) { std::exit(7); });
+      alarm(60); // not by itself where it hangs
+      (void)!write(started[1], "", 1);
+      work();
+      _exit(3);
+    }
+    char byte = 0;
+    BOOST_REQUIRE(read(started[0], &byte, 1) == 1);
+    for (int i = 0; i < round; ++i) sched_yield();
+    kill(child, SIGUSR1);
+    BOOST_TEST(exit_status_of(child) == 7);
+    close(started[0]);
+    close(started[1]);
+  }
+}
+
+volatile int in_handler = 0, left_alone = 0;
+BOOST_AUTO_TEST_CASE(what_a_handler_may_not_call_is_refused) {
+  FakeProgram program;
+  interrupted = program.p;
+  in_handler = 0;
+  std::signal(SIGUSR1, [](int) {
+    left_alone = parc_size(interrupted);
+    in_handler = parc_write(interrupted, 0, 2, "x", 1);
+  });
+  const pthread_t waiter = pthread_self();
+  std::thread sender([&] {
+    program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
+    pthread_kill(waiter, SIGUSR1);
+    while (in_handler == 0) std::this_thread::yield();
+    program.kernel.send({.source = 0, .tag = 1, .bytes = "y"});
+  });
+  char byte = 0;
+  BOOST_TEST(parc_read(program.p, 0, 1, &byte, 1, nullptr) == PARC_OK);
+  sender.join();
+  BOOST_TEST(in_handler == PARC_EINVAL);
+  BOOST_TEST(left_alone == parc_size(program.p));
+  raise(SIGUSR1); // nothing is interrupted
+  BOOST_TEST(in_handler == PARC_OK);
+  std::signal(SIGUSR1, SIG_DFL);
+}
+
+BOOST_AUTO_TEST_CASE(who_leaves_a_wait_by_siglongjmp_is_refused) {
+  const pid_t child = fork();
+  if (child == 0) {
+    FakeKernel kernel;
+    static sigjmp_buf back;
+    if (parc_open(&interrupted) != PARC_OK) _exit(2);
+    std::signal(SIGUSR1, [](int) { siglongjmp(back, 1); });
+    const pthread_t waiter = pthread_self();
+    std::thread signaller([&] {
+      kernel.await([&] { return kernel.reads_posted() == 1; });
+      pthread_kill(waiter, SIGUSR1);
+    });
+    if (sigsetjmp(back, 1) == 0) wait_for_ever();
+    signaller.join();
+    alarm(60);
+    char byte = 0;
+    const bool refused = parc_read(interrupted, 0, 1, &byte, 1, nullptr) == PARC_EINVAL &&
+                         std::string(parc_error_detail()).find("siglongjmp") != std::string::npos &&
+                         parc_close(interrupted) == PARC_EINVAL;
+    kernel.die();
+    std::exit(refused ? 0 : 1);
+  }
+  BOOST_TEST(exit_status_of(child) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(abort_asks_the_kernel_and_does_not_return) {

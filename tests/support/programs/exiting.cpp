@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two ranks. Rank 0 leaves by exit with objects that outlive libparc's handler: their destructors cancel,
 // wait and free after it; or with a thread that goes on writing meanwhile. Rank 1 reads nothing before that:
-// what was accepted has to come all the same. Usage: exiting objects|thread
+// what was accepted has to come all the same. Or it exits in the handler of a signal that may have
+// interrupted a call: the job ends with its status. Usage: exiting objects|thread|waiting|talking
 #include "tests/support/programs/rank.hpp"
 
 #include <atomic>
+#include <csignal>
 #include <optional>
 #include <parc/parc.hpp>
 #include <string>
+#include <sys/time.h>
 #include <thread>
 #include <vector>
 
@@ -46,6 +49,25 @@ void leave_thread() {
   while (count < 20) std::this_thread::yield();
 }
 
+// Rank 0 exits in a handler, in a read that nobody answers, or while both write to each other.
+[[noreturn]] void exit_in_handler(bool waiting) {
+  parc_context* const parc = context->get();
+  rank::expect_code(parc_barrier(parc), PARC_OK, "barrier");
+  if (rank::number == 0) {
+    std::signal(SIGALRM, [](int) { std::exit(7); });
+    const itimerval soon{{0, 0}, {0, 20'000}};
+    setitimer(ITIMER_REAL, &soon, nullptr);
+    if (waiting) (void)parc_read(parc, 1, tag_never, nothing, sizeof nothing, nullptr);
+  }
+  int code = PARC_OK;
+  while (code == PARC_OK) {
+    code = parc_write(parc, 1 - rank::number, 0, nothing, sizeof nothing);
+    if (code == PARC_OK) code = parc_read(parc, 1 - rank::number, 0, nothing, sizeof nothing, nullptr);
+  }
+  rank::expect_code(code, PARC_EPEER, "the exchange");
+  std::exit(0);
+}
+
 void read_parts() {
   parc_context* const parc = context->get();
   // Rank 0 has gone.
@@ -69,11 +91,13 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   context.emplace();
   rank::number = context->rank();
+  const std::string how = argv[1];
+  if (how == "waiting" || how == "talking") exit_in_handler(how == "waiting");
   if (rank::number == 1) {
     read_parts();
     return 0;
   }
   write_parts();
-  std::string(argv[1]) == "objects" ? leave_objects() : leave_thread();
+  how == "objects" ? leave_objects() : leave_thread();
   return 0;
 }

@@ -39,7 +39,7 @@ parc::shm::Control* find_control() {
   return nullptr;
 }
 
-int bell() { // the second of "READ,WRITE"; libparc takes the variable away
+int bell() { // the second of "READ,WRITE", a number in front; libparc takes the variable away
   const char* pipes = std::getenv(parc::shm::env_pipes);
   const char* comma = pipes != nullptr ? std::strchr(pipes, ',') : nullptr;
   return comma != nullptr ? std::atoi(comma + 1) : -1;
