@@ -34,6 +34,11 @@ Result<void*> Arena::allocate(std::size_t bytes) {
   if (void* block = take(bytes)) return block;
   if (drop_unused_slabs())
     if (void* block = take(bytes)) return block;
+  // Small blocks have a segment of their own before a large one is made, which they would keep.
+  const bool none = std::ranges::none_of(rooms_, [](const Room& room) { return room.heap != nullptr; });
+  if (none && bytes > first_segment) {
+    PARC_TRY(grow(1));
+  }
   PARC_TRY(grow(bytes));
   return take(bytes);
 }
@@ -221,12 +226,13 @@ void Arena::give_back_left() {
   most_ = 0;
 }
 
-// Under lock_. The latest first, which are the largest, as long as more than that is unused. What the kernel
+// Under lock_. The latest first, which are the largest, as long as more than that is unused; not what small
+// blocks have. What the kernel
 // does not let go stays here too.
 void Arena::give_back_unused(std::size_t enough) {
   for (std::size_t place = rooms_.size(); place-- > 0 && unused_ > enough;) {
     auto& room = rooms_[place];
-    if (!room.heap || room.blocks != 0) continue;
+    if (!room.heap || room.blocks != 0 || room.segment.size() <= first_segment) continue;
     shm::Request unmap{};
     unmap.kind = shm::RequestKind::unmap;
     unmap.address = reinterpret_cast<std::uintptr_t>(room.segment.data());

@@ -127,7 +127,8 @@ BOOST_AUTO_TEST_CASE(an_exit_in_a_signal_handler) {
       Hosts hosts(hosts_of_it);
       Process run = hosts.start(mpirun(hosts, by_parc, {"exiting", 2, hosts_of_it, words}));
       const int status = run.wait();
-      BOOST_TEST(status == 7, run.output() << run.errors() << hosts.logs());
+      BOOST_TEST((status == 7 || status == 17), // rank 1 may be the first to be heard: MPI_ERR_INTERN
+                 status << ": " << run.output() << run.errors() << hosts.logs());
     }
 }
 
