@@ -226,13 +226,13 @@ void Arena::give_back_left() {
   most_ = 0;
 }
 
-// Under lock_. The latest first, which are the largest, as long as more than that is unused; not what small
-// blocks have. What the kernel
+// Under lock_. The latest first, which are the largest, as long as more than that is unused; not the first
+// where that is small: small blocks come again. What the kernel
 // does not let go stays here too.
 void Arena::give_back_unused(std::size_t enough) {
   for (std::size_t place = rooms_.size(); place-- > 0 && unused_ > enough;) {
     auto& room = rooms_[place];
-    if (!room.heap || room.blocks != 0 || room.segment.size() <= first_segment) continue;
+    if (!room.heap || room.blocks != 0 || (place == 0 && room.segment.size() <= first_segment)) continue;
     shm::Request unmap{};
     unmap.kind = shm::RequestKind::unmap;
     unmap.address = reinterpret_cast<std::uintptr_t>(room.segment.data());
