@@ -79,8 +79,8 @@ struct Entry {
   bool from_end = false;
   bool early = false;
   bool pays = true;
-  bool pinned = false; // handed over: the segments of pieces stay until the kernel is done
-  bool local = false; // also of a write: the kernel does not know it
+  bool pinned = false;     // handed over: the segments of pieces stay until the kernel is done
+  bool local = false;      // also of a write: the kernel does not know it
   bool own_memory = false; // the kernel names the program's memory as that has it
   // Or it is a question to the kernel.
   [[nodiscard]] bool has_message() const { return shm::is_message(kind); }
