@@ -48,6 +48,8 @@ public:
   virtual ~Listener() = default;
   // A read's envelope is there: everything of the outcome but the fault is known.
   virtual void begun(std::uint64_t cookie, const Outcome& outcome) = 0;
+  // The message of a late write has been matched: it needs its memory now.
+  virtual void wanted(std::uint64_t /*cookie*/) {}
   // Bytes [0, front) and the last `back` ones are in place (read) or acknowledged (write).
   virtual void progressed(std::uint64_t cookie, const Progress& progress) = 0;
   // The operation is over; its memory is no longer named, its cookie is not used again.
@@ -91,6 +93,7 @@ struct ReadRequest {
   bool probe = false;        // finishes when a matching message is there, and leaves it
   bool no_wait = false;      // of a probe: finishes at once, source -1 when there is none
   bool claim = false;        // of a probe: nobody else gets the message any more
+  bool late = false;         // has no memory yet: finishes when it is matched, with the message as its claim
   std::uint64_t claimed = 0; // the message to read, in place of everything that matches
   ClaimWord claim_word = {}; // where another may take it
 };
@@ -102,6 +105,7 @@ struct WriteRequest {
   std::uint64_t data = 0; // for who reads it
   Space space = Space::programs;
   Pieces memory;
+  std::uint64_t late = 0; // bytes of one that has no memory before place(); 0: it has
   bool from_end = false;
   bool gated = false;       // nobody hears of it before pass()
   bool synchronous = false; // finishes when it has been matched, too
@@ -147,7 +151,11 @@ public:
   std::uint64_t read(std::uint64_t endpoint, const ReadRequest& request);
   std::uint64_t write(std::uint64_t endpoint, const WriteRequest& request);
   void cancel(std::uint64_t operation);
-  void pass(std::uint64_t operation); // a gated write is as if it were made now
+  void pass(std::uint64_t operation);                        // a gated write is as if it were made now
+  void place(std::uint64_t write, const Pieces& memory); // of a late one
+  // From here on a read that has no message yet is late, and its memory is not named any more. False: it has
+  // one, or is over, or is late.
+  bool unplace(std::uint64_t read);
   // Bytes [begin, begin + length) of a write lie at `base` from here on; the old memory is no longer named.
   void hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* base, std::uint64_t length);
 
@@ -197,6 +205,7 @@ private:
   // matching.cpp
   // `riding`: the bytes that came with the envelope.
   void arrive(Incoming& message, std::span<const std::byte> riding = {});
+  void store(Incoming& message, std::span<const std::byte> riding);
   void match(Reading& read, Incoming& message, std::span<const std::byte> riding = {});
   Incoming* find_unexpected(Endpoint& at, const Reading& read);
   Outcome probed(const Reading& read, Incoming& message);

@@ -30,9 +30,20 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
 void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   Endpoint& at = *message.pair->at;
   while (Reading* read = at.posted.find(message.pair, message.space, message.tag)) {
-    if (read->claim_word.take()) return match(*read, message, riding);
-    lose(*read);
+    if (!read->claim_word.take()) {
+      lose(*read);
+      continue;
+    }
+    if (!read->late) return match(*read, message, riding);
+    store(message, riding);
+    return finish_read(*read, probed(*read, message));
   }
+  store(message, riding);
+  satisfy_probes(at, message);
+}
+
+void Engine::store(Incoming& message, std::span<const std::byte> riding) {
+  Endpoint& at = *message.pair->at;
   if (!riding.empty()) {
     message.rode = std::make_unique_for_overwrite<std::byte[]>(riding.size());
     std::memcpy(message.rode.get(), riding.data(), riding.size());
@@ -40,7 +51,6 @@ void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   if (message.link != nullptr && at.number != kernel_endpoint) ++totals_.unexpected;
   message.enter(Incoming::Stage::stored);
   at.arrivals.add(message, message.pair->unexpected);
-  satisfy_probes(at, message);
 }
 
 Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
@@ -93,9 +103,10 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
 
   if (message.local != nullptr) {
     message.promised = message.limit;
-    const bool at_once = message.limit <= small_copy;
+    const bool at_once = message.limit <= small_copy && !message.local->late;
     message.rest = at_once ? Grant{0, message.limit}
                            : Grant::to_far_end(0, message.limit, read.from_end, default_fragment);
+    if (message.local->late) return listener_.wanted(message.local->cookie);
     copies_.push_back(message);
     if (at_once) copy_part(message, small_copy);
     return;

@@ -121,6 +121,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   bool synchronous = false;  // not done before it is matched
   bool matched = false;      // the receiver has said so, and of what is not whole what it wants
   bool cancel_asked = false; // owes a cancel or has sent it
+  bool late = false;         // has no memory yet
 
   enum class Stage : std::uint8_t {
     made,
@@ -246,7 +247,8 @@ struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   Progress progress;
   bool from_end = false;
   bool probe = false;
-  bool claim = false; // of a probe
+  bool claim = false; // of a probe, or of one that is late
+  bool late = false;  // has no memory: it claims its message as a read takes it
 };
 
 // With the place of an index (unexpected.hpp), what malloc adds to bytes that rode, and its name.

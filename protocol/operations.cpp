@@ -36,7 +36,8 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   read.memory = request.memory;
   read.from_end = request.from_end;
   read.probe = request.probe;
-  read.claim = request.claim;
+  read.claim = request.claim || request.late;
+  read.late = request.late;
   read.claim_word = request.claim_word;
   read.number = ++at->posts;
   at->reads.push_back(read);
@@ -51,7 +52,7 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   } else if (Incoming* message = find_unexpected(*at, read)) {
     if (!read.claim_word.take())
       lose(read);
-    else if (!read.probe)
+    else if (!read.probe && !read.late)
       match(read, *message);
     else
       finish_read(read, probed(read, *message));
@@ -80,7 +81,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
                                         .tag = request.tag,
                                         .data = request.data,
                                         .with_data = request.with_data,
-                                        .total = request.memory.size(),
+                                        .total = request.memory.size() + request.late,
                                         .departure = pair.peer->how});
     return 0;
   }
@@ -94,7 +95,8 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.with_data = request.with_data || request.data != 0;
   message.synchronous = request.synchronous;
   message.memory = request.memory;
-  message.total = request.memory.size();
+  message.late = request.late != 0;
+  message.total = request.memory.size() + request.late;
   message.from_end = request.from_end;
   if (request.gated) message.enter(Outgoing::Stage::gated);
   from->writes.push_back(message);
@@ -143,7 +145,7 @@ void Engine::launch(Outgoing& message) {
 void Engine::keep_short(Incoming& message) {
   const std::uint64_t most = settings_.pool / 8 * 7; // the rest is for the first windows of links
   if (message.local->from->unfinished <= settings_.waiting_writes || message.local->synchronous ||
-      message.total > small_copy || pool_reserved_ + message.total > most)
+      message.local->late || message.total > small_copy || pool_reserved_ + message.total > most)
     return;
   if (message.total != 0) {
     Block& block = message.blocks.emplace_back(pool_used_, 0, static_cast<std::uint32_t>(message.total));
@@ -176,9 +178,27 @@ void Engine::cancel(std::uint64_t operation) {
   }
 }
 
+void Engine::place(std::uint64_t write, const Pieces& memory) {
+  Outgoing* const message = outgoing_.find(write);
+  if (message == nullptr || message->abandoned() || !message->late) return;
+  assert(memory.size() == message->total);
+  message->late = false;
+  message->memory = memory;
+  if (Incoming* const local = message->local; local != nullptr && local->matched()) copies_.push_back(*local);
+  if (message->announced() && message->rest.left() != 0) message->link->ready.push_back(*message);
+}
+
+bool Engine::unplace(std::uint64_t read) {
+  Reading* const reading = (read & reading_handle) != 0 ? readings_.find(read & ~reading_handle) : nullptr;
+  if (reading == nullptr || reading->message != nullptr || reading->probe || reading->late) return false;
+  reading->memory = {};
+  reading->late = reading->claim = true;
+  return true;
+}
+
 void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* base, std::uint64_t length) {
   Outgoing* message = outgoing_.find(operation);
-  if (message == nullptr || message->abandoned()) return;
+  if (message == nullptr || message->abandoned() || message->late) return;
   assert(begin + length <= message->total);
   if (message->link != nullptr) message->link->carrier.train.unname(message->id);
   message->memory.replace(begin, base, length);

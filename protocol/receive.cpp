@@ -319,7 +319,9 @@ Refusal Engine::take_want(Link& link, const Descriptor& d) {
   message->matched = true;
   message->rest = Grant::to_far_end(d.offset, d.extra, (d.flags & flag_from_end) != 0, link.fragment);
   message->promised += message->rest.left();
-  if (message->rest.left() != 0 && !message->hook::Hook<hook::Queue>::is_linked())
+  if (message->rest.left() != 0 && message->late)
+    listener_.wanted(message->cookie);
+  else if (message->rest.left() != 0 && !message->hook::Hook<hook::Queue>::is_linked())
     link.ready.push_back(*message);
   check_write_done(*message);
   return Refusal::none;

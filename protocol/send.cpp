@@ -228,7 +228,9 @@ void Engine::add_envelopes(Link& link) {
 void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
   const std::uint64_t available = link.credit - link.credit_used;
   const std::uint64_t fragments = fragments_of(message.total, link.fragment);
-  if (message.total != 0 && message.total <= max_inline) {
+  if (message.late) {
+    // nothing of it can go before it is wanted
+  } else if (message.total != 0 && message.total <= max_inline) {
     envelope.inline_length = static_cast<std::uint16_t>(message.total);
     message.whole = true;
   } else if (fragments <= available) {

@@ -14,6 +14,7 @@ private:
   void begun(std::uint64_t cookie, const protocol::Outcome& outcome) override {
     world_.begun(cookie, outcome);
   }
+  void wanted(std::uint64_t cookie) override { world_.wanted(cookie); }
   void progressed(std::uint64_t cookie, const protocol::Progress& progress) override {
     world_.progressed(cookie, progress);
   }

@@ -21,6 +21,7 @@ using namespace protocol;
 struct Op {
   std::uint64_t handle = 0;
   bool begun = false;
+  bool wanted = false;
   bool finished = false;
   Outcome outcome;
   Progress progress;
@@ -38,6 +39,11 @@ private:
     BOOST_TEST(!op(cookie).finished);
     op(cookie).begun = true;
     op(cookie).outcome = outcome;
+  }
+  void wanted(std::uint64_t cookie) override {
+    BOOST_TEST(!op(cookie).finished);
+    BOOST_TEST(!op(cookie).wanted);
+    op(cookie).wanted = true;
   }
   void progressed(std::uint64_t cookie, const Progress& progress) override {
     BOOST_TEST(!op(cookie).finished);

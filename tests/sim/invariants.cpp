@@ -52,7 +52,10 @@ void Invariants::look_at(const Outgoing& message) {
   holds(stage != Stage::abandoned || (message.from == nullptr && message.owed() && !queued),
         "what was abandoned owes its abort");
   holds((stage != Stage::held && stage != Stage::queued) || queued, "what is held or queued is in a list");
-  holds(stage != Stage::announced || queued == may_move, "what may move is in the ready list, and only that");
+  holds(stage != Stage::announced || queued == (may_move && !message.late),
+        "what may move is in the ready list, and only that");
+  holds(!message.late || (message.memory.count() == 0 && message.eager.left() == 0 && !message.whole),
+        "what has no memory has sent nothing");
   holds(message.acknowledged <= message.promised && message.promised <= message.total,
         "no more is acknowledged than was promised, no more promised than there is");
   holds(!message.whole || message.promised == message.total, "what goes whole is promised whole");
@@ -82,9 +85,10 @@ void Invariants::look_at(const Incoming& message) {
   holds((message.pair != nullptr) == (message.waits() || message.matched()),
         "a message that may be read has a pair");
   holds(in_list<hook::Arrivals>(message) == message.waits(), "what waits for a read is with its endpoint");
-  holds(in_list<hook::Queue>(message) ==
-            (stage == Stage::stored || (message.matched() && message.local != nullptr)),
-        "a message is in the list of its stage");
+  holds(
+      in_list<hook::Queue>(message) ==
+          (stage == Stage::stored || (message.matched() && message.local != nullptr && !message.local->late)),
+      "a message is in the list of its stage");
   holds(message.waits() || message.blocks.empty(), "only what waits for a read is in the pool");
   holds(!message.counted || message.waits(), "only what waits for a read counts against its source");
   holds(message.rode == nullptr || message.waits(), "what rode is kept for a read");

@@ -109,9 +109,10 @@ void Oracle::check_no_older(std::size_t index, std::size_t source, const Outcome
   const Read& read = reads[index];
   for (const Read& older : reads) {
     if (&older == &read) break;
-    if (older.at == read.at && !older.over && !older.probe && !older.taken && older.message == none &&
-        !fabricated(static_cast<std::size_t>(&older - reads.data())) && older.space == outcome.space &&
-        (older.source == none || older.source == source) && ((older.tag ^ outcome.tag) & ~older.ignore) == 0)
+    if (older.at == read.at && !older.over && (!older.probe || older.late) && !older.taken &&
+        older.message == none && !fabricated(static_cast<std::size_t>(&older - reads.data())) &&
+        older.space == outcome.space && (older.source == none || older.source == source) &&
+        ((older.tag ^ outcome.tag) & ~older.ignore) == 0)
       fail(name(read) + " took what the older " + name(older) + " should have");
   }
 }

@@ -60,6 +60,7 @@ struct Read {
   bool probe = false;
   bool no_wait = false;
   bool claim = false;         // of a probe
+  bool late = false;          // of a probe that claims: it stands among the reads
   std::size_t claimed = none; // the message that it reads, whatever matches
   bool cancel_asked = false;
   bool taken = false;        // by its library, for a message that no engine knows of: the engine's no more

@@ -44,6 +44,7 @@ void World::act(std::size_t index) {
   case 4: add_row(index); break;
   case 5: take_shared(index); break;
   case 6:
+    if (random_.one_in(3)) unplace(index);
     if (burst_ != 0 && random_.one_in(50)) burst(index);
     break;
   default:
@@ -110,12 +111,13 @@ void World::write_to(std::size_t index, std::uint32_t row, std::uint64_t most_by
   oracle_.messages.push_back(message);
   Write& write = writes_.emplace_back();
   write.gated = gated;
+  write.late = message.size != 0 && random_.one_in(8);
   write.memory.push_back(std::make_unique<Memory>(message.size, random_));
   write.memory.back()->fill(id);
   say("actor " + std::to_string(index) + " writes message " + std::to_string(id) + " to " +
       std::to_string(message.to) + ", tag " + std::to_string(message.tag) + ", space " +
       std::to_string(static_cast<int>(message.space)) + ", " + std::to_string(message.size) + " bytes" +
-      (message.synchronous ? ", synchronous" : "") + (gated ? ", gated" : ""));
+      (message.synchronous ? ", synchronous" : "") + (gated ? ", gated" : "") + (write.late ? ", late" : ""));
   ++tally_.messages;
   const std::uint64_t handle =
       engine_of(index).write(actor.endpoint, {.cookie = id << 1,
@@ -123,7 +125,8 @@ void World::write_to(std::size_t index, std::uint32_t row, std::uint64_t most_by
                                               .tag = message.tag,
                                               .data = Oracle::data_of(id),
                                               .space = message.space,
-                                              .memory = write.memory.back()->pieces(),
+                                              .memory = write.late ? Pieces() : write.memory.back()->pieces(),
+                                              .late = write.late ? message.size : 0,
                                               .from_end = random_.one_in(3),
                                               .gated = gated,
                                               .synchronous = message.synchronous});
@@ -155,6 +158,7 @@ void World::probe(std::size_t index) {
   read.probe = true;
   read.no_wait = random_.one_in(2);
   read.claim = random_.one_in(2);
+  read.late = !read.no_wait && read.claim && random_.one_in(2);
   ReadRequest request;
   ask_for_any(request, read);
   post(request, read);
@@ -209,11 +213,13 @@ void World::post(ReadRequest request, Read read) {
   request.ignore = read.ignore;
   request.space = read.space;
   request.memory = readings_[id].memory->pieces();
-  request.probe = read.probe;
+  request.probe = read.probe && !read.late;
+  request.late = read.late;
   request.no_wait = read.no_wait;
   request.claim = read.claim;
   say("actor " + std::to_string(read.at) +
-      (read.claim   ? " claims "
+      (read.late    ? " claims as a read "
+       : read.claim ? " claims "
        : read.probe ? " probes "
                     : " posts read ") +
       std::to_string(id) + " of " + std::to_string(request.source) + ", tag " + std::to_string(read.tag) +
@@ -271,7 +277,7 @@ void World::cancel(std::size_t actor) {
 // The end of a message, or all of it, moves to other memory; the old one is overwritten at once.
 void World::hand_over(std::size_t actor) {
   const std::size_t op = pick_unfinished(actor, false);
-  if (op == none || writes_[op].mixed || oracle_.messages[op].size == 0) return;
+  if (op == none || writes_[op].mixed || writes_[op].late || oracle_.messages[op].size == 0) return;
   Write& write = writes_[op];
   const std::uint64_t size = oracle_.messages[op].size;
   const std::uint64_t begin = random_.one_in(2) ? 0 : random_.below(size);
@@ -288,6 +294,40 @@ void World::hand_over(std::size_t actor) {
   if (begin == 0) write.memory.clear();
   write.mixed = begin != 0;
   write.memory.push_back(std::move(moved));
+}
+
+// Memory for late writes: some when they are matched, some before.
+bool World::place(std::size_t host, bool calm) {
+  if (!calm && !random_.one_in(4)) return false;
+  std::vector<std::size_t> placed;
+  std::swap(placed, wanted_);
+  if (!calm && !writes_.empty() && random_.one_in(4)) placed.push_back(random_.below(writes_.size()));
+  bool any = false;
+  for (const std::size_t index : placed) {
+    const Message& message = oracle_.messages[index];
+    if (oracle_.actors[message.from].host != host) {
+      wanted_.push_back(index);
+    } else if (writes_[index].late && !message.over) {
+      say("message " + std::to_string(index) + " gets its memory");
+      writes_[index].late = false;
+      ++tally_.late;
+      hosts_[host]->engine.place(writes_[index].handle, writes_[index].memory.back()->pieces());
+      any = true;
+    }
+  }
+  return any;
+}
+
+// A read that waits gives its memory back: from here on it only claims its message, in its turn.
+void World::unplace(std::size_t actor) {
+  const std::size_t op = pick_unfinished(actor, true);
+  if (op == none || oracle_.reads[op].release != 0) return;
+  Read& read = oracle_.reads[op];
+  if (!engine_of(actor).unplace(readings_[op].handle)) return;
+  if (read.probe || oracle_.begun(read)) throw Violation("a read that has a message gave its memory back");
+  say("actor " + std::to_string(actor) + " takes back the memory of read " + std::to_string(op));
+  read.probe = read.claim = read.late = true;
+  readings_[op].memory = std::make_unique<Memory>(0, random_);
 }
 
 // The program goes on before one of its reads has begun: mostly one that any message fits, or its gate would

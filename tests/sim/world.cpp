@@ -21,7 +21,7 @@ World::World(const Options& options) : options_(options), random_(options.seed) 
   outage_ = random_.pick<std::uint64_t>({0, 5, 20, 100});
   early_ = random_.pick<std::uint64_t>({0, 10, 30, 100});
   most_writes_ = random_.pick<std::size_t>({1, 2, 5, 16, 64, 200});
-  if (random_.one_in(30)) burst_ = most_writes_ = random_.pick<std::size_t>({200, 2000});
+  if (random_.one_in(12)) burst_ = most_writes_ = random_.pick<std::size_t>({150, 150, 600, 2000});
   make_hosts();
   make_job(1);
   if (random_.one_in(2)) make_job(2);
@@ -103,6 +103,7 @@ void World::turn(std::size_t host, bool calm) {
   bool moved = connect(host, calm);
   moved |= read_links(host, calm);
   moved |= pass_gates(host, calm);
+  moved |= place(host, calm);
   if (!calm) {
     for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
       if (oracle_.actors[actor].host == host && random_.one_in(oracle_.actors[actor].job == 0 ? 8 : 2))
@@ -335,6 +336,12 @@ void World::progressed(std::uint64_t cookie, const Progress& progress) {
       throw Violation("progress claims bytes that are not there");
   }
   before = progress;
+}
+
+void World::wanted(std::uint64_t cookie) {
+  const std::size_t index = cookie >> 1;
+  if ((cookie & 1) != 0 || !writes_[index].late) throw Violation("memory is wanted for what has some");
+  wanted_.push_back(index);
 }
 
 void World::finished(std::uint64_t cookie, const Outcome& outcome) {

@@ -33,6 +33,7 @@ struct Tally { // what the runs have covered
   std::uint64_t claimed = 0;  // of the matched ones
   std::uint64_t taken = 0;    // reads, by libraries
   std::uint64_t carriers = 0; // that have ended, and were followed by others
+  std::uint64_t late = 0;     // messages whose memory came when they were matched
   std::uint64_t held = 0;     // looks at a link that had no place for somebody's writes
 };
 
@@ -51,6 +52,7 @@ private:
     std::vector<std::unique_ptr<Memory>> memory; // the last one holds all that the engine may name...
     bool mixed = false;                          // ...unless only a part was handed over
     bool gated = false;
+    bool late = false; // the engine has not been told its memory
     protocol::Progress progress;
   };
   // The carriers that two hosts have had: each is a wire to either side. The smaller host says which one
@@ -108,6 +110,8 @@ private:
   void burst(std::size_t actor);
   void cancel(std::size_t actor);
   void hand_over(std::size_t actor);
+  bool place(std::size_t host, bool calm);
+  void unplace(std::size_t actor);
   void release(std::size_t actor);
   void give_up(std::size_t actor);
   bool pass_gates(std::size_t host, bool calm);
@@ -124,6 +128,7 @@ private:
   // From the engines.
   void begun(std::uint64_t cookie, const protocol::Outcome& outcome);
   void progressed(std::uint64_t cookie, const protocol::Progress& progress);
+  void wanted(std::uint64_t cookie);
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome);
 
   void say(const std::string& what) const;
@@ -145,6 +150,7 @@ private:
   std::vector<protocol::Gate> gates_;                                     // by actor
   std::vector<Write> writes_;                                             // as the oracle's messages
   std::vector<Reading> readings_;                                         // as the oracle's reads
+  std::vector<std::size_t> wanted_; // late writes that are matched
   std::uint64_t longest_ = 0;
   std::uint64_t early_ = 0;     // one in so many acts of a program is to be released from a read; 0: none
   std::uint64_t trouble_ = 0;   // one in so many steps brings a disaster; 0: none
