@@ -93,9 +93,9 @@ struct ReadRequest {
   bool probe = false;        // finishes when a matching message is there, and leaves it
   bool no_wait = false;      // of a probe: finishes at once, source -1 when there is none
   bool claim = false;        // of a probe: nobody else gets the message any more
-  bool late = false;         // has no memory yet: finishes when it is matched, with the message as its claim
   std::uint64_t claimed = 0; // the message to read, in place of everything that matches
   ClaimWord claim_word = {}; // where another may take it
+  bool late = false;         // has no memory yet: finishes when it is matched, with the message as its claim
 };
 
 struct WriteRequest {
@@ -105,11 +105,11 @@ struct WriteRequest {
   std::uint64_t data = 0; // for who reads it
   Space space = Space::programs;
   Pieces memory;
-  std::uint64_t late = 0; // bytes of one that has no memory before place(); 0: it has
   bool from_end = false;
   bool gated = false;       // nobody hears of it before pass()
   bool synchronous = false; // finishes when it has been matched, too
   bool with_data = false;   // there is data, also where it is 0
+  std::uint64_t late = 0;   // bytes of one that has no memory before place(); 0: it has
 };
 
 class Engine {
@@ -151,7 +151,7 @@ public:
   std::uint64_t read(std::uint64_t endpoint, const ReadRequest& request);
   std::uint64_t write(std::uint64_t endpoint, const WriteRequest& request);
   void cancel(std::uint64_t operation);
-  void pass(std::uint64_t operation);                        // a gated write is as if it were made now
+  void pass(std::uint64_t operation);                    // a gated write is as if it were made now
   void place(std::uint64_t write, const Pieces& memory); // of a late one
   // From here on a read that has no message yet is late, and its memory is not named any more. False: it has
   // one, or is over, or is late.

@@ -7,12 +7,13 @@
 #include "client/early/hooks.hpp"
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern "C" void parc_early_offer_2(const parc::client::EarlyHooks* hooks);
+extern "C" void parc_early_offer_3(const parc::client::EarlyHooks* hooks);
 
 namespace guarded {
 
@@ -77,6 +78,8 @@ inline void on_touch(int number, siginfo_t* info, void*) {
     ::signal(number, SIG_DFL); // a fault of its own
 }
 
+inline const std::atomic<std::size_t> nothing_guarded =
+    0; // what changes the memory itself is tested elsewhere
 inline const parc::client::EarlyHooks hooks{
     .any = [] { return armed; },
     .in_library = [] { return false; },
@@ -92,6 +95,8 @@ inline const parc::client::EarlyHooks hooks{
           ++report->left;
           open(memory, piece_bytes * pieces);
         },
+    .guarded = &nothing_guarded,
+    .before_change = [](const void*, std::size_t, parc::client::PageChange) { return true; },
     .set_program_action = [](const struct sigaction*, struct sigaction*) { return false; },
     .before_fork = [] {},
     .after_fork_in_parent = [] {},
@@ -108,7 +113,7 @@ inline void begin(int piece) {
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   sigaction(SIGSEGV, &action, nullptr);
   ::signal(SIGABRT, SIG_DFL); // which the framework would catch
-  parc_early_offer_2(&hooks);
+  parc_early_offer_3(&hooks);
 }
 
 // Whether nothing of the guarded piece is guarded any more.

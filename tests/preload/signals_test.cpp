@@ -4,6 +4,7 @@
 #include "client/early/hooks.hpp"
 #include "client/preload/undeclared.hpp"
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <functional>
@@ -17,7 +18,7 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-extern "C" void parc_early_offer_2(const parc::client::EarlyHooks* hooks);
+extern "C" void parc_early_offer_3(const parc::client::EarlyHooks* hooks);
 
 namespace {
 
@@ -26,12 +27,15 @@ void of_program(int) {}
 
 struct sigaction kept;
 
+const std::atomic<std::size_t> nothing_guarded = 0;
 const parc::client::EarlyHooks hooks{
     .any = [] { return false; },
     .in_library = [] { return false; },
     .settle = [](const void*, std::size_t) {},
     .settle_begun = [] {},
     .settle_all = [] {},
+    .guarded = &nothing_guarded,
+    .before_change = [](const void*, std::size_t, parc::client::PageChange) { return true; },
     .set_program_action =
         [](const struct sigaction* action, struct sigaction* before) {
           if (before != nullptr) *before = kept;
@@ -67,7 +71,7 @@ bool holds(const std::function<bool()>& what) {
     action.sa_handler = ours;
     sigaction(SIGSEGV, &action, nullptr);
     kept.sa_handler = SIG_DFL;
-    parc_early_offer_2(&hooks);
+    parc_early_offer_3(&hooks);
     _exit(what() ? 0 : 1);
   }
   int status = -1;

@@ -126,10 +126,10 @@ void World::write_to(std::size_t index, std::uint32_t row, std::uint64_t most_by
                                               .data = Oracle::data_of(id),
                                               .space = message.space,
                                               .memory = write.late ? Pieces() : write.memory.back()->pieces(),
-                                              .late = write.late ? message.size : 0,
                                               .from_end = random_.one_in(3),
                                               .gated = gated,
-                                              .synchronous = message.synchronous});
+                                              .synchronous = message.synchronous,
+                                              .late = write.late ? message.size : 0});
   writes_[id].handle = handle;
   if (gated && !oracle_.messages[id].over) gates_[index].keep(handle);
 }

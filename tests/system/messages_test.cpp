@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(more_messages_than_cells) {
 BOOST_AUTO_TEST_CASE(nothing_is_written_into_a_file_of_the_programs) {
   Hosts hosts(1);
   const std::string file = hosts.directory() + "/file";
-  for (const std::string redirection : {"20<" + file, "21>" + file, "21> >(cat >" + file + ")"}) {
+  for (const std::string& redirection : {"20<" + file, "21>" + file, "21> >(cat >" + file + ")"}) {
     Process job = hosts.run({"-n", "1", "bash", "-c",
                              ": >" + file + "; exec " + redirection + "; exec " + programs + "ring 1 1"});
     BOOST_TEST(job.wait() != 0);
