@@ -63,6 +63,7 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
   const Address self{here, endpoint.number};
   if (const auto peer = peers_.find(self); peer != peers_.end())
     peer->second->how = how; // before anything of it ends
+  release_held(endpoint);
   endpoint.killing = true;
   while (how == Departure::killed && !endpoint.writes.empty())
     fail_write(endpoint.writes.front(), Fault::canceled);

@@ -228,6 +228,7 @@ private:
   static void queue(Outgoing& message);
   static void unqueue(Outgoing& message);
   static void release_held(Link& link);
+  static void release_held(Endpoint& leaving);
   void check_write_done(Outgoing& message);
   void finish_write(Outgoing& message, Fault fault);
   void fail_write(Outgoing& message, Fault fault);

@@ -160,6 +160,18 @@ void Engine::keep_short(Incoming& message) {
   finish_write(write, Fault::none);
 }
 
+// Nobody else hears of its departure before they are through.
+void Engine::release_held(Endpoint& leaving) {
+  for (auto& [address, pair] : leaving.pairs) {
+    while (!pair.held.empty()) {
+      Outgoing& message = pair.held.front();
+      pair.held.pop_front();
+      queue(message);
+    }
+    pair.hook::Hook<hook::Held>::unlink();
+  }
+}
+
 void Engine::cancel(std::uint64_t operation) {
   if ((operation & reading_handle) != 0) {
     Reading* read = readings_.find(operation & ~reading_handle);

@@ -201,7 +201,9 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   Pair* const pair = to != nullptr ? &pair_of(*to, source) : nullptr;
   if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
   if (++link.unmatched > most_unmatched) return Refusal::credit;
-  if (pair != nullptr && !may_send_envelope(pair->unmatched++, link.places_left())) return Refusal::credit;
+  if (pair != nullptr && !may_send_envelope(pair->unmatched++, link.places_left()) &&
+      (e.flags & flag_parting) == 0)
+    return Refusal::credit;
   ++link.envelopes_in;
   if (e.inline_length == 0) link.granted_used += fragments_of(e.eager, link.fragment);
   if (link.granted_used > link.granted_told) return Refusal::credit;

@@ -202,6 +202,7 @@ void Engine::add_envelopes(Link& link) {
     envelope.flags = message.from_end ? flag_from_end : 0;
     if (message.synchronous) envelope.flags |= flag_synchronous;
     if (message.with_data) envelope.flags |= flag_with_data;
+    if (message.from->departed()) envelope.flags |= flag_parting;
     envelope.space = message.space;
     envelope.tag = message.tag;
     envelope.data = message.data;

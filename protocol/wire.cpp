@@ -67,7 +67,7 @@ bool EntryWalk::take_envelope() {
   const bool rides = e.inline_length != 0;
   const bool whole = (e.flags & flag_whole) != 0;
   if (e.length > max_message || e.eager > e.length || e.space > Space::untagged ||
-      (e.flags & ~(flag_from_end | flag_whole | flag_synchronous | flag_with_data)) != 0 ||
+      (e.flags & ~(flag_from_end | flag_whole | flag_synchronous | flag_with_data | flag_parting)) != 0 ||
       (whole && e.eager != e.length) || (!whole && e.eager == e.length && e.length != 0) ||
       (rides && (!whole || e.inline_length != e.length))) {
     refusal_ = Refusal::envelope;

@@ -95,6 +95,9 @@ inline constexpr std::uint8_t flag_whole = 2;
 inline constexpr std::uint8_t flag_synchronous = 4;
 // Of an envelope: its writer has sent data with it, which may be 0.
 inline constexpr std::uint8_t flag_with_data = 8;
+// Of an envelope: its writer has left, and what it wrote goes whether there are places for it or not: its
+// departure is announced behind that.
+inline constexpr std::uint8_t flag_parting = 16;
 // Of a departure: it did not leave, it was killed.
 inline constexpr std::uint8_t flag_killed = 1;
 // Of a departure: its number has not been given to anybody yet.

@@ -56,7 +56,7 @@ bool Oracle::certain(const Message& message) const {
 // Its receiver is told of no more of the pair than it has places for. Half of the pair's own are surely free,
 // where no more is unread.
 bool Oracle::may_be_held(const Message& message) const {
-  if (actors[message.from].host == actors[message.to].host) return false;
+  if (actors[message.from].host == actors[message.to].host || actors[message.from].left) return false;
   const auto unread = std::count_if(messages.begin(), messages.end(), [&](const Message& m) {
     return m.from == message.from && m.to == message.to && m.read == none &&
            !(m.over && m.fault != Fault::none);

@@ -163,6 +163,27 @@ BOOST_AUTO_TEST_CASE(no_credit_is_lost) {
   check_returned(hosts);
 }
 
+// What one that has left wrote goes to everybody, more than there are places for, too: its departure is
+// behind that, and others wait for it.
+BOOST_AUTO_TEST_CASE(who_leaves_is_known_to_have_departed_whatever_lies_unread) {
+  Settings settings;
+  settings.unmatched = 0;
+  Hosts hosts({0, 1, 1}, settings);
+  hosts.settle();
+  Bytes out = pattern(100, 1), in(100);
+  for (int i = 0; i < 300; ++i) hosts.write(0, 1, 5, out);
+  Op& waits = hosts.read(2, 0, 6, in);
+  hosts.settle();
+  BOOST_TEST(!waits.finished);
+  hosts.engine(0).leave(hosts.endpoint(0));
+  hosts.settle();
+  BOOST_TEST((waits.finished && waits.outcome.fault == Fault::peer));
+  for (int i = 0; i < 300; ++i) {
+    Op& read = hosts.read(1, 0, 5, in);
+    BOOST_TEST((read.finished && read.outcome.fault == Fault::none));
+  }
+}
+
 // Messages that a departed rank will never take do not use up its neighbour's places.
 BOOST_AUTO_TEST_CASE(places_of_discarded_messages_come_back) {
   Settings settings;
