@@ -150,7 +150,7 @@ private:
   std::vector<protocol::Gate> gates_;                                     // by actor
   std::vector<Write> writes_;                                             // as the oracle's messages
   std::vector<Reading> readings_;                                         // as the oracle's reads
-  std::vector<std::size_t> wanted_; // late writes that are matched
+  std::vector<std::size_t> wanted_;                                       // late writes that are matched
   std::uint64_t longest_ = 0;
   std::uint64_t early_ = 0;     // one in so many acts of a program is to be released from a read; 0: none
   std::uint64_t trouble_ = 0;   // one in so many steps brings a disaster; 0: none
