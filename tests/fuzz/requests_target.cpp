@@ -252,6 +252,8 @@ void Programs::play(std::span<const std::uint8_t>& input) {
 // Whatever its neighbour did, a program that kept the rules is served.
 void Programs::check_unharmed(std::size_t number) {
   require(programs_[number].ended == 0);
+  // What the other one still has under way may be for memory that both share.
+  for (int rounds = 0; rounds < 1000 && host_.go_round(); ++rounds) continue;
   const auto id = [](std::uint32_t slot) { return std::uint64_t{1} << shm::slot_bits | slot; };
   shm::Request map{};
   map.kind = shm::RequestKind::map;
