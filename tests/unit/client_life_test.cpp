@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(every_call_keeps_errno) {
       {"alloc", [&] { block = parc_alloc(p, 3 << 20); }},
       {"free",
        [&] {
-         parc_free(p, block);
+         parc_free(p, std::exchange(block, nullptr));
          parc_free(p, parc_alloc(p, 10));
        }},
       {"initread", [&] { (void)parc_cancel(p, parc_initread(p, 0, 1, memory.data(), memory.size())); }},
