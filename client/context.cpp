@@ -35,17 +35,15 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
 
 Result<void> Context::open_letterbox() {
   if (session_.area < 0) return success();
-  auto opened = Neighbours::open({session_.letterbox, session_.area},
-                                 {.counters = control_.header.neighbours,
-                                  .operations = operations_,
-                                  .room = room_,
-                                  .errand = errand_,
-                                  .ring = ring_,
-                                  .rest = rest_,
-                                  .rank = session_.rank,
-                                  .hosts = session_.hosts,
-                                  .own_memory = control_.header.cross_memory.load(
-                                                    std::memory_order_relaxed) == shm::CrossMemory::reached});
+  auto opened = Neighbours::open({session_.letterbox, session_.area}, {.control = control_,
+                                                                       .pipes = pipes_,
+                                                                       .operations = operations_,
+                                                                       .room = room_,
+                                                                       .errand = errand_,
+                                                                       .ring = ring_,
+                                                                       .rest = rest_,
+                                                                       .rank = session_.rank,
+                                                                       .hosts = session_.hosts});
   if (!opened) return {std::move(opened).error()};
   neighbours_ = std::move(opened).value();
   return success();
@@ -202,7 +200,10 @@ void Context::leave() {
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
   (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave
-  if (neighbours_) neighbours_->inbox().end_taken();
+  if (neighbours_) {
+    neighbours_->settle_copies(); // what was asked for has ended, or was taken back
+    neighbours_->inbox().end_taken();
+  }
   if (!trace_.on()) return;
   operations_.trace_rest();
   trace_.close();

@@ -62,6 +62,9 @@ public:
   [[nodiscard]] virtual bool inside() const = 0;
   // Nothing is to be done for this operation any more: its memory may go. False: somebody is about to.
   [[nodiscard]] virtual bool forget(std::int64_t operation) = 0;
+  // An operation of memory that the kernel has named as the program does is over: a thread may still copy it.
+  [[nodiscard]] virtual bool copies() const = 0;
+  virtual void settle_copies() const = 0;
 };
 
 class Rest {
@@ -125,6 +128,10 @@ public:
     if (local_) local_->tell_others();
   }
   [[nodiscard]] bool forget_local(std::int64_t operation) { return !local_ || local_->forget(operation); }
+  [[nodiscard]] bool copies() const { return local_ && local_->copies(); }
+  void settle_copies() const {
+    if (local_) local_->settle_copies();
+  }
 
   // The same without an end but the kernel's, also in a signal handler that interrupted until().
   template <class Done> void anywhere(const Done& done) {

@@ -115,7 +115,7 @@ int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel can
   Use use{};
   const auto slot = operations_.claim(id, &use);
   if (!slot) return status.error = PARC_EINVAL;
-  if (operations_.done(*slot)) return operations_.finish(*slot, status);
+  if (operations_.done(*slot)) return report(*slot, status);
   if (use == Use::loose) return operations_.detach(*slot, status);
   return Operations::is_write(id) ? finish_write(id, *slot, status, release, cancel)
                                   : finish_read(id, *slot, status, release, cancel);
@@ -138,6 +138,9 @@ int Waits::test(parc_op id, parc_status& status) {
   if (!slot) {
     if (operations_.being_finished(id)) return 0;
     return fail(status.error = PARC_EINVAL, no_operation);
+  } else if (operations_.entry(*slot).own_memory && rest_.copies()) {
+    operations_.unclaim(*slot); // maybe of it, which a handler's test may have interrupted
+    return 0;
   } else if (operations_.done(*slot)) {
     code = operations_.finish(*slot, status);
   } else if (use == Use::loose) {
@@ -316,13 +319,13 @@ bool Waits::collectable(parc_op id) const {
 bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
   status = nothing;
   if (operations_.done(slot)) {
-    (void)operations_.finish(slot, status);
+    (void)report(slot, status);
   } else if (use == Use::loose) {
     (void)operations_.detach(slot, status);
   } else if (release_of(slot, Release::when_begun) == Release::never || !guards_.edges_arrived(id, slot) ||
              !guards_.release_read(id, slot, status)) {
     if (operations_.done(slot)) {
-      (void)operations_.finish(slot, status);
+      (void)report(slot, status);
     } else if (kernel_went() && rest_.forget_local(id)) {
       (void)operations_.lost(slot, PARC_EKERNEL, status);
     } else {
@@ -349,11 +352,16 @@ template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Li
 }
 
 int Waits::ended(Woken how, parc_op id, Slot slot, parc_status& status) {
-  if (how == Woken::done) return operations_.finish(slot, status);
+  if (how == Woken::done) return report(slot, status);
   while (!rest_.forget_local(id)) sched_yield();
   // Somebody else of this program may have brought it in the meantime.
-  return operations_.done(slot) ? operations_.finish(slot, status)
-                                : operations_.lost(slot, PARC_EKERNEL, status);
+  return operations_.done(slot) ? report(slot, status) : operations_.lost(slot, PARC_EKERNEL, status);
+}
+
+// Its memory is the program's from here on.
+int Waits::report(Slot slot, parc_status& status) {
+  if (operations_.entry(slot).own_memory) rest_.settle_copies();
+  return operations_.finish(slot, status);
 }
 
 bool Waits::kernel_went() {

@@ -57,6 +57,7 @@ private:
   [[nodiscard]] Woken until_done(Slot slot, Limit limit, Cancel cancel);
   template <class Done>
   [[nodiscard]] Woken claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel);
+  int report(Slot slot, parc_status& status); // of one that is done
   [[nodiscard]] int ended(Woken how, parc_op id, Slot slot, parc_status& status);
   [[nodiscard]] int pick(std::span<const parc_op> ids);
   int explain(int code, parc_op id, const parc_status& status) const;

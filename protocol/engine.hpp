@@ -182,6 +182,7 @@ public:
   // ---- Copies between local programs (local.cpp): at most one slice; returns the bytes copied.
   std::uint64_t copy();
   [[nodiscard]] bool copies_long() const; // and will for some time
+  void resume_copies();                   // a program has copied what was asked of it (CrossMemory)
 
   [[nodiscard]] std::uint64_t pool_in_use() const { return pool_used_; }
 
@@ -215,7 +216,7 @@ private:
   void copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
   void advance(Incoming& message, std::uint64_t offset, std::uint64_t length);
   void check_read_done(Incoming& message);
-  static void end_reading(Incoming& message);
+  void end_reading(Incoming& message);
   void lose(Reading& read);
   void fail_read(Reading& read, Fault fault);
   void finish_read(Reading& read, const Outcome& outcome);
@@ -261,6 +262,12 @@ private:
 
   // local.cpp
   void copy_part(Incoming& message, std::uint64_t most);
+  [[nodiscard]] bool copy_run(Incoming& message, std::uint64_t most);
+  [[nodiscard]] bool copy_step(Incoming& message);
+  [[nodiscard]] static bool take_step(Incoming& message);
+  void copied(Incoming& message, std::uint64_t offset, std::uint64_t length);
+  void end_steps(Incoming& message);
+  static void forget_source(const Incoming& message);
 
   // receive.cpp
   Refusal parse(Link& link);
@@ -320,8 +327,10 @@ private:
   Slab<Outgoing> outgoing_;
   Slab<Incoming> incoming_;
   Slab<Reading> readings_;
-  hook::List<Incoming, hook::Queue> copies_; // local messages with a read
-  std::uint64_t pool_reserved_ = 0;          // for the links, and by what is kept of none
+  hook::List<Incoming, hook::Queue> copies_;  // local messages with a read
+  hook::List<Incoming, hook::Queue> stalled_; // and those that wait for one of their programs
+  std::uint64_t steps_ = 0;                   // names
+  std::uint64_t pool_reserved_ = 0;           // for the links, and by what is kept of none
   std::uint64_t pool_used_ = 0;
   Totals totals_;
   std::vector<std::byte> sink_; // discarded payload goes here

@@ -177,6 +177,7 @@ void Engine::check_read_done(Incoming& message) {
 }
 
 void Engine::end_reading(Incoming& message) {
+  end_steps(message);
   message.enter(Incoming::Stage::over);
   message.read = nullptr;
   message.pair = nullptr;

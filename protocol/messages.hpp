@@ -173,6 +173,14 @@ private:
   std::unique_ptr<std::byte[], Free> bytes_;
 };
 
+// Of a message between local programs, one of which must copy: the step that is under way.
+struct CopySteps {
+  std::uint64_t name = 0; // CrossMemory::no_name: there is none
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  std::unique_ptr<std::byte[]> fetched; // what its writer has copied, and its reader has not
+};
+
 // A message that is arriving, has arrived, or is announced by a local writer.
 struct Incoming : Answer, Unexpected<Pair> {
   Incoming() : Answer(Of::incoming) {}
@@ -192,6 +200,7 @@ struct Incoming : Answer, Unexpected<Pair> {
   Grant rest;
   std::vector<Block> blocks;         // what arrived before its read
   std::unique_ptr<std::byte[]> rode; // all of it, where that came with its envelope before its read
+  std::unique_ptr<CopySteps> steps;  // none: it is local and copied as it comes, or not local
   // As its envelope said: whatever becomes of the message, they stay.
   bool whole = false; // everything comes unasked
   bool synchronous = false;

@@ -213,7 +213,9 @@ void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* 
   if (message == nullptr || message->abandoned() || message->late) return;
   assert(begin + length <= message->total);
   if (message->link != nullptr) message->link->carrier.train.unname(message->id);
+  if (message->local != nullptr) forget_source(*message->local);
   message->memory.replace(begin, base, length);
+  resume_copies();
 }
 
 // Where the receiver has no place for another message of this pair that nobody reads, it waits here, and

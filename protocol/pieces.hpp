@@ -16,12 +16,24 @@
 
 namespace parc::protocol {
 
-// Memory of another process, by its own addresses. False: it cannot be reached (any more).
+// Memory of another process, by its own addresses. Where it cannot be reached from here its process copies it
+// itself, which takes a while. That is asked for, under a name, by calls that have one; the same call is made
+// again until it returns true. One copy is under way at a time.
 class CrossMemory {
 public:
+  static constexpr std::uint64_t no_name = 0;
+  static constexpr std::size_t most_asked = std::size_t{64} << 10; // bytes of a copy with a name
+
   virtual ~CrossMemory() = default;
-  [[nodiscard]] virtual bool read(std::byte* to, const std::byte* from, std::uint64_t length) = 0;
-  [[nodiscard]] virtual bool write(std::byte* to, const std::byte* from, std::uint64_t length) = 0;
+  // False: it is not copied; without a name: nor will it be.
+  [[nodiscard]] virtual bool read(std::byte* to, const std::byte* from, std::uint64_t length,
+                                  std::uint64_t name) = 0;
+  [[nodiscard]] virtual bool write(std::byte* to, const std::byte* from, std::uint64_t length,
+                                   std::uint64_t name) = 0;
+  // A copy of another name is under way.
+  [[nodiscard]] virtual bool busy(std::uint64_t name) const = 0;
+  // Nobody waits for this copy any more, if it was asked for: its memory may go.
+  virtual void forget(std::uint64_t name) = 0;
 };
 
 struct Piece {
@@ -66,6 +78,12 @@ public:
     }
   }
 
+  // Calls use(memory) for each other process that some of it is of.
+  template <class Use> void each_other(Use use) const {
+    for (const Part& part : parts_)
+      if (part.of != nullptr) use(*part.of);
+  }
+
   // A program may read into the memory that it writes from.
   void copy_in(std::uint64_t offset, const std::byte* from, std::uint64_t length) const {
     each(offset, length, [&](std::byte* base, std::uint64_t n) {
@@ -102,5 +120,12 @@ private:
 
 // Copies between two messages' memories, whosever they are. False: some of it could not be reached.
 [[nodiscard]] bool copy(const Pieces& to, const Pieces& from, std::uint64_t offset, std::uint64_t length);
+
+// The two halves of it through a block of this process, under a name. False: not yet. At most one piece of
+// either memory is of another process.
+[[nodiscard]] bool gather(std::byte* to, const Pieces& from, std::uint64_t offset, std::uint64_t length,
+                          std::uint64_t name);
+[[nodiscard]] bool scatter(const Pieces& to, const std::byte* from, std::uint64_t offset,
+                           std::uint64_t length, std::uint64_t name);
 
 } // namespace parc::protocol

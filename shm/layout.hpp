@@ -4,7 +4,7 @@
 // which trusts nothing, is daemon/session*.
 //
 //   control segment:  ControlHeader | bits of finished operations | blocks | Request ring[request_slots]
-//                     | Operation table[operation_slots] | Times[operation_slots]
+//                     | Operation table[operation_slots] | Times[operation_slots] | Bounce
 //
 // The tables grow by further segments, their blocks: shm/tables.hpp.
 //
@@ -19,7 +19,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 15;
+inline constexpr std::uint32_t layout_version = 16;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables; so the next
 inline constexpr std::uint32_t write_slots = 1024;
@@ -240,7 +240,30 @@ enum class CrossMemory : std::uint32_t {
   reached,
   refused, // by the system
   off,     // slower than the copies that it spares, or not wanted
+  lost,    // some of it could not be reached: P copies what is under way, and names no more of it
 };
+
+// One copy between P's memory and `bytes`, which K asks P for where it does not reach that memory. It asks
+// for the next when P has answered, which is whenever it next looks.
+struct Bounce {
+  // K, release: the number of the copy and whether it is wanted. What is no longer is answered, too, but not
+  // begun: its memory may be gone.
+  alignas(64) std::atomic<std::uint64_t> asked;
+  std::atomic<std::uint64_t> address;                 // K: in P
+  std::atomic<std::uint32_t> length;                  // K
+  std::atomic<std::uint32_t> into;                    // K: 1: from `bytes` into P's memory
+  alignas(64) std::atomic<std::uint64_t> answered;    // P, release: the number of the last copy that is over
+  alignas(64) std::byte bytes[std::size_t{64} << 10]; // who copies into them
+};
+inline constexpr std::uint64_t asked_word(std::uint64_t number, bool wanted) {
+  return number << 1 | (wanted ? 1U : 0U);
+}
+inline constexpr std::uint64_t number_asked(std::uint64_t word) {
+  return word >> 1;
+}
+inline constexpr bool is_wanted(std::uint64_t word) {
+  return word % 2 != 0;
+}
 
 struct ControlHeader {
   // P writes these once; version last, with release, when everything else is in place.
@@ -251,7 +274,7 @@ struct ControlHeader {
   std::uint32_t write_slots;
   std::uint64_t segment_bytes;
   std::uint64_t address;                 // of this header, in P
-  std::atomic<CrossMemory> cross_memory; // K, before its welcome
+  std::atomic<CrossMemory> cross_memory; // K, before its welcome; relaxed: lost, later
   std::atomic<std::uint64_t> proof;      // K: that a process that has it here is P
 
   // P's line. tail: release after filling requests. asleep and spinning: see doorbell.hpp.
@@ -298,6 +321,7 @@ struct Control {
   alignas(64) Request requests[request_slots];
   Operation operations[operation_slots];
   Times times[operation_slots];
+  Bounce bounce;
 };
 static_assert(offsetof(Control, finished) == 320);
 static_assert(offsetof(Control, requests) % 64 == 0);

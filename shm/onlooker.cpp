@@ -41,6 +41,7 @@ std::string_view text_of(CrossMemory memory) {
   case CrossMemory::reached: return "in place";
   case CrossMemory::refused: return "copied (not permitted)";
   case CrossMemory::off: return "copied";
+  case CrossMemory::lost: return "copied (not reached)";
   }
   return "-";
 }

@@ -22,12 +22,13 @@ Result<std::unique_ptr<Neighbours>> Neighbours::open(const shm::LetterboxPlace& 
 }
 
 Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks)
-    : areas_(std::move(areas)), operations_(program.operations), errand_(program.errand), rest_(program.rest),
-      local_ranks_(std::move(local_ranks)), own_memory_(program.own_memory),
-      inbox_(*areas_->own(), *areas_, program.counters, program.operations, program.ring, program.rest,
-             program.rank, static_cast<int>(program.hosts.size())),
-      outbox_(*areas_->own(), *areas_, inbox_.lock(), program.counters, program.operations, program.room,
-              program.errand, program.ring, local_ranks_) {
+    : control_(program.control), areas_(std::move(areas)), operations_(program.operations),
+      errand_(program.errand), rest_(program.rest), local_ranks_(std::move(local_ranks)),
+      inbox_(*areas_->own(), *areas_, program.control.header.neighbours, program.operations, program.ring,
+             program.rest, program.rank, static_cast<int>(program.hosts.size())),
+      outbox_(*areas_->own(), *areas_, inbox_.lock(), program.control.header.neighbours, program.operations,
+              program.room, program.errand, program.ring, local_ranks_),
+      own_copies_(program.control, program.pipes) {
   if (areas_->joined()) areas_->own()->owner.joined.store(1, std::memory_order_relaxed);
   rest_.set_local(this);
   if (areas_->own()->kernel.progress == shm::Progress::receiver) interrupts_.emplace(inbox_);
@@ -55,11 +56,13 @@ bool Neighbours::may_send(int peer) {
 void Neighbours::progress() {
   inbox_.drain();
   flush();
+  own_copies_.serve();
 }
 
 void Neighbours::look() {
   inbox_.look();
   flush();
+  own_copies_.serve();
 }
 
 // A handler that interrupted a drain has its turn another time.

@@ -8,13 +8,15 @@
 
 #include "client/local/interrupt.hpp"
 #include "client/local/outbox.hpp"
+#include "client/own_copies.hpp"
 
 namespace parc::client {
 
 class Neighbours final : public LocalProgress {
 public:
   struct Of { // a program
-    shm::NeighbourCounters& counters;
+    shm::Control& control;
+    Pipes& pipes;
     Operations& operations;
     CopyRoom& room;
     Errand& errand;
@@ -22,7 +24,6 @@ public:
     Rest& rest;
     int rank;
     const std::vector<std::string>& hosts; // of the ranks
-    bool own_memory;                       // the kernel reaches all of it
   };
   // Errors: as shm::Segment::attach.
   [[nodiscard]] static Result<std::unique_ptr<Neighbours>> open(const shm::LetterboxPlace& place,
@@ -34,7 +35,10 @@ public:
   // Messages for this peer go this way. Errors: PARC_ENOMEM.
   [[nodiscard]] Result<bool> reaches(int peer) { return outbox_.reaches(peer); }
   [[nodiscard]] bool knows(int peer) { return outbox_.knows(peer); } // the same, if it is known already
-  [[nodiscard]] bool own_memory_is_reached() const { return own_memory_; }
+  // The kernel reaches all of it.
+  [[nodiscard]] bool own_memory_is_reached() const {
+    return control_.header.cross_memory.load(std::memory_order_relaxed) == shm::CrossMemory::reached;
+  }
   // A message that a read with this source may take may come this way.
   [[nodiscard]] bool may_send(int peer);
   // From here on all that is new goes through the kernel: this program may release its waits early. Blocks
@@ -76,8 +80,10 @@ public:
   void tell_others() override { inbox_.tell_others(); }
   [[nodiscard]] bool inside() const override { return Inbox::inside() || Outbox::inside(); }
   [[nodiscard]] bool forget(std::int64_t operation) override {
-    return inbox_.forget(operation) && outbox_.forget(operation);
+    return inbox_.forget(operation) && outbox_.forget(operation) && own_copies_.is_settled();
   }
+  [[nodiscard]] bool copies() const override { return own_copies_.under_way(); }
+  void settle_copies() const override { own_copies_.settle(); }
 
   [[nodiscard]] Inbox& inbox() { return inbox_; }
 
@@ -88,15 +94,16 @@ private:
   void flush();
   void wait_for_reader(int peer);
 
+  const shm::Control& control_;
   std::unique_ptr<Areas> areas_;
   Operations& operations_;
   Errand& errand_;
   Rest& rest_;
   std::atomic<bool> stopped_ = false;
   const std::vector<bool> local_ranks_;
-  const bool own_memory_;
   Inbox inbox_;
   Outbox outbox_;
+  OwnCopies own_copies_;
   std::optional<Interrupts> interrupts_; // `local = signal`
 };
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <sys/shm.h>
 #include <sys/uio.h>
+#include <utility>
 
 namespace parc::daemon {
 namespace {
@@ -24,9 +25,10 @@ int error_of(ssize_t moved, std::uint64_t wanted) {
 
 } // namespace
 
-ProcessMemory::ProcessMemory(pid_t process, int segment, shm::Control& control, Failed failed)
+ProcessMemory::ProcessMemory(pid_t process, int segment, shm::Control& control, Hooks hooks)
     : process_(process), segment_(segment), proof_(random_number()),
-      proof_there_(control.header.address + offsetof(shm::ControlHeader, proof)), failed_(std::move(failed)) {
+      proof_there_(control.header.address + offsetof(shm::ControlHeader, proof)), hooks_(std::move(hooks)),
+      bounce_(control.bounce) {
   control.header.proof.store(proof_, std::memory_order_relaxed);
 }
 
@@ -51,20 +53,32 @@ int ProcessMemory::take(std::byte* to, const std::byte* from, std::uint64_t leng
   return error == 0 && proof != proof_ ? ESRCH : error;
 }
 
-bool ProcessMemory::read(std::byte* to, const std::byte* from, std::uint64_t length) {
-  return reached(take(to, from, length));
+bool ProcessMemory::read(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t name) {
+  if (reached_ && reached(take(to, from, length))) return true;
+  bool asks = false;
+  const bool copied = name != no_name && bounce_.read(to, reinterpret_cast<std::uintptr_t>(from),
+                                                      static_cast<std::uint32_t>(length), name, asks);
+  if (asks) hooks_.asks();
+  return copied;
 }
 
-bool ProcessMemory::write(std::byte* to, const std::byte* from, std::uint64_t length) {
-  if (!reached(take(nullptr, nullptr, 0))) return false;
+bool ProcessMemory::write(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t name) {
   const iovec here{const_cast<std::byte*>(from), length};
   const iovec there{to, length};
-  return reached(error_of(process_vm_writev(process_, &here, 1, &there, 1, 0), length));
+  if (reached_ && reached(take(nullptr, nullptr, 0)) &&
+      reached(error_of(process_vm_writev(process_, &here, 1, &there, 1, 0), length)))
+    return true;
+  bool asks = false;
+  const bool copied = name != no_name && bounce_.write(reinterpret_cast<std::uintptr_t>(to), from,
+                                                       static_cast<std::uint32_t>(length), name, asks);
+  if (asks) hooks_.asks();
+  return copied;
 }
 
-bool ProcessMemory::reached(int error) const {
-  if (error != 0) failed_(error);
-  return error == 0;
+bool ProcessMemory::reached(int error) {
+  reached_ = error == 0;
+  if (!reached_) hooks_.lost(error);
+  return reached_;
 }
 
 } // namespace parc::daemon

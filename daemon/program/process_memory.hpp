@@ -4,8 +4,13 @@
 // stand against it. Whatever the program says of itself is proved: its process has made the control segment,
 // and has it mapped where it says, with the number that this kernel has drawn for it. That is looked at with
 // every copy, so that a later process with the same number is never taken for it.
+//
+// What cannot be reached (pages that a collector of garbage has closed for the moment, a process that lets
+// nobody trace it any more) the process copies itself from then on (bounce.hpp), as only it can say whether
+// there is memory, or open it. Whether the process has ended is for others to say.
 #pragma once
 
+#include "daemon/program/bounce.hpp"
 #include "protocol/pieces.hpp"
 #include "shm/layout.hpp"
 
@@ -16,30 +21,41 @@ namespace parc::daemon {
 
 class ProcessMemory final : public protocol::CrossMemory {
 public:
-  // Called with what the system said when the memory cannot be reached any more: ESRCH of a process that has
-  // ended, EFAULT of memory that is none.
-  using Failed = std::function<void(int error)>;
+  struct Hooks {
+    std::function<void(int error)> lost; // it is not reached any more, as the system said
+    std::function<void()> asks;          // the program is to look at shm::Bounce
+  };
 
   // `segment` is that of `control`, which is where this kernel has it.
-  ProcessMemory(pid_t process, int segment, shm::Control& control, Failed failed);
+  ProcessMemory(pid_t process, int segment, shm::Control& control, Hooks hooks);
 
   // Whether it can be reached.
   [[nodiscard]] bool probe() const;
 
-  [[nodiscard]] bool read(std::byte* to, const std::byte* from, std::uint64_t length) override;
-  [[nodiscard]] bool write(std::byte* to, const std::byte* from, std::uint64_t length) override;
+  [[nodiscard]] bool read(std::byte* to, const std::byte* from, std::uint64_t length,
+                          std::uint64_t name) override;
+  [[nodiscard]] bool write(std::byte* to, const std::byte* from, std::uint64_t length,
+                           std::uint64_t name) override;
+  [[nodiscard]] bool busy(std::uint64_t name) const override { return bounce_.busy(name); }
+  void forget(std::uint64_t name) override { bounce_.forget(name); }
+
+  // The program has copied what it was asked for, and that has not been looked at.
+  [[nodiscard]] bool is_answered() const { return bounce_.is_answered(); }
+  void look() { bounce_.look(); }
 
 private:
   [[nodiscard]] bool is_maker() const;
   // Its proof, and `length` bytes with it: 0, or an errno.
   [[nodiscard]] int take(std::byte* to, const std::byte* from, std::uint64_t length) const;
-  [[nodiscard]] bool reached(int error) const;
+  [[nodiscard]] bool reached(int error);
 
   const pid_t process_;
   const int segment_;
   const std::uint64_t proof_;       // the program may write over the one that it shares
   const std::uint64_t proof_there_; // its address in the program
-  const Failed failed_;
+  const Hooks hooks_;
+  Bounce bounce_;
+  bool reached_ = true; // through the system, as far as is known
 };
 
 } // namespace parc::daemon

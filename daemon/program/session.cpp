@@ -133,7 +133,7 @@ bool Session::spinning() {
 
 bool Session::has_requests() const {
   return control_ != nullptr && open() &&
-         control_->header.request_tail.load(std::memory_order_acquire) != head_;
+         (control_->header.request_tail.load(std::memory_order_acquire) != head_ || has_copied());
 }
 
 void Session::look_at(std::size_t most, RankState& state) const {
@@ -176,15 +176,20 @@ std::uint64_t Session::take_requests(std::uint64_t most) {
     broke("its request ring is overrun");
     return 1;
   }
+  const bool copied = has_copied();
+  if (copied) {
+    memory_->look();
+    engine_.resume_copies();
+  }
   std::uint64_t taken = 0;
-  while (taken < waiting && taken < most && open()) {
+  while (head_ != tail && taken < most && open()) {
     shm::Request request;
     std::memcpy(&request, &control_->requests[head_ % shm::request_slots], sizeof request);
     header.request_head.store(++head_, std::memory_order_release);
     ++taken;
     handle(request);
   }
-  return taken;
+  return taken + copied;
 }
 
 void Session::handle(const shm::Request& request) {

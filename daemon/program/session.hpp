@@ -90,7 +90,8 @@ private:
   void cancel_exits();
   // session_memory.cpp
   void open_memory();
-  void cannot_reach(int error);
+  void lose_memory(int error);
+  [[nodiscard]] bool has_copied() const; // what it was asked for
   [[nodiscard]] bool resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot);
   void map(const shm::Request& request);
   void unmap(const shm::Request& request);

@@ -4,6 +4,7 @@
 #include "daemon/program/session.hpp"
 #include "include/parc/parc.h"
 
+#include <cstring>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -14,7 +15,9 @@ void Session::open_memory() {
   if (letterbox_.memory != nullptr) {
     how = shm::CrossMemory::off;
     if (sessions_.told_.cross_memory) {
-      memory_.emplace(pid_, segment_.id(), *control_, [this](int error) { cannot_reach(error); });
+      memory_.emplace(pid_, segment_.id(), *control_,
+                      ProcessMemory::Hooks{.lost = [this](int error) { lose_memory(error); },
+                                           .asks = [this] { completed(); }});
       how = memory_->probe() ? shm::CrossMemory::reached : shm::CrossMemory::refused;
       if (how == shm::CrossMemory::refused) memory_.reset();
     }
@@ -22,11 +25,15 @@ void Session::open_memory() {
   control_->header.cross_memory.store(how, std::memory_order_relaxed);
 }
 
-// It has ended, or has said that there was memory where there is none: it would have died of that itself.
-void Session::cannot_reach(int error) {
-  if (state_ == State::over) return;
-  if (error != ESRCH) return broke("it named memory of its own that nobody can reach");
-  end(Sessions::End::broken);
+// It copies by itself from here on, and touches what there is of its memory, or dies of what there is not.
+void Session::lose_memory(int error) {
+  control_->header.cross_memory.store(shm::CrossMemory::lost, std::memory_order_relaxed);
+  spdlog::info("memory of rank {} of job {:x} (pid {}) cannot be reached: {}; it copies messages itself now",
+               place_.rank, place_.job, pid_, std::strerror(error));
+}
+
+bool Session::has_copied() const {
+  return memory_ && memory_->is_answered();
 }
 
 // Where the bytes of a message are, or go.

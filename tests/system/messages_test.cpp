@@ -212,13 +212,14 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_hear_a_neighbour_is_told) {
 
 BOOST_AUTO_TEST_CASE(memory_that_the_kernel_reaches) {
   Hosts hosts(1, {"--cross-memory", "on"});
-  for (const char* how : {"leave", "wait"}) check_job(hosts, {"-n", "2", programs + "own_memory", how});
+  for (const char* how : {"leave", "wait", "barriers", "exchange", "elsewhere", "untraceable"})
+    check_job(hosts, {"-n", "2", programs + "own_memory", how});
   for (const char* how : {"no_target", "no_source"}) {
     Process job = hosts.run({"-n", "2", programs + "own_memory", how});
     const int status = job.wait();
     BOOST_TEST(status == 0, job.errors() << hosts.logs());
   }
-  BOOST_TEST(hosts.logs().find("named memory of its own that nobody can reach") != std::string::npos);
+  BOOST_TEST(hosts.logs().find("it copies messages itself now") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(what_becomes_of_memory_is_said) {

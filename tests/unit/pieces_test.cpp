@@ -13,16 +13,18 @@ namespace {
 struct Elsewhere final : CrossMemory {
   static constexpr std::ptrdiff_t shift = 1 << 20;
   const std::byte* end = nullptr;
-  bool read(std::byte* to, const std::byte* from, std::uint64_t length) override {
+  bool read(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t) override {
     if (from - shift + length > end) return false;
     std::memcpy(to, from - shift, length);
     return true;
   }
-  bool write(std::byte* to, const std::byte* from, std::uint64_t length) override {
+  bool write(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t) override {
     if (to - shift + length > end) return false;
     std::memcpy(to - shift, from, length);
     return true;
   }
+  bool busy(std::uint64_t) const override { return false; }
+  void forget(std::uint64_t) override {}
 };
 
 } // namespace
