@@ -50,7 +50,7 @@ Result<void> Context::open_letterbox() {
 }
 
 void Context::set_level(Level level) {
-  if (neighbours_ && level != Level::off) neighbours_->stop();
+  if (neighbours_ && level == Level::full) neighbours_->stop();
   guards_.set_level(level);
 }
 

@@ -52,7 +52,7 @@ struct Message {
   bool queued = false;      // PARC_QUEUED
   bool untagged = false;    // PARC_UNTAGGED
   bool blocking = false;    // its thread waits for it at once
-  bool local = false;       // neighbours' messages answer it, too: its wait is never released
+  bool local = false;       // neighbours' messages answer it, too
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
 };

@@ -396,7 +396,7 @@ bool Starts::is_short(const Message& message) {
 // before it ends is told as the long ones are. Causes go first: what releases are still to begin is waited
 // for, as the blocking program would.
 Result<parc_op> Starts::tell(Message& message, unsigned flags) {
-  if (guards_.any()) guards_.settle_all();
+  if (guards_.any()) guards_.settle_begun();
   if (ring_.dead()) return refused();
   const int peer = message.envelope.peer;
   const bool few = is_short(message);

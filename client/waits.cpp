@@ -287,8 +287,10 @@ int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release rele
 }
 
 Waits::Release Waits::release_of(Slot slot, Release most) const {
-  if (operations_.entry(slot).local || !guards_.can_guard(slot)) return Release::never;
-  switch (guards_.level_for(operations_.entry(slot))) {
+  const Operations::Entry& entry = operations_.entry(slot);
+  if (!guards_.can_guard(slot)) return Release::never;
+  if (entry.local) most = std::min(most, Release::when_begun);
+  switch (guards_.level_for(entry)) {
   case Level::off: return Release::never;
   case Level::envelope: return std::min(most, Release::when_begun);
   case Level::full: break;

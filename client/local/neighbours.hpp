@@ -2,8 +2,9 @@
 // Messages between programs of one host, without their kernel where they are short; where they are long their
 // envelopes go this way, too, and the kernel copies their bytes. All messages of a pair go one way, so their
 // order is that of the writes. There is none of this where the kernel is asked for everything (`local =
-// kernel`), and a program that releases waits early sends nothing this way: what it must hold back the kernel
-// holds. Threads: any, as the calls of parc.h. Only what Rest asks for is async-signal-safe.
+// kernel`), and a program whose waits are released at once (PARC_RELEASE_FULL) sends nothing this way: what
+// it must hold back the kernel holds. Threads: any, as the calls of parc.h. Only what Rest asks for is
+// async-signal-safe.
 #pragma once
 
 #include "client/local/interrupt.hpp"
@@ -41,8 +42,8 @@ public:
   }
   // A message that a read with this source may take may come this way.
   [[nodiscard]] bool may_send(int peer);
-  // From here on all that is new goes through the kernel: this program may release its waits early. Blocks
-  // until the kernel knows.
+  // From here on all that is new goes through the kernel: this program's waits may be released before what
+  // they wait for has begun. Blocks until the kernel knows.
   void stop();
 
   // Also a short message had better be given to a read that the receiver has posted.

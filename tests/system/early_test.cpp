@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <sstream>
 #include <thread>
 
 namespace parc::test {
@@ -253,6 +254,30 @@ BOOST_AUTO_TEST_CASE(causality) {
     BOOST_TEST(gated.wait() == 0, gated.errors());
     BOOST_TEST(gated.output() == "from 2\n", placement);
   }
+}
+
+// Of one host: at level envelope no gate need be in their kernel.
+BOOST_AUTO_TEST_CASE(neighbours_exchange_messages_without_their_kernel) {
+  Hosts hosts(1);
+  const std::uint64_t before = hosts.status()["counters"]["messages_local"];
+  Process job = hosts.run({"--hosts", "a:2", programs + "early_in_vain", "2000", "envelope"});
+  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(eventually([&] { return hosts.status()["counters"]["sessions"] == 0; }));
+  const std::uint64_t after = hosts.status()["counters"]["messages_local"];
+  BOOST_TEST(after - before < 100);
+}
+
+// What is long is the kernel's business, and may be released: a kernel that competes with the ranks for the
+// cores leaves it half arrived.
+BOOST_AUTO_TEST_CASE(a_long_message_of_a_neighbour_is_released) {
+  Hosts hosts(1, {"--realtime", "off", "--spin-us", "0"});
+  Process job = hosts.run({"--hosts", "a:2", programs + "early_long", "20"});
+  BOOST_TEST(job.wait() == 0, job.errors());
+  std::istringstream counts(job.output());
+  unsigned of_any = 0, of_one = 0;
+  counts >> of_any >> of_one;
+  BOOST_TEST(of_any > 0U);
+  BOOST_TEST(of_one > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(random_buffers_and_touches) {
