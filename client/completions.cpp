@@ -17,9 +17,9 @@ Limit limit_of(double timeout) {
 
 } // namespace
 
-void Completions::started(parc_op id, bool early) {
+void Completions::started(parc_op id) {
   const bool read = !Operations::is_write(id);
-  if (read ? !early && !guards_.wanted() : !operations_.finished(id)) return;
+  if (read ? !waits_.may_release(id) : !operations_.finished(id)) return;
   {
     const std::lock_guard hold(lock_);
     (read ? releasable_ : ended_).push_back(id);

@@ -15,8 +15,8 @@ public:
   Completions(shm::Control& control, Operations& operations, Waits& waits, Guards& guards, Rest& rest)
       : control_(control), operations_(operations), waits_(waits), guards_(guards), rest_(rest) {}
 
-  // A queued operation has been started; `early`: with PARC_EARLY.
-  void started(parc_op id, bool early);
+  // A queued operation has been started.
+  void started(parc_op id);
 
   // parc_completions.
   [[nodiscard]] int take(std::span<parc_completion> to, double timeout);

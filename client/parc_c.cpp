@@ -288,7 +288,7 @@ parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buf
 namespace {
 
 parc_op noted(parc_context* context, parc_op id, unsigned flags) {
-  if (flags & PARC_QUEUED) context->completions().started(id, (flags & PARC_EARLY) != 0);
+  if (flags & PARC_QUEUED) context->completions().started(id);
   return id;
 }
 

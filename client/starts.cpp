@@ -15,8 +15,7 @@ constexpr std::uint64_t short_write = 1024;
 constexpr unsigned known_flags = PARC_QUEUED | PARC_UNTAGGED;
 constexpr unsigned known_of_messages = known_flags | PARC_FROM_END | PARC_EARLY;
 
-constexpr std::uint64_t least_adopted = 4096; // what is shorter is never released early
-// Between neighbours: what is shorter is sooner copied than its pages are looked up.
+// What is shorter is sooner copied than its pages are looked up.
 constexpr std::uint64_t least_in_own_memory = std::uint64_t{32} << 10;
 
 bool has_bytes(const iovec& piece) {
@@ -58,7 +57,7 @@ Result<void> Starts::prepare_read(Message& message, bool of_neighbour) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
   if (message.order == Order::down) message.from_end = true;
-  if (!message.early && guards_.wanted() && message.length >= least_adopted)
+  if (!message.early && guards_.wanted() && message.length >= least_released)
     message.pays = guards_.should_pay(message.pieces[0].iov_base);
   if (of_neighbour && may_name_own_memory(message)) {
     name_own_memory(message);
@@ -96,7 +95,8 @@ bool Starts::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
 }
 
 bool Starts::read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status) {
-  if (!neighbours_ || operations_.traced() || guards_.any() || guards_.wanted() || ring_.dead() ||
+  const bool may_release = guards_.wanted() && buffer.iov_len >= least_released && !guards_.pauses();
+  if (!neighbours_ || operations_.traced() || guards_.any() || may_release || ring_.dead() ||
       envelope.peer == PARC_ANY_SOURCE || !check_peer(envelope.peer, false))
     return false;
   Message message;
@@ -243,16 +243,21 @@ bool Starts::in_arena(const iovec& piece) const {
 
 // Memory that the kernel has mapped, adopted now where that is asked for.
 bool Starts::is_direct(Message& message, bool may_adopt) {
+  const bool look_up = may_adopt || message.length >= least_in_own_memory;
   return std::ranges::all_of(message.pieces, [&](const iovec& piece) {
-    return in_arena(piece) || adoption_.use(piece.iov_base, piece.iov_len, may_adopt, message.adopted);
+    return in_arena(piece) ||
+           (look_up && adoption_.use(piece.iov_base, piece.iov_len, may_adopt, message.adopted));
   });
 }
 
 Result<void> Starts::locate_read(Message& message) {
   if (message.length == 0) return success();
   const bool asked = guards_.possible() && (message.early || (guards_.wanted() && message.pays));
-  const bool may_adopt = asked && message.length >= least_adopted;
-  if (is_direct(message, may_adopt)) {
+  const bool may_adopt = asked && message.length >= least_released;
+  const auto since = may_adopt ? Clock::now() : Clock::time_point();
+  const bool direct = is_direct(message, may_adopt);
+  if (may_adopt && !message.early) guards_.spend(Clock::now() - since);
+  if (direct) {
     auto named = name_directly(message);
     if (!named) adoption_.end_use(message.adopted);
     return named;

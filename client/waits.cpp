@@ -115,10 +115,17 @@ int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel can
   Use use{};
   const auto slot = operations_.claim(id, &use);
   if (!slot) return status.error = PARC_EINVAL;
-  if (operations_.done(*slot)) return report(*slot, status);
+  if (operations_.done(*slot)) return finish_done(*slot, status);
   if (use == Use::loose) return operations_.detach(*slot, status);
   return Operations::is_write(id) ? finish_write(id, *slot, status, release, cancel)
                                   : finish_read(id, *slot, status, release, cancel);
+}
+
+// Of one that is done and was not released. Its memory is the program's from here on.
+int Waits::finish_done(Slot slot, parc_status& status) {
+  if (operations_.entry(slot).own_memory) rest_.settle_copies();
+  guards_.ended_unreleased(operations_.entry(slot));
+  return operations_.finish(slot, status);
 }
 
 int Waits::test(parc_op id, parc_status& status) {
@@ -142,7 +149,7 @@ int Waits::test(parc_op id, parc_status& status) {
     operations_.unclaim(*slot); // maybe of it, which a handler's test may have interrupted
     return 0;
   } else if (operations_.done(*slot)) {
-    code = operations_.finish(*slot, status);
+    code = finish_done(*slot, status);
   } else if (use == Use::loose) {
     code = operations_.detach(*slot, status);
   } else if (!rest_.forget_local(id)) {
@@ -286,6 +293,8 @@ int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release rele
   return ended(how, id, slot, status);
 }
 
+// One that a neighbour's short message may answer is the kernel's, and nobody else stores into its buffer,
+// when it has begun.
 Waits::Release Waits::release_of(Slot slot, Release most) const {
   const Operations::Entry& entry = operations_.entry(slot);
   if (!guards_.can_guard(slot)) return Release::never;
@@ -321,13 +330,13 @@ bool Waits::collectable(parc_op id) const {
 bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
   status = nothing;
   if (operations_.done(slot)) {
-    (void)report(slot, status);
+    (void)finish_done(slot, status);
   } else if (use == Use::loose) {
     (void)operations_.detach(slot, status);
   } else if (release_of(slot, Release::when_begun) == Release::never || !guards_.edges_arrived(id, slot) ||
              !guards_.release_read(id, slot, status)) {
     if (operations_.done(slot)) {
-      (void)report(slot, status);
+      (void)finish_done(slot, status);
     } else if (kernel_went() && rest_.forget_local(id)) {
       (void)operations_.lost(slot, PARC_EKERNEL, status);
     } else {
@@ -354,16 +363,10 @@ template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Li
 }
 
 int Waits::ended(Woken how, parc_op id, Slot slot, parc_status& status) {
-  if (how == Woken::done) return report(slot, status);
+  if (how == Woken::done) return finish_done(slot, status);
   while (!rest_.forget_local(id)) sched_yield();
   // Somebody else of this program may have brought it in the meantime.
-  return operations_.done(slot) ? report(slot, status) : operations_.lost(slot, PARC_EKERNEL, status);
-}
-
-// Its memory is the program's from here on.
-int Waits::report(Slot slot, parc_status& status) {
-  if (operations_.entry(slot).own_memory) rest_.settle_copies();
-  return operations_.finish(slot, status);
+  return operations_.done(slot) ? finish_done(slot, status) : operations_.lost(slot, PARC_EKERNEL, status);
 }
 
 bool Waits::kernel_went() {

@@ -48,6 +48,7 @@ private:
   int finish(parc_op id, parc_status& status, Release release, Cancel cancel); // and leaves the sentence
   // And leaves that to its caller.
   int conclude(parc_op id, parc_status& status, Release release, Cancel cancel);
+  int finish_done(Slot slot, parc_status& status);
   int finish_read(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
   [[nodiscard]] Release release_of(Slot slot, Release most) const;
   [[nodiscard]] Release release_of(parc_op id, Release most) const;
@@ -57,7 +58,6 @@ private:
   [[nodiscard]] Woken until_done(Slot slot, Limit limit, Cancel cancel);
   template <class Done>
   [[nodiscard]] Woken claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel);
-  int report(Slot slot, parc_status& status); // of one that is done
   [[nodiscard]] int ended(Woken how, parc_op id, Slot slot, parc_status& status);
   [[nodiscard]] int pick(std::span<const parc_op> ids);
   int explain(int code, parc_op id, const parc_status& status) const;

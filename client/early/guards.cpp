@@ -163,6 +163,7 @@ bool Guards::add(const Guard& guard, parc_status& status) {
     guards_.remove(added);
     return false;
   }
+  added.released = Clock::now(); // what was polled before, and what guarding cost, is no gain
   count_.store(guards_.size(), std::memory_order_relaxed);
   operations_.describe(guard.slot, status); // under lock_: from here on others may end it
   operations_.set_released(guard.slot);
@@ -207,11 +208,25 @@ void Guards::drop(Guard& guard) {
 }
 
 // What it brought is the time in which the program did not wait for it, as far as that is known: until the
-// last wait had ended.
+// last wait had ended, or until it was found to be here.
 void Guards::note_benefit(const Guard& guard) {
   const bool touched = guard.waited != Clock::duration::zero();
-  const auto worked = guard.last_wait - guard.released - guard.waited;
-  benefit_.ended(guard.piece[0].iov_base, !touched || worked > 2 * cost_.of(guard.length / page_size() + 1));
+  const auto worked = (touched ? guard.last_wait : Clock::now()) - guard.released - guard.waited;
+  const auto cost = cost_.of(guard.length / page_size() + 1);
+  benefit_.ended(guard.piece[0].iov_base, !touched || worked > 2 * cost);
+  if (operations_.entry(guard.slot).early) return;
+  if (worked > 2 * cost) {
+    budget_.paid(worked, cost);
+  } else {
+    budget_.spend(cost);
+    budget_.ended_in_vain(coarse_ms);
+  }
+}
+
+void Guards::ended_unreleased(const Operations::Entry& entry) {
+  if (wanted() && !entry.early && entry.pays && entry.length >= least_released &&
+      entry.kind == shm::RequestKind::read)
+    budget_.ended_in_vain(coarse_ms);
 }
 
 const shm::Operation& Guards::shared(parc_op id) const {

@@ -18,7 +18,7 @@
 //
 // At PARC_RELEASE_ENVELOPE the edges of a buffer, which share pages with other memory, arrive before the wait
 // is released (protocol::Grant): only whole pages of the buffer are guarded. Releases that bring nothing are
-// left out (benefit.hpp), but for PARC_EARLY.
+// left out, buffer by buffer, and where all of them do they stop (benefit.hpp), but for PARC_EARLY.
 //
 // Memory order. The kernel stores an operation's bytes, then its counters (front, back) or state with
 // release; whoever opens a page has loaded them with acquire, and mprotect makes the page's bytes the ones
@@ -34,6 +34,7 @@
 #include "client/early/mappings.hpp"
 #include "client/hand_over.hpp"
 #include "client/signal_mask.hpp"
+#include "system/coarse_clock.hpp"
 
 #include <csignal>
 
@@ -44,6 +45,9 @@ enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOP
 // PARC_EARLY_RELEASE; off where it is not set, and where libparc-early.so is not loaded: who is released
 // without having asked for it uses its buffers in system calls, too.
 [[nodiscard]] Result<Level> level_from_environment();
+
+// A read of less is never released early, and nothing is done for that.
+inline constexpr std::uint64_t least_released = 4096;
 
 class Guards {
 public:
@@ -58,7 +62,14 @@ public:
   // Its buffer is one that can be guarded: whole pages of it, and memory that the kernel has mapped.
   [[nodiscard]] bool can_guard(Slot slot) const;
   // Of a read that starts there, unless PARC_EARLY asks for it: a release would pay, by what is known.
-  [[nodiscard]] bool should_pay(const void* buffer) { return benefit_.expected(buffer); }
+  [[nodiscard]] bool should_pay(const void* buffer) {
+    return budget_.allows(coarse_ms) && benefit_.expected(buffer);
+  }
+  // Nothing is released now, as it did not pay; nobody need prepare for that.
+  [[nodiscard]] bool pauses() const { return budget_.pauses(coarse_ms); }
+  // What such a read has cost when it starts; and one has ended that was not released.
+  void spend(std::chrono::nanoseconds cost) { budget_.spend(cost); }
+  void ended_unreleased(const Operations::Entry& entry);
   // Its envelope has arrived, and what shares pages with other memory; or it is over.
   [[nodiscard]] bool edges_arrived(parc_op id, Slot slot) const;
   // Releases the wait for a claimed read, which goes with its guards. False: it must be waited for (it is
@@ -211,6 +222,7 @@ private:
   std::once_flag cost_measured_;
   GuardCost cost_{};
   Benefit benefit_;
+  Budget budget_;
 
   std::mutex lock_;
   GuardTable guards_;                     // under lock_

@@ -256,6 +256,18 @@ BOOST_AUTO_TEST_CASE(causality) {
   }
 }
 
+// After 1,000 releases in vain; where others want the cores some only seem to have paid.
+BOOST_AUTO_TEST_CASE(releases_that_do_not_pay_stop) {
+  Hosts hosts(2);
+  for (const std::string& placement : placements) {
+    Process job = hosts.run({"--hosts", placement, programs + "early_in_vain", "10000", "full"});
+    BOOST_TEST(job.wait() == 0, job.errors());
+    std::istringstream counts(job.output());
+    for (unsigned released = 0; counts >> released;)
+      BOOST_TEST(released < 5000, released << " on " << placement);
+  }
+}
+
 // Of one host: at level envelope no gate need be in their kernel.
 BOOST_AUTO_TEST_CASE(neighbours_exchange_messages_without_their_kernel) {
   Hosts hosts(1);
