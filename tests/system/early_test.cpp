@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(releases_that_do_not_pay_stop) {
     BOOST_TEST(job.wait() == 0, job.errors());
     std::istringstream counts(job.output());
     for (unsigned released = 0; counts >> released;)
-      BOOST_TEST(released < 5000, released << " on " << placement);
+      BOOST_TEST(released < 2500, released << " on " << placement);
   }
 }
 
