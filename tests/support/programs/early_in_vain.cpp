@@ -2,7 +2,7 @@
 // Early release of what does not pay: ranks 0 and 1 send each other messages of two pages to and fro, which
 // are read from any source, into one of many buffers, and used at once. Each says how many of its waits were
 // released.
-// Usage: early_in_vain ROUNDS envelope|full
+// Usage: early_in_vain ROUNDS
 #include "tests/support/programs/rank.hpp"
 
 #include <cinttypes>
@@ -15,12 +15,10 @@ constexpr std::size_t bytes = 8192, buffers = 256; // more than there are places
 } // namespace
 
 int main(int argc, char** argv) {
-  rank::expect(argc == 3, "usage: early_in_vain ROUNDS LEVEL");
+  rank::expect(argc == 2, "usage: early_in_vain ROUNDS");
   const std::uint64_t rounds = std::stoull(argv[1]);
   parc_context* const parc = rank::open();
-  const bool full = std::string(argv[2]) == "full";
-  rank::expect_code(parc_set_release(parc, full ? PARC_RELEASE_FULL : PARC_RELEASE_ENVELOPE), PARC_OK,
-                    "set_release");
+  rank::expect_code(parc_set_release(parc, PARC_RELEASE_ENVELOPE), PARC_OK, "set_release");
   const int other = 1 - parc_rank(parc);
   auto* const in = static_cast<unsigned char*>(parc_alloc(parc, buffers * bytes));
   auto* const out = static_cast<unsigned char*>(parc_alloc(parc, bytes));
