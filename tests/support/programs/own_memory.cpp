@@ -6,9 +6,10 @@
 //   no_target   the reader has unmapped where it wanted the message
 //   no_source   the writer has unmapped what it wanted to send
 // Or when the kernel does not reach it any more, while the program does:
-//   barriers    the pages of both are closed, and a handler opens those that are touched, as a collector's
-//   does exchange    the same both ways at once, with several messages each elsewhere   the same of a reader
-//   that waits for something else untraceable both let nobody trace them
+//   barriers     the pages of both are closed, and a handler opens those that are touched (a collector)
+//   exchange     the same both ways at once, with several messages each
+//   elsewhere    the same of a reader that waits for something else
+//   untraceable  both let nobody trace them
 #include "tests/support/programs/rank.hpp"
 
 #include <array>
