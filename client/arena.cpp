@@ -48,6 +48,12 @@ void* Arena::allocate_from_what_is_there(std::size_t bytes) {
   return take(bytes);
 }
 
+// Slabs may need memory of malloc.
+void* Arena::allocate_without_waiting(std::size_t bytes) {
+  const std::unique_lock hold(lock_, std::try_to_lock);
+  return hold ? take(std::max(bytes, Slab::largest + 1)) : nullptr;
+}
+
 // Where there is no room for another slab, what is left is used up piece by piece.
 void* Arena::take(std::size_t bytes) {
   if (bytes <= Slab::largest)

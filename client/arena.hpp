@@ -36,6 +36,9 @@ public:
   // The same where it may be had without another segment; nullptr otherwise.
   [[nodiscard]] void* allocate_from_what_is_there(std::size_t bytes);
 
+  // The same in a signal handler, of what is no small block; nullptr also where another has the lock.
+  [[nodiscard]] void* allocate_without_waiting(std::size_t bytes);
+
   // nullptr is ignored.
   void free(void* block);
 

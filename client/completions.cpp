@@ -43,12 +43,14 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
     if (gather())
       if (const std::size_t reported = report(to); reported != 0) return static_cast<int>(reported);
     if (timeout != 0 && rest_.take_wake()) return 0;
+    const bool enough_memory = late_reads_.serve();
     Woken how = Woken::late;
     if (timeout == 0) {
       rest_.looked_in_vain();
       if (waits_.kernel_went()) how = Woken::gone;
     } else {
-      how = rest(limit);
+      how = rest(limit, enough_memory);
+      if (how == Woken::late && !enough_memory && (!limit || Clock::now() < *limit)) continue;
     }
     if (how == Woken::late) return 0;
     if (how == Woken::gone) {
@@ -60,8 +62,10 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
 }
 
 // The kernel, where it is watched, wakes who rests with every part of a message.
-Woken Completions::rest(Limit limit) {
-  const auto gathers = [this] { return gather() || rest_.woken(); };
+Woken Completions::rest(Limit limit, bool enough_memory) {
+  const auto gathers = [&] { return gather() || rest_.woken() || (enough_memory && late_reads_.wanting()); };
+  const auto again = Clock::now() + LateReads::between_tries;
+  if (!enough_memory && (!limit || again < *limit)) limit = again;
   {
     std::unique_lock hold(lock_);
     if (!releasable_.empty()) {

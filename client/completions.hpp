@@ -12,8 +12,10 @@ namespace parc::client {
 
 class Completions {
 public:
-  Completions(shm::Control& control, Operations& operations, Waits& waits, Guards& guards, Rest& rest)
-      : control_(control), operations_(operations), waits_(waits), guards_(guards), rest_(rest) {}
+  Completions(shm::Control& control, Operations& operations, Waits& waits, Guards& guards, Rest& rest,
+              LateReads& late_reads)
+      : control_(control), operations_(operations), waits_(waits), guards_(guards), rest_(rest),
+        late_reads_(late_reads) {}
 
   // A queued operation has been started.
   void started(parc_op id);
@@ -28,7 +30,7 @@ public:
   [[nodiscard]] int arm();
 
 private:
-  [[nodiscard]] Woken rest(Limit limit);
+  [[nodiscard]] Woken rest(Limit limit, bool enough_memory);
   [[nodiscard]] bool gather();
   void gather_lost();
   [[nodiscard]] std::size_t report(std::span<parc_completion> to);
@@ -45,6 +47,7 @@ private:
   Waits& waits_;
   Guards& guards_;
   Rest& rest_;
+  LateReads& late_reads_;
 
   // Taken before those of operations, and under Rest's: nothing that can be guarded is touched under it.
   std::mutex lock_;

@@ -87,6 +87,7 @@ private:
   Operations operations_;
   HandOver hand_over_;
   Guards guards_;
+  LateReads late_reads_;
   std::unique_ptr<Neighbours> neighbours_; // none: all messages go through the kernel
   Starts starts_;
   Waits waits_;

@@ -23,7 +23,7 @@ constexpr Slot slot_of(parc_op id) {
 // In which a program touches what it has read: parc_set_order.
 enum class Order : std::uint8_t { any = PARC_ORDER_ANY, up = PARC_ORDER_UP, down = PARC_ORDER_DOWN };
 
-enum class Use : std::uint8_t { free, live, loose, claimed, detached, spent };
+enum class Use : std::uint8_t { free, live, loose, held, claimed, detached, spent };
 
 constexpr std::uint64_t tag_of(std::uint64_t generation, Use use) {
   return generation << 8 | static_cast<std::uint64_t>(use);
@@ -74,6 +74,7 @@ struct Entry {
   std::unique_ptr<Adopted> adopted;      // none: it uses no adopted memory
   std::atomic<bool> synchronous = false; // these two: also read of one that may just be spent
   std::atomic<bool> queued = false;
+  std::atomic<bool> late = false; // a read that has no memory yet: late_reads.hpp
   Order order = Order::any;
   shm::RequestKind kind = shm::RequestKind::none;
   bool from_end = false;
@@ -81,6 +82,7 @@ struct Entry {
   bool pays = true;
   bool pinned = false;     // handed over: the segments of pieces stay until the kernel is done
   bool local = false;      // also of a write: the kernel does not know it
+  bool given_up = false;   // there was no memory for its message
   bool own_memory = false; // the kernel names the program's memory as that has it
   // Or it is a question to the kernel.
   [[nodiscard]] bool has_message() const { return shm::is_message(kind); }

@@ -52,6 +52,8 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.block = message.block;
   entry.list = message.list;
   entry.held = message.held;
+  entry.given_up = false;
+  if (message.late) set_late(slot.value(), true);
   const auto generation = generation_in(entry.tag.load(std::memory_order_relaxed)) + 1;
 
   entry.kind = kind;
@@ -127,7 +129,7 @@ bool Operations::finished(parc_op id) const {
   if (!table_.has(slot)) return true;
   const auto tag = table_[slot].tag.load(std::memory_order_acquire);
   if (generation_in(tag) != generation_of(id)) return true;
-  if (use_of(tag) != Use::live && use_of(tag) != Use::claimed) return true;
+  if (use_of(tag) != Use::live && use_of(tag) != Use::held && use_of(tag) != Use::claimed) return true;
   const auto state = tables().operation(slot).state.load(std::memory_order_acquire);
   return state != shm::state_word(generation_of(id), shm::Phase::pending) &&
          state != shm::state_word(generation_of(id), shm::Phase::begun);
@@ -140,8 +142,9 @@ bool Operations::begun(parc_op id) const {
 
 bool Operations::being_finished(parc_op id) const {
   const Slot slot = slot_of(id);
-  return table_.has(slot) &&
-         table_[slot].tag.load(std::memory_order_acquire) == tag_of(generation_of(id), Use::claimed);
+  if (!table_.has(slot)) return false;
+  const auto tag = table_[slot].tag.load(std::memory_order_acquire);
+  return tag == tag_of(generation_of(id), Use::claimed) || tag == tag_of(generation_of(id), Use::held);
 }
 
 bool Operations::is_live(parc_op id) const {
@@ -177,6 +180,41 @@ std::optional<Slot> Operations::claim(parc_op id, Use* before) {
     return slot;
   }
   return {};
+}
+
+bool Operations::hold(parc_op id) {
+  auto live = tag_of(generation_of(id), Use::live);
+  return table_[slot_of(id)].tag.compare_exchange_strong(live, tag_of(generation_of(id), Use::held),
+                                                         std::memory_order_acq_rel);
+}
+
+bool Operations::is_held_now(parc_op id) const {
+  const Slot slot = slot_of(id);
+  if (id <= 0 || !table_.has(slot)) return false;
+  const auto tag = table_[slot].tag.load(std::memory_order_acquire);
+  return tag == tag_of(generation_of(id), Use::held) || tag == tag_of(generation_of(id), Use::live);
+}
+
+// Whoever saw its end in the completion queue meanwhile has found nothing live: it is noted again.
+void Operations::let_go(Slot slot) {
+  set_use(slot, Use::live);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (table_[slot].queued.load(std::memory_order_relaxed) && done(slot)) tables().note_finished(slot);
+}
+
+bool Operations::wants_memory(Slot slot) const {
+  return table_[slot].late.load(std::memory_order_relaxed) &&
+         shm::phase_of(tables().operation(slot).state.load(std::memory_order_acquire)) == shm::Phase::begun;
+}
+
+bool Operations::may_have_memory(Slot slot) const {
+  const Use use = use_of(table_[slot].tag.load(std::memory_order_relaxed));
+  return use != Use::free && use != Use::spent && !table_[slot].late.load(std::memory_order_relaxed);
+}
+
+void Operations::set_late(Slot slot, bool late) {
+  if (table_[slot].late.exchange(late, std::memory_order_relaxed) == late) return;
+  late_.fetch_add(late ? 1 : UINT32_MAX, std::memory_order_relaxed);
 }
 
 bool Operations::done(Slot slot) const {
@@ -244,7 +282,7 @@ void Operations::take_message(const shm::Operation& shared, parc_status& status)
 int Operations::result(Slot slot, parc_status& status) {
   const Entry& entry = table_[slot];
   const shm::Operation& shared = tables().operation(slot);
-  const int error = shared.error.load(std::memory_order_relaxed);
+  const int error = entry.given_up ? PARC_ENOMEM : shared.error.load(std::memory_order_relaxed);
   status = status_of(entry.envelope, error, entry.length);
   if (error != PARC_OK)
     failed_ = {.departure = shared.departure_or_data.load(std::memory_order_relaxed),

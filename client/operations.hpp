@@ -7,6 +7,7 @@
 //
 //   free -> live   started; the program holds the id and must not touch the buffer
 //        -> loose  the same for a write whose bytes all lie in the arena: it can be let go at any moment
+//   live -> held -> live      for a moment: a thread gives it memory or takes it back (late_reads.hpp)
 //   live, loose -> claimed    one thread or signal handler finishes it: everything else is that one's alone
 //   claimed -> spent          finished and reported
 //           -> detached       a write that was let go, or what was released early: the kernel is still
@@ -53,6 +54,7 @@ struct Message {
   bool untagged = false;    // PARC_UNTAGGED
   bool blocking = false;    // its thread waits for it at once
   bool local = false;       // neighbours' messages answer it, too
+  bool late = false;        // a read without memory
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
 };
@@ -115,6 +117,19 @@ public:
 
   // The claim's opposite: nothing has become of it.
   void unclaim(Slot slot) { set_use(slot, Use::live); }
+
+  // For a moment nobody else has a live operation, which claim() waits for. False: it is not live.
+  [[nodiscard]] bool hold(parc_op id);
+  void let_go(Slot slot);
+  [[nodiscard]] bool is_held_now(parc_op id) const; // or was when claim() failed
+
+  // Reads without memory.
+  [[nodiscard]] bool any_late() const { return late_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] bool is_late(Slot slot) const { return table_[slot].late.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool wants_memory(Slot slot) const;    // its message is there, too
+  [[nodiscard]] bool may_have_memory(Slot slot) const; // it is not over, and not late
+  void set_late(Slot slot, bool late);                 // of a slot that the caller holds or has claimed
+  void set_given_up(Slot slot) { table_[slot].given_up = true; } // the same
 
   // Of claimed slots:
   [[nodiscard]] bool done(Slot slot) const; // the kernel has finished
@@ -206,6 +221,7 @@ private:
   Adoption& adoption_;
   CopyRoom& room_;
   Trace& trace_;
+  std::atomic<std::uint32_t> late_ = 0;
   std::atomic<int> peers_; // their numbers are below
   // Of peers, by their numbers; where there are more, some share a place and one that failed counts for all.
   std::array<std::atomic<bool>, 4096> failed_peers_{};

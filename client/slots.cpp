@@ -73,6 +73,7 @@ void Operations::reap(std::size_t at_most) {
 void Operations::free_slot(Slot slot) {
   Entry& entry = table_[slot];
   if (trace_.on() && entry.has_message()) trace_message(slot);
+  set_late(slot, false);
   if (std::exchange(entry.pinned, false))
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(std::exchange(entry.block, nullptr));
@@ -128,7 +129,7 @@ void Operations::trace_under_way() {
     const std::lock_guard hold(lock_); // nothing is freed meanwhile
     each_slot([this](Slot slot) {
       const Use use = use_of(table_[slot].tag.load(std::memory_order_acquire));
-      const bool held = use == Use::live || use == Use::claimed;
+      const bool held = use == Use::live || use == Use::held || use == Use::claimed;
       if (held && !done(slot) && table_[slot].has_message()) trace_message(slot, trace::flag_under_way);
     });
   }

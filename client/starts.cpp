@@ -43,6 +43,7 @@ Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> piece
   const auto probe = static_cast<std::uint64_t>(claim);
   const bool of_neighbour = neighbours_ && neighbours_->inbox().has_claimed(probe);
   PARC_TRY(prepare_read(message, of_neighbour));
+  PARC_TRY(give_memory(message));
   if (!of_neighbour) return send(shm::RequestKind::read, message, shm::flag_claimed, probe);
   message.local = true;
   PARC_TRY(id, operations_.begin(shm::RequestKind::read, message));
@@ -263,7 +264,23 @@ Result<void> Starts::locate_read(Message& message) {
     return named;
   }
   adoption_.end_use(std::exchange(message.adopted, {}));
-  PARC_TRY(block, operations_.allocate(message.length));
+  auto block = operations_.allocate(message.length);
+  if (block) {
+    name_block(message, block.value());
+  } else if (block.error().code == PARC_ENOMEM) {
+    message.late = true;
+    message.listed = shm::no_memory_yet;
+  } else {
+    return std::move(block).error();
+  }
+  return success();
+}
+
+// Of a read that nobody else's memory can wait for: that of its message is wanted at once.
+Result<void> Starts::give_memory(Message& message) {
+  if (!std::exchange(message.late, false)) return success();
+  message.listed = 0;
+  PARC_TRY(block, late_reads_.allocate(message.length));
   name_block(message, block);
   return success();
 }
@@ -275,7 +292,7 @@ Result<void> Starts::locate_write(Message& message) {
     message.loose = false;
     return name_directly(message);
   }
-  PARC_TRY(block, operations_.allocate(message.length));
+  PARC_TRY(block, late_reads_.allocate_for_write(message.length));
   name_block(message, block);
   gather(static_cast<std::byte*>(block), message.pieces, 0, message.length);
   message.loose = message.loose && room_.reserve(message.length);
@@ -369,6 +386,7 @@ Result<bool> Starts::reaches(int peer) {
 Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned flags) {
   if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message, flags);
   if (ring_.dead()) return refused();
+  PARC_TRY(give_memory(message)); // whose message it is, the library says
   message.local = true;
   shm::Request request = request_of(kind, message, flags);
   PARC_TRY(id, operations_.begin(kind, message));

@@ -13,6 +13,7 @@
 
 #include "client/early/adoption.hpp"
 #include "client/early/guards.hpp"
+#include "client/late_reads.hpp"
 #include "client/local/neighbours.hpp"
 
 namespace parc::client {
@@ -20,9 +21,9 @@ namespace parc::client {
 class Starts {
 public:
   Starts(Arena& arena, Adoption& adoption, CopyRoom& room, Operations& operations, Guards& guards, Ring& ring,
-         Rest& rest, const std::unique_ptr<Neighbours>& neighbours, int ranks)
+         Rest& rest, LateReads& late_reads, const std::unique_ptr<Neighbours>& neighbours, int ranks)
       : arena_(arena), adoption_(adoption), room_(room), operations_(operations), guards_(guards),
-        ring_(ring), rest_(rest), neighbours_(neighbours), ranks_(ranks) {}
+        ring_(ring), rest_(rest), late_reads_(late_reads), neighbours_(neighbours), ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
   // `blocking`: a wait follows.
@@ -63,6 +64,7 @@ private:
   [[nodiscard]] bool in_arena(const iovec& piece) const;
   [[nodiscard]] bool is_direct(Message& message, bool may_adopt);
   [[nodiscard]] Result<void> locate_read(Message& message);
+  [[nodiscard]] Result<void> give_memory(Message& message);
   [[nodiscard]] Result<void> locate_write(Message& message);
   [[nodiscard]] bool locate_short_write(Message& message);
   static void name_block(Message& message, void* block);
@@ -86,6 +88,7 @@ private:
   Guards& guards_;
   Ring& ring_;
   Rest& rest_;
+  LateReads& late_reads_;
   const std::unique_ptr<Neighbours>& neighbours_; // none: everything goes through the kernel
   const int ranks_;
   std::atomic<Order> order_ = Order::any;

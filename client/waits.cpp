@@ -72,22 +72,34 @@ int Waits::explain(int code, parc_op id, const parc_status& status) const {
     return fail(error(code, "{}: 64 operations wait for that already", describe(id, status)));
   case PARC_ENOMEM:
     return fail(error(code,
-                      "{}: a message may have come from a program of this host, and this process has too "
-                      "little address space (RLIMIT_AS), or its host too little memory, to attach it, or to "
-                      "keep what no read has asked for before it",
+                      "{}: its message is there, and this process has too little address space (RLIMIT_AS), "
+                      "or its host too little shared memory (kernel.shmall), to take it, or to keep what no "
+                      "read has asked for before it",
                       describe(id, status)));
   default: return fail(error(code, "{}: {}", describe(id, status), sentence(code)));
   }
 }
 
 // A traced program that rests for long first says for what: nobody may ever end this rest but by a signal.
-template <class Done> Woken Waits::rest(const Done& done, Limit limit, Cancel cancel) {
+template <class Done> Woken Waits::rest(const Done& done, Limit limit, Cancel cancel, Slot own) {
   if (operations_.traced() && !limit) {
-    const Woken how = rest_.until(done, Clock::now() + long_rest, cancel);
+    const Woken how = rest_serving(done, Clock::now() + long_rest, cancel, own);
     if (how != Woken::late) return how;
     operations_.trace_under_way();
   }
-  return rest_.until(done, limit, cancel);
+  return rest_serving(done, limit, cancel, own);
+}
+
+// Reads that wait for memory get it meanwhile. Where there is none, whatever ends may have left some.
+template <class Done> Woken Waits::rest_serving(const Done& done, Limit limit, Cancel cancel, Slot own) {
+  for (;;) {
+    const bool enough = late_reads_.serve(own);
+    const auto again = Clock::now() + LateReads::between_tries;
+    const bool tries = !enough && (!limit || again < *limit);
+    const Woken how = rest_.until([&] { return done() || (enough && late_reads_.wanting(own)); },
+                                  tries ? Limit{again} : limit, cancel);
+    if (how == Woken::gone || (how == Woken::late && !tries) || (how == Woken::done && done())) return how;
+  }
 }
 
 // What is found out goes to a status of our own first, here and in any: the program's may lie on a page of
@@ -113,7 +125,8 @@ int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel can
   if (id == PARC_OP_NULL) return PARC_OK;
   if (id < 0) return status.error = static_cast<int>(id); // it was never started
   Use use{};
-  const auto slot = operations_.claim(id, &use);
+  auto slot = operations_.claim(id, &use);
+  for (; !slot && operations_.is_held_now(id); slot = operations_.claim(id, &use)) sched_yield();
   if (!slot) return status.error = PARC_EINVAL;
   if (operations_.done(*slot)) return finish_done(*slot, status);
   if (use == Use::loose) return operations_.detach(*slot, status);
@@ -137,6 +150,7 @@ int Waits::test(parc_op id, parc_status& status) {
     rest_.look();
     finished = operations_.finished(id);
   }
+  if (!finished) late_reads_.place_from_what_is_there(id);
   if (!finished) rest_.tell_kernel();
   if (!finished && !kernel_went()) return 0;
   Use use{};
@@ -355,7 +369,7 @@ Woken Waits::until_done(Slot slot, Limit limit, Cancel cancel) {
 // Of a thread that is cancelled meanwhile the operation is nobody's again: another may wait for it.
 template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel) {
   try {
-    return rest(done, limit, cancel);
+    return rest(done, limit, cancel, slot);
   } catch (...) {
     operations_.unclaim(slot);
     throw;

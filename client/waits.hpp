@@ -7,15 +7,16 @@
 #pragma once
 
 #include "client/early/guards.hpp"
+#include "client/late_reads.hpp"
 
 namespace parc::client {
 
 class Waits {
 public:
   Waits(Operations& operations, HandOver& hand_over, Guards& guards, Rest& rest, Pipes& pipes,
-        const std::vector<std::string>& hosts)
+        LateReads& late_reads, const std::vector<std::string>& hosts)
       : operations_(operations), hand_over_(hand_over), guards_(guards), rest_(rest), pipes_(pipes),
-        hosts_(hosts) {}
+        late_reads_(late_reads), hosts_(hosts) {}
 
   // The calls of parc.h with the same names; they return what those return and leave the sentence.
   // A status that is no null pointer holds an early release back until the envelope is there.
@@ -54,7 +55,8 @@ private:
   [[nodiscard]] Release release_of(parc_op id, Release most) const;
   [[nodiscard]] bool would_release(parc_op id, Release most) const;
   int finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
-  template <class Done> Woken rest(const Done& done, Limit limit, Cancel cancel);
+  template <class Done> Woken rest(const Done& done, Limit limit, Cancel cancel, Slot own = LateReads::none);
+  template <class Done> Woken rest_serving(const Done& done, Limit limit, Cancel cancel, Slot own);
   [[nodiscard]] Woken until_done(Slot slot, Limit limit, Cancel cancel);
   template <class Done>
   [[nodiscard]] Woken claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel);
@@ -68,6 +70,7 @@ private:
   Guards& guards_;
   Rest& rest_;
   Pipes& pipes_;
+  LateReads& late_reads_;
   const std::vector<std::string>& hosts_; // of the ranks
   std::atomic<Clock::rep> next_look_ = 0; // of tests that find nothing, for the kernel's end
 };

@@ -19,7 +19,7 @@
 namespace parc::shm {
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 16;
+inline constexpr std::uint32_t layout_version = 17;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables; so the next
 inline constexpr std::uint32_t write_slots = 1024;
@@ -78,8 +78,14 @@ enum class RequestKind : std::uint8_t {
   // when all run, or do not, answered in a read slot: their rows in memory, an int32 each, and source the
   // last of them, or source -1 and a sentence of total bytes.
   spawn,
-  signal,  // peer, extra = signal: to a rank of this job, or a process that this program has spawned;
-           // answered in a read slot
+  signal, // peer, extra = signal: to a rank of this job, or a process that this program has spawned;
+          // answered in a read slot
+  // Id of a read that was begun without memory (no_memory_yet) and has begun: its memory. What of its message
+  // is longer is lost.
+  place,
+  // extra = id of a read: it goes on without memory; answered in slot `id`: PARC_EINVAL where it has a
+  // message, or is over.
+  unplace,
   exit_of, // peer: answered in a read slot when that process has ended, which this program has spawned: its
            // status is in handed_or_data
 };
@@ -116,7 +122,9 @@ inline constexpr std::uint8_t flag_queued = 128;  // read, write, probe: its end
 // program, which the kernel reaches through the system (process_vm_readv), where ControlHeader::cross_memory
 // says so and neighbours have matched the message.
 inline constexpr std::uint16_t in_own_memory = UINT16_MAX;
-static_assert(in_own_memory > max_pieces);
+// `pieces` of a read through the kernel: it has none before `place`, and its message waits when it has begun.
+inline constexpr std::uint16_t no_memory_yet = UINT16_MAX - 1;
+static_assert(no_memory_yet > max_pieces);
 struct Piece {
   std::uint64_t address;
   std::uint64_t length;

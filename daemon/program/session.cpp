@@ -210,6 +210,8 @@ void Session::handle(const shm::Request& request) {
       engine_.cancel(slot->handle);
     return;
   case shm::RequestKind::hand_over: return hand_over(request);
+  case shm::RequestKind::place: return place(request);
+  case shm::RequestKind::unplace: return unplace(request);
   case shm::RequestKind::map: return map(request);
   case shm::RequestKind::grow: return grow(request);
   case shm::RequestKind::unmap: return unmap(request);
@@ -245,6 +247,7 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::map:
   case shm::RequestKind::unmap:
   case shm::RequestKind::grow:
+  case shm::RequestKind::unplace:
   case shm::RequestKind::neighbour:
   case shm::RequestKind::leave: {
     const std::uint64_t number = shm::slot_of(request.id);
@@ -252,6 +255,10 @@ void Session::refuse(const shm::Request& request) {
     slots_[number].generation = shm::generation_of(request.id);
     return answer(number, PARC_ECANCELED);
   }
+  case shm::RequestKind::place:
+    if (slots_.find(request.id) != nullptr && slots_.find(request.id)->late)
+      answer(shm::slot_of(request.id), PARC_ECANCELED);
+    return;
   default: return;
   }
 }
@@ -317,6 +324,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   }
   ++reads_;
   slot.probes = request.kind == shm::RequestKind::probe;
+  slot.late = request.pieces == shm::no_memory_yet;
   slot.claims = claims;
   claiming_ += claims;
   const std::uint64_t message = claimed ? claim->second : 0;
@@ -332,7 +340,8 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                .no_wait = (request.flags & shm::flag_no_wait) != 0,
                                                .claim = claims,
                                                .claimed = message,
-                                               .claim_word = claim_word(number, slot)});
+                                               .claim_word = claim_word(number, slot),
+                                               .late = request.pieces == shm::no_memory_yet});
 }
 
 // It cannot be begun; a shared one only if nobody else has it.
@@ -402,13 +411,15 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
   const std::uint64_t number = cookie.slot();
   Slot& slot = slots_[number];
   if (!slot.busy || !cookie.is_of(slot.generation)) return;
-  const bool read = shm::is_read(number);
+  const bool read = shm::is_read(number), awaits_memory = slot.late && outcome.claim != 0;
   --(read ? reads_ : writes_);
-  if (read && !slot.probes && outcome.fault == protocol::Fault::none && slot.with != shm::With::rendezvous)
+  if (read && !slot.probes && !awaits_memory && outcome.fault == protocol::Fault::none &&
+      slot.with != shm::With::rendezvous)
     received_.add(outcome.total);
   if (!read && gate_.keeps()) gate_.drop(slot.handle);
   extents_.drop(slot.used);
   slot.used.reset();
+  if (awaits_memory && state_ != State::over) return await_memory(number, outcome);
   release_has_begun(slot);
   claiming_ -= std::exchange(slot.claims, false);
   if (outcome.claim != 0) claims_.emplace(shm::id_of(slot.generation, number), outcome.claim);

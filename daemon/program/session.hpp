@@ -97,6 +97,9 @@ private:
   void unmap(const shm::Request& request);
   void grow(const shm::Request& request);
   void hand_over(const shm::Request& request);
+  void await_memory(std::uint64_t number, const protocol::Outcome& outcome);
+  void place(const shm::Request& request);
+  void unplace(const shm::Request& request);
   // session.cpp again
   void leave(const shm::Request& request);
   void release(const shm::Request& request);

@@ -39,6 +39,9 @@ bool Session::has_copied() const {
 // Where the bytes of a message are, or go.
 bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot) {
   if (request.length > shm::max_message) return false;
+  if (request.pieces == shm::no_memory_yet)
+    return request.kind == shm::RequestKind::read && request.with == shm::With::nobody &&
+           (request.flags & shm::flag_claimed) == 0;
   if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
   if (request.pieces != shm::in_own_memory)
     return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
@@ -101,6 +104,46 @@ void Session::hand_over(const shm::Request& request) {
   slot->used |= used;
   operation(shm::slot_of(request.id)).handed_or_data.store(slot->generation, std::memory_order_release);
   completed();
+}
+
+// The engine's read is over: it has claimed its message for the one that place() makes.
+void Session::await_memory(std::uint64_t number, const protocol::Outcome& outcome) {
+  Slot& slot = slots_[number];
+  claims_.emplace(shm::id_of(slot.generation, number), outcome.claim);
+  begun(Cookie::of_session(number_, number, slot.generation), outcome);
+  completed();
+}
+
+void Session::place(const shm::Request& request) {
+  Slot* slot = slots_.find(request.id);
+  const auto claim = claims_.find(request.id);
+  if (slot == nullptr || !slot->late || claim == claims_.end() || request.pieces != 0)
+    return broke("it gave memory to a read that waits for none");
+  protocol::Pieces memory;
+  if (!resolve(request, memory, *slot)) return broke("it gave a read memory that it does not share");
+  extents_.hold(slot->used);
+  slot->late = false;
+  const std::uint64_t message = claim->second;
+  claims_.erase(claim);
+  ++reads_;
+  sessions_.changed(*this);
+  slot->handle =
+      engine_.read(place_.endpoint,
+                   {.cookie = Cookie::of_session(number_, shm::slot_of(request.id), slot->generation).word(),
+                    .memory = std::move(memory),
+                    .from_end = (request.flags & shm::flag_from_end) != 0,
+                    .claimed = message});
+}
+
+void Session::unplace(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  Slot* slot = shm::is_read(shm::slot_of(request.extra)) ? slots_.find(request.extra) : nullptr;
+  if (slot == nullptr || slot->with != shm::With::nobody || !engine_.unplace(slot->handle))
+    return answer(shm::control_slot, PARC_EINVAL);
+  extents_.drop(slot->used);
+  slot->used.reset();
+  slot->late = true;
+  answer(shm::control_slot, PARC_OK);
 }
 
 } // namespace parc::daemon

@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(what_nobody_read_is_told_once) {
   }
 }
 
-// Ended in the middle of a wait, which it says itself when it has rested for 100 ms: its trace says which reads
-// never came.
+// Ended in the middle of a wait, which it says itself when it has rested for 100 ms: its trace says which
+// reads never came.
 BOOST_AUTO_TEST_CASE(the_trace_of_a_hang_has_the_reads_that_never_came) {
   Hosts hosts(2);
   const std::string file = hosts.directory() + "/trace.json";

@@ -208,6 +208,12 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_hear_a_neighbour_is_told) {
   const int status = job.wait();
   BOOST_TEST(status == 0, job.errors() << hosts.logs()); // it says what was not read
 }
+
+BOOST_AUTO_TEST_CASE(little_memory) {
+  Hosts hosts(2);
+  for (const char* how : {"exchange", "too_much"})
+    check_job(hosts, {"--hosts", "a,b", programs + "little_memory", how});
+}
 #endif
 
 BOOST_AUTO_TEST_CASE(memory_that_the_kernel_reaches) {

@@ -276,7 +276,9 @@ private:
     case shm::RequestKind::release: return;                                 // nothing leaves this kernel
     case shm::RequestKind::leave: return leave(request.id);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.extra); return;
-    case shm::RequestKind::neighbour: // it has given no letterbox
+    case shm::RequestKind::unplace: return finish(request.id, PARC_EINVAL); // none waits long enough
+    case shm::RequestKind::place:                                           // all reads have memory
+    case shm::RequestKind::neighbour:                                       // it has given no letterbox
     case shm::RequestKind::bell:
     case shm::RequestKind::withdraw:
     case shm::RequestKind::unread:

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads that have no memory of the arena yet. Where there is none for a read's bounce it is begun without:
+// the kernel matches it as any other, in its order, and then waits for memory (shm::RequestKind::place). So
+// what has no message holds nothing that others need; and where a message is there, or a write is to be
+// begun, and no memory is left, reads that are done give theirs, whose bytes go to where they were wanted,
+// and reads that have no message (RequestKind::unplace). A write leaves room for the longest of those without
+// memory. What is left of a wait for memory is one for messages under way; when it has been in vain for a
+// minute, a read fails and its message is lost, and a sentence says so: two programs may have filled their
+// memory with writes that neither reads.
+//
+// Whoever rests in libparc, or collects completions, places all that can be placed. Threads: any; of a signal
+// handler place_from_what_is_there alone.
+#pragma once
+
+#include "client/errand.hpp"
+#include "client/operations.hpp"
+
+#include <atomic>
+
+namespace parc::client {
+
+class LateReads {
+public:
+  LateReads(Operations& operations, Arena& arena, Errand& errand, Ring& ring, Rest& rest)
+      : operations_(operations), arena_(arena), errand_(errand), ring_(ring), rest_(rest) {}
+
+  // One has its message, and could be given memory: `own` is a slot that the caller has claimed, which is
+  // looked at, too.
+  static constexpr Slot none = UINT32_MAX;
+  [[nodiscard]] bool wanting(Slot own = none) const { return operations_.any_late() && find(own); }
+
+  // Gives memory to those that have their message. False: there is not enough; it is worth another try after
+  // between_tries.
+  static constexpr auto between_tries = std::chrono::milliseconds(10);
+  [[nodiscard]] bool serve(Slot own = none) { return !operations_.any_late() || serve_all(own); }
+  // The same of one, as far as no lock and no kernel is needed.
+  void place_from_what_is_there(parc_op id);
+
+  // Operations::allocate, also of what reads give.
+  [[nodiscard]] Result<void*> allocate(std::size_t bytes);
+  // The same for a write.
+  [[nodiscard]] Result<void*> allocate_for_write(std::size_t bytes);
+
+private:
+  [[nodiscard]] bool find(Slot own) const;
+  [[nodiscard]] bool serve_all(Slot own);
+  [[nodiscard]] bool place(Slot slot);
+  void place(Slot slot, void* block, std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t longest() const;
+  [[nodiscard]] bool empty_one();
+  [[nodiscard]] bool take_back_one();
+  [[nodiscard]] std::optional<parc_op> last_to_expect();
+  [[nodiscard]] bool in_vain(Slot slot);
+
+  Operations& operations_;
+  Arena& arena_;
+  Errand& errand_;
+  Ring& ring_;
+  Rest& rest_;
+  std::atomic<std::uint32_t> short_since_ = 0; // coarse_ms(); 0: what there was to place was placed
+};
+
+} // namespace parc::client

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two ranks that may map little more than what they have.
+//   exchange   each reads and writes much more than that, the reads first: all of it arrives.
+//   too_much   rank 0 reads a message for which there can be no memory: its read fails, and the next is
+//   right.
+#include "tests/support/programs/rank.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t bytes = std::size_t{4} << 20, messages = 24, too_much = std::size_t{256} << 20;
+constexpr int tag_long = 100, tag_short = 101;
+
+rlim_t address_space() {
+  std::ifstream sizes("/proc/self/statm");
+  rlim_t pages = 0;
+  sizes >> pages;
+  return pages * static_cast<rlim_t>(getpagesize());
+}
+
+void limit_memory(rlim_t more) {
+  const rlimit few{address_space() + more, RLIM_INFINITY};
+  rank::expect(setrlimit(RLIMIT_AS, &few) == 0, "setrlimit");
+}
+
+std::uint64_t number_of(int from, std::size_t message) {
+  return message * 2 + static_cast<std::uint64_t>(from);
+}
+
+void exchange(parc_context* parc) {
+  const int other = 1 - rank::number;
+  std::vector<std::vector<char>> in(messages, std::vector<char>(bytes)), out = in;
+  for (std::size_t i = 0; i < messages; ++i) rank::fill(out[i].data(), bytes, number_of(rank::number, i));
+  rank::expect(parc_barrier(parc) == PARC_OK, "parc_barrier");
+  limit_memory(24 << 20);
+  std::vector<parc_op> reads(messages), all;
+  for (std::size_t i = 0; i < messages; ++i) {
+    reads[i] = parc_initread(parc, other, static_cast<int>(i), in[i].data(), bytes);
+    rank::expect(reads[i] > 0, "parc_initread");
+    all.push_back(reads[i]);
+  }
+  for (std::size_t i = 0; i < messages; ++i) {
+    parc_op write = PARC_OP_NULL;
+    while ((write = parc_initwrite(parc, other, static_cast<int>(i), out[i].data(), bytes)) == PARC_ENOMEM) {
+      int index = -1;
+      rank::expect(parc_waitany(parc, static_cast<int>(all.size()), all.data(), &index, nullptr) == PARC_OK,
+                   "parc_waitany");
+      rank::expect(index >= 0, "there is no memory, and nothing is under way");
+    }
+    rank::expect(write > 0, "parc_initwrite");
+    all.push_back(write);
+  }
+  rank::expect(parc_waitall(parc, static_cast<int>(all.size()), all.data(), nullptr) == PARC_OK,
+               "parc_waitall");
+  for (std::size_t i = 0; i < messages; ++i)
+    rank::expect(rank::filled(in[i].data(), bytes, number_of(other, i)), "message %zu", i);
+}
+
+void read_too_much(parc_context* parc) {
+  if (rank::number == 1) {
+    std::vector<char> out(too_much, 'x');
+    const parc_op write = parc_initwrite(parc, 0, tag_long, out.data(), out.size());
+    rank::expect(write > 0, "parc_initwrite");
+    rank::expect(parc_write(parc, 0, tag_short, "y", 1) == PARC_OK, "parc_write");
+    rank::expect(parc_wait(parc, write, nullptr) == PARC_OK, "parc_wait");
+    return;
+  }
+  std::vector<char> in(too_much);
+  limit_memory(64 << 20);
+  const int code = parc_read(parc, 1, tag_long, in.data(), in.size(), nullptr);
+  rank::expect_code(code, PARC_ENOMEM, "the long read");
+  rank::expect(std::strstr(parc_error_detail(), "RLIMIT_AS") != nullptr, "another sentence");
+  char byte = 0;
+  rank::expect(parc_read(parc, 1, tag_short, &byte, 1, nullptr) == PARC_OK && byte == 'y', "the short read");
+}
+
+} // namespace
+
+int main(int, char** argv) {
+  parc_context* const parc = rank::open();
+  if (std::strcmp(argv[1], "exchange") == 0)
+    exchange(parc);
+  else
+    read_too_much(parc);
+  rank::expect(parc_close(parc) == PARC_OK, "parc_close");
+}
