@@ -24,6 +24,14 @@ using parc::preload::settle_begun;
 using parc::preload::settle_pieces;
 using parc::preload::settle_value;
 
+// What lies in the other process; it may be this one.
+void settle_there(pid_t process, const iovec* pieces, std::size_t count) {
+  if (process == getpid())
+    settle_pieces(pieces, count);
+  else
+    settle(pieces, count * sizeof(iovec));
+}
+
 // An address and its length, in which the system says how much it wrote.
 void settle_address(const void* address, const socklen_t* length) {
   settle_value(length);
@@ -192,7 +200,7 @@ ssize_t process_vm_readv(pid_t process, const iovec* here, unsigned long count, 
                          unsigned long pieces, unsigned long flags) noexcept {
   PARC_REAL(process_vm_readv);
   settle_pieces(here, count);
-  settle(there, pieces * sizeof(iovec));
+  settle_there(process, there, pieces);
   return real(process, here, count, there, pieces, flags);
 }
 
@@ -201,7 +209,7 @@ ssize_t process_vm_writev(pid_t process, const iovec* here, unsigned long count,
   PARC_REAL(process_vm_writev);
   settle_begun();
   settle_pieces(here, count);
-  settle(there, pieces * sizeof(iovec));
+  settle_there(process, there, pieces);
   return real(process, here, count, there, pieces, flags);
 }
 

@@ -375,6 +375,9 @@ BOOST_AUTO_TEST_CASE(what_the_system_reads_and_fills_in) {
       {"getrandom", [&] { BOOST_TEST(getrandom(in, sizeof in, 0) == sizeof in); }, in, sizeof in},
       {"process_vm_readv",
        [&] { BOOST_TEST(process_vm_readv(getpid(), &piece, 1, &from, 1, 0) == sizeof in); }, in, sizeof in},
+      {"process_vm_readv of this process",
+       [&] { BOOST_TEST(process_vm_readv(getpid(), &piece, 1, &from, 1, 0) == sizeof in); }, from.iov_base,
+       from.iov_len},
       {"preadv2", [&] { BOOST_TEST(preadv2(file, &piece, 1, 0, 0) == sizeof in); }, in, sizeof in},
   };
   for (const Row& row : rows) {
@@ -388,6 +391,7 @@ BOOST_AUTO_TEST_CASE(what_the_system_reads_and_fills_in) {
   BOOST_TEST(leavings([&] { BOOST_TEST(chmod(name.c_str(), 0600) == 0); }) == 1);
   BOOST_TEST(
       leavings([&] { BOOST_TEST(process_vm_writev(getpid(), &from, 1, &piece, 1, 0) == sizeof in); }) == 1);
+  BOOST_TEST(was_settled(in, sizeof in));
   BOOST_TEST(was_settled(text, sizeof text));
 }
 
