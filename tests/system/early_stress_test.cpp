@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Early release under stress (tests/support/programs/early_stress.cpp), between real kernels: the same random
-// messages every time, and some that nobody has seen. Whoever reads a wrong byte says which, and the seed.
+// Early release under stress (early_stress, early_churn and early_calls of tests/support/programs), between
+// real kernels: the same random messages every time, and some that nobody has seen. Whoever reads a wrong
+// byte says which, and the seed. For long: see patience().
 #include "tests/support/hosts.hpp"
 
+#include <algorithm>
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <random>
+#include <sstream>
 
 namespace parc::test {
 namespace {
@@ -37,6 +42,11 @@ std::vector<Run> runs() {
   return {{1, 1, "a:2,b"}, {2, 4, "a:2,b"}, {3, 4, "a:3"}, {4, 4, "a:2,b:2"}, {random, 4, "a:2,b"}};
 }
 
+// Where a sanitizer stands in front of the C library nothing else can.
+bool preload_is_built(boost::unit_test::test_unit_id) {
+  return std::filesystem::exists(PARC_TEST_BIN "/../lib/libparc-early.so.0");
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(early_stress)
@@ -56,7 +66,8 @@ BOOST_AUTO_TEST_CASE(random_messages_into_any_memory) {
     }
 }
 
-// How long at each level: `early_stress_tests --run_test=early_stress/buffers_that_come_and_go -- 600`.
+// How long at each level: `early_stress_tests --run_test=early_stress/buffers_that_come_and_go -- 600`, and
+// calls_on_buffers_in_flight as well.
 std::chrono::seconds patience() {
   const auto& suite = boost::unit_test::framework::master_test_suite();
   return std::chrono::seconds(suite.argc > 1 ? std::stoi(suite.argv[1]) : 0);
@@ -79,6 +90,83 @@ BOOST_AUTO_TEST_CASE(buffers_that_come_and_go) {
       }
     while (std::chrono::steady_clock::now() < end);
   }
+}
+
+// What calls of the system and of malloc see of buffers that messages are coming into, with several threads
+// or with one.
+struct Plan {
+  std::uint64_t seed;
+  const char* placement;
+  int threads, steps;
+};
+
+std::ostream& operator<<(std::ostream& to, const Plan& plan) {
+  return to << ", seed " << plan.seed << ", " << plan.steps << " steps, " << plan.threads << " threads on "
+            << plan.placement;
+}
+
+struct Seen {
+  std::vector<std::string> by_ranks; // a digest each
+  std::uint64_t released = 0;
+};
+
+Seen play(Hosts& hosts, const Plan& plan, const std::string& level) {
+  static int runs = 0;
+  std::vector<std::string> words{"--timeout",
+                                 "300", // a hang; the seed is told
+                                 "--hosts",
+                                 plan.placement,
+                                 PARC_TEST_PROGRAMS "/early_calls",
+                                 std::to_string(plan.seed),
+                                 std::to_string(plan.steps),
+                                 hosts.directory() + "/said" + std::to_string(++runs),
+                                 std::to_string(plan.threads)};
+  if (level != "off") words.insert(words.begin(), "--early-release=" + level);
+  Process job = hosts.run(words);
+  const int status = job.wait();
+  BOOST_TEST((status == 0 && job.errors() == ""),
+             level << plan << ": status " << status << ": " << job.errors() << hosts.logs());
+  Seen seen;
+  std::istringstream lines(job.output());
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("released "))
+      seen.released += std::stoull(line.substr(9));
+    else
+      seen.by_ranks.push_back(line);
+  std::ranges::sort(seen.by_ranks);
+  return seen;
+}
+
+BOOST_AUTO_TEST_CASE(calls_on_buffers_in_flight, *boost::unit_test::precondition(preload_is_built)) {
+  Hosts hosts(2, unhurried), slower(2, small_steps);
+  const std::array<std::string, 2> levels{"full", "envelope"};
+  std::array<std::uint64_t, 2> released{};
+  std::random_device random;
+  const auto end = std::chrono::steady_clock::now() + (levels.size() + 1) * patience();
+  const auto compare = [&](const Plan& plan) {
+    Hosts& some = plan.seed % 2 == 0 ? hosts : slower;
+    const Seen without = play(some, plan, "off");
+    BOOST_TEST(without.released == 0U);
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      const Seen with = play(some, plan, levels[i]);
+      BOOST_TEST(with.by_ranks == without.by_ranks, levels[i] << plan << ": not what is seen without it");
+      released[i] += with.released;
+    }
+  };
+  constexpr int enough = 10; // rounds, for some wait to be released at level envelope, too
+  int rounds = 0;
+  do {
+    const bool first = rounds == 0;
+    const int steps = first ? 60 : 300;
+    compare({first ? 1 : random(), "a,b", 1, steps});
+    compare({first ? 2 : random(), "a:2", 1, steps});
+    compare({random(), "a:2,b", 1, steps});
+    compare({random(), rounds % 2 == 0 ? "a,b" : "a:2", 3, steps});
+  } while ((++rounds < enough && std::ranges::count(released, 0U) > 0) ||
+           std::chrono::steady_clock::now() < end);
+  for (std::size_t i = 0; i < levels.size(); ++i) BOOST_TEST(released[i] > 0U, levels[i]);
+  std::cout << rounds << " rounds of calls; waits released: " << released[0] << " at level full, "
+            << released[1] << " at level envelope" << std::endl;
 }
 
 BOOST_AUTO_TEST_SUITE_END()
