@@ -10,7 +10,7 @@
 // Usage: early_calls SEED STEPS FILE [THREADS]. FILE is made; by it a rank says, behind everybody's back, how
 // far its waits are. With several threads each has steps of its own. With EARLY_CALLS_TELL in the environment
 // each call is told with the digest behind it, on standard error.
-#include "tests/support/programs/calls/page_calls.hpp"
+#include "tests/support/programs/calls/rare_calls.hpp"
 
 #include <atomic>
 #include <malloc.h>
@@ -267,6 +267,7 @@ private:
       unsigned sum = 0;
       for (const Call& each : data_calls) sum += each.weight;
       for (const Call& each : page_calls) sum += each.weight;
+      for (const Call& each : rare_calls) sum += each.weight;
       return sum;
     }();
     std::uint64_t drawn = at_.random.below(total);
@@ -277,7 +278,8 @@ private:
       if (tells) tell();
       return true;
     };
-    if (std::ranges::none_of(data_calls, take)) (void)std::ranges::any_of(page_calls, take);
+    (void)(std::ranges::any_of(data_calls, take) || std::ranges::any_of(page_calls, take) ||
+           std::ranges::any_of(rare_calls, take));
   }
 
   // Where two runs differ first.
@@ -328,6 +330,10 @@ int main(int argc, char** argv) {
   if (argc == 5) threads = std::clamp(std::atoi(argv[4]), 1, most_threads);
   mallopt(M_MMAP_THRESHOLD, static_cast<int>(chunk_threshold));
   std::signal(SIGUSR1, sum_in_handler);
+  struct sigaction on_own_stack {};
+  on_own_stack.sa_handler = sum_in_handler;
+  on_own_stack.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR2, &on_own_stack, nullptr);
   std::signal(SIGSEGV, on_fault);
   tells = getenv("EARLY_CALLS_TELL") != nullptr;
   const char* const level = getenv("PARC_EARLY_RELEASE");
