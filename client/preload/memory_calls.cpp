@@ -5,6 +5,7 @@
 #include "client/preload/hooks.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
@@ -118,8 +119,13 @@ int pkey_mprotect(void* memory, size_t bytes, int access, int key) noexcept {
 
 int madvise(void* memory, size_t bytes, int advice) noexcept {
   PARC_REAL(madvise);
-  if (announce(memory, bytes, change_by(advice)) || advice == advice_remove)
-    return real(memory, bytes, advice);
+  // Of shared memory nothing is wiped, and adopted pages may stay it while a message comes in beside them.
+  if (advice == advice_wipe_on_fork) (void)announce(memory, bytes, PageChange::move);
+  if (announce(memory, bytes, change_by(advice))) return real(memory, bytes, advice);
+  if (advice == advice_remove) { // of private memory, which the program has, the system removes nothing
+    errno = EINVAL;
+    return -1;
+  }
   std::memset(memory, 0, bytes);
   return 0;
 }

@@ -473,11 +473,17 @@ BOOST_AUTO_TEST_CASE(changes_of_pages) {
   (void)mlockall(0); // which is no call that can succeed
   BOOST_TEST_REQUIRE(changed.size() == 1u);
   BOOST_TEST((changed[0].memory == nullptr && changed[0].change == PageChange::pin));
+  changed.clear();
+  (void)madvise(nullptr, 4096, MADV_WIPEONFORK);
+  BOOST_TEST_REQUIRE(changed.size() == 2u); // of what is shared in any case it cannot be
+  BOOST_TEST((changed[0].change == PageChange::move && changed[1].change == PageChange::pin));
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_discarded_is_zeroed) {
   std::fill_n(in, sizeof in, 'x');
   zeroes = true;
+  BOOST_TEST((madvise(in, sizeof in, MADV_REMOVE) == -1 && errno == EINVAL));
+  BOOST_TEST(in[0] == 'x');
   BOOST_TEST(madvise(in, sizeof in, MADV_DONTNEED) == 0);
   zeroes = false;
   BOOST_TEST(std::string(in, sizeof in) == std::string(sizeof in, '\0'));

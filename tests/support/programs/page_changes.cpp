@@ -36,12 +36,12 @@ void open_file(const char* path) {
   close(file);
 }
 
-void send() {
+void send(std::size_t length = bytes) {
   ++messages;
   static auto* const out = static_cast<unsigned char*>(parc_alloc(parc, bytes));
-  rank::fill(out, bytes, messages);
+  rank::fill(out, length, messages);
   while (at_once && told->load() < messages) usleep(1000);
-  rank::expect_code(parc_write(parc, 1, 0, out, bytes), PARC_OK, "write");
+  rank::expect_code(parc_write(parc, 1, 0, out, length), PARC_OK, "write");
 }
 
 bool arrived(const unsigned char* in) {
@@ -118,6 +118,21 @@ void bytes_are_discarded(unsigned char* in, const char* kind) {
                "%s: other bytes went, too", kind);
   read_into(in);
   rank::expect(madvise(in, bytes, MADV_WILLNEED) == 0 && arrived(in), "%s: read again: wrong bytes", kind);
+}
+
+// While a message comes into others that were adopted with them.
+void bytes_are_kept_from_children(unsigned char* in, const char* kind) {
+  ++messages;
+  const parc_address from{0, 0, 0};
+  const iovec half{in + bytes / 2, bytes / 2};
+  const parc_op read = parc_initreadv(parc, &from, &half, 1, at_once ? PARC_EARLY : 0U);
+  std::memset(in, 1, bytes / 2);
+  rank::expect(madvise(in + page, bytes / 4, MADV_WIPEONFORK) == 0, "%s: cannot be kept from children", kind);
+  rank::expect(in[page] == 1 && in[bytes / 4] == 1, "%s: bytes went, too", kind);
+  told->store(messages);
+  rank::expect_code(parc_wait(parc, read, nullptr), PARC_OK, "wait");
+  rank::expect(rank::filled(in + bytes / 2, bytes / 2, messages), "%s: wrong bytes", kind);
+  rank::expect(madvise(in + page, bytes / 4, MADV_KEEPONFORK) == 0, "%s: kept from children for ever", kind);
 }
 
 void pages_are_locked(unsigned char* in, const char* kind) {
@@ -206,6 +221,8 @@ int main(int argc, char** argv) {
     if (kind.in == of_arena) continue; // shared memory, of which the system drops no bytes
     for (int i = 0; i < 2; ++i) sends ? send() : void();
     if (!sends) bytes_are_discarded(kind.in, kind.name);
+    sends ? send() : read_into(kind.in);
+    sends ? send(bytes / 2) : bytes_are_kept_from_children(kind.in, kind.name);
   }
   sends ? take_it() : read_only_memory_is_sent(of_arena);
   for (const auto change : {block_is_freed, block_is_resized, pages_are_moved}) sends ? send() : change();
