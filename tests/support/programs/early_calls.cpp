@@ -275,7 +275,7 @@ private:
       if (drawn >= each.weight) return drawn -= each.weight, false;
       here.call = each.name;
       each.make(at_, target);
-      if (tells) tell();
+      if (tells) tell(target);
       return true;
     };
     (void)(std::ranges::any_of(data_calls, take) || std::ranges::any_of(page_calls, take) ||
@@ -283,9 +283,10 @@ private:
   }
 
   // Where two runs differ first.
-  void tell() const {
-    std::fprintf(stderr, "rank %d, thread %d, step %" PRIu64 ", %s: %016" PRIx64 "\n", rank::number, thread_,
-                 here.step, here.call, at_.digest.value());
+  void tell(const Range& range) const {
+    std::fprintf(stderr, "rank %d, thread %d, step %" PRIu64 ", %s, bytes [%zu, %zu) of %s: %016" PRIx64 "\n",
+                 rank::number, thread_, here.step, here.call, range.at, range.end(),
+                 kind_names[static_cast<int>(range.region->kind)], at_.digest.value());
   }
 
   void make_calls() {
