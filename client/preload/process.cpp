@@ -260,11 +260,15 @@ int clone(int (*run)(void*), void* stack, int flags, void* argument, ...) noexce
   return make_child([&] { return real(run_in_child, stack, flags, &child, parent_id, locals, child_id); });
 }
 
-// From here on a thread may hold a lock that another needs in order to send: what is released has begun.
+// From here on a thread may hold a lock that another needs in order to send: what is released has begun. And
+// no fault can be handled on a stack that is missing itself.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {
   PARC_REAL(pthread_create);
   settle_begun();
+  void* stack = nullptr;
+  std::size_t bytes = 0;
+  if (attributes != nullptr && pthread_attr_getstack(attributes, &stack, &bytes) == 0) settle(stack, bytes);
   return real(thread, attributes, start, argument);
 }
 

@@ -295,6 +295,14 @@ BOOST_AUTO_TEST_CASE(processes_and_threads) {
   const auto nop = [](void*) -> void* { return nullptr; };
   BOOST_TEST(leavings([&] { BOOST_TEST(pthread_create(&thread, nullptr, nop, nullptr) == 0); }) == 1);
   BOOST_TEST(pthread_join(thread, nullptr) == 0);
+  std::vector<char> stack(256 << 10);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, stack.data(), stack.size());
+  BOOST_TEST(leavings([&] { BOOST_TEST(pthread_create(&thread, &attributes, nop, nullptr) == 0); }) == 1);
+  BOOST_TEST(pthread_join(thread, nullptr) == 0);
+  BOOST_TEST(was_settled(stack.data(), stack.size()));
+  pthread_attr_destroy(&attributes);
 }
 
 // Each reads or writes memory through the system, which would answer EFAULT, and is seen by nobody else.
