@@ -130,6 +130,20 @@ inline void become_signal_stack(State& at, Range range) {
   store(at, range);
 }
 
+inline void become_thread_stack(State& at, Range range) {
+  const Range pages = range.pages();
+  if (!at.threads || pages.bytes < (64 << 10) || range.region->kind == Kind::stack) return;
+  Looked looked{at.scratch, 1000, 0};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  at.whole(pthread_attr_setstack(&attributes, pages.memory(), pages.bytes), 0);
+  pthread_t thread;
+  if (pthread_create(&thread, &attributes, look, &looked) != 0) wrong("no thread");
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  store(at, pages);
+}
+
 inline constexpr Call rare_calls[] = {
     {"getrandom", 1, fill_by_system},
     {"recvmsg or recvmmsg", 2, receive_message},
@@ -142,6 +156,7 @@ inline constexpr Call rare_calls[] = {
     {"shmat", 2, attach_segment},
     {"malloc_trim", 1, trim},
     {"sigaltstack", 2, become_signal_stack},
+    {"pthread_attr_setstack", 2, become_thread_stack},
 };
 
 } // namespace calls
