@@ -72,6 +72,16 @@ std::size_t Engine::rows(std::uint64_t number) const {
   return endpoint == nullptr ? 0 : members_of(*endpoint) + endpoint->more_rows.size();
 }
 
+Backlog Engine::backlog(std::uint64_t number) const {
+  const Endpoint* endpoint = find_endpoint(number);
+  return endpoint == nullptr ? Backlog{} : endpoint->backlog;
+}
+
+void Engine::count(Endpoint& of, std::uint64_t Backlog::*what, bool one_more) {
+  of.backlog.*what += one_more ? 1 : -1;
+  if (of.opened) listener_.backlog_changed(of.cookie);
+}
+
 std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
   Endpoint* endpoint = find_endpoint(number);
   if (endpoint == nullptr) return no_such_endpoint;

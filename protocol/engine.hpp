@@ -54,6 +54,8 @@ public:
   virtual void progressed(std::uint64_t cookie, const Progress& progress) = 0;
   // The operation is over; its memory is no longer named, its cookie is not used again.
   virtual void finished(std::uint64_t cookie, const Outcome& outcome) = 0;
+  // What an opened endpoint's backlog() says is another number now.
+  virtual void backlog_changed(std::uint64_t /*endpoint_cookie*/) {}
   // An opened endpoint that has left or was killed has nothing under way any more and is gone; its operations
   // have finished before.
   virtual void drained(std::uint64_t endpoint_cookie) = 0;
@@ -127,6 +129,7 @@ public:
   [[nodiscard]] bool is_there(std::uint64_t endpoint) const;             // and has not departed
   [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); } // with the kernel's
   [[nodiscard]] std::size_t rows(std::uint64_t endpoint) const;
+  [[nodiscard]] Backlog backlog(std::uint64_t endpoint) const; // of one that is not there: none
   // The row that it has, where it has one already; below 0: there is no such endpoint here, or no room.
   std::int32_t add_row(std::uint64_t endpoint, const Address& address);
   static constexpr std::int32_t no_such_endpoint = -1, no_room_for_row = -2;
@@ -207,6 +210,7 @@ private:
   // `riding`: the bytes that came with the envelope.
   void arrive(Incoming& message, std::span<const std::byte> riding = {});
   void store(Incoming& message, std::span<const std::byte> riding);
+  void unstore(const Incoming& message);
   void match(Reading& read, Incoming& message, std::span<const std::byte> riding = {});
   Incoming* find_unexpected(Endpoint& at, const Reading& read);
   Outcome probed(const Reading& read, Incoming& message);
@@ -226,10 +230,11 @@ private:
   void launch(Outgoing& message);
   void keep_short(Incoming& message);
   void announce(Outgoing& message);
-  static void queue(Outgoing& message);
-  static void unqueue(Outgoing& message);
-  static void release_held(Link& link);
-  static void release_held(Endpoint& leaving);
+  void queue(Outgoing& message);
+  void unqueue(Outgoing& message);
+  void release_held(Link& link);
+  void release_held(Endpoint& leaving);
+  void count(Endpoint& of, std::uint64_t Backlog::*what, bool one_more);
   void check_write_done(Outgoing& message);
   void finish_write(Outgoing& message, Fault fault);
   void fail_write(Outgoing& message, Fault fault);

@@ -51,6 +51,12 @@ void Engine::store(Incoming& message, std::span<const std::byte> riding) {
   if (message.link != nullptr && at.number != kernel_endpoint) ++totals_.unexpected;
   message.enter(Incoming::Stage::stored);
   at.arrivals.add(message, message.pair->unexpected);
+  count(at, &Backlog::unread, true);
+}
+
+// It is about to be read, or never will be.
+void Engine::unstore(const Incoming& message) {
+  if (message.waits()) count(*message.pair->at, &Backlog::unread, false);
 }
 
 Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
@@ -94,6 +100,7 @@ void Engine::unpost(Reading& read) {
 
 void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> riding) {
   unpost(read);
+  unstore(message);
   message.take_out();
   message.enter(Incoming::Stage::matched);
   message.read = &read;

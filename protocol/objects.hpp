@@ -95,6 +95,11 @@ struct Pair : Answer, hook::Hook<hook::OfPeer>, hook::Hook<hook::Held> {
   [[nodiscard]] std::uint64_t not_reported() const { return received - unmatched - reported; }
 };
 
+// What waits for others: writes in Pair::held, and messages that no read has taken.
+struct Backlog {
+  std::uint64_t held = 0, unread = 0;
+};
+
 struct Endpoint : hook::Hook<hook::OfGroup> {
   std::uint64_t number = 0;
   std::uint64_t cookie = 0;
@@ -108,6 +113,7 @@ struct Endpoint : hook::Hook<hook::OfGroup> {
   hook::List<Incoming, hook::Arrivals> claimed;
   hook::List<Outgoing, hook::Owned> writes;
   std::size_t unfinished = 0; // of these
+  Backlog backlog;
   hook::List<Reading, hook::Owned> reads;
   boost::container::flat_map<std::uint32_t, std::unique_ptr<Stream>> streams; // by link
   std::uint64_t posts = 0;

@@ -226,11 +226,13 @@ void Engine::announce(Outgoing& message) {
   ++message.stream->fresh;
   if (pair.held.empty() && may_send_envelope(pair.unread(), link.envelopes_left())) return queue(message);
   message.enter(Outgoing::Stage::held);
+  count(*message.from, &Backlog::held, true);
   if (!pair.hook::Hook<hook::Held>::is_linked()) link.held.push_back(pair);
   pair.held.push_back(message);
 }
 
 void Engine::queue(Outgoing& message) {
+  if (message.stage == Outgoing::Stage::held) count(*message.from, &Backlog::held, false);
   message.enter(Outgoing::Stage::queued);
   ++message.pair->queued;
   ++message.link->envelopes_out;
@@ -239,6 +241,7 @@ void Engine::queue(Outgoing& message) {
 
 // It will not be sent.
 void Engine::unqueue(Outgoing& message) {
+  if (message.stage == Outgoing::Stage::held) count(*message.from, &Backlog::held, false);
   if (message.stage != Outgoing::Stage::queued) return;
   --message.pair->queued;
   --message.link->envelopes_out;

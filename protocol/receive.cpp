@@ -384,6 +384,7 @@ void Engine::free_blocks(Incoming& message) {
 }
 
 void Engine::drop_incoming(Incoming& message) {
+  unstore(message);
   forget_name(message);
   free_blocks(message);
   count_match(message);
@@ -398,6 +399,7 @@ void Engine::drop_incoming(Incoming& message) {
 // Nobody will read it. What the sender still sends goes to the sink; then nothing is kept of it, whether the
 // sender gives it up or not.
 void Engine::discard(Incoming& message) {
+  unstore(message);
   message.take_out();
   message.enter(Incoming::Stage::unwanted);
   count_match(message);

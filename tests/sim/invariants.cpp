@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/sim/invariants.hpp"
 
+#include <algorithm>
+
 namespace parc::protocol {
 namespace {
 
@@ -187,7 +189,15 @@ void Invariants::look_at(const Endpoint& endpoint) {
     holds(stream->fresh == counted.held + counted.queued, "a stream counts what it has not announced");
     waits = waits || stream->owed() || stream->fresh != 0;
   }
-  for (const auto& [address, pair] : endpoint.pairs) look_at(pair);
+  std::uint64_t held = 0;
+  for (const auto& [address, pair] : endpoint.pairs) {
+    look_at(pair);
+    held += pair.held.size();
+  }
+  const auto unread =
+      static_cast<std::uint64_t>(std::ranges::distance(endpoint.arrivals)) + endpoint.claimed.size();
+  holds(endpoint.backlog.held == held && endpoint.backlog.unread == unread,
+        "an endpoint counts what it holds and what it has not read");
   if (!endpoint.departed()) return;
   holds(endpoint.reads.empty() && endpoint.probes.empty() && endpoint.arrivals.empty() &&
             endpoint.claimed.empty(),

@@ -39,6 +39,10 @@ BOOST_DATA_TEST_CASE(unread_messages_block_nobody,
   hosts.settle();
   const Link& takes = hosts.engine(1).link(hosts.link(1, 0));
   BOOST_TEST(takes.unmatched == (places == 0 ? pair_envelopes : most));
+  const auto held = [&] { return hosts.engine(0).backlog(hosts.endpoint(0)).held; };
+  const auto unread = [&] { return hosts.engine(1).backlog(hosts.endpoint(1)).unread; };
+  BOOST_TEST(held() == (places == 0 ? most - pair_envelopes : 0));
+  BOOST_TEST(held() + unread() == most);
   exchange_one(2);
   if (places != 0) exchange_one(0);
   BOOST_TEST(hosts.engine(1).pool_in_use() <= settings.link_window);
@@ -47,6 +51,7 @@ BOOST_DATA_TEST_CASE(unread_messages_block_nobody,
     reads.push_back(&hosts.read(1, -1, 5, taken.back()));
   }
   hosts.settle();
+  BOOST_TEST(held() + unread() == 0U);
   for (Op* op : writes) BOOST_TEST(op->finished);
   for (Op* op : reads) BOOST_TEST(op->finished);
   for (const Bytes& bytes : taken) BOOST_TEST((bytes == out));
