@@ -52,6 +52,7 @@ public:
   void link_lost(std::uint32_t link);
   void shutting_down();
 
+  [[nodiscard]] std::size_t held_spawns() const { return spawn_wishes_.size(); }
   // For dumps.
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: no job runs
   // Answers to what its tool wants to know of other kernels.

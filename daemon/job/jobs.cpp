@@ -266,6 +266,9 @@ void Jobs::publish(Counters& counters) {
     if (row == rows_.end()) row = rows_.emplace(job, counters.job(job, at->ranks_here(), state)).first;
     row->second->state.set(static_cast<std::uint64_t>(state));
   }
+  std::size_t held = 0;
+  for (const auto& [job, at] : origins_) held += at->held_spawns();
+  counters.set(Counter::SpawnsHeld, held);
 }
 
 } // namespace parc::daemon

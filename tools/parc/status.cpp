@@ -66,6 +66,13 @@ void print_links(const CounterSnapshot& kernel) {
               rows);
 }
 
+void print_held_spawns(const CounterSnapshot& kernel) {
+  if (const std::uint64_t held = kernel[Counter::SpawnsHeld]; held != 0)
+    std::cout << fmt::format(
+        "\n{} wait{} in parc_spawn until parc run has taken the output of what was spawned before\n",
+        held == 1 ? "1 program" : fmt::format("{} programs", held), held == 1 ? "s" : "");
+}
+
 void print_jobs(const CounterSnapshot& kernel) {
   if (kernel.jobs.empty()) return void(std::cout << "\nno jobs\n");
   std::vector<std::vector<std::string>> rows;
@@ -187,6 +194,7 @@ int status(const StatusOptions& options) {
   }
   print_kernel(kernel);
   print_jobs(kernel);
+  print_held_spawns(kernel);
   print_links(kernel);
   print_sessions(programs);
   if (options.verbose) print_counters(kernel);
