@@ -28,6 +28,7 @@ public:
   [[nodiscard]] Waits& waits() { return waits_; }
   [[nodiscard]] Completions& completions() { return completions_; }
   [[nodiscard]] int descriptor();
+  void put_off(std::uint64_t operations, int peer) { rest_.backlog().put_off(operations, peer); }
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] CopyRoom& copy_room() { return room_; }
   void set_level(Level level); // of early release

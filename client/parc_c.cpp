@@ -417,6 +417,13 @@ int parc_arm(parc_context* context) {
   return guarded(context, [&] { return context->completions().arm(); });
 }
 
+int parc_set_put_off(parc_context* context, uint64_t operations, int peer) {
+  return guarded(context, [&] {
+    context->put_off(operations, peer);
+    return static_cast<int>(PARC_OK);
+  });
+}
+
 int parc_cancel(parc_context* context, parc_op operation) {
   return guarded(context, [&] {
     if (!context->operations().is_held(operation))

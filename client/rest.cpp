@@ -143,7 +143,7 @@ void Rest::lead(std::uint64_t seen, int own_bell, Limit limit, Cancel cancel) {
   };
   const Asleep announced(*this);
   const InLibrary::Cancellable here(cancel == Cancel::yes);
-  if (announced.alone && completions() == seen) pipes_.sleep(limit, own_bell);
+  if (announced.alone && completions() == seen) pipes_.sleep(backlog_.within(limit), own_bell);
 }
 
 // Under lock_.

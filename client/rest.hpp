@@ -23,6 +23,7 @@
 //             program's descriptor readable.
 #pragma once
 
+#include "client/backlog.hpp"
 #include "client/descriptor.hpp"
 #include "client/early/hooks.hpp"
 #include "client/pipes.hpp"
@@ -79,7 +80,7 @@ public:
   static constexpr int looks_a_yield = 50;
 
   Rest(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
-      : header_(header), pipes_(pipes), spin_time_(spin) {}
+      : header_(header), pipes_(pipes), spin_time_(spin), backlog_(header.backlog) {}
 
   // Rests until done() is true, the kernel has gone, or the limit has passed. done() is a look at what the
   // kernel stores in the control segment; it is called often, also under lock_, and must be short. No system
@@ -108,12 +109,15 @@ public:
   }
 
   void set_local(LocalProgress* local) { local_ = local; }
+  [[nodiscard]] Backlog& backlog() { return backlog_; }
   void progress() {
     if (local_) local_->progress();
+    backlog_.look();
   }
   // The same in a call that does not wait.
   void look() {
     if (local_) local_->look();
+    backlog_.look();
   }
   // This program has ended an operation itself, and stored that before. True: others of its threads, or its
   // own poll, may sleep for it, and the kernel is to ring.
@@ -307,6 +311,7 @@ private:
   shm::ControlHeader& header_;
   Pipes& pipes_;
   const Clock::duration spin_time_;
+  Backlog backlog_;
   std::atomic<int> quiet_waits_ = 0;          // that go to sleep at once
   std::atomic<int> next_quiet_ = first_quiet; // so many, the next time that the core is found busy
   std::mutex lock_;

@@ -252,6 +252,10 @@ void Kernel::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
   }
 }
 
+void Kernel::backlog_changed(std::uint64_t endpoint_cookie) {
+  sessions_->backlog_changed(endpoint_cookie);
+}
+
 void Kernel::drained(std::uint64_t endpoint_cookie) {
   sessions_->drained(endpoint_cookie);
 }

@@ -76,6 +76,7 @@ private:
   void begun(std::uint64_t cookie, const protocol::Outcome& outcome) override;
   void progressed(std::uint64_t cookie, const protocol::Progress& progress) override;
   void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override;
+  void backlog_changed(std::uint64_t endpoint_cookie) override;
   void drained(std::uint64_t endpoint_cookie) override;
   void departed(std::uint64_t endpoint, protocol::Departure how) override;
   void peer_departed(const protocol::Address& peer) override;

@@ -153,7 +153,16 @@ void KernelSession::put_off(const Request& request, const Start& start) {
     waiting.pieces.assign(1, {waiting.copied.data(), waiting.copied.size()});
   }
   waiting.start.pieces = waiting.pieces;
-  put_off_.fetch_add(1, std::memory_order_relaxed);
+  count_waiting();
+}
+
+// Under waiting_lock_.
+void KernelSession::count_waiting() {
+  put_off_.store(waiting_ones_.size(), std::memory_order_relaxed);
+  const bool for_one =
+      !waiting_ones_.empty() && waiting_ones_.front().start.kind != Start::Kind::read_claimed;
+  const int peer = for_one ? waiting_ones_.front().start.envelope.peer : PARC_ANY_SOURCE;
+  (void)parc_set_put_off(parc_, waiting_ones_.size(), peer);
 }
 
 // Each that does not have to wait for another, but those for which there is no memory where less was not
@@ -186,8 +195,8 @@ void KernelSession::start_waiting() {
       if (operation > 0) ++under_way_; // what comes after it may wait for it
       started.push_back({next->request, operation});
       next = waiting_ones_.erase(next);
-      put_off_.fetch_sub(1, std::memory_order_relaxed);
     }
+    if (!started.empty()) count_waiting();
   }
   for (const auto& [request, operation] : started) // what has ended at once may start something
     if (operation > 0)
@@ -205,7 +214,7 @@ template <class Wanted> std::optional<Request> KernelSession::take_waiting(const
   if (found == waiting_ones_.end()) return {};
   const Request request = found->request;
   waiting_ones_.erase(found);
-  put_off_.fetch_sub(1, std::memory_order_relaxed);
+  count_waiting();
   return request;
 }
 

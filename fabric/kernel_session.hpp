@@ -133,6 +133,7 @@ private:
   [[nodiscard]] parc_op try_start(const Start& start) const;
   [[nodiscard]] bool must_wait(const Start& start) const;
   void put_off(const Request& request, const Start& start);
+  void count_waiting();
   void start_waiting();
   template <class Wanted> [[nodiscard]] std::optional<Request> take_waiting(const Wanted& wanted);
   void began(parc_op operation, const Request& request);

@@ -121,6 +121,13 @@ module parc
       type(c_ptr), value :: context
       integer(c_int) :: code
     end function
+    function parc_set_put_off(context, operations, peer) bind(c) result(code)
+      import
+      type(c_ptr), value :: context
+      integer(c_int64_t), value :: operations
+      integer(c_int), value :: peer
+      integer(c_int) :: code
+    end function
     function parc_set_copy_room(context, bytes) bind(c) result(code)
       import
       type(c_ptr), value :: context

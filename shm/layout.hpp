@@ -232,6 +232,14 @@ struct alignas(64) WaitCounters {
   std::atomic<std::uint64_t> late_faults; // of these: the page had arrived and was only to be opened
   std::atomic<std::uint64_t> openings;    // calls of mprotect that opened pages
 };
+// Of what stands in the program, for onlookers; relaxed. Bytes are of the memory that it takes.
+struct alignas(64) BacklogCounters {
+  std::atomic<std::uint64_t> to_neighbours; // messages to neighbours that no cell is free for
+  std::atomic<std::uint64_t> to_neighbours_bytes;
+  std::atomic<std::uint64_t> from_neighbours; // messages from neighbours, kept here, that no read has taken
+  std::atomic<std::uint64_t> from_neighbours_bytes;
+  std::atomic<std::uint64_t> put_off; // operations that have not been started, as parc_set_put_off says
+};
 inline constexpr std::uint32_t core_word(int core, bool rests) { // 0: not known
   return static_cast<std::uint32_t>(core + 1) << 1 | (rests ? 1U : 0U);
 }
@@ -303,6 +311,7 @@ struct ControlHeader {
 
   NeighbourCounters neighbours; // P's
   WaitCounters waits;           // P's
+  BacklogCounters backlog;      // P's
 
   // K's line.
   alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out
@@ -310,9 +319,13 @@ struct ControlHeader {
                                             // and for what a watching program waits for
   std::atomic<std::uint32_t> kernel_asleep; // seq_cst, a Sleep: ring its pipe after publishing; it sleeps
                                             // lightly while a new read could have an answer
+  // For onlookers, relaxed, as of the kernel's last sleep: writes of P that wait in the kernel, as their
+  // receivers have no place for more that nobody reads, and messages for P that no read has taken.
+  std::atomic<std::uint64_t> kernel_held;
+  std::atomic<std::uint64_t> kernel_unread;
 };
 static_assert(offsetof(ControlHeader, request_tail) == 64);
-static_assert(offsetof(ControlHeader, request_head) == 256);
+static_assert(offsetof(ControlHeader, request_head) == 320);
 
 struct Control {
   ControlHeader header;
@@ -331,7 +344,7 @@ struct Control {
   Times times[operation_slots];
   Bounce bounce;
 };
-static_assert(offsetof(Control, finished) == 320);
+static_assert(offsetof(Control, finished) == 384);
 static_assert(offsetof(Control, requests) % 64 == 0);
 
 // ---- The pipes

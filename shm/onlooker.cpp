@@ -66,6 +66,14 @@ void look_at(const Control& control, const Tables& tables, std::size_t most, Ran
                 .released = waits.released.load(std::memory_order_relaxed),
                 .faults = waits.faults.load(std::memory_order_relaxed),
                 .late_faults = waits.late_faults.load(std::memory_order_relaxed)};
+  const BacklogCounters& backlog = control.header.backlog;
+  rank.backlog = {.to_neighbours = backlog.to_neighbours.load(std::memory_order_relaxed),
+                  .to_neighbours_bytes = backlog.to_neighbours_bytes.load(std::memory_order_relaxed),
+                  .from_neighbours = backlog.from_neighbours.load(std::memory_order_relaxed),
+                  .from_neighbours_bytes = backlog.from_neighbours_bytes.load(std::memory_order_relaxed),
+                  .put_off = backlog.put_off.load(std::memory_order_relaxed),
+                  .kernel_held = control.header.kernel_held.load(std::memory_order_relaxed),
+                  .kernel_unread = control.header.kernel_unread.load(std::memory_order_relaxed)};
   rank.operations.clear();
   tables.each([&](std::uint32_t slot) {
     if (const auto seen = look_at_slot(tables.operation(slot), is_write(slot), now))

@@ -8,7 +8,7 @@
 
 namespace parc::shm {
 
-// Fills in joined, resting, operations and more; `most` operations, the oldest.
+// Fills in joined, resting, what is counted, operations and more; `most` operations, the oldest.
 void look_at(const Control& control, const Tables& tables, std::size_t most, RankState& rank);
 
 // The same of the segment with this id, which a kernel has published. False: it is not there any more, or is

@@ -4,6 +4,7 @@
 #include "system/frames.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -117,6 +118,35 @@ std::optional<Unfinished> unfinished_from(const Json& json) {
                     .begun = *begun};
 }
 
+using Backlog = RankState::Backlog;
+constexpr std::array backlog_keys{std::pair{"to_neighbours", &Backlog::to_neighbours},
+                                  std::pair{"to_neighbours_bytes", &Backlog::to_neighbours_bytes},
+                                  std::pair{"from_neighbours", &Backlog::from_neighbours},
+                                  std::pair{"from_neighbours_bytes", &Backlog::from_neighbours_bytes},
+                                  std::pair{"put_off", &Backlog::put_off},
+                                  std::pair{"kernel_held", &Backlog::kernel_held},
+                                  std::pair{"kernel_unread", &Backlog::kernel_unread}};
+
+// Only what stands: a dump has many ranks in which nothing does.
+Json to_json(const Backlog& backlog) {
+  Json json = Json::object();
+  for (const auto& [key, member] : backlog_keys)
+    if (backlog.*member != 0) json[key] = backlog.*member;
+  return json;
+}
+
+std::optional<Backlog> backlog_from(const Json& json) {
+  if (!json.is_object()) return {};
+  Backlog backlog;
+  for (const auto& [key, member] : backlog_keys) {
+    if (!json.contains(key)) continue;
+    const auto number = number_in(json, key, UINT64_MAX);
+    if (!number) return {};
+    backlog.*member = *number;
+  }
+  return backlog;
+}
+
 } // namespace
 
 Json to_json(const RankState& rank) {
@@ -131,9 +161,9 @@ Json to_json(const RankState& rank) {
                           {"writes", each.writes},
                           {"probes", each.probes},
                           {"begun", each.begun}});
-  return {{"rank", rank.rank},       {"pid", rank.process},     {"host", rank.host},
-          {"program", rank.program}, {"joined", rank.joined},   {"resting", rank.resting},
-          {"more", rank.more},       {"unfinished", operations}};
+  return {{"rank", rank.rank},       {"pid", rank.process},      {"host", rank.host},
+          {"program", rank.program}, {"joined", rank.joined},    {"resting", rank.resting},
+          {"more", rank.more},       {"unfinished", operations}, {"backlog", to_json(rank.backlog)}};
 }
 
 std::optional<RankState> rank_state_from(const Json& json) {
@@ -141,8 +171,9 @@ std::optional<RankState> rank_state_from(const Json& json) {
   const auto rank = number_in(json, "rank", UINT32_MAX), process = number_in(json, "pid", INT32_MAX),
              more = number_in(json, "more", UINT64_MAX);
   const auto joined = flag_in(json, "joined"), resting = flag_in(json, "resting");
-  const auto operations = json.find("unfinished");
-  if (!rank || !process || !more || !joined || !resting || operations == json.end() ||
+  const auto operations = json.find("unfinished"), standing = json.find("backlog");
+  const auto backlog = standing == json.end() ? std::nullopt : backlog_from(*standing);
+  if (!backlog || !rank || !process || !more || !joined || !resting || operations == json.end() ||
       !operations->is_array())
     return {};
   RankState state{.rank = *rank,
@@ -152,7 +183,8 @@ std::optional<RankState> rank_state_from(const Json& json) {
                   .joined = *joined,
                   .resting = *resting,
                   .operations = {},
-                  .more = *more};
+                  .more = *more,
+                  .backlog = *backlog};
   for (const Json& each : *operations) {
     const auto operation = unfinished_from(each);
     if (!operation) return {};

@@ -46,6 +46,15 @@ struct RankState {
     std::uint64_t rested = 0, released = 0, faults = 0, late_faults = 0;
     bool operator==(const Waits&) const = default;
   } waits = {};
+  struct Backlog { // what stands in it, or for it in its kernel; bytes of memory
+    std::uint64_t to_neighbours = 0,
+                  to_neighbours_bytes = 0; // messages to neighbours that no cell is free for
+    std::uint64_t from_neighbours = 0, from_neighbours_bytes = 0; // from neighbours: kept for a read to come
+    std::uint64_t put_off = 0;       // operations that a library has not started, for want of memory
+    std::uint64_t kernel_held = 0;   // writes in the kernel whose receivers have no place for more
+    std::uint64_t kernel_unread = 0; // messages in the kernel, kept for a read to come
+    bool operator==(const Backlog&) const = default;
+  } backlog = {};
   bool operator==(const RankState&) const = default;
 };
 

@@ -354,7 +354,9 @@ Stored* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* bo
   message->tag = cell.tag;
   message->cell = cell;
   if (has_body) std::memcpy(message->body, body, cell.length);
-  from.stored_bytes += StoredMessages::cost(*message);
+  const std::uint64_t cost = StoredMessages::cost(*message);
+  from.stored_bytes += cost;
+  rest_.backlog().stored(cost);
   arrivals_.add(*message, from.stored);
   return message;
 }
@@ -411,7 +413,9 @@ void Inbox::give(const shm::Request& request, Neighbour& from, const shm::Cell& 
 }
 
 void Inbox::forget(Stored& message) {
-  message.pair->stored_bytes -= StoredMessages::cost(message);
+  const std::uint64_t cost = StoredMessages::cost(message);
+  message.pair->stored_bytes -= cost;
+  rest_.backlog().stored_no_more(cost);
   memory_.drop(message); // its hooks unlink it
 }
 

@@ -27,7 +27,7 @@ Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vec
       inbox_(*areas_->own(), *areas_, program.control.header.neighbours, program.operations, program.ring,
              program.rest, program.rank, static_cast<int>(program.hosts.size())),
       outbox_(*areas_->own(), *areas_, inbox_.lock(), program.control.header.neighbours, program.operations,
-              program.room, program.errand, program.ring, local_ranks_),
+              program.room, program.errand, program.ring, program.rest.backlog(), local_ranks_),
       own_copies_(program.control, program.pipes) {
   if (areas_->joined()) areas_->own()->owner.joined.store(1, std::memory_order_relaxed);
   rest_.set_local(this);

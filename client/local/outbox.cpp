@@ -30,10 +30,10 @@ void describe(shm::Cell& cell, const LocalMessage& message) {
 thread_local bool Outbox::inside_ = false;
 
 Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
-               Operations& operations, CopyRoom& room, Errand& errand, Ring& ring,
+               Operations& operations, CopyRoom& room, Errand& errand, Ring& ring, Backlog& backlog,
                std::vector<bool> local_ranks)
     : own_(own), areas_(areas), areas_lock_(areas_lock), counters_(counters), operations_(operations),
-      room_(room), errand_(errand), ring_(ring), local_ranks_(std::move(local_ranks)) {
+      room_(room), errand_(errand), ring_(ring), standing_(backlog), local_ranks_(std::move(local_ranks)) {
   const auto fill_up = [](std::vector<std::uint16_t>& numbers, std::uint32_t count) {
     while (count-- > 0) numbers.push_back(static_cast<std::uint16_t>(count));
   };

@@ -12,6 +12,7 @@
 //   lock_   cells, queues, and counts; not held while anything is waited for
 #pragma once
 
+#include "client/backlog.hpp"
 #include "client/errand.hpp"
 #include "client/local/areas.hpp"
 #include "client/local/blocks.hpp"
@@ -50,7 +51,8 @@ struct Waiting : protocol::hook::Hook<protocol::hook::Queue> {
 class Outbox {
 public:
   Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
-         Operations& operations, CopyRoom& room, Errand& errand, Ring& ring, std::vector<bool> local_ranks);
+         Operations& operations, CopyRoom& room, Errand& errand, Ring& ring, Backlog& backlog,
+         std::vector<bool> local_ranks);
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
   ~Outbox();
@@ -124,6 +126,7 @@ private:
     protocol::hook::List<Waiting, protocol::hook::Queue> waiting{}; // for cells, oldest first
     std::uint64_t backlog = 0;                                      // their memory
     bool backlogged = false;                                        // it is among those that flush() looks at
+    std::uint32_t since = 0; // coarse_ms() when one of them last went, or the first of them came
     [[nodiscard]] std::uint64_t in_flight() const { return sent - drained; }
   };
   // lock_, and that this thread has it.
@@ -160,7 +163,8 @@ private:
   [[nodiscard]] Waiting* hold(const LocalMessage& message, parc_op write);
   [[nodiscard]] LocalMessage message_of(const Waiting& waits, iovec& piece);
   struct Went {
-    bool rings = false, ended = false;
+    bool some = false, rings = false, ended = false;
+    std::uint64_t standing = 0, bytes = 0; // messages that wait for so long that it is to be said
   };
   [[nodiscard]] Went go_on(Way& way);
   [[nodiscard]] Went flush_next(std::size_t& next, int& row);
@@ -189,6 +193,7 @@ private:
   CopyRoom& room_;
   Errand& errand_;
   Ring& ring_;
+  Backlog& standing_;
   const std::vector<bool> local_ranks_;
   std::mutex lock_;
   std::vector<std::int32_t> by_row_;

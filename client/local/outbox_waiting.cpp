@@ -4,6 +4,7 @@
 
 #include "client/pieces.hpp"
 #include "parc/parc.h"
+#include "system/coarse_clock.hpp"
 
 namespace parc::client {
 
@@ -17,8 +18,11 @@ Outbox::Sent Outbox::wait(Way& way, const LocalMessage& message, parc_op write) 
     backlogged_.push_back(&way);
     waiting_pairs_.store(backlogged_.size(), std::memory_order_relaxed);
   }
+  if (way.waiting.empty()) way.since = coarse_ms();
   way.waiting.push_back(*waits);
-  way.backlog += MessagesIn<Waiting>::cost(*waits);
+  const std::uint64_t cost = MessagesIn<Waiting>::cost(*waits);
+  way.backlog += cost;
+  standing_.waits_for_cell(cost);
   if (asleep_ && own_.owner.wants_cells.load(std::memory_order_relaxed) == 0) {
     own_.owner.wants_cells.store(1, std::memory_order_relaxed);
     areas_.barrier();
@@ -72,7 +76,9 @@ LocalMessage Outbox::message_of(const Waiting& waits, iovec& piece) {
 }
 
 void Outbox::drop(Way& way, Waiting& waits) {
-  way.backlog -= MessagesIn<Waiting>::cost(waits);
+  const std::uint64_t cost = MessagesIn<Waiting>::cost(waits);
+  way.backlog -= cost;
+  standing_.waits_no_more(cost);
   room_.free(waits.held);
   memory_.drop(waits);
 }
@@ -95,6 +101,7 @@ Outbox::Went Outbox::go_on(Way& way) {
       went.ended = true;
     }
     drop(way, waits);
+    went.some = true;
   }
   return went;
 }
@@ -103,9 +110,13 @@ Outbox::Went Outbox::go_on(Way& way) {
 Outbox::Went Outbox::flush_next(std::size_t& next, int& row) {
   Way& way = *backlogged_[next];
   row = way.row;
-  const Went went = go_on(way);
+  Went went = go_on(way);
   if (!way.waiting.empty()) {
     ++next;
+    if (went.some)
+      way.since = coarse_ms();
+    else if (standing_.is_long(way.since))
+      went.standing = way.waiting.size(), went.bytes = way.backlog;
   } else {
     way.backlogged = false;
     backlogged_[next] = backlogged_.back();
@@ -128,6 +139,7 @@ bool Outbox::flush() {
     }
     ended = ended || went.ended;
     if (went.rings) ring(row);
+    if (went.standing != 0) standing_.say_waiting(row, went.standing, went.bytes);
   }
 }
 

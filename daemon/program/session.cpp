@@ -138,6 +138,9 @@ bool Session::has_requests() const {
 
 void Session::look_at(std::size_t most, RankState& state) const {
   shm::look_at(*control_, *tables_, most, state);
+  const protocol::Backlog backlog = engine_.backlog(place_.endpoint);
+  state.backlog.kernel_held = backlog.held;
+  state.backlog.kernel_unread = backlog.unread;
 }
 
 bool Session::park() {
@@ -535,6 +538,9 @@ void Session::publish(Counters& counters) {
   (*row_)->bytes_in.set(received_.bytes);
   (*row_)->messages_out.set(sent_.messages);
   (*row_)->bytes_out.set(sent_.bytes);
+  const protocol::Backlog backlog = engine_.backlog(place_.endpoint);
+  control_->header.kernel_held.store(backlog.held, std::memory_order_relaxed);
+  control_->header.kernel_unread.store(backlog.unread, std::memory_order_relaxed);
 }
 
 } // namespace parc::daemon

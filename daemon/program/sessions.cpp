@@ -158,6 +158,11 @@ void Sessions::tell_neighbour(std::uint64_t endpoint) {
   if (session != nullptr && session->attached()) session->completed();
 }
 
+void Sessions::backlog_changed(std::uint64_t endpoint_cookie) {
+  if (endpoint_cookie < sessions_.size() && sessions_[endpoint_cookie] != nullptr)
+    changed(*sessions_[endpoint_cookie]);
+}
+
 // The place is free again when the session is over and the engine is done with its memory, in whichever
 // order.
 void Sessions::drained(std::uint64_t endpoint_cookie) {

@@ -80,6 +80,7 @@ public:
   void begun(Cookie cookie, const protocol::Outcome& outcome);
   void progressed(Cookie cookie, const protocol::Progress& progress);
   void finished(Cookie cookie, const protocol::Outcome& outcome);
+  void backlog_changed(std::uint64_t endpoint_cookie);
   void drained(std::uint64_t endpoint_cookie);
   void departed(std::uint64_t endpoint, protocol::Departure how);
 

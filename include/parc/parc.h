@@ -390,6 +390,12 @@ PARC_API int parc_wake(parc_context* context);
 PARC_API int parc_descriptor(parc_context* context);
 PARC_API int parc_arm(parc_context* context);
 
+/* For libraries that start later what there was no memory for (PARC_ENOMEM): so many operations wait in the
+ * caller now, the oldest of them for this peer (PARC_ANY_SOURCE: for anybody, or there are none). parc status
+ * and parc dump show how many, and where none of them goes on for 10 seconds a line on stderr says so, once
+ * in a program. Does not block. */
+PARC_API int parc_set_put_off(parc_context* context, uint64_t operations, int peer);
+
 /* ---- Whole calls --------------------------------------------------------------------------------------- */
 
 /* initread and wait, initwrite and wait. */

@@ -126,6 +126,7 @@ _PROTOTYPES = {
     "parc_iprobe": (c_int, [c_void_p, POINTER(Address), POINTER(Status)]),
     "parc_barrier": (c_int, [c_void_p]),
     "parc_set_copy_room": (c_int, [c_void_p, c_size_t]),
+    "parc_set_put_off": (c_int, [c_void_p, c_uint64, c_int]),
     "parc_set_release": (c_int, [c_void_p, c_int]),
     "parc_set_order": (c_int, [c_void_p, c_int]),
     "parc_settle": (c_int, [c_void_p, c_void_p, c_size_t]),

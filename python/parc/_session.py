@@ -9,8 +9,8 @@ import threading
 import weakref
 from ctypes import byref, c_int
 
-from ._abi import (ADDRESS_BYTES, EINVAL, QUEUED, Address, Completion, Envelope, Error, ReleaseCounts, Status, check, lib,
-                   number)
+from ._abi import (ADDRESS_BYTES, ANY_SOURCE, EINVAL, QUEUED, Address, Completion, Envelope, Error, ReleaseCounts, Status, check,
+                   lib, number)
 from ._buffers import Pieces
 from ._operation import NULL, Operation, alone
 
@@ -328,6 +328,10 @@ class Session:
     def arm(self):
         """Before each sleep: True when completions() has something to report, and there is no need to sleep."""
         return check(lib.parc_arm(self._open)) != 0
+
+    def set_put_off(self, operations, peer=ANY_SOURCE):
+        """How many operations the caller starts later, for want of memory, and for whom the oldest is."""
+        check(lib.parc_set_put_off(self._open, number("the number", operations, 64, False), number("the peer", peer, 32)))
 
     # ---- Whole calls
 

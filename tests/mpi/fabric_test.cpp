@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,25 @@ BOOST_AUTO_TEST_CASE(endpoints_begin_and_end) {
 BOOST_AUTO_TEST_CASE(an_address_as_text_is_a_name) {
   check_alone("names");
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which take address space themselves
+// It is seen while it waits, and said once.
+BOOST_AUTO_TEST_CASE(what_there_is_no_memory_for_is_started_later) {
+  Hosts hosts(1);
+  Process process = start(hosts, 0, "later", {hosts.directory()});
+  const auto put_off = [&] {
+    const auto sessions = hosts.status()["sessions"];
+    return sessions.empty() ? 0 : sessions[0]["backlog"].value("put_off", 0);
+  };
+  BOOST_TEST(eventually([&] { return put_off() > 16; }), process.errors());
+  const std::string words = " operations, the oldest of them for peer ";
+  BOOST_TEST(eventually([&] { return process.errors().find(words) != std::string::npos; }), process.errors());
+  BOOST_TEST(put_off() > 16);
+  std::ofstream(hosts.directory() + "/memory").put('\n');
+  check_end(hosts, process);
+  BOOST_TEST(process.errors().find(words) == process.errors().rfind(words), process.errors());
+}
+#endif
 
 // ---- What bad input gets: the program checks the code, here is the sentence in libfabric's log.
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -99,6 +100,38 @@ BOOST_AUTO_TEST_CASE(status_shows_what_ranks_wait_for) {
   BOOST_TEST(sessions()[0]["more"] == 2);
   hosts[0].kernel().signal(SIGCONT);
   end(job);
+}
+
+// More messages than their receiver's kernel has places for: the others wait at their writer's.
+BOOST_AUTO_TEST_CASE(what_stands_in_kernels_is_seen) {
+  constexpr int messages = 250'000;
+  Hosts hosts(2);
+  const std::string files = hosts.directory() + "/files";
+  std::filesystem::create_directory(files);
+  Process job = hosts.run(
+      {"--hosts", "a,b", PARC_TEST_PROGRAMS "/backlog", files, "stands", std::to_string(messages), "8"});
+  const auto backlog_of = [&](std::size_t rank, const char* what) {
+    const Json seen = dump_of(hosts, 0);
+    return seen["ranks"].size() == 2 ? seen["ranks"][rank]["backlog"].value(what, 0) : 0;
+  };
+  BOOST_TEST(eventually([&] {
+               const int held = backlog_of(0, "kernel_held");
+               return held > 10'000 && held + backlog_of(1, "kernel_unread") == messages;
+             }),
+             job.errors());
+  Process text = hosts.parc("dump", {});
+  BOOST_TEST(text.wait() == 0);
+  for (const char* words : {"writes in the kernel that their receivers have no place for",
+                            "messages in the kernel that no read has taken"})
+    BOOST_TEST(contains(text.output(), words), text.output());
+  BOOST_TEST(eventually([&] { // a kernel tells before it sleeps
+    return hosts.status(1)["sessions"][0]["backlog"].value("kernel_unread", 0) > messages / 2;
+  }));
+  std::ofstream(files + "/take").put('\n');
+  BOOST_TEST(eventually(
+      [&] { return backlog_of(0, "kernel_held") == 0 && backlog_of(1, "kernel_unread") == messages / 2; }));
+  std::ofstream(files + "/end").put('\n');
+  BOOST_TEST(job.wait() == 0, job.errors());
 }
 
 BOOST_AUTO_TEST_CASE(hosts_that_do_not_answer_are_named) {

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 namespace parc::test {
 BOOST_AUTO_TEST_SUITE(status)
@@ -68,6 +69,42 @@ BOOST_AUTO_TEST_CASE(what_a_kernel_did_is_counted) {
   BOOST_TEST(a["sessions_total"] == 3);
   BOOST_TEST(b["sessions_total"] == 2);
   BOOST_TEST(b["sessions_refused"] == 0);
+}
+
+// At who has written it, and at who keeps it; what stands for seconds is said, once.
+BOOST_AUTO_TEST_CASE(what_neighbours_do_not_take_is_seen) {
+  constexpr int messages = 5000;
+  Hosts hosts(1, {"--local", "direct"});
+  const std::string files = hosts.directory() + "/files", said = " have waited for 10 s ";
+  std::filesystem::create_directory(files);
+  Process job = hosts.run(
+      {"--hosts", "a:2", PARC_TEST_PROGRAMS "/backlog", files, "stands", std::to_string(messages), "100"});
+  const auto backlog_of = [&](std::size_t rank) {
+    const auto sessions = hosts.status()["sessions"];
+    return sessions.size() == 2 ? sessions[rank]["backlog"] : nlohmann::json();
+  };
+  BOOST_TEST_REQUIRE(eventually([&] { return std::filesystem::exists(files + "/written"); }), job.errors());
+  const auto standing = backlog_of(0);
+  BOOST_TEST(standing.value("to_neighbours", 0) > messages / 2, standing.dump());
+  BOOST_TEST(standing.value("to_neighbours_bytes", 0) > standing.value("to_neighbours", 0) * 100);
+  BOOST_TEST(standing.size() == 2u);
+  BOOST_TEST(backlog_of(1).empty());
+  for (const char* command : {"status", "dump"}) {
+    Process text = hosts.parc(command, {});
+    BOOST_TEST(text.wait() == 0);
+    BOOST_TEST(text.output().find("messages to neighbours that do not take them") != std::string::npos,
+               text.output());
+  }
+  BOOST_TEST(eventually([&] { return job.errors().find(said) != std::string::npos; }), job.errors());
+  BOOST_TEST(job.errors().find(" messages to peer 1 (") != std::string::npos, job.errors());
+  std::ofstream(files + "/take").put('\n');
+  BOOST_TEST(eventually([&] { // all of it is with its reader then
+    return backlog_of(0).empty() && backlog_of(1).value("from_neighbours", 0) == messages - messages / 2;
+  }));
+  BOOST_TEST(backlog_of(1).value("from_neighbours_bytes", 0) > messages / 2 * 100);
+  std::ofstream(files + "/end").put('\n');
+  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.errors().find(said) == job.errors().rfind(said), job.errors());
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_kernel_is_seen_and_cleaned_up) {

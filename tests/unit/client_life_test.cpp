@@ -117,6 +117,7 @@ BOOST_AUTO_TEST_CASE(every_call_keeps_errno) {
       {"descriptor", [&] { (void)parc_descriptor(p); }},
       {"arm", [&] { (void)parc_arm(p); }},
       {"wake", [&] { (void)parc_wake(p); }},
+      {"set_put_off", [&] { (void)parc_set_put_off(p, 0, PARC_ANY_SOURCE); }},
       {"settle", [&] { (void)parc_settle(p, nullptr, 0); }},
       {"set_release", [&] { (void)parc_set_release(p, PARC_RELEASE_FULL); }},
       {"set_order", [&] { (void)parc_set_order(p, PARC_ORDER_ANY); }},

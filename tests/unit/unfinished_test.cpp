@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(states_travel) {
                   .joined = true,
                   .resting = true,
                   .operations = {read_of(-1, -1), write_to(2, 7)},
-                  .more = 5};
+                  .more = 5,
+                  .backlog = {.to_neighbours = 1, .kernel_held = UINT64_MAX}};
   state.operations[0].begun = true;
   state.operations[1].in_place = 4;
   state.operations[1].age_ms = UINT64_MAX;
@@ -91,6 +92,12 @@ BOOST_AUTO_TEST_CASE(states_travel) {
   for (const auto& [key, value] : json["unfinished"][0].items()) {
     nlohmann::json wrong = json;
     wrong["unfinished"][0][key] = -2;
+    BOOST_TEST(!rank_state_from(wrong), key);
+  }
+  BOOST_TEST(json["backlog"].size() == 2); // what is zero does not travel
+  for (const auto& [key, value] : json["backlog"].items()) {
+    nlohmann::json wrong = json;
+    wrong["backlog"][key] = -2;
     BOOST_TEST(!rank_state_from(wrong), key);
   }
   BOOST_TEST(!rank_state_from(nlohmann::json::array()));

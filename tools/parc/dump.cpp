@@ -105,6 +105,7 @@ void print(const Dump& dump) {
     print_table({{"RANK", true}, {"HOST", false}, {"PROCESS", true}, {"PROGRAM", false}, {"STATE", false}},
                 rows);
     print_unfinished(shown);
+    print_backlog(shown);
   }
   if (const auto cycle = find_cycle(dump.ranks); !cycle.empty())
     std::cout << fmt::format("\nthese ranks wait for each other: {}\n", list(cycle));

@@ -106,6 +106,7 @@ void print_sessions(const std::vector<ProgramView>& programs) {
                {"ITS MEMORY", false}},
               rows);
   print_unfinished(ranks);
+  print_backlog(ranks);
 }
 
 void print_counters(const CounterSnapshot& kernel) {

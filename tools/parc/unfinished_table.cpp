@@ -31,31 +31,69 @@ std::string_view doing(const RankState& rank) {
   return !rank.joined ? "not joined" : rank.resting ? "waits" : "runs";
 }
 
-void print_unfinished(const std::vector<ShownRank>& ranks) {
-  const bool of_jobs = std::ranges::any_of(ranks, [](const ShownRank& each) { return !each.job.empty(); });
-  std::vector<Column> columns{{"RANK", true},  {"NOT FINISHED", false}, {"TAG", true},
-                              {"BYTES", true}, {"IN PLACE", true},      {"SINCE", true}};
-  if (of_jobs) columns.insert(columns.begin(), {"JOB", false});
-  std::vector<std::vector<std::string>> rows;
-  const auto add = [&](const ShownRank& shown, std::vector<std::string> texts) {
+namespace {
+
+// With columns for the job, where more than one is shown, and the rank.
+class OfRanks {
+public:
+  OfRanks(const std::vector<ShownRank>& ranks, std::vector<Column> columns)
+      : of_jobs_(std::ranges::any_of(ranks, [](const ShownRank& each) { return !each.job.empty(); })),
+        columns_(std::move(columns)) {
+    columns_.insert(columns_.begin(), {"RANK", true});
+    if (of_jobs_) columns_.insert(columns_.begin(), {"JOB", false});
+  }
+  void add(const ShownRank& shown, std::vector<std::string> texts) {
     texts.insert(texts.begin(), fmt::to_string(shown.rank.rank));
-    if (of_jobs) texts.insert(texts.begin(), shown.job);
-    rows.push_back(std::move(texts));
-  };
+    if (of_jobs_) texts.insert(texts.begin(), shown.job);
+    rows_.push_back(std::move(texts));
+  }
+  void print() const {
+    if (rows_.empty()) return;
+    std::cout << '\n';
+    print_table(columns_, rows_);
+  }
+
+private:
+  bool of_jobs_;
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+} // namespace
+
+void print_unfinished(const std::vector<ShownRank>& ranks) {
+  OfRanks table(
+      ranks, {{"NOT FINISHED", false}, {"TAG", true}, {"BYTES", true}, {"IN PLACE", true}, {"SINCE", true}});
   for (const ShownRank& shown : ranks) {
     for (const Unfinished& each : shown.rank.operations) {
       const bool own = each.context >= PARC_CONTEXT_RESERVED; // whose tags mean nothing
-      add(shown, {operation_text(each),
-                  own            ? ""
-                  : each.tag < 0 ? "any"
-                                 : fmt::to_string(each.tag),
-                  bytes_text(each.bytes), bytes_text(each.in_place), age_text(each.age_ms)});
+      table.add(shown, {operation_text(each),
+                        own            ? ""
+                        : each.tag < 0 ? "any"
+                                       : fmt::to_string(each.tag),
+                        bytes_text(each.bytes), bytes_text(each.in_place), age_text(each.age_ms)});
     }
-    if (shown.rank.more != 0) add(shown, {fmt::format("and {} more", shown.rank.more), "", "", "", ""});
+    if (shown.rank.more != 0) table.add(shown, {fmt::format("and {} more", shown.rank.more), "", "", "", ""});
   }
-  if (rows.empty()) return;
-  std::cout << '\n';
-  print_table(columns, rows);
+  table.print();
+}
+
+void print_backlog(const std::vector<ShownRank>& ranks) {
+  OfRanks table(ranks, {{"STANDS", false}, {"COUNT", true}, {"MEMORY", true}});
+  for (const ShownRank& shown : ranks) {
+    const RankState::Backlog& backlog = shown.rank.backlog;
+    const auto add = [&](const char* what, std::uint64_t count, std::string memory) {
+      if (count != 0) table.add(shown, {what, fmt::to_string(count), std::move(memory)});
+    };
+    add("messages to neighbours that do not take them", backlog.to_neighbours,
+        bytes_text(backlog.to_neighbours_bytes));
+    add("messages of neighbours that no read has taken", backlog.from_neighbours,
+        bytes_text(backlog.from_neighbours_bytes));
+    add("operations that have no memory yet", backlog.put_off, {});
+    add("writes in the kernel that their receivers have no place for", backlog.kernel_held, {});
+    add("messages in the kernel that no read has taken", backlog.kernel_unread, {});
+  }
+  table.print();
 }
 
 std::string bytes_text(std::uint64_t number) {

@@ -21,6 +21,9 @@ struct ShownRank {
 // A blank line and a row for each operation; nothing where there are none.
 void print_unfinished(const std::vector<ShownRank>& ranks);
 
+// The same for what stands: messages and operations that wait until somebody else goes on.
+void print_backlog(const std::vector<ShownRank>& ranks);
+
 [[nodiscard]] std::string operation_text(const Unfinished& operation); // "read from 3"
 [[nodiscard]] std::string age_text(std::uint64_t ms);
 [[nodiscard]] std::string bytes_text(std::uint64_t number);

@@ -183,6 +183,7 @@ contains
     call check(parc_on_lost(context, c_funloc(ignore_loss), c_null_ptr))
     call check(parc_on_lost(context, c_null_funptr, c_null_ptr))
     call check(parc_set_copy_room(context, 1000000_c_size_t))
+    call check(parc_set_put_off(context, 0_c_int64_t, PARC_ANY_SOURCE))
     call check(parc_set_order(context, PARC_ORDER_UP))
     call check(parc_set_order(context, PARC_ORDER_ANY))
     call check(parc_set_release(context, PARC_RELEASE_ENVELOPE))

@@ -184,6 +184,7 @@ def other_jobs(p, other):
 
 def settings(p, other):
     p.set_copy_room(1 << 20)
+    p.set_put_off(0)
     p.set_order(parc.ORDER_UP)
     p.set_order(parc.ORDER_ANY)
     p.set_release(parc.RELEASE_ENVELOPE)

@@ -150,6 +150,27 @@ void queued(bool reads) {
   }
 }
 
+// Until "take" is there none is taken, and then half of them until "end" is: whoever looks on sees them
+// stand.
+void stands(int messages, std::size_t bytes) {
+  if (rank::number == 0) {
+    for (int i = 0; i < messages; ++i) rank::expect_code(write(1, i, bytes), PARC_OK, "write");
+    say("written");
+    return read(1, messages, 0, PARC_ANY_TAG);
+  }
+  await("take");
+  int next = 0;
+  while (next < messages / 2) read(0, next++, bytes, PARC_ANY_TAG);
+  const parc_address never{0, messages, 0};
+  while (!std::filesystem::exists(directory + "/end")) {
+    parc_status status{};
+    rank::expect_code(parc_iprobe(parc, &never, &status), 0, "probe");
+    std::this_thread::yield();
+  }
+  while (next < messages) read(0, next++, bytes, PARC_ANY_TAG);
+  rank::expect_code(write(0, messages, 0), PARC_OK, "answer");
+}
+
 // Whoever leaves has written: it is read when its writer has closed, or is about to.
 void closing(int messages, bool reads) {
   if (rank::number == 0 || !reads)
@@ -177,6 +198,8 @@ int main(int, char** arguments) {
     queued(true);
   else if (what == "gone")
     queued(false);
+  else if (what == "stands")
+    stands(std::atoi(arguments[3]), std::strtoul(arguments[4], nullptr, 10));
   else if (what == "closing")
     closing(5000, true);
   else
