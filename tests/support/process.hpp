@@ -15,6 +15,16 @@ namespace parc::test {
 // Ten times what the product promises: a test that waits this long has failed.
 inline constexpr std::chrono::seconds patience{50};
 
+// So many rounds of what is done again and again to meet a race or to fill something; a sanitizer sees in a
+// few what it can see.
+constexpr int rounds_of([[maybe_unused]] int of, [[maybe_unused]] int sanitized) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return sanitized;
+#else
+  return of;
+#endif
+}
+
 // Asks again and again until it is so; false when patience has run out.
 [[nodiscard]] bool eventually(const std::function<bool()>& is_so);
 

@@ -160,10 +160,12 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
 BOOST_AUTO_TEST_CASE(a_long_trace_is_whole) {
   Hosts hosts(2);
   const std::string file = hosts.directory() + "/trace.json";
-  Process job = hosts.run({"--trace", file, "--hosts", "a,b", programs + "ring", "64", "5000"});
+  const int messages = rounds_of(5000, 1000);
+  Process job =
+      hosts.run({"--trace", file, "--hosts", "a,b", programs + "ring", "64", std::to_string(messages)});
   BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
   const Json events = read_trace(file);
-  BOOST_TEST(all(events, "s").size() >= 10000);
+  BOOST_TEST(all(events, "s").size() >= 2 * static_cast<std::size_t>(messages));
 }
 
 // Two ranks whose reads have the same id and which touch upwards, now the one and now the other.
