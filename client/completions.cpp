@@ -103,7 +103,14 @@ bool Completions::gather() {
     first_ = 0; // also of a program that never finds it empty
   }
   operations_.tables().take_finished([this](Slot slot) {
-    if (const auto id = operations_.queued(slot); id && operations_.finished(*id)) ended_.push_back(*id);
+    auto id = operations_.queued(slot);
+    if (!id) {
+      // Who held it looks for its end behind such a fence (Operations::let_go): one of the two sees the
+      // other.
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      id = operations_.queued(slot);
+    }
+    if (id && operations_.finished(*id)) ended_.push_back(*id);
   });
   std::erase_if(releasable_, [this](parc_op id) {
     if (!waits_.may_release(id)) return true; // nor when it is over, or somebody has it

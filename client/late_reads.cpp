@@ -150,8 +150,8 @@ bool LateReads::take_back_one() {
     const int answer = errand_.run(request);
     const Slot slot = slot_of(*id);
     if (answer == PARC_OK) {
-      arena_.free(std::exchange(operations_.entry(slot).block, nullptr));
       operations_.set_late(slot, true);
+      arena_.free(std::exchange(operations_.entry(slot).block, nullptr));
     }
     operations_.let_go(slot);
     rest_.tell_others(); // who looked meanwhile has not found it
