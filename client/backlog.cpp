@@ -29,7 +29,8 @@ void Backlog::put_off(std::uint64_t operations, int peer) {
 
 void Backlog::say_waiting(int peer, std::uint64_t messages, std::uint64_t bytes) {
   if (said_.exchange(true)) return;
-  write_line("parc: warning: process {}: {} messages to peer {} ({} bytes of memory) have waited for {} s and none "
+  write_line(
+      "parc: warning: process {}: {} messages to peer {} ({} bytes of memory) have waited for {} s and none "
       "has left, as it takes nothing that comes from here; parc dump shows what each rank does\n",
       getpid(), messages, peer, bytes, long_ms / 1000);
 }
@@ -40,7 +41,8 @@ void Backlog::say_put_off() {
   const int peer = put_off_peer_.load(std::memory_order_relaxed);
   std::array<char, 32> whom{"anybody"};
   if (peer >= 0) *fmt::format_to_n(whom.data(), whom.size() - 1, "peer {}", peer).out = '\0';
-  write_line("parc: warning: process {}: {} operations, the oldest of them for {}, have waited for {} s and none "
+  write_line(
+      "parc: warning: process {}: {} operations, the oldest of them for {}, have waited for {} s and none "
       "has been started, as there is no memory for their messages; parc dump shows what each rank does\n",
       getpid(), operations, whom.data(), long_ms / 1000);
 }

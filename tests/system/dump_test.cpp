@@ -110,6 +110,7 @@ BOOST_AUTO_TEST_CASE(what_stands_in_kernels_is_seen) {
   std::filesystem::create_directory(files);
   Process job = hosts.run(
       {"--hosts", "a,b", PARC_TEST_PROGRAMS "/backlog", files, "stands", std::to_string(messages), "8"});
+  BOOST_TEST_REQUIRE(eventually([&] { return std::filesystem::exists(files + "/written"); }), job.errors());
   const auto backlog_of = [&](std::size_t rank, const char* what) {
     const Json seen = dump_of(hosts, 0);
     return seen["ranks"].size() == 2 ? seen["ranks"][rank]["backlog"].value(what, 0) : 0;

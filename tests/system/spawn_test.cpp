@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <fstream>
 
 namespace parc::test {
 namespace {
@@ -132,10 +133,13 @@ BOOST_AUTO_TEST_CASE(the_host_of_a_spawner_is_lost) {
 // spawned.
 BOOST_AUTO_TEST_CASE(output_that_nobody_takes_holds_them_back) {
   constexpr std::size_t all = 120;
-  Process job = hosts.run({"-n", "1", program, "flood", std::to_string(all)});
-  const auto spawned = [&] { return std::max(count_of(hosts[0].log(), ": 1 ranks of "), 1UL) - 1; };
-  BOOST_TEST_REQUIRE(eventually([&] { return spawned() >= 1; }), job.errors());
+  const std::string begin = hosts.directory() + "/flood";
+  const std::size_t before = count_of(hosts[0].log(), ": 1 ranks of ");
+  const auto spawned = [&] { return count_of(hosts[0].log(), ": 1 ranks of ") - before - 1; };
+  Process job = hosts.run({"-n", "1", program, "flood", std::to_string(all), begin});
+  BOOST_TEST_REQUIRE(eventually([&] { return hosts.status()["sessions"].size() == 1; }), job.errors());
   job.signal(SIGSTOP);
+  std::ofstream(begin).put('\n');
   BOOST_TEST(eventually([&] { return hosts.status()["counters"]["spawns_held"] == 1; }));
   Process text = hosts.parc("status", {});
   BOOST_TEST(text.wait() == 0);

@@ -91,6 +91,21 @@ constexpr Family<ProgramView> seen_families[]{
      [](const ProgramView& program) { return number(program.seen.neighbours.taken); }},
     {"parc_program_neighbour_interrupts_total", "signals of neighbours that it has had",
      [](const ProgramView& program) { return number(program.seen.neighbours.interrupts); }},
+    {"parc_program_neighbour_waiting_messages", "messages to programs of this host that do not take them",
+     [](const ProgramView& program) { return number(program.seen.backlog.to_neighbours); }},
+    {"parc_program_neighbour_waiting_bytes", "memory for these",
+     [](const ProgramView& program) { return number(program.seen.backlog.to_neighbours_bytes); }},
+    {"parc_program_neighbour_unread_messages",
+     "messages from programs of this host, kept in libparc, that no read has taken",
+     [](const ProgramView& program) { return number(program.seen.backlog.from_neighbours); }},
+    {"parc_program_neighbour_unread_bytes", "memory for these",
+     [](const ProgramView& program) { return number(program.seen.backlog.from_neighbours_bytes); }},
+    {"parc_program_put_off_operations", "operations that libfabric's provider has no memory for yet",
+     [](const ProgramView& program) { return number(program.seen.backlog.put_off); }},
+    {"parc_program_held_writes", "writes in the kernel whose receivers have no place for them",
+     [](const ProgramView& program) { return number(program.seen.backlog.kernel_held); }},
+    {"parc_program_unread_messages", "messages in the kernel that no read has taken",
+     [](const ProgramView& program) { return number(program.seen.backlog.kernel_unread); }},
 };
 
 template <class Families, class Things, class LabelsOf>

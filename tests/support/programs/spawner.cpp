@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -199,7 +200,8 @@ int main(int count, char** words) {
   } else if (what == "heir") { // with one on host b that has one here
     const int heir = spawn(parc, 1, {"heir"}, "b")[0];
     rank::expect_code(status_of(parc, heir), 125, "the status of who was on a lost host");
-  } else if (what == "flood") {
+  } else if (what == "flood") { // begins when there is a file
+    while (!std::filesystem::exists(words[3])) std::this_thread::yield();
     for (int i = std::atoi(words[2]); i != 0; --i)
       rank::expect_code(status_of(parc, spawn(parc, 1, {"print"})[0]), 0, "the status");
   } else if (what == "abandon") {
