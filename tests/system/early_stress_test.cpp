@@ -146,12 +146,13 @@ struct Seen {
 };
 
 Seen play(Hosts& hosts, const Plan& plan, const std::string& level) {
+  static const std::string program = PARC_TEST_PROGRAMS "/early_calls";
   static int runs = 0;
   std::vector<std::string> words{"--timeout",
                                  "300", // a hang; the seed is told
                                  "--hosts",
                                  plan.placement,
-                                 PARC_TEST_PROGRAMS "/early_calls",
+                                 program,
                                  std::to_string(plan.seed),
                                  std::to_string(plan.steps),
                                  hosts.directory() + "/said" + std::to_string(++runs),

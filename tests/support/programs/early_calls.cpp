@@ -328,7 +328,8 @@ int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) return 2;
   seed = std::strtoull(argv[1], nullptr, 10);
   steps = std::strtoull(argv[2], nullptr, 10);
-  if (argc == 5) threads = std::clamp(std::atoi(argv[4]), 1, most_threads);
+  if (argc == 5)
+    threads = static_cast<int>(std::clamp(std::strtol(argv[4], nullptr, 10), 1L, long{most_threads}));
   mallopt(M_MMAP_THRESHOLD, static_cast<int>(chunk_threshold));
   std::signal(SIGUSR1, sum_in_handler);
   struct sigaction on_own_stack {};
@@ -346,6 +347,7 @@ int main(int argc, char** argv) {
     digests[0] = play(0);
   } else {
     std::vector<std::thread> others;
+    others.reserve(digests.size());
     for (int i = 0; i < threads; ++i)
       others.emplace_back([&digests, i] { digests[static_cast<std::size_t>(i)] = play(i); });
     for (std::thread& each : others) each.join();
