@@ -75,12 +75,12 @@ public:
     here.thread = thread;
     const auto size_in = [](std::size_t bytes) { return bytes - 2 * page; };
     const auto number = static_cast<std::size_t>(thread);
-    for (const std::size_t size : {1 << 20, 300 << 10})
+    for (const std::size_t size : {std::size_t{1} << 20, std::size_t{300} << 10})
       at_.add_region(Kind::arena, parc_alloc(parc, size + 2 * page), size);
     at_.add_region(Kind::bss, in_bss + number * bss_size, size_in(bss_size));
     at_.add_region(Kind::data, in_data + number * data_size, size_in(data_size));
     at_.add_region(Kind::stack, on_stack, size_in(stack_size));
-    for (const std::size_t size : {60'000, 100'000})
+    for (const std::size_t size : {60'000UL, 100'000UL})
       at_.add_region(Kind::heap, std::malloc(size + 2 * page), size);
     for (const std::size_t size : {std::size_t{1} << 20, Region::most - 2 * page})
       at_.add_region(Kind::chunk, std::malloc(size + 2 * page), size);
