@@ -56,11 +56,14 @@ bool LateReads::place(Slot slot) {
 }
 
 // What is under way may leave memory when it ends; but not for ever.
-bool LateReads::in_vain(Slot slot) {
+bool LateReads::others_have_memory(Slot than) const {
   bool any = false;
-  operations_.each_slot(
-      [&](Slot other) { any = any || (other != slot && operations_.may_have_memory(other)); });
-  if (!any) return true;
+  operations_.each_slot([&](Slot slot) { any = any || (slot != than && operations_.may_have_memory(slot)); });
+  return any;
+}
+
+bool LateReads::in_vain(Slot slot) {
+  if (!others_have_memory(slot)) return true;
   const std::uint32_t now = std::max(coarse_ms(), 1U);
   std::uint32_t since = 0;
   if (short_since_.compare_exchange_strong(since, now, std::memory_order_relaxed)) return false;
@@ -96,7 +99,10 @@ void LateReads::place_from_what_is_there(parc_op id) {
 Result<void*> LateReads::allocate(std::size_t bytes) {
   for (;;) {
     auto block = operations_.allocate(bytes);
-    if (block || block.error().code != PARC_ENOMEM || (!empty_one() && !take_back_one())) return block;
+    if (block || block.error().code != PARC_ENOMEM) return block;
+    if (empty_one() || take_back_one()) continue;
+    if (others_have_memory()) block.error().code = PARC_EAGAIN;
+    return block;
   }
 }
 

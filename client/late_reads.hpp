@@ -36,7 +36,8 @@ public:
   // The same of one, as far as no lock and no kernel is needed.
   void place_from_what_is_there(parc_op id);
 
-  // Operations::allocate, also of what reads give.
+  // Operations::allocate, also of what reads give. PARC_EAGAIN: other operations have memory, which they
+  // leave.
   [[nodiscard]] Result<void*> allocate(std::size_t bytes);
   // The same for a write.
   [[nodiscard]] Result<void*> allocate_for_write(std::size_t bytes);
@@ -50,6 +51,7 @@ private:
   [[nodiscard]] bool empty_one();
   [[nodiscard]] bool take_back_one();
   [[nodiscard]] std::optional<parc_op> last_to_expect();
+  [[nodiscard]] bool others_have_memory(Slot than = none) const;
   [[nodiscard]] bool in_vain(Slot slot);
 
   Operations& operations_;

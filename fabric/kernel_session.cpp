@@ -14,6 +14,8 @@ namespace parc::fabric {
 namespace {
 
 constexpr int taken_at_once = 64;
+constexpr double between_starts = 0.01;                // seconds, of what was put off
+constexpr auto longest_wait = std::chrono::minutes(1); // of a receive that was put off, while nothing moves
 double in_seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -97,9 +99,10 @@ parc_op KernelSession::try_start(const Start& start) const {
   return PARC_EINVAL;
 }
 
-// There is no memory to bounce, and what ends makes room. Where nothing is under way nothing will.
+// There is no memory to bounce, and what ends makes room. Where nothing is under way nothing will; copies of
+// sends that have ended may be, which libparc knows.
 bool KernelSession::for_later(parc_op started) const {
-  return started == PARC_ENOMEM && under_way_.load() != 0;
+  return started == PARC_EAGAIN || (started == PARC_ENOMEM && under_way_.load() != 0);
 }
 
 // Under waiting_lock_.
@@ -153,6 +156,7 @@ void KernelSession::put_off(const Request& request, const Start& start) {
     waiting.pieces.assign(1, {waiting.copied.data(), waiting.copied.size()});
   }
   waiting.start.pieces = waiting.pieces;
+  if (waiting_ones_.size() == 1) moved_ = Clock::now();
   count_waiting();
 }
 
@@ -186,7 +190,7 @@ void KernelSession::start_waiting() {
                          });
       const parc_op operation = waits ? PARC_OP_NULL : try_start(start);
       if (waits || for_later(operation)) {
-        if (operation == PARC_ENOMEM) too_much = length;
+        too_much = length;
         still.push_back(&start);
         ++next;
         continue;
@@ -196,13 +200,28 @@ void KernelSession::start_waiting() {
       started.push_back({next->request, operation});
       next = waiting_ones_.erase(next);
     }
-    if (!started.empty()) count_waiting();
+    if (!started.empty()) {
+      moved_ = Clock::now();
+      count_waiting();
+    }
   }
   for (const auto& [request, operation] : started) // what has ended at once may start something
     if (operation > 0)
       note(operation, request);
     else
       hand_on(request, {PARC_OP_NULL, ended_with(static_cast<int>(operation))});
+}
+
+// Who waits for memory that receives have, and these for messages that wait for memory, would do so for ever.
+// A send goes on when its receiver does.
+void KernelSession::give_up_waiting() {
+  if (put_off_.load(std::memory_order_relaxed) == 0) return;
+  {
+    const std::lock_guard hold(waiting_lock_);
+    if (Clock::now() - moved_ < longest_wait) return;
+  }
+  const auto any = [](const Request&) { return true; };
+  if (const auto waiting = take_waiting(any)) hand_on(*waiting, {PARC_OP_NULL, ended_with(PARC_ENOMEM)});
 }
 
 // The first of the receives and looks that wait and is wanted, which then is never started.
@@ -282,11 +301,15 @@ void KernelSession::hand_on(const Request& request, const parc_completion& compl
 
 int KernelSession::progress(double timeout) {
   std::array<parc_completion, taken_at_once> completions;
+  // What leaves memory need not be reported: the copy of a send that has ended.
+  if (put_off_.load(std::memory_order_relaxed) != 0 && (timeout < 0 || timeout > between_starts))
+    timeout = between_starts;
   const int taken = parc_completions(parc_, completions.data(), taken_at_once, timeout);
   if (taken < 0) return -errno_of(taken);
   under_way_ -= static_cast<unsigned>(taken);
   for (int i = 0; i < taken; ++i) ended(completions[static_cast<std::size_t>(i)]);
   start_waiting();
+  if (taken == 0) give_up_waiting();
   return taken;
 }
 

@@ -135,6 +135,7 @@ private:
   void put_off(const Request& request, const Start& start);
   void count_waiting();
   void start_waiting();
+  void give_up_waiting();
   template <class Wanted> [[nodiscard]] std::optional<Request> take_waiting(const Wanted& wanted);
   void began(parc_op operation, const Request& request);
   void note(parc_op operation, const Request& request);
@@ -166,8 +167,9 @@ private:
 
   std::atomic<unsigned> under_way_ = 0; // operations of libparc
 
-  std::mutex waiting_lock_;              // held while what waits is started: nothing overtakes it
-  std::list<Waiting> waiting_ones_;      // under waiting_lock_, in the program's order
+  std::mutex waiting_lock_;         // held while what waits is started: nothing overtakes it
+  std::list<Waiting> waiting_ones_; // under waiting_lock_, in the program's order
+  Clock::time_point moved_;         // under waiting_lock_: when one of them was started, or the first came
   std::atomic<std::size_t> put_off_ = 0; // of these
 
   std::atomic<unsigned> waiters_ = 0;

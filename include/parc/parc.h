@@ -63,7 +63,7 @@ enum parc_error {
   PARC_OK = 0,
   PARC_EINVAL = -1,     /* an argument is out of range: rank, tag, length, a memory list */
   PARC_ENOMEM = -2,     /* no memory that the kernel can share: arena full, or System V limits exhausted */
-  PARC_EAGAIN = -3,     /* a million reads, or writes, are unfinished: wait for one and call again */
+  PARC_EAGAIN = -3,     /* unfinished operations have all memory, or are a million: wait, and call again */
   PARC_ETRUNCATE = -4,  /* the message was longer than the read; the buffer holds its beginning */
   PARC_EPEER = -5,      /* the peer has left, was killed, or its host was lost: the detail says which */
   PARC_EKERNEL = -6,    /* the kernel of this host has gone or has ended this program's session */
@@ -264,8 +264,9 @@ PARC_API void parc_free(parc_context* context, void* memory);
  * more (shared memory of System V, or address space), PARC_ENOMEM and a sentence say so at once. A read
  * through the kernel begins all the same: its message waits for memory, which other operations leave when
  * they end. It ends with PARC_ENOMEM, and its message is lost, when there can be none, or has been none for a
- * minute. A write whose start says PARC_ENOMEM can be started again when other operations have been waited
- * for. */
+ * minute. A write for which other operations of this program have left no memory is refused with PARC_EAGAIN,
+ * and can be started when some of them (or the copies of writes that were waited for) have ended; so is a
+ * read that a program of this host may answer. */
 
 /* Starts reading a message of `peer` with `tag` into buffer[0..bytes). The buffer belongs to the kernel until
  * the operation has been waited for. Never blocks. A longer message ends with PARC_ETRUNCATE, a shorter one

@@ -46,11 +46,11 @@ void exchange(parc_context* parc) {
   }
   for (std::size_t i = 0; i < messages; ++i) {
     parc_op write = PARC_OP_NULL;
-    while ((write = parc_initwrite(parc, other, static_cast<int>(i), out[i].data(), bytes)) == PARC_ENOMEM) {
+    while ((write = parc_initwrite(parc, other, static_cast<int>(i), out[i].data(), bytes)) == PARC_EAGAIN) {
       int index = -1;
       rank::expect(parc_waitany(parc, static_cast<int>(all.size()), all.data(), &index, nullptr) == PARC_OK,
                    "parc_waitany");
-      rank::expect(index >= 0, "there is no memory, and nothing is under way");
+      if (index < 0) usleep(1000); // all that is left are copies of writes, which the other is to read
     }
     rank::expect(write > 0, "parc_initwrite");
     all.push_back(write);
