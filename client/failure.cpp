@@ -23,7 +23,8 @@ const char* sentence(int code) {
   case PARC_OK: return "success";
   case PARC_EINVAL: return "an argument is out of range";
   case PARC_ENOMEM: return "there is no more memory that the kernel can share";
-  case PARC_EAGAIN: return "unfinished operations have all memory, or are a million; wait for one and call again";
+  case PARC_EAGAIN:
+    return "unfinished operations have all memory, or are a million; wait for one and call again";
   case PARC_ETRUNCATE: return "the message was longer than the read; the buffer holds its beginning";
   case PARC_EPEER: return "the peer has departed, was killed, or the link to its host broke";
   case PARC_EKERNEL: return "the kernel of this host (parcd) has gone or has ended this program's session";
