@@ -167,11 +167,13 @@ inline void move_and_return(State& at, Range range) {
   const Range pages = range.pages();
   if (pages.bytes == 0 || !range.region->can_be_replaced()) return;
   unsigned char* const elsewhere = map(pages.bytes);
-  const auto move = [&](void* from, void* to) {
-    return moved(mremap(from, pages.bytes, pages.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to)) != nullptr;
+  const auto move = [&](void* from, void* to, int flags = 0) {
+    return moved(mremap(from, pages.bytes, pages.bytes, MREMAP_MAYMOVE | MREMAP_FIXED | flags, to)) !=
+           nullptr;
   };
+  const int stays = at.threads ? MREMAP_DONTUNMAP : 0; // another thread's memory would come into the hole
   const bool change = at.random.chance(50);
-  if (move(pages.memory(), elsewhere)) {
+  if (move(pages.memory(), elsewhere, stays)) {
     compare(pages, elsewhere, "moved away");
     if (change) store_pattern(pages, elsewhere);
     if (!move(elsewhere, pages.memory())) {
@@ -216,7 +218,7 @@ inline void map_again(State& at, const Range& pages) {
 inline void unmap_and_map(State& at, Range range) {
   const Range pages = range.pages();
   if (pages.bytes == 0 || !range.region->can_be_replaced()) return;
-  // Another thread's memory would come into the hole.
+  // As above: no hole for other threads.
   if (!at.threads && at.random.chance(50)) at.whole(munmap(pages.memory(), pages.bytes), 0);
   map_again(at, pages);
 }
