@@ -29,6 +29,19 @@ public:
     request.flags = flags;
     return ask(request);
   }
+  std::uint64_t late_read(std::int32_t from, std::int32_t tag, std::uint64_t length) {
+    Request request = message(RequestKind::read, next(0, ++reads_), from, tag, 0, length);
+    request.pieces = no_memory_yet;
+    return ask(request);
+  }
+  void place(std::uint64_t id, std::uint64_t address, std::uint64_t length) {
+    ask(message(RequestKind::place, id, 0, 0, address, length));
+  }
+  void unplace(std::uint64_t id) {
+    Request request = message(RequestKind::unplace, next(control_slot, 0), 0, 0, 0, 0);
+    request.extra = id;
+    ask(request);
+  }
   std::uint64_t probe(std::int32_t from, std::int32_t tag, std::uint8_t flags = 0) {
     Request request = message(RequestKind::probe, next(0, ++reads_), from, tag, 0, 0);
     request.flags = flags;
@@ -148,6 +161,34 @@ const Named scenes[] = {
        s.turn();
        s.probe(-1, -1);
        s.probe(0, 5, flag_no_wait);
+     }},
+    {"without_memory",
+     [](Scene& s) {
+       s.share();
+       const auto first = s.late_read(0, 1, 100);
+       s.write(0, 1, data_address, 150);
+       s.turn();
+       s.place(first, more_address, 100);
+       const auto second = s.read(0, 2, data_address + 1000, 500);
+       s.unplace(second);
+       s.unplace(second);
+       s.write(0, 2, data_address, 200);
+       s.turn();
+       s.place(second, data_address + 1000, 200);
+       s.cancel(s.late_read(-1, -1, 50));
+       const auto third = s.late_read(2, -1, 4096);
+       s.peer(0, 10);
+       s.peer(4, 255);
+       s.turn();
+       s.place(third, data_address, 4096);
+       s.late_read(0, 3, 10);
+       s.write(0, 3, data_address, 10);
+       s.leave();
+     }},
+    {"memory_that_nothing_waits_for",
+     [](Scene& s) {
+       s.share();
+       s.place(s.read(0, 1, data_address, 100), data_address, 100);
      }},
     {"to_the_other_host",
      [](Scene& s) {
