@@ -161,6 +161,7 @@ void stands(int messages, std::size_t bytes) {
   await("take");
   int next = 0;
   while (next < messages / 2) read(0, next++, bytes, PARC_ANY_TAG);
+  say("taken");
   const parc_address never{0, messages, 0};
   while (!std::filesystem::exists(directory + "/end")) {
     parc_status status{};
