@@ -47,7 +47,7 @@ bool LateReads::place(Slot slot) {
   void* block = nullptr;
   if (bytes != 0) {
     auto allocated = allocate(bytes);
-    if (!allocated && !in_vain(slot)) return false;
+    if (!allocated && !in_vain(slot, bytes)) return false;
     if (!allocated) operations_.set_given_up(slot);
     block = allocated ? allocated.value() : nullptr;
   }
@@ -55,15 +55,30 @@ bool LateReads::place(Slot slot) {
   return true;
 }
 
-// What is under way may leave memory when it ends; but not for ever.
-bool LateReads::others_have_memory(Slot than) const {
-  bool any = false;
-  operations_.each_slot([&](Slot slot) { any = any || (slot != than && operations_.may_have_memory(slot)); });
-  return any;
+// Enough for that, with what there is now.
+bool LateReads::others_have_memory(std::uint64_t bytes, Slot than) {
+  std::uint64_t theirs = 0;
+  operations_.each_slot([&](Slot slot) { theirs += slot != than ? memory_of(slot) : 0; });
+  if (theirs == 0 || theirs >= bytes) return theirs != 0;
+  auto rest = operations_.allocate(bytes - theirs);
+  if (rest) arena_.free(rest.value());
+  return rest.has_value();
 }
 
-bool LateReads::in_vain(Slot slot) {
-  if (!others_have_memory(slot)) return true;
+// Of one that somebody waits for, or whose program has let it go: as much as it may be.
+std::uint64_t LateReads::memory_of(Slot slot) {
+  if (!operations_.may_have_memory(slot)) return 0;
+  const auto id = operations_.live(slot);
+  if (!id || !operations_.hold(*id)) return operations_.shared(slot).total.load(std::memory_order_relaxed);
+  const Operations::Entry& entry = operations_.entry(slot);
+  const std::uint64_t bytes = entry.block != nullptr ? entry.length : 0;
+  operations_.let_go(slot);
+  return bytes;
+}
+
+// What is under way may leave memory when it ends; but not for ever.
+bool LateReads::in_vain(Slot slot, std::uint64_t bytes) {
+  if (!others_have_memory(bytes, slot)) return true;
   const std::uint32_t now = std::max(coarse_ms(), 1U);
   std::uint32_t since = 0;
   if (short_since_.compare_exchange_strong(since, now, std::memory_order_relaxed)) return false;
@@ -101,7 +116,7 @@ Result<void*> LateReads::allocate(std::size_t bytes) {
     auto block = operations_.allocate(bytes);
     if (block || block.error().code != PARC_ENOMEM) return block;
     if (empty_one() || take_back_one()) continue;
-    if (others_have_memory()) block.error().code = PARC_EAGAIN;
+    if (others_have_memory(bytes)) block.error().code = PARC_EAGAIN;
     return block;
   }
 }
@@ -121,7 +136,7 @@ std::uint64_t LateReads::longest() const {
   std::uint64_t most = 0;
   operations_.each_slot([&](Slot slot) {
     const auto id = shm::is_read(slot) ? operations_.live(slot) : std::nullopt;
-    if (!id || !operations_.is_late(slot)) return;
+    if (!id || !operations_.is_late(slot) || operations_.done(slot)) return;
     most = std::max(most, operations_.shared(slot).total.load(std::memory_order_relaxed));
   });
   return most;
@@ -146,24 +161,43 @@ bool LateReads::empty_one() {
   return any;
 }
 
-// The last one that was begun has the least to expect. One that gets its message meanwhile has begun.
+// The last one that was begun has the least to expect. One that gets its message meanwhile has begun, or is
+// about to.
 bool LateReads::take_back_one() {
   while (const auto id = last_to_expect()) {
     if (!operations_.hold(*id)) continue;
-    shm::Request request{};
-    request.kind = shm::RequestKind::unplace;
-    request.extra = static_cast<std::uint64_t>(*id);
-    const int answer = errand_.run(request);
     const Slot slot = slot_of(*id);
-    if (answer == PARC_OK) {
-      operations_.set_late(slot, true);
-      arena_.free(std::exchange(operations_.entry(slot).block, nullptr));
-    }
+    const bool local = operations_.entry(slot).local;
+    const bool taken = local ? take_back_local(*id) : take_back(*id);
     operations_.let_go(slot);
     rest_.tell_others(); // who looked meanwhile has not found it
-    if (answer != PARC_EINVAL) return answer == PARC_OK;
+    if (taken || local || ring_.dead()) return taken;
   }
   return false;
+}
+
+bool LateReads::take_back(parc_op id) {
+  if (!ask_back(id, shm::With::nobody)) return false;
+  operations_.set_late(slot_of(id), true);
+  arena_.free(std::exchange(operations_.entry(slot_of(id)).block, nullptr));
+  return true;
+}
+
+// First here, where its message may come at any time, and then at the kernel.
+bool LateReads::take_back_local(parc_op id) {
+  const auto [block, with] = rest_.unplace_local(id);
+  if (block == nullptr) return false;
+  if (with != shm::With::nobody && !ask_back(id, with) && rest_.place_again_local(id, block)) return false;
+  arena_.free(block);
+  return true;
+}
+
+bool LateReads::ask_back(parc_op id, shm::With with) {
+  shm::Request request{};
+  request.kind = shm::RequestKind::unplace;
+  request.with = with;
+  request.extra = static_cast<std::uint64_t>(id);
+  return errand_.run(request) == PARC_OK;
 }
 
 std::optional<parc_op> LateReads::last_to_expect() {
@@ -173,7 +207,7 @@ std::optional<parc_op> LateReads::last_to_expect() {
     const auto id = shm::is_read(slot) ? operations_.live(slot) : std::nullopt;
     if (!id || operations_.begun(*id) || !operations_.hold(*id)) return;
     const Operations::Entry& entry = operations_.entry(slot);
-    const bool bounced = entry.kind == shm::RequestKind::read && entry.block != nullptr && !entry.local;
+    const bool bounced = entry.kind == shm::RequestKind::read && entry.block != nullptr;
     operations_.let_go(slot);
     const std::uint32_t when = operations_.shared(slot).posted.load(std::memory_order_relaxed);
     if (!bounced || (last && static_cast<std::int32_t>(when - posted) < 0)) return;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads that have no memory of the arena yet. Where there is none for a read's bounce it is begun without:
-// the kernel matches it as any other, in its order, and then waits for memory (shm::RequestKind::place). So
-// what has no message holds nothing that others need; and where a message is there, or a write is to be
-// begun, and no memory is left, reads that are done give theirs, whose bytes go to where they were wanted,
-// and reads that have no message (RequestKind::unplace). A write leaves room for the longest of those without
-// memory. What is left of a wait for memory is one for messages under way; when it has been in vain for a
-// minute, a read fails and its message is lost, and a sentence says so: two programs may have filled their
-// memory with writes that neither reads.
+// it is matched as any other, in its order, and its message then waits for memory (shm::RequestKind::place),
+// or goes straight to where it is wanted, where it lies in a neighbour's cell. So what has no message holds
+// nothing that others need; and where a message is there, or a write is to be begun, and no memory is left,
+// reads that are done give theirs, whose bytes go to where they were wanted, and reads that have no message
+// (RequestKind::unplace). A write leaves room for the longest of those without memory. What is left of a wait
+// for memory is one for messages under way; when it has been in vain for a minute, a read fails and its
+// message is lost, and a sentence says so: two programs may have filled their memory with writes that neither
+// reads.
 //
 // Whoever rests in libparc, or collects completions, places all that can be placed. Threads: any; of a signal
 // handler place_from_what_is_there alone.
@@ -36,7 +37,7 @@ public:
   // The same of one, as far as no lock and no kernel is needed.
   void place_from_what_is_there(parc_op id);
 
-  // Operations::allocate, also of what reads give. PARC_EAGAIN: other operations have memory, which they
+  // Operations::allocate, also of what reads give. PARC_EAGAIN: other operations have enough, which they
   // leave.
   [[nodiscard]] Result<void*> allocate(std::size_t bytes);
   // The same for a write.
@@ -50,9 +51,13 @@ private:
   [[nodiscard]] std::uint64_t longest() const;
   [[nodiscard]] bool empty_one();
   [[nodiscard]] bool take_back_one();
+  [[nodiscard]] bool take_back(parc_op id);
+  [[nodiscard]] bool take_back_local(parc_op id);
+  [[nodiscard]] bool ask_back(parc_op id, shm::With with);
   [[nodiscard]] std::optional<parc_op> last_to_expect();
-  [[nodiscard]] bool others_have_memory(Slot than = none) const;
-  [[nodiscard]] bool in_vain(Slot slot);
+  [[nodiscard]] bool others_have_memory(std::uint64_t bytes, Slot than = none);
+  [[nodiscard]] std::uint64_t memory_of(Slot slot);
+  [[nodiscard]] bool in_vain(Slot slot, std::uint64_t bytes);
 
   Operations& operations_;
   Arena& arena_;

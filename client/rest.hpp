@@ -63,6 +63,16 @@ public:
   [[nodiscard]] virtual bool inside() const = 0;
   // Nothing is to be done for this operation any more: its memory may go. False: somebody is about to.
   [[nodiscard]] virtual bool forget(std::int64_t operation) = 0;
+  // Of a read that no message is known for yet: from here on its message finds it without memory, and its
+  // `block` is the caller's, if the kernel does not say otherwise (`with`: RequestKind::unplace; nobody: it
+  // is not to be asked). Null: its message is there, or who brings it.
+  struct Unplaced {
+    void* block = nullptr;
+    shm::With with = shm::With::nobody;
+  };
+  [[nodiscard]] virtual Unplaced unplace(std::int64_t operation) = 0;
+  // The kernel says otherwise: the block is the read's again, if that is the kernel's or a neighbour's now.
+  [[nodiscard]] virtual bool place_again(std::int64_t operation, void* block) = 0;
   // An operation of memory that the kernel has named as the program does is over: a thread may still copy it.
   [[nodiscard]] virtual bool copies() const = 0;
   virtual void settle_copies() const = 0;
@@ -132,6 +142,12 @@ public:
     if (local_) local_->tell_others();
   }
   [[nodiscard]] bool forget_local(std::int64_t operation) { return !local_ || local_->forget(operation); }
+  [[nodiscard]] LocalProgress::Unplaced unplace_local(std::int64_t operation) {
+    return local_ ? local_->unplace(operation) : LocalProgress::Unplaced{};
+  }
+  [[nodiscard]] bool place_again_local(std::int64_t operation, void* block) {
+    return local_ && local_->place_again(operation, block);
+  }
   [[nodiscard]] bool copies() const { return local_ && local_->copies(); }
   void settle_copies() const {
     if (local_) local_->settle_copies();

@@ -327,7 +327,7 @@ Result<void> Starts::name_directly(Message& message) {
         address_of(std::find_if(message.pieces.begin(), message.pieces.end(), has_bytes)->iov_base);
     return success();
   }
-  PARC_TRY(memory, operations_.allocate(static_cast<std::size_t>(count) * sizeof(shm::Piece)));
+  PARC_TRY(memory, late_reads_.allocate(static_cast<std::size_t>(count) * sizeof(shm::Piece)));
   message.list = memory;
   message.place = address_of(memory);
   message.listed = static_cast<std::uint16_t>(count);
@@ -386,7 +386,6 @@ Result<bool> Starts::reaches(int peer) {
 Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned flags) {
   if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message, flags);
   if (ring_.dead()) return refused();
-  PARC_TRY(give_memory(message)); // whose message it is, the library says
   message.local = true;
   shm::Request request = request_of(kind, message, flags);
   PARC_TRY(id, operations_.begin(kind, message));

@@ -99,12 +99,6 @@ parc_op KernelSession::try_start(const Start& start) const {
   return PARC_EINVAL;
 }
 
-// There is no memory to bounce, and what ends makes room. Where nothing is under way nothing will; copies of
-// sends that have ended may be, which libparc knows.
-bool KernelSession::for_later(parc_op started) const {
-  return started == PARC_EAGAIN || (started == PARC_ENOMEM && under_way_.load() != 0);
-}
-
 // Under waiting_lock_.
 bool KernelSession::must_wait(const Start& start) const {
   return std::ranges::any_of(waiting_ones_,
@@ -132,10 +126,10 @@ ssize_t KernelSession::begin(const Request& request, const Start& start) {
   }
   const parc_op operation = try_start(start);
   if (operation > 0) {
-    began(operation, request);
+    note(operation, request);
     return 0;
   }
-  if (!for_later(operation)) return say_refused(static_cast<int>(operation));
+  if (operation != PARC_EAGAIN) return say_refused(static_cast<int>(operation));
   {
     const std::lock_guard hold(waiting_lock_);
     put_off(request, start);
@@ -189,14 +183,13 @@ void KernelSession::start_waiting() {
                            return in_order(*first, start);
                          });
       const parc_op operation = waits ? PARC_OP_NULL : try_start(start);
-      if (waits || for_later(operation)) {
+      if (waits || operation == PARC_EAGAIN) {
         too_much = length;
         still.push_back(&start);
         ++next;
         continue;
       }
       if (operation < 0) (void)say_refused(static_cast<int>(operation));
-      if (operation > 0) ++under_way_; // what comes after it may wait for it
       started.push_back({next->request, operation});
       next = waiting_ones_.erase(next);
     }
@@ -251,11 +244,6 @@ template <class Use> void KernelSession::Places::each(const Use& use) {
       if (run[i].operation != PARC_OP_NULL && use(run[i])) return;
 }
 
-void KernelSession::began(parc_op operation, const Request& request) {
-  ++under_way_;
-  note(operation, request);
-}
-
 void KernelSession::note(parc_op operation, const Request& request) {
   parc_completion early{};
   {
@@ -306,7 +294,6 @@ int KernelSession::progress(double timeout) {
     timeout = between_starts;
   const int taken = parc_completions(parc_, completions.data(), taken_at_once, timeout);
   if (taken < 0) return -errno_of(taken);
-  under_way_ -= static_cast<unsigned>(taken);
   for (int i = 0; i < taken; ++i) ended(completions[static_cast<std::size_t>(i)]);
   start_waiting();
   if (taken == 0) give_up_waiting();

@@ -129,7 +129,6 @@ private:
   };
 
   [[nodiscard]] static bool may_wait(const Start& start);
-  [[nodiscard]] bool for_later(parc_op started) const;
   [[nodiscard]] parc_op try_start(const Start& start) const;
   [[nodiscard]] bool must_wait(const Start& start) const;
   void put_off(const Request& request, const Start& start);
@@ -137,7 +136,6 @@ private:
   void start_waiting();
   void give_up_waiting();
   template <class Wanted> [[nodiscard]] std::optional<Request> take_waiting(const Wanted& wanted);
-  void began(parc_op operation, const Request& request);
   void note(parc_op operation, const Request& request);
   void ended(const parc_completion& completion);
   void hand_on(const Request& request, const parc_completion& completion);
@@ -164,8 +162,6 @@ private:
   // Operations that libparc has reported to another thread, which is still on its way here, while their
   // places went to others.
   std::vector<Place> displaced_;
-
-  std::atomic<unsigned> under_way_ = 0; // operations of libparc
 
   std::mutex waiting_lock_;         // held while what waits is started: nothing overtakes it
   std::list<Waiting> waiting_ones_; // under waiting_lock_, in the program's order

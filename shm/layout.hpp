@@ -84,7 +84,8 @@ enum class RequestKind : std::uint8_t {
   // is longer is lost.
   place,
   // extra = id of a read: it goes on without memory; answered in slot `id`: PARC_EINVAL where it has a
-  // message, or is over.
+  // message, or is over. `with` as the read's; claimed: of one that neighbours alone may answer, of which the
+  // kernel does not know before one of them has taken it.
   unplace,
   exit_of, // peer: answered in a read slot when that process has ended, which this program has spawned: its
            // status is in handed_or_data
@@ -122,7 +123,7 @@ inline constexpr std::uint8_t flag_queued = 128;  // read, write, probe: its end
 // program, which the kernel reaches through the system (process_vm_readv), where ControlHeader::cross_memory
 // says so and neighbours have matched the message.
 inline constexpr std::uint16_t in_own_memory = UINT16_MAX;
-// `pieces` of a read through the kernel: it has none before `place`, and its message waits when it has begun.
+// `pieces` of a read: it has none before `place`, and its message waits when it has begun.
 inline constexpr std::uint16_t no_memory_yet = UINT16_MAX - 1;
 static_assert(no_memory_yet > max_pieces);
 struct Piece {

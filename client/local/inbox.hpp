@@ -94,6 +94,8 @@ public:
   }
   [[nodiscard]] static bool inside() { return inside_; }
   [[nodiscard]] bool forget(std::int64_t operation);
+  [[nodiscard]] LocalProgress::Unplaced unplace(parc_op id);
+  [[nodiscard]] bool place_again(parc_op id, void* block);
 
   [[nodiscard]] std::mutex& lock() { return lock_; }
 
@@ -107,7 +109,7 @@ private:
     shm::RequestKind kind = shm::RequestKind::none;
     bool shared = false;
     bool given_up = false;  // by the kernel
-    bool published = false; // for neighbours to take
+    bool published = false; // for neighbours to take, or it need not be
     bool background = false;
     [[nodiscard]] bool posted() const { return protocol::hook::Hook<protocol::hook::Owned>::is_linked(); }
     [[nodiscard]] bool probes() const { return kind == shm::RequestKind::probe; }
@@ -177,7 +179,9 @@ private:
   void tell_threads();
   void tell_unread(const Neighbour& from, const shm::Cell& cell);
   [[nodiscard]] std::atomic<std::uint64_t>& claim_word(const Read& read) {
-    const Slot slot = slot_of(read.id());
+    return claim_word(slot_of(read.id()));
+  }
+  [[nodiscard]] std::atomic<std::uint64_t>& claim_word(Slot slot) {
     return slot < shm::read_slots ? own_.all.claims[slot] : operations_.tables().claim(slot);
   }
   [[nodiscard]] Read& read_at(Slot slot);

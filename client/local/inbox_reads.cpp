@@ -18,6 +18,35 @@ bool Inbox::cancel(parc_op id) {
   return true;
 }
 
+// Its caller holds its slot: nobody else ends its use of that memory.
+LocalProgress::Unplaced Inbox::unplace(parc_op id) {
+  const Hold hold(*this);
+  Read* const read = posted_read(id);
+  if (read == nullptr || read->probes() || !is_free(*read)) return {};
+  read->pieces = shm::no_memory_yet;
+  read->address = 0;
+  const Slot slot = slot_of(id);
+  operations_.set_late(slot, true);
+  const bool taken_by_neighbours = read->background && own_.kernel.progress == shm::Progress::sender;
+  return {.block = std::exchange(operations_.entry(slot).block, nullptr),
+          .with = read->shared          ? shm::With::neighbours
+                  : taken_by_neighbours ? shm::With::claimed
+                                        : shm::With::nobody};
+}
+
+// Its message may also have come by this library since, and has not gone into the block then.
+bool Inbox::place_again(parc_op id, void* block) {
+  const Hold hold(*this);
+  const Slot slot = slot_of(id);
+  const std::uint64_t word = claim_word(slot).load(std::memory_order_acquire);
+  const std::uint64_t generation = shm::generation_of(static_cast<std::uint64_t>(id));
+  if (!shm::is(word, generation, shm::Claim::kernel) && !shm::is(word, generation, shm::Claim::neighbour))
+    return false;
+  operations_.entry(slot).block = block;
+  operations_.set_late(slot, false);
+  return true;
+}
+
 void Inbox::close() {
   const Hold hold(*this);
   closed_ = true;

@@ -83,6 +83,10 @@ public:
   [[nodiscard]] bool forget(std::int64_t operation) override {
     return inbox_.forget(operation) && outbox_.forget(operation) && own_copies_.is_settled();
   }
+  [[nodiscard]] Unplaced unplace(std::int64_t operation) override { return inbox_.unplace(operation); }
+  [[nodiscard]] bool place_again(std::int64_t operation, void* block) override {
+    return inbox_.place_again(operation, block);
+  }
   [[nodiscard]] bool copies() const override { return own_copies_.under_way(); }
   void settle_copies() const override { own_copies_.settle(); }
 

@@ -100,6 +100,7 @@ private:
   void await_memory(std::uint64_t number, const protocol::Outcome& outcome);
   void place(const shm::Request& request);
   void unplace(const shm::Request& request);
+  [[nodiscard]] bool unplace(std::uint64_t read, shm::With with);
   // session.cpp again
   void leave(const shm::Request& request);
   void release(const shm::Request& request);

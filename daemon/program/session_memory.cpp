@@ -40,8 +40,7 @@ bool Session::has_copied() const {
 bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot) {
   if (request.length > shm::max_message) return false;
   if (request.pieces == shm::no_memory_yet)
-    return request.kind == shm::RequestKind::read && request.with == shm::With::nobody &&
-           (request.flags & shm::flag_claimed) == 0;
+    return request.kind == shm::RequestKind::read && (request.flags & shm::flag_claimed) == 0;
   if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
   if (request.pieces != shm::in_own_memory)
     return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
@@ -135,15 +134,25 @@ void Session::place(const shm::Request& request) {
                     .claimed = message});
 }
 
+// A neighbour may have taken it already: its write, which is yet to come, finds it without memory.
 void Session::unplace(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
-  Slot* slot = shm::is_read(shm::slot_of(request.extra)) ? slots_.find(request.extra) : nullptr;
-  if (slot == nullptr || slot->with != shm::With::nobody || !engine_.unplace(slot->handle))
-    return answer(shm::control_slot, PARC_EINVAL);
+  const std::uint64_t read = request.extra, number = shm::slot_of(read);
+  if (!shm::is_read(number) || !knows(number)) return broke("it wanted memory back of what is no read");
+  const bool of_neighbours = request.with == shm::With::claimed;
+  const bool possible = of_neighbours ? !is_claimed(read) : unplace(read, request.with);
+  if (possible) slots_[number].unplaced = shm::generation_of(read);
+  answer(shm::control_slot, possible ? PARC_OK : PARC_EINVAL);
+}
+
+bool Session::unplace(std::uint64_t read, shm::With with) {
+  Slot* const slot = slots_.find(read);
+  if (slot == nullptr || slot->with != with || is_matched(read, *slot) || !engine_.unplace(slot->handle))
+    return false;
   extents_.drop(slot->used);
   slot->used.reset();
   slot->late = true;
-  answer(shm::control_slot, PARC_OK);
+  return true;
 }
 
 } // namespace parc::daemon

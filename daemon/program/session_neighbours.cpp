@@ -93,7 +93,8 @@ bool Session::read_claimed(const shm::Request& write, std::int32_t row) {
   read.id = write.extra;
   read.tag = write.id;
   read.flags = posted.flags.load(std::memory_order_relaxed) & (shm::flag_from_end | shm::flag_queued);
-  read.pieces = posted.pieces.load(std::memory_order_relaxed);
+  const bool unplaced = slots_[number].unplaced == shm::generation_of(write.extra);
+  read.pieces = unplaced ? shm::no_memory_yet : posted.pieces.load(std::memory_order_relaxed);
   read.address = posted.address.load(std::memory_order_relaxed);
   read.length = posted.length.load(std::memory_order_relaxed);
   // What was shared there, this read or one that the program has withdrawn since, is nobody's any more.

@@ -262,11 +262,11 @@ PARC_API void parc_free(parc_context* context, void* memory);
 /* What is unfinished takes memory of the program and its kernel, some hundred bytes each, and of nobody else:
  * any number of reads and writes may be, up to a million of each (PARC_EAGAIN). Where there is no memory for
  * more (shared memory of System V, or address space), PARC_ENOMEM and a sentence say so at once. A read
- * through the kernel begins all the same: its message waits for memory, which other operations leave when
- * they end. It ends with PARC_ENOMEM, and its message is lost, when there can be none, or has been none for a
- * minute. A write for which other operations of this program have left no memory is refused with PARC_EAGAIN,
- * and can be started when some of them (or the copies of writes that were waited for) have ended; so is a
- * read that a program of this host may answer. */
+ * begins all the same: its message waits for memory, which other operations leave when they end. It ends with
+ * PARC_ENOMEM, and its message is lost, when there can be none, or has been none for a minute. A write, and a
+ * read of a claimed message, for which other operations of this program have left no memory is refused with
+ * PARC_EAGAIN, and can be started when some of them (or the copies of writes that were waited for) have
+ * ended; with PARC_ENOMEM, where all that they have is not enough. */
 
 /* Starts reading a message of `peer` with `tag` into buffer[0..bytes). The buffer belongs to the kernel until
  * the operation has been waited for. Never blocks. A longer message ends with PARC_ETRUNCATE, a shorter one

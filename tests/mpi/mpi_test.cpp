@@ -141,6 +141,19 @@ BOOST_AUTO_TEST_CASE(a_buffer_that_is_no_memory) {
   BOOST_TEST(run.errors().find("a buffer of 12 bytes is a null pointer") != std::string::npos, run.errors());
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which take address space themselves
+BOOST_AUTO_TEST_CASE(little_memory) {
+  for (const std::size_t hosts_of_it : {1u, 2u}) {
+    Hosts hosts(hosts_of_it);
+    BOOST_TEST(output_of(hosts, by_parc, {"little_memory", 2, hosts_of_it, {"24"}}).find("right") !=
+               std::string::npos);
+    Process run = hosts.start(mpirun(hosts, by_parc, {"little_memory", 2, hosts_of_it, {"1"}}));
+    BOOST_TEST(run.wait() > 0, run.output());
+    BOOST_TEST(run.errors().find("Cannot allocate memory") != std::string::npos, run.errors());
+  }
+}
+#endif
+
 // What waits in MPI gets an error, and the job's end says why.
 BOOST_AUTO_TEST_CASE(a_kernel_is_killed) {
   for (const std::size_t hosts_of_it : {1u, 2u}) {

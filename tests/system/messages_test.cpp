@@ -211,8 +211,9 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_hear_a_neighbour_is_told) {
 
 BOOST_AUTO_TEST_CASE(little_memory) {
   Hosts hosts(2);
-  for (const char* how : {"exchange", "too_much"})
-    check_job(hosts, {"--hosts", "a,b", programs + "little_memory", how});
+  for (const char* where : {"a,b", "a:2"})
+    for (const char* how : {"exchange", "anybody", "too_much"})
+      check_job(hosts, {"--hosts", where, programs + "little_memory", how});
 }
 #endif
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two ranks that may map little more than what they have.
 //   exchange   each reads and writes much more than that, the reads first: all of it arrives.
+//   anybody    the same with reads of any source.
 //   too_much   rank 0 reads a message for which there can be no memory: its read fails, and the next is
 //   right.
 #include "tests/support/programs/rank.hpp"
@@ -32,15 +33,15 @@ std::uint64_t number_of(int from, std::size_t message) {
   return message * 2 + static_cast<std::uint64_t>(from);
 }
 
-void exchange(parc_context* parc) {
-  const int other = 1 - rank::number;
+void exchange(parc_context* parc, bool anybody) {
+  const int other = 1 - rank::number, source = anybody ? PARC_ANY_SOURCE : other;
   std::vector<std::vector<char>> in(messages, std::vector<char>(bytes)), out = in;
   for (std::size_t i = 0; i < messages; ++i) rank::fill(out[i].data(), bytes, number_of(rank::number, i));
   rank::expect(parc_barrier(parc) == PARC_OK, "parc_barrier");
   limit_memory(24 << 20);
   std::vector<parc_op> reads(messages), all;
   for (std::size_t i = 0; i < messages; ++i) {
-    reads[i] = parc_initread(parc, other, static_cast<int>(i), in[i].data(), bytes);
+    reads[i] = parc_initread(parc, source, static_cast<int>(i), in[i].data(), bytes);
     rank::expect(reads[i] > 0, "parc_initread");
     all.push_back(reads[i]);
   }
@@ -83,9 +84,9 @@ void read_too_much(parc_context* parc) {
 
 int main(int, char** argv) {
   parc_context* const parc = rank::open();
-  if (std::strcmp(argv[1], "exchange") == 0)
-    exchange(parc);
-  else
+  if (std::strcmp(argv[1], "too_much") == 0)
     read_too_much(parc);
+  else
+    exchange(parc, std::strcmp(argv[1], "anybody") == 0);
   rank::expect(parc_close(parc) == PARC_OK, "parc_close");
 }
