@@ -27,11 +27,11 @@ public:
     bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
     bool probes = false;      // its end brings no message
     bool claims = false;
-    bool late = false;          // it has no memory yet
-    std::uint64_t unplaced = 0; // generation of a read: what is published of its memory is no longer so
-    bool queued = false;        // the program hears of its end in shm::Control::finished
+    bool late = false;   // it has no memory yet
+    bool queued = false; // the program hears of its end in shm::Control::finished
     shm::With with = shm::With::nobody;
-    std::uint64_t tag = 0; // the message's, of a read that its writer has claimed
+    std::uint64_t unplaced = 0; // generation of a read: what is published of its memory is no longer so
+    std::uint64_t tag = 0;      // the message's, of a read that its writer has claimed
   };
 
   // The program's tables have another block.
