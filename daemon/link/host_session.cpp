@@ -95,6 +95,14 @@ void HostSession::parted(const Error& why, Loop::Time last_heard) {
   dial_later();
 }
 
+std::optional<Address> HostSession::place() const {
+  std::vector<Address> places = named_;
+  if (way_.address && std::ranges::find(places, *way_.address) == places.end())
+    places.push_back(*way_.address);
+  if (places.empty()) return std::nullopt;
+  return places[dials_ % places.size()];
+}
+
 // Half of the pause is chance, so that two that try at once do not go on doing so.
 void HostSession::dial_later() {
   dialing_ = true;

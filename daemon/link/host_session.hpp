@@ -41,17 +41,18 @@ public:
 
   struct Way {                              // to the other kernel
     std::string host;                       // the name that people used last; empty: none
-    std::optional<Address> address;         // where it listens; none: not known
-    bool answered = false;                  // it has listened there: it is not just what it says of itself
-    std::optional<Address> advertised = {}; // that others are told; none: that one
+    std::optional<Address> address;         // where it listens, as it says; none: not known
+    std::optional<Address> met = {};        // where this side has dialed it: who is refused there finds it ended
+    std::optional<Address> advertised = {}; // that others are told; none: `address`
   };
 
   // It has a connection, number `carrier`; `dialed`: this side made it.
   void carried(PeerLink& by, std::uint64_t carrier, bool dialed);
   void resumed(); // over that, both know what the other has
   void parted(const Error& why, Loop::Time last_heard);
-  // Code 0: there is a connection. `refused`: there is no such kernel any more where it was.
+  // Code 0: there is a connection. `refused`: there is no such kernel any more where it was met.
   void dial_ended(const Error& why, bool refused);
+  void lives() { refused_since_.reset(); } // as its key proves, on a connection that is not up yet
   void sent();                  // something that is to be acknowledged
   void stalled() { ++stalls_; } // there was more to send than its connection took
   void publish(Counters& counters, const protocol::Link& link);
@@ -64,8 +65,10 @@ public:
   void set_way(Way way) { way_ = std::move(way); }
   [[nodiscard]] const Way& way() const { return way_; }
   [[nodiscard]] double patience_s() const;                // with the TCP of the other host, for the next dial
-  [[nodiscard]] unsigned dials() const { return dials_; } // since the last connection
-  [[nodiscard]] bool asks_for_name() const { return dials_ % 2 == 0; }
+  // Where to dial now: in turn where it is known to be, and where its name was last found. None: not known.
+  [[nodiscard]] std::optional<Address> place() const;
+  void set_named(std::vector<Address> places) { named_ = std::move(places); }
+  [[nodiscard]] bool asks_for_name() const { return !way_.host.empty() && (dials_ % 2 == 0 || !place()); }
   [[nodiscard]] bool doubted() const { return doubted_; } // its path seems dead: another is tried
 
 private:
@@ -88,6 +91,7 @@ private:
   Loop::Time parted_at_;
   std::optional<Loop::Time> refused_since_;
   Way way_;
+  std::vector<Address> named_;
   bool ending_ = false; // end_ is set
   double pause_s_ = 0;
   unsigned dials_ = 0;

@@ -78,6 +78,8 @@ bool Peers::adopt(PendingLink& link) {
   if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
   if (goes_on) engine_.attach(session->link());
   session->set_way(way);
+  if (way.address && way.met != way.address)
+    loop_.after_step([this, identity = peer.identity] { call_back(identity); });
   established(link, session->link());
   return true;
 }
@@ -114,54 +116,85 @@ HostSession::Way Peers::way_of(const PendingLink& link) const {
   if (auto told = numeric_address(peer.advertised, peer.port); told && peer.port != 0)
     way.advertised = std::move(told).value();
   if (link.role() == Role::Initiator) {
-    way.address = at;
-    way.answered = true;
+    way.address = way.met = at;
   } else if (peer.port != 0) {
     at.set_port(peer.port);
     if (!way.advertised)
       way.address = at;
-    else if (!way.answered)
+    else if (!way.met)
       way.address = way.advertised;
-    way.answered = way.answered || !way.advertised;
     if (config_.hosts.contains(peer.name)) way.host = peer.name;
   }
   return way;
 }
 
-// As [hosts] says; else where it was last, and in turn by its name, whose address may have changed.
+// What has dialed this one may listen elsewhere, or nowhere that is reached from here: a refusal at an address
+// tells something only where this side has met it.
+void Peers::call_back(std::uint64_t identity) {
+  const HostSession* const session = find(identity);
+  if (session == nullptr || stopping_ || !session->way().address) return;
+  (void)dial(*session->way().address,
+             {.session = identity, .calls_back = true, .patience_s = double(config_.connect_timeout_s)});
+}
+
+void Peers::called_back(const PendingLink& link) {
+  HostSession* const session = find(link.purpose().session);
+  if (session == nullptr || link.identity() != link.purpose().session) return;
+  HostSession::Way way = session->way();
+  way.met = link.peer_address();
+  session->set_way(std::move(way));
+}
+
+// Where it is known to be nobody has to be asked. Its name, whose address may have changed, is looked up
+// beside.
 void Peers::redial(std::uint64_t identity) {
   HostSession* const session = find(identity);
   if (session == nullptr || stopping_) return;
-  const HostSession::Way& way = session->way();
-  PendingLink::Purpose purpose{.session = identity, .patience_s = session->patience_s()};
-  const bool configured = config_.hosts.contains(way.host);
-  const bool by_address = way.address && (configured || way.host.empty() || !session->asks_for_name());
-  purpose.listened = by_address && way.answered;
-  if (by_address && !configured) {
-    if (const Result<void> dialed = dial(*way.address, purpose); !dialed)
-      session->dial_ended(dialed.error(), false);
-    return;
-  }
-  if (way.host.empty()) return; // only the other side can dial
-  const HostAddress where = address_of(way.host);
-  resolver_.resolve(where.address, where.port, [this, purpose](Result<std::vector<Address>> addresses) {
-    HostSession* const still = find(purpose.session);
+  if (session->asks_for_name()) look_up(identity);
+  if (const auto at = session->place()) dial_again(*session, *at);
+}
+
+void Peers::look_up(std::uint64_t identity) {
+  const HostAddress where = address_of(find(identity)->way().host);
+  resolver_.resolve(where.address, where.port, [this, identity](Result<std::vector<Address>> addresses) {
+    HostSession* const still = find(identity);
     if (still == nullptr) return;
-    if (!addresses) return still->dial_ended(addresses.error(), false);
-    const Address& address = addresses.value()[still->dials() / 2 % addresses.value().size()];
-    if (const Result<void> dialed = dial(address, purpose); !dialed) still->dial_ended(dialed.error(), false);
+    const bool awaited = !still->place();
+    if (addresses) still->set_named(std::move(addresses).value());
+    if (!awaited) return;
+    loop_.after_step([this, identity, failure = addresses ? Error{} : addresses.error()] {
+      HostSession* const waits = find(identity);
+      if (waits == nullptr || stopping_) return;
+      if (const auto at = waits->place())
+        dial_again(*waits, *at);
+      else
+        waits->dial_ended(failure, false);
+    });
   });
 }
 
-// A refusal tells something where the kernel is known to have listened: that it has ended. So does another
-// kernel that answers there.
+void Peers::dial_again(HostSession& session, const Address& at) {
+  PendingLink::Purpose purpose{.session = session.identity().host,
+                               .met = session.way().met == at,
+                               .patience_s = session.patience_s()};
+  if (const Result<void> dialed = dial(at, std::move(purpose)); !dialed)
+    session.dial_ended(dialed.error(), false);
+}
+
+// Who is shaking hands at this moment lives, whatever refuses.
 void Peers::redialed(const PendingLink& link, const Error& why) {
   HostSession* const session = find(link.purpose().session);
   if (session == nullptr) return;
-  const bool listened = link.purpose().listened;
-  if (link.identity() != 0 && link.identity() != link.purpose().session)
-    return session->dial_ended(error(ECONNREFUSED, "another kernel runs at {}", link.address()), listened);
-  session->dial_ended(why, listened && why.code == ECONNREFUSED);
+  const std::uint64_t identity = session->identity().host;
+  const bool lives = std::ranges::any_of(pending_, [&](const auto& other) {
+    return other->role() == Role::Acceptor && other->stage() == PendingLink::Stage::shaking &&
+           other->identity() == identity;
+  });
+  if (lives) session->lives();
+  const bool met = link.purpose().met && !lives;
+  if (link.identity() != 0 && link.identity() != identity)
+    return session->dial_ended(error(ECONNREFUSED, "another kernel runs at {}", link.address()), met);
+  session->dial_ended(why, met && why.code == ECONNREFUSED);
 }
 
 void Peers::end(std::uint64_t identity, const Error& why) {

@@ -319,7 +319,7 @@ void Peers::fail(Attempt& attempt, const Error& why) {
 void Peers::established(const PendingLink& link, std::uint32_t at) {
   acceptor_.resume();
   const auto index = static_cast<std::int32_t>(at);
-  if (link.purpose().session != 0) redialed(link, {});
+  if (link.purpose().session != 0 && !link.purpose().calls_back) redialed(link, {});
   if (!link.purpose().host.empty()) reached(link, at);
   std::vector<std::string> waiting;
   for (const auto& [host, attempt] : attempts_)
@@ -353,6 +353,7 @@ void Peers::refused(const PendingLink& link) {
         fmt::format("refused a connection from {}", why.text), ErrorKind::Refused,
         error(reason.code, "refused a connection from {}: {}", link.peer_address().host(), reason.text));
   }
+  if (link.purpose().calls_back) return called_back(link);
   if (link.purpose().session != 0) return redialed(link, why);
   const auto found = attempts_.find(link.purpose().host);
   if (found == attempts_.end()) return;
@@ -389,7 +390,7 @@ void Peers::failed(const PendingLink& link, bool was_refused, const Error& why) 
     if (link.role() == Role::Acceptor)
       dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text),
                    ErrorKind::Refused, error(why.code, "dropped a connection: {}", why.text));
-    else if (link.purpose().session != 0)
+    else if (link.purpose().session != 0 && !link.purpose().calls_back)
       redialed(link, why);
     else if (found != attempts_.end() && !finish_with_session(link))
       fail(found->second, why);

@@ -136,7 +136,11 @@ private:
   // peer_sessions.cpp
   HostSession& begin(const PendingLink& link, std::uint32_t number);
   HostSession::Way way_of(const PendingLink& link) const;
+  void call_back(std::uint64_t identity);
+  void called_back(const PendingLink& link);
   void redial(std::uint64_t identity);
+  void look_up(std::uint64_t identity);
+  void dial_again(HostSession& session, const Address& at);
   void redialed(const PendingLink& link, const Error& why);
   void end(std::uint64_t identity, const Error& why);
   HostSession* find(std::uint64_t identity) const;

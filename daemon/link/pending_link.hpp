@@ -25,7 +25,8 @@ public:
     std::string host = {};
     bool named = true;         // `host` is its name
     std::uint64_t session = 0; // the identity of the other kernel
-    bool listened = false;     // there, when it was last heard of
+    bool met = false;          // there before
+    bool calls_back = false;   // only to see that it answers there
     double patience_s = 0;     // with its connecting
   };
   // One that came in, or one that is being made. `handshake_s`: the time for shaking hands.

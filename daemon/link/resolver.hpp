@@ -10,6 +10,7 @@
 #include "system/thread.hpp"
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,6 +28,9 @@ struct Address {
   [[nodiscard]] int family() const { return storage.ss_family; }
   [[nodiscard]] std::uint16_t port() const;
   void set_port(std::uint16_t port);
+  friend bool operator==(const Address& a, const Address& b) {
+    return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
+  }
 };
 
 class Resolver {

@@ -44,6 +44,7 @@ public:
   void part(const Address& a, const Address& b) { apart_.try_emplace(pair(a, b), time); }
   void join(const Address& a, const Address& b) { apart_.erase(pair(a, b)); }
 
+  void cut_all(); // whatever is connected breaks
   // Some of the time passes, and what would block may be ready again.
   void tick();
   // Nothing is under way that arrives without something else happening before.
@@ -144,6 +145,7 @@ public:
     return {.bytes = moved};
   }
 
+  void break_off() { network_.cut(*wire_); }
   void end_output() override { wire_->ended[side_] = true; }
   std::optional<PathReport> path() const override {
     const bool lost = network_.any(3) == 0 || unanswered();
@@ -211,6 +213,10 @@ inline void FaultyNetwork::cut(Wire& wire) {
 inline void FaultyNetwork::tick() {
   time += std::chrono::microseconds(any(100));
   for (End* const end : ends_) end->tick();
+}
+
+inline void FaultyNetwork::cut_all() {
+  for (End* const end : ends_) end->break_off();
 }
 
 inline bool FaultyNetwork::idle() const {

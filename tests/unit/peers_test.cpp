@@ -165,6 +165,13 @@ struct Two : Quiet {
                             std::min(first.value_or(Loop::Time::max()), second.value_or(Loop::Time::max())));
   }
 
+  void a_goes_alone() {
+    network.tick();
+    if (a.go_round() || !network.idle()) return;
+    BOOST_REQUIRE(a.loop.next_timer().has_value());
+    network.time = std::max(network.time, *a.loop.next_timer());
+  }
+
   void exchange(std::uint64_t messages) {
     bool failed = false;
     for (Node* const node : {&a, &b})
@@ -246,6 +253,28 @@ BOOST_AUTO_TEST_CASE(haste_hears_at_once) {
   two.b.listen_in(two.network);
   while (!patient) two.go_round();
   BOOST_TEST(patient->has_value());
+}
+
+// Whoever is refused where it has met the other kernel takes it for dead. Where it never has, a gateway may be
+// what refuses: the other one dials when it can. Here it cannot for some seconds.
+BOOST_AUTO_TEST_CASE(a_refusal_is_a_death_only_where_the_kernel_was_met) {
+  using namespace std::chrono_literals;
+  enum class Met { by_dialing, by_calling_back, never };
+  for (const Met met : {Met::by_dialing, Met::by_calling_back, Met::never}) {
+    Two two(5, {});
+    if (met == Met::never) two.network.hang_up(two.b.address);
+    Node& dials = met == Met::by_dialing ? two.a : two.b;
+    dials.peers.connect("other", [](const Result<std::int32_t>&) {});
+    while (!two.a.link || !two.b.link) two.go_round();
+    const auto stage = [&] { return two.a.engine.link(*two.a.link).carrier.stage; };
+    while (stage() != protocol::Carrier::Stage::up || !two.network.idle()) two.go_round();
+    two.network.hang_up(two.b.address);
+    two.network.cut_all();
+    const Loop::Time end = two.network.time + 3s;
+    while (two.network.time < end && !two.a.lost) two.a_goes_alone();
+    BOOST_TEST(two.a.lost == (met != Met::never));
+    while (met == Met::never && stage() != protocol::Carrier::Stage::up) two.go_round();
+  }
 }
 
 // By the name that it gives itself, as a link is up; and whatever another kernel says, what [hosts] says goes
