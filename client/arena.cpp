@@ -74,11 +74,28 @@ void* Arena::take(std::size_t bytes) {
 void Arena::free(void* block) {
   if (!block) return;
   const std::lock_guard hold(lock_);
+  give(block);
+}
+
+bool Arena::free_without_waiting(void* block) {
+  const std::unique_lock hold(lock_, std::try_to_lock);
+  if (hold) give(block);
+  return hold.owns_lock();
+}
+
+void Arena::give(void* block) {
   if (Slab* const slab = slab_of(block)) return give_to(*slab, block);
   if (Room* const room = room_of(block)) {
     room->heap->deallocate(block);
     unuse(*room);
   }
+}
+
+std::size_t Arena::size() {
+  const std::lock_guard hold(lock_);
+  std::size_t bytes = 0;
+  for (const Room& room : rooms_) bytes += room.heap ? room.segment.size() : 0;
+  return bytes;
 }
 
 std::size_t Arena::size_of(void* block) {

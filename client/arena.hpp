@@ -41,6 +41,10 @@ public:
 
   // nullptr is ignored.
   void free(void* block);
+  // False: the lock is another's, or of whoever a signal handler has interrupted.
+  [[nodiscard]] bool free_without_waiting(void* block);
+  // Bytes of its segments.
+  [[nodiscard]] std::size_t size();
 
   // A small block that is at hand, and its way back: what malloc costs, and inline for that. nullptr, false:
   // allocate, free.
@@ -135,6 +139,7 @@ private:
         return &rooms_[place];
     return nullptr;
   }
+  void give(void* block);
   [[nodiscard]] bool make_slab(std::size_t kind);
   [[nodiscard]] bool drop_unused_slabs();
   [[nodiscard]] static std::uint64_t extent_of(const shm::Segment& segment);

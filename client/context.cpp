@@ -26,7 +26,7 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       operations_(table_, arena_, adoption_, room_, trace_, session_.size),
       hand_over_(operations_, arena_, room_, ring_, rest_, session_.copy_ns_per_kib),
       guards_(control_, operations_, arena_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
-      late_reads_(operations_, arena_, errand_, ring_, rest_),
+      late_reads_(operations_, arena_, errand_, ring_, rest_, session_.rank),
       starts_(arena_, adoption_, room_, operations_, guards_, ring_, rest_, late_reads_, neighbours_,
               session_.size),
       waits_(operations_, hand_over_, guards_, rest_, pipes_, late_reads_, session_.hosts),

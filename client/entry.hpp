@@ -62,9 +62,10 @@ private:
 
 // Memory that is all zeros is one that is free. Only tag may be read by those who have not claimed it.
 struct Entry {
-  std::atomic<std::uint64_t> tag = 0; // generation << 8 | Use
-  Slot next = 0;                      // of a stack of slots
-  std::uint32_t thread = 0;           // where there is a trace: whose
+  std::atomic<std::uint64_t> tag = 0;     // generation << 8 | Use
+  std::atomic<std::uint64_t> bounced = 0; // bytes of a message in `block`: anybody may ask
+  Slot next = 0;                          // of a stack of slots
+  std::uint32_t thread = 0;               // where there is a trace: whose
   parc_envelope envelope{};
   std::uint64_t length = 0;
   PieceList pieces;
@@ -84,6 +85,14 @@ struct Entry {
   bool local = false;      // also of a write: the kernel does not know it
   bool given_up = false;   // there was no memory for its message
   bool own_memory = false; // the kernel names the program's memory as that has it
+  void set_block(void* memory, std::uint64_t bytes) {
+    block = memory;
+    bounced.store(memory != nullptr && has_message() ? bytes : 0, std::memory_order_relaxed);
+  }
+  [[nodiscard]] void* take_block() {
+    bounced.store(0, std::memory_order_relaxed);
+    return std::exchange(block, nullptr);
+  }
   // Or it is a question to the kernel.
   [[nodiscard]] bool has_message() const { return shm::is_message(kind); }
   // Where there is a trace: when, and from where.

@@ -37,7 +37,7 @@ bool HandOver::prepare(Slot slot) {
   entry.held = size; // goes with the slot, as the block does
   auto block = operations_.allocate(size);
   if (!block) return false;
-  entry.block = block.value();
+  entry.set_block(block.value(), size);
   // The old memory is the program's again, and it may free it; its segment is not given back before the
   // kernel has forgotten it.
   entry.pinned = !entry.own_memory;

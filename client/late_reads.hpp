@@ -22,8 +22,8 @@ namespace parc::client {
 
 class LateReads {
 public:
-  LateReads(Operations& operations, Arena& arena, Errand& errand, Ring& ring, Rest& rest)
-      : operations_(operations), arena_(arena), errand_(errand), ring_(ring), rest_(rest) {}
+  LateReads(Operations& operations, Arena& arena, Errand& errand, Ring& ring, Rest& rest, int rank)
+      : operations_(operations), arena_(arena), errand_(errand), ring_(ring), rest_(rest), rank_(rank) {}
 
   // One has its message, and could be given memory: `own` is a slot that the caller has claimed, which is
   // looked at, too.
@@ -54,17 +54,30 @@ private:
   [[nodiscard]] bool take_back(parc_op id);
   [[nodiscard]] bool take_back_local(parc_op id);
   [[nodiscard]] bool ask_back(parc_op id, shm::With with);
-  [[nodiscard]] std::optional<parc_op> last_to_expect();
-  [[nodiscard]] bool others_have_memory(std::uint64_t bytes, Slot than = none);
-  [[nodiscard]] std::uint64_t memory_of(Slot slot);
+  void tell_others();
+  struct Waiting { // a read that has memory and no message
+    parc_op id;
+    std::uint32_t posted;
+  };
+  [[nodiscard]] std::optional<Waiting> last_to_expect(const std::optional<Waiting>& before) const;
+  // Whether operations may leave so much: no; perhaps; their own memory is enough.
+  enum class Hope : std::uint8_t { none, some, enough };
+  // `own`: of what is in transit.
+  [[nodiscard]] Hope hope_for(std::uint64_t bytes, Slot than, std::uint64_t own = 0);
+  [[nodiscard]] Result<void*> take(std::size_t bytes, std::uint64_t own = 0);
+  void refuse(Error& why, Hope hope);
   [[nodiscard]] bool in_vain(Slot slot, std::uint64_t bytes);
+  [[nodiscard]] static bool has_passed(std::atomic<std::uint32_t>& since, std::uint32_t ms);
 
   Operations& operations_;
   Arena& arena_;
   Errand& errand_;
   Ring& ring_;
   Rest& rest_;
-  std::atomic<std::uint32_t> short_since_ = 0; // coarse_ms(); 0: what there was to place was placed
+  const int rank_;
+  std::atomic<std::uint64_t> in_transit_ = 0;    // bytes that a thread is about to give back, or to use
+  std::atomic<std::uint32_t> short_since_ = 0;   // coarse_ms(); 0: what there was to place was placed
+  std::atomic<std::uint32_t> refused_since_ = 0; // the same; 0: what was asked for last was there
 };
 
 } // namespace parc::client

@@ -69,7 +69,7 @@ Result<void> OperationTable::grow(unsigned blocks) {
   auto made = make_block(blocks + 1);
   if (!made)
     made.error() = error(
-        made.error().code == PARC_EKERNEL ? PARC_EKERNEL : PARC_ENOMEM,
+        made.error().code == PARC_EKERNEL ? PARC_EKERNEL : PARC_EAGAIN,
         "cannot have more than {} unfinished reads or writes: {}; finish some first, or give this process "
         "more memory (ulimit -v)",
         shm::index_of(shm::end_of_block(blocks) - 1) + 1, made.error().text);

@@ -39,8 +39,8 @@ public:
 
   [[nodiscard]] std::optional<Slot> take(bool writes);
   void give(Slot slot);
-  // There are more free ones than with so many `blocks`, or there cannot be any: PARC_EAGAIN, that is all;
-  // PARC_ENOMEM, PARC_EKERNEL. Waits for the kernel's answer, never for an operation.
+  // There are more free ones than with so many `blocks`. Errors: PARC_EAGAIN (that is all, or all that there
+  // is memory for), PARC_EKERNEL. Waits for the kernel's answer, never for an operation.
   [[nodiscard]] Result<void> grow(unsigned blocks);
 
 private:

@@ -49,7 +49,6 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.own_memory = message.listed == shm::in_own_memory;
   if (message.adopted.any())
     entry.adopted = std::make_unique<Adopted>(message.adopted); // a free slot has none
-  entry.block = message.block;
   entry.list = message.list;
   entry.held = message.held;
   entry.given_up = false;
@@ -57,6 +56,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   const auto generation = generation_in(entry.tag.load(std::memory_order_relaxed)) + 1;
 
   entry.kind = kind;
+  entry.set_block(message.block, message.length);
   if (trace_.on()) {
     entry.posted = trace::now();
     entry.thread = Trace::thread();
@@ -116,10 +116,11 @@ void Operations::end(parc_op id, const End& how) {
 }
 
 void Operations::abandon(parc_op id) {
-  if (const auto slot = claim(id)) {
-    set_use(*slot, Use::spent);
-    spent_.push(table_, *slot);
-  }
+  auto slot = claim(id);
+  for (; !slot && is_held_now(id); slot = claim(id)) sched_yield();
+  if (!slot) return;
+  set_use(*slot, Use::spent);
+  spent_.push(table_, *slot);
 }
 
 // The slot may have gone to another operation between the two loads (let go, begun again): its state has
@@ -152,6 +153,15 @@ bool Operations::is_live(parc_op id) const {
   if (!table_.has(slot)) return false;
   const auto tag = table_[slot].tag.load(std::memory_order_acquire);
   return tag == tag_of(generation_of(id), Use::live) || tag == tag_of(generation_of(id), Use::loose);
+}
+
+bool Operations::is_held(parc_op id) const {
+  const Slot slot = slot_of(id);
+  if (id <= 0 || !table_.has(slot)) return false;
+  const auto tag = table_[slot].tag.load(std::memory_order_acquire);
+  if (generation_in(tag) != generation_of(id)) return false;
+  const Use use = use_of(tag);
+  return use == Use::live || use == Use::loose || use == Use::held || use == Use::claimed;
 }
 
 std::optional<parc_op> Operations::live(Slot slot) const {
@@ -207,9 +217,9 @@ bool Operations::wants_memory(Slot slot) const {
          shm::phase_of(tables().operation(slot).state.load(std::memory_order_acquire)) == shm::Phase::begun;
 }
 
-bool Operations::may_have_memory(Slot slot) const {
+std::uint64_t Operations::memory_of(Slot slot) const {
   const Use use = use_of(table_[slot].tag.load(std::memory_order_relaxed));
-  return use != Use::free && use != Use::spent && !table_[slot].late.load(std::memory_order_relaxed);
+  return use != Use::free && use != Use::spent ? table_[slot].bounced.load(std::memory_order_relaxed) : 0;
 }
 
 void Operations::set_late(Slot slot, bool late) {

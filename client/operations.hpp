@@ -126,9 +126,10 @@ public:
   // Reads without memory.
   [[nodiscard]] bool any_late() const { return late_.load(std::memory_order_relaxed) != 0; }
   [[nodiscard]] bool is_late(Slot slot) const { return table_[slot].late.load(std::memory_order_relaxed); }
-  [[nodiscard]] bool wants_memory(Slot slot) const;    // its message is there, too
-  [[nodiscard]] bool may_have_memory(Slot slot) const; // it is not over, and not late
-  void set_late(Slot slot, bool late);                 // of a slot that the caller holds or has claimed
+  [[nodiscard]] bool wants_memory(Slot slot) const; // its message is there, too
+  // Bytes of the arena that its message has; 0 where the program has been told that it is over.
+  [[nodiscard]] std::uint64_t memory_of(Slot slot) const;
+  void set_late(Slot slot, bool late); // of a slot that the caller holds or has claimed
   void set_given_up(Slot slot) { table_[slot].given_up = true; } // the same
 
   // Of claimed slots:
@@ -155,7 +156,7 @@ public:
   [[nodiscard]] static const Failed& last_failed() { return failed_; }
 
   // The program has not been told how it ended.
-  [[nodiscard]] bool is_held(parc_op id) const { return id > 0 && (is_live(id) || being_finished(id)); }
+  [[nodiscard]] bool is_held(parc_op id) const;
 
   // A rank, or a peer that was added or has written to this program.
   [[nodiscard]] bool knows(int peer) const { return peer < peers_.load(std::memory_order_relaxed); }
@@ -165,6 +166,8 @@ public:
 
   // Frees what finished operations had, as far as it can be known without waiting.
   void collect();
+  // Their blocks alone, where no lock is held.
+  void collect_blocks();
   // A block of the arena, from what finished operations had if need be.
   [[nodiscard]] Result<void*> allocate(std::size_t bytes);
 

@@ -37,6 +37,20 @@ void Operations::collect() {
   reap(to_reap_.size());
 }
 
+// Whoever frees the slots has the lock.
+void Operations::collect_blocks() {
+  const std::unique_lock hold(lock_, std::try_to_lock);
+  if (!hold) return;
+  each_slot([this](Slot slot) {
+    Entry& entry = table_[slot];
+    const Use use = use_of(entry.tag.load(std::memory_order_acquire));
+    const bool over = use == Use::spent || (use == Use::detached && done(slot));
+    if (over && entry.bounced.load(std::memory_order_relaxed) != 0 &&
+        arena_.free_without_waiting(entry.block))
+      (void)entry.take_block();
+  });
+}
+
 Result<void*> Operations::allocate(std::size_t bytes) {
   if (void* block = arena_.allocate_from_what_is_there(bytes)) return block;
   collect();
@@ -76,7 +90,7 @@ void Operations::free_slot(Slot slot) {
   set_late(slot, false);
   if (std::exchange(entry.pinned, false))
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
-  arena_.free(std::exchange(entry.block, nullptr));
+  arena_.free(entry.take_block());
   arena_.free(std::exchange(entry.list, nullptr));
   if (entry.adopted) adoption_.end_use(*std::exchange(entry.adopted, nullptr));
   room_.free(std::exchange(entry.held, 0));

@@ -179,7 +179,7 @@ Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
 // Somebody may be waiting for it. One that has finished, or whose wait has let it go, is beyond recall.
 // Leaving ends the reads; a write will be delivered, and nobody need wait for that.
 Result<void> Starts::cancel(parc_op id) {
-  if (!operations_.is_live(id) && !operations_.being_finished(id)) return success();
+  if (!operations_.is_held(id)) return success();
   if (neighbours_ && Operations::is_write(id)) {
     const int peer = operations_.peer_of(id);
     if (neighbours_->cancel_waiting(id, peer) || !neighbours_->may_cancel_write(id, peer)) return success();

@@ -157,7 +157,7 @@ int Waits::test(parc_op id, parc_status& status) {
   const auto slot = operations_.claim(id, &use);
   int code = PARC_OK;
   if (!slot) {
-    if (operations_.being_finished(id)) return 0;
+    if (operations_.being_finished(id) || operations_.is_held_now(id)) return 0;
     return fail(status.error = PARC_EINVAL, no_operation);
   } else if (operations_.entry(*slot).own_memory && rest_.copies()) {
     operations_.unclaim(*slot); // maybe of it, which a handler's test may have interrupted
@@ -193,6 +193,7 @@ bool Waits::done(parc_op id) {
   if (id <= 0 || operations_.finished(id)) return true;
   rest_.look();
   if (operations_.finished(id)) return true;
+  late_reads_.place_from_what_is_there(id);
   rest_.tell_kernel();
   return kernel_went();
 }

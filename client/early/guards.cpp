@@ -88,8 +88,8 @@ Level Guards::level_for(const Operations::Entry& entry) const {
 
 bool Guards::can_guard(Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
-  return entry.block == nullptr && !entry.late.load(std::memory_order_relaxed) && !entry.own_memory &&
-         entry.length >= page_size() && entry.pieces.size() <= Guard::most_pieces;
+  return entry.block == nullptr && !entry.given_up && !entry.late.load(std::memory_order_relaxed) &&
+         !entry.own_memory && entry.length >= page_size() && entry.pieces.size() <= Guard::most_pieces;
 }
 
 Guard Guards::make_guard(parc_op id, Slot slot) const {

@@ -28,7 +28,7 @@ LocalProgress::Unplaced Inbox::unplace(parc_op id) {
   const Slot slot = slot_of(id);
   operations_.set_late(slot, true);
   const bool taken_by_neighbours = read->background && own_.kernel.progress == shm::Progress::sender;
-  return {.block = std::exchange(operations_.entry(slot).block, nullptr),
+  return {.block = operations_.entry(slot).take_block(),
           .with = read->shared          ? shm::With::neighbours
                   : taken_by_neighbours ? shm::With::claimed
                                         : shm::With::nobody};
@@ -42,7 +42,7 @@ bool Inbox::place_again(parc_op id, void* block) {
   const std::uint64_t generation = shm::generation_of(static_cast<std::uint64_t>(id));
   if (!shm::is(word, generation, shm::Claim::kernel) && !shm::is(word, generation, shm::Claim::neighbour))
     return false;
-  operations_.entry(slot).block = block;
+  operations_.entry(slot).set_block(block, operations_.entry(slot).length);
   operations_.set_late(slot, false);
   return true;
 }

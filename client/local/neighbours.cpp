@@ -93,7 +93,7 @@ Result<Outbox::Sent> Neighbours::send(int peer, const LocalMessage& message, par
   if (sent == Outbox::Sent::closed) return has_left();
   if (sent == Outbox::Sent::no_memory)
     return error(
-        PARC_ENOMEM,
+        PARC_EAGAIN,
         "cannot start a write: rank {} has not taken what was written to it before, and this process "
         "has no memory for more that waits; let it read, or raise the limit (RLIMIT_AS)",
         peer);

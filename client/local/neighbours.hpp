@@ -56,7 +56,7 @@ public:
     return outbox_.send_at_once(message.envelope.peer, short_message(message, space));
   }
   // A short message; its write ends here, or when its message has left. Waits for no reader: a moment, at
-  // most, where the program waits in any case. Errors: PARC_ENOMEM, PARC_ECANCELED.
+  // most, where the program waits in any case. Errors: PARC_EAGAIN (no memory), PARC_ECANCELED.
   [[nodiscard]] Result<void> write(parc_op id, const Message& message, protocol::Space space);
   // Whether the kernel may be asked to give up this write: none of a neighbour's, or nobody will take it.
   [[nodiscard]] bool may_cancel_write(parc_op id, int peer) {

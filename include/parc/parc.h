@@ -260,13 +260,14 @@ PARC_API void parc_free(parc_context* context, void* memory);
  */
 
 /* What is unfinished takes memory of the program and its kernel, some hundred bytes each, and of nobody else:
- * any number of reads and writes may be, up to a million of each (PARC_EAGAIN). Where there is no memory for
- * more (shared memory of System V, or address space), PARC_ENOMEM and a sentence say so at once. A read
- * begins all the same: its message waits for memory, which other operations leave when they end. It ends with
- * PARC_ENOMEM, and its message is lost, when there can be none, or has been none for a minute. A write, and a
- * read of a claimed message, for which other operations of this program have left no memory is refused with
- * PARC_EAGAIN, and can be started when some of them (or the copies of writes that were waited for) have
- * ended; with PARC_ENOMEM, where all that they have is not enough. */
+ * any number of reads and writes may be, up to a million of each, or as many as there is memory for
+ * (PARC_EAGAIN, at once, and a sentence says which). Where there is none for the bytes of a message (shared
+ * memory of System V, or address space) a read begins all the same: its message waits for memory, which other
+ * operations leave when they end. It ends with PARC_ENOMEM, and its message is lost, when there can be none,
+ * or has been none for a minute. A write, and a read of a claimed message, for which other operations of this
+ * program have left no memory is refused with PARC_EAGAIN, and can be started when some of them (or the
+ * copies of writes that were waited for) have ended; with PARC_ENOMEM, where all that they have is not
+ * enough. */
 
 /* Starts reading a message of `peer` with `tag` into buffer[0..bytes). The buffer belongs to the kernel until
  * the operation has been waited for. Never blocks. A longer message ends with PARC_ETRUNCATE, a shorter one

@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_hear_a_neighbour_is_told) {
 BOOST_AUTO_TEST_CASE(little_memory) {
   Hosts hosts(2);
   for (const char* where : {"a,b", "a:2"})
-    for (const char* how : {"exchange", "anybody", "too_much"})
+    for (const char* how : {"exchange", "anybody", "looks", "too_much"})
       check_job(hosts, {"--hosts", where, programs + "little_memory", how});
 }
 #endif

@@ -2,6 +2,7 @@
 // Two ranks that may map little more than what they have.
 //   exchange   each reads and writes much more than that, the reads first: all of it arrives.
 //   anybody    the same with reads of any source.
+//   looks      rank 0 reads two messages, of which it has memory for one, and never waits.
 //   too_much   rank 0 reads a message for which there can be no memory: its read fails, and the next is
 //   right.
 #include "tests/support/programs/rank.hpp"
@@ -62,6 +63,28 @@ void exchange(parc_context* parc, bool anybody) {
     rank::expect(rank::filled(in[i].data(), bytes, number_of(other, i)), "message %zu", i);
 }
 
+void only_look(parc_context* parc) {
+  if (rank::number == 1) {
+    const std::vector<char> out(bytes, 'x');
+    for (int i = 0; i < 2; ++i)
+      rank::expect(parc_write(parc, 0, i, out.data(), bytes) == PARC_OK, "parc_write");
+    return;
+  }
+  std::vector<std::vector<char>> in(2, std::vector<char>(bytes));
+  limit_memory(bytes + bytes / 2);
+  parc_op reads[2];
+  for (int i = 0; i < 2; ++i) {
+    reads[i] = parc_initread(parc, 1, i, in[static_cast<std::size_t>(i)].data(), bytes);
+    rank::expect(reads[i] > 0, "parc_initread");
+  }
+  for (const parc_op read : reads) {
+    while (parc_done(parc, read) == 0) usleep(100);
+    parc_status status{};
+    rank::expect(parc_test(parc, read, &status) == 1 && status.length == bytes, "parc_test");
+  }
+  for (const auto& each : in) rank::expect(each.front() == 'x' && each.back() == 'x', "the bytes");
+}
+
 void read_too_much(parc_context* parc) {
   if (rank::number == 1) {
     std::vector<char> out(too_much, 'x');
@@ -86,6 +109,8 @@ int main(int, char** argv) {
   parc_context* const parc = rank::open();
   if (std::strcmp(argv[1], "too_much") == 0)
     read_too_much(parc);
+  else if (std::strcmp(argv[1], "looks") == 0)
+    only_look(parc);
   else
     exchange(parc, std::strcmp(argv[1], "anybody") == 0);
   rank::expect(parc_close(parc) == PARC_OK, "parc_close");
