@@ -95,10 +95,11 @@ void HostSession::parted(const Error& why, Loop::Time last_heard) {
   dial_later();
 }
 
-std::optional<Address> HostSession::place() const {
+std::optional<Address> HostSession::place(bool by_name) const {
   std::vector<Address> places = named_;
-  if (way_.address && std::ranges::find(places, *way_.address) == places.end())
-    places.push_back(*way_.address);
+  const std::optional<Address>& other = by_name ? way_.met : way_.address;
+  if (other && (!by_name || places.empty()) && std::ranges::find(places, *other) == places.end())
+    places.push_back(*other);
   if (places.empty()) return std::nullopt;
   return places[dials_ % places.size()];
 }

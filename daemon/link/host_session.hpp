@@ -39,10 +39,10 @@ public:
   HostSession(Loop& loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
               std::uint64_t seed, Hooks hooks);
 
-  struct Way {                              // to the other kernel
-    std::string host;                       // the name that people used last; empty: none
-    std::optional<Address> address;         // where it listens, as it says; none: not known
-    std::optional<Address> met = {};        // where this side has dialed it: who is refused there finds it ended
+  struct Way {                       // to the other kernel
+    std::string host;                // the name that people used last; empty: none
+    std::optional<Address> address;  // where it listens, as it says; none: not known
+    std::optional<Address> met = {}; // where this side has dialed it: who is refused there finds it ended
     std::optional<Address> advertised = {}; // that others are told; none: `address`
   };
 
@@ -53,8 +53,8 @@ public:
   // Code 0: there is a connection. `refused`: there is no such kernel any more where it was met.
   void dial_ended(const Error& why, bool refused);
   void lives() { refused_since_.reset(); } // as its key proves, on a connection that is not up yet
-  void sent();                  // something that is to be acknowledged
-  void stalled() { ++stalls_; } // there was more to send than its connection took
+  void sent();                             // something that is to be acknowledged
+  void stalled() { ++stalls_; }            // there was more to send than its connection took
   void publish(Counters& counters, const protocol::Link& link);
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
@@ -64,11 +64,12 @@ public:
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
   void set_way(Way way) { way_ = std::move(way); }
   [[nodiscard]] const Way& way() const { return way_; }
-  [[nodiscard]] double patience_s() const;                // with the TCP of the other host, for the next dial
-  // Where to dial now: in turn where it is known to be, and where its name was last found. None: not known.
-  [[nodiscard]] std::optional<Address> place() const;
+  [[nodiscard]] double patience_s() const; // with the TCP of the other host, for the next dial
+  // Where to dial now: in turn where its name was last found and where it says that it is. `by_name`: the
+  // latter is not for this host. None: not known.
+  [[nodiscard]] std::optional<Address> place(bool by_name) const;
   void set_named(std::vector<Address> places) { named_ = std::move(places); }
-  [[nodiscard]] bool asks_for_name() const { return !way_.host.empty() && (dials_ % 2 == 0 || !place()); }
+  [[nodiscard]] unsigned dials() const { return dials_; } // since the last connection
   [[nodiscard]] bool doubted() const { return doubted_; } // its path seems dead: another is tried
 
 private:

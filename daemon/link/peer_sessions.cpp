@@ -21,7 +21,7 @@ Verdict Peers::judge(const PendingLink& link) {
   // Who dials knows whether it needs the connection.
   const HostSession* const session = find(peer);
   const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted();
-  if (carried && link.role() == Role::Initiator) return Verdict::Duplicate;
+  if (link.role() == Role::Initiator && (carried || link.purpose().calls_back)) return Verdict::Duplicate;
   for (const auto& other : pending_) {
     if (other.get() == &link || other->identity() != peer) continue;
     if (other->role() == link.role()) continue; // the same side dialed both: it knows why
@@ -78,7 +78,7 @@ bool Peers::adopt(PendingLink& link) {
   if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
   if (goes_on) engine_.attach(session->link());
   session->set_way(way);
-  if (way.address && way.met != way.address)
+  if (link.role() == Role::Acceptor && peer.port != 0)
     loop_.after_step([this, identity = peer.identity] { call_back(identity); });
   established(link, session->link());
   return true;
@@ -128,13 +128,22 @@ HostSession::Way Peers::way_of(const PendingLink& link) const {
   return way;
 }
 
-// What has dialed this one may listen elsewhere, or nowhere that is reached from here: a refusal at an address
-// tells something only where this side has met it.
+// What has dialed this one may listen elsewhere, or nowhere that is reached from here: a refusal at an
+// address tells something only where this side has met it.
 void Peers::call_back(std::uint64_t identity) {
   const HostSession* const session = find(identity);
-  if (session == nullptr || stopping_ || !session->way().address) return;
-  (void)dial(*session->way().address,
-             {.session = identity, .calls_back = true, .patience_s = double(config_.connect_timeout_s)});
+  if (session == nullptr || stopping_) return;
+  if (!place_of(*session) && !session->way().host.empty())
+    return look_up(identity, [this, identity] { call_back_now(identity); });
+  call_back_now(identity);
+}
+
+void Peers::call_back_now(std::uint64_t identity) {
+  const HostSession* const session = find(identity);
+  if (session == nullptr || stopping_) return;
+  const auto at = place_of(*session);
+  if (!at || session->way().met == at) return;
+  (void)dial(*at, {.session = identity, .calls_back = true, .patience_s = double(config_.connect_timeout_s)});
 }
 
 void Peers::called_back(const PendingLink& link) {
@@ -145,38 +154,47 @@ void Peers::called_back(const PendingLink& link) {
   session->set_way(std::move(way));
 }
 
+// As [hosts] says; else in turn where it is known to be and where its name was found.
+std::optional<Address> Peers::place_of(const HostSession& session) const {
+  return session.place(config_.hosts.contains(session.way().host));
+}
+
 // Where it is known to be nobody has to be asked. Its name, whose address may have changed, is looked up
 // beside.
 void Peers::redial(std::uint64_t identity) {
   HostSession* const session = find(identity);
   if (session == nullptr || stopping_) return;
-  if (session->asks_for_name()) look_up(identity);
-  if (const auto at = session->place()) dial_again(*session, *at);
+  const auto at = place_of(*session);
+  if (!session->way().host.empty() && (!at || session->dials() % 2 == 0))
+    look_up(identity, [this, identity, awaited = !at] {
+      if (awaited) redial_now(identity);
+    });
+  if (at) dial_again(*session, *at);
 }
 
-void Peers::look_up(std::uint64_t identity) {
+void Peers::redial_now(std::uint64_t identity) {
+  HostSession* const session = find(identity);
+  if (session == nullptr || stopping_) return;
+  if (const auto at = place_of(*session))
+    dial_again(*session, *at);
+  else
+    session->dial_ended(error(ENOENT, "the address of host {} is not known", session->way().host), false);
+}
+
+void Peers::look_up(std::uint64_t identity, std::function<void()> then) {
   const HostAddress where = address_of(find(identity)->way().host);
-  resolver_.resolve(where.address, where.port, [this, identity](Result<std::vector<Address>> addresses) {
-    HostSession* const still = find(identity);
-    if (still == nullptr) return;
-    const bool awaited = !still->place();
-    if (addresses) still->set_named(std::move(addresses).value());
-    if (!awaited) return;
-    loop_.after_step([this, identity, failure = addresses ? Error{} : addresses.error()] {
-      HostSession* const waits = find(identity);
-      if (waits == nullptr || stopping_) return;
-      if (const auto at = waits->place())
-        dial_again(*waits, *at);
-      else
-        waits->dial_ended(failure, false);
-    });
-  });
+  resolver_.resolve(where.address, where.port,
+                    [this, identity, then = std::move(then)](Result<std::vector<Address>> addresses) {
+                      HostSession* const still = find(identity);
+                      if (still == nullptr) return;
+                      if (addresses) still->set_named(std::move(addresses).value());
+                      loop_.after_step(then);
+                    });
 }
 
 void Peers::dial_again(HostSession& session, const Address& at) {
-  PendingLink::Purpose purpose{.session = session.identity().host,
-                               .met = session.way().met == at,
-                               .patience_s = session.patience_s()};
+  PendingLink::Purpose purpose{
+      .session = session.identity().host, .met = session.way().met == at, .patience_s = session.patience_s()};
   if (const Result<void> dialed = dial(at, std::move(purpose)); !dialed)
     session.dial_ended(dialed.error(), false);
 }

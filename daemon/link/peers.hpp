@@ -137,9 +137,12 @@ private:
   HostSession& begin(const PendingLink& link, std::uint32_t number);
   HostSession::Way way_of(const PendingLink& link) const;
   void call_back(std::uint64_t identity);
+  void call_back_now(std::uint64_t identity);
   void called_back(const PendingLink& link);
+  [[nodiscard]] std::optional<Address> place_of(const HostSession& session) const;
   void redial(std::uint64_t identity);
-  void look_up(std::uint64_t identity);
+  void redial_now(std::uint64_t identity);
+  void look_up(std::uint64_t identity, std::function<void()> then);
   void dial_again(HostSession& session, const Address& at);
   void redialed(const PendingLink& link, const Error& why);
   void end(std::uint64_t identity, const Error& why);

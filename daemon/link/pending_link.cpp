@@ -109,7 +109,7 @@ std::uint64_t PendingLink::shake() {
   }
   if (handshake_.state() == Handshake::State::Established && handshake_.outgoing().empty()) {
     if (!peers_.adopt(*this))
-      drop(error(ESTALE, "another connection to host {} has taken its place", handshake_.peer().name));
+      drop(error(ECONNABORTED, "another connection to host {} has taken its place", handshake_.peer().name));
     return moved + 1;
   }
   if (stage_ == Stage::over || handshake_.state() != Handshake::State::Failed) return moved;

@@ -255,8 +255,8 @@ BOOST_AUTO_TEST_CASE(haste_hears_at_once) {
   BOOST_TEST(patient->has_value());
 }
 
-// Whoever is refused where it has met the other kernel takes it for dead. Where it never has, a gateway may be
-// what refuses: the other one dials when it can. Here it cannot for some seconds.
+// Whoever is refused where it has met the other kernel takes it for dead. Where it never has, a gateway may
+// be what refuses: the other one dials when it can. Here it cannot for some seconds.
 BOOST_AUTO_TEST_CASE(a_refusal_is_a_death_only_where_the_kernel_was_met) {
   using namespace std::chrono_literals;
   enum class Met { by_dialing, by_calling_back, never };
