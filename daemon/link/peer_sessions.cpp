@@ -183,7 +183,7 @@ void Peers::redial_now(std::uint64_t identity) {
 
 void Peers::look_up(std::uint64_t identity, std::function<void()> then) {
   const HostAddress where = address_of(find(identity)->way().host);
-  resolver_.resolve(where.address, where.port,
+  resolver_.resolve(where.address, where.port, std::chrono::seconds(config_.connect_timeout_s),
                     [this, identity, then = std::move(then)](Result<std::vector<Address>> addresses) {
                       HostSession* const still = find(identity);
                       if (still == nullptr) return;

@@ -63,7 +63,7 @@ const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
 Peers::Peers(Loop& loop, protocol::Engine& engine, const Config& config, const Key& key, LocalHost self,
              Hooks hooks)
     : loop_(loop), engine_(engine), config_(config), key_(key), self_(std::move(self)),
-      hooks_(std::move(hooks)), resolver_(loop.events()),
+      hooks_(std::move(hooks)), resolver_(loop),
       acceptor_(loop, {.room = [this] { return room(); },
                        .accepted =
                            [this](Fd socket) {
@@ -209,9 +209,9 @@ void Peers::attempt(const std::string& host, Connected connected, bool in_haste)
   const auto end = in_haste ? std::nullopt : std::optional(end_of_patience());
   if (begin_attempt(host, std::move(connected), end) == nullptr) return;
   const HostAddress where = address_of(host);
-  resolver_.resolve(where.address, where.port, [this, host](Result<std::vector<Address>> addresses) {
-    resolved(host, std::move(addresses));
-  });
+  resolver_.resolve(
+      where.address, where.port, std::chrono::seconds(config_.connect_timeout_s),
+      [this, host](Result<std::vector<Address>> addresses) { resolved(host, std::move(addresses)); });
 }
 
 // Nobody has to know its name.
