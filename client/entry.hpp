@@ -60,7 +60,7 @@ private:
   std::uint32_t count_ = 0;
 };
 
-// Memory that is all zeros is one that is free. Only tag may be read by those who have not claimed it.
+// Memory that is all zeros is one that is free. Those who have not claimed it may read what is atomic alone.
 struct Entry {
   std::atomic<std::uint64_t> tag = 0;     // generation << 8 | Use
   std::atomic<std::uint64_t> bounced = 0; // bytes of a message in `block`: anybody may ask
