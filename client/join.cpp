@@ -2,6 +2,7 @@
 #include "client/join.hpp"
 
 #include "client/inherited_pipe.hpp"
+#include "client/without_sigpipe.hpp"
 #include "parc/parc.h"
 #include "shm/layout.hpp"
 #include "system/job_name.hpp"
@@ -53,6 +54,29 @@ Result<void> prepare(const Fd& pipe) {
   return success();
 }
 
+Error place_taken() {
+  return error(
+      PARC_EINVAL,
+      "this program's place in its job is taken: another program that was started in it (by the same "
+      "script, say) has joined already; a rank is one program");
+}
+
+Error place_over() {
+  return error(PARC_EKERNEL,
+               "this program's place in its job is over: another program that was started in it before has "
+               "left the job or has ended, or the kernel of this host (parcd) has gone; a rank is one "
+               "program");
+}
+
+// Two programs of one rank would read each other's bells. The system takes this lock back at the latest when
+// its process ends; children have none of it.
+bool lock_place(const Fd& pipe) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(pipe.get(), F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
 // A rank of `parc run` has inherited its pipes.
 Result<PipePair> inherited_pipes(std::string value) {
   unsetenv(shm::env_pipes);
@@ -66,6 +90,7 @@ Result<PipePair> inherited_pipes(std::string value) {
     (void)in.release(); // whatever it is
     return std::move(out).error();
   }
+  if (!lock_place(out.value())) return place_taken();
   return PipePair{std::move(in), std::move(out).value()};
 }
 
@@ -219,8 +244,7 @@ Result<shm::Welcome> read_welcome(const Fd& from_kernel) {
   auto* const bytes = reinterpret_cast<char*>(&welcome);
   for (std::size_t have = 0; have < sizeof welcome;) {
     const ssize_t got = read(from_kernel.get(), bytes + have, sizeof welcome - have);
-    if (got == 0)
-      return error(PARC_EKERNEL, "the kernel of this host went away while this program joined its job");
+    if (got == 0) return place_over();
     if (got > 0) {
       have += static_cast<std::size_t>(got);
     } else if (errno == EAGAIN) {
@@ -263,7 +287,12 @@ Result<void> send_attach(const Fd& to_kernel, const shm::Segment& control, bool 
   attach.pid = getpid();
   attach.neighbours = neighbours ? 1 : 0;
   // The kernel holds the other end open until it has refused or answered; an empty pipe takes this whole.
+  WithoutSigpipe without_sigpipe;
   if (write(to_kernel.get(), &attach, sizeof attach) == sizeof attach) return success();
+  if (errno == EPIPE) {
+    without_sigpipe.take_signal();
+    return place_over();
+  }
   auto failure = system_error("cannot ask the kernel of this host to join");
   failure.code = PARC_EKERNEL;
   return failure;

@@ -73,6 +73,7 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
   readiness.ready();
   kernel.run();
   readiness.stopping();
+  (void)end_orphans(dir, 0); // what its ranks have started outside of their process groups
   return success();
 }
 

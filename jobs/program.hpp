@@ -37,7 +37,7 @@ struct Program {
 
 // What its kernel has open for a rank (a trace, or input that all ranks read, is one more each), and beside
 // that while it starts one.
-inline constexpr std::size_t descriptors_of_rank = 5, descriptors_to_start = 48;
+inline constexpr std::size_t descriptors_of_rank = 6, descriptors_to_start = 48;
 
 // Whether ranks get this variable of the environment that their job is started in.
 [[nodiscard]] bool is_given_to_ranks(std::string_view name);

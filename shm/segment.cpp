@@ -86,6 +86,11 @@ Result<Segment> Segment::attach_checked(int id, For what) {
   }
 }
 
+pid_t Segment::maker() const {
+  shmid_ds about{};
+  return shmctl(id_, IPC_STAT, &about) == 0 ? about.shm_cpid : 0;
+}
+
 Result<Segment> Segment::create(std::size_t bytes) {
   return create(bytes, 0);
 }

@@ -19,6 +19,7 @@ namespace parc {
 namespace {
 
 constexpr int longest_wait_ms = 2000; // for one killed process
+constexpr unsigned most_looks = 100;  // at all processes, while there is one to be killed
 
 // The environment that a process was started with, with a zero before each variable and behind the last.
 std::string environment_of(pid_t process) {
@@ -30,10 +31,13 @@ bool has(const std::string& environment, const std::string& variable) {
   return environment.find(std::string(1, '\0') + variable + std::string(1, '\0')) != std::string::npos;
 }
 
-bool is_orphan(pid_t process, const RuntimeDir& dir, pid_t running) {
+bool is_ours(pid_t process) {
   struct stat status {};
-  if (stat(fmt::format("/proc/{}", process).c_str(), &status) != 0 || status.st_uid != geteuid())
-    return false;
+  return stat(fmt::format("/proc/{}", process).c_str(), &status) == 0 && status.st_uid == geteuid();
+}
+
+bool is_orphan(pid_t process, const RuntimeDir& dir, pid_t running) {
+  if (!is_ours(process)) return false;
   const std::string environment = environment_of(process);
   if (!has(environment, "PARC_RUNTIME_DIR=" + dir.path())) return false;
   return environment.find(std::string(1, '\0') + "PARC_KERNEL=") != std::string::npos &&
@@ -52,27 +56,43 @@ std::vector<pid_t> processes() {
   return all;
 }
 
+// By pidfd: the number may belong to another process between the look and the kill.
+template <class Belongs> std::vector<Fd> kill_all(const Belongs& belongs) {
+  std::vector<Fd> killed;
+  for (const pid_t process : processes()) {
+    if (process == getpid()) continue;
+    Fd handle(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (!handle || !belongs(process)) continue;
+    if (syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0) == 0)
+      killed.push_back(std::move(handle));
+  }
+  return killed;
+}
+
 } // namespace
 
 std::string kernel_variable(pid_t kernel) {
   return fmt::format("PARC_KERNEL={}:{}", kernel, process_start_time(kernel));
 }
 
-// By pidfd: the number may belong to another process between the look and the kill.
 unsigned end_orphans(const RuntimeDir& dir, pid_t running) {
-  std::vector<Fd> killed;
-  for (const pid_t process : processes()) {
-    if (process == getpid() || process == running) continue;
-    Fd handle(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
-    if (!handle || !is_orphan(process, dir, running)) continue;
-    if (syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0) == 0)
-      killed.push_back(std::move(handle));
-  }
+  const std::vector<Fd> killed =
+      kill_all([&](pid_t process) { return process != running && is_orphan(process, dir, running); });
   for (const Fd& process : killed) {
     pollfd death{process.get(), POLLIN, 0};
     (void)poll(&death, 1, longest_wait_ms);
   }
   return static_cast<unsigned>(killed.size());
+}
+
+// Again and again, for one may have started another behind the look.
+void end_strays(const std::string& kernel_variable, const std::string& job_variable) {
+  const auto belongs = [&](pid_t process) {
+    if (!is_ours(process)) return false;
+    const std::string environment = environment_of(process);
+    return has(environment, kernel_variable) && has(environment, job_variable);
+  };
+  for (unsigned looks = 0; looks < most_looks && !kill_all(belongs).empty(); ++looks) continue;
 }
 
 } // namespace parc

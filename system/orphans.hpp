@@ -17,4 +17,9 @@ namespace parc {
 // runs), and waits a moment until they are dead. Returns how many.
 unsigned end_orphans(const RuntimeDir& dir, pid_t running);
 
+// Kills what this kernel's ranks of a job have started that lives on: in process groups and sessions of its
+// own, perhaps. Reads /proc, where it may have to wait: not for the kernel's loop. Errors there are none to
+// tell of.
+void end_strays(const std::string& kernel_variable, const std::string& job_variable);
+
 } // namespace parc

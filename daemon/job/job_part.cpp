@@ -162,11 +162,15 @@ void JobPart::start_next() {
   start_timer_.set(0);
 }
 
+std::string JobPart::job_variable() const {
+  return fmt::format("PARC_JOB={:x}", plan_.job);
+}
+
 std::vector<std::string> JobPart::variables(std::uint32_t local) const {
   std::vector<std::string> all{fmt::format("PARC_RANK={}", mine_[local]),
                                fmt::format("PARC_SIZE={}", plan_.size),
                                fmt::format("PARC_LOCAL_RANK={}", local),
-                               fmt::format("PARC_JOB={:x}", plan_.job),
+                               job_variable(),
                                fmt::format("PARC_RUNTIME_DIR={}", uses_.runtime_dir.path()),
                                kernel_variable(getpid()),
                                fmt::format("{}={}", shm::env_hosts, hosts_)};
@@ -389,6 +393,7 @@ void JobPart::go_when_empty() {
   if (gone_ || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); })) return;
   gone_ = true;
   if (!killed_.empty()) uses_.processes.clean_up_after(killed_);
+  if (!ranks_.empty()) uses_.processes.end_strays(job_variable());
   uses_.jobs.forget_part(plan_.job);
 }
 

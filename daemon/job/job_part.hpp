@@ -84,6 +84,7 @@ private:
   Result<void> make_group(const nlohmann::json& start);
   void start_next();
   Result<void> start_rank(std::uint32_t local);
+  [[nodiscard]] std::string job_variable() const;
   [[nodiscard]] std::vector<std::string> variables(std::uint32_t local) const;
   void give_input(std::string_view bytes, bool end);
   [[nodiscard]] bool all_started() const { return ranks_.size() == mine_.size(); }

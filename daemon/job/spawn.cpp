@@ -7,6 +7,8 @@
 #include "shm/layout.hpp"
 #include "shm/leftovers.hpp"
 #include "system/limits.hpp"
+#include "system/orphans.hpp"
+#include "system/thread.hpp"
 #include "system/trace.hpp"
 
 #include <algorithm>
@@ -351,6 +353,15 @@ void clean_up_after(const std::vector<pid_t>& killed) {
   if (!removed) return spdlog::warn("{}", removed.error().text);
   if (removed.value() != 0)
     spdlog::info("removed {} System V segments of ranks that were killed", removed.value());
+}
+
+void end_strays(const std::string& job_variable) {
+  try {
+    start_thread(
+        [kernel = kernel_variable(getpid()), job_variable] { parc::end_strays(kernel, job_variable); });
+  } catch (const std::system_error& failure) {
+    spdlog::warn("cannot look for what the ranks of a job have left running: {}", failure.what());
+  }
 }
 
 std::optional<SpawnReport> read_report(const Fd& report) {

@@ -60,6 +60,9 @@ void signal_group(pid_t id, int signal);
 [[nodiscard]] RankExit reap(const Fd& process);
 // What they may have left in the system: they had no time to say good-bye, and have been reaped.
 void clean_up_after(const std::vector<pid_t>& killed);
+// What the ranks of a job that is over have started, and lives on outside of their process groups. Goes on in a
+// thread.
+void end_strays(const std::string& job_variable);
 
 // How the processes of jobs are made and ended: by the system, or by who simulates them.
 struct Processes {
@@ -68,6 +71,7 @@ struct Processes {
   std::function<void(pid_t id, int signal)> signal = signal_group;
   std::function<RankExit(const Fd& process)> reap = daemon::reap;
   std::function<void(const std::vector<pid_t>& killed)> clean_up_after = daemon::clean_up_after;
+  std::function<void(const std::string& job_variable)> end_strays = daemon::end_strays;
 };
 
 // What a report pipe holds that can be read without waiting: none when the program runs.

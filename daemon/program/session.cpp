@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <spdlog/spdlog.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
 
@@ -56,6 +57,11 @@ void Session::hear() {
       take_last_requests();
       return end(state_ == State::leaving ? Sessions::End::left : Sessions::End::broken);
     }
+    if (!greeting && has_hello(std::span(bells).first(static_cast<std::size_t>(got)))) {
+      take_last_requests();
+      return state_ == State::leaving ? end(Sessions::End::left)
+                                      : broke("another program was started in its place");
+    }
     if (!greeting)
       return sessions_.listen_to(
           *this); // more bells ring the loop again: a program that never stops holds up nobody
@@ -66,6 +72,25 @@ void Session::hear() {
     attach(hello);
     return;
   }
+}
+
+// Of a program that was started where this one was. Everything in the pipe has a multiple of eight bytes.
+bool Session::has_hello(std::span<const std::byte> bells) {
+  static_assert(sizeof(shm::Attach) % sizeof shm::attach_magic == 0);
+  for (; bells.size() >= sizeof shm::attach_magic; bells = bells.subspan(sizeof shm::attach_magic))
+    if (std::memcmp(bells.data(), &shm::attach_magic, sizeof shm::attach_magic) == 0) return true;
+  return false;
+}
+
+// Its pipe ends with the last process that has it: a script around it does, too. The system knows who made
+// the segment by a number of this kernel's namespace, as the hello may not; 0 where it sees none.
+void Session::watch_process() {
+  const pid_t maker = segment_.maker();
+  if (maker == 0 || maker == getpid()) return; // who simulates programs is all of them
+  process_.reset(static_cast<int>(syscall(SYS_pidfd_open, maker, 0)));
+  if (!process_) return; // it has ended, and its pipe ends; or there are no descriptors
+  process_ended_ = Event(loop_.events(), process_.get(), EV_READ, [this](short) { process_died(); });
+  process_ended_.add();
 }
 
 void Session::attach(const shm::Attach& hello) {
@@ -84,6 +109,7 @@ void Session::attach(const shm::Attach& hello) {
       header.read_slots != shm::read_slots || header.write_slots != shm::write_slots)
     return broke("its control segment has another layout");
   control_ = control;
+  watch_process();
   tables_.emplace(*control);
   ++sessions_.totals_.attached;
   ++sessions_.attached_;
@@ -510,6 +536,7 @@ void Session::end(Sessions::End how) {
   const bool had_left = state_ == State::leaving;
   state_ = State::over;
   bell_.remove();
+  if (process_ended_) process_ended_.remove();
   row_.reset();
   sessions_.attached_ -= std::exchange(counted_, false);
   to_program_.reset();

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,6 +62,8 @@ private:
   using Slot = OperationTable::Slot;
 
   void hear();
+  [[nodiscard]] static bool has_hello(std::span<const std::byte> bells);
+  void watch_process();
   void attach(const shm::Attach& attach);
   void welcome(std::int32_t error);
   std::uint64_t take_requests(std::uint64_t most);
@@ -155,7 +158,9 @@ private:
   Extents extents_;
   std::optional<ProcessMemory> memory_; // where the kernel reaches all of it
   OperationTable slots_;                // once attached
-  pid_t pid_ = 0;
+  pid_t pid_ = 0; // as it says itself
+  Fd process_;    // pidfd of who has made the control segment
+  Event process_ended_;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
   struct Totals {                        // but of what neighbours have announced to each other
     std::uint64_t messages = 0, bytes = 0;

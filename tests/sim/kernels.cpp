@@ -215,7 +215,8 @@ void Kernels::start_kernel(std::size_t number) {
                             throw Violation("a rank was reaped that had not ended");
                           return exit;
                         },
-                    .clean_up_after = [](const std::vector<pid_t>&) {}}});
+                    .clean_up_after = [](const std::vector<pid_t>&) {},
+                    .end_strays = [](const std::string&) {}}});
   daemon::Peers& peers = host.kernel->peers();
   peers.listen(
       {.sockets = {}, .hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port(), .words = {}},

@@ -416,6 +416,49 @@ BOOST_AUTO_TEST_CASE(what_a_rank_leaves_running_ends_with_it) {
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
 }
 
+// In a session of its own, as a daemon of its; what says that the job is not its own lives on.
+BOOST_AUTO_TEST_CASE(what_a_rank_leaves_running_elsewhere_ends_with_the_job) {
+  const std::string stray = hosts.directory() + "/stray", free = hosts.directory() + "/free";
+  const auto alone = [](const std::string& way, const std::string& file) {
+    return way + " setsid sh -c 'echo $$ >" + file + "; exec sleep 1000' & until [ -s " + file +
+           " ]; do sleep 0.05; done; ";
+  };
+  Process job = hosts.run(
+      {"--hosts", "b", "sh", "-c", alone("", stray) + alone("env -u PARC_KERNEL", free) + "exit 0"});
+  BOOST_TEST(job.wait() == 0);
+  const auto gone = [](const std::string& file) {
+    pid_t process = 0;
+    std::ifstream(file) >> process;
+    BOOST_TEST_REQUIRE(process > 1);
+    return kill(process, 0) != 0;
+  };
+  BOOST_TEST(eventually([&] { return gone(stray); }));
+  BOOST_TEST(!gone(free));
+  pid_t process = 0;
+  std::ifstream(free) >> process;
+  kill(process, SIGKILL);
+}
+
+// A rank is one program, whatever script is around it.
+BOOST_AUTO_TEST_CASE(second_programs_in_a_script) {
+  const std::string ring = PARC_TEST_PROGRAMS "/ring";
+  const auto script = [&](const std::string& text) { return Lines{"-n", "1", "sh", "-c", text}; };
+  constexpr int failed = 3;
+  const std::string over = "place in its job is over: another program", taken = "place in its job is taken";
+  check(script(ring + " 10 3; exec " + ring + " 10 3"), failed, over);
+  check(script(ring + " 10 3 kill 0 9; exec " + ring + " 10 3"), failed, over);
+  check(script(ring + " 10 0 | { read ready; " + ring + " 10 3; it=$?; kill ${ready##* }; exit $it; }"),
+        failed, taken);
+}
+
+// Its peer hears of it at once, and not when the script ends.
+BOOST_AUTO_TEST_CASE(a_program_in_a_script_that_is_killed) {
+  const std::string ring = PARC_TEST_PROGRAMS "/ring";
+  check({"-n", "2", "--hosts", "a,b", "sh", "-c",
+         ring + " 100000 0 kill 1 9; [ $? = 137 ] && exec sleep 1000; exit 7"},
+        7, "rank 0 on host a ended with exit status 7");
+}
+
 BOOST_AUTO_TEST_CASE(a_kernel_is_started_where_none_runs) {
   Hosts none(0);
   const std::string dir = none.directory() + "/fresh";

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends to the next rank and reads from the one before, BYTES at a time, until ROUNDS are over (0: never) or
 // something fails. Says "ready RANK PID" after its first round.
-// Usage: ring BYTES ROUNDS [exit|abort RANK STATUS]: that rank ends so after its first round.
+// Usage: ring BYTES ROUNDS [exit|abort|kill RANK STATUS]: that rank ends so after its first round.
 #include "tests/support/programs/rank.hpp"
 
+#include <csignal>
 #include <cstring>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
     std::printf("ready %d %d\n", rank::number, static_cast<int>(getpid()));
     std::fflush(stdout);
     if (rank::number == deserter && std::strcmp(argv[3], "exit") == 0) std::exit(std::atoi(argv[5]));
+    if (rank::number == deserter && std::strcmp(argv[3], "kill") == 0) std::raise(std::atoi(argv[5]));
     if (rank::number == deserter) parc_abort(parc, std::atoi(argv[5]));
   }
   rank::expect_code(parc_close(parc), PARC_OK, "close");
