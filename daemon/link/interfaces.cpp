@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/link/interfaces.hpp"
 
+#include "daemon/link/resolver.hpp"
 #include "daemon/settings/config.hpp"
+#include "system/fd.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <cstdint>
+#include <cstring>
+#include <functional>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <memory>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <string_view>
+#include <sys/ioctl.h>
+#include <tuple>
 
 namespace parc::daemon {
 namespace {
@@ -32,38 +42,87 @@ std::string text_of(const sockaddr& address) {
   return bytes != nullptr && inet_ntop(address.sa_family, bytes, text, sizeof text) != nullptr ? text : "";
 }
 
-// Of the interfaces that are up; those that have a carrier first.
-std::vector<std::string> own_addresses(int family) {
+// By its driver: what /sys shows may be another namespace's.
+bool is_bridge(const char* interface) {
+  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ethtool_drvinfo about{};
+  about.cmd = ETHTOOL_GDRVINFO;
+  ifreq asked{};
+  std::strncpy(asked.ifr_name, interface, sizeof asked.ifr_name - 1);
+  asked.ifr_data = reinterpret_cast<char*>(&about);
+  return socket && ioctl(socket.get(), SIOCETHTOOL, &asked) == 0 &&
+         std::string_view(about.driver) == "bridge";
+}
+
+enum class Sight : std::uint8_t { given, in_use, shown, usual, idle, bridge };
+struct Seen {
+  Sight sight;
+  bool v6;
+  std::string text;
+};
+
+Seen seen(Sight sight, std::string text) {
+  const bool v6 = text.find(':') != text.npos;
+  return {sight, v6, std::move(text)};
+}
+
+// Of the interfaces that are up.
+std::vector<Seen> own_addresses(int family) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, FreeInterfaces> all(list);
-  std::vector<std::string> found;
-  for (const bool running : {true, false})
-    for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
-      if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != family) continue;
-      if ((each->ifa_flags & IFF_UP) == 0 || ((each->ifa_flags & IFF_RUNNING) != 0) != running) continue;
-      if (std::string text = text_of(*each->ifa_addr); !text.empty()) found.push_back(std::move(text));
-    }
+  std::vector<Seen> found;
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != family || (each->ifa_flags & IFF_UP) == 0)
+      continue;
+    const Sight sight = is_bridge(each->ifa_name)              ? Sight::bridge
+                        : (each->ifa_flags & IFF_RUNNING) == 0 ? Sight::idle
+                                                               : Sight::usual;
+    if (std::string text = text_of(*each->ifa_addr); !text.empty())
+      found.push_back(seen(sight, std::move(text)));
+  }
   return found;
+}
+
+// From which this host would speak to one of the documentation's networks, that is, to anywhere. To connect a
+// datagram socket sends nothing.
+std::string shown_address(int family) {
+  const Result<Address> anywhere = numeric_address(family == AF_INET ? "192.0.2.1" : "2001:db8::1", 9);
+  const Fd socket(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!anywhere || !socket ||
+      connect(socket.get(), reinterpret_cast<const sockaddr*>(&anywhere.value().storage),
+              anywhere.value().length) != 0)
+    return {};
+  return local_address(socket.get()).host();
 }
 
 } // namespace
 
-std::vector<std::string> reachable_at(std::span<const std::string> listens) {
-  std::vector<std::string> hosts;
-  const auto add = [&](const std::string& host) {
-    if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(host);
-  };
+std::vector<std::string> reachable_at(std::span<const std::string> listens,
+                                      std::span<const std::string> in_use) {
+  std::vector<Seen> all;
   for (const std::string& each : listens) {
-    if (each == "0.0.0.0" || each == "::")
-      std::ranges::for_each(own_addresses(each == "::" ? AF_INET6 : AF_INET), add);
-    else
-      add(each);
+    if (each != "0.0.0.0" && each != "::") {
+      all.push_back(seen(Sight::given, each));
+      continue;
+    }
+    const int family = each == "::" ? AF_INET6 : AF_INET;
+    const std::string shown = shown_address(family);
+    for (Seen& own : own_addresses(family)) {
+      if (own.text == shown) own.sight = Sight::shown;
+      if (std::ranges::find(in_use, own.text) != in_use.end()) own.sight = Sight::in_use;
+      all.push_back(std::move(own));
+    }
   }
-  const auto is_far = [](const std::string& host) { return !is_loopback(host); };
-  if (std::ranges::any_of(hosts, is_far)) std::erase_if(hosts, is_loopback);
-  const auto is_v4 = [](const std::string& host) { return host.find(':') == host.npos; };
-  std::stable_partition(hosts.begin(), hosts.end(), is_v4);
+  const auto is_far = [](const Seen& host) { return !is_loopback(host.text); };
+  if (std::ranges::any_of(all, is_far)) std::erase_if(all, std::not_fn(is_far));
+  const auto order = [&](const Seen& host) {
+    return std::tuple(host.sight, std::ranges::find(in_use, host.text) - in_use.begin(), host.v6);
+  };
+  std::ranges::stable_sort(all, {}, order);
+  std::vector<std::string> hosts;
+  for (Seen& each : all)
+    if (std::ranges::find(hosts, each.text) == hosts.end()) hosts.push_back(std::move(each.text));
   return hosts;
 }
 

@@ -8,8 +8,11 @@
 
 namespace parc::daemon {
 
-// By which others reach what listens on these numeric addresses ("0.0.0.0" and "::" are all of their kind):
-// the best first, IPv4 before IPv6, those of loopback only where there is nothing else.
-[[nodiscard]] std::vector<std::string> reachable_at(std::span<const std::string> listens);
+// By which others reach what listens on these numeric addresses ("0.0.0.0" and "::" are all of their kind),
+// the best first: those that `in_use` names, in its order, as other hosts see them; then what this host shows
+// to the world, by its routes; then the rest, of which bridges come last, as each host that has containers
+// has the same. In each part IPv4 comes before IPv6. Those of loopback only where there is nothing else.
+[[nodiscard]] std::vector<std::string> reachable_at(std::span<const std::string> listens,
+                                                    std::span<const std::string> in_use);
 
 } // namespace parc::daemon

@@ -28,6 +28,7 @@ public:
   void close(Error why); // tells Peers; the object goes at the step's end
 
   [[nodiscard]] bool open() const { return stream_ != nullptr; }
+  [[nodiscard]] std::string local_host() const { return open() ? stream_->local().host() : std::string(); }
   [[nodiscard]] HostSession& session() const { return session_; } // while it is open
   [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
   enum class Path : std::uint8_t { quiet, waits, seems_dead };

@@ -17,13 +17,23 @@ constexpr std::size_t most_learned = 4096; // more than there may be links
 
 } // namespace
 
+// This side's ends of the connections that are up.
+std::vector<std::string> Peers::in_use() const {
+  std::vector<std::string> hosts;
+  for (const auto& [identity, session] : sessions_)
+    if (const PeerLink* const connection = session->connection())
+      if (std::string host = connection->local_host(); std::ranges::find(hosts, host) == hosts.end())
+        hosts.push_back(std::move(host));
+  return hosts;
+}
+
 EndpointAddress Peers::describe(const protocol::Address& address) const {
   if (address.place == protocol::here)
     return {.identity = self_.identity,
             .number = address.number,
             .name = name_tag(config_.name),
             .port = self_.port,
-            .hosts = advertised_.empty() ? reachable_at(listens_at_) : advertised_};
+            .hosts = advertised_.empty() ? reachable_at(listens_at_, in_use()) : advertised_};
   const HostSession* const session = session_at(address.place);
   if (session == nullptr) return {};
   EndpointAddress made{.identity = session->identity().host,

@@ -131,6 +131,7 @@ private:
   void attempt(const EndpointAddress& address, Connected connected);
   Attempt* begin_attempt(const std::string& host, Connected connected, std::optional<Loop::Time> end);
   [[nodiscard]] HostAddress address_of(const std::string& host) const;
+  [[nodiscard]] std::vector<std::string> in_use() const;
   [[nodiscard]] const HostSession* session_named(const std::string& host) const;
 
   // peer_sessions.cpp

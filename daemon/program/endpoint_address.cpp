@@ -11,17 +11,18 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::uint8_t version = 1;
+constexpr std::uint8_t version = 2;
+constexpr std::size_t v4_bytes = 4, v6_bytes = 16;
 
-// What the text says, in network byte order; an address of zeros is none.
+// What the text says, in network byte order.
 struct [[gnu::packed]] Packed {
   std::uint8_t version;
   std::uint8_t port[2];
   std::uint8_t name[4];
   std::uint8_t identity[8];
-  std::uint8_t number[8];
-  std::uint8_t v4[2][4];
-  std::uint8_t v6[16];
+  std::uint8_t number[5];
+  std::uint8_t v6;        // the bits of those hosts that are; the first has the lowest
+  std::uint8_t hosts[26]; // one behind the other; one of zeros is none, nor is what follows it
 };
 static_assert((sizeof(Packed) * 8 + 5) / 6 == endpoint_text);
 
@@ -61,10 +62,35 @@ bool decode(std::string_view text, std::span<std::uint8_t> bytes) {
   return to == bytes.end() && held < 6 && (bits & ((1u << held) - 1)) == 0;
 }
 
-template <std::size_t bytes> void unpack(int family, const std::uint8_t (&from)[bytes], EndpointAddress& to) {
-  char text[INET6_ADDRSTRLEN];
-  const bool none = std::ranges::all_of(from, [](std::uint8_t byte) { return byte == 0; });
-  if (!none && inet_ntop(family, from, text, sizeof text) != nullptr) to.hosts.emplace_back(text);
+// As many as there is room for, the first ones first.
+void put_hosts(Packed& to, const std::vector<std::string>& hosts) {
+  std::span<std::uint8_t> room(to.hosts);
+  unsigned host = 0;
+  for (const std::string& text : hosts) {
+    std::uint8_t bytes[v6_bytes];
+    const bool v6 = text.find(':') != text.npos;
+    const std::size_t length = v6 ? v6_bytes : v4_bytes;
+    if (length > room.size() || inet_pton(v6 ? AF_INET6 : AF_INET, text.c_str(), bytes) != 1) continue;
+    std::ranges::copy(std::span(bytes).first(length), room.begin());
+    room = room.subspan(length);
+    to.v6 = static_cast<std::uint8_t>(to.v6 | unsigned{v6} << host++);
+  }
+}
+
+std::vector<std::string> get_hosts(const Packed& from) {
+  std::vector<std::string> hosts;
+  std::span<const std::uint8_t> rest(from.hosts);
+  for (unsigned host = 0;; ++host) {
+    const bool v6 = (unsigned{from.v6} >> host & 1) != 0;
+    const std::size_t length = v6 ? v6_bytes : v4_bytes;
+    if (length > rest.size()) return hosts;
+    const auto bytes = rest.first(length);
+    rest = rest.subspan(length);
+    char text[INET6_ADDRSTRLEN];
+    const bool none = std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; });
+    if (none || inet_ntop(v6 ? AF_INET6 : AF_INET, bytes.data(), text, sizeof text) == nullptr) return hosts;
+    hosts.emplace_back(text);
+  }
 }
 
 } // namespace
@@ -83,12 +109,7 @@ std::string to_text(const EndpointAddress& address) {
   put(packed.name, address.name);
   put(packed.identity, address.identity);
   put(packed.number, address.number);
-  std::size_t v4 = 0;
-  bool v6 = false;
-  for (const std::string& host : address.hosts) {
-    if (v4 < std::size(packed.v4) && inet_pton(AF_INET, host.c_str(), packed.v4[v4]) == 1) ++v4;
-    if (!v6) v6 = inet_pton(AF_INET6, host.c_str(), packed.v6) == 1;
-  }
+  put_hosts(packed, address.hosts);
   std::array<std::uint8_t, sizeof packed> bytes;
   std::memcpy(bytes.data(), &packed, sizeof packed);
   return encode(bytes);
@@ -108,9 +129,7 @@ Result<EndpointAddress> parse_endpoint_address(std::string_view text) {
                           .number = get(packed.number),
                           .name = static_cast<std::uint32_t>(get(packed.name)),
                           .port = static_cast<std::uint16_t>(get(packed.port)),
-                          .hosts = {}};
-  for (const auto& v4 : packed.v4) unpack(AF_INET, v4, address);
-  unpack(AF_INET6, packed.v6, address);
+                          .hosts = get_hosts(packed)};
   if (address.identity == 0) return error(EINVAL, "\"{}\" is no address: it names nobody", text);
   return address;
 }
