@@ -26,6 +26,42 @@ template <class Slot, class Rows, class Fill> Slot take_row(Rows& rows, Fill fil
   return Slot();
 }
 
+std::string unfinished(const RuntimeDir& dir) {
+  return dir.counters() + ".new";
+}
+
+Result<Fd> make_unfinished(const RuntimeDir& dir) {
+  const std::string path = unfinished(dir);
+  unlink(path.c_str()); // of a kernel that was killed right here
+  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return system_error("cannot make the counters {}", path);
+  if (const int failure = posix_fallocate(fd.get(), 0, sizeof(counters::File)); failure != 0) {
+    unlink(path.c_str());
+    return error(failure, "cannot reserve {} bytes for the counters {}: {}", sizeof(counters::File),
+                 dir.counters(), std::strerror(failure));
+  }
+  return fd;
+}
+
+// `at`: in the place of what is mapped there.
+void* map(const Fd& fd, void* at) {
+  return mmap(at, sizeof(counters::File), PROT_READ | PROT_WRITE,
+              MAP_SHARED | (at != nullptr ? MAP_FIXED : 0), fd.get(), 0);
+}
+
+Error not_mapped(const RuntimeDir& dir) {
+  auto failure = system_error("cannot map the counters {}", dir.counters());
+  unlink(unfinished(dir).c_str());
+  return failure;
+}
+
+Result<void> finish(const RuntimeDir& dir) {
+  if (std::rename(unfinished(dir).c_str(), dir.counters().c_str()) == 0) return success();
+  auto failure = system_error("cannot put the counters at {}", dir.counters());
+  unlink(unfinished(dir).c_str());
+  return failure;
+}
+
 } // namespace
 
 void Counters::Unmap::operator()(counters::File* file) const {
@@ -33,23 +69,10 @@ void Counters::Unmap::operator()(counters::File* file) const {
 }
 
 Result<Counters> Counters::create(const RuntimeDir& dir, const Owner& owner) {
-  const std::string path = dir.counters();
-  const std::string unfinished = path + ".new";
-  unlink(unfinished.c_str()); // of a kernel that was killed right here
-  const Fd fd(open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return system_error("cannot make the counters {}", unfinished);
-  if (const int failure = posix_fallocate(fd.get(), 0, sizeof(counters::File)); failure != 0) {
-    unlink(unfinished.c_str());
-    return error(failure, "cannot reserve {} bytes for the counters {}: {}", sizeof(counters::File), path,
-                 std::strerror(failure));
-  }
-  void* mapped = mmap(nullptr, sizeof(counters::File), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (mapped == MAP_FAILED) {
-    const Error failure = system_error("cannot map the counters {}", path);
-    unlink(unfinished.c_str());
-    return failure;
-  }
-  Counters made(new (mapped) counters::File);
+  PARC_TRY(fd, make_unfinished(dir));
+  void* mapped = map(fd, nullptr);
+  if (mapped == MAP_FAILED) return not_mapped(dir);
+  Counters made(std::move(fd), new (mapped) counters::File);
   auto& file = *made.file_;
   file.magic.set(counters::magic);
   file.version.set(counters::version);
@@ -64,12 +87,20 @@ Result<Counters> Counters::create(const RuntimeDir& dir, const Owner& owner) {
   file.program.set(PARC_VERSION);
   file.scheduling.set(owner.scheduling);
   file.listens.set(owner.listens);
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    auto failure = system_error("cannot put the counters at {}", path);
-    unlink(unfinished.c_str());
-    return failure;
-  }
+  PARC_TRY(finish(dir));
   return made;
+}
+
+// The kernel alone writes into it, in this thread: nothing changes between the copy and the new mapping.
+Result<bool> Counters::put_back(const RuntimeDir& dir) {
+  if (is_at(descriptor_, dir.counters())) return false;
+  PARC_TRY(fd, make_unfinished(dir));
+  if (pwrite(fd.get(), file_.get(), sizeof *file_, 0) != static_cast<ssize_t>(sizeof *file_) ||
+      map(fd, file_.get()) == MAP_FAILED)
+    return not_mapped(dir);
+  descriptor_ = std::move(fd);
+  PARC_TRY(finish(dir));
+  return true;
 }
 
 LinkCounters Counters::link(std::string_view peer, std::uint64_t identity, LinkState state) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "system/counters.hpp"
+#include "system/fd.hpp"
 
 #include <memory>
 
@@ -59,6 +60,9 @@ public:
 
   // Puts a new file, all zeros, in the place of the one before. The caller holds the directory's lock.
   [[nodiscard]] static Result<Counters> create(const RuntimeDir& dir, const Owner& owner);
+  // Makes the file again where it was removed, with all that is in it; every row stays where it is. True: it
+  // was.
+  [[nodiscard]] Result<bool> put_back(const RuntimeDir& dir);
 
   void add(Counter counter, std::uint64_t more = 1) { cell(counter).add(more); }
   void subtract(Counter counter, std::uint64_t less = 1) { cell(counter).subtract(less); }
@@ -78,9 +82,10 @@ private:
   struct Unmap {
     void operator()(counters::File* file) const;
   };
-  explicit Counters(counters::File* file) : file_(file) {}
+  Counters(Fd descriptor, counters::File* file) : descriptor_(std::move(descriptor)), file_(file) {}
   counters::Cell& cell(Counter counter) { return file_->values[static_cast<std::size_t>(counter)]; }
 
+  Fd descriptor_; // tells whether the file at its path is this one
   std::unique_ptr<counters::File, Unmap> file_;
 };
 

@@ -145,8 +145,20 @@ Result<Instance> Instance::acquire(const RuntimeDir& dir) {
   return instance;
 }
 
+Result<bool> Instance::put_back() {
+  if (!is_at(lock_, dir_.lock())) {
+    PARC_TRY(make_again(dir_));
+    PARC_TRY(lock, take_lock(dir_));
+    lock_ = std::move(lock);
+  } else if (access(dir_.pid_file().c_str(), F_OK) == 0) {
+    return false;
+  }
+  PARC_TRY(write_pid(dir_.pid_file()));
+  return true;
+}
+
 Instance::~Instance() {
-  if (!lock_ || getpid() != owner_) return;
+  if (!lock_ || getpid() != owner_ || !is_at(lock_, dir_.lock())) return;
   if (dir_.of_batch_job()) {
     remove_runtime_dir(dir_);
     return;

@@ -24,7 +24,11 @@ public:
   [[nodiscard]] static Result<Instance> acquire(const RuntimeDir& dir);
   Instance(Instance&&) = default;
   Instance& operator=(Instance&&) = delete;
-  // Removes kernel.pid and the socket, or the directory of a batch job, then lets go of the lock.
+  // Makes what has been removed again: the directory, the lock, kernel.pid. True: something was. An error
+  // with EEXIST: another kernel has been faster; with others, it may go well later.
+  [[nodiscard]] Result<bool> put_back();
+  // Removes kernel.pid and the socket, or the directory of a batch job, then lets go of the lock; where that
+  // is another kernel's by now, nothing.
   ~Instance();
 
 private:

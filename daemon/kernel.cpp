@@ -3,6 +3,7 @@
 
 #include "daemon/cookie.hpp"
 #include "daemon/copy_cost.hpp"
+#include "daemon/instance.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/tcp_stream.hpp"
 #include "system/core.hpp"
@@ -17,6 +18,7 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::uint64_t turns_unseen = 512; // between two publications while nothing sleeps
+constexpr double displaced_look_s = 1;      // whether the last job is over
 constexpr double longest_farewell_s = 2;    // of a shutdown, for what is still to be said
 
 // None: neighbours exchange messages through the kernel.
@@ -118,13 +120,45 @@ Result<void> Kernel::start() {
   std::signal(SIGPIPE, SIG_IGN);
   spdlog::info("kernel of host {} listens on {}, {}", self.name, where, world_.scheduling.describe());
   if (world_.config.idle_timeout_s != 0) idle_.set(world_.config.idle_timeout_s);
+  if (world_.instance == nullptr) return success();
+  watch_.emplace(loop_, world_.runtime_dir.path(), [this] { look_after_runtime_dir(); });
+  watch_->watch();
   return success();
+}
+
+Result<bool> Kernel::put_back_runtime_dir() {
+  PARC_TRY(place, world_.instance->put_back());
+  PARC_TRY(counters, counters_->put_back(world_.runtime_dir));
+  PARC_TRY(door, door_.put_back());
+  return place || counters || door;
+}
+
+// A kernel that nobody finds would be started a second time, beside its jobs.
+void Kernel::look_after_runtime_dir() {
+  if (stopping_ || displaced_) return;
+  const Result<bool> again = put_back_runtime_dir();
+  if (again) {
+    if (again.value())
+      spdlog::warn("{} was removed, or something in it, perhaps by a cleaner of temporary files; it is there "
+                   "again",
+                   world_.runtime_dir.path());
+    return watch_->watch();
+  }
+  if (again.error().code != EEXIST) {
+    spdlog::warn("no program or tool finds this kernel: {}", again.error().text);
+    return watch_->look_later();
+  }
+  spdlog::warn("{} was removed, and another kernel has it now ({}); this one ends when its jobs have",
+               world_.runtime_dir.path(), again.error().text);
+  displaced_ = true;
+  idle_.set(displaced_look_s);
 }
 
 // Nothing for a whole period: who was started for a program ends some time after it.
 void Kernel::look_whether_idle() {
   const std::uint64_t programs = sessions_->so_far();
   const bool nobody = sessions_->none() && jobs_->none();
+  if (displaced_) return nobody ? stop() : idle_.set(displaced_look_s);
   if (programs == std::exchange(programs_before_, programs) && nobody) {
     spdlog::info("no program has been here for {} s", world_.config.idle_timeout_s);
     return stop();

@@ -16,6 +16,7 @@
 #include "daemon/program/door.hpp"
 #include "daemon/program/sessions.hpp"
 #include "daemon/rest.hpp"
+#include "daemon/runtime_watch.hpp"
 #include "daemon/settings/config.hpp"
 #include "protocol/engine.hpp"
 #include "system/identity.hpp"
@@ -30,6 +31,7 @@
 
 namespace parc::daemon {
 
+class Instance;
 class Jobs;
 
 class Kernel final : protocol::Listener {
@@ -41,6 +43,7 @@ public:
     SchedulingClass scheduling;
     std::function<std::optional<Config>()> reload; // SIGHUP; none: it is wrong, and that has been said
     std::function<std::uint64_t()> log_lines_dropped;
+    Instance* instance = nullptr; // none: nobody looks after the runtime directory
     std::uint64_t identity = random_number();
     // Of who simulates what is around a kernel; else the system's.
     const Loop::Time* time = nullptr;
@@ -70,6 +73,8 @@ private:
   void publish();
   void reload();
   void look_whether_idle();
+  void look_after_runtime_dir();
+  [[nodiscard]] Result<bool> put_back_runtime_dir();
   void watch_signal(int signal, std::function<void()> action);
 
   // protocol::Listener; cookies say whose operations they are of (cookie.hpp).
@@ -97,6 +102,8 @@ private:
   std::vector<Event> signals_;
   Timer idle_;
   std::uint64_t programs_before_ = 0; // when idle_ rang
+  bool displaced_ = false;            // another kernel has the runtime directory
+  std::optional<RuntimeWatch> watch_; // of that
   Timer farewell_;                    // limits how long a shutdown waits for what is still to be said
   bool stopping_ = false;
   bool stopped_ = false;

@@ -32,7 +32,7 @@ Result<void> check_start(Config config) {
   if (config.key_file != key_on_stdin && access(config.key_file.c_str(), F_OK) == 0) {
     PARC_TRY(read_key(config.key_file));
   }
-  config.port = {0, 0};
+  config.port = {0, 0, true};
   PARC_TRY(Peers::bind(config));
   PARC_TRY(SchedulingClass::acquire(config.realtime));
   return success();
@@ -45,8 +45,7 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
     return error(EMFILE, "parcd needs {} descriptors at least{}", least_descriptors,
                  descriptor_advice(EMFILE));
   PARC_TRY(instance, Instance::acquire(dir));
-  [[maybe_unused]] const auto& held = instance; // for as long as this kernel runs
-  if (const unsigned ended = end_orphans(dir, getpid()); ended != 0)
+  if (const unsigned ended = end_orphans(dir); ended != 0)
     spdlog::info("ended {} processes of jobs of a kernel that was killed", ended);
   PARC_TRY(removed, shm::remove_leftovers());
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
@@ -68,12 +67,12 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
     return std::move(fresh).value().config;
   };
   const auto dropped = [&logging] { return logging.lines_dropped(); };
-  Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload, dropped});
+  Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload, dropped, &instance});
   PARC_TRY(kernel.start());
   readiness.ready();
   kernel.run();
   readiness.stopping();
-  (void)end_orphans(dir, 0); // what its ranks have started outside of their process groups
+  end_strays(kernel_variable(getpid())); // what its ranks have started outside of their process groups
   return success();
 }
 

@@ -7,10 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <pwd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -47,6 +49,19 @@ std::string stat_of(pid_t pid) {
   const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
   const std::size_t at = text.rfind(')');
   return at == text.npos ? std::string() : std::string(text.substr(std::min(at + 2, text.size())));
+}
+
+// What this process's time namespace (time_namespaces(7)) adds to the time since boot: "boottime SECONDS
+// NANOSECONDS". Negative numbers wrap around, and the sum does back.
+std::uint64_t boot_offset_ticks() {
+  const auto ticks = static_cast<std::int64_t>(sysconf(_SC_CLK_TCK));
+  std::ifstream offsets("/proc/self/timens_offsets");
+  std::string clock;
+  std::int64_t seconds = 0, nanoseconds = 0;
+  while (offsets >> clock >> seconds >> nanoseconds)
+    if (clock == "boottime")
+      return static_cast<std::uint64_t>(seconds * ticks + nanoseconds / (1'000'000'000 / ticks));
+  return 0;
 }
 
 } // namespace
@@ -123,7 +138,8 @@ std::uint64_t process_start_time(pid_t pid) {
   if (at == text.npos) return 0;
   std::uint64_t ticks = 0;
   std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
-  return ticks;
+  static const std::uint64_t offset = boot_offset_ticks();
+  return ticks - offset;
 }
 
 bool is_stopped(pid_t pid) {

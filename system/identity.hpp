@@ -35,8 +35,8 @@ void fill_random(std::span<std::byte> bytes);
 // mkdir -p with mode 0700 for what is missing.
 [[nodiscard]] Result<void> make_directories(const std::string& path);
 
-// When a process started, in clock ticks since boot; 0 when there is no such process, or it has ended and
-// waits for its parent to notice (a zombie).
+// When a process started, in clock ticks since boot, the same in all time namespaces; 0 when there is no such
+// process, or it has ended and waits for its parent to notice (a zombie).
 [[nodiscard]] std::uint64_t process_start_time(pid_t pid);
 
 // By a signal (SIGSTOP, ^Z) or a debugger: it lives, and does nothing.

@@ -31,17 +31,38 @@ bool has(const std::string& environment, const std::string& variable) {
   return environment.find(std::string(1, '\0') + variable + std::string(1, '\0')) != std::string::npos;
 }
 
-bool is_ours(pid_t process) {
-  struct stat status {};
-  return stat(fmt::format("/proc/{}", process).c_str(), &status) == 0 && status.st_uid == geteuid();
+// Numbers of processes mean the same there.
+bool is_in_our_namespace(pid_t process) {
+  std::error_code failure;
+  const auto theirs = std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", process), failure);
+  return !failure && theirs == std::filesystem::read_symlink("/proc/self/ns/pid", failure);
 }
 
-bool is_orphan(pid_t process, const RuntimeDir& dir, pid_t running) {
+bool is_ours(pid_t process) {
+  struct stat status {};
+  return stat(fmt::format("/proc/{}", process).c_str(), &status) == 0 && status.st_uid == geteuid() &&
+         is_in_our_namespace(process);
+}
+
+// "PID:STARTTIME".
+bool lives(std::string_view kernel) {
+  pid_t process = 0;
+  std::uint64_t started = 0;
+  const auto [colon, problem] = std::from_chars(kernel.data(), kernel.data() + kernel.size(), process);
+  if (problem != std::errc{} || colon == kernel.data() + kernel.size()) return false;
+  std::from_chars(colon + 1, kernel.data() + kernel.size(), started);
+  return started != 0 && process_start_time(process) == started;
+}
+
+// A kernel whose runtime directory was removed lives, though another one has that now.
+bool is_orphan(pid_t process, const RuntimeDir& dir) {
   if (!is_ours(process)) return false;
   const std::string environment = environment_of(process);
   if (!has(environment, "PARC_RUNTIME_DIR=" + dir.path())) return false;
-  return environment.find(std::string(1, '\0') + "PARC_KERNEL=") != std::string::npos &&
-         (running == 0 || !has(environment, kernel_variable(running)));
+  const std::string name = std::string(1, '\0') + "PARC_KERNEL=";
+  const auto at = environment.find(name);
+  if (at == environment.npos) return false;
+  return !lives(environment.c_str() + at + name.size());
 }
 
 std::vector<pid_t> processes() {
@@ -75,9 +96,8 @@ std::string kernel_variable(pid_t kernel) {
   return fmt::format("PARC_KERNEL={}:{}", kernel, process_start_time(kernel));
 }
 
-unsigned end_orphans(const RuntimeDir& dir, pid_t running) {
-  const std::vector<Fd> killed =
-      kill_all([&](pid_t process) { return process != running && is_orphan(process, dir, running); });
+unsigned end_orphans(const RuntimeDir& dir) {
+  const std::vector<Fd> killed = kill_all([&](pid_t process) { return is_orphan(process, dir); });
   for (const Fd& process : killed) {
     pollfd death{process.get(), POLLIN, 0};
     (void)poll(&death, 1, longest_wait_ms);
@@ -90,7 +110,7 @@ void end_strays(const std::string& kernel_variable, const std::string& job_varia
   const auto belongs = [&](pid_t process) {
     if (!is_ours(process)) return false;
     const std::string environment = environment_of(process);
-    return has(environment, kernel_variable) && has(environment, job_variable);
+    return has(environment, kernel_variable) && (job_variable.empty() || has(environment, job_variable));
   };
   for (unsigned looks = 0; looks < most_looks && !kill_all(belongs).empty(); ++looks) continue;
 }

@@ -13,13 +13,12 @@ namespace parc {
 // The variable that a kernel gives to its ranks: "PARC_KERNEL=PID:STARTTIME".
 [[nodiscard]] std::string kernel_variable(pid_t kernel);
 
-// Kills the processes of ours that belong to a kernel on this runtime directory other than `running` (0: none
-// runs), and waits a moment until they are dead. Returns how many.
-unsigned end_orphans(const RuntimeDir& dir, pid_t running);
+// Kills the processes of ours that belong to a kernel of this runtime directory that has ended, and waits a
+// moment until they are dead. Returns how many.
+unsigned end_orphans(const RuntimeDir& dir);
 
-// Kills what this kernel's ranks of a job have started that lives on: in process groups and sessions of its
-// own, perhaps. Reads /proc, where it may have to wait: not for the kernel's loop. Errors there are none to
-// tell of.
-void end_strays(const std::string& kernel_variable, const std::string& job_variable);
+// Kills what a kernel's ranks, of that job or (empty) of all, have started that lives on: in process groups
+// and sessions of its own, perhaps. Reads /proc, where it may have to wait: not for the kernel's loop.
+void end_strays(const std::string& kernel_variable, const std::string& job_variable = {});
 
 } // namespace parc

@@ -143,16 +143,7 @@ Result<void> check_length(const std::string& socket) {
                socket.size(), limit);
 }
 
-} // namespace
-
-std::string runtime_dir_path(std::string_view flag) {
-  return resolve(flag).back();
-}
-
-Result<RuntimeDir> make_runtime_dir(std::string_view flag) {
-  const Candidate candidate = resolve(flag);
-  RuntimeDir dir(candidate.back(), candidate.size() > 1);
-  PARC_TRY(check_length(dir.socket()));
+Result<void> make(const Candidate& candidate) {
   for (const auto& path : candidate) {
     if (mkdir(path.c_str(), 0700) == 0)
       (void)chmod(path.c_str(), 0700); // whatever the umask took away
@@ -163,7 +154,34 @@ Result<RuntimeDir> make_runtime_dir(std::string_view flag) {
                    path, std::strerror(errno));
     PARC_TRY(check_directory(path));
   }
+  return success();
+}
+
+} // namespace
+
+std::string runtime_dir_path(std::string_view flag) {
+  return resolve(flag).back();
+}
+
+Result<RuntimeDir> make_runtime_dir(std::string_view flag) {
+  const Candidate candidate = resolve(flag);
+  RuntimeDir dir(candidate.back(), candidate.size() > 1);
+  PARC_TRY(check_length(dir.socket()));
+  PARC_TRY(make(candidate));
   return dir;
+}
+
+Result<void> make_again(const RuntimeDir& dir) {
+  Candidate candidate{dir.path()};
+  if (dir.of_batch_job()) candidate.insert(candidate.begin(), dir.path().substr(0, dir.path().rfind('/')));
+  return make(candidate);
+}
+
+bool is_at(const Fd& file, const std::string& path) {
+  struct stat open {
+  }, found{};
+  return fstat(file.get(), &open) == 0 && lstat(path.c_str(), &found) == 0 && open.st_dev == found.st_dev &&
+         open.st_ino == found.st_ino;
 }
 
 Result<RuntimeDir> find_runtime_dir(std::string_view flag) {

@@ -46,6 +46,12 @@ private:
 // For parcd: makes what is missing of the last two components, then checks.
 [[nodiscard]] Result<RuntimeDir> make_runtime_dir(std::string_view flag = {});
 
+// The same for one that was removed meanwhile, with the directory of all jobs where it is of a batch job.
+[[nodiscard]] Result<void> make_again(const RuntimeDir& dir);
+
+// Whether that file is still at this path.
+[[nodiscard]] bool is_at(const Fd& file, const std::string& path);
+
 // For programs and tools: makes nothing. A missing directory means that no kernel runs.
 [[nodiscard]] Result<RuntimeDir> find_runtime_dir(std::string_view flag = {});
 

@@ -26,6 +26,18 @@ void Acceptor::listen(Fd listener) {
   made.readable.add();
 }
 
+void Acceptor::listen_instead(Fd listener) {
+  for (const Listener& each : listeners_)
+    while (hooks_.room()) {
+      Fd socket(accept4(each.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!socket) break;
+      hooks_.accepted(std::move(socket));
+    }
+  listeners_.clear();
+  listen(std::move(listener));
+  if (paused_) listeners_.back().readable.remove();
+}
+
 void Acceptor::accept(int listener) {
   if (!hooks_.room()) return pause();
   Fd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));

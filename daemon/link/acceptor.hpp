@@ -27,8 +27,9 @@ public:
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  void listen(Fd listener); // non-blocking
-  void resume();            // its owner may have room again
+  void listen(Fd listener);         // non-blocking
+  void listen_instead(Fd listener); // of all before, whose backlog is taken first
+  void resume();                    // its owner may have room again
 
 private:
   struct Listener {

@@ -54,7 +54,7 @@ bool is_bridge(const char* interface) {
          std::string_view(about.driver) == "bridge";
 }
 
-enum class Sight : std::uint8_t { given, in_use, shown, usual, idle, bridge };
+enum class Sight : std::uint8_t { in_use, given, shown, usual, idle, bridge };
 struct Seen {
   Sight sight;
   bool v6;
@@ -103,7 +103,8 @@ std::vector<std::string> reachable_at(std::span<const std::string> listens,
   std::vector<Seen> all;
   for (const std::string& each : listens) {
     if (each != "0.0.0.0" && each != "::") {
-      all.push_back(seen(Sight::given, each));
+      const bool used = std::ranges::find(in_use, each) != in_use.end();
+      all.push_back(seen(used ? Sight::in_use : Sight::given, each));
       continue;
     }
     const int family = each == "::" ? AF_INET6 : AF_INET;

@@ -4,6 +4,7 @@
 #include "daemon/link/interfaces.hpp"
 #include "daemon/link/tcp_stream.hpp"
 #include "system/identity.hpp"
+#include "system/port_holder.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -72,9 +73,17 @@ Peers::Peers(Loop& loop, protocol::Engine& engine, const Config& config, const K
       refused_(loop, "connections refused"), dropped_(loop, "connections dropped") {}
 Peers::~Peers() = default;
 
+// Two users of one host need say nothing: others hear of the port from parc up.
 Result<Peers::Listeners> Peers::bind(const Config& config) {
+  Result<Listeners> made = bind(config, config.port);
+  const bool any_will_do = !config.port.chosen && std::ranges::all_of(config.listen, is_loopback);
+  if (!made && made.error().code == EADDRINUSE && any_will_do) return bind(config, {0, 0, false});
+  return made;
+}
+
+Result<Peers::Listeners> Peers::bind(const Config& config, const PortRange& ports) {
   Error last;
-  for (std::uint32_t port = config.port.first; port <= config.port.last; ++port) {
+  for (std::uint32_t port = ports.first; port <= ports.last; ++port) {
     Listeners made;
     made.port = static_cast<std::uint16_t>(port);
     std::vector<std::string> addresses;
@@ -104,8 +113,9 @@ Result<Peers::Listeners> Peers::bind(const Config& config) {
     return made;
   }
   if (last.code == EADDRINUSE)
-    last.text += "; another parcd or program has that port: choose another, or a range of them, by port in "
-                 "parcd.toml, PARC_PORT or parcd --port";
+    last.text += fmt::format("; {} has that port: choose another, or a range of them, by port in parcd.toml, "
+                             "PARC_PORT or parcd --port",
+                             holder_of_port(ports.last));
   if (last.code == EADDRNOTAVAIL)
     last.text += "; no interface here has that address (ip address): correct listen (in parcd.toml, "
                  "PARC_LISTEN or parcd --listen)";

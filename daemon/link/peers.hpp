@@ -62,7 +62,8 @@ public:
     std::uint16_t port = 0;
     std::string words; // "127.0.0.1 and ::1, port 7272, on loopback only"
   };
-  // Binds the first free port of the configured range on every configured address.
+  // Binds the first free port of the configured range on every configured address; any free one where nobody
+  // has chosen, the usual one is taken, and only this host is listened to.
   static Result<Listeners> bind(const Config& config);
   // `predecessor`: the identity of the kernel that ran here before; 0: none known.
   void listen(Listeners listeners, std::uint64_t predecessor);
@@ -106,6 +107,7 @@ public:
   void publish(Counters& counters);
 
 private:
+  static Result<Listeners> bind(const Config& config, const PortRange& ports);
   friend class PeerLink;
   friend class PendingLink;
   struct Attempt { // one host that somebody waits for

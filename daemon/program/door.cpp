@@ -45,10 +45,17 @@ Door::Door(Loop& loop, std::string path, Hooks hooks)
       turned_away_(loop, "programs turned away") {}
 
 Door::~Door() {
-  if (open_) unlink(path_.c_str());
+  if (is_there()) unlink(path_.c_str());
 }
 
-Result<void> Door::open() {
+// And not another kernel's, in its place.
+bool Door::is_there() const {
+  struct stat found {};
+  return place_.st_ino != 0 && lstat(path_.c_str(), &found) == 0 && found.st_dev == place_.st_dev &&
+         found.st_ino == place_.st_ino;
+}
+
+Result<Fd> Door::make_listener() const {
   unlink(path_.c_str()); // of a kernel that was killed: this one holds the lock
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -57,9 +64,20 @@ Result<void> Door::open() {
   if (!listener || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(listener.get(), accept_backlog) != 0)
     return system_error("cannot listen on {}", path_);
-  acceptor_.listen(std::move(listener));
-  open_ = true;
+  return listener;
+}
+
+Result<void> Door::open() {
+  PARC_TRY(listener, make_listener());
+  acceptor_.listen_instead(std::move(listener));
+  if (lstat(path_.c_str(), &place_) != 0) place_.st_ino = 0;
   return success();
+}
+
+Result<bool> Door::put_back() {
+  if (is_there()) return false;
+  PARC_TRY(open());
+  return true;
 }
 
 bool Door::room() {

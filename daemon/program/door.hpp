@@ -17,6 +17,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <sys/stat.h>
 
 namespace parc::daemon {
 
@@ -31,6 +32,8 @@ public:
   Door(Loop& loop, std::string path, Hooks hooks);
   ~Door();
   Result<void> open();
+  // Listens again where its socket was removed. True: it was.
+  Result<bool> put_back();
 
 private:
   struct Visitor {
@@ -42,6 +45,8 @@ private:
     bool heard = false; // goes at the step's end
   };
   enum class Said { a_part, all, nothing };
+  [[nodiscard]] bool is_there() const;
+  Result<Fd> make_listener() const;
   bool room();
   void accept(Fd socket);
   void hear(std::list<Visitor>::iterator visitor, bool in_time);
@@ -55,7 +60,7 @@ private:
   std::list<Visitor> visitors_; // who have not said all, the oldest first
   Acceptor acceptor_;
   Complaint turned_away_;
-  bool open_ = false;
+  struct stat place_ {}; // of its socket; st_ino 0: there is none
 };
 
 } // namespace parc::daemon

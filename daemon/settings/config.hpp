@@ -26,6 +26,7 @@ inline constexpr std::size_t option_count = 21;
 struct PortRange {
   std::uint16_t first = default_port;
   std::uint16_t last = default_port; // both 0: any that is free
+  bool chosen = false;               // by somebody; else any that is free will do where no other host comes
   bool operator==(const PortRange&) const = default;
 };
 

@@ -68,11 +68,11 @@ template <class T> Result<void> put(T& member, Result<T> value) {
 Result<PortRange> parse_ports(std::string_view text) {
   const auto dash = text.find('-', 1); // one in front would be a sign
   PARC_TRY(first, parse_number<std::uint16_t>(text.substr(0, dash), 0, 65535));
-  if (dash == std::string_view::npos) return PortRange{first, first};
+  if (dash == std::string_view::npos) return PortRange{first, first, true};
   PARC_TRY(last, parse_number<std::uint16_t>(text.substr(dash + 1), 0, 65535));
   if (first == 0 || last < first)
     return error(EINVAL, "{} is not a range of ports (such as \"60000-60099\")", quote(text));
-  return PortRange{first, last};
+  return PortRange{first, last, true};
 }
 
 bool is_numeric(const std::string& address) {

@@ -6,9 +6,12 @@
 #include "tests/support/hosts.hpp"
 
 #include <arpa/inet.h>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -95,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_keeps_it_from_starting) {
     check(hosts.parcd({"--runtime-dir", hosts[0].runtime_dir(), "--port", "0"}), 1, words);
   check(hosts.parcd({"--runtime-dir", dir + "/x", "--listen", "127.0.0.1", "--port",
                      std::to_string(hosts[0].port())}),
-        1, "another parcd or program has that port");
+        1, "; process " + std::to_string(hosts[0].kernel().id()) + " (parcd) has that port: choose another");
   check(hosts.parcd({"--runtime-dir", dir + "/no/such/place", "--port", "0"}), 1, "/no/such");
   check(hosts.parcd({"--prot", "0"}), 2, "--port");
   std::ofstream(dir + "/bad.toml") << "pool = 1\n\nport = \"many\"\n";
@@ -180,6 +183,59 @@ BOOST_AUTO_TEST_CASE(it_is_stopped) {
   Process never = hosts.start({PARC_TEST_BIN "/parc", "stop", "--runtime-dir", hosts.directory() + "/none"});
   BOOST_TEST(never.wait() == 0);
   BOOST_TEST(never.output() == "no parcd runs here\n");
+}
+
+// As cleaners of temporary files do it, and the end of a login: the kernel is found all the same, and counts
+// on.
+BOOST_DATA_TEST_CASE(what_is_removed_is_put_back,
+                     boost::unit_test::data::make({"kernel.sock", "counters", "lock", "kernel.pid", ""}),
+                     file) {
+  Hosts hosts(2);
+  Process job = hosts.run({PARC_TEST_PROGRAMS "/ring", "100000", "0"});
+  BOOST_TEST(eventually([&] { return contains(job.output(), "ready"); }));
+  const std::string dir = hosts[0].runtime_dir();
+  if (const std::string name = file; name.empty())
+    std::filesystem::remove_all(dir);
+  else
+    std::filesystem::remove(dir + "/" + name);
+  BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "it is there again"); }), hosts[0].log());
+  const auto status = hosts.status();
+  BOOST_TEST(status["kernel"]["alive"] == true);
+  BOOST_TEST(status["jobs"].size() == 1U);
+  const std::string parcd = std::to_string(hosts[0].kernel().id());
+  check(hosts.parcd({"--runtime-dir", dir, "--port", "0"}), 1,
+        "a parcd already runs on " + dir + ": process " + parcd);
+  check_works(hosts);
+  job.signal(SIGTERM);
+  BOOST_TEST(job.wait() == 128 + SIGTERM);
+  Process stop = hosts.parc("stop", {});
+  BOOST_TEST(stop.wait() == 0);
+  BOOST_TEST(contains(stop.output(), "process " + parcd), stop.output());
+  BOOST_TEST(hosts[0].kernel().wait() == 0);
+}
+
+// A kernel that somebody has started meanwhile takes nothing from it but the place.
+BOOST_AUTO_TEST_CASE(displaced_it_ends_with_its_last_job) {
+  Hosts hosts(1);
+  Process job = hosts.run({PARC_TEST_PROGRAMS "/ring", "100000", "0"});
+  BOOST_TEST(eventually([&] { return contains(job.output(), "ready"); }));
+  const std::string dir = hosts[0].runtime_dir();
+  hosts[0].kernel().signal(SIGSTOP);
+  std::filesystem::remove_all(dir);
+  Process second = hosts.parcd({"--runtime-dir", dir, "--port", "0", "--name", "second"});
+  BOOST_TEST(eventually([&] { return std::filesystem::exists(dir + "/kernel.sock"); }));
+  hosts[0].kernel().signal(SIGCONT);
+  BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "this one ends when its jobs have"); }));
+  Process others = hosts.run({PARC_TEST_PROGRAMS "/ring", "10", "2"});
+  BOOST_TEST(others.wait() == 0, others.errors());
+  BOOST_TEST(job.running());
+  job.signal(SIGTERM);
+  BOOST_TEST(job.wait() == 128 + SIGTERM);
+  BOOST_TEST(hosts[0].kernel().wait() == 0);
+  Process more = hosts.run({PARC_TEST_PROGRAMS "/ring", "10", "2"});
+  BOOST_TEST(more.wait() == 0, more.errors());
+  second.signal(SIGTERM);
+  BOOST_TEST(second.wait() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(strangers_at_the_doors) {

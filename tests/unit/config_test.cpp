@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_later_layer_wins) {
   environment.set("PARC_PORT", "2000");
   environment.set("PARC_SPIN_US", "2");
   const auto config = parcd({"--port", "3000-3009"}).value().config;
-  BOOST_TEST((config.port == PortRange{3000, 3009}));
+  BOOST_TEST((config.port == PortRange{3000, 3009, true}));
   BOOST_TEST(config.spin_us == 2U);
   BOOST_TEST(config.fragment_size == 8192U);
   BOOST_TEST(contains(to_toml(config), "# --port"));

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(what_other_hosts_see_is_said_first) {
   const std::vector<std::string> any{"0.0.0.0", "::"}, given{"10.1.2.3", "10.1.2.4"};
   for (const std::string& each : reachable_at(any, {}))
     BOOST_TEST(reachable_at(any, std::vector{each}).front() == each);
-  BOOST_TEST((reachable_at(given, std::vector<std::string>{"10.1.2.4"}) == given)); // so it was written
+  BOOST_TEST((reachable_at(given, std::vector<std::string>{"10.1.2.4"}).front() == "10.1.2.4"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -37,27 +37,27 @@ Fd take_lock(const RuntimeDir& dir) {
   return file;
 }
 
-void end_processes(const RuntimeDir& dir, pid_t kernel) {
-  if (const unsigned ended = end_orphans(dir, kernel); ended != 0)
+void end_processes(const RuntimeDir& dir) {
+  if (const unsigned ended = end_orphans(dir); ended != 0)
     std::cout << "ended " << ended << " processes of jobs whose kernel is dead\n";
 }
 
 Result<void> clean_directory(const RuntimeDir& dir) {
   if (const Fd lock = take_lock(dir)) {
-    end_processes(dir, 0);
+    end_processes(dir);
     if (!dir.of_batch_job()) remove_files(dir);
     return success();
   }
   PARC_TRY(running, running_kernel(dir));
   // A process that was to die with this kernel's predecessor is left over, too.
-  if (running) end_processes(dir, *running);
+  if (running) end_processes(dir);
   return success();
 }
 
 void clean_batch_job(const RuntimeDir& dir) {
   const Fd lock = take_lock(dir);
   if (!lock) return;
-  end_processes(dir, 0);
+  end_processes(dir);
   remove_runtime_dir(dir);
   std::cout << "removed " << dir.path() << " of a dead kernel\n";
 }
