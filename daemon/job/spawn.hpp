@@ -60,8 +60,8 @@ void signal_group(pid_t id, int signal);
 [[nodiscard]] RankExit reap(const Fd& process);
 // What they may have left in the system: they had no time to say good-bye, and have been reaped.
 void clean_up_after(const std::vector<pid_t>& killed);
-// What the ranks of a job that is over have started, and lives on outside of their process groups. Goes on in a
-// thread.
+// What the ranks of a job that is over have started, and lives on outside of their process groups. Goes on in
+// a thread.
 void end_strays(const std::string& job_variable);
 
 // How the processes of jobs are made and ended: by the system, or by who simulates them.

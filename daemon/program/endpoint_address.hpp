@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The address of an endpoint as programs hand it on: the identity of its kernel, the endpoint's number there,
 // and where that kernel listens: up to six IPv4 addresses, or an IPv6 address and two of IPv4, so that nobody
-// has to know its name. As text it has one length and goes into 64 bytes with its end, as libfabric's programs need it. A
-// kernel that is started again has another identity: an address never names a later program.
+// has to know its name. As text it has one length and goes into 64 bytes with its end, as libfabric's
+// programs need it. A kernel that is started again has another identity: an address never names a later
+// program.
 #pragma once
 
 #include "system/error.hpp"

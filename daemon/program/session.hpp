@@ -158,8 +158,8 @@ private:
   Extents extents_;
   std::optional<ProcessMemory> memory_; // where the kernel reaches all of it
   OperationTable slots_;                // once attached
-  pid_t pid_ = 0; // as it says itself
-  Fd process_;    // pidfd of who has made the control segment
+  pid_t pid_ = 0;                       // as it says itself
+  Fd process_;                          // pidfd of who has made the control segment
   Event process_ended_;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
   struct Totals {                        // but of what neighbours have announced to each other
