@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t turns_unseen = 512; // between two publications while nothing sleeps
 constexpr double displaced_look_s = 1;      // whether the last job is over
-constexpr double longest_farewell_s = 2;    // of a shutdown, for what is still to be said
+constexpr double longest_farewell_s = 7;    // of a shutdown: ranks have two seconds, or twice two, to end
 
 // None: neighbours exchange messages through the kernel.
 std::optional<shm::Progress> progress_of(std::string_view local) {

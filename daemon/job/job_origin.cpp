@@ -15,7 +15,7 @@
 namespace parc::daemon {
 namespace {
 
-constexpr double patience_s = 4; // with a host whose ranks should have been killed after 2
+constexpr double patience_s = 6; // with a host whose ranks should have been killed after 4
 constexpr int status_timeout = 124;
 
 } // namespace
@@ -328,9 +328,12 @@ void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohm
   if (kind == "spawn") return spawn(from, message, bytes);
   if (kind == "started") return part_started(host);
   if (kind == "stopping")
-    return decide(status_failed, fmt::format("the kernel of host {} was stopped", host.name));
+    return is_through(host)
+               ? void()
+               : decide(status_failed, fmt::format("the kernel of host {} was stopped", host.name));
   if (kind == "parted") {
     const auto other = number_in(message, "other", hosts_.size() - 1);
+    if (other && is_through(hosts_[*other])) return;
     return decide(status_failed,
                   fmt::format("host {} lost its link to host {}; the logs of their parcd say why", host.name,
                               other ? hosts_[*other].name : "?"));
@@ -404,9 +407,19 @@ void JobOrigin::give_up(Host& host) {
   }
 }
 
+// Nobody needs it any more.
+bool JobOrigin::is_through(const Host& host) const {
+  const auto place = static_cast<std::uint32_t>(&host - hosts_.data());
+  return stage_ == Stage::running && std::ranges::all_of(ranks_, [&](const RankState& rank) {
+           return rank.host != place || (rank.exited && rank.ended);
+         });
+}
+
 void JobOrigin::lose(Host& host) {
   if (host.lost) return;
+  const bool through = is_through(host);
   give_up(host);
+  if (through) return;
   decide(status_failed,
          fmt::format("host {} was lost: the link to its kernel broke; is parcd still running there?",
                      host.name));
@@ -550,7 +563,7 @@ void JobOrigin::shutting_down() {
   if (stage_ == Stage::over) return;
   if (!verdict_)
     verdict_ = {status_failed, fmt::format("the kernel of host {} was stopped", peers_.self().name)};
-  conclude();
+  end();
 }
 
 // Also a host that was given up because it did not answer: it may go on one day, and must hear that it is

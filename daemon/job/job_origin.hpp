@@ -146,6 +146,7 @@ private:
   void output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes);
   void exited(std::size_t rank, const nlohmann::json& message);
   void give_up(Host& host); // whatever it says later
+  [[nodiscard]] bool is_through(const Host& host) const;
   void lose(Host& host);
   void decide(int status, std::string text);
   void end();

@@ -56,7 +56,8 @@ Result<void> check_room(const Program& program, std::size_t ranks) {
 
 JobPart::JobPart(const Uses& uses, JobPlan plan)
     : uses_(uses), plan_(std::move(plan)), links_(plan_.hosts.size(), this_host),
-      start_timer_(uses.loop, [this] { start_next(); }), grace_timer_(uses.loop, [this] { kill(); }) {
+      start_timer_(uses.loop, [this] { start_next(); }),
+      grace_timer_(uses.loop, [this] { grace_is_over(); }) {
   const auto host_of_rank = plan_.host_of_rank();
   for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
     if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
@@ -305,6 +306,7 @@ void JobPart::ended(Rank& rank) {
                         {"tag", each.tag},
                         {"bytes", each.bytes}});
   tell("ended", {{"rank", rank.number()}, {"unread", unread_}, {"messages", messages}});
+  if (stopping_) go_when_stopped();
   if (orphaned_) go_when_empty();
 }
 
@@ -376,6 +378,17 @@ void JobPart::end() {
   if (std::ranges::any_of(ranks_, [](const auto& rank) { return rank->alive(); })) grace_timer_.set(grace_s);
 }
 
+// Who was on its way out has had its time, and is asked like the others before.
+void JobPart::grace_is_over() {
+  bool asked = false;
+  for (const auto& rank : ranks_) {
+    const bool first = rank->alive() && !rank->ordered;
+    order(*rank, first ? SIGTERM : SIGKILL);
+    asked |= first;
+  }
+  if (asked) grace_timer_.set(grace_s);
+}
+
 void JobPart::kill() {
   for (const auto& rank : ranks_) order(*rank, SIGKILL);
 }
@@ -435,9 +448,16 @@ void JobPart::abort(std::int32_t rank, int status) {
   tell("abort", {{"rank", rank}, {"status", status & 0xff}});
 }
 
+// Its ranks get their time, and the origin hears how they end.
 void JobPart::shutting_down() {
   tell("stopping");
-  orphan();
+  stopping_ = true;
+  end();
+  go_when_stopped();
+}
+
+void JobPart::go_when_stopped() {
+  if (std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); })) orphan();
 }
 
 void JobPart::fail(int status, const std::string& text) {

@@ -92,9 +92,11 @@ private:
   void give_early_signals(Rank& rank);
   void note(RankExit how);
   void end();
+  void grace_is_over();
   void kill();
   void order(Rank& rank, int signal);
   void orphan();
+  void go_when_stopped();
   void go_when_empty();
   void fail(int status, const std::string& text);
   [[nodiscard]] bool prepared_yet() const { return first_endpoint_ != UINT64_MAX; }
@@ -114,6 +116,7 @@ private:
   std::uint64_t group_ = 0;                                 // in the engine, from `start` on
   std::uint32_t forwarded_ = 0;                             // the last signal that came for the job
   std::map<std::uint32_t, std::vector<int>> early_signals_; // to ranks that have not started, each once
+  bool stopping_ = false;                                   // its kernel does
   bool orphaned_ = false; // the origin is lost, or has finished with the job
   bool ending_ = false;
   bool gone_ = false;

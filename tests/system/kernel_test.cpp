@@ -185,6 +185,43 @@ BOOST_AUTO_TEST_CASE(it_is_stopped) {
   BOOST_TEST(never.output() == "no parcd runs here\n");
 }
 
+// Two seconds are theirs, also where a rank has left its job already and writes what it has found.
+BOOST_DATA_TEST_CASE(ranks_of_one_that_is_stopped_may_finish,
+                     boost::unit_test::data::make({"true", PARC_TEST_PROGRAMS "/ring 10 2"}) *
+                         boost::unit_test::data::make({0, 1}),
+                     first, on) {
+  Hosts hosts(2);
+  const std::string ready = hosts.directory() + "/ready-", begin = first;
+  Process job = hosts.run({"--hosts", "a,b", "sh", "-c",
+                           "trap 'echo asked; exit 0' TERM; " + begin + " >" + ready + "$PARC_RANK.0; >" +
+                               ready + "$PARC_RANK; while :; do sleep 0.01; done"});
+  BOOST_TEST(eventually(
+      [&] { return std::filesystem::exists(ready + "0") && std::filesystem::exists(ready + "1"); }));
+  Process& kernel = hosts[static_cast<std::size_t>(on)].kernel();
+  kernel.signal(SIGTERM);
+  BOOST_TEST(kernel.wait() == 0);
+  BOOST_TEST(job.wait() == 125);
+  BOOST_TEST(job.output() == "asked\nasked\n");
+  BOOST_TEST(
+      contains(job.errors(), std::string("the kernel of host ") + (on == 0 ? "a" : "b") + " was stopped"),
+      job.errors());
+}
+
+BOOST_AUTO_TEST_CASE(a_host_whose_ranks_have_ended_may_stop) {
+  Hosts hosts(3);
+  const std::string go = hosts.directory() + "/go";
+  Process job =
+      hosts.run({"--hosts", "a,b,c", "sh", "-c",
+                 "[ $PARC_RANK = 1 ] && exit 0; echo runs; until [ -e " + go + " ]; do sleep 0.05; done"});
+  BOOST_TEST(
+      eventually([&] { return hosts.ranks().size() == 2U && contains(job.output(), "runs\nruns\n"); }));
+  hosts[1].kernel().signal(SIGTERM);
+  BOOST_TEST(hosts[1].kernel().wait() == 0);
+  BOOST_TEST(eventually([&] { return contains(hosts[2].log(), "host b"); }), hosts[2].log());
+  std::ofstream(go).flush();
+  BOOST_TEST(job.wait() == 0, job.errors());
+}
+
 // As cleaners of temporary files do it, and the end of a login: the kernel is found all the same, and counts
 // on.
 BOOST_DATA_TEST_CASE(what_is_removed_is_put_back,
