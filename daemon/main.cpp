@@ -7,6 +7,7 @@
 #include "daemon/settings/config.hpp"
 #include "shm/leftovers.hpp"
 #include "system/limits.hpp"
+#include "system/oom_score.hpp"
 #include "system/orphans.hpp"
 #include "system/standard_streams.hpp"
 
@@ -67,6 +68,7 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
     return std::move(fresh).value().config;
   };
   const auto dropped = [&logging] { return logging.lines_dropped(); };
+  let_children_go_first();
   Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload, dropped, &instance});
   PARC_TRY(kernel.start());
   readiness.ready();

@@ -379,8 +379,12 @@ void JobOrigin::exited(std::size_t number, const nlohmann::json& message) {
   rank.exited = true;
   rank.exit.status = static_cast<std::uint32_t>(number_in(message, "status", 255).value_or(0));
   rank.exit.signal = static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(0));
-  const auto ordered = message.find("ordered");
-  rank.ordered = ordered != message.end() && ordered->is_boolean() && ordered->get<bool>();
+  const auto says = [&](const char* what) {
+    const auto found = message.find(what);
+    return found != message.end() && found->is_boolean() && found->get<bool>();
+  };
+  rank.ordered = says("ordered");
+  rank.exit.no_memory = says("no_memory");
   tell_exit(rank);
   if (!keep_going_ && rank.failed()) end();
 }
@@ -473,8 +477,8 @@ JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {
   const auto signal = static_cast<int>(first.exit.signal);
   Verdict verdict{status_signal + signal, {}};
   if (first.exit.signal != forwarded_)
-    verdict.text = fmt::format("rank {} on host {} was killed by signal {} ({})", *number, host, signal,
-                               strsignal(signal));
+    verdict.text = fmt::format("rank {} on host {} was killed by signal {} ({}){}", *number, host, signal,
+                               strsignal(signal), first.exit.no_memory ? no_memory : "");
   else if (by_parc_kill_) // a signal to parc run needs no telling
     verdict.text = fmt::format("parc kill ended the job with signal {} ({})", signal, strsignal(signal));
   return verdict;

@@ -283,9 +283,10 @@ void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
 void JobPart::note(RankExit how) {
   if (how.status == 0 && (how.signal == 0 || how.signal == forwarded_)) return;
   const auto status = how.signal == 0 ? how.status : status_signal + how.signal;
-  const std::string end = how.signal == 0 ? fmt::format("ended with exit status {}", how.status)
-                                          : fmt::format("was killed by signal {} ({})", how.signal,
-                                                        strsignal(static_cast<int>(how.signal)));
+  const std::string end =
+      how.signal == 0 ? fmt::format("ended with exit status {}", how.status)
+                      : fmt::format("was killed by signal {} ({}){}", how.signal,
+                                    strsignal(static_cast<int>(how.signal)), how.no_memory ? no_memory : "");
   uses_.loop.errors().note(ErrorKind::Program, status, fmt::format("{} {}", plan_.program.name(), end));
 }
 
@@ -294,8 +295,10 @@ void JobPart::died(Rank& rank, RankExit how) {
   uses_.sessions.process_died(endpoint_of(rank));
   if (how.signal != 0) killed_.push_back(rank.id());
   departs(rank.number());
-  tell("exited",
-       {{"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}});
+  nlohmann::json exit{
+      {"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}};
+  if (how.no_memory) exit["no_memory"] = true;
+  tell("exited", std::move(exit));
 }
 
 void JobPart::ended(Rank& rank) {

@@ -7,6 +7,7 @@
 #include "shm/layout.hpp"
 #include "shm/leftovers.hpp"
 #include "system/limits.hpp"
+#include "system/oom_score.hpp"
 #include "system/orphans.hpp"
 #include "system/thread.hpp"
 #include "system/trace.hpp"
@@ -25,6 +26,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace parc::daemon {
 namespace {
@@ -37,6 +39,13 @@ constexpr int first_free = 32; // the child's ends wait from here on for their p
 
 constexpr int status_not_executable = 126;
 constexpr int status_not_found = 127;
+
+// Since a rank was last started, or killed.
+bool more_oom_kills() {
+  static unsigned long known = 0;
+  const unsigned long now = oom_kills();
+  return std::exchange(known, now) < now;
+}
 
 struct Pipe {
   Fd read;
@@ -95,7 +104,7 @@ struct Plan {
                                                                       {given.session_in.get(), session_in},
                                                                       {given.session_out.get(), session_out},
                                                                       {given.trace.get(), trace_out}}},
-        report(given.report.get()) {}
+        report(given.report.get()), oom_score(std::to_string(childrens_oom_score())) {}
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -103,6 +112,7 @@ struct Plan {
   Processors processors;                     // to be bound to; empty: none
   std::array<std::pair<int, int>, 6> places; // of descriptors: where they are, and where they belong
   int report;
+  std::string oom_score;
   std::vector<std::string> files; // to try, in this order
   std::vector<char*> argv;
   std::vector<char*> envp;
@@ -210,6 +220,14 @@ void set_limits(const Program& program) {
   }
 }
 
+// Where it may not, it stays as its kernel is.
+void set_oom_score(const std::string& score) {
+  const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  (void)!write(file, score.data(), score.size());
+  close(file);
+}
+
 [[noreturn]] void execute(const Plan& plan) {
   int failure = ENOENT;
   for (const std::string& file : plan.files) {
@@ -245,6 +263,7 @@ void set_limits(const Program& program) {
   umask(program.umask);
   if (chdir(program.directory.c_str()) != 0) give_up(plan, SpawnReport::Stage::directory, errno);
   set_limits(program);
+  set_oom_score(plan.oom_score);
   if (!plan.processors.empty() &&
       sched_setaffinity(0, plan.processors.size() * sizeof plan.processors.front(),
                         reinterpret_cast<const cpu_set_t*>(plan.processors.data())) != 0)
@@ -312,6 +331,7 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
     return child.error();
   }
 
+  (void)more_oom_kills();
   const pid_t id = child.value();
   setpgid(id, id); // whoever of the two comes first
   Spawned spawned;
@@ -345,7 +365,8 @@ RankExit reap(const Fd& process) {
   siginfo_t how{};
   waitid(P_PIDFD, static_cast<id_t>(process.get()), &how, WEXITED);
   const auto value = static_cast<std::uint32_t>(how.si_status);
-  return how.si_code == CLD_EXITED ? RankExit{value, 0} : RankExit{0, value};
+  if (how.si_code == CLD_EXITED) return {.status = value};
+  return {.signal = value, .no_memory = value == SIGKILL && more_oom_kills()};
 }
 
 void clean_up_after(const std::vector<pid_t>& killed) {

@@ -52,6 +52,7 @@ struct SpawnReport {
 struct RankExit {
   std::uint32_t status = 0; // where signal is 0
   std::uint32_t signal = 0;
+  bool no_memory = false; // killed while the system ended processes for want of memory
 };
 
 // The whole process group of one that has not been reaped.

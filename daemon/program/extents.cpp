@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <sys/mman.h>
 
 namespace parc::daemon {
 
@@ -20,7 +21,7 @@ Result<void> Extents::map(std::uint64_t address, std::uint64_t length, int shmid
   }
   if (place == nullptr) return error(ENOMEM, "more than {} segments", shm::max_segments);
   PARC_TRY(segment, shm::Segment::attach(shmid, length));
-  *place = {address, length, 0, false, std::move(segment)};
+  *place = {.address = address, .length = length, .segment = std::move(segment)};
   return success();
 }
 
@@ -74,8 +75,11 @@ bool Extents::resolve_list(std::uint64_t address, std::uint16_t count, std::uint
 }
 
 void Extents::hold(const Used& used) {
-  for (unsigned long left = used.to_ulong(); left != 0; left &= left - 1)
-    ++extents_[static_cast<std::size_t>(std::countr_zero(left))].uses;
+  for (unsigned long left = used.to_ulong(); left != 0; left &= left - 1) {
+    Extent& extent = extents_[static_cast<std::size_t>(std::countr_zero(left))];
+    ++extent.uses;
+    extent.pages = Extent::Pages::used;
+  }
 }
 
 void Extents::drop(const Used& used) {
@@ -83,6 +87,21 @@ void Extents::drop(const Used& used) {
     Extent& extent = extents_[static_cast<std::size_t>(std::countr_zero(left))];
     if (--extent.uses == 0 && extent.leaving) extent = {};
   }
+}
+
+bool Extents::let_go() {
+  bool more = false;
+  for (Extent& extent : extents_) {
+    if (extent.length == 0 || extent.pages == Extent::Pages::gone) continue;
+    if (extent.uses != 0 || extent.pages == Extent::Pages::used) {
+      extent.pages = extent.uses != 0 ? Extent::Pages::used : Extent::Pages::idle;
+      more = true;
+      continue;
+    }
+    (void)madvise(extent.segment.data(), extent.segment.size(), MADV_DONTNEED);
+    extent.pages = Extent::Pages::gone;
+  }
+  return more;
 }
 
 } // namespace parc::daemon

@@ -33,12 +33,17 @@ public:
                     protocol::Pieces& pieces, Used& used) const;
   void hold(const Used& used);
   void drop(const Used& used);
+  // Lets go of the page-table entries of segments that no operation uses and none has since the last call:
+  // the bytes stay, in the program's memory, and this process does not look as large as all its programs
+  // together. True: there are others, which may go with a next call.
+  bool let_go();
 
 private:
   struct Extent {
     std::uint64_t address = 0;
     std::uint64_t length = 0; // 0: free
     std::uint32_t uses = 0;
+    enum class Pages : std::uint8_t { gone, idle, used } pages = Pages::gone; // as let_go() knows them
     bool leaving = false;
     shm::Segment segment;
   };

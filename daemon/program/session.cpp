@@ -323,7 +323,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
     slot.used.reset();
     return refuse(slot, number, PARC_EINVAL);
   }
-  extents_.hold(slot.used);
+  hold_memory(slot.used);
   slot.total = request.length;
   sessions_.changed(*this);
   const std::uint64_t cookie = Cookie::of_session(number_, number, slot.generation).word();
@@ -377,6 +377,12 @@ void Session::begin(const shm::Request& request, Slot& slot) {
 void Session::refuse(Slot& slot, std::uint64_t number, std::int32_t error) {
   if (claim_word(number, slot).take()) return answer(number, error);
   slot.busy = false;
+}
+
+void Session::hold_memory(const Extents::Used& used) {
+  if (used.none()) return;
+  extents_.hold(used);
+  sessions_.memory_used();
 }
 
 Session::Slot* Session::take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t)) {

@@ -123,6 +123,7 @@ private:
   void release_has_begun(Slot& slot);
   [[nodiscard]] bool watched() const;
   [[nodiscard]] bool traced() const;
+  void hold_memory(const Extents::Used& used);
   Slot* take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t));
   void answer(std::uint64_t slot, std::int32_t error);
   void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);

@@ -99,7 +99,7 @@ void Session::hand_over(const shm::Request& request) {
     engine_.hand_over(slot->handle, at, base, length);
     at += length;
   });
-  extents_.hold(used & ~slot->used);
+  hold_memory(used & ~slot->used);
   slot->used |= used;
   operation(shm::slot_of(request.id)).handed_or_data.store(slot->generation, std::memory_order_release);
   completed();
@@ -120,7 +120,7 @@ void Session::place(const shm::Request& request) {
     return broke("it gave memory to a read that waits for none");
   protocol::Pieces memory;
   if (!resolve(request, memory, *slot)) return broke("it gave a read memory that it does not share");
-  extents_.hold(slot->used);
+  hold_memory(slot->used);
   slot->late = false;
   const std::uint64_t message = claim->second;
   claims_.erase(claim);

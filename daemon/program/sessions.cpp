@@ -14,12 +14,14 @@ namespace {
 // program that goes from call to call, or polls, takes a few.
 constexpr std::size_t few_sessions = 16;
 constexpr std::uint32_t quiet_turns = 1000;
+// To map a page again takes about a microsecond: what is used every few seconds stays.
+constexpr double pages_kept_s = 5;
 
 } // namespace
 
 Sessions::Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks)
     : loop_(loop), engine_(engine), peers_(peers), told_(std::move(told)), letterboxes_(told_.local),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)), let_go_(loop, [this] { let_go(); }) {}
 Sessions::~Sessions() = default;
 
 void Sessions::add(const Place& place, Fd from_program, Fd to_program, Ended ended) {
@@ -60,6 +62,18 @@ void Sessions::listen_to(Session& session) {
 void Sessions::tell(Session& session) {
   if (!std::exchange(session.telling_, true)) telling_.push_back(&session);
   changed(session);
+}
+
+void Sessions::memory_used() {
+  if (!std::exchange(lets_go_, true)) let_go_.set(pages_kept_s);
+}
+
+void Sessions::let_go() {
+  lets_go_ = false;
+  bool more = false;
+  for (const auto& session : sessions_)
+    if (session != nullptr) more |= session->extents_.let_go();
+  if (more) memory_used();
 }
 
 void Sessions::changed(Session& session) {

@@ -97,9 +97,11 @@ private:
   void over(std::uint32_t number); // a drained session has ended
   void forget(std::uint32_t number);
   // From sessions. What a turn costs is what these lists hold, not how many programs there are.
-  void listen_to(Session& session);            // it has requests, or may soon have some without a bell
-  void tell(Session& session);                 // it has something to tell its program
-  void changed(Session& session);              // its counters have
+  void listen_to(Session& session); // it has requests, or may soon have some without a bell
+  void tell(Session& session);      // it has something to tell its program
+  void changed(Session& session);   // its counters have
+  void memory_used();               // some of its segments are mapped again
+  void let_go();
   void tell_neighbour(std::uint64_t endpoint); // its program is to look at its letterbox
 
   struct Totals { // since the start
@@ -120,6 +122,8 @@ private:
   std::vector<Session*> telling_;
   std::vector<Session*> unpublished_;
   std::uint64_t attached_ = 0;
+  Timer let_go_;         // of segments' pages
+  bool lets_go_ = false; // it is set
 };
 
 } // namespace parc::daemon

@@ -2,6 +2,7 @@
 // parc mpi: how an MPI program is run over parc, said or done. Open MPI moves its messages through libfabric
 // where it is asked to; the provider answers only when it is named.
 #include "jobs/installed.hpp"
+#include "system/oom_score.hpp"
 #include "system/standard_streams.hpp"
 #include "system/trace.hpp"
 #include "tools/parc/commands.hpp"
@@ -99,6 +100,7 @@ void become(std::vector<std::string>& line) {
   for (std::string& word : line) argv.push_back(word.data());
   argv.push_back(nullptr);
   give_signals_back();
+  (void)set_oom_score_adj(oom_score_adj() + oom_distance); // its ranks before the kernel
   execvp(argv[0], argv.data());
   fmt::print(stderr, "parc: cannot run {}: {}\n", line[0], std::strerror(errno));
 }
