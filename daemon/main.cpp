@@ -10,6 +10,7 @@
 #include "system/oom_score.hpp"
 #include "system/orphans.hpp"
 #include "system/standard_streams.hpp"
+#include "system/start_kernel.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -83,6 +84,15 @@ int fail(const Error& error, int status) {
   return status;
 }
 
+// A home that may not be written, or none at all, keeps nobody from computing.
+std::string usable_log(const std::string& host) {
+  const Result<std::string> path = log_path(host);
+  const Result<Fd> log = path ? open_log(path.value()) : Result<Fd>(path.error());
+  if (log) return path.value();
+  std::fprintf(stderr, "%s%s; it logs nowhere\n", start_warning, log.error().text.c_str());
+  return "/dev/null";
+}
+
 int main(int argc, char** argv) {
   Result<CommandLine> read = read_command_line(argc, argv);
   if (!read) return fail(read.error(), read.error().code == EINVAL ? exit_usage : exit_failed);
@@ -106,15 +116,14 @@ int main(int argc, char** argv) {
     key = taken.value();
   }
   Readiness readiness;
+  std::string log;
   if (line.detach || line.announce) {
-    const Result<std::string> path = log_path(line.config.name);
-    if (!path) return fail(path.error(), exit_failed);
-    Result<Readiness> told =
-        line.detach ? Readiness::detach(path.value()) : Readiness::announce(path.value());
+    log = usable_log(line.config.name);
+    Result<Readiness> told = line.detach ? Readiness::detach(log) : Readiness::announce(log);
     if (!told) return fail(told.error(), exit_failed);
     readiness = std::move(told).value();
   }
-  Logging logging(STDERR_FILENO, line.config.log_level, form_for(STDERR_FILENO));
+  Logging logging(STDERR_FILENO, line.config.log_level, form_for(STDERR_FILENO), log);
   const Result<void> served = serve(std::move(line.config), key, dir.value(), readiness, logging, argc, argv);
   if (served) return 0;
   readiness.failed(served.error());

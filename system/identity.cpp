@@ -36,8 +36,9 @@ Result<std::string> home_directory() {
 Result<std::string> user_dir(const char* variable, std::string_view below_home) {
   // The XDG rules: a relative path is to be ignored.
   if (const char* chosen = secure_getenv(variable); chosen && chosen[0] == '/') return std::string(chosen);
-  PARC_TRY(home, home_directory());
-  return home + std::string(below_home);
+  auto home = home_directory();
+  if (!home) return error(ENOENT, "{} or {}", home.error().text, variable);
+  return home.value() + std::string(below_home);
 }
 
 // What proc(5) says of a process behind its name, which may hold anything, also blanks and parentheses.

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sstream>
 #include <string_view>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -34,6 +35,14 @@ std::string read_to_end(const Fd& pipe) {
   }
 }
 
+std::string without_warnings(const std::string& said) {
+  std::string rest;
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with(start_warning)) (rest += line) += '\n';
+  return rest;
+}
+
 // Returns when it is ready, or has said why it is not.
 Result<void> start_kernel(const std::string& parcd, const std::string& runtime_dir,
                           const std::vector<std::string>& options) {
@@ -57,7 +66,7 @@ Result<void> start_kernel(const std::string& parcd, const std::string& runtime_d
   if (failure != 0)
     return error(failure, "no parcd runs here, and starting {} failed: {}; start it with parcd --detach",
                  parcd, std::strerror(failure));
-  std::string text = read_to_end(said);
+  std::string text = without_warnings(read_to_end(said));
   int status = 0;
   pid_t gone = 0;
   do gone = waitpid(child, &status, 0);

@@ -10,6 +10,9 @@
 
 namespace parc {
 
+// Before what parcd says at its start and starts all the same.
+inline constexpr const char* start_warning = "parcd: warning: ";
+
 // The parcd beside `near`, the path of a file of ours, or in the bin beside its directory; else "parcd", to
 // be looked for in PATH.
 [[nodiscard]] std::string parcd_near(const std::string& near);

@@ -172,6 +172,35 @@ BOOST_AUTO_TEST_CASE(a_log_file_is_appended_to) {
   BOOST_TEST((status.st_mode & 0777) == 0600U);
 }
 
+BOOST_AUTO_TEST_CASE(a_flood_fills_no_disk) {
+  const auto path = scratch / "flood";
+  {
+    const auto file = open_log(path).value();
+    const Logging logging(file.get(), "info", Logging::Form::Plain, path);
+    for (unsigned i = 0; i < 5 * Logging::most_at_once; ++i) spdlog::info("line");
+  }
+  const std::size_t passed = lines_in(test::read_file(path));
+  BOOST_TEST(passed > 0U);
+  BOOST_TEST(passed < 2 * Logging::most_at_once);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_is_large_is_begun_anew) {
+  const auto path = scratch / "large";
+  const auto file = open_log(path).value();
+  BOOST_REQUIRE(ftruncate(file.get(), static_cast<off_t>(Logging::most_bytes - 10)) == 0);
+  {
+    const Logging logging(file.get(), "info", Logging::Form::Plain, path);
+    spdlog::info("the first one");
+    spdlog::info("the second one");
+  }
+  const auto text = test::read_file(path);
+  BOOST_TEST(contains(text, "the first one\n"));
+  BOOST_TEST(contains(text, "the second one\n"));
+  struct stat before {};
+  BOOST_REQUIRE(stat((path + ".1").c_str(), &before) == 0);
+  BOOST_TEST(before.st_size == static_cast<off_t>(Logging::most_bytes - 10));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::daemon
