@@ -27,7 +27,9 @@ const char* sentence(int code) {
     return "unfinished operations have all memory, or are a million; wait for one and call again";
   case PARC_ETRUNCATE: return "the message was longer than the read; the buffer holds its beginning";
   case PARC_EPEER: return "the peer has departed, was killed, or the link to its host broke";
-  case PARC_EKERNEL: return "the kernel of this host (parcd) has gone or has ended this program's session";
+  case PARC_EKERNEL:
+    return "the kernel of this host (parcd) has gone or has ended this program's session (parc errors may "
+           "say why)";
   case PARC_ECANCELED: return "the operation was canceled";
   case PARC_EFORK: return "a forked child may not use its parent's context; exec a program of its own";
   case PARC_EVERSION: return "library and kernel speak different versions";

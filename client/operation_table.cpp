@@ -87,7 +87,8 @@ Result<void> OperationTable::make_block(unsigned number) {
   request.length = shm::bytes_of_block(number);
   request.extra = static_cast<std::uint64_t>(segment.id());
   if (const int answer = errand_.run(request); answer == PARC_EKERNEL)
-    return error(answer, "the kernel of this host (parcd) has gone or has ended this program's session");
+    return error(answer, "the kernel of this host (parcd) has gone or has ended this program's session (parc "
+                         "errors may say why)");
   else if (answer != PARC_OK)
     return error(answer, "the kernel of this host cannot attach {} bytes for them; its log says why",
                  request.length);

@@ -196,7 +196,8 @@ Result<void> Starts::cancel(parc_op id) {
 
 Error Starts::refused() const {
   if (ring_.closed()) return has_left();
-  return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session");
+  return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session "
+                             "(parc errors may say why)");
 }
 
 Result<void> Starts::check_peer(int peer, bool any) const {

@@ -6,6 +6,7 @@
 #include "daemon/instance.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/tcp_stream.hpp"
+#include "daemon/memory_reserve.hpp"
 #include "system/core.hpp"
 
 #include <algorithm>
@@ -52,7 +53,8 @@ Kernel::Kernel(World world)
                  [this](Fd socket, const std::string& wants) {
                    jobs_->joiner_connected(std::move(socket), wants);
                  }}),
-      idle_(loop_, [this] { look_whether_idle(); }), farewell_(loop_, [this] { stopped_ = true; }) {
+      idle_(loop_, [this] { look_whether_idle(); }), farewell_(loop_, [this] { stopped_ = true; }),
+      no_memory_(loop_, "allocations failed") {
   peers_ = std::make_unique<Peers>(
       loop_, engine_, world_.config, world_.key, local_host(world_.config, world_.identity),
       Peers::Hooks{
@@ -219,8 +221,18 @@ void Kernel::choose_core() {
 // The end of a step: what it left to be done is done, and programs learn what it completed.
 std::uint64_t Kernel::end_step(std::uint64_t work) {
   work += loop_.end_step();
+  if (MemoryReserve::used()) save_memory();
   if (work != 0 && sessions_->ring()) rest_->told();
   return work;
+}
+
+// What somebody asked for last has been done with the reserve; the program that has most goes for it.
+void Kernel::save_memory() {
+  const bool gone = sessions_->give_up_largest();
+  loop_.end_step();
+  if (MemoryReserve::fill() || gone) return;
+  no_memory_.say("there is no memory left, and no program whose session could be ended for it",
+                 ErrorKind::Refused, error(ENOMEM, "no memory left"));
 }
 
 bool Kernel::prepare_to_sleep() {

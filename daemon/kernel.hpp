@@ -7,6 +7,7 @@
 // an actor has to tell others waits for the step's end (Loop::after_step), so no actor is re-entered.
 #pragma once
 
+#include "daemon/complaint.hpp"
 #include "daemon/control.hpp"
 #include "daemon/counters.hpp"
 #include "daemon/event.hpp"
@@ -72,6 +73,7 @@ private:
   bool prepare_to_sleep();
   void publish();
   void reload();
+  void save_memory();
   void look_whether_idle();
   void look_after_runtime_dir();
   [[nodiscard]] Result<bool> put_back_runtime_dir();
@@ -105,6 +107,7 @@ private:
   bool displaced_ = false;            // another kernel has the runtime directory
   std::optional<RuntimeWatch> watch_; // of that
   Timer farewell_;                    // limits how long a shutdown waits for what is still to be said
+  Complaint no_memory_;
   bool stopping_ = false;
   bool stopped_ = false;
 };

@@ -4,6 +4,7 @@
 #include "daemon/instance.hpp"
 #include "daemon/kernel.hpp"
 #include "daemon/logging.hpp"
+#include "daemon/memory_reserve.hpp"
 #include "daemon/settings/config.hpp"
 #include "shm/leftovers.hpp"
 #include "system/limits.hpp"
@@ -70,6 +71,7 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
   };
   const auto dropped = [&logging] { return logging.lines_dropped(); };
   let_children_go_first();
+  const MemoryReserve reserve;
   Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload, dropped, &instance});
   PARC_TRY(kernel.start());
   readiness.ready();

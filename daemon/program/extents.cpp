@@ -40,6 +40,12 @@ bool Extents::mapped(std::uint64_t address) const {
                      [&](const Extent& extent) { return extent.length != 0 && extent.address == address; });
 }
 
+std::uint64_t Extents::bytes() const {
+  std::uint64_t all = 0;
+  for (const Extent& extent : extents_) all += extent.length;
+  return all;
+}
+
 bool Extents::resolve(std::uint64_t address, std::uint64_t length, protocol::Pieces& pieces,
                       Used& used) const {
   while (length != 0) {

@@ -25,6 +25,8 @@ public:
   bool unmap(std::uint64_t address);
   [[nodiscard]] bool mapped(std::uint64_t address) const;
 
+  [[nodiscard]] std::uint64_t bytes() const; // of all that is attached
+
   // Appends the kernel's addresses of [address, address + length) to `pieces`. False: some of it is not
   // shared.
   bool resolve(std::uint64_t address, std::uint64_t length, protocol::Pieces& pieces, Used& used) const;

@@ -64,6 +64,17 @@ void Sessions::tell(Session& session) {
   changed(session);
 }
 
+bool Sessions::give_up_largest() {
+  Session* largest = nullptr;
+  for (const auto& each : sessions_)
+    if (each != nullptr && each->attached() &&
+        (largest == nullptr || each->extents_.bytes() > largest->extents_.bytes()))
+      largest = each.get();
+  if (largest == nullptr) return false;
+  largest->broke("this kernel has no memory left (RLIMIT_AS, or the system's), and that program shares most");
+  return true;
+}
+
 void Sessions::memory_used() {
   if (!std::exchange(lets_go_, true)) let_go_.set(pages_kept_s);
 }

@@ -84,6 +84,8 @@ public:
   void drained(std::uint64_t endpoint_cookie);
   void departed(std::uint64_t endpoint, protocol::Departure how);
 
+  // The session of the program that shares most memory ends. False: there is none.
+  bool give_up_largest();
   [[nodiscard]] bool none() const { return numbers_.empty(); }
   [[nodiscard]] std::uint64_t so_far() const { return totals_.attached; }
   void publish(Counters& counters); // for `parc status`

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -221,6 +222,29 @@ BOOST_AUTO_TEST_CASE(a_host_whose_ranks_have_ended_may_stop) {
   std::ofstream(go).flush();
   BOOST_TEST(job.wait() == 0, job.errors());
 }
+
+// A program that has too much of it loses its session, and nobody anything else. Sanitizers take all
+// addresses.
+#ifndef __SANITIZE_ADDRESS__
+BOOST_AUTO_TEST_CASE(it_outlives_the_end_of_its_memory) {
+  Hosts hosts(2, {"--local", "kernel"});
+  std::ifstream status("/proc/" + std::to_string(hosts[0].kernel().id()) + "/status");
+  rlim_t kib = 0;
+  for (std::string word; status >> word;)
+    if (word == "VmSize:") status >> kib;
+  const rlimit room{(kib + 60'000) * 1024, RLIM_INFINITY};
+  BOOST_REQUIRE(prlimit(hosts[0].kernel().id(), RLIMIT_AS, &room, nullptr) == 0);
+  Process job = hosts.run({"-n", "2", "--keep-going", PARC_TEST_PROGRAMS "/flood"});
+  BOOST_TEST(eventually([&] { return contains(job.output(), "refused -6\n"); }), job.errors());
+  BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "this kernel has no memory left"); }));
+  Process errors = hosts.parc("errors", {});
+  BOOST_TEST(errors.wait() == 0);
+  BOOST_TEST(contains(errors.output(), "this kernel has no memory left"), errors.output());
+  job.signal(SIGTERM);
+  BOOST_TEST(job.wait() != 125, job.errors());
+  check_works(hosts);
+}
+#endif
 
 // As cleaners of temporary files do it, and the end of a login: the kernel is found all the same, and counts
 // on.
