@@ -15,6 +15,15 @@ Complaint::Complaint(Loop& loop, std::string kind)
 
 void Complaint::say(std::string text, ErrorKind of, const Error& error) {
   loop_.errors().note(of, error.code, error.text);
+  say(std::move(text));
+}
+
+void Complaint::say_of_stranger(std::string text, const Error& error) {
+  loop_.errors().note_stranger(error.code, error.text);
+  say(std::move(text));
+}
+
+void Complaint::say(std::string text) {
   if (quiet_) {
     ++more_;
     last_ = std::move(text);

@@ -16,8 +16,11 @@ public:
   Complaint(Loop& loop, std::string kind);
   // `error`: the same for the table of errors, where each text has a row.
   void say(std::string text, ErrorKind of, const Error& error);
+  // The same of who has not proved the key.
+  void say_of_stranger(std::string text, const Error& error);
 
 private:
+  void say(std::string text);
   void interval_over();
 
   Loop& loop_;

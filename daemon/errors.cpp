@@ -10,6 +10,8 @@
 namespace parc::daemon {
 namespace {
 
+constexpr std::size_t rows_of_strangers = 8;
+
 using Slot = CounterSlot<counters::ErrorRow>;
 
 std::uint64_t unix_time() {
@@ -29,17 +31,24 @@ std::string cut(std::string_view text) {
 Errors::Errors() : unseen_(std::make_unique<counters::ErrorTable>()), table_(unseen_.get()) {}
 
 void Errors::note(ErrorKind kind, std::int64_t code, std::string_view text) {
+  note(std::span(known_).subspan(rows_of_strangers), kind, code, text);
+}
+
+void Errors::note_stranger(std::int64_t code, std::string_view text) {
+  note(std::span(known_).first(rows_of_strangers), ErrorKind::Refused, code, text);
+}
+
+void Errors::note(std::span<Known> rows, ErrorKind kind, std::int64_t code, std::string_view text) {
   const std::string shorter = text.size() > counters::error_text ? cut(text) : std::string();
   const std::string_view said = shorter.empty() ? text : shorter;
   ++notes_;
   table_->totals[static_cast<std::size_t>(kind)].add(1);
-  const auto found = std::ranges::find_if(known_, [&](const Known& known) {
+  const auto found = std::ranges::find_if(rows, [&](const Known& known) {
     return known.last != 0 && known.kind == kind && known.code == code && known.text == said;
   });
-  if (found == known_.end())
-    return add(*std::ranges::min_element(known_, {}, &Known::last), kind, code, said);
+  if (found == rows.end()) return add(*std::ranges::min_element(rows, {}, &Known::last), kind, code, said);
   found->last = notes_;
-  Slot::change(table_->rows[static_cast<std::size_t>(found - known_.begin())], 1,
+  Slot::change(table_->rows[static_cast<std::size_t>(&*found - known_.data())], 1,
                [](counters::ErrorRow& row) {
                  row.count.add(1);
                  row.last_s.set(unix_time());

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,10 @@ public:
   // `text`: few variable parts, as each text has a row. Cut where it is too long for that.
   void note(ErrorKind kind, std::int64_t code, std::string_view text);
 
+  // The same of somebody who has not proved the key, and can cause as many as he likes: those have a few
+  // rows, and never another's. `text`: nothing that he says of himself.
+  void note_stranger(std::int64_t code, std::string_view text);
+
   // From here on the table is this one, which is empty and outlives the last note.
   void show_in(counters::ErrorTable& table) { table_ = &table; }
 
@@ -36,11 +41,12 @@ private:
     std::string text;
     std::uint64_t last = 0; // the note that it was, from 1; 0: the row is free
   };
+  void note(std::span<Known> rows, ErrorKind kind, std::int64_t code, std::string_view text);
   void add(Known& known, ErrorKind kind, std::int64_t code, std::string_view text);
 
   std::unique_ptr<counters::ErrorTable> unseen_; // of a kernel that has no file
   counters::ErrorTable* table_;
-  std::array<Known, counters::error_rows> known_; // as the table's rows
+  std::array<Known, counters::error_rows> known_; // as the table's rows; the first are for strangers
   std::uint64_t notes_ = 0;
 };
 

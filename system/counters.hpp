@@ -48,6 +48,8 @@ enum class Counter : std::uint16_t {
   SessionsTotal,
   SessionsRefused,
   LinksRefused,
+  Links,
+  Jobs,
   SpawnsHeld,
   LogLinesDropped,
 };
@@ -96,6 +98,8 @@ inline constexpr std::array counter_table{
                "programs refused, or cut off for a malformed request"},
     CounterRow{Counter::LinksRefused, "links_refused", "refused_links_total", "",
                "links refused, or closed for a malformed frame"},
+    CounterRow{Counter::Links, "links", "links", "", "links to other hosts, also those that are made again"},
+    CounterRow{Counter::Jobs, "jobs", "jobs", "", "jobs with ranks here"},
     CounterRow{Counter::SpawnsHeld, "spawns_held", "held_spawns", "",
                "spawns that wait until the output of those before them is taken"},
     CounterRow{Counter::LogLinesDropped, "log_lines_dropped", "dropped_log_lines_total", "",

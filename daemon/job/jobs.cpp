@@ -269,6 +269,7 @@ void Jobs::publish(Counters& counters) {
   std::size_t held = 0;
   for (const auto& [job, at] : origins_) held += at->held_spawns();
   counters.set(Counter::SpawnsHeld, held);
+  counters.set(Counter::Jobs, parts_.size() + joined.numbers().size());
 }
 
 } // namespace parc::daemon

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <spdlog/spdlog.h>
@@ -52,6 +53,17 @@ Result<std::vector<std::string>> addresses_to_advertise(const Config& config, st
       EINVAL,
       "advertise: {} is {}, where another host would look for itself; give the address that others see",
       config.advertise, found.value().front().host());
+}
+
+// Why a stranger was refused, without a word of his.
+const char* in_short(int code) {
+  switch (code) {
+  case EKEYREJECTED: return "it does not hold the key of this host; both need the same key file";
+  case EPROTONOSUPPORT: return "it is a parcd of another version";
+  case EPROTO: return "it does not speak as a parcd does";
+  case ECONNRESET: return "it ended before it said who it is";
+  default: return std::strerror(code);
+  }
 }
 
 // Projections.
@@ -358,10 +370,9 @@ void Peers::refused(const PendingLink& link) {
   if (link.role() == Role::Acceptor) {
     if (verdict != Verdict::Accepted) return;
     ++links_refused_;
-    const Error& reason = link.handshake().failure();
-    return refused_.say(
-        fmt::format("refused a connection from {}", why.text), ErrorKind::Refused,
-        error(reason.code, "refused a connection from {}: {}", link.peer_address().host(), reason.text));
+    return refused_.say_of_stranger(
+        fmt::format("refused a connection from {}", why.text),
+        error(why.code, "refused a connection from {}: {}", link.peer_address().host(), in_short(why.code)));
   }
   if (link.purpose().calls_back) return called_back(link);
   if (link.purpose().session != 0) return redialed(link, why);
@@ -398,8 +409,8 @@ void Peers::failed(const PendingLink& link, bool was_refused, const Error& why) 
   if (!was_refused) {
     const auto found = attempts_.find(link.purpose().host);
     if (link.role() == Role::Acceptor)
-      dropped_.say(fmt::format("dropped a connection from {}: {}", link.address(), why.text),
-                   ErrorKind::Refused, error(why.code, "dropped a connection: {}", why.text));
+      dropped_.say_of_stranger(fmt::format("dropped a connection from {}: {}", link.address(), why.text),
+                               error(why.code, "dropped a connection: {}", in_short(why.code)));
     else if (link.purpose().session != 0 && !link.purpose().calls_back)
       redialed(link, why);
     else if (found != attempts_.end() && !finish_with_session(link))
@@ -457,6 +468,7 @@ std::uint64_t Peers::write() {
 
 void Peers::publish(Counters& counters) {
   counters.set(Counter::LinksRefused, links_refused_);
+  counters.set(Counter::Links, sessions_.size());
   for (const auto& [identity, session] : sessions_) session->publish(counters, engine_.link(session->link()));
 }
 

@@ -14,6 +14,8 @@
 namespace parc::daemon {
 namespace {
 
+constexpr std::size_t rows = counters::error_rows - 8; // of all but strangers
+
 struct Fixture {
   Fixture() { errors.show_in(counters.errors()); }
   CounterSnapshot read() const { return CounterReader::open(dir).value().read(); }
@@ -51,11 +53,11 @@ BOOST_AUTO_TEST_CASE(an_error_is_its_kind_its_code_and_its_text) {
 
 BOOST_AUTO_TEST_CASE(who_was_not_met_for_longest_gives_way_and_stays_in_the_sum) {
   const auto text = [](std::size_t number) { return "error " + std::to_string(number); };
-  for (std::size_t i = 0; i < counters::error_rows; ++i) errors.note(ErrorKind::Job, 1, text(i));
+  for (std::size_t i = 0; i < rows; ++i) errors.note(ErrorKind::Job, 1, text(i));
   errors.note(ErrorKind::Job, 1, text(0)); // met again: 1 is the oldest
   errors.note(ErrorKind::Job, 1, "one more");
   auto seen = read();
-  BOOST_TEST(seen.errors.size() == counters::error_rows);
+  BOOST_TEST(seen.errors.size() == rows);
   BOOST_TEST(seen.other_errors == 1U);
   BOOST_TEST(seen.errors[0].text == text(0));
   BOOST_TEST(seen.errors[0].count == 2U);
@@ -65,9 +67,18 @@ BOOST_AUTO_TEST_CASE(who_was_not_met_for_longest_gives_way_and_stays_in_the_sum)
   const std::uint64_t shown =
       std::accumulate(seen.errors.begin(), seen.errors.end(), std::uint64_t{0},
                       [](std::uint64_t sum, const auto& each) { return sum + each.count; });
-  BOOST_TEST(shown + seen.other_errors == counters::error_rows + 2 + 1000);
-  BOOST_TEST(seen.error_totals[static_cast<std::size_t>(ErrorKind::Job)] == counters::error_rows + 2 + 1000);
+  BOOST_TEST(shown + seen.other_errors == rows + 2 + 1000);
+  BOOST_TEST(seen.error_totals[static_cast<std::size_t>(ErrorKind::Job)] == rows + 2 + 1000);
   BOOST_TEST(seen.error_totals[static_cast<std::size_t>(ErrorKind::Link)] == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(strangers_push_nobody_out) {
+  for (std::size_t i = 0; i < rows; ++i) errors.note(ErrorKind::Refused, 1, "error " + std::to_string(i));
+  for (std::size_t i = 0; i < 1000; ++i) errors.note_stranger(2, "stranger " + std::to_string(i));
+  const auto seen = read();
+  BOOST_TEST(std::ranges::count(seen.errors, 1, &CounterSnapshot::Error::code) == long{rows});
+  BOOST_TEST(seen.errors.size() == counters::error_rows);
+  BOOST_TEST(seen.other_errors == 1000U - 8);
 }
 
 BOOST_AUTO_TEST_CASE(long_texts_are_one_where_they_are_cut_alike) {

@@ -44,6 +44,12 @@ void print_kernel(const CounterSnapshot& kernel) {
                              unwell::if_stopped(static_cast<pid_t>(kernel.pid)));
 }
 
+// Its tables have only so many rows.
+void print_rest(std::size_t shown, std::uint64_t all, const char* what) {
+  if (all > shown)
+    std::cout << fmt::format("... and {} more {}, for which there is no room\n", all - shown, what);
+}
+
 void print_links(const CounterSnapshot& kernel) {
   if (kernel.links.empty()) return void(std::cout << "\nno links to other hosts\n");
   std::vector<std::vector<std::string>> rows;
@@ -64,6 +70,7 @@ void print_links(const CounterSnapshot& kernel) {
                {"CREDIT", true},
                {"UNACKNOWLEDGED", true}},
               rows);
+  print_rest(kernel.links.size(), kernel[Counter::Links], "links");
 }
 
 void print_held_spawns(const CounterSnapshot& kernel) {
@@ -80,9 +87,10 @@ void print_jobs(const CounterSnapshot& kernel) {
     rows.push_back({job_name(job.id), fmt::to_string(job.ranks), std::string(name(job.state))});
   std::cout << '\n';
   print_table({{"JOB", false}, {"RANKS HERE", true}, {"STATE", false}}, rows);
+  print_rest(kernel.jobs.size(), kernel[Counter::Jobs], "jobs");
 }
 
-void print_sessions(const std::vector<ProgramView>& programs) {
+void print_sessions(const CounterSnapshot& kernel, const std::vector<ProgramView>& programs) {
   if (programs.empty()) return void(std::cout << "\nno programs attached\n");
   std::vector<std::vector<std::string>> rows;
   std::vector<ShownRank> ranks;
@@ -105,6 +113,7 @@ void print_sessions(const std::vector<ProgramView>& programs) {
                {"TO NEIGHBOURS", true},
                {"ITS MEMORY", false}},
               rows);
+  print_rest(programs.size(), kernel[Counter::Sessions], "programs");
   print_unfinished(ranks);
   print_backlog(ranks);
 }
@@ -197,7 +206,7 @@ int status(const StatusOptions& options) {
   print_jobs(kernel);
   print_held_spawns(kernel);
   print_links(kernel);
-  print_sessions(programs);
+  print_sessions(kernel, programs);
   if (options.verbose) print_counters(kernel);
   return 0;
 }
