@@ -52,10 +52,36 @@ BOOST_AUTO_TEST_CASE(streams_and_tags) {
   BOOST_TEST((job.output() == "[0] out\n[1] out\n" || job.output() == "[1] out\n[0] out\n"));
   BOOST_TEST((job.errors() == "[0] no-newline\n[1] no-newline\n" ||
               job.errors() == "[1] no-newline\n[0] no-newline\n"));
-  Process prompt = hosts.run({"sh", "-c", "printf 'name? '; exec sleep 1000"});
-  BOOST_TEST(eventually([&] { return prompt.output() == "name? "; }));
-  prompt.signal(SIGTERM);
-  BOOST_TEST(prompt.wait() == 128 + SIGTERM);
+}
+
+BOOST_AUTO_TEST_CASE(prompts) {
+  Hosts hosts(1);
+  for (const bool tagged : {false, true}) {
+    const std::string go = hosts.directory() + (tagged ? "/go-tagged" : "/go"), tag = tagged ? "[0] " : "";
+    std::vector<std::string> words{"sh", "-c",
+                                   "printf 'name? '; until [ -e " + go +
+                                       " ]; do sleep 0.05; done; echo parc; " + "printf 'and yours? '"};
+    if (tagged) words.insert(words.begin(), "--tag-output");
+    Process job = hosts.run(std::move(words));
+    BOOST_TEST(eventually([&] { return job.output() == tag + "name? "; }));
+    std::ofstream(go).flush();
+    BOOST_TEST(job.wait() == 0);
+    BOOST_TEST(job.output() == tag + "name? parc\n" + tag + "and yours? " + (tagged ? "\n" : ""));
+  }
+}
+
+// As for no_line_is_lost_or_torn.
+BOOST_AUTO_TEST_CASE(long_lines_are_not_torn) {
+  Hosts hosts(1);
+  Process job = hosts.run({"--tag-output", "-n", "3", "sh", "-c",
+                           "for line in 1 2 3 4 5 6 7 8; do head -c 300000 /dev/zero | tr '\\0' $PARC_RANK; "
+                           "echo; done"});
+  BOOST_TEST(job.wait() == 0);
+  std::istringstream text(job.output());
+  int whole = 0;
+  for (std::string line; std::getline(text, line);)
+    whole += line.size() == 300'004 && line.find_first_not_of(line.back(), 4) == line.npos;
+  BOOST_TEST(whole == 24);
 }
 
 BOOST_AUTO_TEST_CASE(bytes_that_are_no_text) {

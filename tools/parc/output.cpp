@@ -9,18 +9,20 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <iostream>
+#include <utility>
 
 namespace parc::tools {
 namespace {
 
-constexpr std::size_t longest_line = 65536; // a longer one is cut
+constexpr std::size_t longest_line = 1 << 20; // a longer one does not wait for its end
 
 } // namespace
 
 void Output::add(std::uint64_t rank, int fd, std::string_view bytes) {
   std::string& line = beginnings_[{rank, fd}];
+  const auto last = bytes.rfind('\n'); // what was there before has none
+  auto whole = last == bytes.npos ? 0 : line.size() + last + 1;
   line += bytes;
-  auto whole = line.rfind('\n') + 1; // 0 where there is none
   if (whole == 0 && line.size() > longest_line) whole = line.size();
   if (whole != 0) emit(rank, fd, std::string_view(line).substr(0, whole));
   line.erase(0, whole);
@@ -29,30 +31,36 @@ void Output::add(std::uint64_t rank, int fd, std::string_view bytes) {
 
 void Output::emit(std::uint64_t rank, int fd, std::string_view lines) {
   if (lost(fd)) return;
-  if (!tagged_) {
-    pending_.push_back({fd, std::string(lines)});
-    return;
-  }
-  std::string tagged;
-  while (!lines.empty()) {
-    const auto length = std::min(lines.find('\n'), lines.size() - 1) + 1;
-    tagged += fmt::format("[{}] {}", rank, lines.substr(0, length));
-    lines.remove_prefix(length);
-  }
-  pending_.push_back({fd, std::move(tagged)});
+  pending_.push_back({fd, tagged_ ? tag(rank, fd, lines) : std::string(lines)});
 }
 
-void Output::emit_all(bool end_lines) {
-  for (const auto& [from, line] : beginnings_) emit(from.first, from.second, end_lines ? line + "\n" : line);
+std::string Output::tag(std::uint64_t rank, int fd, std::string_view lines) {
+  auto& unended = unended_[place_of(fd)];
+  std::string tagged = unended && *unended != rank ? "\n" : "";
+  bool goes_on = unended == rank;
+  unended = lines.ends_with('\n') ? std::nullopt : std::optional(rank);
+  while (!lines.empty()) {
+    const auto length = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    if (!std::exchange(goes_on, false)) tagged += fmt::format("[{}] ", rank);
+    tagged += lines.substr(0, length);
+    lines.remove_prefix(length);
+  }
+  return tagged;
+}
+
+void Output::emit_all() {
+  for (const auto& [from, line] : beginnings_) emit(from.first, from.second, line);
   beginnings_.clear();
 }
 
 void Output::let_go() {
-  if (!tagged_) emit_all(false);
+  emit_all();
 }
 
 void Output::finish() {
-  emit_all(tagged_);
+  emit_all();
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
+    if (std::exchange(unended_[place_of(fd)], {}) && !lost(fd)) pending_.push_back({fd, "\n"});
 }
 
 // A pipe with room takes PIPE_BUF bytes at once; a descriptor that refused something is given nothing more.

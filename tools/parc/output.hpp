@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the ranks print, on its way to our own stdout and stderr. Lines of different ranks are kept apart: the
-// beginning of a line waits a moment for its end.
+// beginning of a line waits a moment for its end. One that did not wait for it is not tagged a second time in
+// its middle, unless another rank's line came between.
 //
 // What stdout or stderr refuses is lost, which is said once; a reader that has gone ends this process.
 //
@@ -9,9 +10,11 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -24,7 +27,11 @@ public:
   explicit Output(bool tagged) : tagged_(tagged) {}
 
   void add(std::uint64_t rank, int fd, std::string_view bytes);
-  [[nodiscard]] bool holds_beginnings() const { return !beginnings_.empty() && !tagged_; }
+  [[nodiscard]] bool holds_beginnings() const { return !beginnings_.empty(); }
+  // Of all ranks' silence, after which let_go() is called. With tags a line that is torn has two.
+  [[nodiscard]] std::chrono::milliseconds patience() const {
+    return std::chrono::milliseconds(tagged_ ? 1000 : 20);
+  }
   void let_go(); // of beginnings that have waited long enough: a prompt, a row of dots
   void finish(); // no rank writes any more
 
@@ -39,12 +46,15 @@ private:
     std::string bytes;
   };
   void emit(std::uint64_t rank, int fd, std::string_view lines);
-  void emit_all(bool end_lines);
+  void emit_all();
+  std::string tag(std::uint64_t rank, int fd, std::string_view lines);
   void lose(int fd);
-  bool& lost(int fd) { return lost_[fd == STDERR_FILENO ? 1 : 0]; }
+  static std::size_t place_of(int fd) { return fd == STDERR_FILENO ? 1 : 0; }
+  bool& lost(int fd) { return lost_[place_of(fd)]; }
 
   bool tagged_;
   std::map<std::pair<std::uint64_t, int>, std::string> beginnings_; // by rank and descriptor
+  std::array<std::optional<std::uint64_t>, 2> unended_; // tagged: whose line is, on stdout and on stderr
   std::deque<Piece> pending_;
   std::array<bool, 2> lost_{}; // of stdout, of stderr
 };

@@ -32,8 +32,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>; // none: there is no limit
-constexpr auto wait_for_line_end = std::chrono::milliseconds(20);
-constexpr int in_background_ms = 200; // between looks whether the terminal is ours again
+constexpr int in_background_ms = 200;              // between looks whether the terminal is ours again
 
 int cannot_run(const Error& error) {
   std::cerr << "parc: " << in_words(error) << '\n';
@@ -220,7 +219,7 @@ private:
         due = std::min(due.value_or(Clock::duration::max()),
                        std::max(*each - Clock::now(), Clock::duration::zero()));
     if (output_.holds_beginnings() && !output_.pending())
-      due = std::min<Clock::duration>(due.value_or(wait_for_line_end), wait_for_line_end);
+      due = std::min<Clock::duration>(due.value_or(output_.patience()), output_.patience());
     if (!due) return -1;
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(*due).count();
     return static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000));
