@@ -83,6 +83,8 @@ using Line = Result<HostSlots> (*)(const std::vector<std::string>& words);
 
 Result<std::vector<HostSlots>> parse(std::string_view text, std::string_view name, Line host_of) {
   HostList hosts;
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf"; // of editors on other systems
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   std::istringstream lines{std::string(text)};
   std::string line;
   for (std::size_t number = 1; std::getline(lines, line); ++number) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "jobs/launcher.hpp"
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <fmt/format.h>
 #include <sstream>
 
 namespace parc {
@@ -17,13 +21,31 @@ std::string value_of(std::string_view key, const std::string& text) {
   return {};
 }
 
-} // namespace
-
 std::string shell_word(std::string_view word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
 }
+
+// sh's rules hold in csh and fish, too, where nothing needs more than apostrophes around it; those take
+// neither an end of a line nor '!' there, and '\\' means something. So all of that is printf's to make, in a
+// shell that is.
+std::string any_shells_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  const auto is_special = [](char c) { return c == '!' || c == '\\' || static_cast<unsigned char>(c) < ' '; };
+  const auto holds_quote = [](const std::string& word) { return word.find('\'') != word.npos; };
+  if (std::ranges::none_of(line, is_special) && std::ranges::none_of(words, holds_quote)) return line;
+  std::string text;
+  for (const char c : line) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr(" _./:=,@+-", c) != nullptr;
+    text += plain ? std::string(1, c) : fmt::format("\\0{:03o}", static_cast<unsigned char>(c));
+  }
+  return fmt::format(R"line(sh -c 'eval "exec $(printf %b "{}")"')line", text);
+}
+
+} // namespace
 
 Launcher by_ssh(std::string_view ssh) {
   Launcher::Words first;
@@ -34,9 +56,7 @@ Launcher by_ssh(std::string_view ssh) {
   const auto command = [first](const std::string& host, const Launcher::Words& words) {
     Launcher::Words all = first;
     all.push_back(host);
-    std::string line; // the other side's shell reads the words once more
-    for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
-    all.push_back(std::move(line));
+    all.push_back(any_shells_line(words)); // which the other side's shell reads once more
     return all;
   };
   const auto question = [first](const std::string& host) {

@@ -25,7 +25,4 @@ struct Launcher {
 // As a step of this job of Slurm, beside its others.
 [[nodiscard]] Launcher by_srun();
 
-// As a shell reads it back as one word.
-[[nodiscard]] std::string shell_word(std::string_view word);
-
 } // namespace parc
