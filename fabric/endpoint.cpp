@@ -135,7 +135,8 @@ void Endpoint::drain() {
 
 ssize_t Endpoint::begin(const Request& request, const Start& start) {
   ++under_way_;
-  const ssize_t code = domain_.session->begin(request, start);
+  const bool looks = start.kind == Start::Kind::probe;
+  const ssize_t code = looks ? domain_.session->look(request, start) : domain_.session->begin(request, start);
   if (code != 0) --under_way_;
   return code;
 }
@@ -277,6 +278,7 @@ void Endpoint::ended(const Request& request, const parc_completion& completion) 
            status.error == PARC_ETRUNCATE ? 0 : status.error);
     break;
   case Purpose::send: report(request, status, status.error); break;
+  case Purpose::await: break; // nobody's
   case Purpose::receive:
     if (request.several)
       received_one(request, status);

@@ -51,6 +51,8 @@ parc_status ended_with(int error) {
   return {PARC_ANY_SOURCE, PARC_ANY_TAG, 0, error, 0, 0, 0};
 }
 
+thread_local Patience patience; // of this thread's polls and looks
+
 std::mutex session_lock;
 KernelSession* the_session; // under session_lock
 
@@ -136,6 +138,19 @@ ssize_t KernelSession::begin(const Request& request, const Start& start) {
   }
   (void)progress(0);
   return 0;
+}
+
+ssize_t KernelSession::look(const Request& request, const Start& start) {
+  const Clock::time_point before = Clock::now();
+  {
+    const std::lock_guard hold(looks_lock_);
+    looked_for_ = start;
+    looked_for_->flags &= ~static_cast<unsigned>(PARC_NOW | PARC_CLAIM);
+    polls_since_ = 0;
+  }
+  const ssize_t code = begin(request, start);
+  patience.called(before, Clock::now());
+  return code;
 }
 
 // Under waiting_lock_. The program's list of pieces is its own again when the call returns.
@@ -283,6 +298,10 @@ void KernelSession::ended(const parc_completion& completion) {
 
 // It may be what another thread waits for.
 void KernelSession::hand_on(const Request& request, const parc_completion& completion) {
+  const bool looks = request.purpose >= Purpose::peek && request.purpose <= Purpose::peek_and_discard;
+  const bool in_vain = completion.status.source == PARC_ANY_SOURCE && completion.status.error == PARC_OK;
+  if (request.purpose == Purpose::await) return;
+  if (!looks || !in_vain) found_.fetch_add(1, std::memory_order_relaxed);
   request.endpoint->ended(request, completion);
   wake();
 }
@@ -302,19 +321,37 @@ int KernelSession::progress(double timeout) {
 
 // On a host whose cores all compute, looks cost somebody's time.
 int KernelSession::poll() {
-  thread_local Patience patience;
-  int taken = progress(0);
+  const std::uint64_t found = found_.load(std::memory_order_relaxed);
+  const int taken = progress(0);
+  const auto nothing = [&] { return taken >= 0 && found_.load(std::memory_order_relaxed) == found; };
   const Clock::time_point now = Clock::now();
-  if (taken == 0) {
+  if (nothing()) {
     const Patience::Next next = patience.looked(now);
     if (next.offer_core) sched_yield();
-    if (next.sleep.count() != 0) {
-      const Waiter here(waiters_);
-      taken = wait_once(wakes_.load(), now + next.sleep);
-    }
+    const int late = next.sleep.count() != 0 ? sleep_until(now + next.sleep) : 0;
     patience.done(next, now, Clock::now());
+    if (late < 0) return late;
   }
-  if (taken != 0) patience.begin(Clock::now());
+  if (!nothing()) patience.begin(Clock::now());
+  return taken;
+}
+
+// Or until something comes; also a message that nobody has received yet, where the program looks for it.
+int KernelSession::sleep_until(Clock::time_point end) {
+  constexpr unsigned polls_of_a_look = 3;
+  parc_op awaits = PARC_OP_NULL;
+  {
+    const std::lock_guard hold(looks_lock_);
+    if (looked_for_ && ++polls_since_ > polls_of_a_look) looked_for_.reset();
+    if (looked_for_) awaits = try_start(*looked_for_);
+  }
+  if (awaits > 0) note(awaits, {.purpose = Purpose::await});
+  int taken = 0;
+  {
+    const Waiter here(waiters_);
+    taken = wait_once(wakes_.load(), end);
+  }
+  if (awaits > 0) (void)parc_cancel(parc_, awaits); // where it has ended, that does nothing
   return taken;
 }
 

@@ -32,6 +32,7 @@ enum class Purpose : std::uint8_t {
   peek_and_claim,   // which is then that look's alone
   peek_and_discard, // which is thrown away
   discard,          // the second half of the latter, or of a claim
+  await,            // the session's own: until a message is there that was looked for in vain
 };
 
 // What a program asked an endpoint for, and what it is to be told when that has ended. There is one of each
@@ -81,6 +82,9 @@ public:
   // Takes what has ended off libparc's queue, after at most `timeout` seconds of waiting for something.
   // Returns how many operations, or a negative FI_E*: the kernel has gone and nothing is left.
   int progress(double timeout);
+
+  // The same of a look (FI_PEEK): who looks again and again for a message that is not there waits for it.
+  ssize_t look(const Request& request, const Start& start);
 
   // The same for somebody who looks again and again: when it has found nothing for a while, with nothing else
   // to do in between, it sleeps for a moment.
@@ -140,6 +144,7 @@ private:
   void ended(const parc_completion& completion);
   void hand_on(const Request& request, const parc_completion& completion);
   int wait_once(std::uint64_t seen, std::optional<Clock::time_point> end);
+  int sleep_until(Clock::time_point end);
 
   // Whoever has something done for another thread looks whether there is one of these, after that; and those
   // look for it after they are one.
@@ -153,6 +158,11 @@ private:
 
   parc_context* parc_ = nullptr;
   unsigned users_ = 0;
+
+  // What looks have found nothing of since something was found, as they are asked for again and again.
+  std::mutex looks_lock_;
+  std::optional<Start> looked_for_; // under looks_lock_
+  unsigned polls_since_ = 0;        // under looks_lock_
 
   std::mutex lock_;
   Places places_;
@@ -168,6 +178,7 @@ private:
   Clock::time_point moved_;         // under waiting_lock_: when one of them was started, or the first came
   std::atomic<std::size_t> put_off_ = 0; // of these
 
+  std::atomic<std::uint64_t> found_ = 0; // operations that have ended, but looks in vain
   std::atomic<unsigned> waiters_ = 0;
   std::atomic<std::uint64_t> wakes_ = 0; // changed under waiting_
   std::mutex waiting_;

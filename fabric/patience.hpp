@@ -3,10 +3,11 @@
 // queue, and test requests by looking, too; what the program means by a row of looks is known only when it is
 // over.
 //
-// Looks that come at once one after another are a row. In it the core is offered to others at every second
-// look: kernels and neighbours need it for what is waited for. A row that goes on sleeps, too, at first no
-// longer than it has been awake, so that a program that tests many requests in a row is never slowed down by
-// more than that factor, and as it grows old most of the time: then it is a wait.
+// Looks that come at once one after another are a row; what comes late once in hundreds was held up by the
+// system, or by a library's own affairs, and not by a program's work. In it the core is offered to others at
+// every second look: kernels and neighbours need it for what is waited for. A row that goes on sleeps, too,
+// at first no longer than it has been awake, so that a program that tests many requests in a row is never
+// slowed down by more than that factor, and as it grows old most of the time: then it is a wait.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ public:
 
   // A look that ended at `now` has found nothing.
   [[nodiscard]] Next looked(Clock::time_point now) {
-    if (now - last_ > at_once) begin(now);
+    if (now - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(now)) begin(now);
     if (++looks_ % 2 != 0) return {};
     const Clock::duration age = now - began_, awake = age - slept_;
     if (awake < before_sleep) return {.offer_core = true};
@@ -33,9 +34,16 @@ public:
     return {.sleep = std::min<Clock::duration>(left, longest_sleep)};
   }
 
+  // What belongs to a row besides, from `before` to `now`: the call that asks for a look.
+  void called(Clock::time_point before, Clock::time_point now) {
+    if (before - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(before)) begin(before);
+    last_ = now;
+  }
+
   // It has done so until `now`: what took that long, the core or sleep, is part of the row.
   void done(const Next& next, Clock::time_point before, Clock::time_point now) {
-    if (next.sleep.count() != 0) slept_ += now - before;
+    after_sleep_ = next.sleep.count() != 0;
+    if (after_sleep_) slept_ += now - before;
     last_ = now;
   }
 
@@ -43,17 +51,26 @@ public:
   void begin(Clock::time_point now) {
     began_ = last_ = now;
     slept_ = {};
-    looks_ = 0;
+    looks_ = late_ = 0;
+    after_sleep_ = false;
   }
 
 private:
-  static constexpr std::chrono::microseconds at_once{2}, before_sleep{200}, shortest_sleep{50};
+  static constexpr std::chrono::microseconds at_once{2}, held_up{100}, before_sleep{200}, shortest_sleep{50};
+  static constexpr unsigned looks_a_late_one = 500;
   static constexpr std::chrono::milliseconds young{1}, old{10}, longest_sleep{16};
   static constexpr int share_of(Clock::duration age) { return age < young ? 1 : 4; }
 
+  bool is_excused(Clock::time_point now) {
+    if (now - last_ > held_up || late_ >= looks_ / looks_a_late_one) return false;
+    ++late_;
+    return true;
+  }
+
   Clock::time_point began_{}, last_{};
   Clock::duration slept_{};
-  unsigned looks_ = 0;
+  unsigned looks_ = 0, late_ = 0; // of the row
+  bool after_sleep_ = false;
 };
 
 } // namespace parc::fabric
