@@ -258,7 +258,13 @@ BOOST_AUTO_TEST_CASE(of_parc_mpi) {
        "parc mpi --early-release=full -np 1 true",
        2,
        {"\"full\" is none of off, envelope"}},
+      {"the same among mpirun's",
+       "",
+       "parc mpi -np 1 --mca btl self --early-release=full true",
+       2,
+       {"\"full\" is none of off, envelope"}},
       {"a trace without a name", "", "parc mpi --trace", 2, {"--trace needs a value"}},
+      {"the same behind mpirun's", "", "parc mpi -n 1 -x A=b --trace", 2, {"--trace needs a value"}},
   });
 }
 

@@ -42,6 +42,8 @@ struct MpiOptions {
   std::string trace;              // file; empty: none
   std::vector<std::string> words; // mpirun's
 };
+// How many words behind that option of Open MPI's mpirun are its values.
+[[nodiscard]] std::size_t values_of_mpiruns_option(std::string_view option);
 // With no words: prints how MPI programs are run over parc. Else runs mpirun so, with these words.
 [[nodiscard]] int mpi(const MpiOptions& options);
 

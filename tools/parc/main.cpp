@@ -301,21 +301,23 @@ private:
     return {};
   }
 
-  // mpirun's words begin with the first that is none of ours; it has its own spellings, as -host.
+  // mpirun has the words that are none of ours, with its own spellings, as -host; behind the program nothing
+  // is ours.
   void take_mpiruns(std::vector<std::string>& words) {
+    std::vector<std::string> ours{words.front()};
     auto word = words.begin() + 1;
-    for (; word != words.end(); ++word) {
-      const bool ours = *word == "-h" || *word == "--help" || word->starts_with("--early-release") ||
-                        word->starts_with("--trace=");
-      if (*word == "--trace") {
-        if (word + 1 == words.end()) return; // the parser says that it needs a value
-        ++word;
-      } else if (!ours) {
-        break;
-      }
+    while (word != words.end() && word->starts_with('-')) {
+      const bool is_ours = word->starts_with("--early-release") || word->starts_with("--trace") ||
+                           ((*word == "-h" || *word == "--help") && mpi_options_.words.empty());
+      const auto values = static_cast<std::ptrdiff_t>(is_ours ? std::size_t{*word == "--trace"}
+                                                              : values_of_mpiruns_option(*word));
+      const auto end = word + 1 + std::min(values, words.end() - word - 1);
+      auto& to = is_ours ? ours : mpi_options_.words;
+      to.insert(to.end(), word, end);
+      word = end;
     }
-    mpi_options_.words.assign(word, words.end());
-    words.erase(word, words.end());
+    mpi_options_.words.insert(mpi_options_.words.end(), word, words.end());
+    words = std::move(ours);
   }
 
   void take_words_of_parcd(std::vector<std::string>& words) {

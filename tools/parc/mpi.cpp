@@ -8,6 +8,7 @@
 #include "tools/parc/commands.hpp"
 #include "tools/parc/trace.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -25,8 +26,13 @@ namespace parc::tools {
 namespace {
 
 // "osc pt2pt": one-sided windows as messages; the others of Open MPI 4.1 need a transport of their own.
-constexpr std::array<std::pair<const char*, const char*>, 4> settings{
-    {{"pml", "cm"}, {"mtl", "ofi"}, {"mtl_ofi_provider_include", "parc"}, {"osc", "pt2pt"}}};
+// "btl": nothing goes by vader, which would make its files in /dev/shm all the same, and warns where that is
+// small.
+constexpr std::array<std::pair<const char*, const char*>, 5> settings{
+    {{"pml", "cm"}, {"mtl", "ofi"}, {"mtl_ofi_provider_include", "parc"}, {"osc", "pt2pt"}, {"btl", "self"}}};
+// Objects of mpi4py are received without MPI_Mprobe: a synchronous send that mtl/ofi meets by that never
+// ends.
+constexpr const char* for_mpi4py = "MPI4PY_RC_RECV_MPROBE";
 
 // What a launcher says of itself; empty: there is none.
 std::string version_of(const std::string& launcher) {
@@ -73,6 +79,7 @@ Result<std::string> directory_of(const std::string& trace) {
 // The variables that the ranks need besides those of Open MPI's own settings.
 Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
   std::vector<std::string> variables;
+  if (getenv(for_mpi4py) == nullptr) variables.push_back(std::string(for_mpi4py) + "=False");
   const std::string provider = installed_library("libfabric/libparc-fi.so");
   if (provider.empty())
     return error(
@@ -109,9 +116,16 @@ void append_variables(std::vector<std::string>& line, const std::vector<std::str
   for (const std::string& variable : variables) line.insert(line.end(), {"-x", variable});
 }
 
-std::vector<std::string> line_of(const std::string& launcher, const std::vector<std::string>& variables) {
+// By the caller, as "--mca btl self": mpirun takes one value of each.
+bool is_set(std::string_view name, const std::vector<std::string>& given) {
+  return std::ranges::find(given, name) != given.end();
+}
+
+std::vector<std::string> line_of(const std::string& launcher, const std::vector<std::string>& variables,
+                                 const std::vector<std::string>& given) {
   std::vector<std::string> words{launcher};
-  for (const auto& [name, value] : settings) words.insert(words.end(), {"--mca", name, value});
+  for (const auto& [name, value] : settings)
+    if (!is_set(name, given)) words.insert(words.end(), {"--mca", name, value});
   append_variables(words, variables);
   return words;
 }
@@ -186,6 +200,56 @@ int run_traced(std::vector<std::string>& line, const MpiOptions& options) {
 
 } // namespace
 
+// mpirun(1), Open MPI 4.1. One or two hyphens are the same to it.
+std::size_t values_of_mpiruns_option(std::string_view option) {
+  constexpr std::array<std::string_view, 42> with_one{"am",
+                                                      "app",
+                                                      "bind-to",
+                                                      "c",
+                                                      "cf",
+                                                      "cpu-list",
+                                                      "cpu-set",
+                                                      "cpus-per-proc",
+                                                      "default-hostfile",
+                                                      "dvm",
+                                                      "H",
+                                                      "host",
+                                                      "hostfile",
+                                                      "hnp",
+                                                      "launch-agent",
+                                                      "machinefile",
+                                                      "map-by",
+                                                      "max-restarts",
+                                                      "max-vm-size",
+                                                      "n",
+                                                      "N",
+                                                      "np",
+                                                      "npernode",
+                                                      "npersocket",
+                                                      "num-proc",
+                                                      "output-filename",
+                                                      "path",
+                                                      "personality",
+                                                      "ppr",
+                                                      "prefix",
+                                                      "preload-files",
+                                                      "rank-by",
+                                                      "rankfile",
+                                                      "report-pid",
+                                                      "report-uri",
+                                                      "rf",
+                                                      "slot-list",
+                                                      "stdin",
+                                                      "timeout",
+                                                      "tune",
+                                                      "wdir",
+                                                      "x"};
+  constexpr std::array<std::string_view, 2> with_two{"gmca", "mca"};
+  option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
+  if (std::ranges::find(with_two, option) != with_two.end()) return 2;
+  return option == "wd" || option == "xterm" || std::ranges::find(with_one, option) != with_one.end() ? 1 : 0;
+}
+
 int mpi(const MpiOptions& options) {
   const int failed = options.words.empty() ? status_failure : status_run_failed;
   const Launcher launcher = find_launcher();
@@ -202,7 +266,7 @@ int mpi(const MpiOptions& options) {
     fmt::print(stderr, "parc: {}\n", variables.error().text);
     return failed;
   }
-  std::vector<std::string> line = line_of(launcher.name, variables.value());
+  std::vector<std::string> line = line_of(launcher.name, variables.value(), options.words);
   if (options.words.empty()) {
     print(line, variables.value(), options.trace);
     return 0;

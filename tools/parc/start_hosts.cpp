@@ -22,6 +22,10 @@ namespace {
 // why it is not; what it says beside a kernel that runs already is no matter.
 constexpr const char* start_script = R"(there=$1 how=$2 name=$3; shift 3
 [ -x "$there/parcd" ] && PATH=$there:$PATH
+if ! command -v parcd >/dev/null; then
+  echo "parc is not installed there: neither in $there, as here, nor in PATH ($PATH); install it at one of these" >&2
+  exit 127
+fi
 ran=$(parc status --json 2>/dev/null </dev/null | grep -c '"alive": true')
 parcd "$how" --name "$name" --key-file - "$@" | {
   cat
