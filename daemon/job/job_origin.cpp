@@ -411,12 +411,12 @@ void JobOrigin::give_up(Host& host) {
   }
 }
 
-// Nobody needs it any more.
+// It had ranks, and nobody needs it any more. One without is there for what is spawned.
 bool JobOrigin::is_through(const Host& host) const {
-  const auto place = static_cast<std::uint32_t>(&host - hosts_.data());
-  return stage_ == Stage::running && std::ranges::all_of(ranks_, [&](const RankState& rank) {
-           return rank.host != place || (rank.exited && rank.ended);
-         });
+  const auto is_there = [place = &host - hosts_.data()](const RankState& rank) { return rank.host == place; };
+  return stage_ == Stage::running && std::ranges::any_of(ranks_, is_there) &&
+         std::ranges::all_of(
+             ranks_, [&](const RankState& rank) { return !is_there(rank) || (rank.exited && rank.ended); });
 }
 
 void JobOrigin::lose(Host& host) {

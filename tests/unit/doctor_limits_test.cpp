@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(descriptors) {
   Who who = ann();
   who.process.files = {1024, 1024};
   expect(of(check_process_limits(plenty(), who), "descriptors"), Level::warning,
-         "a parcd started from here may have 1024 descriptors (RLIMIT_NOFILE): room for 195 ranks",
+         "a parcd started from here may have 1024 descriptors (RLIMIT_NOFILE): room for 162 ranks",
          "\"ann - nofile 65536\" into /etc/security/limits.d/parc.conf");
   who.process.files = {64, 1 << 20}; // parcd raises it
   expect(of(check_process_limits(plenty(), who), "descriptors"), Level::ok, "1048576");

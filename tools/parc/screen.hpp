@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A terminal that is drawn anew again and again. Two files implement it, and the build takes one: with
-// ncurses, and without (PARC_EXTRAS=OFF), where none can be opened.
+// A terminal that is drawn anew again and again, by ncurses (screen_curses.cpp).
 #pragma once
 
 #include "system/error.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table. Two files implement print_table, and the build takes one: with libsmartcols, which fits it to the
-// terminal, and without (PARC_EXTRAS=OFF).
+// A table, which libsmartcols fits to the terminal (table_smartcols.cpp).
 #pragma once
 
 #include <cstdint>
