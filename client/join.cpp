@@ -269,6 +269,11 @@ Result<void> check(const shm::Welcome& welcome) {
         "the shared segment, {} and {}; upgrade {}",
         PARC_VERSION, shm::layout_version, welcome.version,
         welcome.version < shm::layout_version ? "parcd" : "libparc");
+  if (welcome.error == PARC_EINVAL)
+    return error(welcome.error,
+                 "the kernel of this host does not see this program's shared memory: it is in another IPC "
+                 "namespace (ipc_namespaces(7)), as in a container; give both the same one (--ipc=host), or "
+                 "start a parcd beside the program, with a runtime directory of its own");
   if (welcome.error != PARC_OK)
     return error(welcome.error, "the kernel of this host refused this program (error {}; its log says why)",
                  welcome.error);

@@ -5,6 +5,7 @@
 #include "client/preload/hooks.hpp"
 #include "client/preload/undeclared.hpp"
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
@@ -36,11 +37,19 @@ Buffers& buffers() {
   return *all;
 }
 
+// Terminals stay line-buffered.
+bool set_buffer(FILE* stream, void* memory) {
+  const int before = errno;
+  const int mode = isatty(fileno(stream)) ? _IOLBF : _IOFBF;
+  errno = before;
+  return setvbuf(stream, static_cast<char*>(memory), mode, buffer_bytes) == 0;
+}
+
 FILE* with_buffer(FILE* stream) {
   if (stream == nullptr) return stream;
   void* const memory = map_buffer();
   if (memory == nullptr) return stream;
-  if (setvbuf(stream, static_cast<char*>(memory), _IOFBF, buffer_bytes) != 0) {
+  if (!set_buffer(stream, memory)) {
     munmap(memory, buffer_bytes);
     return stream;
   }
@@ -83,12 +92,10 @@ void before_open(const char* path, const char* mode) {
   settle_text(path);
 }
 
-// Before the program's own code: nothing has been said yet. Terminals stay line-buffered.
+// Before the program's own code: nothing has been said yet.
 __attribute__((constructor)) void give_standard_streams_buffers() {
   for (FILE* const stream : {stdin, stdout})
-    if (void* const memory = map_buffer())
-      (void)setvbuf(stream, static_cast<char*>(memory), isatty(fileno(stream)) ? _IOLBF : _IOFBF,
-                    buffer_bytes);
+    if (void* const memory = map_buffer()) (void)set_buffer(stream, memory);
 }
 
 } // namespace

@@ -100,7 +100,10 @@ void Session::attach(const shm::Attach& hello) {
   if (hello.version != shm::layout_version) return welcome(PARC_EVERSION);
   if (hello.bytes < sizeof(shm::Control)) return broke("its control segment is too small");
   Result<shm::Segment> segment = shm::Segment::attach(hello.shmid, hello.bytes);
-  if (!segment) return broke(segment.error().text.c_str());
+  if (!segment) {
+    welcome(segment.error().code == ENOMEM ? PARC_ENOMEM : PARC_EINVAL);
+    return broke(segment.error().text.c_str());
+  }
   segment_ = std::move(segment).value();
   auto* control = reinterpret_cast<shm::Control*>(segment_.data());
   const shm::ControlHeader& header = control->header;
@@ -126,7 +129,7 @@ void Session::welcome(std::int32_t error) {
   welcome.magic = shm::attach_magic;
   welcome.version = shm::layout_version;
   welcome.error = error;
-  if (error != PARC_OK) {
+  if (error == PARC_EVERSION) {
     ++sessions_.totals_.refused;
     loop_.errors().note(ErrorKind::Refused, error, "refused a program of another version");
   }

@@ -96,6 +96,11 @@ BOOST_AUTO_TEST_CASE(of_shared_memory, *boost::unit_test::precondition([](boost:
   const std::string pages = with("shmall", "1", "$PROGRAMS/mistaken open");
   const std::string rank = with("shmall", "1", "parc run $PROGRAMS/mistaken open");
   check({
+      {"another IPC namespace",
+       "",
+       "unshare --ipc $PROGRAMS/mistaken open",
+       1,
+       {"it is in another IPC namespace (ipc_namespaces(7))"}},
       {"segments", "", segments.c_str(), 2, {"all 0 segments of this system are taken", "run parc clean"}},
       {"size of a segment",
        "",
