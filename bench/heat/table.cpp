@@ -79,6 +79,27 @@ std::string table(const std::vector<Row>& rows) {
   return std::string(text) + '\n';
 }
 
+// Of the case in which there is most to gain, where calculation and exchange take about the same time.
+std::string in_short(const std::vector<Row>& rows) {
+  const auto balance = [](const Row& row) {
+    return std::min(row.t_calc_ms, row.t_com_ms) / std::max(row.t_calc_ms, row.t_com_ms);
+  };
+  const auto best = std::ranges::max_element(rows, {}, balance);
+  if (best == rows.end()) return "";
+  const Row* hidden = nullptr;
+  const Row* blocking = nullptr;
+  for (const Row& row : rows) {
+    if (!row.correct || row.halo_bytes != best->halo_bytes || row.t_calc_ms != best->t_calc_ms) continue;
+    if (row.variant == "ping-pong") blocking = &row;
+    if ((row.variant == "I.2" || row.variant == "I.3") &&
+        (hidden == nullptr || row.step_ms < hidden->step_ms))
+      hidden = &row;
+  }
+  if (hidden == nullptr || blocking == nullptr) return "";
+  return fmt::format("\nHidden: {} ms a step ({}), ideal {}; blocking: {}.\n", ms(hidden->step_ms),
+                     hidden->variant, ms(std::max(best->t_calc_ms, best->t_com_ms)), ms(blocking->step_ms));
+}
+
 } // namespace
 
 std::string report(const std::vector<Row>& rows) {
@@ -94,7 +115,7 @@ std::string report(const std::vector<Row>& rows) {
             "others, and T_CALC is measured where none waits.\n";
   for (const Mark& mark : all_marks)
     if (std::ranges::any_of(rows, mark.holds)) text += fmt::format("{}  {}\n", mark.sign, mark.meaning);
-  return text;
+  return text + in_short(rows);
 }
 
 Result<void> write_json(const std::string& path, const std::vector<Row>& rows,

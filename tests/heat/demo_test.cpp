@@ -131,6 +131,7 @@ BOOST_AUTO_TEST_CASE(the_table_has_what_people_ask_for) {
        {"\nBytes and milliseconds", "\n!  WRONG", "\n*  The machine was busy", "\nn  With kernels"})
     BOOST_TEST((text.find(note) != std::string::npos), note);
   while (std::getline(lines, line)) BOOST_TEST(line.size() <= 110U, line);
+  BOOST_TEST(text.ends_with("\nHidden: 104.0 ms a step (I.3), ideal 100.0; blocking: 260.0.\n"), text);
 }
 
 // What nothing in the table carries is not explained; a step below t_calc is.
