@@ -25,7 +25,7 @@ std::string address_of(parc_context* parc, int peer) {
 }
 
 // Letters of an address (daemon/program/endpoint_address.cpp).
-constexpr std::size_t in_identity = 16, in_number = 28;
+constexpr std::size_t in_identity = 16, in_number = 24;
 std::string changed(std::string address, std::size_t at) {
   address[at] = address[at] == 'B' ? 'C' : 'B';
   return address;
