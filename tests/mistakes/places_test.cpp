@@ -133,18 +133,21 @@ BOOST_AUTO_TEST_CASE(logs_and_traces) {
   check({
       {"a log that is a directory",
        "mkdir -p $XDG_STATE_HOME/parc/z.log",
-       "parcd --detach --name z --runtime-dir $NEW --port 0",
-       1,
-       {"cannot open the log /", "/parc/z.log: Is a directory"}},
+       "parcd --detach --name z --runtime-dir $NEW --port 0"
+       " && parc stop --runtime-dir $NEW >/dev/null && rm -r $NEW",
+       0,
+       {"cannot open the log /", "/parc/z.log: Is a directory; it logs nowhere"}},
       {"a log behind a file",
        "touch $XDG_STATE_HOME/parc",
-       "parcd --detach --name z --runtime-dir $NEW --port 0",
-       1,
+       "parcd --detach --name z --runtime-dir $NEW --port 0"
+       " && parc stop --runtime-dir $NEW >/dev/null && rm -r $NEW",
+       0,
        {"cannot open the log /", ": Not a directory"}},
       {"a log that may not be made",
        "chmod 500 $XDG_STATE_HOME",
-       "$PLAIN parcd --detach --runtime-dir $NEW --port 0",
-       1,
+       "$PLAIN parcd --detach --runtime-dir $NEW --port 0"
+       " && $PLAIN parc stop --runtime-dir $NEW >/dev/null && rm -r $NEW",
+       0,
        {"cannot open the log /", "XDG_STATE_HOME", "cannot make directory /", "/parc: Permission denied"}},
       {"a trace nowhere",
        "",
@@ -283,8 +286,9 @@ BOOST_AUTO_TEST_CASE(full_disks) {
        {"runtime directory /", "No space left"}},
       {"for a log",
        "take_names",
-       "XDG_STATE_HOME=$FULL parcd --detach --runtime-dir $NEW --port 0",
-       1,
+       "XDG_STATE_HOME=$FULL parcd --detach --runtime-dir $NEW --port 0"
+       " && parc stop --runtime-dir $NEW >/dev/null && rm -r $NEW",
+       0,
        {"/parc: No space left"}},
   });
 }
