@@ -302,6 +302,10 @@ void KernelSession::hand_on(const Request& request, const parc_completion& compl
   const bool in_vain = completion.status.source == PARC_ANY_SOURCE && completion.status.error == PARC_OK;
   if (request.purpose == Purpose::await) return;
   if (!looks || !in_vain) found_.fetch_add(1, std::memory_order_relaxed);
+  if (looks && !in_vain) {
+    const std::lock_guard hold(looks_lock_);
+    looked_for_.reset();
+  }
   request.endpoint->ended(request, completion);
   wake();
 }

@@ -26,9 +26,9 @@ bool set_oom_score_adj(int score) {
 }
 
 void let_children_go_first() {
-  const int given = oom_score_adj();
-  const bool lowered = set_oom_score_adj(std::max(given - oom_distance, lowest + 1));
-  childrens = lowered ? given : std::min(given + oom_distance, highest);
+  const int given = oom_score_adj(), usual = std::max(given, 0); // a unit protects its kernel, not the ranks
+  const bool behind = given <= usual - oom_distance || set_oom_score_adj(usual - oom_distance);
+  childrens = behind ? usual : std::min(given + oom_distance, highest);
 }
 
 int childrens_oom_score() {
