@@ -31,7 +31,7 @@ public:
     Journal, // "<4>text", as journald and systemd's other readers of stderr understand it
   };
 
-  static constexpr std::size_t most_waiting = 8192; // lines
+  static constexpr std::size_t most_waiting = 1024; // lines
   static constexpr std::uint64_t most_bytes = 16 << 20;
   // Of lines that nobody has asked for by log_level: what may come at once, and in a second.
   static constexpr unsigned most_at_once = 5000, most_a_second = 100;
