@@ -96,8 +96,10 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
 void Engine::tell_departed(Peer& peer) {
   const Address address = peer.address;
   std::vector<std::uint64_t> here_too;
-  for (const Pair& pair : peer.pairs)
+  for (Pair& pair : peer.pairs) {
+    note_departed(pair);
     if (!pair.at->killing) here_too.push_back(pair.at->number);
+  }
   std::vector<std::uint64_t> groups;
   for (const Group* group : peer.groups) groups.push_back(group->id);
   for (const std::uint64_t number : here_too) {
@@ -217,8 +219,10 @@ void Engine::forget_kernel(std::uint32_t index) {
   const Address address{static_cast<std::int32_t>(index), kernel_endpoint};
   Endpoint& kernel = *find_endpoint(kernel_endpoint);
   const auto of_it = [&](const Incoming& message) { return message.pair->peer->address == address; };
-  if (std::ranges::none_of(kernel.arrivals, of_it) && std::ranges::none_of(kernel.claimed, of_it))
+  if (std::ranges::none_of(kernel.arrivals, of_it) && std::ranges::none_of(kernel.claimed, of_it)) {
     kernel.pairs.erase(address);
+    kernel.more_rows.erase(address.place);
+  }
   if (const auto peer = peers_.find(address); peer != peers_.end()) forget_if_over(*peer->second);
 }
 

@@ -13,16 +13,22 @@ namespace {
 
 // Of endpoints that departed long ago: more than a peer can ask for before it hears of the first.
 constexpr std::size_t most_gone = std::size_t{1} << 20;
-constexpr std::size_t most_rows = std::size_t{1} << 16; // that are added to a table
+constexpr std::size_t most_rows = std::size_t{1} << 16; // that may be added to a table
+constexpr int most_given_up = 2;                        // for one that is new
 
-std::size_t members_of(const Endpoint& endpoint) {
-  return endpoint.group != nullptr ? endpoint.group->members.size() : 0;
+std::int32_t members_of(const Endpoint& endpoint) {
+  return endpoint.group != nullptr ? static_cast<std::int32_t>(endpoint.group->members.size()) : 0;
 }
 
-const Address& address_in(const Endpoint& at, std::size_t row) {
-  const std::size_t members = members_of(at);
-  assert(row < members + at.more_rows.size());
-  return row < members ? at.group->members[row] : at.more_rows[row - members];
+// Nothing that names it is under way, or is kept for a read.
+bool is_over(const Pair& pair) {
+  const auto names = [&pair](const auto& message) { return message.pair == &pair; };
+  const auto reads = [&](const Reading& read) {
+    return names(read) || (read.message != nullptr && names(*read.message));
+  };
+  const Endpoint& at = *pair.at;
+  return pair.unexpected.empty() && std::ranges::none_of(at.claimed, names) &&
+         std::ranges::none_of(at.writes, names) && std::ranges::none_of(at.reads, reads);
 }
 
 } // namespace
@@ -69,7 +75,13 @@ bool Engine::is_there(std::uint64_t number) const {
 
 std::size_t Engine::rows(std::uint64_t number) const {
   const Endpoint* endpoint = find_endpoint(number);
-  return endpoint == nullptr ? 0 : members_of(*endpoint) + endpoint->more_rows.size();
+  return endpoint == nullptr ? 0
+                             : static_cast<std::size_t>(members_of(*endpoint)) + endpoint->more_rows.size();
+}
+
+bool Engine::has_given(std::uint64_t number, std::int64_t row) const {
+  const Endpoint* endpoint = find_endpoint(number);
+  return endpoint != nullptr && row >= 0 && row - members_of(*endpoint) < endpoint->rows_given;
 }
 
 Backlog Engine::backlog(std::uint64_t number) const {
@@ -87,16 +99,26 @@ std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
   if (endpoint == nullptr) return no_such_endpoint;
   const bool known = endpoint->pairs.contains(address); // also one that has departed since
   if (!known && address.place == here && find_endpoint(address.number) == nullptr) return no_such_endpoint;
+  if (!known) give_up_rows(*endpoint);
   if (!known && endpoint->more_rows.size() >= most_rows && number != kernel_endpoint) return no_room_for_row;
   Pair& pair = pair_of(*endpoint, address);
   watch(*pair.peer); // who waits for anybody waits for it, too
   return pair.row;
 }
 
-Address Engine::address(std::uint64_t number, std::uint32_t row) const {
+std::optional<Address> Engine::address(std::uint64_t number, std::int64_t row) const {
   const Endpoint* endpoint = find_endpoint(number);
-  assert(endpoint != nullptr);
-  return address_in(*endpoint, row);
+  if (endpoint == nullptr || row < 0) return {};
+  if (row < members_of(*endpoint)) return endpoint->group->members[static_cast<std::size_t>(row)];
+  const auto found = endpoint->more_rows.find(static_cast<std::int32_t>(row));
+  return found == endpoint->more_rows.end() ? std::nullopt : std::optional(found->second.address);
+}
+
+void Engine::keep_row(std::uint64_t number, std::int32_t row) {
+  Endpoint* endpoint = find_endpoint(number);
+  if (endpoint == nullptr) return;
+  if (const auto found = endpoint->more_rows.find(row); found != endpoint->more_rows.end())
+    found->second.kept = true;
 }
 
 // Of this host: it was made here, and nobody has begun to use it. One that has departed since is no harm.
@@ -129,7 +151,9 @@ std::uint64_t Engine::add_group(std::span<const Address> members) {
     endpoint->group = &group;
     group.local.push_back(*endpoint);
     endpoint->more_rows.clear();
-    for (auto& [of, pair] : endpoint->pairs) pair.row = make_row(*endpoint, of);
+    endpoint->departed_rows.clear();
+    endpoint->rows_given = 0;
+    for (auto& [of, pair] : endpoint->pairs) enter_row(pair, make_row(*endpoint, of));
   }
   return group.id;
 }
@@ -161,24 +185,72 @@ std::int32_t Engine::row_in_group(std::uint64_t id, const Address& address) cons
   return group == nullptr ? -1 : group->row_of(address);
 }
 
+// Its number is given again only when two thousand million others have been.
 std::int32_t Engine::make_row(Endpoint& at, const Address& address) {
   if (at.group != nullptr)
     if (const std::int32_t row = at.group->row_of(address); row >= 0) return row;
-  at.more_rows.push_back(address);
-  return static_cast<std::int32_t>(members_of(at) + at.more_rows.size() - 1);
+  const std::int32_t members = members_of(at);
+  std::int32_t row = 0;
+  do {
+    row = members + static_cast<std::int32_t>(at.rows_given++ % (INT32_MAX - members));
+  } while (at.more_rows.contains(row));
+  at.more_rows.emplace(row, Row{.address = address});
+  return row;
+}
+
+void Engine::enter_row(Pair& pair, std::int32_t row) {
+  pair.row = row;
+  if (const auto found = pair.at->more_rows.find(row); found != pair.at->more_rows.end())
+    found->second.pair = &pair;
+  note_departed(pair);
+}
+
+// Of its peer nothing more comes. (The kernel's rows are its links.)
+void Engine::note_departed(Pair& pair) {
+  if (pair.peer->how == Departure::none || pair.at->number == kernel_endpoint) return;
+  const auto found = pair.at->more_rows.find(pair.row);
+  if (found == pair.at->more_rows.end() || std::exchange(found->second.listed, true)) return;
+  pair.at->departed_rows.push_back(pair.row);
+}
+
+// As many as keep the table from growing with all who ever wrote: called where a row will be made, and by
+// nobody who has a pair of `at` in hands.
+void Engine::give_up_rows(Endpoint& at) {
+  for (int looks = 0; looks < most_given_up && at.departed_rows.size() > departed_kept; ++looks) {
+    const std::int32_t number = at.departed_rows.front();
+    at.departed_rows.pop_front();
+    Row& row = at.more_rows.at(number);
+    Peer& peer = *row.pair->peer;
+    row.listed = false;
+    if (row.kept || peer.how == Departure::none) continue; // or somebody else has its address by now
+    if (!is_over(*row.pair)) {
+      note_departed(*row.pair); // another time
+      continue;
+    }
+    at.pairs.erase(row.address);
+    at.more_rows.erase(number);
+    forget_if_over(peer);
+  }
 }
 
 Pair& Engine::pair_of(Endpoint& at, const Address& address) {
   const auto found = at.pairs.find(address);
-  return found != at.pairs.end() ? found->second : add_pair(at, address, make_row(at, address));
+  if (found != at.pairs.end()) return found->second;
+  give_up_rows(at);
+  return add_pair(at, address, make_row(at, address));
 }
 
-// A row stays when its pair has gone, as that of a kernel does that was lost.
-Pair& Engine::pair_of(Endpoint& at, std::int32_t row) {
-  const Address address = address_in(at, static_cast<std::size_t>(row));
-  const auto found = at.pairs.find(address);
-  Pair& pair = found != at.pairs.end() ? found->second : add_pair(at, address, row);
-  watch(*pair.peer);
+Pair* Engine::pair_of(Endpoint& at, std::int32_t row) {
+  Pair* pair = nullptr;
+  if (row < members_of(at)) {
+    const Address& address = at.group->members[static_cast<std::size_t>(row)];
+    const auto found = at.pairs.find(address);
+    pair = found != at.pairs.end() ? &found->second : &add_pair(at, address, row);
+  } else if (const auto found = at.more_rows.find(row); found != at.more_rows.end()) {
+    const Row& known = found->second;
+    pair = known.pair != nullptr ? known.pair : &add_pair(at, known.address, row);
+  }
+  if (pair != nullptr) watch(*pair->peer);
   return pair;
 }
 
@@ -187,7 +259,7 @@ Pair& Engine::add_pair(Endpoint& at, const Address& address, std::int32_t row) {
   pair.at = &at;
   pair.peer = &peer_of(address);
   pair.peer->pairs.push_back(pair);
-  pair.row = row;
+  enter_row(pair, row);
   return pair;
 }
 

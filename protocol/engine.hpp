@@ -122,18 +122,24 @@ public:
   Engine& operator=(const Engine&) = delete;
 
   // ---- Endpoints (endpoints.cpp). Each has a table of those that it exchanges messages with: the rows of
-  // its group, those that were added, and whoever else has written to it.
+  // its group, those that were added, and whoever else has written to it. Of those behind its group's who
+  // departed the last `departed_kept` are in it; an older one is given up where nothing of it is unread or
+  // unfinished: its number means nobody from then on.
   std::uint64_t add_endpoint(); // others may write to it from now on; its reads come with open()
   bool open(std::uint64_t endpoint, std::uint64_t cookie);               // false: it is gone
   [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; } // that of messages between kernels
   [[nodiscard]] bool is_there(std::uint64_t endpoint) const;             // and has not departed
   [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); } // with the kernel's
+  static constexpr std::size_t departed_kept = 1024;
   [[nodiscard]] std::size_t rows(std::uint64_t endpoint) const;
+  [[nodiscard]] bool has_given(std::uint64_t endpoint, std::int64_t row) const; // also one given up since
   [[nodiscard]] Backlog backlog(std::uint64_t endpoint) const; // of one that is not there: none
   // The row that it has, where it has one already; below 0: there is no such endpoint here, or no room.
   std::int32_t add_row(std::uint64_t endpoint, const Address& address);
   static constexpr std::int32_t no_such_endpoint = -1, no_room_for_row = -2;
-  [[nodiscard]] Address address(std::uint64_t endpoint, std::uint32_t row) const;
+  // None: it has been given up, or never given.
+  [[nodiscard]] std::optional<Address> address(std::uint64_t endpoint, std::int64_t row) const;
+  void keep_row(std::uint64_t endpoint, std::int32_t row); // it is not given up: others have noted it
   void leave(std::uint64_t endpoint); // cleanly: what it wrote is delivered, its reads are canceled
   void kill(std::uint64_t endpoint);  // its unfinished messages are aborted
   // Endpoints that were started together: the members of this host get these rows as theirs. Who waits for
@@ -300,7 +306,7 @@ private:
   [[nodiscard]] bool may_be_member(const Address& address) const;
   Link* find_link(const Address& address) const; // none: it is here, or its link is no more
   Pair& pair_of(Endpoint& at, const Address& address);
-  Pair& pair_of(Endpoint& at, std::int32_t row);
+  Pair* pair_of(Endpoint& at, std::int32_t row); // none: it has been given up
   Pair& add_pair(Endpoint& at, const Address& address, std::int32_t row);
   Peer& peer_of(const Address& address);
   void watch(Peer& peer);
@@ -309,6 +315,9 @@ private:
   Stream& stream_of(Endpoint& from, Link& link);
   void forget_endpoint(Endpoint& endpoint);
   std::int32_t make_row(Endpoint& at, const Address& address);
+  void enter_row(Pair& pair, std::int32_t row);
+  void note_departed(Pair& pair);
+  void give_up_rows(Endpoint& at);
   void forget_if_over(Group& group);
   Refusal take_watch(Link& link, const Descriptor& descriptor);
 

@@ -225,8 +225,8 @@ bool Engine::hopeless(const Reading& read) {
   if (read.pair != nullptr) return read.pair->peer->how != Departure::none;
   const Group* const group = read.at->group;
   if (group == nullptr || group->members.size() == 1 || group->living > 1) return false; // it is one of them
-  return std::none_of(read.at->more_rows.begin(), read.at->more_rows.end(), [&](const Address& address) {
-    return pair_of(*read.at, address).peer->how == Departure::none;
+  return std::ranges::none_of(read.at->more_rows, [&](const auto& each) {
+    return pair_of(*read.at, each.first)->peer->how == Departure::none;
   });
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/container/deque.hpp>
 #include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
 #include <compare>
@@ -100,13 +101,23 @@ struct Backlog {
   std::uint64_t held = 0, unread = 0;
 };
 
+// A peer that is not of the endpoint's group.
+struct Row {
+  Address address;
+  Pair* pair = nullptr; // none: there is none yet
+  bool kept = false;    // also when the peer has departed long ago
+  bool listed = false;  // in Endpoint::departed_rows
+};
+
 struct Endpoint : hook::Hook<hook::OfGroup> {
   std::uint64_t number = 0;
   std::uint64_t cookie = 0;
   bool opened = false; // its owner is told of its end
   Group* group = nullptr;
-  std::vector<Address> more_rows;          // behind those of the group
-  std::unordered_map<Address, Pair> pairs; // on first use
+  std::unordered_map<std::int32_t, Row> more_rows;     // by their numbers, which follow those of the group
+  std::int64_t rows_given = 0;                         // of these
+  boost::container::deque<std::int32_t> departed_rows; // the oldest first
+  std::unordered_map<Address, Pair> pairs;             // on first use
   PostedReads<Reading> posted;
   hook::List<Reading, hook::Queue> probes;
   UnexpectedMessages<Incoming> arrivals; // oldest first

@@ -24,11 +24,18 @@ Outcome outcome_of(const Outgoing& message, Fault fault) {
 
 std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   Endpoint* at = find_endpoint(endpoint);
-  assert(at != nullptr && request.source < static_cast<std::int64_t>(rows(endpoint)));
+  assert(at != nullptr && (request.source < 0 || has_given(endpoint, request.source)));
+  const auto row = static_cast<std::int32_t>(request.source);
+  Pair* const pair = row >= 0 ? pair_of(*at, row) : nullptr;
+  if (row >= 0 && pair == nullptr) {
+    listener_.finished(request.cookie,
+                       {.fault = Fault::peer, .source = row, .space = request.space, .tag = request.tag});
+    return 0;
+  }
   Reading& read = readings_.make();
   read.cookie = request.cookie;
   read.at = at;
-  if (request.source >= 0) read.pair = &pair_of(*at, static_cast<std::int32_t>(request.source));
+  read.pair = pair;
   if (request.source < 0 && at->group != nullptr) wait_for_anybody(*at->group);
   read.space = request.space;
   read.tag = request.tag;
@@ -72,23 +79,24 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
 
 std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request) {
   Endpoint* from = find_endpoint(endpoint);
-  assert(from != nullptr && request.destination < rows(endpoint));
-  Pair& pair = pair_of(*from, static_cast<std::int32_t>(request.destination));
-  if (pair.peer->how != Departure::none) {
+  assert(from != nullptr && has_given(endpoint, request.destination));
+  const auto row = static_cast<std::int32_t>(request.destination);
+  Pair* const pair = pair_of(*from, row);
+  if (pair == nullptr || pair->peer->how != Departure::none) {
     listener_.finished(request.cookie, {.fault = Fault::peer,
-                                        .source = pair.row,
+                                        .source = row,
                                         .space = request.space,
                                         .tag = request.tag,
                                         .data = request.data,
                                         .with_data = request.with_data,
                                         .total = request.memory.size() + request.late,
-                                        .departure = pair.peer->how});
+                                        .departure = pair != nullptr ? pair->peer->how : Departure::none});
     return 0;
   }
   Outgoing& message = outgoing_.make();
   message.cookie = request.cookie;
   message.from = from;
-  message.pair = &pair;
+  message.pair = pair;
   message.space = request.space;
   message.tag = request.tag;
   message.data = request.data;
@@ -305,6 +313,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   message.enter(Outgoing::Stage::abandoned);
   message.from = nullptr;
   message.stream = nullptr;
+  message.pair = nullptr;
   message.memory = {};
   owe(*message.link, message);
   listener_.finished(message.cookie, outcome);

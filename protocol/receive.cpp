@@ -279,7 +279,8 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
     Endpoint* endpoint = find_endpoint(d.message);
     if (endpoint == nullptr) return d.message > last_endpoint_ ? Refusal::request : Refusal::none;
     const auto found = endpoint->pairs.find({static_cast<std::int32_t>(link.index), d.offset});
-    if (found == endpoint->pairs.end()) return Refusal::request;
+    const bool all_there = static_cast<std::size_t>(endpoint->rows_given) == endpoint->more_rows.size();
+    if (found == endpoint->pairs.end()) return all_there ? Refusal::request : Refusal::none; // given up
     Pair& pair = found->second;
     if (d.extra < pair.returned || d.extra > pair.sent) return Refusal::credit;
     pair.returned = d.extra;

@@ -30,6 +30,8 @@ namespace parc::shm {
 inline constexpr std::uint32_t area_letterboxes = 16;
 inline constexpr std::uint32_t most_published = 1024; // of a program, and not drained; others wait for that
 inline constexpr std::uint32_t max_neighbours = 1024; // that a program sends to, and that send to it
+// Peers with higher numbers are written to through the kernel.
+inline constexpr std::int32_t most_neighbour_rows = std::int32_t{1} << 16;
 inline constexpr std::uint32_t letterbox_cells = most_published + max_neighbours; // with an empty one of each
 inline constexpr std::uint64_t cell_bytes = 32;                                   // of a message, in its cell
 inline constexpr std::uint64_t small_body = 512;                                  // bytes of a body

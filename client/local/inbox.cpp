@@ -13,7 +13,7 @@
 namespace parc::client {
 namespace {
 
-constexpr std::size_t most_added = std::size_t{1} << 16;        // rows beside those of the job
+constexpr std::size_t neighbours_bytes = shm::most_neighbour_rows * sizeof(Neighbour);
 constexpr std::uint64_t most_stored = std::uint64_t{256} << 20; // bytes of memory, for one sender's messages
 
 Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
@@ -38,11 +38,9 @@ thread_local bool Inbox::inside_ = false;
 thread_local std::uint64_t Inbox::interrupt_word_ = 0;
 
 Inbox::Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters, Operations& operations,
-             Ring& ring, Rest& rest, int rank, int ranks)
+             Ring& ring, Rest& rest, int rank)
     : own_(own), areas_(areas), counters_(counters), operations_(operations), ring_(ring), rest_(rest),
-      rank_(rank), neighbours_(static_cast<Neighbour*>(
-                       map_own((static_cast<std::size_t>(ranks) + most_added) * sizeof(Neighbour)))),
-      most_rows_(static_cast<std::size_t>(ranks) + most_added) {}
+      rank_(rank), neighbours_(static_cast<Neighbour*>(map_own(neighbours_bytes))) {}
 
 Inbox::~Inbox() {
   while (!all_.empty()) unpost(all_.front());
@@ -53,7 +51,7 @@ Inbox::~Inbox() {
   }
   while (!arrivals_.empty()) forget(arrivals_.front());
   while (!claimed_.empty()) forget(claimed_.front());
-  unmap_own(neighbours_, most_rows_ * sizeof(Neighbour));
+  unmap_own(neighbours_, neighbours_bytes);
 }
 
 // Zeroed memory is none yet: a list's head refers to itself.
@@ -165,6 +163,7 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool backgr
 bool Inbox::hears(int row) {
   const Hold hold(*this);
   accept_senders();
+  if (row >= shm::most_neighbour_rows) return false;
   return row < 0 ? accepted_ != 0 : neighbour(row).from != nullptr;
 }
 
@@ -219,6 +218,7 @@ bool Inbox::may_take_at_once(const Neighbour& from) const {
 // Others have their turn now and then.
 Inbox::AtOnce Inbox::take_at_once(const parc_envelope& wanted, const iovec& buffer, parc_status& status) {
   constexpr std::uint32_t others_turn = 16;
+  if (wanted.peer >= shm::most_neighbour_rows) return AtOnce::never;
   const Hold hold(*this);
   Neighbour& from = neighbour(wanted.peer);
   if (!may_take_at_once(from)) return AtOnce::never;
@@ -247,8 +247,7 @@ void Inbox::accept_senders() {
     const shm::Letterbox* const from = areas_.at(place.at);
     unheard_ = from == nullptr || !Areas::open_claims(*from);
     if (unheard_) return; // another time
-    if (place.row < 0 || static_cast<std::size_t>(place.row) >= most_rows_ ||
-        place.queue >= shm::max_neighbours)
+    if (place.row < 0 || place.row >= shm::most_neighbour_rows || place.queue >= shm::max_neighbours)
       continue;
     Neighbour& who = neighbour(place.row);
     if (who.from != nullptr) continue;

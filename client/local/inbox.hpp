@@ -46,7 +46,7 @@ struct Neighbour {
 class Inbox {
 public:
   Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters, Operations& operations,
-        Ring& ring, Rest& rest, int rank, int ranks);
+        Ring& ring, Rest& rest, int rank);
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
   ~Inbox();
@@ -198,8 +198,7 @@ private:
   __attribute__((tls_model("initial-exec"))) static thread_local std::uint64_t interrupt_word_;
 
   std::mutex lock_;
-  Neighbour* const neighbours_; // by row; made when they are first needed
-  const std::size_t most_rows_;
+  Neighbour* const neighbours_;                           // by row; made when they are first needed
   std::array<Neighbour*, shm::max_neighbours> senders_{}; // with a queue that may bring something
   std::uint32_t sending_ = 0, accepted_ = 0;
   bool unheard_ = false; // the next one to accept has a letterbox that cannot be attached

@@ -25,7 +25,7 @@ Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vec
     : control_(program.control), areas_(std::move(areas)), operations_(program.operations),
       errand_(program.errand), rest_(program.rest), local_ranks_(std::move(local_ranks)),
       inbox_(*areas_->own(), *areas_, program.control.header.neighbours, program.operations, program.ring,
-             program.rest, program.rank, static_cast<int>(program.hosts.size())),
+             program.rest, program.rank),
       outbox_(*areas_->own(), *areas_, inbox_.lock(), program.control.header.neighbours, program.operations,
               program.room, program.errand, program.ring, program.rest.backlog(), local_ranks_),
       own_copies_(program.control, program.pipes) {
@@ -50,7 +50,7 @@ void Neighbours::stop() {
 bool Neighbours::may_send(int peer) {
   if (stopped_.load(std::memory_order_relaxed)) return inbox_.hears(peer);
   const auto row = static_cast<std::size_t>(peer);
-  return peer < 0 || row >= local_ranks_.size() || local_ranks_[row];
+  return peer < shm::most_neighbour_rows && (peer < 0 || row >= local_ranks_.size() || local_ranks_[row]);
 }
 
 void Neighbours::progress() {

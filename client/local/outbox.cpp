@@ -65,7 +65,8 @@ bool Outbox::knows(int row) {
 
 std::int32_t Outbox::way_to(int row) {
   const auto at = static_cast<std::size_t>(row);
-  if (at < local_ranks_.size() && !local_ranks_[at]) return through_kernel;
+  if (row >= shm::most_neighbour_rows || (at < local_ranks_.size() && !local_ranks_[at]))
+    return through_kernel;
   return at < by_row_.size() ? by_row_[at] : unknown;
 }
 

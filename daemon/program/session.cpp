@@ -314,8 +314,8 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   slot.queued = (request.flags & shm::flag_queued) != 0;
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
-  const bool peer_fits = request.peer >= (writes ? 0 : PARC_ANY_SOURCE) &&
-                         request.peer < static_cast<std::int64_t>(engine_.rows(place_.endpoint));
+  const bool peer_fits =
+      (!writes && request.peer == PARC_ANY_SOURCE) || engine_.has_given(place_.endpoint, request.peer);
   const bool claims = (request.flags & shm::flag_claim) != 0,
              claimed = (request.flags & shm::flag_claimed) != 0;
   const auto claim = claimed ? claims_.find(request.extra) : claims_.end();

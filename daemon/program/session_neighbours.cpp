@@ -23,20 +23,23 @@ void Session::connect_neighbour(const shm::Request& request) {
 
 // The way of a pair is chosen once, with its first message: so none can overtake another by another way.
 std::int32_t Session::queue_to(std::int32_t row) {
-  if (!wants_neighbours_ || row < 0 || static_cast<std::size_t>(row) >= engine_.rows(place_.endpoint))
-    return -1;
-  const protocol::Address to = engine_.address(place_.endpoint, static_cast<std::uint32_t>(row));
-  if (to.place != protocol::here || !engine_.is_there(to.number)) return -1;
-  const Session* const other = sessions_.of_endpoint(to.number);
+  const auto to = engine_.address(place_.endpoint, row);
+  if (!wants_neighbours_ || !to || to->place != protocol::here || !engine_.is_there(to->number)) return -1;
+  const Session* const other = sessions_.of_endpoint(to->number);
   if (other != nullptr && other->attached() && !other->wants_neighbours_) return -1;
-  const std::int32_t our_row = engine_.add_row(to.number, {protocol::here, place_.endpoint});
-  return our_row < 0 ? -1 : sessions_.letterboxes_.connect(place_.endpoint, to.number, our_row);
+  const std::int32_t our_row = engine_.add_row(to->number, {protocol::here, place_.endpoint});
+  if (our_row < 0 || std::max(row, our_row) >= shm::most_neighbour_rows) return -1;
+  const std::int32_t queue = sessions_.letterboxes_.connect(place_.endpoint, to->number, our_row);
+  if (queue >= 0) {
+    engine_.keep_row(place_.endpoint, row);
+    engine_.keep_row(to->number, our_row);
+  }
+  return queue;
 }
 
 void Session::ring_neighbour(const shm::Request& request) {
-  if (request.peer < 0 || static_cast<std::size_t>(request.peer) >= engine_.rows(place_.endpoint)) return;
-  const protocol::Address to = engine_.address(place_.endpoint, static_cast<std::uint32_t>(request.peer));
-  if (to.place == protocol::here) sessions_.tell_neighbour(to.number);
+  const auto to = engine_.address(place_.endpoint, request.peer);
+  if (to && to->place == protocol::here) sessions_.tell_neighbour(to->number);
 }
 
 void Session::withdraw(std::uint64_t id) {
@@ -51,9 +54,9 @@ bool Session::is_matched(std::uint64_t id, const Slot& slot) {
 }
 
 void Session::leave_unread(const shm::Request& request) {
-  if (request.peer < 0 || static_cast<std::size_t>(request.peer) >= engine_.rows(place_.endpoint)) return;
-  const protocol::Address from = engine_.address(place_.endpoint, static_cast<std::uint32_t>(request.peer));
-  sessions_.hooks_.unread(place_.endpoint, from,
+  const auto from = engine_.address(place_.endpoint, request.peer);
+  if (!from) return;
+  sessions_.hooks_.unread(place_.endpoint, *from,
                           {.space = protocol::Space::programs, .tag = request.tag, .total = request.length});
 }
 
@@ -68,11 +71,11 @@ bool Session::is_claimed(std::uint64_t id) {
 // The message of a writer that has taken a read of a neighbour's: that read is as if it were made now, for
 // this message alone.
 bool Session::give_claimed(const shm::Request& write) {
-  const protocol::Address to = engine_.address(place_.endpoint, static_cast<std::uint32_t>(write.peer));
-  if (to.place != protocol::here || !engine_.is_there(to.number)) return true; // the write fails
-  Session* const reader = sessions_.of_endpoint(to.number);
+  const auto to = engine_.address(place_.endpoint, write.peer);
+  if (!to || to->place != protocol::here || !engine_.is_there(to->number)) return true; // the write fails
+  Session* const reader = sessions_.of_endpoint(to->number);
   if (reader == nullptr || !reader->attached() || reader->left()) return true;
-  const std::int32_t row = engine_.add_row(to.number, {protocol::here, place_.endpoint});
+  const std::int32_t row = engine_.add_row(to->number, {protocol::here, place_.endpoint});
   return row >= 0 && reader->read_claimed(write, row);
 }
 

@@ -28,12 +28,10 @@ void Session::name_peer(const shm::Request& request) {
   const auto memory = take_text(request);
   if (!memory) return;
   const std::uint64_t slot = shm::slot_of(request.id);
-  if (request.peer < 0 || static_cast<std::size_t>(request.peer) >= engine_.rows(place_.endpoint))
-    return answer(slot, PARC_EINVAL);
-  const protocol::Address address =
-      engine_.address(place_.endpoint, static_cast<std::uint32_t>(request.peer));
-  const EndpointAddress described = peers_.describe(address);
-  if (described.number == 0) return answer(slot, PARC_EPEER); // the host that it was on is lost
+  if (!engine_.has_given(place_.endpoint, request.peer)) return answer(slot, PARC_EINVAL);
+  const auto address = engine_.address(place_.endpoint, request.peer);
+  const EndpointAddress described = address ? peers_.describe(*address) : EndpointAddress{};
+  if (described.number == 0) return answer(slot, PARC_EPEER); // or the host that it was on is lost
   const std::string text = to_text(described);
   memory->copy_in(0, reinterpret_cast<const std::byte*>(text.data()), std::min(text.size(), memory->size()));
   complete(slot, {.source = request.peer, .total = text.size()},

@@ -182,10 +182,12 @@ PARC_API int parc_address_of(parc_context* context, int peer, char* text, size_t
  * this job; the same address has the same number): it is a peer like every rank from then on, in all calls.
  * Whoever writes to this program first has got a number by itself, as the source of that message. Blocks
  * until its kernel is reached, for connect_timeout_s of parcd.toml at most. A read of PARC_ANY_SOURCE waits
- * for such peers, too, and in a job of one rank for ever. Errors: PARC_EINVAL (no address), PARC_EPEER (its
- * host cannot be reached, or its kernel is another one now), PARC_EAGAIN (a million reads are unfinished,
- * 16 others are being reached, or 65,536 have been added), PARC_ECANCELED (another thread closes the
- * context). */
+ * for such peers, too, and in a job of one rank for ever. Of those that are not of this job and have departed
+ * the last 1,024 keep their numbers, and any that a message or an operation still names; the numbers of
+ * earlier ones mean nobody from then on (PARC_EPEER), and are not given to others before two thousand million
+ * are. Errors: PARC_EINVAL (no address), PARC_EPEER (its host cannot be reached, or its kernel is another one
+ * now), PARC_EAGAIN (a million reads are unfinished, 16 others are being reached, or 65,536 that are not of
+ * this job have numbers), PARC_ECANCELED (another thread closes the context). */
 PARC_API int parc_add_peer(parc_context* context, const char* address);
 
 /* ---- Processes that a program starts (PARC 1994: dynamic process generation) ----------------------------
@@ -204,7 +206,7 @@ PARC_API int parc_add_peer(parc_context* context, const char* address);
  * are ended with the job that they belong to, and when the program that spawned them is killed; parc run
  * waits for them. While parc run has 8 MiB of their output that it cannot pass on, it blocks, too. Others
  * reach them by parc_address_of and parc_add_peer. A program has at most 65,536 peers that are not of its
- * job, those that have ended with them (PARC_ESPAWN). Errors: PARC_EINVAL, PARC_ESPAWN, PARC_ENOMEM,
+ * job (PARC_ESPAWN). Errors: PARC_EINVAL, PARC_ESPAWN, PARC_ENOMEM,
  * PARC_EAGAIN (a million reads are unfinished, or 16 calls are under way), PARC_ECANCELED (another thread
  * closes the context). */
 PARC_API int parc_spawn(parc_context* context, const char* const* arguments, int count, const char* hosts,
