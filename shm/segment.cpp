@@ -86,9 +86,9 @@ Result<Segment> Segment::attach_checked(int id, For what) {
   }
 }
 
-pid_t Segment::maker() const {
+pid_t Segment::maker(int id) {
   shmid_ds about{};
-  return shmctl(id_, IPC_STAT, &about) == 0 ? about.shm_cpid : 0;
+  return shmctl(id, IPC_STAT, &about) == 0 ? about.shm_cpid : 0;
 }
 
 Result<Segment> Segment::create(std::size_t bytes) {

@@ -45,8 +45,9 @@ public:
   [[nodiscard]] static Result<Segment> attach_to_read(int id, std::size_t bytes);
 
   [[nodiscard]] int id() const { return id_; }
-  // The process that made it, as this one's namespace numbers it; 0: none that it sees.
-  [[nodiscard]] pid_t maker() const;
+  // The process that made the segment of this number, as this one's namespace numbers it; 0: none that it
+  // sees.
+  [[nodiscard]] static pid_t maker(int id);
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(region_.get_address()); }
   [[nodiscard]] std::size_t size() const { return region_.get_size(); }
   explicit operator bool() const { return size() != 0; }

@@ -43,8 +43,7 @@ std::string text_of(const sockaddr& address) {
 }
 
 // By its driver: what /sys shows may be another namespace's.
-bool is_bridge(const char* interface) {
-  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+bool is_bridge(const Fd& socket, const char* interface) {
   ethtool_drvinfo about{};
   about.cmd = ETHTOOL_GDRVINFO;
   ifreq asked{};
@@ -71,11 +70,12 @@ std::vector<Seen> own_addresses(int family) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, FreeInterfaces> all(list);
+  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   std::vector<Seen> found;
   for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
     if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != family || (each->ifa_flags & IFF_UP) == 0)
       continue;
-    const Sight sight = is_bridge(each->ifa_name)              ? Sight::bridge
+    const Sight sight = is_bridge(socket, each->ifa_name)      ? Sight::bridge
                         : (each->ifa_flags & IFF_RUNNING) == 0 ? Sight::idle
                                                                : Sight::usual;
     if (std::string text = text_of(*each->ifa_addr); !text.empty())

@@ -134,7 +134,7 @@ void Peers::call_back(std::uint64_t identity) {
   const HostSession* const session = find(identity);
   if (session == nullptr || stopping_) return;
   if (!place_of(*session) && !session->way().host.empty())
-    return look_up(identity, [this, identity] { call_back_now(identity); });
+    return look_up(identity, [this, identity](const Result<void>&) { call_back_now(identity); });
   call_back_now(identity);
 }
 
@@ -166,29 +166,32 @@ void Peers::redial(std::uint64_t identity) {
   if (session == nullptr || stopping_) return;
   const auto at = place_of(*session);
   if (!session->way().host.empty() && (!at || session->dials() % 2 == 0))
-    look_up(identity, [this, identity, awaited = !at] {
-      if (awaited) redial_now(identity);
+    look_up(identity, [this, identity, awaited = !at](const Result<void>& found) {
+      if (awaited) redial_now(identity, found);
     });
   if (at) dial_again(*session, *at);
 }
 
-void Peers::redial_now(std::uint64_t identity) {
+void Peers::redial_now(std::uint64_t identity, const Result<void>& found) {
   HostSession* const session = find(identity);
   if (session == nullptr || stopping_) return;
   if (const auto at = place_of(*session))
     dial_again(*session, *at);
   else
-    session->dial_ended(error(ENOENT, "the address of host {} is not known", session->way().host), false);
+    session->dial_ended(found ? error(ENOENT, "the address of host {} is not known", session->way().host)
+                              : found.error(),
+                        false);
 }
 
-void Peers::look_up(std::uint64_t identity, std::function<void()> then) {
+void Peers::look_up(std::uint64_t identity, std::function<void(const Result<void>&)> then) {
   const HostAddress where = address_of(find(identity)->way().host);
   resolver_.resolve(where.address, where.port, std::chrono::seconds(config_.connect_timeout_s),
                     [this, identity, then = std::move(then)](Result<std::vector<Address>> addresses) {
                       HostSession* const still = find(identity);
                       if (still == nullptr) return;
+                      Result<void> found = addresses ? success() : Result<void>(addresses.error());
                       if (addresses) still->set_named(std::move(addresses).value());
-                      loop_.after_step(then);
+                      loop_.after_step([then, found = std::move(found)] { then(found); });
                     });
 }
 

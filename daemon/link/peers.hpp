@@ -144,8 +144,8 @@ private:
   void called_back(const PendingLink& link);
   [[nodiscard]] std::optional<Address> place_of(const HostSession& session) const;
   void redial(std::uint64_t identity);
-  void redial_now(std::uint64_t identity);
-  void look_up(std::uint64_t identity, std::function<void()> then);
+  void redial_now(std::uint64_t identity, const Result<void>& found);
+  void look_up(std::uint64_t identity, std::function<void(const Result<void>&)> then);
   void dial_again(HostSession& session, const Address& at);
   void redialed(const PendingLink& link, const Error& why);
   void end(std::uint64_t identity, const Error& why);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/process_memory.hpp"
 
+#include "shm/segment.hpp"
 #include "system/identity.hpp"
 
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <sys/shm.h>
 #include <sys/uio.h>
 #include <utility>
 
@@ -34,8 +34,7 @@ ProcessMemory::ProcessMemory(pid_t process, int segment, shm::Control& control, 
 
 // So says the system, where both see the same numbers of processes.
 bool ProcessMemory::is_maker() const {
-  shmid_ds about{};
-  return shmctl(segment_, IPC_STAT, &about) == 0 && about.shm_cpid == process_;
+  return shm::Segment::maker(segment_) == process_;
 }
 
 bool ProcessMemory::probe() const {

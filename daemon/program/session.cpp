@@ -85,7 +85,7 @@ bool Session::has_hello(std::span<const std::byte> bells) {
 // Its pipe ends with the last process that has it: a script around it does, too. The system knows who made
 // the segment by a number of this kernel's namespace, as the hello may not; 0 where it sees none.
 void Session::watch_process() {
-  const pid_t maker = segment_.maker();
+  const pid_t maker = shm::Segment::maker(segment_.id());
   if (maker == 0 || maker == getpid()) return; // who simulates programs is all of them
   process_.reset(static_cast<int>(syscall(SYS_pidfd_open, maker, 0)));
   if (!process_) return; // it has ended, and its pipe ends; or there are no descriptors
