@@ -66,7 +66,7 @@ inline constexpr std::array counter_table{
     CounterRow{Counter::Turns, "turns", "turns_total", "", "rounds of the kernel's loop"},
     CounterRow{Counter::Sleeps, "sleeps", "sleeps_total", "", "times the kernel went to sleep"},
     CounterRow{Counter::Polls, "polls", "polls_total", "",
-               "times the kernel looked again, because a program polls"},
+               "times the kernel looked again, as a program polls"},
     CounterRow{Counter::GaveWay, "gave_way", "gave_way_total", "",
                "times the kernel let a computation on its core go on"},
     CounterRow{Counter::Wakes, "wakes", "wakes_total", "", "times the kernel woke a sleeping program"},
@@ -101,7 +101,7 @@ inline constexpr std::array counter_table{
     CounterRow{Counter::Links, "links", "links", "", "links to other hosts, also those that are made again"},
     CounterRow{Counter::Jobs, "jobs", "jobs", "", "jobs with ranks here"},
     CounterRow{Counter::SpawnsHeld, "spawns_held", "held_spawns", "",
-               "spawns that wait until the output of those before them is taken"},
+               "spawns that wait for the output of those before them"},
     CounterRow{Counter::LogLinesDropped, "log_lines_dropped", "dropped_log_lines_total", "",
                "log lines that nobody took in time"},
 };

@@ -122,8 +122,8 @@ BOOST_AUTO_TEST_CASE(what_stands_in_kernels_is_seen) {
              job.errors());
   Process text = hosts.parc("dump", {});
   BOOST_TEST(text.wait() == 0);
-  for (const char* words : {"writes in the kernel that their receivers have no place for",
-                            "messages in the kernel that no read has taken"})
+  for (const char* words :
+       {"writes in the kernel without a place at receivers", "messages in the kernel that no read has taken"})
     BOOST_TEST(contains(text.output(), words), text.output());
   BOOST_TEST(eventually([&] { // a kernel tells before it sleeps
     return hosts.status(1)["sessions"][0]["backlog"].value("kernel_unread", 0) > messages / 2;

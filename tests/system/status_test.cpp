@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc status and parc clean, with a kernel and after it.
 #include "tests/support/hosts.hpp"
+#include "tests/support/terminal.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace parc::test {
 BOOST_AUTO_TEST_SUITE(status)
@@ -35,8 +37,8 @@ BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
   BOOST_TEST(seen["links"][0]["host"] == "b");
   Process text = hosts.parc("status", {});
   BOOST_TEST(text.wait() == 0);
-  for (const char* word : {"kernel of host a", "listening on 127.0.0.1, port ", ", on loopback only, up ",
-                           "LINK", "JOB", "running", "READS IN FLIGHT"})
+  for (const char* word : {"kernel of host a", "listening on 127.0.0.1, port ", ", on loopback only\n",
+                           "LINK", "JOB", "running", "READS WRITES"})
     BOOST_TEST(text.output().find(word) != std::string::npos, word);
   BOOST_TEST(text.output().find("JOB") < text.output().find("LINK"));
   BOOST_TEST(text.output().find("bytes_out") == std::string::npos);
@@ -46,6 +48,33 @@ BOOST_AUTO_TEST_CASE(a_running_job_is_seen) {
   job.signal(SIGTERM);
   BOOST_TEST(job.wait() == 128 + SIGTERM);
   BOOST_TEST(eventually([&] { return hosts.status()["jobs"].empty() && hosts.status(1)["jobs"].empty(); }));
+}
+
+// In a pipe it has neither, as above.
+BOOST_AUTO_TEST_CASE(a_terminal_of_80_columns_has_room_for_it_and_colours) {
+  Hosts hosts(2);
+  Process job = hosts.run({"--hosts", "a:2,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});
+  BOOST_TEST(eventually([&] { return hosts.status()["sessions"].size() == 2; }));
+  const auto shown_as = [&](const std::string& type, const std::string& prefix) {
+    Terminal terminal(
+        type,
+        {"/bin/sh", "-c",
+         prefix + "exec " PARC_TEST_BIN "/parc status -v --runtime-dir " + hosts[0].runtime_dir()},
+        80);
+    BOOST_TEST(terminal.wait() == 0);
+    return terminal.sent();
+  };
+  const std::string plain = shown_as("dumb", ""), coloured = shown_as("xterm", "");
+  BOOST_TEST(plain.find("NEIGHBOURS") != plain.npos, plain);
+  BOOST_TEST(plain.find('\x1b') == plain.npos, plain);
+  BOOST_TEST(coloured.find("\x1b[1mLINK") != coloured.npos, coloured);
+  BOOST_TEST(shown_as("xterm", "export NO_COLOR=1; ").find('\x1b') == plain.npos);
+  std::istringstream lines(plain);
+  for (std::string line; std::getline(lines, line);) BOOST_TEST(line.size() <= 81U, line); // with its \r
+  hosts[0].kernel().signal(SIGKILL);
+  BOOST_TEST(hosts[0].kernel().wait() == 128 + SIGKILL);
+  const std::string dead = shown_as("xterm", "");
+  BOOST_TEST(dead.find("\x1b[1;31mkernel of host a: DEAD") != dead.npos, dead);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_kernel_did_is_counted) {

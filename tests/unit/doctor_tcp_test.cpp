@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(what_parcd_overrides_counts) {
   BOOST_TEST(worst(check_tcp(tuned(), settings, example, ann)) == Level::ok);
   TcpFacts capped = tuned();
   capped.wmem_max = 212992;
-  expect(of(check_tcp(capped, settings, example, ann), "send buffer"), Level::warning, "208.0 KiB",
+  expect(of(check_tcp(capped, settings, example, ann), "send buffer"), Level::warning, "208 KiB",
          "net.core.wmem_max");
 }
 

@@ -4,7 +4,7 @@
 #include "shm/layout.hpp"
 #include "shm/letterbox.hpp"
 #include "tools/parc/doctor_checks.hpp"
-#include "tools/parc/unfinished_table.hpp"
+#include "tools/parc/units.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 // beside their bytes, or send_buffer, but at most wmem_max. By itself parcd sets its send buffer to what the
 // path holds, so that little waits in queues; where wmem_max does not allow that, the system sizes it.
 #include "tools/parc/doctor_checks.hpp"
-#include "tools/parc/unfinished_table.hpp"
+#include "tools/parc/units.hpp"
 
 #include <algorithm>
 

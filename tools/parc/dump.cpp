@@ -94,18 +94,23 @@ std::string list(const std::vector<std::uint64_t>& ranks) {
 void print(const Dump& dump) {
   std::cout << fmt::format("job {}\n", dump.job);
   if (!dump.ranks.empty()) {
-    std::vector<std::vector<std::string>> rows;
+    Table ranks{{{"RANK", true},
+                 {.title = "HOST", .name = true},
+                 {"PROCESS", true},
+                 {.title = "PROGRAM", .name = true},
+                 {"STATE"}},
+                {}};
     std::vector<ShownRank> shown;
     for (const RankState& rank : dump.ranks) {
-      rows.push_back({fmt::to_string(rank.rank), rank.host, fmt::to_string(rank.process), rank.program,
-                      std::string(doing(rank))});
+      ranks.rows.push_back({fmt::to_string(rank.rank), rank.host, fmt::to_string(rank.process), rank.program,
+                            std::string(doing(rank))});
       shown.push_back({"", rank});
     }
-    std::cout << '\n';
-    print_table({{"RANK", true}, {"HOST", false}, {"PROCESS", true}, {"PROGRAM", false}, {"STATE", false}},
-                rows);
-    print_unfinished(shown);
-    print_backlog(shown);
+    Page page(display_of(stdout));
+    page.add(ranks);
+    page.add(unfinished_table(shown));
+    page.add(backlog_table(shown));
+    show(page.lines(), stdout);
   }
   if (const auto cycle = find_cycle(dump.ranks); !cycle.empty())
     std::cout << fmt::format("\nthese ranks wait for each other: {}\n", list(cycle));

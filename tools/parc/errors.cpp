@@ -17,7 +17,7 @@ void print(const CounterSnapshot& kernel) {
   if (!kernel.alive)
     std::cout << fmt::format("the kernel of host {} {}; these are the errors until then\n", kernel.host,
                              kernel.ended ? "has ended" : "is DEAD");
-  std::vector<std::vector<std::string>> rows;
+  std::vector<Row> rows;
   for (const auto& error : kernel.errors)
     rows.push_back({std::string(name(error.kind)), code_name(error), fmt::to_string(error.count),
                     local_time(error.first_s), local_time(error.last_s), error.text});

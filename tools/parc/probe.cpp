@@ -166,7 +166,7 @@ void print(const Probed& probed) {
                              probed.from);
   else
     std::cout << fmt::format("between host {} and host {}\n\n", probed.from, probed.to);
-  std::vector<std::vector<std::string>> rows;
+  std::vector<Row> rows;
   for (const Figure* figure : probed.figures())
     rows.push_back({std::string(figure->name), digits(figure->median()), digits(figure->low()),
                     digits(figure->high()), std::string(figure->unit),

@@ -48,16 +48,16 @@ std::string hosts_in_words(const Job& job) {
 
 void print(const std::map<std::uint64_t, Job>& jobs) {
   if (jobs.empty()) return void(std::cout << "no jobs\n");
-  std::vector<std::vector<std::string>> rows;
+  std::vector<Row> rows;
   for (const auto& [id, job] : jobs)
     rows.push_back({fmt::format("{:x}", id), job.told.program, fmt::to_string(job.told.size), job.told.state,
                     hosts_in_words(job), job.told.origin, local_time(job.told.since_s)});
   print_table({{"JOB", false},
-               {"PROGRAM", false},
+               {.title = "PROGRAM", .name = true},
                {"RANKS", true},
                {"STATE", false},
-               {"HOSTS", false},
-               {"FROM", false},
+               {.title = "HOSTS", .name = true},
+               {.title = "FROM", .name = true},
                {"SINCE", false}},
               rows);
 }

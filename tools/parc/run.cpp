@@ -310,7 +310,7 @@ private:
   int signals_seen_ = 0;
   std::optional<int> status_;
   std::string text_;
-  std::vector<std::vector<std::string>> ends_; // of the ranks: how, and which
+  std::vector<Row> ends_; // of the ranks: how, and which
   std::vector<std::string> warnings_;
   MissingHosts missing_;
 };

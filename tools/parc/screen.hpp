@@ -3,10 +3,10 @@
 #pragma once
 
 #include "system/error.hpp"
+#include "tools/parc/display.hpp"
 
 #include <chrono>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace parc::tools {
@@ -18,8 +18,8 @@ public:
   virtual ~Screen() = default;
 
   [[nodiscard]] virtual std::size_t height() const = 0;
-  // Lines that do not fit are cut; `emphasized`: the number of one that stands out, as a heading.
-  virtual void draw(const std::vector<std::string>& lines, const std::vector<std::size_t>& emphasized) = 0;
+  [[nodiscard]] virtual std::size_t width() const = 0;
+  virtual void draw(const std::vector<Line>& lines) = 0; // those that do not fit are cut
   // Waits so long at most; returns `resized` at once when the terminal has another size, `gone` when it is
   // there no more.
   static constexpr int nothing = -1, resized = -2, gone = -3;

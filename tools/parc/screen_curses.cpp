@@ -30,15 +30,18 @@ public:
     return static_cast<std::size_t>(std::max(getmaxy(stdscr), 0));
   }
 
+  [[nodiscard]] std::size_t width() const override {
+    return static_cast<std::size_t>(std::max(getmaxx(stdscr), 1));
+  }
+
   // ncurses sends what has changed.
-  void draw(const std::vector<std::string>& lines, const std::vector<std::size_t>& emphasized) override {
+  void draw(const std::vector<Line>& lines) override {
     erase();
     for (std::size_t i = 0; i < std::min(lines.size(), height()); ++i) {
-      const bool stands_out = std::ranges::find(emphasized, i) != emphasized.end();
-      if (stands_out) attron(A_REVERSE);
-      mvaddnstr(static_cast<int>(i), 0, lines[i].c_str(), getmaxx(stdscr));
-      if (stands_out) attroff(A_REVERSE);
+      attrset(attributes_of(lines[i].style));
+      mvaddnstr(static_cast<int>(i), 0, lines[i].text.c_str(), getmaxx(stdscr));
     }
+    attrset(A_NORMAL);
     refresh();
   }
 
@@ -52,7 +55,29 @@ public:
   }
 
 private:
+  enum Pair : short { yellow = 1, red };
+
+  // Without colours what is unwell is bold.
+  static bool start_colours() {
+    if (!display_of(stdout).colours || !has_colors() || start_color() != OK) return false;
+    const short background = use_default_colors() == OK ? -1 : COLOR_BLACK;
+    init_pair(yellow, COLOR_YELLOW, background);
+    init_pair(red, COLOR_RED, background);
+    return true;
+  }
+
+  [[nodiscard]] int attributes_of(Style style) const {
+    switch (style) {
+    case Style::plain: return A_NORMAL;
+    case Style::title: return A_REVERSE;
+    case Style::warning: return static_cast<int>(colours_ ? COLOR_PAIR(yellow) : A_BOLD);
+    case Style::bad: return static_cast<int>(A_BOLD | (colours_ ? COLOR_PAIR(red) : 0));
+    }
+    return A_NORMAL;
+  }
+
   SCREEN* screen_;
+  bool colours_ = start_colours();
 };
 
 } // namespace

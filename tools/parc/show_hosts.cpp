@@ -3,6 +3,7 @@
 #include "tools/parc/ask_hosts.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/table.hpp"
+#include "tools/parc/units.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -23,24 +24,24 @@ std::uint64_t ranks_of(const HostAnswer& answer) {
 }
 
 void print(const std::vector<HostAnswer>& answers) {
-  std::vector<std::vector<std::string>> rows;
-  for (const HostAnswer& answer : answers) {
-    if (answer.up())
-      rows.push_back(
-          {answer.host, "up", answer.address.empty() ? "-" : answer.address, version_of(answer),
-           answer.rtt_us == 0 ? "-" : fmt::format("{:.3f} ms", static_cast<double>(answer.rtt_us) / 1e3),
-           fmt::to_string(jobs_of(answer).size()), fmt::to_string(ranks_of(answer))});
-    else
-      rows.push_back({answer.host, "down", "-", "-", "-", "-", "-"});
-  }
-  print_table({{"HOST", false},
-               {"STATE", false},
-               {"ADDRESS", false},
-               {"VERSION", false},
+  Table table{{{.title = "HOST", .name = true},
+               {"STATE"},
+               {.title = "ADDRESS", .name = true},
+               {"VERSION"},
                {"RTT", true},
                {"JOBS", true},
                {"RANKS", true}},
-              rows);
+              {}};
+  for (const HostAnswer& answer : answers) {
+    if (answer.up())
+      table.rows.push_back({answer.host, "up", answer.address.empty() ? "-" : answer.address,
+                            version_of(answer), answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
+                            fmt::to_string(jobs_of(answer).size()), fmt::to_string(ranks_of(answer))});
+    else
+      table.rows.emplace_back(std::vector<std::string>{answer.host, "down", "-", "-", "-", "-", "-"},
+                              Style::bad);
+  }
+  show(table_lines(table, display_of(stdout)), stdout);
 }
 
 void print_json(const std::vector<HostAnswer>& answers) {

@@ -52,32 +52,27 @@ public:
   void print() {
     for (std::uint64_t round = 0; options_.count == 0 || round < options_.count; ++round) {
       std::this_thread::sleep_until(last_.at + interval_);
-      const TopView view = next();
+      next();
       if (round != 0) std::cout << '\n';
-      for (const std::string& line : view.heading) std::cout << line << '\n';
-      for (const TopView::Table* table : {&view.links, &view.ranks}) {
-        if (table->rows.empty()) continue;
-        std::cout << '\n';
-        print_table(table->columns, table->rows);
-      }
+      show(page(display_of(stdout)).lines(), stdout);
       std::fflush(stdout);
     }
   }
 
   void draw(Screen& screen) {
-    show(screen, next());
+    next();
+    draw_once(screen);
     for (std::uint64_t round = 1; options_.count == 0 || round < options_.count;) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(last_.at + interval_ - Clock::now());
       const int key = screen.key(std::max(left, std::chrono::milliseconds(0)));
       if (key == 'q' || key == Screen::gone) return;
       for (const SortKey& each : sort_keys())
         if (key == each.key) sorted_by_ = &each;
-      if (key != Screen::nothing && Clock::now() < last_.at + interval_) {
-        show(screen, view());
-      } else {
-        show(screen, next());
+      if (key == Screen::nothing || Clock::now() >= last_.at + interval_) {
+        next();
         ++round;
       }
+      draw_once(screen);
     }
   }
 
@@ -99,35 +94,30 @@ private:
     return look;
   }
 
-  TopView next() {
+  void next() {
     Look now = look();
     rates_ = rates_between(last_, now);
     last_ = std::move(now);
     cores_ = last_.view.kernel.alive ? cores_of(last_.view.kernel.pid) : "";
-    return view();
   }
 
-  [[nodiscard]] TopView view() const { return top_view(rates_, *sorted_by_, cores_); }
+  [[nodiscard]] Page page(const Display& display) const {
+    return top_page(rates_, *sorted_by_, cores_, display);
+  }
 
   // What does not fit is counted in the last line.
-  void show(Screen& screen, const TopView& view) const {
-    std::vector<std::string> lines = view.heading;
-    std::vector<std::size_t> titles;
-    for (const TopView::Table* table : {&view.links, &view.ranks}) {
-      if (table->rows.empty()) continue;
-      lines.emplace_back();
-      titles.push_back(lines.size());
-      for (std::string& line : table_lines(table->columns, table->rows)) lines.push_back(std::move(line));
-    }
-    std::string keys = "q: quit; sorted by " + std::string(sorted_by_->name) + ", others:";
-    for (const SortKey& each : sort_keys()) keys += fmt::format(" {} {}", each.key, each.name);
+  void draw_once(Screen& screen) const {
+    std::vector<Line> lines = page({.columns = screen.width(), .terminal = true}).lines();
+    std::string keys = "q: quit; sorted by " + std::string(sorted_by_->name) + "; others:";
+    for (const SortKey& each : sort_keys())
+      if (&each != sorted_by_) keys += fmt::format(" {} {}", each.key, each.name);
     const std::size_t height = screen.height();
     if (lines.size() + 1 > height && height > 1) {
       keys = fmt::format("{} more; {}", lines.size() + 1 - height, keys);
       lines.resize(height - 1);
     }
-    lines.push_back(std::move(keys));
-    screen.draw(lines, titles);
+    lines.push_back({std::move(keys)});
+    screen.draw(lines);
   }
 
   const TopOptions& options_;

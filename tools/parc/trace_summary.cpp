@@ -160,7 +160,7 @@ private:
   }
 
   void print_ranks() const {
-    std::vector<std::vector<std::string>> rows;
+    std::vector<Row> rows;
     for (const auto& [number, rank] : ranks_)
       rows.push_back({rank.name, milliseconds(std::max(0.0, rank.last - rank.first)),
                       milliseconds(rank.calculation), milliseconds(in_calls(rank)), milliseconds(rank.faults),
@@ -184,14 +184,14 @@ private:
   }
 
   static void print_section(std::string_view heading, const std::vector<Column>& columns,
-                            const std::vector<std::vector<std::string>>& rows) {
+                            const std::vector<Row>& rows) {
     if (rows.empty()) return;
     std::cout << '\n' << heading;
     print_table(columns, rows);
   }
 
   void print_waits() const {
-    std::vector<std::vector<std::string>> rows;
+    std::vector<Row> rows;
     for (const auto& each : costliest(waits_)) {
       const auto& [what, wait] = *each;
       rows.push_back({what.first, fmt::to_string(wait.count), milliseconds(wait.sum),
@@ -210,7 +210,7 @@ private:
 
   // Of the time in which there was a read to wait for: what was waited for, and what was not.
   void print_hiding() const {
-    std::vector<std::vector<std::string>> rows;
+    std::vector<Row> rows;
     for (const auto& [number, rank] : ranks_) {
       if (rank.outstanding.empty()) continue;
       const Cover outstanding(rank.outstanding);
@@ -225,7 +225,7 @@ private:
 
   // What the waits would have waited for, but for what was waited for in the end all the same.
   void print_release() const {
-    std::vector<std::vector<std::string>> rows;
+    std::vector<Row> rows;
     for (const auto& [number, rank] : ranks_) {
       if (rank.released == 0) continue;
       const Cover under_way(rank.under_way);
@@ -243,7 +243,7 @@ private:
   }
 
   void print_touches() const {
-    std::vector<std::vector<std::string>> rows;
+    std::vector<Row> rows;
     for (const auto& each : costliest(touches_)) {
       const auto& [where, touch] = *each;
       const auto count = static_cast<double>(touch.count);
@@ -279,7 +279,7 @@ private:
     return touch.upward ? "up" : touch.downward ? "down" : "any";
   }
 
-  std::vector<std::vector<std::string>> never_; // rows
+  std::vector<Row> never_; // rows
   std::map<std::uint64_t, Rank> ranks_;
   std::map<std::pair<std::string, std::string>, Wait> waits_;
   std::map<std::pair<std::string, std::string>, Touch> touches_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "system/unfinished.hpp"
+#include "tools/parc/table.hpp"
 
 #include <string>
 #include <string_view>
@@ -18,14 +19,15 @@ struct ShownRank {
 // "waits" in libparc, "runs", or "not joined".
 [[nodiscard]] std::string_view doing(const RankState& rank);
 
-// A blank line and a row for each operation; nothing where there are none.
-void print_unfinished(const std::vector<ShownRank>& ranks);
+// A row for each operation.
+[[nodiscard]] Table unfinished_table(const std::vector<ShownRank>& ranks);
 
 // The same for what stands: messages and operations that wait until somebody else goes on.
-void print_backlog(const std::vector<ShownRank>& ranks);
+[[nodiscard]] Table backlog_table(const std::vector<ShownRank>& ranks);
+
+// Waits for something that has taken so long that somebody should look.
+[[nodiscard]] bool waits_long(const RankState& rank);
 
 [[nodiscard]] std::string operation_text(const Unfinished& operation); // "read from 3"
-[[nodiscard]] std::string age_text(std::uint64_t ms);
-[[nodiscard]] std::string bytes_text(std::uint64_t number);
 
 } // namespace parc::tools
