@@ -86,7 +86,7 @@ Result<Results> measure_anyhow(const Scene& scene, const std::string& directory)
 }
 
 void say(const Results& results) {
-  std::cout << report(results.rows);
+  std::cout << short_table(results.rows);
   if (results.relay_cpu > 0)
     std::cout << fmt::format("The relay of the emulated link used {:.1f} % of a core.\n",
                              results.relay_cpu * 100);
@@ -123,8 +123,11 @@ Result<int> show_all(const Options& options) {
   }
   if (rows.empty()) return error(EIO, "nothing was measured");
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::string name = all.size() == 1 ? "gain" : fmt::format("gain-{}", i + 1);
-    PARC_TRY(picture, draw_gain(directory, name, all[i].rows));
+    const std::string number = all.size() == 1 ? "" : fmt::format("-{}", i + 1);
+    const std::string table = fmt::format("{}/table{}.txt", directory, number);
+    PARC_TRY(write_text(table, full_table(all[i].rows)));
+    std::cout << fmt::format("All {} rows: {}\n", all[i].rows.size(), table);
+    PARC_TRY(picture, draw_gain(directory, "gain" + number, all[i].rows));
     std::cout << "Picture: " << picture << '\n';
   }
   PARC_TRY(picture,

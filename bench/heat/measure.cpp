@@ -20,7 +20,8 @@ public:
   Result<Results> all() {
     PARC_TRY(find_classes());
     PARC_TRY(calibrate());
-    progress_.expect(expected_seconds());
+    const double expected = expected_seconds(), left = scene_.seconds - seconds_used();
+    progress_.expect(scene_.seconds > 0 ? std::min(expected, left) : expected, cases());
     for (int repeat = 0; repeat < scene_.repeats; ++repeat) {
       PARC_TRY(measure_once(repeat));
     }
@@ -110,15 +111,25 @@ private:
     return seconds * scene_.repeats;
   }
 
+  // Those that measure_once() begins, in all repeats.
+  [[nodiscard]] int cases() const {
+    int each = 0;
+    for (std::size_t i = 0; i < work_.size(); ++i)
+      for (const bool realtime : classes_) each += variants(i, realtime == classes_.front()).empty() ? 0 : 1;
+    return each * scene_.repeats;
+  }
+
   Result<void> measure_once(int repeat) {
     for (const bool realtime : classes_) {
       auto kernels = Kernels::start(hosts_, {realtime, scene_.socket_buffer});
       if (!kernels) return std::move(kernels).error();
       for (std::size_t i = 0; i < work_.size(); ++i) {
         std::string line;
-        for (const std::string& variant : variants(i, realtime == classes_.front())) {
+        const std::vector<std::string> runs = variants(i, realtime == classes_.front());
+        if (!runs.empty()) progress_.begin_case();
+        for (const std::string& variant : runs) {
           if (out_of_time(run_seconds(i, variant))) continue;
-          progress_.begin(run_seconds(i, variant), describe(repeat, i, realtime) + ": " + variant);
+          progress_.begin(run_seconds(i, variant), in_short(i, realtime) + variant);
           PARC_TRY(sample, runner_.run(planned(i, variant)));
           line += fmt::format("{}{} {:.1f}", line.empty() ? "" : ", ", variant, sample.step_ms);
           const auto its_class = over_parc(variant) ? std::optional(realtime) : std::nullopt;
@@ -148,10 +159,18 @@ private:
                        g.gamma, realtime ? "real-time" : "normal", repeat + 1, scene_.repeats);
   }
 
+  [[nodiscard]] std::string in_short(std::size_t granularity, bool realtime) const {
+    const Granularity& g = scene_.granularities[granularity];
+    return fmt::format("{} bytes, {}", g.points * sizeof(double),
+                       realtime || classes_.size() == 1 ? "" : "normal kernels, ");
+  }
+
+  [[nodiscard]] double seconds_used() const {
+    return std::chrono::duration<double>(Clock::now() - started_).count();
+  }
+
   bool out_of_time(double seconds) {
-    if (scene_.seconds <= 0) return false;
-    const double used = std::chrono::duration<double>(Clock::now() - started_).count();
-    if (used + seconds <= scene_.seconds) return false;
+    if (scene_.seconds <= 0 || seconds_used() + seconds <= scene_.seconds) return false;
     ++left_out_;
     return true;
   }
@@ -163,6 +182,7 @@ private:
     Run picture{"I.3", field_points, field_columns(scene_.ranks) / scene_.ranks};
     picture.steps = 200;
     picture.field = scene_.field;
+    progress_.expect(0, 0);
     progress_.begin(0, "the temperature field");
     PARC_TRY(sample, runner_.run(picture));
     if (!sample.correct) return error(EDOM, "the temperature field is not that of the sequential solver");

@@ -92,7 +92,8 @@ void describe(CLI::App& app, Options& options) {
       ->check(CLI::Range(2, 26))
       ->capture_default_str();
   app.add_option("--json", options.json, "Write every figure to this file");
-  app.add_option("--out", options.directory, "Directory for the pictures")->capture_default_str();
+  app.add_option("--out", options.directory, "Directory for the table of all cases and the pictures")
+      ->capture_default_str();
   app.add_option("--scene", options.scene_file)->group("");
   app.add_option("--results", options.results_file)->group("");
 }

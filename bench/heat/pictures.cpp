@@ -10,7 +10,8 @@ namespace parc::heat::demo {
 
 namespace {
 
-constexpr double largest_gamma = 5; // where the pictures end
+// What all panels show at least of software granularity.
+constexpr double least_gamma = 0.08, largest_gamma = 5;
 
 // As gnuplot writes a string.
 std::string quoted(const std::string& text) {
@@ -49,6 +50,37 @@ constexpr Style drawn[] = {
     {"I.3", "#0072B2", 5},
 };
 
+struct Point {
+  double gamma, gain, speedup;
+};
+
+// A step takes at best as long as the longer of calculation and exchange, or as the shortest that was
+// measured: a rank that waits leaves more of the cache to the others, which those two alone do not show.
+std::vector<Point> best_possible(const std::vector<Row>& rows, std::size_t halo) {
+  std::vector<Point> points;
+  for (const Row& blocking : curve(rows, halo, "I.1")) {
+    double step = std::max(blocking.t_calc_ms, blocking.t_com_ms);
+    for (const Style& style : drawn)
+      for (const Row& row : curve(rows, halo, style.variant))
+        if (row.gamma == blocking.gamma) step = std::min(step, row.step_ms);
+    points.push_back({blocking.gamma, blocking.step_ms / step, blocking.speedup * blocking.step_ms / step});
+  }
+  return points;
+}
+
+std::vector<Point> points_of(const std::vector<Row>& rows, std::size_t halo, const std::string& variant) {
+  std::vector<Point> points;
+  for (const Row& row : curve(rows, halo, variant)) points.push_back({row.gamma, row.gain, row.speedup});
+  return points;
+}
+
+std::string data_block(const std::string& name, const std::vector<Point>& points) {
+  std::string text = name + " << END\n";
+  for (const Point& each : points)
+    text += fmt::format("{:.4f} {:.4f} {:.4f}\n", each.gamma, each.gain, each.speedup);
+  return text + "END\n";
+}
+
 // What a line means stands at its end; where several end together, one below the other around that place.
 struct Label {
   std::string text, sign; // the sign as gnuplot's options of a point
@@ -56,7 +88,7 @@ struct Label {
 };
 
 std::string place_labels(std::vector<Label> labels, double top) {
-  const double room = top / 15;
+  const double room = top / 12;
   struct Group {
     double middle, size;
     [[nodiscard]] double above(double one) const { return middle + size * one / 2; }
@@ -64,10 +96,11 @@ std::string place_labels(std::vector<Label> labels, double top) {
   std::vector<Group> groups;
   std::ranges::sort(labels, {}, &Label::height);
   for (const Label& label : labels) {
-    Group last{label.height, 1};
+    Group last{std::max(label.height, room / 2), 1}; // none below the panel
     while (!groups.empty() && groups.back().above(room) > last.above(-room)) {
       const double size = groups.back().size + last.size;
-      last = {(groups.back().middle * groups.back().size + last.middle * last.size) / size, size};
+      const double middle = (groups.back().middle * groups.back().size + last.middle * last.size) / size;
+      last = {std::max(middle, size * room / 2), size};
       groups.pop_back();
     }
     groups.push_back(last);
@@ -83,23 +116,36 @@ std::string place_labels(std::vector<Label> labels, double top) {
 
 // The left panel of a halo shows the gain over I.1, the right one the speedup.
 std::string panel(const std::vector<Row>& rows, std::size_t halo, bool gain) {
+  const auto height = [gain](const Point& point) { return gain ? point.gain : point.speedup; };
   const auto ranks = static_cast<double>(rows.front().ranks);
-  const double top = gain ? 2.2 : 1.1 * ranks;
-  std::vector<Label> labels = {{"model", "", gain ? 1 + 1 / largest_gamma : ranks}};
+  double top = gain ? 2.2 : 1.1 * ranks;
+  std::vector<Label> labels;
   std::string plots;
-  for (const Style& style : drawn) {
-    const auto points = curve(rows, halo, style.variant);
-    if (points.empty()) continue;
-    const std::string sign = fmt::format("lc rgb '{}' pt {}", style.color, style.point);
-    labels.push_back({style.variant, "point " + sign, gain ? points.back().gain : points.back().speedup});
-    plots += fmt::format("{} using 1:{} with linespoints {} lw 1.5, \\\n", data_name(halo, style.variant),
-                         gain ? 2 : 3, sign);
-  }
-  const std::string model =
-      gain ? "(x + 1) / (x > 1 ? x : 1)" : fmt::format("{} / (x > 1 ? 1 : 1 / x)", ranks);
+  const auto add = [&](const std::string& name, const std::string& data, const std::vector<Point>& points,
+                       const std::string& sign, const std::string& line) {
+    if (points.empty()) return;
+    for (const Point& each : points) top = std::max(top, 1.1 * height(each));
+    labels.push_back({name, "point " + sign, height(points.back())});
+    plots += fmt::format("{}{} using 1:{} with linespoints {} {}", plots.empty() ? "" : ", \\\n", data,
+                         gain ? 2 : 3, sign, line);
+  };
+  for (const Style& style : drawn)
+    add(style.variant, data_name(halo, style.variant), points_of(rows, halo, style.variant),
+        fmt::format("lc rgb '{}' pt {}", style.color, style.point), "lw 1.5");
+  add("best possible", data_name(halo, "best"), best_possible(rows, halo), "lc black pt 2", "dt 2");
   return fmt::format("set title 'halo of {} bytes, {} ranks'\nset ylabel '{}'\nset yrange [0:{}]\n", halo,
                      ranks, gain ? "gain over I.1" : "speedup", top) +
-         place_labels(std::move(labels), top) + "plot " + plots + model + " with lines lc black dt 2\n";
+         place_labels(std::move(labels), top) + "plot " + plots + "\n";
+}
+
+// The same for all panels of a picture.
+std::string range_of_gamma(const std::vector<Row>& rows) {
+  double least = least_gamma, largest = largest_gamma;
+  for (const Row& row : rows) {
+    least = std::min(least, row.gamma / 1.2);
+    largest = std::max(largest, row.gamma * 1.2);
+  }
+  return fmt::format("set xrange [{:.4f}:{:.4f}]\n", least, largest);
 }
 
 } // namespace
@@ -121,20 +167,16 @@ Result<std::string> draw_gain(const std::string& directory, const std::string& n
   std::set<std::size_t> halos;
   for (const Row& row : rows) halos.insert(row.halo_bytes);
   const std::string picture = fmt::format("{}/{}.svg", directory, name);
-  std::string script = fmt::format("set terminal svg size 960,{} font 'sans,12' background 'white'\n"
+  std::string script = fmt::format("set terminal svg size 1120,{} font 'sans,12' background 'white'\n"
                                    "set output {}\n",
                                    340 * halos.size(), quoted(picture));
-  script +=
-      fmt::format("unset key\nset xlabel 'software granularity t_{{calc}} / t_{{com}}'\nset logscale x\n"
-                  "set grid\nset rmargin 20\nset xrange [0.08:{}]\nset xtics (0.1, 0.25, 0.5, 1, 2, 4)\n",
-                  largest_gamma);
+  script += "unset key\nset xlabel 'software granularity t_{calc} / t_{com}'\nset logscale x\n"
+            "set grid\nset rmargin 20\nset xtics (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8)\n" +
+            range_of_gamma(rows);
   for (const std::size_t halo : halos) {
-    for (const Style& style : drawn) {
-      script += data_name(halo, style.variant) + " << END\n";
-      for (const Row& row : curve(rows, halo, style.variant))
-        script += fmt::format("{:.4f} {:.4f} {:.4f}\n", row.gamma, row.gain, row.speedup);
-      script += "END\n";
-    }
+    for (const Style& style : drawn)
+      script += data_block(data_name(halo, style.variant), points_of(rows, halo, style.variant));
+    script += data_block(data_name(halo, "best"), best_possible(rows, halo));
   }
   script += fmt::format("set multiplot layout {},2\n", halos.size());
   for (const std::size_t halo : halos) script += panel(rows, halo, true) + panel(rows, halo, false);

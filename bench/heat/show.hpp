@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What people see of the results: the table, the JSON file, the pictures.
+// What people see of the results: the tables, the JSON file, the pictures.
 #pragma once
 
 #include "bench/heat/scene.hpp"
@@ -7,8 +7,11 @@
 
 namespace parc::heat::demo {
 
-// The table, and below it what its columns and marks mean.
-[[nodiscard]] std::string report(const std::vector<Row>& rows);
+// Every row, and below them what the columns and marks mean.
+[[nodiscard]] std::string full_table(const std::vector<Row>& rows);
+
+// The variants side by side at a few cases, what that means, and what it comes to in a sentence.
+[[nodiscard]] std::string short_table(const std::vector<Row>& rows);
 
 [[nodiscard]] Result<void> write_json(const std::string& path, const std::vector<Row>& rows,
                                       const nlohmann::json& settings);

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <libsmartcols.h>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <sys/utsname.h>
 #include <thread>
 
@@ -51,6 +53,19 @@ std::string ms(double value) {
 std::string ratio(double value) {
   return fmt::format("{:.2f}", value);
 }
+std::string step_and_factor(double step_ms, double factor) {
+  return fmt::format("{} ({})", ms(step_ms), ratio(factor));
+}
+
+std::string why_shorter(const std::vector<Row>& rows) {
+  if (std::ranges::none_of(rows, [](const Row& row) { return row.step_ms < row.t_calc_ms; })) return "";
+  return "A step can be shorter than the calculation alone: a rank that waits leaves more of\n"
+         "the cache and of the memory to the others, and alone none waits.\n";
+}
+
+double ideal_step(const Row& row) {
+  return std::max(row.t_calc_ms, row.t_com_ms);
+}
 
 const Column columns[] = {
     {"HALO", true, [](const Row& r) { return std::to_string(r.halo_bytes); }},
@@ -58,19 +73,20 @@ const Column columns[] = {
     {"T_COM", true, [](const Row& r) { return ms(r.t_com_ms); }},
     {"VARIANT", false, [](const Row& r) { return r.variant + marks(r); }},
     {"STEP", true, [](const Row& r) { return ms(r.step_ms); }},
-    {"IDEAL", true, [](const Row& r) { return ms(std::max(r.t_calc_ms, r.t_com_ms)); }},
+    {"IDEAL", true, [](const Row& r) { return ms(ideal_step(r)); }},
     {"GAIN", true, [](const Row& r) { return ratio(r.gain); }},
     {"OVER-PP", true, [](const Row& r) { return ratio(r.gain_pingpong); }},
 };
 
-std::string table(const std::vector<Row>& rows) {
+using Lines = std::vector<std::vector<std::string>>;
+
+std::string lay_out(const std::vector<std::pair<std::string, bool>>& titles, const Lines& lines) {
   const std::unique_ptr<libscols_table, Unref> table(scols_new_table());
-  for (const Column& column : columns)
-    scols_table_new_column(table.get(), column.title, 0, column.number ? SCOLS_FL_RIGHT : 0);
-  for (const Row& row : rows) {
+  for (const auto& [title, number] : titles)
+    scols_table_new_column(table.get(), title.c_str(), 0, number ? SCOLS_FL_RIGHT : 0);
+  for (const auto& texts : lines) {
     libscols_line* line = scols_table_new_line(table.get(), nullptr);
-    std::size_t place = 0;
-    for (const Column& column : columns) scols_line_set_data(line, place++, column.text(row).c_str());
+    for (std::size_t i = 0; i < texts.size(); ++i) scols_line_set_data(line, i, texts[i].c_str());
   }
   scols_table_set_termforce(table.get(), SCOLS_TERMFORCE_NEVER); // never cut to the terminal
   char* text = nullptr;
@@ -79,11 +95,68 @@ std::string table(const std::vector<Row>& rows) {
   return std::string(text) + '\n';
 }
 
+std::string table(const std::vector<Row>& rows) {
+  std::vector<std::pair<std::string, bool>> titles;
+  for (const Column& column : columns) titles.emplace_back(column.title, column.number);
+  Lines lines;
+  for (const Row& row : rows) {
+    auto& line = lines.emplace_back();
+    for (const Column& column : columns) line.push_back(column.text(row));
+  }
+  return lay_out(titles, lines);
+}
+
+std::string meaning_of_marks(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Mark& mark : all_marks)
+    if (std::ranges::any_of(rows, mark.holds)) text += fmt::format("{}  {}\n", mark.sign, mark.meaning);
+  return text;
+}
+
+double balance(const Row& row) { // 1: calculation and exchange take the same time
+  return std::min(row.t_calc_ms, row.t_com_ms) / ideal_step(row);
+}
+
+bool same_case(const Row& one, const Row& other) {
+  return one.halo_bytes == other.halo_bytes && one.t_calc_ms == other.t_calc_ms;
+}
+
+// A row of each: of every halo that where there is most to gain, and the extremes of the largest halo.
+std::vector<Row> chosen_cases(const std::vector<Row>& rows) {
+  constexpr std::size_t most = 4; // that 80 columns have room for
+  const auto order = [](const Row& row) { return std::pair(row.halo_bytes, row.t_calc_ms); };
+  std::vector<Row> all = rows, chosen;
+  std::ranges::stable_sort(all, {}, order);
+  all.erase(std::unique(all.begin(), all.end(), same_case), all.end());
+  const auto choose = [&](const Row& row) {
+    if (chosen.size() < most &&
+        std::ranges::none_of(chosen, [&](const Row& each) { return same_case(each, row); }))
+      chosen.push_back(row);
+  };
+  for (auto end = all.rbegin(); end != all.rend();) {
+    const auto begin = end;
+    while (end != all.rend() && end->halo_bytes == begin->halo_bytes) ++end;
+    choose(*std::max_element(begin, end, [](const Row& a, const Row& b) { return balance(a) < balance(b); }));
+  }
+  if (!all.empty()) choose(all.back());
+  for (const Row& row : all)
+    if (row.halo_bytes == all.back().halo_bytes) choose(row);
+  for (const Row& row : all) choose(row);
+  std::ranges::sort(chosen, {}, order);
+  return chosen;
+}
+
+// Of kernels in both classes those with real-time priority.
+const Row* find_row(const std::vector<Row>& rows, const Row& its_case, std::string_view variant) {
+  const Row* found = nullptr;
+  for (const Row& row : rows)
+    if (same_case(row, its_case) && row.variant == variant && (found == nullptr || row.realtime == true))
+      found = &row;
+  return found;
+}
+
 // Of the case in which there is most to gain, where calculation and exchange take about the same time.
 std::string in_short(const std::vector<Row>& rows) {
-  const auto balance = [](const Row& row) {
-    return std::min(row.t_calc_ms, row.t_com_ms) / std::max(row.t_calc_ms, row.t_com_ms);
-  };
   const auto best = std::ranges::max_element(rows, {}, balance);
   if (best == rows.end()) return "";
   const Row* hidden = nullptr;
@@ -97,25 +170,58 @@ std::string in_short(const std::vector<Row>& rows) {
   }
   if (hidden == nullptr || blocking == nullptr) return "";
   return fmt::format("\nHidden: {} ms a step ({}), ideal {}; blocking: {}.\n", ms(hidden->step_ms),
-                     hidden->variant, ms(std::max(best->t_calc_ms, best->t_com_ms)), ms(blocking->step_ms));
+                     hidden->variant, ms(ideal_step(*best)), ms(blocking->step_ms));
 }
 
 } // namespace
 
-std::string report(const std::vector<Row>& rows) {
+std::string full_table(const std::vector<Row>& rows) {
   std::string text = table(rows);
   text +=
       "Bytes and milliseconds. T_CALC: the calculation alone. T_COM: the exchange alone, over plain "
       "sockets.\n"
       "IDEAL: the longer of the two, where all of the other is hidden. GAIN: over I.1, the calls of parc\n"
       "that block. OVER-PP: over ping-pong, plain sockets that block.\n";
-  if (std::ranges::any_of(rows, [](const Row& row) { return row.step_ms < row.t_calc_ms; }))
-    text += "A STEP can be shorter than T_CALC: a rank that waits leaves more of the cache and of the memory "
-            "to the\n"
-            "others, and T_CALC is measured where none waits.\n";
-  for (const Mark& mark : all_marks)
-    if (std::ranges::any_of(rows, mark.holds)) text += fmt::format("{}  {}\n", mark.sign, mark.meaning);
-  return text + in_short(rows);
+  text += why_shorter(rows);
+  return text + meaning_of_marks(rows);
+}
+
+std::string short_table(const std::vector<Row>& rows) {
+  const std::vector<Row> cases = chosen_cases(rows);
+  std::vector<std::pair<std::string, bool>> titles = {{"MS A STEP", false}};
+  Lines lines = {{"calculation + exchange"}, {"ideal"}};
+  for (const Row& each : cases) {
+    titles.emplace_back(fmt::format("{} BYTES", each.halo_bytes), true);
+    lines[0].push_back(fmt::format("{} + {}", ms(each.t_calc_ms), ms(each.t_com_ms)));
+    const Row* const blocking = find_row(rows, each, "ping-pong");
+    lines[1].push_back(blocking == nullptr
+                           ? ms(ideal_step(each))
+                           : step_and_factor(ideal_step(each), blocking->step_ms / ideal_step(each)));
+  }
+  std::vector<Row> shown;
+  for (const char* variant : {"ping-pong", "I.1", "I.1-early", "I.1-early-towards", "I.2", "I.3"}) {
+    std::vector<std::string> texts;
+    std::set<char> signs; // of any of its cases
+    for (const Row& each : cases) {
+      const Row* const row = find_row(rows, each, variant);
+      texts.push_back(row == nullptr ? "-" : step_and_factor(row->step_ms, row->gain_pingpong));
+      if (row == nullptr) continue;
+      shown.push_back(*row);
+      for (const Mark& mark : all_marks)
+        if (mark.holds(*row)) signs.insert(mark.sign);
+    }
+    if (std::ranges::all_of(texts, [](const std::string& text) { return text == "-"; })) continue;
+    texts.insert(texts.begin(),
+                 std::string(variant) + (signs.empty() ? "" : " ") + std::string(signs.begin(), signs.end()));
+    lines.push_back(std::move(texts));
+  }
+  const bool wrong_elsewhere =
+      std::ranges::all_of(shown, &Row::correct) && !std::ranges::all_of(rows, &Row::correct);
+  return lay_out(titles, lines) +
+         "In brackets how many times as fast as ping-pong, plain sockets that block.\n"
+         "ideal: the longer of calculation and exchange, where all of the other is hidden.\n" +
+         why_shorter(shown) + meaning_of_marks(shown) +
+         (wrong_elsewhere ? "Rows that are not shown here are WRONG.\n" : "") + in_short(rows);
 }
 
 Result<void> write_json(const std::string& path, const std::vector<Row>& rows,

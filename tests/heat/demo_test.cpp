@@ -3,6 +3,7 @@
 #include "bench/heat/hosts.hpp"
 #include "bench/heat/model.hpp"
 #include "bench/heat/process.hpp"
+#include "bench/heat/progress.hpp"
 #include "bench/heat/samples.hpp"
 #include "bench/heat/show.hpp"
 
@@ -110,7 +111,7 @@ BOOST_AUTO_TEST_CASE(halo_of_several_granularities_has_one_exchange) {
 }
 
 BOOST_AUTO_TEST_CASE(the_table_has_what_people_ask_for) {
-  const std::string text = report(make_rows(scene_of_one_halo(), {7, 28}, samples(), true));
+  const std::string text = full_table(make_rows(scene_of_one_halo(), {7, 28}, samples(), true));
   std::istringstream lines(text);
   std::string line;
   std::getline(lines, line);
@@ -131,19 +132,68 @@ BOOST_AUTO_TEST_CASE(the_table_has_what_people_ask_for) {
        {"\nBytes and milliseconds", "\n!  WRONG", "\n*  The machine was busy", "\nn  With kernels"})
     BOOST_TEST((text.find(note) != std::string::npos), note);
   while (std::getline(lines, line)) BOOST_TEST(line.size() <= 110U, line);
+}
+
+// Of three halos at six granularities: eight rows in 80 columns, where there is most to gain among them.
+BOOST_AUTO_TEST_CASE(the_short_table_has_the_variants_side_by_side) {
+  std::vector<Row> rows;
+  for (const std::size_t halo : {8000, 80000, 800000})
+    for (const double gamma : {0.1, 0.25, 0.5, 1.0, 1.6, 4.0})
+      for (const char* variant :
+           {"ping-pong", "I.1", "I.2", "I.2-nocopy", "I.1-early", "I.1-early-towards", "I.3"}) {
+        Row& row = rows.emplace_back();
+        row.variant = variant;
+        row.halo_bytes = halo;
+        row.gamma = gamma;
+        row.t_com_ms = static_cast<double>(halo) / 1000;
+        row.t_calc_ms = gamma * row.t_com_ms;
+        row.step_ms = row.variant == "ping-pong" ? 2 * row.t_com_ms + row.t_calc_ms : row.t_com_ms * 4;
+        row.gain_pingpong = (2 * row.t_com_ms + row.t_calc_ms) / row.step_ms;
+        row.correct = true;
+      }
+  rows.back().correct = false; // I.3 of the last case
+  std::istringstream lines(short_table(rows));
+  std::vector<std::string> all;
+  for (std::string line; std::getline(lines, line);) {
+    BOOST_TEST(line.size() <= 80U, line);
+    all.push_back(line);
+  }
+  BOOST_REQUIRE(all.size() > 9U);
+  BOOST_TEST(all[0].find("8000 BYTES") != std::string::npos, all[0]);
+  BOOST_TEST(all[1].starts_with("calculation + exchange"), all[1]);
+  BOOST_TEST(all[1].find(" 80.0 + 80.0 ") != std::string::npos, all[1]); // balanced
+  BOOST_TEST(all[2].starts_with("ideal"), all[2]);
+  BOOST_TEST(all[2].find(" 80.0 (3.00) ") != std::string::npos, all[2]);
+  BOOST_TEST(all[3].find(" 240.0 (1.00) ") != std::string::npos, all[3]);
+  BOOST_TEST(all[8].starts_with("I.3 ! "), all[8]);
+  BOOST_TEST(all[9].starts_with("In brackets"), all[9]);
+}
+
+BOOST_AUTO_TEST_CASE(the_short_table_ends_in_a_sentence) {
+  const std::string text = short_table(make_rows(scene_of_one_halo(), {7, 28}, samples(), true));
   BOOST_TEST(text.ends_with("\nHidden: 104.0 ms a step (I.3), ideal 100.0; blocking: 260.0.\n"), text);
+  BOOST_TEST(text.find("\nI.3") != std::string::npos, text);
+  BOOST_TEST(text.find("104.0 (2.50)") != std::string::npos, text); // real-time
+  BOOST_TEST(text.find("I.2") == std::string::npos, text);          // was not measured
+}
+
+BOOST_AUTO_TEST_CASE(the_time_left_follows_the_pace) {
+  BOOST_TEST(time_left(60, 0, 0) == "60 s left");
+  BOOST_TEST(time_left(60, 20, 40) == "80 s left");
+  BOOST_TEST(time_left(3600, 0, 5) == "60 min left");
+  BOOST_TEST(time_left(60, 70, 60) == "0 s left");
 }
 
 // What nothing in the table carries is not explained; a step below t_calc is.
 BOOST_AUTO_TEST_CASE(the_table_explains_what_is_in_it) {
   Samples some = samples();
   some[{0, "I.3", true}] = {{98, 96}};
-  const std::string shorter = report(make_rows(scene_of_one_halo(), {7, 28}, some, true));
-  BOOST_TEST((shorter.find("shorter than T_CALC") != std::string::npos));
+  const std::string shorter = full_table(make_rows(scene_of_one_halo(), {7, 28}, some, true));
+  BOOST_TEST((shorter.find("shorter than the calculation") != std::string::npos));
   some = samples();
   for (const char* variant : {"I.1", "I.3"}) some.erase({0, variant, false});
-  const std::string plain = report(make_rows(scene_of_one_halo(), {7, 28}, some, true));
-  for (const char* absent : {"shorter than T_CALC", "WRONG", "busy", "normal"})
+  const std::string plain = full_table(make_rows(scene_of_one_halo(), {7, 28}, some, true));
+  for (const char* absent : {"shorter than the calculation", "WRONG", "busy", "normal"})
     BOOST_TEST((plain.find(absent) == std::string::npos), absent);
 }
 
