@@ -55,6 +55,7 @@ void check_trace(const std::string& file, int ranks) {
   };
   BOOST_TEST(ends("s") > 0);
   BOOST_TEST(ends("s") == ends("f"));
+  BOOST_TEST(ends("b") == ends("e"));
 }
 
 void check_summary(Hosts& hosts, const std::string& file) {

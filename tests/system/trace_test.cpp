@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -49,6 +50,48 @@ Json read_trace(const std::string& file) {
     BOOST_TEST(wrong == "", wrong << ": " << event.dump());
   }
   return trace.at("traceEvents");
+}
+
+// Spans of messages, and arrows: each end belongs to what has begun and not ended, and nothing stays open.
+// How many ended only with their rank.
+int check_ends(const Json& events) {
+  std::map<std::string, double> open;
+  int unfinished = 0;
+  for (const Json& event : events) {
+    const std::string phase = event["ph"];
+    const std::string key = event.value("cat", "") + " " + event.value("id", Json()).dump();
+    if (phase == "b" || phase == "s") {
+      BOOST_TEST(open.emplace(key, event["ts"]).second, "begins twice: " << event.dump());
+    } else if (phase == "n" || phase == "e" || phase == "f") {
+      const auto begun = open.find(key);
+      BOOST_REQUIRE_MESSAGE(begun != open.end(), "has not begun: " + event.dump());
+      BOOST_TEST(event["ts"].get<double>() >= begun->second, event.dump());
+      if (phase != "n") open.erase(begun);
+      unfinished += phase == "e" && event.contains("args") && event["args"].value("unfinished", false);
+    }
+  }
+  for (const auto& [key, begin] : open) BOOST_TEST(false, "has no end: " << key);
+  return unfinished;
+}
+
+// Bytes that a process has written so far.
+std::size_t written_by(pid_t process) {
+  std::ifstream io("/proc/" + std::to_string(process) + "/io");
+  std::size_t bytes = 0;
+  for (std::string name; io >> name && name != "wchar:";) io.ignore(100, '\n');
+  return io >> bytes ? bytes : 0;
+}
+
+// The process of the rank that waits for reads nobody answers, when it has said for which.
+pid_t find_waiting(Hosts& hosts) {
+  constexpr std::size_t its_reads = 12 * 88; // bytes of their records
+  pid_t found = -1;
+  BOOST_TEST_REQUIRE(eventually([&] {
+    for (const pid_t rank : hosts.ranks())
+      if (written_by(rank) > its_reads) found = rank;
+    return found > 0;
+  }));
+  return found;
 }
 
 // Slices of one thread lie in each other, or beside each other.
@@ -114,6 +157,7 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
 
     const Json events = read_trace(file);
     check_slices(events);
+    BOOST_TEST(check_ends(events) == 0);
     for (const int rank : {0, 1}) {
       const auto of_rank = [&](const Json& event) { return event["pid"] == rank; };
       BOOST_TEST(std::ranges::any_of(all(events, "X", "calculation"), of_rank));
@@ -166,6 +210,43 @@ BOOST_AUTO_TEST_CASE(a_long_trace_is_whole) {
   BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
   const Json events = read_trace(file);
   BOOST_TEST(all(events, "s").size() >= 2 * static_cast<std::size_t>(messages));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_killed_rank_waited_for_ends_with_the_job) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/trace.json";
+  Process job = hosts.run({"--trace", file, "--hosts", "b,a", programs + "hang", "absent"});
+  kill(find_waiting(hosts), SIGKILL);
+  BOOST_TEST(job.wait() == 128 + SIGKILL, job.errors());
+  const Json events = read_trace(file);
+  check_slices(events);
+  BOOST_TEST(check_ends(events) == 12);
+  Process summary = show(hosts, file);
+  BOOST_TEST(summary.wait() == 0, summary.errors());
+  BOOST_TEST(summary.output().find("reads that never came") != std::string::npos, summary.output());
+}
+
+// Of a rank that ends and has not finished: it says so itself.
+BOOST_AUTO_TEST_CASE(what_a_rank_leaves_unfinished_ends_with_it) {
+  Hosts hosts(1);
+  const std::string file = hosts.directory() + "/trace.json";
+  Process job = hosts.run({"--trace", file, "-n", "2", programs + "hang", "peer"});
+  BOOST_TEST(job.wait() == 0, job.errors());
+  check_ends(read_trace(file));
+}
+
+BOOST_AUTO_TEST_CASE(a_trace_is_whole_when_a_kernel_ends) {
+  for (const std::size_t killed : {0, 1}) {
+    Hosts hosts(2);
+    const std::string file = hosts.directory() + "/trace.json";
+    Process job = hosts.run({"--trace", file, "--hosts", "b,a", programs + "hang", "absent"});
+    (void)find_waiting(hosts);
+    hosts[killed].kernel().signal(SIGKILL);
+    BOOST_TEST(job.wait() > 0, job.errors());
+    const Json events = read_trace(file);
+    check_slices(events);
+    check_ends(events);
+  }
 }
 
 // Two ranks whose reads have the same id and which touch upwards, now the one and now the other.

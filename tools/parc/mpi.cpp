@@ -191,7 +191,7 @@ int run_traced(std::vector<std::string>& line, const MpiOptions& options) {
       return error(failure.value(), "cannot write a trace to {}: {}", options.trace, failure.message());
     PARC_TRY(ended, run_beside(line));
     status = ended;
-    return gather_trace(command, options.trace);
+    return gather_trace(command, options.trace, real_time());
   }();
   if (traced) return status;
   fmt::print(stderr, "parc: {}\n", traced.error().text);

@@ -328,7 +328,7 @@ Result<int> run_once(const RunOptions& options, const nlohmann::json& request, c
   if (status && (missing == nullptr || missing->names.empty())) terminal.tell_end();
   bool lost = terminal.output_lost();
   if (!options.trace.empty()) {
-    const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace);
+    const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace, real_time());
     if (!written) std::cerr << "parc: " << written.error().text << '\n';
     lost = lost || !written;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ bool is_write(const Record& message) {
 struct Times {
   std::uint64_t to_real = 0; // of a rank's host
   std::uint64_t start = 0;   // of the job, in real time
+  std::uint64_t end = 0;     // of the rank
 
   [[nodiscard]] double operator()(std::uint64_t time) const { // microseconds
     return static_cast<double>(static_cast<std::int64_t>(time + to_real - start)) / 1e3;
@@ -34,7 +36,8 @@ struct Times {
 
 class Writer {
 public:
-  Writer(const std::map<std::uint64_t, RankTrace>& ranks, std::ofstream& file) : ranks_(ranks), file_(file) {
+  Writer(const std::map<std::uint64_t, RankTrace>& ranks, std::ofstream& file, std::uint64_t ended)
+      : ranks_(ranks), file_(file) {
     std::uint64_t start = UINT64_MAX;
     for (const auto& [rank, said] : ranks_)
       for (const Record& record : said.records)
@@ -43,6 +46,7 @@ public:
           start = std::min(start, record.begin + record.end);
         }
     for (auto& [rank, times] : times_) times.start = start;
+    find_ends(ended);
   }
 
   void write(const std::vector<std::string>& command) {
@@ -59,6 +63,18 @@ public:
   }
 
 private:
+  // One that was killed, or whose kernel has gone, did not say when: with the job.
+  void find_ends(std::uint64_t ended) {
+    for (auto& [rank, times] : times_)
+      for (const Record& record : ranks_.at(rank).records) {
+        const std::uint64_t end = record.kind == Kind::opened ? 0 : record.end;
+        ended = std::max(ended, times.to_real + std::max({record.begin, end, record.first, record.released}));
+        if (record.kind == Kind::closed) times.end = record.begin;
+      }
+    for (auto& [rank, times] : times_)
+      if (times.end == 0) times.end = ended - times.to_real;
+  }
+
   static std::string text(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
@@ -153,8 +169,8 @@ private:
                              : fmt::format("read from {}, tag {}", message.peer, message.tag);
   }
 
-  // A span from when it was posted to when its last byte was in place (a write: acknowledged). What had not
-  // ended with the program has no end.
+  // A span from when it was posted to when its last byte was in place (a write: acknowledged), or to the end
+  // of the rank.
   void write_message(std::uint64_t rank, const RankTrace& said, const Record& message) {
     const Times& times = times_.at(rank);
     Json common{{"name", name_of(message)},
@@ -188,7 +204,11 @@ private:
     };
     step(message.first, "first byte");
     step(message.released, "its wait returned");
-    if (message.end != 0) at("e", message.end, Json::object());
+    if (message.end != 0)
+      at("e", message.end, Json::object());
+    else
+      at("e", std::max({times.end, message.begin, message.first, message.released}),
+         Json{{"unfinished", true}});
   }
 
   // Messages of one pair, context and tag are matched in the order in which they were written, and begin in
@@ -273,6 +293,12 @@ void take(RankTrace& said, const char* bytes) {
 
 } // namespace
 
+std::uint64_t real_time() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 void TraceCollector::add(std::uint64_t rank, std::string_view bytes) {
   RankTrace& said = ranks_[rank];
   said.rest += bytes;
@@ -282,10 +308,11 @@ void TraceCollector::add(std::uint64_t rank, std::string_view bytes) {
 }
 
 Result<void> write_trace(const std::map<std::uint64_t, RankTrace>& ranks,
-                         const std::vector<std::string>& command, const std::string& file) {
+                         const std::vector<std::string>& command, const std::string& file,
+                         std::uint64_t ended) {
   std::ofstream out(file, std::ios::trunc);
   const bool opened = out.is_open();
-  if (out) Writer(ranks, out).write(command);
+  if (out) Writer(ranks, out, ended).write(command);
   out.close();
   if (out) return success();
   auto failure = system_error("cannot write the trace to {}", file);

@@ -3,6 +3,9 @@
 // Event format: what a rank calculated and what it waited for as slices of its threads, messages as spans of
 // their own with an arrow from the write to its read. Times of ranks on different hosts are brought together
 // by the hosts' CLOCK_REALTIME.
+//
+// Invariant: whatever begins in the file ends in it. What a rank had not finished ends with it, marked
+// "unfinished", and with the job where the rank could not say when it ended.
 #pragma once
 
 #include "system/error.hpp"
@@ -41,10 +44,15 @@ private:
 };
 
 // Makes FILE of the files that MPI's ranks have written into FILE.ranks, and removes those; says on stderr
-// which ranks are missing. Nothing happens where there is no such directory.
-[[nodiscard]] Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file);
+// which ranks are missing. Nothing happens where there is no such directory. `ended`: as for write_trace.
+[[nodiscard]] Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file,
+                                        std::uint64_t ended = 0);
 
+// `ended`: when the job did, in ns of CLOCK_REALTIME; 0: with the last that was heard of it.
 [[nodiscard]] Result<void> write_trace(const std::map<std::uint64_t, RankTrace>& ranks,
-                                       const std::vector<std::string>& command, const std::string& file);
+                                       const std::vector<std::string>& command, const std::string& file,
+                                       std::uint64_t ended = 0);
+
+[[nodiscard]] std::uint64_t real_time(); // now, as `ended` says it
 
 } // namespace parc::tools

@@ -97,7 +97,8 @@ void name_peers(std::vector<RankFile>& files) {
 
 } // namespace
 
-Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file) {
+Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file,
+                          std::uint64_t ended) {
   const fs::path directory = file + trace::directory_suffix;
   std::error_code failure;
   if (!fs::is_directory(directory, failure)) return success();
@@ -113,7 +114,7 @@ Result<void> gather_trace(const std::vector<std::string>& command, const std::st
   name_peers(files);
   std::map<std::uint64_t, RankTrace> ranks;
   for (RankFile& each : files) ranks[each.rank] = std::move(each.said);
-  PARC_TRY(write_trace(ranks, command, file));
+  PARC_TRY(write_trace(ranks, command, file, ended));
   for (const RankFile& each : files) fs::remove(each.path, failure);
   fs::remove(directory, failure);
   return success();
