@@ -35,6 +35,14 @@ BOOST_AUTO_TEST_CASE(in_a_pipe_nothing_is_cut) {
   BOOST_TEST(table_lines(one_row("a-name-that-is-long"), pipe_of_20)[1].text == "a-name-that-is-long 10 MiB");
 }
 
+BOOST_AUTO_TEST_CASE(numbers_stay_where_they_are) {
+  Table shown{{{.title = "NAME"}, {.title = "IN/s", .number = true, .longest = 8}}, {{"a", "0 B"}}};
+  BOOST_TEST(table_lines(shown, terminal)[0].text == "NAME     IN/s");
+  BOOST_TEST(table_lines(shown, terminal)[1].text == "a         0 B");
+  shown.rows = {{"a", "1023 KiB"}};
+  BOOST_TEST(table_lines(shown, terminal)[1].text == "a    1023 KiB");
+}
+
 BOOST_AUTO_TEST_CASE(sentences_are_broken_at_blanks_on_a_terminal) {
   Page page(terminal), file(pipe_of_20);
   const std::string sentence = "it is stopped by a signal or a debugger";

@@ -48,7 +48,9 @@ std::string laid_out(const Table& table, const Display& display) {
   const auto shown = fitting(table, display.columns);
   for (const std::size_t each : shown) {
     const Column& column = table.columns[each];
-    scols_table_new_column(laid.get(), column.title.c_str(), static_cast<double>(column.longest),
+    // libsmartcols would keep a width only for texts that are longer than the title.
+    const std::string title(column.longest - std::min(column.longest, column.title.size()), ' ');
+    scols_table_new_column(laid.get(), (title + column.title).c_str(), 0,
                            (column.number ? SCOLS_FL_RIGHT : 0) | (column.name ? SCOLS_FL_TRUNC : 0));
   }
   for (const Row& row : table.rows) {

@@ -18,7 +18,7 @@ struct Column {
   bool number = false;     // to the right
   bool name = false;       // may be cut on a terminal
   unsigned spare = 0;      // the highest goes first where the table is too wide; 0 never goes
-  std::size_t longest = 0; // room that its texts may need, which stays theirs when they are shorter
+  std::size_t longest = 0; // of a number: the room that it may need, which stays its own
 };
 
 struct Row {
