@@ -5,6 +5,7 @@
 #include "client/trace.hpp"
 
 #include "parc/parc.h"
+#include "system/identity.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +15,6 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace parc::client {
@@ -61,7 +61,7 @@ bool carries_messages(std::string_view object) {
 thread_local Trace::Looks Trace::looks_{};
 
 Result<Fd> Trace::file_in(const std::string& directory) {
-  (void)mkdir(directory.c_str(), 0777); // another rank, or parc mpi, may have made it
+  (void)make_directories(directory); // where it cannot be made, the file cannot
   const std::string path = fmt::format("{}/{}", directory, name_of_file());
   Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) {

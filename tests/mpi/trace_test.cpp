@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -58,8 +59,9 @@ void check_trace(const std::string& file, int ranks) {
   BOOST_TEST(ends("b") == ends("e"));
 }
 
-void check_summary(Hosts& hosts, const std::string& file) {
-  Process summary = hosts.start({PARC_TEST_BIN "/parc", "trace", file});
+void check_summary(Hosts& hosts, const std::string& file, std::vector<std::string> line = {}) {
+  append(line, {PARC_TEST_BIN "/parc", "trace", file});
+  Process summary = hosts.start(line);
   BOOST_TEST(summary.wait() == 0, summary.errors());
   BOOST_TEST(summary.errors() == "");
   for (const char* const text : {"rank 0 on", "HIDDEN ms", "poisson+"})
@@ -117,6 +119,83 @@ BOOST_AUTO_TEST_CASE(ranks_of_srun_leave_what_parc_trace_gathers,
   BOOST_REQUIRE_MESSAGE(run.wait() == 0, run.output() << run.errors());
   check_summary(hosts, file);
   check_trace(file, 4);
+}
+
+// Of two ranks' files one lies on a host that does not see this one's directory.
+BOOST_AUTO_TEST_CASE(what_ranks_leave_on_other_hosts_is_fetched,
+                     *boost::unit_test::precondition(may_start_slurm)) {
+  Hosts hosts(2);
+  const std::string own = hosts.directory() + "/far", file = own + "/trace.json", ranks = file + ".ranks";
+  std::filesystem::create_directory(own);
+  std::vector<std::string> words = on_host(hosts, 0);
+  append(words, {"OMPI_ALLOW_RUN_AS_ROOT=1",
+                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                 "PARC_TRACE=" + ranks,
+                 "mpirun",
+                 "--oversubscribe",
+                 "--bind-to",
+                 "none",
+                 "--mca",
+                 "pml",
+                 "cm",
+                 "--mca",
+                 "mtl",
+                 "ofi",
+                 "--mca",
+                 "mtl_ofi_provider_include",
+                 "parc",
+                 "--mca",
+                 "btl",
+                 "self",
+                 "-np",
+                 "2",
+                 program});
+  append(words, size);
+  Process run = hosts.start(words);
+  BOOST_REQUIRE_MESSAGE(run.wait() == 0, run.output() << run.errors());
+  std::string second;
+  for (const auto& entry : std::filesystem::directory_iterator(ranks))
+    if (entry.path().string().ends_with(".1.2")) second = entry.path();
+  BOOST_REQUIRE(!second.empty());
+  std::filesystem::rename(second, hosts.directory() + "/second");
+
+  hosts[1].kernel().signal(SIGKILL);
+  (void)hosts[1].kernel().wait();
+  Process far =
+      hosts.start({"unshare",
+                   "--mount",
+                   "--propagation",
+                   "private",
+                   "sh",
+                   "-c",
+                   R"(mount -t tmpfs none "$1" && mkdir -p "$2" && mv "$3" "$4" && shift 4 && exec "$@")",
+                   "sh",
+                   own,
+                   ranks,
+                   hosts.directory() + "/second",
+                   second,
+                   PARC_TEST_BIN "/parcd",
+                   "--name",
+                   "b",
+                   "--port",
+                   std::to_string(hosts[1].port()),
+                   "--listen",
+                   "127.0.0.1",
+                   "--runtime-dir",
+                   hosts[1].runtime_dir(),
+                   "--config",
+                   hosts.directory() + "/parcd.toml"});
+  BOOST_REQUIRE_MESSAGE(eventually([&] {
+                          return hosts.run({"--hosts", "b", "true"}).wait() == 0;
+                        }),
+                        far.errors());
+  check_summary(hosts, file, on_host(hosts, 0));
+  check_trace(file, 2);
+  Process left = hosts.run({"--hosts", "b", "ls", own});
+  BOOST_TEST(left.wait() == 0, left.errors());
+  BOOST_TEST(left.output() == "");
+  far.signal(SIGTERM);
+  BOOST_TEST(far.wait() == 0, far.errors());
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_job_over_parc_is_said) {

@@ -63,7 +63,7 @@ Launcher find_launcher() {
   return found;
 }
 
-// Where the ranks of a traced job write, as all hosts have to see it.
+// Where the ranks of a traced job write, each on its host.
 Result<std::string> directory_of(const std::string& trace) {
   std::error_code failure;
   auto path = std::filesystem::absolute(trace, failure);

@@ -12,6 +12,7 @@
 #include "system/trace.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -43,10 +44,14 @@ private:
   std::map<std::uint64_t, RankTrace> ranks_;
 };
 
-// Makes FILE of the files that MPI's ranks have written into FILE.ranks, and removes those; says on stderr
-// which ranks are missing. Nothing happens where there is no such directory. `ended`: as for write_trace.
+// Makes FILE of the files that MPI's ranks have written into FILE.ranks, here or on other hosts, and removes
+// those; says on stderr which ranks are missing. Nothing happens where there is no such directory. `ended`:
+// as for write_trace.
 [[nodiscard]] Result<void> gather_trace(const std::vector<std::string>& command, const std::string& file,
                                         std::uint64_t ended = 0);
+
+// Brings what ranks have written into this directory on other hosts here, where it is not the same one.
+[[nodiscard]] Result<void> fetch_traces(const std::filesystem::path& directory);
 
 // `ended`: when the job did, in ns of CLOCK_REALTIME; 0: with the last that was heard of it.
 [[nodiscard]] Result<void> write_trace(const std::map<std::uint64_t, RankTrace>& ranks,

@@ -55,8 +55,14 @@ std::vector<RankFile> read_files(const fs::path& directory, std::error_code& fai
   return files;
 }
 
+bool is_complete(const std::vector<RankFile>& files) {
+  std::map<std::string, std::uint64_t> missing;
+  for (const RankFile& file : files) missing.try_emplace(file.world, file.ranks).first->second -= 1;
+  return !files.empty() && std::ranges::all_of(missing, [](const auto& world) { return world.second == 0; });
+}
+
 // What was spawned comes behind what was there before it.
-void number_worlds(std::vector<RankFile>& files) {
+void number_worlds(std::vector<RankFile>& files, const std::string& why) {
   std::map<std::string, std::uint64_t> opened;
   for (const RankFile& file : files) {
     const auto [world, first] = opened.emplace(file.world, file.opened());
@@ -72,10 +78,10 @@ void number_worlds(std::vector<RankFile>& files) {
     const auto end =
         std::find_if(first, files.end(), [&](const RankFile& file) { return file.world != world; });
     if (static_cast<std::uint64_t>(end - first) < ranks)
-      std::cerr << fmt::format(
-          "parc: {} of {} ranks have left no trace in {}: it has to be one directory on all "
-          "hosts, and what was killed leaves little\n",
-          ranks - static_cast<std::uint64_t>(end - first), ranks, first->path.parent_path().string());
+      std::cerr << fmt::format("parc: {} of {} ranks have left no trace in {}, here or on their hosts{}\n",
+                               ranks - static_cast<std::uint64_t>(end - first), ranks,
+                               first->path.parent_path().string(),
+                               why.empty() ? "; what was killed leaves little" : ": " + why);
     for (; first != end; ++first) first->rank += base;
     base += ranks;
   }
@@ -103,6 +109,11 @@ Result<void> gather_trace(const std::vector<std::string>& command, const std::st
   std::error_code failure;
   if (!fs::is_directory(directory, failure)) return success();
   std::vector<RankFile> files = read_files(directory, failure);
+  std::string why; // some are missing
+  if (!failure && !is_complete(files)) {
+    if (const auto fetched = fetch_traces(directory); !fetched) why = fetched.error().text;
+    files = read_files(directory, failure);
+  }
   if (failure) return error(failure.value(), "cannot read {}: {}", directory.string(), failure.message());
   if (files.empty()) {
     fs::remove(directory, failure); // where there is nothing in it
@@ -110,7 +121,7 @@ Result<void> gather_trace(const std::vector<std::string>& command, const std::st
                  "no rank has written a trace into {}: nothing in this job is an MPI program over parc",
                  directory.string());
   }
-  number_worlds(files);
+  number_worlds(files, why);
   name_peers(files);
   std::map<std::uint64_t, RankTrace> ranks;
   for (RankFile& each : files) ranks[each.rank] = std::move(each.said);
