@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/kernel.hpp"
 
-#include "daemon/cookie.hpp"
-#include "daemon/copy_cost.hpp"
-#include "daemon/instance.hpp"
+#include "daemon/base/cookie.hpp"
+#include "daemon/base/copy_cost.hpp"
+#include "daemon/base/instance.hpp"
+#include "daemon/base/memory_reserve.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/tcp_stream.hpp"
-#include "daemon/memory_reserve.hpp"
 #include "system/core.hpp"
 
 #include <algorithm>

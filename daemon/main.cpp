@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parcd: one kernel per host. From the command line to a running kernel, and every way in which that can fail
 // in words.
-#include "daemon/instance.hpp"
+#include "daemon/base/instance.hpp"
+#include "daemon/base/logging.hpp"
+#include "daemon/base/memory_reserve.hpp"
 #include "daemon/kernel.hpp"
-#include "daemon/logging.hpp"
-#include "daemon/memory_reserve.hpp"
 #include "daemon/settings/config.hpp"
 #include "shm/leftovers.hpp"
 #include "system/limits.hpp"

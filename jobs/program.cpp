@@ -2,7 +2,7 @@
 #include "jobs/program.hpp"
 
 #include "system/frames.hpp"
-#include "system/trace.hpp"
+#include "system/observe/trace.hpp"
 
 #include <algorithm>
 #include <array>

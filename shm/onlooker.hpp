@@ -4,7 +4,7 @@
 #pragma once
 
 #include "shm/tables.hpp"
-#include "system/unfinished.hpp"
+#include "system/observe/unfinished.hpp"
 
 namespace parc::shm {
 

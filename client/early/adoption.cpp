@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/early/adoption.hpp"
 
+#include "client/base/pages.hpp"
 #include "client/early/guards.hpp"
 #include "client/early/page_copy.hpp"
-#include "client/pages.hpp"
 #include "parc/parc.h"
 
 #include <algorithm>

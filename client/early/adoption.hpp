@@ -31,7 +31,7 @@
 #include "client/early/hooks.hpp"
 #include "client/early/mappings.hpp"
 #include "client/early/page_set.hpp"
-#include "client/errand.hpp"
+#include "client/operation/errand.hpp"
 #include "shm/segment.hpp"
 
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/early/cost.hpp"
 
+#include "client/base/pages.hpp"
 #include "client/early/fault.hpp"
-#include "client/pages.hpp"
 
 #include <algorithm>
 #include <sys/mman.h>

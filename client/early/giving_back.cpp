@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "client/base/pages.hpp"
 #include "client/early/adoption.hpp"
 #include "client/early/guards.hpp"
 #include "client/early/page_copy.hpp"
-#include "client/pages.hpp"
 
 #include <algorithm>
 #include <cerrno>

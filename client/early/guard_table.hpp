@@ -10,10 +10,10 @@
 // that a guard needs has more.
 #pragma once
 
+#include "client/base/own_memory.hpp"
+#include "client/base/pages.hpp"
 #include "client/early/adoption.hpp"
-#include "client/operations.hpp"
-#include "client/own_memory.hpp"
-#include "client/pages.hpp"
+#include "client/operation/operations.hpp"
 
 #include <algorithm>
 #include <array>

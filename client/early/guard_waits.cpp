@@ -7,7 +7,7 @@
 // waits for arrivals without it. It allocates nothing, and what it waits by (Rest) is made for that.
 #include "client/early/guards.hpp"
 
-#include "client/pages.hpp"
+#include "client/base/pages.hpp"
 
 #include <algorithm>
 #include <sched.h>

@@ -2,9 +2,9 @@
 // Pages get the access that the table says: mprotect, under the guards' lock, as is the decision before it.
 // That is a barrier for all threads of the process: when it returns no access by the old rights is under way,
 // and one by the new rights sees the bytes that its caller knew to be there.
+#include "client/base/pages.hpp"
 #include "client/early/guards.hpp"
 #include "client/early/page_set.hpp"
-#include "client/pages.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/early/guards.hpp"
 
-#include "client/failure.hpp"
-#include "client/pages.hpp"
+#include "client/base/failure.hpp"
+#include "client/base/pages.hpp"
 
 #include <algorithm>
 #include <cassert>

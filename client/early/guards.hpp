@@ -27,13 +27,13 @@
 // that has not heard of its release either, and faults on its pages into the handler, which locks.
 #pragma once
 
+#include "client/base/signal_mask.hpp"
 #include "client/early/benefit.hpp"
 #include "client/early/cost.hpp"
 #include "client/early/fault.hpp"
 #include "client/early/guard_table.hpp"
 #include "client/early/mappings.hpp"
-#include "client/hand_over.hpp"
-#include "client/signal_mask.hpp"
+#include "client/operation/hand_over.hpp"
 #include "system/coarse_clock.hpp"
 
 #include <csignal>

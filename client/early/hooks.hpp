@@ -55,7 +55,7 @@ inline constexpr const char* early_offer_symbol = "parc_early_offer_3";
 enum class EarlyLibrary { none, ours, another };
 [[nodiscard]] EarlyLibrary early_library();
 
-// Of the process (client/parc_c.cpp).
+// Of the process (client/calls/parc_c.cpp).
 [[nodiscard]] bool before_change(const void* memory, std::size_t bytes, PageChange change);
 void before_fork();
 void after_fork_in_parent();

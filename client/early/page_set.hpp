@@ -4,7 +4,7 @@
 // libparc.
 #pragma once
 
-#include "client/pages.hpp"
+#include "client/base/pages.hpp"
 
 #include <array>
 #include <atomic>

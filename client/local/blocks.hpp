@@ -4,7 +4,7 @@
 // Threads: one at a time. Async-signal-safe.
 #pragma once
 
-#include "client/own_memory.hpp"
+#include "client/base/own_memory.hpp"
 #include "shm/letterbox.hpp"
 
 #include <array>

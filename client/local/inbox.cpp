@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/local/inbox.hpp"
 
-#include "client/pieces.hpp"
+#include "client/base/pieces.hpp"
 #include "protocol/wire.hpp"
 #include "system/coarse_clock.hpp"
 

@@ -16,8 +16,8 @@
 
 #include "client/local/areas.hpp"
 #include "client/local/stored.hpp"
-#include "client/operations.hpp"
-#include "client/ring.hpp"
+#include "client/operation/operations.hpp"
+#include "client/session/ring.hpp"
 #include "protocol/posted_reads.hpp"
 
 #include <csignal>

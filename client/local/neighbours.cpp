@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/local/neighbours.hpp"
 
-#include "client/failure.hpp"
+#include "client/base/failure.hpp"
 
 namespace parc::client {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "client/local/interrupt.hpp"
 #include "client/local/outbox.hpp"
-#include "client/own_copies.hpp"
+#include "client/memory/own_copies.hpp"
 
 namespace parc::client {
 

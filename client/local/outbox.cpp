@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/local/outbox.hpp"
 
-#include "client/pieces.hpp"
+#include "client/base/pieces.hpp"
 #include "parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "system/coarse_clock.hpp"

@@ -12,12 +12,12 @@
 //   lock_   cells, queues, and counts; not held while anything is waited for
 #pragma once
 
-#include "client/backlog.hpp"
-#include "client/errand.hpp"
 #include "client/local/areas.hpp"
 #include "client/local/blocks.hpp"
 #include "client/local/cell_shares.hpp"
-#include "client/operations.hpp"
+#include "client/operation/backlog.hpp"
+#include "client/operation/errand.hpp"
+#include "client/operation/operations.hpp"
 #include "protocol/posted_reads.hpp"
 #include "protocol/wire.hpp"
 

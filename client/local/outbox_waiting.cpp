@@ -2,7 +2,7 @@
 // Messages that wait for cells, each behind those of its pair.
 #include "client/local/outbox.hpp"
 
-#include "client/pieces.hpp"
+#include "client/base/pieces.hpp"
 #include "parc/parc.h"
 #include "system/coarse_clock.hpp"
 

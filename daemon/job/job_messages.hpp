@@ -17,14 +17,14 @@
 //              <-     parted           two hosts of the job have lost their link
 //              <-     stopping         that kernel shuts down
 //              <-     started          all its ranks run (of a job that was spawned)
-//              <-     spawn            one of its ranks wants another job (daemon/job/spawners.hpp)
+//              <-     spawn            one of its ranks wants another job (daemon/spawn/spawners.hpp)
 //   signal     ->                      for every rank, or one
 //   end, kill  ->                      the ranks are to end: SIGTERM and soon SIGKILL; SIGKILL
 //   finish     ->                      the job is over: forget it
 //
-// Any kernel of a job asks any other for `parc dump` (daemon/job/job_dump.hpp): "look", answered by "seen",
+// Any kernel of a job asks any other for `parc dump` (daemon/tool/job_dump.hpp): "look", answered by "seen",
 // which carry the asker's token in place of the job's origin. So do "question" and "answer", between any two
-// (daemon/job/host_search.hpp). "kill_job" goes from any kernel of a job to its origin.
+// (daemon/tool/host_search.hpp). "kill_job" goes from any kernel of a job to its origin.
 #pragma once
 
 #include "jobs/placement.hpp"

@@ -11,13 +11,13 @@
 // it.
 #pragma once
 
+#include "daemon/base/loop.hpp"
 #include "daemon/job/departures.hpp"
-#include "daemon/job/host_search.hpp"
-#include "daemon/job/job_dump.hpp"
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
-#include "daemon/job/tool_door.hpp"
-#include "daemon/loop.hpp"
+#include "daemon/tool/host_search.hpp"
+#include "daemon/tool/job_dump.hpp"
+#include "daemon/tool/tool_door.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"

@@ -6,9 +6,9 @@
 // process is dead. A part whose origin is lost ends by itself.
 #pragma once
 
+#include "daemon/base/loop.hpp"
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
-#include "daemon/loop.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/runtime_dir.hpp"

@@ -2,7 +2,7 @@
 #include "daemon/job/job_plan.hpp"
 
 #include "daemon/job/host_words.hpp"
-#include "daemon/program/endpoint_address.hpp"
+#include "daemon/link/endpoint_address.hpp"
 #include "system/frames.hpp"
 #include "system/job_name.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/jobs.hpp"
 
-#include "daemon/control.hpp"
+#include "daemon/base/control.hpp"
 #include "daemon/job/job_messages.hpp"
-#include "daemon/job/known_hosts.hpp"
 #include "daemon/link/peers.hpp"
+#include "daemon/tool/known_hosts.hpp"
 #include "system/frames.hpp"
 
 #include <algorithm>

@@ -7,12 +7,12 @@
 // forgotten at a step's end too; a peer's message reaches an origin or part only when it belongs to its job.
 #pragma once
 
-#include "daemon/counters.hpp"
+#include "daemon/base/counters.hpp"
+#include "daemon/base/loop.hpp"
 #include "daemon/job/job_origin.hpp"
 #include "daemon/job/job_part.hpp"
-#include "daemon/job/joins.hpp"
-#include "daemon/job/spawners.hpp"
-#include "daemon/loop.hpp"
+#include "daemon/join/joins.hpp"
+#include "daemon/spawn/spawners.hpp"
 #include "system/fd.hpp"
 
 #include <cstdint>

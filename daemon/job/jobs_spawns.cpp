@@ -2,8 +2,8 @@
 // What programs have to do with processes that are not theirs: those that they spawn, and signals to ranks.
 #include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
-#include "daemon/job/spawn_door.hpp"
-#include "daemon/job/spawner_process.hpp"
+#include "daemon/spawn/spawn_door.hpp"
+#include "daemon/spawn/spawner_process.hpp"
 
 #include <csignal>
 

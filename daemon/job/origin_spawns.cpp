@@ -6,7 +6,7 @@
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/program/spawn_request.hpp"
-#include "system/trace.hpp"
+#include "system/observe/trace.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -8,9 +8,9 @@
 // nothing that was written before the process died is lost.
 #pragma once
 
-#include "daemon/event.hpp"
+#include "daemon/base/event.hpp"
 #include "daemon/job/rank_input.hpp"
-#include "daemon/job/spawn.hpp"
+#include "daemon/process/start_process.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 // may be is its origin's business (input_window); what the process does not want is taken all the same.
 #pragma once
 
-#include "daemon/event.hpp"
+#include "daemon/base/event.hpp"
 #include "system/fd.hpp"
 
 #include <cstdint>

@@ -6,9 +6,9 @@
 // It makes no connection itself: it says when one should be tried.
 #pragma once
 
-#include "daemon/counters.hpp"
+#include "daemon/base/counters.hpp"
+#include "daemon/base/loop.hpp"
 #include "daemon/link/resolver.hpp"
-#include "daemon/loop.hpp"
 #include "protocol/objects.hpp"
 #include "system/error.hpp"
 

@@ -3,9 +3,9 @@
 // them between its stream and the engine's plans and decides nothing.
 #pragma once
 
+#include "daemon/base/loop.hpp"
 #include "daemon/link/path_gauge.hpp"
 #include "daemon/link/stream.hpp"
-#include "daemon/loop.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 

@@ -11,17 +11,17 @@
 // other side was not there yet or hung up on it.
 #pragma once
 
-#include "daemon/complaint.hpp"
-#include "daemon/counters.hpp"
-#include "daemon/link/acceptor.hpp"
+#include "daemon/base/acceptor.hpp"
+#include "daemon/base/complaint.hpp"
+#include "daemon/base/counters.hpp"
+#include "daemon/base/loop.hpp"
+#include "daemon/link/endpoint_address.hpp"
 #include "daemon/link/host_session.hpp"
 #include "daemon/link/key.hpp"
 #include "daemon/link/peer_link.hpp"
 #include "daemon/link/pending_link.hpp"
 #include "daemon/link/resolver.hpp"
 #include "daemon/link/stream.hpp"
-#include "daemon/loop.hpp"
-#include "daemon/program/endpoint_address.hpp"
 #include "daemon/settings/config.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"

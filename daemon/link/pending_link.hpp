@@ -3,9 +3,9 @@
 // its stream to a PeerLink. One that is refused lingers until the other side has read why.
 #pragma once
 
+#include "daemon/base/loop.hpp"
 #include "daemon/link/handshake.hpp"
 #include "daemon/link/stream.hpp"
-#include "daemon/loop.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>

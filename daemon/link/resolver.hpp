@@ -5,7 +5,7 @@
 // come back on the loop's thread; whatever goes wrong is one of them, and so is that there is none in time.
 #pragma once
 
-#include "daemon/loop.hpp"
+#include "daemon/base/loop.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
 #include "system/thread.hpp"

@@ -6,7 +6,7 @@
 // together with them, and only once.
 #pragma once
 
-#include "daemon/event.hpp"
+#include "daemon/base/event.hpp"
 #include "daemon/link/stream.hpp"
 #include "daemon/settings/config.hpp"
 #include "system/error.hpp"

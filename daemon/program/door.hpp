@@ -6,10 +6,10 @@
 // backlog.
 #pragma once
 
-#include "daemon/complaint.hpp"
-#include "daemon/event.hpp"
-#include "daemon/link/acceptor.hpp"
-#include "daemon/loop.hpp"
+#include "daemon/base/acceptor.hpp"
+#include "daemon/base/complaint.hpp"
+#include "daemon/base/event.hpp"
+#include "daemon/base/loop.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
 

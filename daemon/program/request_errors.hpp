@@ -2,7 +2,7 @@
 // How requests of programs fail: as parc.h has it, and in words for the table of errors.
 #pragma once
 
-#include "daemon/errors.hpp"
+#include "daemon/base/errors.hpp"
 #include "protocol/engine.hpp"
 
 #include <cstdint>

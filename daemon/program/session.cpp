@@ -5,7 +5,7 @@
 #include "include/parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "shm/onlooker.hpp"
-#include "system/trace.hpp"
+#include "system/observe/trace.hpp"
 
 #include <cstring>
 #include <spdlog/spdlog.h>

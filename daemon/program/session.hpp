@@ -5,7 +5,7 @@
 // does not exist, gets PARC_EINVAL.
 #pragma once
 
-#include "daemon/program/endpoint_address.hpp"
+#include "daemon/link/endpoint_address.hpp"
 #include "daemon/program/extents.hpp"
 #include "daemon/program/operation_table.hpp"
 #include "daemon/program/process_memory.hpp"

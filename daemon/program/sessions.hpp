@@ -3,16 +3,16 @@
 // engine owns the operations.
 #pragma once
 
-#include "daemon/cookie.hpp"
-#include "daemon/counters.hpp"
-#include "daemon/event.hpp"
-#include "daemon/loop.hpp"
+#include "daemon/base/cookie.hpp"
+#include "daemon/base/counters.hpp"
+#include "daemon/base/event.hpp"
+#include "daemon/base/loop.hpp"
 #include "daemon/program/letterboxes.hpp"
 #include "daemon/program/spawn_request.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
-#include "system/unfinished.hpp"
+#include "system/observe/unfinished.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,7 @@
 // What a program asks for with parc_spawn, as it lies in its memory and as its kernel knows it.
 #pragma once
 
-#include "daemon/program/endpoint_address.hpp"
+#include "daemon/link/endpoint_address.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 // told. All of it is chance from one seed. A host is known by its port.
 #pragma once
 
+#include "daemon/base/loop.hpp"
 #include "daemon/link/stream.hpp"
-#include "daemon/loop.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 // its kernel for what libparc asks for, writes output, gets signals and ends, all in virtual time.
 #pragma once
 
-#include "daemon/job/spawn.hpp"
-#include "daemon/loop.hpp"
+#include "daemon/base/loop.hpp"
+#include "daemon/process/start_process.hpp"
 #include "shm/layout.hpp"
 #include "shm/segment.hpp"
 #include "tests/sim/random.hpp"

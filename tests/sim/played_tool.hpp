@@ -3,7 +3,7 @@
 // kernel says.
 #pragma once
 
-#include "daemon/loop.hpp"
+#include "daemon/base/loop.hpp"
 #include "jobs/placement.hpp"
 #include "system/fd.hpp"
 #include "system/frames.hpp"

@@ -10,8 +10,8 @@
 //                 finishes them in an order of its own and rings. Once without polling, once with it.
 //
 // Usage: stress_test [ROUNDS], by default 100,000.
-#include "client/rest.hpp"
-#include "client/ring.hpp"
+#include "client/operation/rest.hpp"
+#include "client/session/ring.hpp"
 #include "shm/doorbell.hpp"
 
 #include <array>

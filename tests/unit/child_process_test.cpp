@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each case is a process of its own: the threads that make_process leaves stay, and other tests fork.
-#include "daemon/job/child_process.hpp"
+#include "daemon/process/child_process.hpp"
 
 #include "system/fd.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joining and leaving: kernels that are not there, speak another version or die; forks; exits.
-#include "client/context.hpp"
+#include "client/calls/context.hpp"
 #include "fake_program.hpp"
 
 #include <boost/test/data/monomorphic.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/control.hpp"
+#include "daemon/base/control.hpp"
 
 #include "tests/sim/pipe.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/cookie.hpp"
+#include "daemon/base/cookie.hpp"
 
 #include <boost/test/unit_test.hpp>
 

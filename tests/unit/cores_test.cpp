@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/job/cores.hpp"
+#include "daemon/process/cores.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sched.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/counters.hpp"
+#include "daemon/base/counters.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Facts are read from a /proc, /sys and /etc that lie in a directory of the test's.
 #include "tests/unit/scratch.hpp"
-#include "tools/parc/doctor_facts.hpp"
+#include "tools/parc/doctor/doctor_facts.hpp"
 
 #include <boost/test/unit_test.hpp>
 

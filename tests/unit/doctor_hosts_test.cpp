@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "system/fd.hpp"
 #include "tests/unit/doctor_test.hpp"
-#include "tools/parc/doctor_far.hpp"
-#include "tools/parc/doctor_hosts.hpp"
+#include "tools/parc/doctor/doctor_far.hpp"
+#include "tools/parc/doctor/doctor_hosts.hpp"
 
 #include <arpa/inet.h>
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/doctor_test.hpp"
-#include "tools/parc/doctor_checks.hpp"
+#include "tools/parc/doctor/doctor_checks.hpp"
 
 namespace parc::tools::diagnosis {
 namespace {

@@ -2,7 +2,7 @@
 // Looking at findings.
 #pragma once
 
-#include "tools/parc/doctor.hpp"
+#include "tools/parc/doctor/doctor.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

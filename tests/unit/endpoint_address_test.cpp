@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/program/endpoint_address.hpp"
+#include "daemon/link/endpoint_address.hpp"
 
 #include "daemon/link/interfaces.hpp"
 #include "daemon/settings/config.hpp"

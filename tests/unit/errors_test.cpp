@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/errors.hpp"
+#include "daemon/base/errors.hpp"
 
-#include "daemon/counters.hpp"
+#include "daemon/base/counters.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>

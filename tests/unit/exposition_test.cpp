@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/parc/exposition.hpp"
+#include "tools/parc/view/exposition.hpp"
 
 #include <boost/test/unit_test.hpp>
 

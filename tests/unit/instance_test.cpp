@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/instance.hpp"
+#include "daemon/base/instance.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>

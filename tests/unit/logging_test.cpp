@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/logging.hpp"
+#include "daemon/base/logging.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/loop.hpp"
+#include "daemon/base/loop.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/memory_reserve.hpp"
+#include "daemon/base/memory_reserve.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "client/named_job.hpp"
+#include "client/session/named_job.hpp"
 
 #include "parc/parc.h"
 

@@ -3,7 +3,7 @@
 // may: messages arrive whole, once and in order, whatever becomes of the connections.
 #include "daemon/link/peers.hpp"
 
-#include "daemon/job/known_hosts.hpp"
+#include "daemon/tool/known_hosts.hpp"
 #include "tests/sim/faulty_network.hpp"
 
 #include <boost/test/data/test_case.hpp>

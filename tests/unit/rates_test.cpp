@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/parc/rates.hpp"
+#include "tools/parc/view/rates.hpp"
 
 #include <boost/test/unit_test.hpp>
 

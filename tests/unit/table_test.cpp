@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/parc/table.hpp"
+#include "tools/parc/screen/table.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "system/unfinished.hpp"
+#include "system/observe/unfinished.hpp"
 
 #include "shm/onlooker.hpp"
 #include "system/coarse_clock.hpp"

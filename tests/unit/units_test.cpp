@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/parc/units.hpp"
+#include "tools/parc/screen/units.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc status and parc top have room in 80 columns for long names and large numbers.
 #include "include/parc/parc.h"
-#include "tools/parc/status_view.hpp"
-#include "tools/parc/top_view.hpp"
+#include "tools/parc/view/status_view.hpp"
+#include "tools/parc/view/top_view.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

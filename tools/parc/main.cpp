@@ -7,7 +7,7 @@
 #include "system/standard_streams.hpp"
 #include "system/usage.hpp"
 #include "tools/parc/commands.hpp"
-#include "tools/parc/top_view.hpp"
+#include "tools/parc/view/top_view.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -3,7 +3,7 @@
 // which answers with a message that would match that read. Rank 2's message is the one that belongs there.
 // With the gate rank 1 hears nothing before that has come; without it rank 2 sends last of all, and the
 // answer takes its place. Rank 0 says whose message it read. Usage: causality gate|no-gate
-#include "client/context.hpp"
+#include "client/calls/context.hpp"
 #include "tests/support/programs/rank.hpp"
 
 #include <cstring>

@@ -24,7 +24,7 @@ std::string address_of(parc_context* parc, int peer) {
   return text;
 }
 
-// Letters of an address (daemon/program/endpoint_address.cpp).
+// Letters of an address (daemon/link/endpoint_address.cpp).
 constexpr std::size_t in_identity = 16, in_number = 24;
 std::string changed(std::string address, std::size_t at) {
   address[at] = address[at] == 'B' ? 'C' : 'B';

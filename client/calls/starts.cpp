@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/calls/starts.hpp"
+
+#include "client/base/failure.hpp"
+#include "client/base/pages.hpp"
+#include "client/base/pieces.hpp"
+
+#include <algorithm>
+
+namespace parc::client {
+namespace {
+
+constexpr std::uint64_t short_write = 1024;
+// Of every read, write and probe.
+constexpr unsigned known_flags = PARC_QUEUED | PARC_UNTAGGED;
+constexpr unsigned known_of_messages = known_flags | PARC_FROM_END | PARC_EARLY;
+
+// What is shorter is sooner copied than its pages are looked up.
+constexpr std::uint64_t least_in_own_memory = std::uint64_t{32} << 10;
+
+bool has_bytes(const iovec& piece) {
+  return piece.iov_len != 0;
+}
+
+} // namespace
+
+Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
+                             bool blocking) {
+  PARC_TRY(check_peer(envelope.peer, true));
+  Message message;
+  PARC_TRY(check(message, envelope, pieces, flags, known_of_messages));
+  message.blocking = blocking;
+  const bool of_neighbour =
+      may_name_own_memory(message) && envelope.peer >= 0 && neighbours_->inbox().hears(envelope.peer);
+  PARC_TRY(prepare_read(message, of_neighbour));
+  return ask(message, shm::RequestKind::read, 0);
+}
+
+Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags) {
+  const parc_envelope whoever{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
+  Message message;
+  PARC_TRY(check(message, whoever, pieces, flags, known_of_messages));
+  const auto probe = static_cast<std::uint64_t>(claim);
+  const bool of_neighbour = neighbours_ && neighbours_->inbox().has_claimed(probe);
+  PARC_TRY(prepare_read(message, of_neighbour));
+  PARC_TRY(give_memory(message));
+  if (!of_neighbour) return send(shm::RequestKind::read, message, shm::flag_claimed, probe);
+  message.local = true;
+  PARC_TRY(id, operations_.begin(shm::RequestKind::read, message));
+  shm::Request request = request_of(shm::RequestKind::read, message, 0);
+  request.id = static_cast<std::uint64_t>(id);
+  neighbours_->inbox().post_claimed(request, probe);
+  return id;
+}
+
+// `of_neighbour`: nobody else's message can answer it.
+Result<void> Starts::prepare_read(Message& message, bool of_neighbour) {
+  settle(message.pieces, Guards::Use::stores);
+  message.order = order_.load(std::memory_order_relaxed);
+  if (message.order == Order::down) message.from_end = true;
+  if (!message.early && guards_.wanted() && message.length >= least_released)
+    message.pays = guards_.should_pay(message.pieces[0].iov_base);
+  if (of_neighbour && may_name_own_memory(message)) {
+    name_own_memory(message);
+    return success();
+  }
+  return locate_read(message);
+}
+
+Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
+                              bool blocking) {
+  PARC_TRY(check_peer(envelope.peer, false));
+  Message message;
+  PARC_TRY(check(message, envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS | PARC_WITH_DATA));
+  message.blocking = blocking;
+  settle(pieces, Guards::Use::loads);
+  const unsigned told =
+      (message.synchronous ? shm::flag_synchronous : 0U) | (message.with_data ? shm::flag_with_data : 0U);
+  if (neighbours_ && is_short(message) && !guards_.any() && !ring_.dead()) {
+    PARC_TRY(id, tell_at_once(message));
+    if (id != PARC_OP_NULL) return id;
+  }
+  PARC_TRY(direct, reaches(envelope.peer));
+  if (direct) return tell(message, told);
+  PARC_TRY(locate_write(message));
+  return send(shm::RequestKind::write, message, told);
+}
+
+bool Starts::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
+  if (!neighbours_ || operations_.traced() || guards_.any() || ring_.dead() ||
+      !check_peer(envelope.peer, false))
+    return false;
+  Message message;
+  if (!check(message, envelope, {&buffer, 1}, 0, 0) || !is_short(message)) return false;
+  return neighbours_->write_at_once(message, protocol::Space::programs);
+}
+
+bool Starts::read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status) {
+  const bool may_release = guards_.wanted() && buffer.iov_len >= least_released && !guards_.pauses();
+  if (!neighbours_ || operations_.traced() || guards_.any() || may_release || ring_.dead() ||
+      envelope.peer == PARC_ANY_SOURCE || !check_peer(envelope.peer, false))
+    return false;
+  Message message;
+  if (!check(message, envelope, {&buffer, 1}, 0, 0)) return false;
+  auto how = Inbox::AtOnce::not_yet;
+  const auto known = [&] {
+    how = neighbours_->inbox().take_at_once(envelope, buffer, status);
+    return how != Inbox::AtOnce::not_yet;
+  };
+  (void)rest_.poll_neighbour(known, buffer.iov_len > shm::short_message);
+  return how == Inbox::AtOnce::taken;
+}
+
+Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
+  PARC_TRY(check_peer(envelope.peer, true));
+  Message message;
+  PARC_TRY(check(message, envelope, {}, flags, known_flags | PARC_NOW | PARC_CLAIM));
+  const bool now = (flags & PARC_NOW) != 0, claim = (flags & PARC_CLAIM) != 0;
+  return ask(message, shm::RequestKind::probe,
+             (now ? shm::flag_no_wait : 0U) | (claim ? shm::flag_claim : 0U));
+}
+
+// The kernel puts it into memory of the arena, from where the wait brings it.
+Result<parc_op> Starts::name_peer(int peer, const iovec& text) {
+  PARC_TRY(check_peer(peer, false));
+  Message message{.envelope = {peer, 0, 0, 0}, .length = text.iov_len, .pieces = {&text, 1}};
+  PARC_TRY(block, operations_.allocate(text.iov_len));
+  name_block(message, block);
+  return send(shm::RequestKind::address_of, message);
+}
+
+Result<parc_op> Starts::add_peer(std::string_view address) {
+  if (address.size() > shm::max_address)
+    return error(PARC_EINVAL, "an address has at most {} bytes", shm::max_address);
+  Message message{.envelope = {PARC_ANY_SOURCE, 0, 0, 0}, .length = address.size()};
+  PARC_TRY(block, operations_.allocate(address.size()));
+  name_block(message, block);
+  address.copy(static_cast<char*>(block), address.size());
+  return send(shm::RequestKind::add_peer, message);
+}
+
+// Whoever is started may speak to anybody: causes go first.
+Result<parc_op> Starts::spawn(std::string_view texts, int count, const iovec& room) {
+  if (guards_.any()) guards_.settle_begun();
+  Message message{.envelope = {0, texts.size(), 0, 0}, .length = room.iov_len, .pieces = {&room, 1}};
+  PARC_TRY(block, operations_.allocate(room.iov_len));
+  name_block(message, block);
+  texts.copy(static_cast<char*>(block), texts.size());
+  return send(shm::RequestKind::spawn, message, 0, static_cast<std::uint64_t>(count));
+}
+
+Result<parc_op> Starts::signal(int peer, int number) {
+  PARC_TRY(check_peer(peer, false));
+  if (number < 0) return error(PARC_EINVAL, "there is no signal {}", number);
+  if (guards_.any()) guards_.settle_begun();
+  const Message message{.envelope = {peer, 0, 0, 0}};
+  return send(shm::RequestKind::signal, message, 0, static_cast<std::uint64_t>(number));
+}
+
+Result<parc_op> Starts::exit_of(int peer, unsigned flags) {
+  PARC_TRY(check_peer(peer, false));
+  Message message;
+  PARC_TRY(check(message, {peer, 0, 0, 0}, {}, flags, PARC_QUEUED));
+  return send(shm::RequestKind::exit_of, message);
+}
+
+Result<parc_op> Starts::barrier_read(int peer, std::uint64_t tag) {
+  Message message{.envelope = {peer, tag, 0, 0}, .blocking = true};
+  return ask(message, shm::RequestKind::read, shm::flag_barrier);
+}
+
+Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
+  Message message{.envelope = {peer, tag, 0, 0}, .loose = operations_.peer_answers(peer)};
+  PARC_TRY(direct, reaches(peer));
+  if (direct) return tell(message, shm::flag_barrier);
+  return send(shm::RequestKind::write, message, shm::flag_barrier);
+}
+
+// Somebody may be waiting for it. One that has finished, or whose wait has let it go, is beyond recall.
+// Leaving ends the reads; a write will be delivered, and nobody need wait for that.
+Result<void> Starts::cancel(parc_op id) {
+  if (!operations_.is_held(id)) return success();
+  if (neighbours_ && Operations::is_write(id)) {
+    const int peer = operations_.peer_of(id);
+    if (neighbours_->cancel_waiting(id, peer) || !neighbours_->may_cancel_write(id, peer)) return success();
+  }
+  if (neighbours_ && neighbours_->inbox().cancel(id)) return success();
+  shm::Request request{};
+  request.kind = shm::RequestKind::cancel;
+  request.id = static_cast<std::uint64_t>(id);
+  if (ring_.push(request)) return success();
+  if (!ring_.closed()) return refused();
+  operations_.loosen(id);
+  return success();
+}
+
+Error Starts::refused() const {
+  if (ring_.closed()) return has_left();
+  return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session "
+                             "(parc errors may say why)");
+}
+
+Result<void> Starts::check_peer(int peer, bool any) const {
+  if (peer == PARC_ANY_SOURCE && any) return success();
+  if (peer == PARC_ANY_SOURCE)
+    return error(PARC_EINVAL, "a write needs a rank to go to: PARC_ANY_SOURCE is for reads and probes");
+  if (peer < 0 || !operations_.knows(peer))
+    return error(PARC_EINVAL, "there is no rank {} in this job of {}", peer, ranks_);
+  return success();
+}
+
+// In place: it is of some size, and made for every message.
+Result<void> Starts::check(Message& message, const parc_envelope& envelope, std::span<const iovec> pieces,
+                           unsigned flags, unsigned known) {
+  if (flags & ~known) return error(PARC_EINVAL, "flags {:#x} are unknown here", flags & ~known);
+  if (pieces.size() > shm::max_pieces)
+    return error(PARC_EINVAL, "a message of {} pieces is too much: it may have {}", pieces.size(),
+                 shm::max_pieces);
+  for (const auto& piece : pieces) {
+    if (!piece.iov_base && piece.iov_len != 0)
+      return error(PARC_EINVAL, "a buffer of {} bytes is a null pointer", piece.iov_len);
+    if (piece.iov_len > shm::max_message - message.length)
+      return error(PARC_EINVAL, "the message is too long: one may have {} bytes", shm::max_message);
+    message.length += piece.iov_len;
+  }
+  message.envelope = envelope;
+  message.pieces = pieces;
+  message.from_end = (flags & PARC_FROM_END) != 0;
+  message.early = (flags & PARC_EARLY) != 0;
+  message.synchronous = (flags & PARC_SYNCHRONOUS) != 0;
+  message.with_data = (flags & PARC_WITH_DATA) != 0;
+  message.queued = (flags & PARC_QUEUED) != 0;
+  message.untagged = (flags & PARC_UNTAGGED) != 0;
+  return success();
+}
+
+void Starts::settle(std::span<const iovec> pieces, Guards::Use use) {
+  if (!guards_.any()) return;
+  for (const auto& piece : pieces) guards_.settle(piece.iov_base, piece.iov_len, use);
+}
+
+bool Starts::in_arena(const iovec& piece) const {
+  return piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len);
+}
+
+// Memory that the kernel has mapped, adopted now where that is asked for.
+bool Starts::is_direct(Message& message, bool may_adopt) {
+  const bool look_up = may_adopt || message.length >= least_in_own_memory;
+  return std::ranges::all_of(message.pieces, [&](const iovec& piece) {
+    return in_arena(piece) ||
+           (look_up && adoption_.use(piece.iov_base, piece.iov_len, may_adopt, message.adopted));
+  });
+}
+
+Result<void> Starts::locate_read(Message& message) {
+  if (message.length == 0) return success();
+  const bool asked = guards_.possible() && (message.early || (guards_.wanted() && message.pays));
+  const bool may_adopt = asked && message.length >= least_released;
+  const auto since = may_adopt ? Clock::now() : Clock::time_point();
+  const bool direct = is_direct(message, may_adopt);
+  if (may_adopt && !message.early) guards_.spend(Clock::now() - since);
+  if (direct) {
+    auto named = name_directly(message);
+    if (!named) adoption_.end_use(message.adopted);
+    return named;
+  }
+  adoption_.end_use(std::exchange(message.adopted, {}));
+  auto block = operations_.allocate(message.length);
+  if (block) {
+    name_block(message, block.value());
+  } else if (block.error().code == PARC_ENOMEM) {
+    message.late = true;
+    message.listed = shm::no_memory_yet;
+  } else {
+    return std::move(block).error();
+  }
+  return success();
+}
+
+// Of a read that nobody else's memory can wait for: that of its message is wanted at once.
+Result<void> Starts::give_memory(Message& message) {
+  if (!std::exchange(message.late, false)) return success();
+  message.listed = 0;
+  PARC_TRY(block, late_reads_.allocate(message.length));
+  name_block(message, block);
+  return success();
+}
+
+Result<void> Starts::locate_write(Message& message) {
+  message.loose = !message.synchronous && operations_.peer_answers(message.envelope.peer);
+  if (message.length == 0 || (message.length <= short_write && locate_short_write(message))) return success();
+  if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
+    message.loose = false;
+    return name_directly(message);
+  }
+  PARC_TRY(block, late_reads_.allocate_for_write(message.length));
+  name_block(message, block);
+  gather(static_cast<std::byte*>(block), message.pieces, 0, message.length);
+  message.loose = message.loose && room_.reserve(message.length);
+  message.held = message.loose ? message.length : 0;
+  return success();
+}
+
+// Only where its wait can return at once, and where there is a place for the copy without asking the kernel.
+bool Starts::locate_short_write(Message& message) {
+  if (!message.loose || !room_.reserve(message.length)) return false;
+  void* const block = arena_.allocate_from_what_is_there(message.length);
+  if (!block) {
+    room_.free(message.length);
+    return false;
+  }
+  name_block(message, block);
+  message.held = message.length;
+  gather(static_cast<std::byte*>(block), message.pieces, 0, message.length);
+  return true;
+}
+
+void Starts::name_block(Message& message, void* block) {
+  message.block = block;
+  message.place = address_of(block);
+}
+
+// One piece is named in the request; more are listed in shared memory, the empty ones left out.
+Result<void> Starts::name_directly(Message& message) {
+  const auto count = std::count_if(message.pieces.begin(), message.pieces.end(), has_bytes);
+  if (count == 1) {
+    message.place =
+        address_of(std::find_if(message.pieces.begin(), message.pieces.end(), has_bytes)->iov_base);
+    return success();
+  }
+  PARC_TRY(memory, late_reads_.allocate(static_cast<std::size_t>(count) * sizeof(shm::Piece)));
+  message.list = memory;
+  message.place = address_of(memory);
+  message.listed = static_cast<std::uint16_t>(count);
+  auto* next = static_cast<shm::Piece*>(memory);
+  for (const auto& piece : message.pieces)
+    if (has_bytes(piece)) *next++ = {address_of(piece.iov_base), piece.iov_len};
+  return success();
+}
+
+// Of a message between neighbours. What may be released early has memory that can be guarded.
+bool Starts::may_name_own_memory(const Message& message) const {
+  return message.length >= least_in_own_memory && message.pieces.size() == 1 && neighbours_ &&
+         neighbours_->own_memory_is_reached() && !guards_.wanted() && !message.early &&
+         !in_arena(message.pieces[0]);
+}
+
+void Starts::name_own_memory(Message& message) {
+  message.place = address_of(message.pieces[0].iov_base);
+  message.listed = shm::in_own_memory;
+}
+
+namespace {
+
+protocol::Space space_of(const shm::Request& request) {
+  return (request.flags & shm::flag_barrier) != 0    ? protocol::Space::barriers
+         : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
+                                                     : protocol::Space::programs;
+}
+
+} // namespace
+
+shm::Request Starts::request_of(shm::RequestKind kind, const Message& message, unsigned flags) {
+  shm::Request request{};
+  request.kind = kind;
+  request.flags = static_cast<std::uint8_t>(flags | (message.from_end ? shm::flag_from_end : 0U) |
+                                            (message.untagged ? shm::flag_untagged : 0U) |
+                                            (message.queued ? shm::flag_queued : 0U));
+  request.pieces = message.listed;
+  request.peer = message.envelope.peer;
+  request.tag = message.envelope.tag;
+  if (kind == shm::RequestKind::write)
+    request.data = message.envelope.data;
+  else
+    request.ignore = message.envelope.ignore;
+  request.address = message.place;
+  request.length = message.length;
+  return request;
+}
+
+Result<bool> Starts::reaches(int peer) {
+  if (!neighbours_) return false;
+  return neighbours_->reaches(peer);
+}
+
+// A read or probe, of whoever may answer it.
+Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned flags) {
+  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message, flags);
+  if (ring_.dead()) return refused();
+  message.local = true;
+  shm::Request request = request_of(kind, message, flags);
+  PARC_TRY(id, operations_.begin(kind, message));
+  request.id = static_cast<std::uint64_t>(id);
+  if (neighbours_->inbox().post(request, space_of(request), !message.blocking)) return id;
+  operations_.abandon(id);
+  return refused();
+}
+
+// An operation that has ended when it is known. PARC_OP_NULL: it cannot.
+Result<parc_op> Starts::tell_at_once(const Message& message) {
+  const protocol::Space space = message.untagged ? protocol::Space::untagged : protocol::Space::programs;
+  if (!neighbours_->knows(message.envelope.peer)) return PARC_OP_NULL;
+  PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
+  if (neighbours_->write_at_once(message, space)) {
+    operations_.end(id,
+                    {.source = message.envelope.peer, .tag = message.envelope.tag, .total = message.length});
+    return id;
+  }
+  operations_.abandon(id);
+  return PARC_OP_NULL;
+}
+
+bool Starts::is_short(const Message& message) {
+  return message.length <= shm::short_message && !message.synchronous;
+}
+
+// A write to a neighbour. A long one, and one whose receiver computes, is given to a read that is posted
+// there, if there is one; else it is published, with its bytes where they are few. One that must be matched
+// before it ends is told as the long ones are. Causes go first: what releases are still to begin is waited
+// for, as the blocking program would.
+Result<parc_op> Starts::tell(Message& message, unsigned flags) {
+  if (guards_.any()) guards_.settle_begun();
+  if (ring_.dead()) return refused();
+  const int peer = message.envelope.peer;
+  const bool few = is_short(message);
+  const bool may_take = !few || neighbours_->may_take(peer);
+  // A queued write's end is told when it ends: a copy ends it without the receiver. Nobody can hand over one
+  // that must be matched.
+  if (!few && !message.queued && !message.synchronous && may_name_own_memory(message)) {
+    name_own_memory(message);
+  } else if (may_take) {
+    PARC_TRY(locate_write(message));
+  }
+  shm::Request request = request_of(shm::RequestKind::write, message, flags);
+  const protocol::Space space = space_of(request);
+  PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
+  request.id = static_cast<std::uint64_t>(id);
+  const auto taken = may_take ? neighbours_->take(peer, space, request.tag) : std::nullopt;
+  if (taken) {
+    request.with = shm::With::claimed;
+    request.extra = taken->id;
+    request.entry = taken->entry;
+  } else {
+    request.with = shm::With::rendezvous;
+    const auto told =
+        few ? neighbours_->write(id, message, space) : neighbours_->announce(id, message, space);
+    if (!told) {
+      operations_.abandon(id);
+      return told.error();
+    }
+    if (few) return id;
+  }
+  if (ring_.push(request)) return id;
+  operations_.abandon(id);
+  return refused();
+}
+
+Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, unsigned flags,
+                             std::uint64_t extra) {
+  shm::Request request = request_of(kind, message, flags);
+  request.extra = extra;
+  PARC_TRY(id, operations_.begin(kind, message));
+  request.id = static_cast<std::uint64_t>(id);
+  const bool moves = kind != shm::RequestKind::read;
+  if (ring_.push(request, moves ? shm::Sleep::deep : shm::Sleep::light)) return id;
+  operations_.abandon(id);
+  return refused();
+}
+
+} // namespace parc::client

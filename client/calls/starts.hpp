@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting operations: checks what the program asked for, finds or makes memory that the kernel has mapped,
+// and sends the request. A buffer inside the arena is named as it is (direct), and so is that of a read in
+// memory that was adopted (early/adoption.hpp: what reads that may be released early need). Any other is
+// bounced: a write's bytes are copied into the arena here, a read gets a landing place there, copied out when
+// it is finished. But a long message between neighbours stays where it is: the kernel reaches any memory of
+// the program, where the system lets it. A short write is copied although it could be direct: its wait then
+// returns at once, which is worth more than the copy. So is a write of adopted memory, as if it had not been:
+// handing over a copy later costs a round trip to the kernel, and free() would leave nothing to copy. What an
+// earlier read that was released still misses of the memory is waited for first: a write would send old
+// bytes, and a second read's bytes could be followed by the first's. Threads: any.
+#pragma once
+
+#include "client/early/adoption.hpp"
+#include "client/early/guards.hpp"
+#include "client/local/neighbours.hpp"
+#include "client/operation/late_reads.hpp"
+
+namespace parc::client {
+
+class Starts {
+public:
+  Starts(Arena& arena, Adoption& adoption, CopyRoom& room, Operations& operations, Guards& guards, Ring& ring,
+         Rest& rest, LateReads& late_reads, const std::unique_ptr<Neighbours>& neighbours, int ranks)
+      : arena_(arena), adoption_(adoption), room_(room), operations_(operations), guards_(guards),
+        ring_(ring), rest_(rest), late_reads_(late_reads), neighbours_(neighbours), ranks_(ranks) {}
+
+  // The calls of parc.h with the same names, and with their errors.
+  // `blocking`: a wait follows.
+  [[nodiscard]] Result<parc_op> read(const parc_envelope& envelope, std::span<const iovec> pieces,
+                                     unsigned flags, bool blocking = false);
+  [[nodiscard]] Result<parc_op> write(const parc_envelope& envelope, std::span<const iovec> pieces,
+                                      unsigned flags, bool blocking = false);
+
+  // Blocking calls that are over without an operation: a short message of a neighbour is taken from where it
+  // lies, or published. False: begin one.
+  [[nodiscard]] bool read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status);
+  [[nodiscard]] bool write_at_once(const parc_envelope& envelope, const iovec& buffer);
+  [[nodiscard]] Result<parc_op> probe(const parc_envelope& envelope, unsigned flags);
+  [[nodiscard]] Result<parc_op> read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags);
+
+  [[nodiscard]] Result<parc_op> name_peer(int peer, const iovec& text);
+  [[nodiscard]] Result<parc_op> add_peer(std::string_view address);
+  // `texts`: as RequestKind::spawn says; the answer comes into `room`.
+  [[nodiscard]] Result<parc_op> spawn(std::string_view texts, int count, const iovec& room);
+  [[nodiscard]] Result<parc_op> signal(int peer, int number);
+  [[nodiscard]] Result<parc_op> exit_of(int peer, unsigned flags);
+
+  // An empty message that no read of the program sees.
+  [[nodiscard]] Result<parc_op> barrier_read(int peer, std::uint64_t tag);
+  [[nodiscard]] Result<parc_op> barrier_write(int peer, std::uint64_t tag);
+
+  [[nodiscard]] Result<void> cancel(parc_op id);
+
+  // Of the reads that are started from here on.
+  void set_order(Order order) { order_.store(order, std::memory_order_relaxed); }
+
+private:
+  [[nodiscard]] Result<void> check_peer(int peer, bool any) const;
+  [[nodiscard]] static Result<void> check(Message& message, const parc_envelope& envelope,
+                                          std::span<const iovec> pieces, unsigned flags, unsigned known);
+  [[nodiscard]] Result<void> prepare_read(Message& message, bool of_neighbour);
+  void settle(std::span<const iovec> pieces, Guards::Use use);
+  [[nodiscard]] bool in_arena(const iovec& piece) const;
+  [[nodiscard]] bool is_direct(Message& message, bool may_adopt);
+  [[nodiscard]] Result<void> locate_read(Message& message);
+  [[nodiscard]] Result<void> give_memory(Message& message);
+  [[nodiscard]] Result<void> locate_write(Message& message);
+  [[nodiscard]] bool locate_short_write(Message& message);
+  static void name_block(Message& message, void* block);
+  [[nodiscard]] Result<void> name_directly(Message& message);
+  [[nodiscard]] bool may_name_own_memory(const Message& message) const;
+  static void name_own_memory(Message& message);
+  [[nodiscard]] Error refused() const; // why a request could not be pushed
+  [[nodiscard]] static shm::Request request_of(shm::RequestKind kind, const Message& message, unsigned flags);
+  [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind, unsigned flags);
+  [[nodiscard]] Result<bool> reaches(int peer); // a message to it goes to its letterbox
+  [[nodiscard]] static bool is_short(const Message& message);
+  [[nodiscard]] Result<parc_op> tell_at_once(const Message& message);
+  [[nodiscard]] Result<parc_op> tell(Message& message, unsigned flags);
+  [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, unsigned flags = 0,
+                                     std::uint64_t extra = 0);
+
+  Arena& arena_;
+  Adoption& adoption_;
+  CopyRoom& room_;
+  Operations& operations_;
+  Guards& guards_;
+  Ring& ring_;
+  Rest& rest_;
+  LateReads& late_reads_;
+  const std::unique_ptr<Neighbours>& neighbours_; // none: everything goes through the kernel
+  const int ranks_;
+  std::atomic<Order> order_ = Order::any;
+};
+
+} // namespace parc::client

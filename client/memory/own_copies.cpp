@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/memory/own_copies.hpp"
+
+#include "shm/doorbell.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <sched.h>
+
+namespace parc::client {
+
+thread_local bool OwnCopies::inside_ = false;
+
+void OwnCopies::copy() {
+  if (under_way_.exchange(true, std::memory_order_seq_cst)) return;
+  inside_ = true;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  shm::Bounce& bounce = control_.bounce;
+  const std::uint64_t asked = bounce.asked.load(std::memory_order_acquire);
+  const std::uint64_t number = shm::number_asked(asked);
+  const bool again = number == bounce.answered.load(std::memory_order_relaxed); // another thread was faster
+  const bool gone = pipes_.gone();
+  if (!again && !gone && shm::is_wanted(asked)) {
+    auto* const memory =
+        reinterpret_cast<void*>(static_cast<std::uintptr_t>(bounce.address.load(std::memory_order_relaxed)));
+    const std::size_t length = bounce.length.load(std::memory_order_relaxed);
+    if (bounce.into.load(std::memory_order_relaxed) != 0)
+      std::memcpy(memory, bounce.bytes, length);
+    else
+      std::memcpy(bounce.bytes, memory, length);
+  }
+  if (!again && !gone) bounce.answered.store(number, std::memory_order_release);
+  inside_ = false;
+  under_way_.store(false, std::memory_order_release);
+  if (again || gone || !shm::must_ring(control_.header.kernel_asleep)) return;
+  const int saved = errno;
+  pipes_.ring();
+  errno = saved;
+}
+
+void OwnCopies::settle() const {
+  while (!is_settled()) sched_yield();
+}
+
+} // namespace parc::client

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the program asks the kernel about itself and waits for: attach a segment, detach one, let me go. The
+// answers come in the control slot, which a full table of writes does not take away.
+// Threads: any; one errand at a time, the others wait for their turn.
+#pragma once
+
+#include "client/operation/rest.hpp"
+#include "client/session/ring.hpp"
+#include "system/error.hpp"
+
+#include <mutex>
+
+namespace parc::client {
+
+class Errand {
+public:
+  Errand(shm::Control& control, Ring& ring, Rest& rest) : control_(control), ring_(ring), rest_(rest) {}
+
+  // Sends the request with the control slot's next id and waits for the answer: its PARC_E*, or PARC_EKERNEL.
+  // Where the answer is more than that, `answer` is shm::Operation::source.
+  [[nodiscard]] int run(shm::Request request, std::int32_t* answer = nullptr);
+  // The same with the last request of all: Ring::push_last.
+  [[nodiscard]] int run_last(shm::Request request);
+
+private:
+  template <class Push> [[nodiscard]] int run(shm::Request request, const Push& push, std::int32_t* answer);
+
+  shm::Control& control_;
+  Ring& ring_;
+  Rest& rest_;
+  std::mutex lock_;
+  std::uint64_t generation_ = 0; // under lock_
+};
+
+} // namespace parc::client

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Letting the program have a write's memory back before the network has taken it: what is not acknowledged is
+// copied into the arena, from the end that the network reaches last, until that meets the acknowledgement,
+// and the kernel is asked to go on from the copy. When it confirms, nothing names the program's memory any
+// more.
+//
+// Invariant: every byte of the message that is not acknowledged when the kernel takes the hand-over lies in
+// the memory that it names; what was acknowledged before the copy reached it is never read again.
+#pragma once
+
+#include "client/operation/operations.hpp"
+#include "client/session/ring.hpp"
+
+namespace parc::client {
+
+class HandOver {
+public:
+  HandOver(Operations& operations, Arena& arena, CopyRoom& room, Ring& ring, Rest& rest,
+           unsigned copy_ns_per_kib)
+      : operations_(operations), arena_(arena), room_(room), ring_(ring), rest_(rest),
+        copy_ns_per_kib_(copy_ns_per_kib) {}
+
+  // How long to wait instead: as long as copying what is not acknowledged would take. The kernel needs longer
+  // for its copies of memory that it has not mapped.
+  [[nodiscard]] Clock::duration patience(Slot slot);
+
+  // Makes the place for a copy, which goes with the slot. False: the write is bounced, there is no room, or
+  // its peer does not answer; it must be waited for.
+  [[nodiscard]] bool prepare(Slot slot);
+
+  // Of a prepared write, once. True: the kernel has confirmed. False: nothing is left to copy, or the kernel
+  // has gone; wait for the network. Async-signal-safe but for a handler that interrupts Ring::push.
+  [[nodiscard]] bool perform(parc_op id, Slot slot, std::span<const iovec> pieces);
+
+private:
+  struct Range {
+    std::uint64_t begin, end; // of the message
+    [[nodiscard]] std::uint64_t size() const { return end - begin; }
+  };
+  [[nodiscard]] Range unacknowledged(Slot slot);
+  [[nodiscard]] Range copy_downwards(Slot slot, std::span<const iovec> pieces, std::byte* block, Range due);
+  [[nodiscard]] Range copy_upwards(Slot slot, std::span<const iovec> pieces, std::byte* block, Range due);
+
+  Operations& operations_;
+  Arena& arena_;
+  CopyRoom& room_;
+  Ring& ring_;
+  Rest& rest_;
+  const unsigned copy_ns_per_kib_;
+};
+
+} // namespace parc::client

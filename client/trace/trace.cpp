@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/trace/trace.hpp"
+
+#include "client/base/without_sigpipe.hpp"
+#include "client/session/inherited_pipe.hpp"
+#include "parc/parc.h"
+
+#include <bit>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace parc::client {
+namespace {
+
+// A pipe takes so many in one piece, or none.
+constexpr std::size_t batch = PIPE_BUF / sizeof(trace::Record);
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1); // npos + 1 is 0
+}
+
+trace::Record site_record(std::uint64_t address, std::string_view text) {
+  trace::Site site{};
+  site.kind = trace::Kind::site;
+  site.address = address;
+  text.copy(site.text.data(), site.text.size() - 1);
+  return std::bit_cast<trace::Record>(site);
+}
+
+trace::Record describe(std::uint64_t address) {
+  // A return address is that of the instruction behind the call, which may be another line's.
+  const std::uint64_t call = address - 1;
+  Dl_info info{};
+  std::string text = fmt::format("{:#x}", address);
+  if (dladdr(reinterpret_cast<void*>(call), &info) != 0 && info.dli_fname != nullptr) {
+    text = fmt::format("{}+{:#x}", file_name(info.dli_fname),
+                       call - reinterpret_cast<std::uint64_t>(info.dli_fbase));
+    if (info.dli_sname != nullptr) text += fmt::format(" {}", info.dli_sname);
+  }
+  return site_record(address, text);
+}
+
+} // namespace
+
+thread_local std::uint64_t Trace::site_ = 0;
+
+std::uint32_t Trace::thread() {
+  __attribute__((tls_model("initial-exec"))) static thread_local std::uint32_t number = 0;
+  if (number == 0) number = static_cast<std::uint32_t>(gettid());
+  return number;
+}
+
+Result<Fd> Trace::pipe_from_environment() {
+  const char* const value = getenv(trace::environment);
+  if (value == nullptr) return Fd();
+  if (*value == '/') return file_in(value);
+  if (std::strspn(value, "0123456789:") != std::strlen(value) || *value == '\0')
+    return error(PARC_EINVAL,
+                 "{}={} in the environment is no descriptor and no directory's whole path; parc run --trace "
+                 "and parc mpi --trace set "
+                 "it",
+                 trace::environment, value);
+  const std::string text = value;
+  unsetenv(trace::environment); // it is no other program's
+  return inherited_pipe(text, PipeEnd::write, trace::environment);
+}
+
+Trace::Trace(Fd pipe, const std::string& host) : pipe_(std::move(pipe)), host_(host) {
+  if (!pipe_) return;
+  records_.emplace();
+  struct stat status {};
+  under_mpi_ = fstat(pipe_.get(), &status) == 0 && S_ISREG(status.st_mode);
+  timespec real{};
+  clock_gettime(CLOCK_REALTIME, &real);
+  trace::Record opened{};
+  opened.kind = trace::Kind::opened;
+  opened.begin = trace::now();
+  opened.end = static_cast<std::uint64_t>(real.tv_sec) * 1'000'000'000 +
+               static_cast<std::uint64_t>(real.tv_nsec) - opened.begin;
+  opened.id = static_cast<std::uint64_t>(getpid());
+  add(opened);
+}
+
+void Trace::add(trace::Record record) {
+  if (!on()) return;
+  if (record.thread == 0) record.thread = thread();
+  if (record.site != 0) note_site(record.site);
+  if (records_->bounded_push(record))
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+  else
+    lost_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Trace::note_site(std::uint64_t site) {
+  for (auto& known : sites_) {
+    std::uint64_t there = known.load(std::memory_order_relaxed);
+    if (there == site || (there == 0 && known.compare_exchange_strong(there, site)) || there == site) return;
+  }
+}
+
+void Trace::write_some() {
+  if (waiting_.load(std::memory_order_relaxed) < batch) return;
+  if (writing_.test_and_set(std::memory_order_acquire)) return;
+  while (waiting_.load(std::memory_order_relaxed) >= batch && write_batch()) continue;
+  writing_.clear(std::memory_order_release);
+}
+
+void Trace::flush() {
+  if (!on() || writing_.test_and_set(std::memory_order_acquire)) return;
+  while (write_batch()) continue;
+  writing_.clear(std::memory_order_release);
+}
+
+// False: the pipe is full, or nobody reads it.
+bool Trace::write_batch() {
+  pollfd room{.fd = pipe_.get(), .events = POLLOUT, .revents = 0};
+  if (poll(&room, 1, 0) <= 0 || (room.revents & POLLOUT) == 0) return false; // else PIPE_BUF has a place
+  std::array<trace::Record, batch> records;
+  std::size_t count = 0;
+  const std::size_t lost = lost_.exchange(0, std::memory_order_relaxed);
+  if (lost != 0) {
+    records[count] = {};
+    records[count].kind = trace::Kind::lost;
+    records[count++].bytes = lost;
+  }
+  if (!std::exchange(host_written_, true)) records[count++] = site_record(0, host_);
+  for (; sites_written_ < most_sites && count < batch; ++sites_written_) {
+    const std::uint64_t address = sites_[sites_written_].load(std::memory_order_relaxed);
+    if (address == 0) break;
+    records[count++] = describe(address);
+  }
+  std::size_t taken = 0;
+  while (count < batch && records_->pop(records[count])) {
+    ++count;
+    ++taken;
+  }
+  waiting_.fetch_sub(taken, std::memory_order_relaxed);
+  if (count == 0) return false;
+  WithoutSigpipe held;
+  while (write(pipe_.get(), records.data(), count * sizeof records[0]) < 0) {
+    if (errno == EINTR) continue;
+    if (errno == EPIPE) held.take_signal();
+    lost_.fetch_add(lost + taken, std::memory_order_relaxed);
+    return false;
+  }
+  return true;
+}
+
+void Trace::close() {
+  if (!on() || !pipe_) return;
+  trace::Record closed{};
+  closed.kind = trace::Kind::closed;
+  closed.begin = trace::now();
+  end_looks(looks_);
+  add(closed);
+  while (writing_.test_and_set(std::memory_order_acquire)) sched_yield();
+  for (;;) {
+    pollfd room{.fd = pipe_.get(), .events = POLLOUT, .revents = 0};
+    if (poll(&room, 1, -1) < 0 && errno == EINTR) continue;
+    if ((room.revents & POLLOUT) == 0 || !write_batch()) break;
+  }
+  pipe_.reset();
+  writing_.clear(std::memory_order_release);
+}
+
+Trace::InCall::InCall(Trace* trace, trace::Call call, std::uint64_t id, const void* site)
+    : trace_(trace != nullptr && trace->on() ? trace : nullptr) {
+  if (trace_ == nullptr) return;
+  call_ = call;
+  id_ = id;
+  site_before_ = std::exchange(site_, trace_->site_of_call(site));
+  begin_ = trace::now();
+}
+
+Trace::InCall::~InCall() {
+  if (trace_ == nullptr) return;
+  const std::uint64_t site = std::exchange(site_, site_before_);
+  if (call_ != trace::Call::other) {
+    trace::Record record{};
+    record.kind = trace::Kind::call;
+    record.call = call_;
+    record.begin = begin_;
+    record.end = trace::now();
+    record.id = id_;
+    record.site = site;
+    trace_->add(record);
+  }
+  trace_->write_some();
+}
+
+} // namespace parc::client

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the kernel does when a turn found nothing: polls for a bounded time while a program of its host spins,
+// then sleeps until something comes. Policy is here and nowhere else.
+//
+// Rules (measured, DESIGN.md "Resting"): while a program polls, the kernel polls in the normal scheduling
+// class, with yields, and works in that class what polling found; otherwise it lingers for a few microseconds
+// without giving up the core, where that has paid lately; it goes back to real time only before it blocks;
+// after some milliseconds of uninterrupted real-time work it gives way once; a sched_yield that takes long
+// means that the core computes, and polling is left out for a while.
+#pragma once
+
+#include "daemon/base/event.hpp"
+#include "system/scheduling.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace parc::daemon {
+
+class Rest {
+public:
+  struct Hooks {
+    std::function<bool()> spinning;       // a program of this host polls
+    std::function<bool()> ready;          // there is work that no descriptor announces (requests, copies)
+    std::function<void()> announce_sleep; // before the last look at ready()
+    std::function<void()> announce_awake;
+  };
+  struct Counters {
+    std::uint64_t turns = 0, polls = 0, sleeps = 0, gave_way = 0;
+  };
+
+  Rest(event_base* base, SchedulingClass& scheduling, std::chrono::microseconds spin, Hooks hooks);
+
+  // Called after every turn with the work it did: looks at the descriptors, and blocks when nothing moves.
+  void after(std::uint64_t work);
+  // A program learned of something: while it polls it gets the core before the kernel looks again.
+  void told() { told_ = true; }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] bool poll();
+  void yield(Clock::time_point now);
+  void give_way();
+  void look();  // runs the callbacks of ready descriptors, without waiting
+  void sleep(); // blocks until one is ready
+
+  event_base* base_;
+  SchedulingClass& scheduling_;
+  std::chrono::microseconds spin_;
+  Hooks hooks_;
+  Clock::time_point idle_since_{};
+  Clock::time_point realtime_since_{};
+  bool idle_ = false;
+  bool told_ = false;
+  bool lingers_ = false;
+  std::uint32_t looks_ = 0;
+  std::uint32_t without_polling_ = 0; // rests for which polling is left out
+  std::uint32_t without_lingering_ = 0;
+  std::uint32_t missed_ = 1; // rests without lingering after it found nothing; doubles
+  Counters counters_;
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/tool/tool_door.hpp"
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <spdlog/spdlog.h>
+#include <vector>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::size_t read_at_once = 65536;
+
+} // namespace
+
+ToolDoor::ToolDoor(event_base* loop, Fd socket, Actions actions)
+    : actions_(std::move(actions)),
+      connection_(
+          bufferevent_socket_new(loop, socket.release(), BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS)) {
+  bufferevent_setcb(
+      connection_.get(), [](bufferevent*, void* self) { static_cast<ToolDoor*>(self)->read(); }, nullptr,
+      [](bufferevent*, short, void* self) { static_cast<ToolDoor*>(self)->went(); }, this);
+  evbuffer_add_cb(
+      bufferevent_get_output(connection_.get()),
+      [](evbuffer*, const evbuffer_cb_info* change, void* self) {
+        if (change->n_deleted != 0) static_cast<ToolDoor*>(self)->took(change->n_deleted);
+      },
+      this);
+  bufferevent_enable(connection_.get(), EV_READ | EV_WRITE);
+}
+
+void ToolDoor::queue(const std::string& frame) {
+  if (gone_) return;
+  sent_ += frame.size();
+  bufferevent_write(connection_.get(), frame.data(), frame.size());
+}
+
+void ToolDoor::send(const nlohmann::json& message) {
+  queue(encode_frame(message));
+}
+
+void ToolDoor::send_output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes) {
+  const std::string frame = encode_frame({{"kind", "output"}, {"rank", rank}, {"stream", stream}}, bytes);
+  outputs_.push_back({rank, bytes.size(), sent_ + frame.size()});
+  queue(frame);
+}
+
+void ToolDoor::took(std::uint64_t bytes) {
+  taken_ += bytes;
+  while (!outputs_.empty() && outputs_.front().end <= taken_) {
+    const Output output = outputs_.front();
+    outputs_.pop_front();
+    actions_.taken(output.rank, output.bytes);
+  }
+  if (idle()) actions_.idle();
+}
+
+void ToolDoor::read() {
+  std::vector<char> bytes(read_at_once);
+  std::size_t got = 0;
+  while (!gone_ && (got = bufferevent_read(connection_.get(), bytes.data(), bytes.size())) != 0) {
+    reader_.feed({bytes.data(), got});
+    for (;;) {
+      auto frame = reader_.next();
+      if (!frame) {
+        spdlog::warn("dropped a tool's connection: {}", frame.error().text);
+        return went();
+      }
+      if (!frame.value()) break;
+      if (text_in(frame.value()->message, "kind") == "ping")
+        answer_ping();
+      else
+        actions_.frame(std::move(*frame.value()));
+    }
+  }
+}
+
+// Whatever else the tool is busy with. One answer on its way does for all who have asked.
+void ToolDoor::answer_ping() {
+  if (taken_ < heard_end_) return;
+  send({{"kind", "heard"}});
+  heard_end_ = sent_;
+}
+
+void ToolDoor::went() {
+  if (gone_) return;
+  gone_ = true;
+  bufferevent_disable(connection_.get(), EV_READ | EV_WRITE);
+  for (const Output& output : outputs_) actions_.taken(output.rank, output.bytes);
+  outputs_.clear();
+  actions_.gone();
+}
+
+} // namespace parc::daemon

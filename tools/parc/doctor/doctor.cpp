@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc doctor: what on this host, and on the way to others, keeps parc from working, or from working well.
+#include "jobs/placement.hpp"
+#include "protocol/wire.hpp"
+#include "shm/layout.hpp"
+#include "tools/parc/commands.hpp"
+#include "tools/parc/doctor/doctor_checks.hpp"
+#include "tools/parc/doctor/doctor_far.hpp"
+#include "tools/parc/hosts/hosts.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace parc::tools {
+namespace diagnosis {
+namespace {
+
+constexpr int json_schema = 1;
+
+struct Asked {
+  std::vector<std::string> hosts;
+  std::vector<Target> at;
+  std::string ssh; // empty: nobody is asked what it finds
+};
+
+Result<Asked> understand(const DoctorOptions& options) {
+  Asked asked;
+  const bool named = !options.hosts.empty() || !options.hostfile.empty();
+  if (named || options.at.empty()) {
+    PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
+    for (HostSlots& host : hosts) asked.hosts.push_back(std::move(host.name));
+  }
+  for (const std::string& text : options.at) {
+    PARC_TRY(target, parse_target(text));
+    asked.at.push_back(std::move(target));
+  }
+  asked.ssh = options.ssh;
+  if (asked.ssh.empty() && named) asked.ssh = asked_ssh().empty() ? "ssh" : asked_ssh();
+  return asked;
+}
+
+struct ThisHost {
+  Root root;
+  User user = this_user();
+  ProcessFacts self = read_process(root, "self");
+  KernelFacts kernel;
+  ProcessFacts of_kernel;
+  SettingsFacts settings;
+  std::size_t ranks = 0;
+
+  explicit ThisHost(const std::string& runtime_dir) : kernel(read_kernel(runtime_dir)) {
+    if (kernel.process != 0) of_kernel = read_process(root, std::to_string(kernel.process));
+    settings = read_settings(runtime_dir, of_kernel.known ? kernel.process : 0);
+    if (settings.cannot_start == kernel.runtime_dir_refused)
+      settings.cannot_start.clear(); // it is said already
+    if (kernel.runs && kernel.counters) ranks = kernel.counters->sessions.size();
+  }
+  [[nodiscard]] Settings known_settings() const { return settings.settings.value_or(Settings()); }
+  [[nodiscard]] std::string scheduling() const {
+    return kernel.runs && kernel.counters ? kernel.counters->scheduling : "";
+  }
+};
+
+std::vector<Group> look_at_this_host(const ThisHost& host, const Path& path) {
+  const Settings settings = host.known_settings();
+  const Who who{.user = host.user,
+                .process = host.of_kernel.known ? host.of_kernel : host.self,
+                .is_kernel = host.of_kernel.known};
+  const LimitFacts limits = read_limits(host.root, host.user);
+  SessionFacts session = read_session(host.root, host.user);
+  session.cross_memory_error = try_cross_memory();
+
+  std::vector<Group> groups{{"kernel", check_kernel(host.kernel, host.of_kernel)}};
+  const auto add = [](Group& group, Findings findings) {
+    std::ranges::move(findings, std::back_inserter(group.findings));
+  };
+  add(groups[0], check_settings(host.settings, read_key_facts(settings.key_file), host.user));
+  Group& of_limits = groups.emplace_back(Group{"limits", check_segments(limits, who.process.cores.size())});
+  add(of_limits, check_process_limits(limits, who));
+  Group& of_cores =
+      groups.emplace_back(Group{"cores", {check_realtime(who, settings.realtime, host.scheduling())}});
+  add(of_cores, check_cores(limits, who, host.ranks));
+  groups.push_back({"TCP", check_tcp(read_tcp(host.root), settings, path, host.user)});
+  Group& of_session = groups.emplace_back(
+      Group{"session", check_logout(session, host.user, host.of_kernel, host.kernel.runtime_dir)});
+  add(of_session, check_isolation(session, host.user, host.self, host.of_kernel, settings));
+  return groups;
+}
+
+// Where that host may reach our kernel: as settings say, or at our address on the way there.
+std::string way_back(const ThisHost& host, const Settings& settings, const Reach& reach) {
+  const std::string& address = settings.advertise.empty() ? reach.from : settings.advertise;
+  if (!host.kernel.runs || !host.kernel.counters || address.empty()) return {};
+  return fmt::format("{}={}", settings.name,
+                     place_of(address, static_cast<std::uint16_t>(host.kernel.counters->port)));
+}
+
+std::vector<Group> look_at_others(const ThisHost& host, const Asked& asked,
+                                  const std::vector<Reach>& reaches) {
+  const Settings settings = host.known_settings();
+  Group hosts{"hosts", {check_listening(settings, reaches)}};
+  for (const Reach& each : reaches) hosts.findings.push_back(check_reach(each));
+  std::vector<Group> groups{std::move(hosts)};
+  if (asked.ssh.empty()) return groups;
+  std::vector<std::string> back;
+  for (const Reach& each : reaches) back.push_back(way_back(host, settings, each));
+  const auto answers = ask_hosts(asked.ssh, reaches, back);
+  for (const FarAnswer& answer : answers)
+    groups.push_back({"on host " + answer.host, check_far(answer, our_versions(), settings.name)});
+  if (!answers.empty() && !host.kernel.runs)
+    groups[0].findings.push_back({"back", Level::information,
+                                  "no kernel runs here, so nobody tried to reach this host",
+                                  "parcd --detach, and then parc doctor again"});
+  return groups;
+}
+
+void print(const std::vector<Group>& groups) {
+  for (const Group& group : groups) {
+    std::cout << (&group == groups.data() ? "" : "\n") << group.name << '\n';
+    for (const Finding& finding : group.findings)
+      std::cout << fmt::format("  {:<8} {}: {}{}{}\n", name(finding.level), finding.check, finding.found,
+                               finding.mend.empty()             ? ""
+                               : finding.level < Level::warning ? "; "
+                                                                : "; to mend it: ",
+                               finding.mend);
+  }
+}
+
+std::size_t count(const std::vector<Group>& groups, Level level) {
+  std::size_t found = 0;
+  for (const Group& group : groups)
+    found += static_cast<std::size_t>(std::ranges::count(group.findings, level, &Finding::level));
+  return found;
+}
+
+nlohmann::json to_json(const std::vector<Group>& groups, const std::string& host, double began) {
+  nlohmann::json json{{"schema", json_schema},
+                      {"host", host},
+                      {"version", our_versions().parc},
+                      {"segment", shm::layout_version},
+                      {"wire", our_versions().wire},
+                      {"clock", {{"began", began}, {"ended", seconds_of(WallClock::now())}}},
+                      {"problems", count(groups, Level::problem)},
+                      {"warnings", count(groups, Level::warning)},
+                      {"findings", nlohmann::json::array()}};
+  for (const Group& group : groups)
+    for (const Finding& finding : group.findings)
+      json["findings"].push_back({{"group", group.name},
+                                  {"check", finding.check},
+                                  {"level", name(finding.level)},
+                                  {"found", finding.found},
+                                  {"mend", finding.mend}});
+  return json;
+}
+
+} // namespace
+} // namespace diagnosis
+
+int doctor(const DoctorOptions& options) {
+  using namespace diagnosis;
+  const double began = seconds_of(WallClock::now());
+  const auto asked = understand(options);
+  if (!asked) {
+    std::cerr << "parc: " << asked.error().text << '\n';
+    return asked.error().code == EINVAL ? status_usage : status_failure;
+  }
+  const ThisHost host(options.runtime_dir);
+  const auto targets =
+      find_targets(host.known_settings(), host.kernel.counters, asked.value().hosts, asked.value().at);
+  const auto reaches = reach(targets, std::chrono::seconds(host.known_settings().connect_timeout_s));
+  auto groups = look_at_this_host(host, longest_path(reaches));
+  std::ranges::move(look_at_others(host, asked.value(), reaches), std::back_inserter(groups));
+  if (options.json) {
+    std::cout << to_json(groups, host.known_settings().name, began)
+                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
+  } else {
+    print(groups);
+  }
+  return count(groups, Level::problem) == 0 ? 0 : status_failure;
+}
+
+} // namespace parc::tools

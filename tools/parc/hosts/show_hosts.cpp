@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc hosts: which kernels are up, where, in which version, and how far away.
+#include "tools/parc/commands.hpp"
+#include "tools/parc/hosts/ask_hosts.hpp"
+#include "tools/parc/screen/table.hpp"
+#include "tools/parc/screen/units.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+namespace parc::tools {
+namespace {
+
+constexpr int hosts_schema = 1;
+
+std::string version_of(const HostAnswer& answer) {
+  return answer.said.is_object() ? answer.said.value("version", std::string()) : std::string();
+}
+
+std::uint64_t ranks_of(const HostAnswer& answer) {
+  std::uint64_t ranks = 0;
+  for (const RunningJob& job : jobs_of(answer)) ranks += job.ranks;
+  return ranks;
+}
+
+void print(const std::vector<HostAnswer>& answers) {
+  Table table{{{.title = "HOST", .name = true},
+               {"STATE"},
+               {.title = "ADDRESS", .name = true},
+               {"VERSION"},
+               {"RTT", true},
+               {"JOBS", true},
+               {"RANKS", true}},
+              {}};
+  for (const HostAnswer& answer : answers) {
+    if (answer.up())
+      table.rows.push_back({answer.host, "up", answer.address.empty() ? "-" : answer.address,
+                            version_of(answer), answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
+                            fmt::to_string(jobs_of(answer).size()), fmt::to_string(ranks_of(answer))});
+    else
+      table.rows.emplace_back(std::vector<std::string>{answer.host, "down", "-", "-", "-", "-", "-"},
+                              Style::bad);
+  }
+  show(table_lines(table, display_of(stdout)), stdout);
+}
+
+void print_json(const std::vector<HostAnswer>& answers) {
+  nlohmann::json hosts = nlohmann::json::array();
+  for (const HostAnswer& answer : answers) {
+    auto& row = hosts.emplace_back(nlohmann::json{{"host", answer.host}, {"up", answer.up()}});
+    if (answer.up()) {
+      row["address"] = answer.address.empty() ? nlohmann::json() : nlohmann::json(answer.address);
+      row["version"] = version_of(answer);
+      row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);
+      row["jobs"] = jobs_of(answer).size();
+      row["ranks"] = ranks_of(answer);
+    } else {
+      row["why"] = answer.why;
+    }
+  }
+  std::cout << nlohmann::json{{"schema", hosts_schema}, {"hosts", hosts}}.dump(
+                   2, ' ', false, nlohmann::json::error_handler_t::replace)
+            << '\n';
+}
+
+Result<int> ask_and_print(const HostOptions& options) {
+  PARC_TRY(hosts, hosts_to_ask(options));
+  PARC_TRY(answers, ask_hosts(options.runtime_dir, hosts, {}, false));
+  if (options.json) {
+    print_json(answers);
+  } else {
+    print(answers);
+    complain(answers);
+  }
+  return std::ranges::all_of(answers, &HostAnswer::up) ? 0 : status_failure;
+}
+
+} // namespace
+
+int show_hosts(const HostOptions& options) {
+  return end_with(ask_and_print(options));
+}
+
+} // namespace parc::tools

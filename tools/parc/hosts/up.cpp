@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc up and parc down: start and end kernels of other hosts.
+#include "system/identity.hpp"
+#include "system/start_kernel.hpp"
+#include "tools/parc/commands.hpp"
+#include "tools/parc/hosts/hosts.hpp"
+#include "tools/parc/hosts/start_hosts.hpp"
+#include "tools/parc/talk/children.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <iostream>
+
+namespace parc::tools {
+namespace {
+
+constexpr int wrong_usage = EDESTADDRREQ; // the code of an error of usage
+
+int end_of(const Result<int>& status) {
+  const int said = end_with(status);
+  return !status && status.error().code == wrong_usage ? status_usage : said;
+}
+
+Result<std::vector<std::string>> host_names(const UpOptions& options, std::string_view command) {
+  PARC_TRY(hosts, named_hosts(options.where.hosts, options.where.hostfile));
+  if (hosts.empty())
+    return error(wrong_usage, "no hosts are named: parc {} --hosts a,b or --hostfile FILE", command);
+  std::vector<std::string> names;
+  for (HostSlots& host : hosts) names.push_back(std::move(host.name));
+  return names;
+}
+
+int report(const std::vector<StartedHost>& all, bool with_options) {
+  for (const StartedHost& there : all)
+    if (there.up())
+      std::cout << fmt::format(
+          "{}: up at {}, listening on {}{}\n", there.host, there.address, there.says,
+          with_options && there.ran ? " (it ran before, with settings of its own: parc down ends it)" : "");
+  std::cout.flush();
+  for (const StartedHost& there : all)
+    if (!there.up()) std::cerr << fmt::format("parc: host {} is not up: {}\n", there.host, there.why);
+  return std::ranges::all_of(all, &StartedHost::up) ? 0 : status_failure;
+}
+
+// Also where kernels run that will never see them.
+Result<void> check_options_of_parcd(const std::vector<std::string>& options) {
+  if (options.empty()) return success();
+  constexpr std::array<std::string_view, 7> ours{"runtime-dir", "detach",   "announce", "version",
+                                                 "help",        "key-file", "name"};
+  for (const std::string& word : options) {
+    const auto hyphens = std::min(word.find_first_not_of('-'), word.size());
+    const std::string_view name = std::string_view(word).substr(hyphens, word.find('=') - hyphens);
+    const bool letters = hyphens == 1 && !name.empty() && name.find_first_not_of("tTh") == name.npos;
+    if (letters || (hyphens != 0 && std::ranges::find(ours, name) != ours.end()))
+      return error(wrong_usage, "{} is nothing for the kernels that parc up starts", word);
+  }
+  std::vector<std::string> words{parcd_near(path_of_this_program()), "-T"};
+  words.insert(words.end(), options.begin(), options.end());
+  std::vector<Child> asked{Child{.command = words}};
+  run_all(asked);
+  if (asked.front().status == status_usage)
+    return error(wrong_usage, "{}", why_failed(asked.front(), "parcd -T"));
+  return success();
+}
+
+Result<int> start(const UpOptions& options) {
+  PARC_TRY(hosts, host_names(options, "up"));
+  PARC_TRY(check_options_of_parcd(options.of_parcd));
+  const Launcher launcher = launcher_to(hosts, options.ssh);
+  PARC_TRY(all,
+           start_hosts(hosts, launcher, options.where.runtime_dir, options.of_parcd, patience_with_children));
+  return report(all, !options.of_parcd.empty());
+}
+
+// The runtime directory of a batch job is its own, and so is the kernel in it: of this host, too, where that
+// is none of the job's.
+bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& hosts) {
+  return options.where.hosts.empty() && options.where.hostfile.empty() && options.where.runtime_dir.empty() &&
+         std::getenv("PARC_RUNTIME_DIR") == nullptr &&
+         std::ranges::find(hosts, short_host_name()) == hosts.end();
+}
+
+Result<int> stop_all(const UpOptions& options) {
+  PARC_TRY(hosts, host_names(options, "down"));
+  const Launcher launcher = launcher_to(hosts, options.ssh);
+  const std::vector<std::string> stop = words_of_stop(options.where.runtime_dir);
+  std::vector<Child> children;
+  for (const std::string& host : hosts)
+    children.push_back(
+        {.command = is_this_host(launcher, host) ? stop : launcher.command(host, words_of_stop())});
+  if (ends_own_kernel(options, hosts)) {
+    hosts.push_back(short_host_name());
+    children.push_back({.command = stop});
+  }
+  run_all(children);
+  int status = 0;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (const std::string said = last_line(children[i].output); children[i].status == 0) {
+      std::cout << fmt::format("{}: {}\n", hosts[i], said);
+    } else {
+      std::cout.flush();
+      std::cerr << fmt::format("parc: cannot end the kernel of host {}: {}{}\n", hosts[i],
+                               why_failed(children[i], "parc stop"),
+                               way_there(launcher, hosts[i], children[i]));
+      status = status_failure;
+    }
+  }
+  return status;
+}
+
+} // namespace
+
+int up(const UpOptions& options) {
+  return end_of(start(options));
+}
+
+int down(const UpOptions& options) {
+  return end_of(stop_all(options));
+}
+
+} // namespace parc::tools

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc mpi: how an MPI program is run over parc, said or done. Open MPI moves its messages through libfabric
+// where it is asked to; the provider answers only when it is named.
+#include "jobs/installed.hpp"
+#include "system/observe/trace.hpp"
+#include "system/oom_score.hpp"
+#include "system/standard_streams.hpp"
+#include "tools/parc/commands.hpp"
+#include "tools/parc/trace/trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <string_view>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+namespace parc::tools {
+namespace {
+
+// "osc pt2pt": one-sided windows as messages; the others of Open MPI 4.1 need a transport of their own.
+// "btl": nothing goes by vader, which would make its files in /dev/shm all the same, and warns where that is
+// small.
+constexpr std::array<std::pair<const char*, const char*>, 5> settings{
+    {{"pml", "cm"}, {"mtl", "ofi"}, {"mtl_ofi_provider_include", "parc"}, {"osc", "pt2pt"}, {"btl", "self"}}};
+// Objects of mpi4py are received without MPI_Mprobe: a synchronous send that mtl/ofi meets by that never
+// ends.
+constexpr const char* for_mpi4py = "MPI4PY_RC_RECV_MPROBE";
+
+// What a launcher says of itself; empty: there is none.
+std::string version_of(const std::string& launcher) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> said(popen((launcher + " --version 2>/dev/null").c_str(), "r"),
+                                                   pclose);
+  std::string text;
+  std::array<char, 256> part{};
+  while (said && std::fgets(part.data(), part.size(), said.get())) text += part.data();
+  return text;
+}
+
+struct Mpirun {
+  std::string name;  // empty: there is no Open MPI here
+  std::string other; // what else answers as mpirun
+};
+
+// Debian calls it mpirun.openmpi, too, where another MPI is the first.
+Mpirun find_mpirun() {
+  Mpirun found;
+  for (const char* const name : {"mpirun", "mpirun.openmpi"}) {
+    const std::string version = version_of(name);
+    if (version.find("Open MPI") != version.npos) {
+      found.name = name;
+      return found;
+    }
+    if (found.other.empty()) found.other = version.substr(0, version.find('\n'));
+  }
+  return found;
+}
+
+// Where the ranks of a traced job write, each on its host.
+Result<std::string> directory_of(const std::string& trace) {
+  std::error_code failure;
+  auto path = std::filesystem::absolute(trace, failure);
+  if (failure) return error(failure.value(), "cannot tell the working directory: {}", failure.message());
+  path += trace::directory_suffix;
+  if (std::filesystem::is_directory(path, failure) && !std::filesystem::is_empty(path, failure))
+    return error(EEXIST,
+                 "{} has the traces of an earlier job; parc trace {} makes a file of them, or remove it",
+                 path.string(), trace);
+  return path.lexically_normal().string();
+}
+
+// The variables that the ranks need besides those of Open MPI's own settings.
+Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
+  std::vector<std::string> variables;
+  if (getenv(for_mpi4py) == nullptr) variables.push_back(std::string(for_mpi4py) + "=False");
+  const std::string provider = installed_library("libfabric/libparc-fi.so");
+  if (provider.empty())
+    return error(
+        ENOENT,
+        "parc's provider for libfabric (libparc-fi.so), by which MPI finds parc, is not installed here; "
+        "build it with scripts/setup release, where libfabric-dev is installed, or install "
+        "libparc-fabric1");
+  if (!provider.starts_with("/usr/lib")) // libfabric looks there by itself
+    variables.push_back("FI_PROVIDER_PATH=" + provider.substr(0, provider.rfind('/')));
+  if (!options.trace.empty()) {
+    PARC_TRY(directory, directory_of(options.trace));
+    variables.push_back(fmt::format("{}={}", trace::environment, directory));
+  }
+  if (options.early_release.empty()) return variables;
+  variables.push_back("PARC_EARLY_RELEASE=" + options.early_release);
+  if (options.early_release == "off") return variables;
+  if (const char* const others = getenv("LD_PRELOAD"); others != nullptr && *others != 0)
+    variables.push_back(std::string("LD_PRELOAD=") + others);
+  PARC_TRY(preload_early_library(variables));
+  return variables;
+}
+
+void become(std::vector<std::string>& line) {
+  std::vector<char*> argv;
+  for (std::string& word : line) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  give_signals_back();
+  (void)set_oom_score_adj(oom_score_adj() + oom_distance); // its ranks before the kernel
+  execvp(argv[0], argv.data());
+  fmt::print(stderr, "parc: cannot run {}: {}\n", line[0], std::strerror(errno));
+}
+
+void append_variables(std::vector<std::string>& line, const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) line.insert(line.end(), {"-x", variable});
+}
+
+// By the caller, as "--mca btl self": mpirun takes one value of each.
+bool is_set(std::string_view name, const std::vector<std::string>& given) {
+  return std::ranges::find(given, name) != given.end();
+}
+
+std::vector<std::string> line_of(const std::string& launcher, const std::vector<std::string>& variables,
+                                 const std::vector<std::string>& given) {
+  std::vector<std::string> words{launcher};
+  for (const auto& [name, value] : settings)
+    if (!is_set(name, given)) words.insert(words.end(), {"--mca", name, value});
+  append_variables(words, variables);
+  return words;
+}
+
+// Behind a colon another program follows, with variables of its own.
+void append_arguments(std::vector<std::string>& line, const std::vector<std::string>& words,
+                      const std::vector<std::string>& variables) {
+  for (const std::string& word : words) {
+    line.push_back(word);
+    if (word == ":") append_variables(line, variables);
+  }
+}
+
+void print(const std::vector<std::string>& line, const std::vector<std::string>& variables,
+           const std::string& trace) {
+  for (const std::string& word : line) fmt::print("{} ", word);
+  fmt::print(
+      "./app\n\nThe same in the environment, for mpirun ./app and srun --mpi=pmix ./app alike:\n\nexport");
+  for (const auto& [name, value] : settings) fmt::print(" OMPI_MCA_{}={}", name, value);
+  std::string names; // mpirun gives the ranks of other hosts no others than its own
+  for (const std::string& variable : variables) {
+    fmt::print(" {}", variable);
+    names += (names.empty() ? "" : ";") + variable.substr(0, variable.find('='));
+  }
+  if (!names.empty()) fmt::print(" OMPI_MCA_mca_base_env_list='{}'", names);
+  fmt::print("\n");
+  if (!trace.empty()) fmt::print("\nand afterwards: parc trace {}\n", trace);
+}
+
+// Runs it as this process would be it: signals are handed on.
+Result<int> run_beside(std::vector<std::string>& line) {
+  sigset_t ours, before;
+  sigemptyset(&ours);
+  for (const int each : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&ours, each);
+  sigprocmask(SIG_BLOCK, &ours, &before);
+  const pid_t child = fork();
+  if (child < 0) return system_error("cannot run {}", line[0]);
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    become(line);
+    _exit(status_run_failed);
+  }
+  for (int status = 0;;) {
+    siginfo_t info{};
+    const int number = sigwaitinfo(&ours, &info);
+    if (number != SIGCHLD) {
+      if (number > 0 && info.si_code == SI_USER) kill(child, number); // the terminal's reach it anyway
+      continue;
+    }
+    if (waitpid(child, &status, WNOHANG) != child) continue;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+}
+
+int run_traced(std::vector<std::string>& line, const MpiOptions& options) {
+  std::vector<std::string> command{"parc", "mpi"};
+  command.insert(command.end(), options.words.begin(), options.words.end());
+  int status = 0;
+  const auto traced = [&]() -> Result<void> {
+    std::error_code failure; // what cannot be written is known before anything runs
+    std::filesystem::create_directory(options.trace + trace::directory_suffix, failure);
+    if (failure)
+      return error(failure.value(), "cannot write a trace to {}: {}", options.trace, failure.message());
+    PARC_TRY(ended, run_beside(line));
+    status = ended;
+    return gather_trace(command, options.trace, real_time());
+  }();
+  if (traced) return status;
+  fmt::print(stderr, "parc: {}\n", traced.error().text);
+  return status != 0 ? status : status_run_failed;
+}
+
+} // namespace
+
+// mpirun(1), Open MPI 4.1. One or two hyphens are the same to it.
+std::size_t values_of_mpiruns_option(std::string_view option) {
+  constexpr std::array<std::string_view, 42> with_one{"am",
+                                                      "app",
+                                                      "bind-to",
+                                                      "c",
+                                                      "cf",
+                                                      "cpu-list",
+                                                      "cpu-set",
+                                                      "cpus-per-proc",
+                                                      "default-hostfile",
+                                                      "dvm",
+                                                      "H",
+                                                      "host",
+                                                      "hostfile",
+                                                      "hnp",
+                                                      "launch-agent",
+                                                      "machinefile",
+                                                      "map-by",
+                                                      "max-restarts",
+                                                      "max-vm-size",
+                                                      "n",
+                                                      "N",
+                                                      "np",
+                                                      "npernode",
+                                                      "npersocket",
+                                                      "num-proc",
+                                                      "output-filename",
+                                                      "path",
+                                                      "personality",
+                                                      "ppr",
+                                                      "prefix",
+                                                      "preload-files",
+                                                      "rank-by",
+                                                      "rankfile",
+                                                      "report-pid",
+                                                      "report-uri",
+                                                      "rf",
+                                                      "slot-list",
+                                                      "stdin",
+                                                      "timeout",
+                                                      "tune",
+                                                      "wdir",
+                                                      "x"};
+  constexpr std::array<std::string_view, 2> with_two{"gmca", "mca"};
+  option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
+  if (std::ranges::find(with_two, option) != with_two.end()) return 2;
+  return option == "wd" || option == "xterm" || std::ranges::find(with_one, option) != with_one.end() ? 1 : 0;
+}
+
+int mpi(const MpiOptions& options) {
+  const int failed = options.words.empty() ? status_failure : status_run_failed;
+  const Mpirun launcher = find_mpirun();
+  if (launcher.name.empty()) {
+    fmt::print(
+        stderr,
+        "parc: there is no Open MPI here to run programs over parc with{}; install it (openmpi-bin), or put "
+        "its mpirun into PATH\n",
+        launcher.other.empty() ? "" : fmt::format(" (mpirun is \"{}\")", launcher.other));
+    return failed;
+  }
+  const auto variables = variables_for(options);
+  if (!variables) {
+    fmt::print(stderr, "parc: {}\n", variables.error().text);
+    return failed;
+  }
+  std::vector<std::string> line = line_of(launcher.name, variables.value(), options.words);
+  if (options.words.empty()) {
+    print(line, variables.value(), options.trace);
+    return 0;
+  }
+  append_arguments(line, options.words, variables.value());
+  if (!options.trace.empty()) return run_traced(line, options);
+  become(line);
+  return failed;
+}
+
+} // namespace parc::tools

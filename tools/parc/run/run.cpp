@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc run: says to the kernel of this host what is to run, and then is the terminal of the job: its output,
+// its signals, its exit status.
+#include "jobs/program.hpp"
+#include "system/frames.hpp"
+#include "system/start_kernel.hpp"
+#include "tools/parc/commands.hpp"
+#include "tools/parc/hosts/hosts.hpp"
+#include "tools/parc/hosts/start_hosts.hpp"
+#include "tools/parc/run/input.hpp"
+#include "tools/parc/run/output.hpp"
+#include "tools/parc/screen/table.hpp"
+#include "tools/parc/talk/caught_signals.hpp"
+#include "tools/parc/talk/children.hpp"
+#include "tools/parc/talk/kernel_connection.hpp"
+#include "tools/parc/trace/trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+namespace parc::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>; // none: there is no limit
+constexpr int in_background_ms = 200;              // between looks whether the terminal is ours again
+
+int cannot_run(const Error& error) {
+  std::cerr << "parc: " << in_words(error) << '\n';
+  return status_run_failed;
+}
+
+// ---- What is to run
+
+Result<std::vector<std::string>> environment(const std::vector<std::string>& asked) {
+  std::vector<std::string> variables;
+  for (std::string word : asked) {
+    if (word.find('=') == word.npos) {
+      const char* value = std::getenv(word.c_str());
+      if (value == nullptr)
+        return error(EINVAL, "--env {}: that variable is not set here; write {}=VALUE", word, word);
+      word += fmt::format("={}", value);
+    }
+    if (word.starts_with('=')) return error(EINVAL, "--env {} names no variable; write NAME=VALUE", word);
+    variables.push_back(std::move(word));
+  }
+  const auto is_asked = [&variables](std::string_view name) {
+    return std::ranges::any_of(variables, [name](std::string_view variable) {
+      return variable.substr(0, variable.find('=')) == name;
+    });
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const auto name = variable.substr(0, variable.find('='));
+    if (is_given_to_ranks(name) && !is_asked(name)) variables.emplace_back(variable);
+  }
+  return variables;
+}
+
+std::vector<Program::Limit> own_limits() {
+  std::vector<Program::Limit> limits;
+  for (std::uint32_t resource = 0; resource < RLIM_NLIMITS; ++resource) {
+    rlimit limit{};
+    if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) == 0)
+      limits.push_back({resource, limit.rlim_cur, limit.rlim_max});
+  }
+  return limits;
+}
+
+// As --stdin says, which has been checked. Where there is nothing to read the ranks need no pipe.
+std::uint64_t who_reads(const std::string& input) {
+  struct stat ours {
+  }, null{};
+  const bool nothing =
+      fstat(STDIN_FILENO, &ours) != 0 ||
+      (stat("/dev/null", &null) == 0 && S_ISCHR(ours.st_mode) && ours.st_rdev == null.st_rdev);
+  if (nothing || input == "none") return Program::no_rank;
+  return input == "all" ? Program::all_ranks : std::stoul(input);
+}
+
+Result<Program> describe_program(const RunOptions& options) {
+  Program program;
+  program.arguments = options.command;
+  if (program.arguments[0].empty()) return error(EINVAL, "the name of the program to run is empty");
+  std::vector<std::string> asked = options.environment;
+  if (!options.early_release.empty()) asked.push_back("PARC_EARLY_RELEASE=" + options.early_release);
+  if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", trace::environment));
+  PARC_TRY(variables, environment(asked));
+  program.environment = std::move(variables);
+  std::error_code failure;
+  program.directory = std::filesystem::absolute(options.directory.empty() ? "." : options.directory, failure)
+                          .lexically_normal()
+                          .string();
+  if (failure)
+    return error(failure.value(), "cannot tell the working directory: {}; use --wdir", failure.message());
+  while (program.directory.size() > 1 && program.directory.back() == '/') program.directory.pop_back();
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  program.umask = mask;
+  program.limits = own_limits();
+  program.input = who_reads(options.input);
+  program.binds = options.bind == "core";
+  return program;
+}
+
+// ---- Where
+
+Result<nlohmann::json> describe_places(const RunOptions& options) {
+  PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
+  if (hosts.empty()) hosts.push_back({"", options.ranks.value_or(1)}); // the kernel's own
+  std::uint64_t slots = 0;
+  for (HostSlots& host : hosts) {
+    if (options.ranks_per_host) host.slots = *options.ranks_per_host;
+    slots += host.slots;
+  }
+  const std::uint64_t size = options.ranks ? *options.ranks : slots;
+  if (size > max_ranks) return error(EINVAL, "a job has at most {} ranks, not {}", max_ranks, size);
+  // The kernel would know, and is not told where there is nothing to read.
+  if (options.input != "all" && options.input != "none" && std::stoul(options.input) >= std::max(size, 1UL))
+    return error(EINVAL, "--stdin names rank {}, and the ranks are 0 to {}", options.input, size - 1);
+
+  nlohmann::json request{{"kind", "run"}, {"keep_going", options.keep_going ? 1 : 0}};
+  auto& names = request["hosts"] = nlohmann::json::array();
+  for (const HostSlots& host : hosts) names.push_back(host.name);
+  auto& runs = request["runs"] = nlohmann::json::array();
+  for (const Run& run : place_ranks(hosts, static_cast<std::uint32_t>(size))) {
+    runs.push_back(run.host);
+    runs.push_back(run.ranks);
+  }
+  return request;
+}
+
+// ---- The terminal of the job
+
+// No kernel listens there, or its name is not known to our kernel: then that says so, and whoever is to start
+// the kernel may know it.
+struct MissingHosts {
+  std::vector<std::string> names;
+  std::vector<std::string> unknown; // of each: a sentence, or empty
+};
+
+std::vector<std::string> texts_in(const nlohmann::json& message, const char* key) {
+  std::vector<std::string> texts;
+  for (const auto& each : message.value(key, nlohmann::json::array()))
+    texts.push_back(each.is_string() ? each.get<std::string>() : std::string());
+  return texts;
+}
+
+class Terminal {
+public:
+  Terminal(KernelConnection& kernel, const RunOptions& options, const CaughtSignals& signals,
+           Deadline deadline)
+      : kernel_(kernel), output_(options.tag_output), signals_(signals), deadline_(deadline) {}
+
+  [[nodiscard]] const TraceCollector& trace() const { return trace_; }
+  [[nodiscard]] bool output_lost() const { return output_.lost(); }
+  // Why nothing ran.
+  [[nodiscard]] const MissingHosts& missing() const { return missing_; }
+
+  Result<int> serve() {
+    while (!status_ || output_.pending()) {
+      std::array<pollfd, 4> events{pollfd{signals_.fd(), POLLIN, 0}, pollfd{-1, POLLOUT, 0},
+                                   pollfd{kernel_.fd(), POLLIN, 0}, pollfd{-1, POLLIN, 0}};
+      if (output_.pending()) {
+        events[1].fd = output_.fd();
+        events[2].fd = -1; // no more until that is out
+      }
+      if (status_) events[2].fd = -1;
+      const bool reads = !status_ && input_.may_read();
+      if (reads && !input_.in_background()) events[3].fd = STDIN_FILENO;
+      const int ready =
+          poll(events.data(), events.size(), reads && events[3].fd < 0 ? in_background_ms : patience());
+      if (ready < 0 && errno != EINTR) return system_error("cannot wait for output");
+      if (ready == 0 && !output_.pending()) output_.let_go();
+      if (deadline_ && Clock::now() >= *deadline_) {
+        PARC_TRY(tell_timeout());
+      }
+      if (events[0].revents != 0) {
+        PARC_TRY(tell_signal());
+      }
+      // Where we take nothing from it, it has not been silent.
+      if (const auto due = kernel_.due();
+          due && Clock::now() >= *due && events[2].fd >= 0 && events[2].revents == 0)
+        return kernel_.silent();
+      if (events[1].revents != 0) output_.write_some();
+      if (events[2].revents != 0) {
+        PARC_TRY(listen());
+      }
+      if (events[3].revents != 0) {
+        PARC_TRY(input_.pass_on(kernel_));
+      }
+    }
+    return *status_;
+  }
+
+  // How it ended, where there is something to say.
+  void tell_end() const {
+    if (!text_.empty()) std::cerr << "parc: " << text_ << '\n';
+    if (!ends_.empty()) print_table({{"ENDED", false}, {"RANKS", false}}, ends_, stderr);
+    for (const std::string& each : warnings_) std::cerr << "parc: warning: " << each << '\n';
+  }
+
+private:
+  // Milliseconds until something is due without anything happening; -1: never.
+  [[nodiscard]] int patience() const {
+    std::optional<Clock::duration> due;
+    const bool listens = !output_.pending() && !status_; // else it has not been silent (serve)
+    for (const auto& each : {deadline_, listens ? kernel_.due() : std::nullopt})
+      if (each)
+        due = std::min(due.value_or(Clock::duration::max()),
+                       std::max(*each - Clock::now(), Clock::duration::zero()));
+    if (output_.holds_beginnings() && !output_.pending())
+      due = std::min<Clock::duration>(due.value_or(output_.patience()), output_.patience());
+    if (!due) return -1;
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(*due).count();
+    return static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000));
+  }
+
+  // And asks whether it was heard. A kernel that has closed this connection meanwhile has said how the job
+  // ended, which is still to be read.
+  Result<void> tell(const nlohmann::json& message) {
+    auto told = kernel_.send(message);
+    if (told) told = kernel_.ping();
+    return told || told.error().code == EPIPE || told.error().code == ECONNRESET ? success()
+                                                                                 : std::move(told);
+  }
+
+  Result<void> tell_timeout() {
+    deadline_.reset();
+    return tell({{"kind", "timeout"}});
+  }
+
+  // The first travels to the ranks, a second one ends them at once, and who sends a third wants no answer. A
+  // kernel that hangs answers none.
+  Result<void> tell_signal() {
+    const auto signal = signals_.take();
+    if (!signal) return success();
+    if (*signal == SIGTSTP) return stop();
+    if (*signal == SIGUSR1 || *signal == SIGUSR2) return tell({{"kind", "signal"}, {"signal", *signal}});
+    if (++signals_seen_ > 2) std::_Exit(128 + *signal);
+    return tell({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", *signal}});
+  }
+
+  // With the ranks, which have no terminal that would stop them, until we are continued. Where nobody could
+  // do that, the system does not stop us.
+  Result<void> stop() {
+    PARC_TRY(tell({{"kind", "signal"}, {"signal", SIGSTOP}}));
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    raise(SIGTSTP);
+    sigprocmask(SIG_BLOCK, &only, nullptr);
+    return tell({{"kind", "signal"}, {"signal", SIGCONT}});
+  }
+
+  Result<void> listen() {
+    PARC_TRY(kernel_.receive());
+    for (;;) {
+      PARC_TRY(frame, kernel_.next());
+      if (!frame) return success();
+      hear(*frame);
+    }
+  }
+
+  void hear(const Frame& frame) {
+    const std::string kind = text_in(frame.message, "kind");
+    if (kind == "output") {
+      const auto rank =
+          number_in(frame.message, "rank", UINT32_MAX).value_or(0); // or of one that was spawned
+      const auto stream = number_in(frame.message, "stream", 3).value_or(1);
+      if (stream == 3)
+        trace_.add(rank, frame.bytes);
+      else
+        output_.add(rank, stream == 2 ? STDERR_FILENO : STDOUT_FILENO, frame.bytes);
+    } else if (kind == "input_taken") {
+      input_.taken(number_in(frame.message, "taken", UINT64_MAX).value_or(0));
+    } else if (kind == "unreached") {
+      missing_.names = texts_in(frame.message, "hosts");
+      missing_.unknown = texts_in(frame.message, "unknown");
+    } else if (kind == "done") {
+      status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_run_failed));
+      text_ = text_in(frame.message, "text");
+      if (const auto ends = frame.message.find("ends"); ends != frame.message.end())
+        for (const auto& row : *ends)
+          if (row.is_array() && row.size() == 2 && row[0].is_string() && row[1].is_string())
+            ends_.push_back({row[0].get<std::string>(), row[1].get<std::string>()});
+      if (const auto warnings = frame.message.find("warnings"); warnings != frame.message.end())
+        for (const auto& each : *warnings)
+          if (each.is_string()) warnings_.push_back(each.get<std::string>());
+      output_.finish();
+    }
+  }
+
+  KernelConnection& kernel_;
+  Output output_;
+  Input input_;
+  TraceCollector trace_;
+  const CaughtSignals& signals_;
+  Deadline deadline_;
+  int signals_seen_ = 0;
+  std::optional<int> status_;
+  std::string text_;
+  std::vector<Row> ends_; // of the ranks: how, and which
+  std::vector<std::string> warnings_;
+  MissingHosts missing_;
+};
+
+// A job, from its request to its end. Where `missing` is given and nothing ran because kernels are missing,
+// their hosts are put there, and nothing is said.
+Result<int> run_once(const RunOptions& options, const nlohmann::json& request, const std::string& bytes,
+                     Deadline deadline, MissingHosts* missing) {
+  PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
+  PARC_TRY(signals, CaughtSignals::make({SIGUSR1, SIGUSR2, SIGTSTP}));
+  PARC_TRY(kernel.send(request, bytes));
+  Terminal terminal(kernel, options, signals, deadline);
+  auto status = terminal.serve();
+  if (missing != nullptr) *missing = terminal.missing();
+  if (status && (missing == nullptr || missing->names.empty())) terminal.tell_end();
+  bool lost = terminal.output_lost();
+  if (!options.trace.empty()) {
+    const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace, real_time());
+    if (!written) std::cerr << "parc: " << written.error().text << '\n';
+    lost = lost || !written;
+  }
+  // What the job itself ended with counts, unless that was well.
+  if (lost && status && status.value() == 0) return status_run_failed;
+  return status;
+}
+
+std::string why_missing(const StartedHost& there, const std::string& unknown) {
+  if (!there.reachable) return fmt::format("host {} cannot take part: {}", there.host, there.why);
+  if (!unknown.empty()) return fmt::format("{}; and none could be started there: {}", unknown, there.why);
+  return fmt::format("no parcd runs on host {}, and none could be started there: {}; start it with parcd "
+                     "--detach on that host, or see parc up",
+                     there.host, there.why);
+}
+
+Deadline deadline_of(const RunOptions& options) {
+  if (options.timeout_s.value_or(0) <= 0) return {}; // as mpirun: 0 is no limit
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::min(*options.timeout_s, 1e9)));
+}
+
+// A line for each that is still missing.
+Result<void> start_missing(const RunOptions& options, const MissingHosts& missing, Deadline deadline) {
+  const Launcher launcher = launcher_to(missing.names, asked_ssh());
+  std::chrono::milliseconds patience = patience_with_children;
+  if (deadline)
+    patience = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()),
+                          std::chrono::milliseconds(0), patience);
+  PARC_TRY(started, start_hosts(missing.names, launcher, options.runtime_dir, {}, patience));
+  std::string lines;
+  for (std::size_t i = 0; i < started.size(); ++i)
+    if (!started[i].up())
+      lines += (lines.empty() ? "" : "\nparc: ") +
+               why_missing(started[i], i < missing.unknown.size() ? missing.unknown[i] : std::string());
+  return lines.empty() ? success() : Result<void>(error(ENOENT, "{}", lines));
+}
+
+Result<int> run_job(const RunOptions& options) {
+  PARC_TRY(request, describe_places(options));
+  PARC_TRY(program, describe_program(options));
+  const std::string bytes = encode_program(program, request);
+  if (bytes.size() > max_program_bytes)
+    return error(E2BIG, "arguments and environment have {} bytes, and may have {}; give the ranks less",
+                 bytes.size(), max_program_bytes);
+  if (!options.trace.empty()) { // what cannot be written is known before anything runs
+    PARC_TRY(write_trace({}, options.command, options.trace));
+  }
+  const Deadline deadline = deadline_of(options);
+  PARC_TRY(may_start, may_start_kernels());
+  if (may_start) {
+    MissingHosts missing;
+    request["in_haste"] = 1;
+    PARC_TRY(status, run_once(options, request, bytes, deadline, &missing));
+    if (missing.names.empty()) return status;
+    if (const auto started = start_missing(options, missing, deadline); !started) {
+      if (!deadline || Clock::now() < *deadline) return started.error();
+      std::cerr << fmt::format("parc: {}\n", started.error().text);
+      return status_late;
+    }
+    request.erase("in_haste");
+  }
+  return run_once(options, request, bytes, deadline, nullptr);
+}
+
+} // namespace
+
+int run(const RunOptions& options) {
+  auto status = run_job(options);
+  return status ? status.value() : cannot_run(status.error());
+}
+
+} // namespace parc::tools

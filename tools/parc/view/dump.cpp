@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// parc dump: what all ranks of a job wait for, on all its hosts. The kernel of this host asks the others;
+// where it does not answer, this host's ranks are shown, whose memory tells.
+#include "tools/parc/commands.hpp"
+#include "tools/parc/screen/table.hpp"
+#include "tools/parc/talk/kernel_connection.hpp"
+#include "tools/parc/view/unfinished_table.hpp"
+#include "tools/parc/view/view.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <iostream>
+
+namespace parc::tools {
+namespace {
+
+constexpr int dump_schema = 1;
+
+struct Dump {
+  std::string job;
+  std::vector<RankState> ranks;
+  std::vector<std::string> silent; // hosts
+  std::string alone;               // why the ranks of this host are all
+};
+
+Result<void> take_ranks(const nlohmann::json& message, Dump& dump) {
+  const auto ranks = message.find("ranks");
+  for (const auto& each : ranks == message.end() ? nlohmann::json::array() : *ranks) {
+    auto rank = rank_state_from(each);
+    if (!rank)
+      return error(EPROTO, "the kernel of host {} answered what makes no sense", text_in(message, "host"));
+    dump.ranks.push_back(*std::move(rank));
+  }
+  return success();
+}
+
+// True when that was the last.
+Result<bool> take(const Frame& frame, Dump& dump) {
+  const std::string kind = text_in(frame.message, "kind");
+  if (kind == "done") return error(ENOENT, "{}", text_in(frame.message, "text")); // there is no such job
+  if (kind == "dump") dump.job = text_in(frame.message, "job");
+  if (kind == "ranks") {
+    PARC_TRY(take_ranks(frame.message, dump));
+  }
+  if (kind != "dumped") return false;
+  for (const auto& host : frame.message.value("silent", nlohmann::json::array()))
+    if (host.is_string()) dump.silent.push_back(host.get<std::string>());
+  return true;
+}
+
+Result<Dump> ask(const std::string& runtime_dir, std::uint64_t job) {
+  PARC_TRY(kernel, KernelConnection::open_running(runtime_dir));
+  PARC_TRY(kernel.send({{"kind", "dump"}, {"job", job}}));
+  Dump dump;
+  for (;;) {
+    PARC_TRY(frame, kernel.await());
+    PARC_TRY(last, take(frame, dump));
+    if (!last) continue;
+    std::ranges::sort(dump.ranks, {}, &RankState::rank);
+    return dump;
+  }
+}
+
+// Where no job is named, that of this host, if it is the only one. `silence`: why its kernel is not asked.
+Result<Dump> look(const std::string& runtime_dir, std::uint64_t job, const Error& silence) {
+  const auto counters = open_counters(runtime_dir);
+  if (!counters) return silence;
+  const KernelView view = look_at_kernel(counters.value());
+  if (job == 0 && view.kernel.jobs.size() == 1) job = view.kernel.jobs.front().id;
+  Dump dump{.job = job_name(job), .ranks = {}, .silent = {view.kernel.host}, .alone = silence.text};
+  for (const ProgramView& program : view.programs)
+    if (job != 0 && program.counted.job == job) dump.ranks.push_back(program.seen);
+  if (dump.ranks.empty()) return silence;
+  return dump;
+}
+
+Result<Dump> ask_or_look(const DumpOptions& options) {
+  std::uint64_t job = 0;
+  if (!options.job.empty()) {
+    PARC_TRY(number, parse_job(options.job));
+    job = number;
+  }
+  auto dump = ask(options.runtime_dir, job);
+  return dump || dump.error().code != ETIMEDOUT ? std::move(dump)
+                                                : look(options.runtime_dir, job, dump.error());
+}
+
+std::string list(const std::vector<std::uint64_t>& ranks) {
+  std::string text;
+  for (const std::uint64_t rank : ranks) text += fmt::format("{} -> ", rank);
+  return text + fmt::to_string(ranks.front());
+}
+
+void print(const Dump& dump) {
+  std::cout << fmt::format("job {}\n", dump.job);
+  if (!dump.ranks.empty()) {
+    Table ranks{{{"RANK", true},
+                 {.title = "HOST", .name = true},
+                 {"PROCESS", true},
+                 {.title = "PROGRAM", .name = true},
+                 {"STATE"}},
+                {}};
+    std::vector<ShownRank> shown;
+    for (const RankState& rank : dump.ranks) {
+      ranks.rows.push_back({fmt::to_string(rank.rank), rank.host, fmt::to_string(rank.process), rank.program,
+                            std::string(doing(rank))});
+      shown.push_back({"", rank});
+    }
+    Page page(display_of(stdout));
+    page.add(ranks);
+    page.add(unfinished_table(shown));
+    page.add(backlog_table(shown));
+    show(page.lines(), stdout);
+  }
+  if (const auto cycle = find_cycle(dump.ranks); !cycle.empty())
+    std::cout << fmt::format("\nthese ranks wait for each other: {}\n", list(cycle));
+  if (!dump.alone.empty())
+    return void(std::cout << fmt::format("\n{}; the ranks of other hosts are missing here\n", dump.alone));
+  for (const std::string& host : dump.silent)
+    std::cout << fmt::format("\nhost {} did not answer; its ranks are missing here\n", host);
+}
+
+void print_json(const Dump& dump) {
+  nlohmann::json ranks = nlohmann::json::array();
+  for (const RankState& rank : dump.ranks) ranks.push_back(to_json(rank));
+  nlohmann::json json{{"schema", dump_schema},
+                      {"job", dump.job},
+                      {"ranks", ranks},
+                      {"cycle", find_cycle(dump.ranks)},
+                      {"silent_hosts", dump.silent}};
+  if (!dump.alone.empty()) json["why"] = dump.alone;
+  std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+} // namespace
+
+int dump(const DumpOptions& options) {
+  const auto seen = ask_or_look(options);
+  if (!seen) {
+    std::cerr << "parc: " << seen.error().text << '\n';
+    return status_failure;
+  }
+  if (options.json)
+    print_json(seen.value());
+  else
+    print(seen.value());
+  return seen.value().silent.empty() ? 0 : status_failure;
+}
+
+} // namespace parc::tools
