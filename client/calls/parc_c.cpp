@@ -3,6 +3,7 @@
 // into a code and a sentence. Nothing is thrown past here.
 #include "client/base/c_arguments.hpp"
 #include "client/base/failure.hpp"
+#include "client/base/in_library.hpp"
 #include "client/calls/context_of_process.hpp"
 #include "client/early/hooks.hpp"
 #include "parc/parc.h"

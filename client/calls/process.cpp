@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Forks, and changes of pages by the program, in the midst of whatever libparc does: libparc-early.so and
 // pthread_atfork call these.
+#include "client/base/in_library.hpp"
 #include "client/base/pages.hpp"
 #include "client/calls/context_of_process.hpp"
 #include "client/early/fault.hpp"

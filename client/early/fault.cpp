@@ -8,9 +8,9 @@
 // is called from here, may need that.
 #include "client/early/fault.hpp"
 
+#include "client/base/in_library.hpp"
 #include "client/base/pages.hpp"
 #include "client/early/guards.hpp"
-#include "client/early/hooks.hpp"
 
 #include <atomic>
 #include <cerrno>

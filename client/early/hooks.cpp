@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/early/hooks.hpp"
 
+#include "client/base/in_library.hpp"
 #include "client/early/fault.hpp"
 #include "client/early/guards.hpp"
 
@@ -9,9 +10,6 @@
 #include <dlfcn.h>
 
 namespace parc::client {
-
-thread_local int InLibrary::depth_ = 0, InLibrary::cancel_state_ = PTHREAD_CANCEL_ENABLE,
-                 InLibrary::called_back_ = 0;
 
 namespace {
 

@@ -2,8 +2,8 @@
 // A message that will never be whole although its wait has returned: the program has gone on as if it were
 // there. It ends here (erMPI 2005, section 2.4), unless it has said that it can deal with that.
 #include "client/base/failure.hpp"
+#include "client/base/in_library.hpp"
 #include "client/early/guards.hpp"
-#include "client/early/hooks.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/local/interrupt.hpp"
 
-#include "client/early/hooks.hpp"
+#include "client/base/in_library.hpp"
 
 #include <cerrno>
 #include <csignal>

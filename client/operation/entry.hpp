@@ -3,7 +3,7 @@
 // operations.hpp.
 #pragma once
 
-#include "client/early/adoption.hpp"
+#include "client/memory/adopted.hpp"
 #include "parc/parc.h"
 #include "shm/slots.hpp"
 

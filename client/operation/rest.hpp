@@ -23,7 +23,7 @@
 //             program's descriptor readable.
 #pragma once
 
-#include "client/early/hooks.hpp"
+#include "client/base/in_library.hpp"
 #include "client/operation/backlog.hpp"
 #include "client/session/descriptor.hpp"
 #include "client/session/pipes.hpp"
