@@ -35,8 +35,6 @@
 
 namespace parc::daemon {
 
-inline constexpr int status_failed = 125; // exit status of `parc run`: parc itself failed
-inline constexpr int status_signal = 128; // and the number of the signal that a rank died of
 // Behind that a rank was killed, where it may be why.
 inline constexpr const char* no_memory = ": the system ended a process there for want of memory";
 // With "ended": how many messages the ranks of that host had not read when they left, and so many of them.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/job_origin.hpp"
 
+#include "control/exit_status.hpp"
 #include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
@@ -16,7 +17,6 @@ namespace parc::daemon {
 namespace {
 
 constexpr double patience_s = 6; // with a host whose ranks should have been killed after 4
-constexpr int status_timeout = 124;
 
 } // namespace
 
@@ -61,7 +61,7 @@ void JobOrigin::asked(Frame frame) {
     decide(status_signal + static_cast<int>(number), {});
     kill_all();
   } else if (kind == "timeout") {
-    decide(status_timeout, "the job ran longer than --timeout allows, and was ended");
+    decide(status_late, "the job ran longer than --timeout allows, and was ended");
   } else {
     decide(status_failed, fmt::format("parcd does not know the request \"{}\"; upgrade parcd", kind));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/jobs.hpp"
 
+#include "control/exit_status.hpp"
 #include "daemon/base/control.hpp"
 #include "daemon/job/job_messages.hpp"
 #include "daemon/link/peers.hpp"

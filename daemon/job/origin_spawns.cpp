@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Jobs that programs of a job spawn: each has an origin of its own beside that of the job that it belongs to,
 // which is over when all of them are.
+#include "control/exit_status.hpp"
 #include "daemon/job/job_messages.hpp"
 #include "daemon/job/job_origin.hpp"
 #include "daemon/job/jobs.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/process/start_process.hpp"
 
-#include "daemon/job/job_messages.hpp"
+#include "control/exit_status.hpp"
 #include "daemon/process/child_process.hpp"
 #include "jobs/installed.hpp"
 #include "shm/layout.hpp"
@@ -36,9 +36,6 @@ constexpr int session_in = 20;
 constexpr int session_out = 21;
 constexpr int trace_out = 22;
 constexpr int first_free = 32; // the child's ends wait from here on for their places
-
-constexpr int status_not_executable = 126;
-constexpr int status_not_found = 127;
 
 // Since a rank was last started, or killed.
 bool more_oom_kills() {

@@ -3,6 +3,7 @@
 // is not 0.
 #pragma once
 
+#include "control/exit_status.hpp"
 #include "jobs/placement.hpp"
 #include "system/error.hpp"
 
@@ -12,11 +13,6 @@
 #include <vector>
 
 namespace parc::tools {
-
-inline constexpr int status_failure = 1;
-inline constexpr int status_usage = 2;
-inline constexpr int status_run_failed = 125; // parc run itself, usage too
-inline constexpr int status_late = 124;       // parc run --timeout, as parcd says it of a job
 
 struct RunOptions {
   std::optional<std::uint32_t> ranks;

@@ -216,7 +216,7 @@ public:
     if (!words.empty() && words.front() == "mpi") take_mpiruns(words);
     if (!words.empty() && words.front() == "up") take_words_of_parcd(words);
     if (runs) {
-      if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_run_failed);
+      if (auto problem = take_command(words); !problem.empty()) return fail(problem, status_failed);
     } else if (!words.empty() && !words.front().starts_with('-')) {
       std::vector<std::string_view> commands;
       for (const CLI::App* command : app_.get_subcommands({})) commands.push_back(command->get_name());
@@ -227,7 +227,7 @@ public:
     }
     if (std::ranges::find(words, "--early-release=") != words.end()) // which the parser takes for no level
       return fail("--early-release: the value is empty; leave it out, or give it one",
-                  runs ? status_run_failed : status_usage);
+                  runs ? status_failed : status_usage);
     if (!runs)
       if (const auto problem = read_all_options(app_, words)) return fail(*problem, status_usage);
     try {
@@ -236,7 +236,7 @@ public:
     } catch (const CLI::Success& answer) { // --help, --version
       return app_.exit(answer);
     } catch (const CLI::ParseError& problem) {
-      return fail(explain(app_, problem), runs ? status_run_failed : status_usage);
+      return fail(explain(app_, problem), runs ? status_failed : status_usage);
     }
     for (std::string* const hosts : {&run_options_.hosts, &up_options_.where.hosts, &host_options_.hosts,
                                      &kill_options_.where.hosts, &doctor_options_.hosts})
@@ -244,7 +244,7 @@ public:
     if (const auto word = unexpected(app_)) return fail(*word, status_usage);
     if (run_->parsed()) {
       if (run_options_.command.empty())
-        return fail("parc run needs a program to run: parc run -n 4 ./solver", status_run_failed);
+        return fail("parc run needs a program to run: parc run -n 4 ./solver", status_failed);
       return run(run_options_);
     }
     if (mpi_->parsed()) {
@@ -384,6 +384,5 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const bool runs = !words.empty() && words.front() == "run";
   const int status = parc::tools::CommandLine().main(words);
-  return parc::end_of_output("parc", status,
-                             runs ? parc::tools::status_run_failed : parc::tools::status_failure);
+  return parc::end_of_output("parc", status, runs ? parc::status_failed : parc::status_failure);
 }

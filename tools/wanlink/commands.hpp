@@ -2,6 +2,7 @@
 // The subcommands of wanlink, each from parsed options to an exit status. main.cpp prints their errors.
 #pragma once
 
+#include "control/exit_status.hpp"
 #include "system/error.hpp"
 #include "system/scheduling.hpp"
 #include "tools/wanlink/settings.hpp"
@@ -13,10 +14,6 @@
 namespace parc::wanlink {
 
 using Command = std::vector<std::string>;
-
-inline constexpr int status_failed = 125;         // wanlink itself failed, in run and exec
-inline constexpr int status_not_executable = 126; // the command is there but cannot be executed
-inline constexpr int status_not_found = 127;
 
 struct RunOptions {
   std::vector<std::string> hosts;

@@ -3,6 +3,7 @@
 // of a process namespace, makes the hosts and is the relay. The relay's child is the command. Invariant: when
 // any of the first two dies, however it dies, the kernel kills everything in the namespace: the relay asks to
 // be killed when its parent dies, and the namespace ends with its process 1.
+#include "control/exit_status.hpp"
 #include "tools/wanlink/commands.hpp"
 #include "tools/wanlink/emulation.hpp"
 #include "tools/wanlink/isolation.hpp"
@@ -26,10 +27,6 @@ namespace parc::wanlink {
 namespace {
 
 constexpr std::array passed_on{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-
-int exit_status(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
 
 // SIGCHLD and what is passed on, read from a descriptor in place of being delivered.
 class Signals {
@@ -100,7 +97,7 @@ Result<int> be_relay(const RunOptions& options, const Signals& signals) {
   PARC_TRY(relay.prepare(paths, signals.fd(), options.realtime));
   PARC_TRY(command, start_command(options.command, signals));
   PARC_TRY(status, relay.run([&] { return signals.handle(command); }));
-  return exit_status(status);
+  return exit_status_of(status);
 }
 
 // Dies with the process that called fork; `alive` reads end of file if that was too early to notice.

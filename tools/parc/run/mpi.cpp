@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc mpi: how an MPI program is run over parc, said or done. Open MPI moves its messages through libfabric
 // where it is asked to; the provider answers only when it is named.
+#include "control/exit_status.hpp"
 #include "jobs/installed.hpp"
 #include "system/observe/trace.hpp"
 #include "system/oom_score.hpp"
@@ -166,7 +167,7 @@ Result<int> run_beside(std::vector<std::string>& line) {
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     become(line);
-    _exit(status_run_failed);
+    _exit(status_failed);
   }
   for (int status = 0;;) {
     siginfo_t info{};
@@ -176,7 +177,7 @@ Result<int> run_beside(std::vector<std::string>& line) {
       continue;
     }
     if (waitpid(child, &status, WNOHANG) != child) continue;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return exit_status_of(status);
   }
 }
 
@@ -195,7 +196,7 @@ int run_traced(std::vector<std::string>& line, const MpiOptions& options) {
   }();
   if (traced) return status;
   fmt::print(stderr, "parc: {}\n", traced.error().text);
-  return status != 0 ? status : status_run_failed;
+  return status != 0 ? status : status_failed;
 }
 
 } // namespace
@@ -251,7 +252,7 @@ std::size_t values_of_mpiruns_option(std::string_view option) {
 }
 
 int mpi(const MpiOptions& options) {
-  const int failed = options.words.empty() ? status_failure : status_run_failed;
+  const int failed = options.words.empty() ? status_failure : status_failed;
   const Mpirun launcher = find_mpirun();
   if (launcher.name.empty()) {
     fmt::print(

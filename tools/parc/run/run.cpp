@@ -36,7 +36,7 @@ constexpr int in_background_ms = 200;              // between looks whether the 
 
 int cannot_run(const Error& error) {
   std::cerr << "parc: " << in_words(error) << '\n';
-  return status_run_failed;
+  return status_failed;
 }
 
 // ---- What is to run
@@ -246,7 +246,7 @@ private:
     if (!signal) return success();
     if (*signal == SIGTSTP) return stop();
     if (*signal == SIGUSR1 || *signal == SIGUSR2) return tell({{"kind", "signal"}, {"signal", *signal}});
-    if (++signals_seen_ > 2) std::_Exit(128 + *signal);
+    if (++signals_seen_ > 2) std::_Exit(status_signal + *signal);
     return tell({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", *signal}});
   }
 
@@ -288,7 +288,7 @@ private:
       missing_.names = texts_in(frame.message, "hosts");
       missing_.unknown = texts_in(frame.message, "unknown");
     } else if (kind == "done") {
-      status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_run_failed));
+      status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_failed));
       text_ = text_in(frame.message, "text");
       if (const auto ends = frame.message.find("ends"); ends != frame.message.end())
         for (const auto& row : *ends)
@@ -333,7 +333,7 @@ Result<int> run_once(const RunOptions& options, const nlohmann::json& request, c
     lost = lost || !written;
   }
   // What the job itself ended with counts, unless that was well.
-  if (lost && status && status.value() == 0) return status_run_failed;
+  if (lost && status && status.value() == 0) return status_failed;
   return status;
 }
 

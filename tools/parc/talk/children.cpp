@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/talk/children.hpp"
 
+#include "control/exit_status.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
 #include "tools/parc/talk/caught_signals.hpp"
@@ -26,8 +27,7 @@ namespace {
 
 constexpr std::size_t at_once = 64;
 constexpr std::size_t most_output = std::size_t{1} << 20; // of one; the rest is read and forgotten
-constexpr int status_not_started = 127;
-constexpr std::chrono::milliseconds longest_end{1000}; // of one that was killed
+constexpr std::chrono::milliseconds longest_end{1000};    // of one that was killed
 
 using Clock = std::chrono::steady_clock;
 
@@ -87,9 +87,8 @@ public:
     while (gone < 0 && errno == EINTR);
     if (gone == 0) return false;
     child_.ended = std::chrono::system_clock::now();
-    child_.status = gone < 0         ? EXIT_FAILURE // whoever started us has it waited for elsewhere
-                    : WIFEXITED(how) ? WEXITSTATUS(how)
-                                     : 128 + WTERMSIG(how);
+    child_.status = gone < 0 ? EXIT_FAILURE // whoever started us has it waited for elsewhere
+                             : exit_status_of(how);
     return true;
   }
 
@@ -122,7 +121,7 @@ private:
   bool fail(int failure) {
     for (Fd& end : ours_) end.reset();
     for (Fd& end : theirs_) end.reset();
-    child_.status = status_not_started;
+    child_.status = status_not_found;
     child_.errors = fmt::format("cannot start {}: {}", child_.command[0], std::strerror(failure));
     return false;
   }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The exit statuses of parc's programs that are not their jobs': as env(1), timeout(1) and shells have them.
+#pragma once
+
+#include <sys/wait.h>
+
+namespace parc {
+
+inline constexpr int status_failure = 1;
+inline constexpr int status_usage = 2; // a command line that is wrong
+inline constexpr int status_late = 124;
+// What was to run a command has failed itself; of parc run and parc mpi a wrong command line, too.
+inline constexpr int status_failed = 125;
+inline constexpr int status_not_executable = 126;
+inline constexpr int status_not_found = 127;
+inline constexpr int status_signal = 128; // and the number of the signal that ended the command
+
+// Of a process that wait(2) has told so.
+[[nodiscard]] inline int exit_status_of(int waited) {
+  return WIFSIGNALED(waited) ? status_signal + WTERMSIG(waited) : WEXITSTATUS(waited);
+}
+
+} // namespace parc
