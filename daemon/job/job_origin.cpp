@@ -21,21 +21,7 @@ constexpr double patience_s = 6; // with a host whose ranks should have been kil
 } // namespace
 
 JobOrigin::JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
-                     Fd tool)
-    : loop_(loop), engine_(engine), peers_(peers), jobs_(jobs), id_(id),
-      patience_(loop, [this] { out_of_patience(); }),
-      door_(std::make_unique<ToolDoor>(
-          loop.events(), std::move(tool),
-          ToolDoor::Actions{.frame = [this](Frame frame) { asked(std::move(frame)); },
-                            .taken = [this](std::uint32_t rank, std::uint64_t bytes) { credit(rank, bytes); },
-                            .idle =
-                                [this] {
-                                  if (stage_ == Stage::over) jobs_.forget_origin(id_);
-                                },
-                            .gone = [this] { tool_gone(); }})) {}
-
-JobOrigin::JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
-                     Spawner spawner, std::unique_ptr<JobDoor> door)
+                     std::shared_ptr<JobDoor> door, std::optional<Spawner> spawner)
     : loop_(loop), engine_(engine), peers_(peers), jobs_(jobs), id_(id),
       patience_(loop, [this] { out_of_patience(); }), door_(std::move(door)), spawner_(spawner) {}
 
@@ -47,14 +33,8 @@ void JobOrigin::asked(Frame frame) {
       static_cast<std::uint32_t>(number_in(frame.message, "signal", NSIG - 1).value_or(SIGTERM));
   if (kind == "run" && stage_ == Stage::asked) {
     if (auto planned = plan(frame); !planned) decide(status_failed, planned.error().text);
-  } else if (kind == "dump" && stage_ == Stage::asked) {
-    dump(frame);
   } else if (kind == "input") {
     if (stage_ == Stage::running) pass_input(frame);
-  } else if (kind == "search" && stage_ == Stage::asked) {
-    search(frame);
-  } else if (kind == "key" && stage_ == Stage::asked) {
-    answer({{"kind", "done"}, {"status", 0}, {"text", ""}, {"key", peers_.key_text()}});
   } else if (kind == "signal") {
     signal(number);
   } else if (kind == "kill") {
@@ -87,6 +67,7 @@ Result<void> JobOrigin::plan(const Frame& frame) {
   if (ranks_.empty()) return malformed();
   PARC_TRY(program, decode_program(frame.message, frame.bytes));
   plan_.program = std::move(program);
+  if (spawner_) plan_.parent = text_in(frame.message, "parent");
   keep_going_ = number_in(frame.message, "keep_going", 1) == 1U;
   if (plan_.program.input < Program::all_ranks && plan_.program.input >= ranks_.size())
     return error(EINVAL, "--stdin names rank {}, and the ranks are 0 to {}", plan_.program.input,
@@ -108,42 +89,11 @@ Result<void> JobOrigin::plan(const Frame& frame) {
   return success();
 }
 
-void JobOrigin::dump(const Frame& frame) {
-  stage_ = Stage::answering;
-  dump_.emplace(loop_, peers_.self().name, jobs_, id_, *door_, [this] {
-    stage_ = Stage::over; // and gone when the tool has it all
-  });
-  const auto asked = dump_->ask(number_in(frame.message, "job", UINT64_MAX).value_or(0));
-  if (!asked) answer({{"kind", "done"}, {"status", status_failed}, {"text", asked.error().text}});
-}
-
-void JobOrigin::search(const Frame& frame) {
-  stage_ = Stage::answering;
-  search_.emplace(loop_, peers_, jobs_, id_, *door_, [this] { stage_ = Stage::over; });
-  if (!search_->ask(frame.message.value("hosts", nlohmann::json()),
-                    frame.message.value("question", nlohmann::json())))
-    answer({{"kind", "done"}, {"status", status_failed}, {"text", "parc sent hosts that make no sense"}});
-}
-
-// The last that the tool hears.
-void JobOrigin::answer(const nlohmann::json& message) {
-  stage_ = Stage::over;
-  door_->send(message);
-}
-
 std::vector<std::pair<std::string, std::int32_t>> JobOrigin::hosts() const {
   std::vector<std::pair<std::string, std::int32_t>> all;
   if (stage_ == Stage::running || stage_ == Stage::ending)
     for (const Host& host : hosts_) all.emplace_back(host.name, *host.link);
   return all;
-}
-
-void JobOrigin::seen(std::int32_t from, const nlohmann::json& message) {
-  if (dump_) dump_->answered(from, message);
-}
-
-void JobOrigin::answered(std::int32_t from, const nlohmann::json& message) {
-  if (search_) search_->answered(from, message);
 }
 
 void JobOrigin::signal(std::uint32_t number) {
@@ -171,10 +121,7 @@ bool JobOrigin::killed(std::uint32_t number) {
 }
 
 void JobOrigin::tool_gone() {
-  if (stage_ == Stage::asked || stage_ == Stage::over || stage_ == Stage::answering) {
-    stage_ = Stage::over;
-    return jobs_.forget_origin(id_);
-  }
+  if (stage_ == Stage::over) return jobs_.forget_origin(id_);
   spdlog::info("job {:x}: its parc run has gone; the job ends", id_);
   decide(status_failed, {});
 }

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A tool's connection, and the job that it asks for. (Or it asks what another job waits for, which JobDump
-// answers, or for hosts to be reached, which is HostSearch's.)
-//
 // A job as the kernel of its `parc run` sees it: asked for by a tool, planned, prepared on every host,
 // started when all are ready, and over when every rank has ended. It alone decides the exit status.
 //
@@ -13,14 +10,12 @@
 
 #include "daemon/base/loop.hpp"
 #include "daemon/job/departures.hpp"
+#include "daemon/job/job_door.hpp"
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
-#include "daemon/tool/host_search.hpp"
-#include "daemon/tool/job_dump.hpp"
-#include "daemon/tool/tool_door.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
-#include "system/fd.hpp"
+#include "system/frames.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -43,9 +38,14 @@ public:
     std::uint64_t root;    // the job that it belongs to; 0: it was started by hand
     bool answered = false; // that it runs, or does not
   };
-  JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id, Fd tool);
+  // `spawner`: none where a tool asks for it.
   JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
-            Spawner spawner, std::unique_ptr<JobDoor> door);
+            std::shared_ptr<JobDoor> door, std::optional<Spawner> spawner);
+
+  // From who asks for it: "run" first.
+  void asked(Frame frame);
+  void tool_gone();
+  [[nodiscard]] bool over() const { return stage_ == Stage::over; }
 
   void received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
                 std::string bytes); // from a part
@@ -55,15 +55,11 @@ public:
   [[nodiscard]] std::size_t held_spawns() const { return spawn_wishes_.size(); }
   // For dumps.
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: no job runs
-  // Answers to what its tool wants to know of other kernels.
-  void seen(std::int32_t from, const nlohmann::json& message);
-  void answered(std::int32_t from, const nlohmann::json& message);
 
   bool killed(std::uint32_t signal); // by parc kill, wherever that is; false: there is no job
   void credit(std::uint32_t rank, std::uint64_t bytes); // of output that was taken
 
   // Jobs that programs spawn (origin_spawns.cpp).
-  void ask(const nlohmann::json& message, std::string bytes); // as parc run does
   void spawned_output(std::uint32_t number, std::uint64_t stream, std::string_view bytes);
   void spawned_over(std::uint64_t job, const std::string& text);
   void spawner_knows(std::int32_t from, const nlohmann::json& message);
@@ -71,7 +67,7 @@ public:
   void signal_rank(std::uint32_t rank, std::uint32_t signal);
 
 private:
-  enum class Stage { asked, answering, connecting, preparing, running, ending, over };
+  enum class Stage { asked, connecting, preparing, running, ending, over };
   struct Host {
     std::string name;
     std::optional<std::int32_t> link;    // or this_host; none: not reached yet, or:
@@ -106,15 +102,10 @@ private:
     std::string text;
   };
 
-  // From the tool.
-  void asked(Frame frame);
+  // From who asks for it.
   Result<void> plan(const Frame& frame);
-  void dump(const Frame& frame);
-  void search(const Frame& frame);
-  void answer(const nlohmann::json& message);
   void signal(std::uint32_t number);
   void kill_all(); // what was spawned, too
-  void tool_gone();
   void pass_input(const Frame& frame);
   void input_taken();
 
@@ -179,7 +170,7 @@ private:
   std::uint32_t forwarded_ = 0;                     // the signal that parc run got, or:
   bool by_parc_kill_ = false;
   Timer patience_; // with hosts that do not answer
-  std::unique_ptr<JobDoor> door_;
+  const std::shared_ptr<JobDoor> door_;
   std::optional<Spawner> spawner_;
   struct Spawned { // by one of its ranks, or of those that were spawned
     std::uint64_t job;
@@ -191,9 +182,6 @@ private:
   std::vector<std::string> spawned_warnings_;
   std::uint32_t next_number_ = 0;
   std::size_t next_host_ = 0;
-  // The tool asked for one of these and no job.
-  std::optional<JobDump> dump_;
-  std::optional<HostSearch> search_;
 };
 
 } // namespace parc::daemon

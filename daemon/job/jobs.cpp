@@ -52,6 +52,13 @@ JobPart* Jobs::part(std::uint64_t job) const {
   return find_in(parts_, job);
 }
 
+void Jobs::forget_tool(std::uint64_t number) {
+  loop_.after_step([this, number] {
+    tools_.erase(number);
+    stop_when_empty();
+  });
+}
+
 void Jobs::forget_origin(std::uint64_t job) {
   loop_.after_step([this, job] {
     origins_.erase(job);
@@ -68,14 +75,24 @@ void Jobs::forget_part(std::uint64_t job) {
 
 std::uint64_t Jobs::new_job() {
   std::uint64_t job = 0;
-  while (job == 0 || origins_.contains(job) || parts_.contains(job)) job = ids_();
+  while (job == 0 || tools_.contains(job) || origins_.contains(job) || parts_.contains(job)) job = ids_();
   return job;
 }
 
 void Jobs::tool_connected(Fd socket) {
   fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
-  const std::uint64_t job = new_job();
-  origins_.emplace(job, std::make_unique<JobOrigin>(loop_, engine_, peers_, *this, job, std::move(socket)));
+  const std::uint64_t number = new_job();
+  tools_.emplace(number, std::make_unique<ToolSession>(loop_, peers_, *this, number, std::move(socket)));
+}
+
+void Jobs::begin(std::uint64_t job, std::shared_ptr<JobDoor> tool, Frame frame) {
+  auto& origin = origins_[job] =
+      std::make_unique<JobOrigin>(loop_, engine_, peers_, *this, job, std::move(tool), std::nullopt);
+  origin->asked(std::move(frame));
+}
+
+ToolSession* Jobs::tool(const nlohmann::json& message) const {
+  return find_in(tools_, number_in(message, "token", UINT64_MAX).value_or(0));
 }
 
 void Jobs::tell(std::int32_t host, nlohmann::json message, std::string bytes) {
@@ -100,7 +117,7 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
   if (of_spawns(from, kind, message) || joins_.received(from, kind, message, bytes)) return;
   if (kind == "look") return look(from, message);
   if (kind == "seen") {
-    if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0))) at->seen(from, message);
+    if (ToolSession* at = tool(message)) at->seen(from, message);
     return;
   }
   if (kind == "question")
@@ -109,8 +126,7 @@ void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string
                        {"place", number_in(message, "place", UINT32_MAX).value_or(0)},
                        {"answer", answer(from, message.value("question", nlohmann::json()))}});
   if (kind == "answer") {
-    if (JobOrigin* at = origin(number_in(message, "token", UINT64_MAX).value_or(0)))
-      at->answered(from, message);
+    if (ToolSession* at = tool(message)) at->answered(from, message);
     return;
   }
   if (kind == "kill_job") {
@@ -241,14 +257,15 @@ void Jobs::unread(std::uint64_t endpoint, const protocol::Address& from, const p
 void Jobs::shutting_down() {
   stopping_ = true;
   joins_.stop();
-  if (origins_.empty() && parts_.empty()) return stopped_();
+  if (tools_.empty() && origins_.empty() && parts_.empty()) return stopped_();
   farewell_.emplace(loop_, [this] { stopped_(); });
   for (const auto& [job, at] : parts_) at->shutting_down();
   for (const auto& [job, at] : origins_) at->shutting_down();
+  for (const auto& [number, at] : tools_) at->shutting_down();
 }
 
 void Jobs::stop_when_empty() {
-  if (farewell_ && origins_.empty() && parts_.empty()) farewell_->set(farewell_s);
+  if (farewell_ && tools_.empty() && origins_.empty() && parts_.empty()) farewell_->set(farewell_s);
 }
 
 void Jobs::publish(Counters& counters) {

@@ -13,6 +13,7 @@
 #include "daemon/job/job_part.hpp"
 #include "daemon/join/joins.hpp"
 #include "daemon/spawn/spawners.hpp"
+#include "daemon/tool/tool_session.hpp"
 #include "system/fd.hpp"
 
 #include <cstdint>
@@ -43,7 +44,8 @@ public:
   void joiner_connected(Fd socket, const std::string& wants) { joins_.joiner(std::move(socket), wants); }
   // Nobody asks for one, or looks at one; none runs here, begins, or meets at this host.
   [[nodiscard]] bool none() const {
-    return origins_.empty() && parts_.empty() && joins_.none() && joins_.jobs().numbers().empty();
+    return tools_.empty() && origins_.empty() && parts_.empty() && joins_.none() &&
+           joins_.jobs().numbers().empty();
   }
   void received(std::uint32_t link, nlohmann::json message, std::string bytes);
   void link_lost(std::uint32_t link);
@@ -76,12 +78,15 @@ public:
   [[nodiscard]] bool reaches(std::int32_t host) const;
   [[nodiscard]] JobOrigin* origin(std::uint64_t job) const;
   [[nodiscard]] JobPart* part(std::uint64_t job) const;
-  // Makes the origin of a job that a program asks for. Returns the job.
+  // Makes the origin of a job that a tool asks for with this frame.
+  void begin(std::uint64_t job, std::shared_ptr<JobDoor> tool, Frame frame);
+  // The same of one that a program asks for. Returns the job.
   std::uint64_t spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
                       const std::vector<HostSlots>& hosts, const SpawnRequest& request);
   void spawn_by_hand(std::uint64_t token, pid_t process, const SpawnRequest& request);
   void spawn_failed(std::int32_t spawner, std::uint64_t token, const std::string& text);
   void spawned_over(std::uint64_t job, std::uint64_t root, const std::string& text);
+  void forget_tool(std::uint64_t number);
   void forget_origin(std::uint64_t job);
   void forget_part(std::uint64_t job);
 
@@ -93,6 +98,7 @@ private:
   bool kill(std::uint64_t job, std::uint32_t signal);
   bool of_spawns(std::int32_t from, const std::string& kind, const nlohmann::json& message);
   void prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
+  [[nodiscard]] ToolSession* tool(const nlohmann::json& message) const; // that asked for what this answers
   void stop_when_empty();
 
   Loop& loop_;
@@ -104,6 +110,7 @@ private:
   const Processes& processes_;
   Cores cores_;
   std::function<void()> stopped_;
+  std::map<std::uint64_t, std::unique_ptr<ToolSession>> tools_;
   std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;
   std::map<std::uint64_t, std::unique_ptr<JobPart>> parts_;
   std::map<std::uint64_t, JobCounters> rows_; // of parts

@@ -12,9 +12,9 @@ namespace parc::daemon {
 std::uint64_t Jobs::spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
                           const std::vector<HostSlots>& hosts, const SpawnRequest& request) {
   const std::uint64_t job = new_job();
-  auto door = std::make_unique<SpawnDoor>(*this, job, spawner.root, first);
+  auto door = std::make_shared<SpawnDoor>(*this, job, spawner.root, first);
   const auto made = origins_.emplace(
-      job, std::make_unique<JobOrigin>(loop_, engine_, peers_, *this, job, spawner, std::move(door)));
+      job, std::make_unique<JobOrigin>(loop_, engine_, peers_, *this, job, std::move(door), spawner));
   nlohmann::json message{{"kind", "run"}, {"keep_going", 1}, {"parent", request.parent}};
   std::string bytes = encode_program(program, message);
   auto& names = message["hosts"] = nlohmann::json::array();
@@ -24,7 +24,7 @@ std::uint64_t Jobs::spawn(const JobOrigin::Spawner& spawner, std::uint32_t first
     runs.push_back(run.host);
     runs.push_back(run.ranks);
   }
-  made.first->second->ask(message, std::move(bytes));
+  made.first->second->asked({.message = std::move(message), .bytes = std::move(bytes)});
   return job;
 }
 

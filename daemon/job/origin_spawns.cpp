@@ -126,11 +126,6 @@ void JobOrigin::end_spawned() {
 
 // ---- Of a job that was spawned
 
-void JobOrigin::ask(const nlohmann::json& message, std::string bytes) {
-  plan_.parent = text_in(message, "parent");
-  asked({message, std::move(bytes)});
-}
-
 void JobOrigin::tell_spawner(const char* kind, nlohmann::json message) {
   message["kind"] = kind;
   message["token"] = spawner_->token;

@@ -46,6 +46,7 @@ void ToolDoor::send_output(std::uint32_t rank, std::uint64_t stream, std::string
 }
 
 void ToolDoor::took(std::uint64_t bytes) {
+  if (gone_) return; // what had not been taken was told then
   taken_ += bytes;
   while (!outputs_.empty() && outputs_.front().end <= taken_) {
     const Output output = outputs_.front();
