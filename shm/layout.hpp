@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What lies in the control segment between a program and its kernel, and what goes over the two pipes beside
 // it: plain structures of fixed size, no behaviour. The program's view of them is client/, the kernel's,
-// which trusts nothing, is daemon/session*.
+// which trusts nothing, is daemon/program/session.hpp.
 //
 //   control segment:  ControlHeader | bits of finished operations | blocks | Request ring[request_slots]
 //                     | Operation table[operation_slots] | Times[operation_slots] | Bounce

@@ -71,7 +71,6 @@ public:
   [[nodiscard]] std::uint64_t get(Counter counter) { return cell(counter).get(); }
 
   [[nodiscard]] counters::ErrorTable& errors() { return file_->errors; }
-  void set_scheduling(std::string_view words) { file_->scheduling.set(words); }
 
   // It began now.
   [[nodiscard]] LinkCounters link(std::string_view peer, std::uint64_t identity, LinkState state);

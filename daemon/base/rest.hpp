@@ -2,7 +2,7 @@
 // What the kernel does when a turn found nothing: polls for a bounded time while a program of its host spins,
 // then sleeps until something comes. Policy is here and nowhere else.
 //
-// Rules (measured, DESIGN.md "Resting"): while a program polls, the kernel polls in the normal scheduling
+// Rules, each measured: while a program polls, the kernel polls in the normal scheduling
 // class, with yields, and works in that class what polling found; otherwise it lingers for a few microseconds
 // without giving up the core, where that has paid lately; it goes back to real time only before it blocks;
 // after some milliseconds of uninterrupted real-time work it gives way once; a sched_yield that takes long

@@ -99,8 +99,8 @@ public:
   [[nodiscard]] std::string name_of(std::int32_t link) const;
   [[nodiscard]] std::uint32_t rtt_us(std::int32_t link) const;
 
-  std::uint64_t read();  // the turn's first step: takes what has arrived
-  std::uint64_t write(); // the turn's third step
+  std::uint64_t read();  // the turn's second step: takes what has arrived
+  std::uint64_t write(); // the turn's fourth step
 
   void hosts_changed();                                                // [hosts] was read again
   [[nodiscard]] std::string key_text() const { return to_text(key_); } // for who may have it

@@ -66,7 +66,7 @@ public:
   // The process is gone (pidfd): ends its session if there is one still.
   void process_died(std::uint64_t endpoint);
 
-  std::uint64_t take_requests(); // the turn's second step
+  std::uint64_t take_requests(); // the turn's first step
   // For what copies for long on a core where a program computes, by what programs say that are listened to:
   // one where a program rests and none computes; else the same.
   [[nodiscard]] int better_core(int here) const;

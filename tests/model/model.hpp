@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DESIGN.md's argument of deadlock freedom as a finite model: kernels that exchange one message with each
+// ARCHITECTURE.md's argument of deadlock freedom as a finite model: kernels that exchange one message with each
 // peer (or around a ring), over sockets that hold one or two items, with programs that start all their sends
 // before their first read. Every interleaving of kernels and programs is explored.
 //

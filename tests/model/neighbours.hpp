@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Direct messages between programs of one host (DESIGN.md, "Neighbours") as a finite model: one or two
+// Direct messages between programs of one host (ARCHITECTURE.md, "Neighbours") as a finite model: one or two
 // senders, a receiver with one or two threads, and the kernel, which has a message from another host. What
 // one stores the others see later, in its order (a store buffer each); a sender may stop for ever at any
 // step. Every interleaving is explored.

@@ -45,7 +45,6 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   counters.subtract(Counter::PoolBytes, 100);
   counters.raise(Counter::PoolPeak, 500);
   counters.raise(Counter::PoolPeak, 400);
-  counters.set_scheduling("normal, slice 0.1 ms");
   const auto snapshot = read();
   BOOST_TEST(snapshot.alive);
   BOOST_TEST(snapshot.pid == static_cast<std::uint64_t>(getpid()));
@@ -53,7 +52,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   BOOST_TEST(snapshot.identity == 42U);
   BOOST_TEST(snapshot.port == 7272U);
   BOOST_TEST(snapshot.program == PARC_VERSION);
-  BOOST_TEST(snapshot.scheduling == "normal, slice 0.1 ms");
+  BOOST_TEST(snapshot.scheduling == "normal");
   BOOST_TEST(snapshot.listens == "::1, port 7272");
   BOOST_TEST(snapshot[Counter::Turns] == 10U);
   BOOST_TEST(snapshot[Counter::PoolBytes] == 400U);
