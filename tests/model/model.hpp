@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ARCHITECTURE.md's argument of deadlock freedom as a finite model: kernels that exchange one message with each
-// peer (or around a ring), over sockets that hold one or two items, with programs that start all their sends
-// before their first read. Every interleaving of kernels and programs is explored.
+// ARCHITECTURE.md's argument of deadlock freedom as a finite model: kernels that exchange one message with
+// each peer (or around a ring), over sockets that hold one or two items, with programs that start all their
+// sends before their first read. Every interleaving of kernels and programs is explored.
 //
 // What is modelled: envelope, eager fragments within the credit, want, the rest, acknowledgement; everything
 // that a kernel owes is state and needs room in the socket only when it leaves. What is not: lengths,
