@@ -185,10 +185,13 @@ BOOST_AUTO_TEST_CASE(what_ranks_leave_on_other_hosts_is_fetched,
                    hosts[1].runtime_dir(),
                    "--config",
                    hosts.directory() + "/parcd.toml"});
-  BOOST_REQUIRE_MESSAGE(eventually([&] {
-                          return hosts.run({"--hosts", "b", "true"}).wait() == 0;
-                        }),
-                        far.errors());
+  const auto is_up = [&] { // it alone: parc run would look for a way to start one, where it is not up yet
+    Process status = hosts.parc("status", {"--json"}, 1);
+    return status.wait() == 0 && status.output().find("\"alive\": true") != std::string::npos;
+  };
+  BOOST_REQUIRE_MESSAGE(eventually(is_up), far.output() << far.errors());
+  Process reached = hosts.run({"--hosts", "b", "true"});
+  BOOST_REQUIRE_MESSAGE(reached.wait() == 0, reached.errors() << far.errors() << hosts.logs());
   check_summary(hosts, file, on_host(hosts, 0));
   check_trace(file, 2);
   Process left = hosts.run({"--hosts", "b", "ls", own});
