@@ -97,7 +97,7 @@ void Engine::tell_departed(Peer& peer) {
   const Address address = peer.address;
   std::vector<std::uint64_t> here_too;
   for (Pair& pair : peer.pairs) {
-    note_departed(pair);
+    note_through(pair);
     if (!pair.at->killing) here_too.push_back(pair.at->number);
   }
   std::vector<std::uint64_t> groups;

@@ -20,15 +20,10 @@ std::int32_t members_of(const Endpoint& endpoint) {
   return endpoint.group != nullptr ? static_cast<std::int32_t>(endpoint.group->members.size()) : 0;
 }
 
-// Nothing that names it is under way, or is kept for a read.
-bool is_over(const Pair& pair) {
-  const auto names = [&pair](const auto& message) { return message.pair == &pair; };
-  const auto reads = [&](const Reading& read) {
-    return names(read) || (read.message != nullptr && names(*read.message));
-  };
-  const Endpoint& at = *pair.at;
-  return pair.unexpected.empty() && std::ranges::none_of(at.claimed, names) &&
-         std::ranges::none_of(at.writes, names) && std::ranges::none_of(at.reads, reads);
+// What is written to, and waited for from, one that departs ends then: only its messages may name it still.
+[[maybe_unused]] bool is_named(const Pair& pair) {
+  const auto names = [&pair](const auto& each) { return each.pair == &pair; };
+  return std::ranges::any_of(pair.at->writes, names) || std::ranges::any_of(pair.at->reads, names);
 }
 
 } // namespace
@@ -97,7 +92,8 @@ void Engine::count(Endpoint& of, std::uint64_t Backlog::*what, bool one_more) {
 std::int32_t Engine::add_row(std::uint64_t number, const Address& address) {
   Endpoint* endpoint = find_endpoint(number);
   if (endpoint == nullptr) return no_such_endpoint;
-  const bool known = endpoint->pairs.contains(address); // also one that has departed since
+  const bool member = endpoint->group != nullptr && endpoint->group->row_of(address) >= 0;
+  const bool known = member || endpoint->pairs.contains(address); // also one that has departed since
   if (!known && address.place == here && find_endpoint(address.number) == nullptr) return no_such_endpoint;
   if (!known) give_up_rows(*endpoint);
   if (!known && endpoint->more_rows.size() >= most_rows && number != kernel_endpoint) return no_room_for_row;
@@ -151,7 +147,7 @@ std::uint64_t Engine::add_group(std::span<const Address> members) {
     endpoint->group = &group;
     group.local.push_back(*endpoint);
     endpoint->more_rows.clear();
-    endpoint->departed_rows.clear();
+    endpoint->through.clear();
     endpoint->rows_given = 0;
     for (auto& [of, pair] : endpoint->pairs) enter_row(pair, make_row(*endpoint, of));
   }
@@ -202,31 +198,40 @@ void Engine::enter_row(Pair& pair, std::int32_t row) {
   pair.row = row;
   if (const auto found = pair.at->more_rows.find(row); found != pair.at->more_rows.end())
     found->second.pair = &pair;
-  note_departed(pair);
+  note_through(pair);
 }
 
-// Of its peer nothing more comes. (The kernel's rows are its links.)
-void Engine::note_departed(Pair& pair) {
-  if (pair.peer->how == Departure::none || pair.at->number == kernel_endpoint) return;
+// Its peer has departed, and nothing of it is left to read. (The kernel's rows are its links.)
+void Engine::note_through(Pair& pair) {
+  if (pair.peer->how == Departure::none || pair.messages != 0 || pair.at->number == kernel_endpoint) return;
   const auto found = pair.at->more_rows.find(pair.row);
   if (found == pair.at->more_rows.end() || std::exchange(found->second.listed, true)) return;
-  pair.at->departed_rows.push_back(pair.row);
+  pair.at->through.push_back(pair.row);
+}
+
+void Engine::name_pair(Incoming& message, Pair& pair) {
+  message.pair = &pair;
+  ++pair.messages;
+}
+
+void Engine::forget_pair(Incoming& message) {
+  Pair* const pair = std::exchange(message.pair, nullptr);
+  if (pair != nullptr && --pair->messages == 0) note_through(*pair);
 }
 
 // As many as keep the table from growing with all who ever wrote: called where a row will be made, and by
 // nobody who has a pair of `at` in hands.
 void Engine::give_up_rows(Endpoint& at) {
-  for (int looks = 0; looks < most_given_up && at.departed_rows.size() > departed_kept; ++looks) {
-    const std::int32_t number = at.departed_rows.front();
-    at.departed_rows.pop_front();
+  for (int given_up = 0; at.through.size() > settings_.departed_kept &&
+                         (given_up < most_given_up || at.more_rows.size() >= most_rows);
+       ++given_up) {
+    const std::int32_t number = at.through.front();
+    at.through.pop_front();
     Row& row = at.more_rows.at(number);
     Peer& peer = *row.pair->peer;
     row.listed = false;
     if (row.kept || peer.how == Departure::none) continue; // or somebody else has its address by now
-    if (!is_over(*row.pair)) {
-      note_departed(*row.pair); // another time
-      continue;
-    }
+    assert(row.pair->messages == 0 && !is_named(*row.pair));
     at.pairs.erase(row.address);
     at.more_rows.erase(number);
     forget_if_over(peer);
@@ -320,7 +325,6 @@ void Engine::wait_for_anybody(Group& group) {
 void Engine::forget_if_over(Peer& peer) {
   if (!peer.pairs.empty() || !peer.groups.empty()) return;
   if (peer.address.place != here && peer.how == Departure::none) return;
-  if (Link* link = find_link(peer.address); link != nullptr && peer.envelopes != 0) --link->senders;
   peers_.erase(Address(peer.address));
 }
 

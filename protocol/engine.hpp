@@ -76,6 +76,7 @@ struct Settings {
   std::uint64_t link_window = std::uint64_t{2} << 20;  // bytes of pool that a link gets at first
   std::uint64_t long_copy = std::uint64_t{64} << 10;   // bytes that take some time
   std::uint64_t copy_slice = std::uint64_t{256} << 10; // bytes copied between local programs a turn
+  std::size_t departed_kept = 1024;                    // rows of an endpoint, behind those of its group
 };
 
 struct LinkSettings {
@@ -122,15 +123,14 @@ public:
   Engine& operator=(const Engine&) = delete;
 
   // ---- Endpoints (endpoints.cpp). Each has a table of those that it exchanges messages with: the rows of
-  // its group, those that were added, and whoever else has written to it. Of those behind its group's who
-  // departed the last `departed_kept` are in it; an older one is given up where nothing of it is unread or
-  // unfinished: its number means nobody from then on.
+  // its group, those that were added, and whoever else has written to it. Who is not of its group, has
+  // departed, and has nothing unread or unfinished any more, gives his row up when so many others are through
+  // since (Settings::departed_kept): its number means nobody from then on.
   std::uint64_t add_endpoint(); // others may write to it from now on; its reads come with open()
   bool open(std::uint64_t endpoint, std::uint64_t cookie);               // false: it is gone
   [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; } // that of messages between kernels
   [[nodiscard]] bool is_there(std::uint64_t endpoint) const;             // and has not departed
   [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); } // with the kernel's
-  static constexpr std::size_t departed_kept = 1024;
   [[nodiscard]] std::size_t rows(std::uint64_t endpoint) const;
   [[nodiscard]] bool has_given(std::uint64_t endpoint, std::int64_t row) const; // also one given up since
   [[nodiscard]] Backlog backlog(std::uint64_t endpoint) const; // of one that is not there: none
@@ -316,7 +316,9 @@ private:
   void forget_endpoint(Endpoint& endpoint);
   std::int32_t make_row(Endpoint& at, const Address& address);
   void enter_row(Pair& pair, std::int32_t row);
-  void note_departed(Pair& pair);
+  void note_through(Pair& pair);
+  void name_pair(Incoming& message, Pair& pair);
+  void forget_pair(Incoming& message);
   void give_up_rows(Endpoint& at);
   void forget_if_over(Group& group);
   Refusal take_watch(Link& link, const Descriptor& descriptor);

@@ -187,7 +187,7 @@ void Engine::end_reading(Incoming& message) {
   end_steps(message);
   message.enter(Incoming::Stage::over);
   message.read = nullptr;
-  message.pair = nullptr;
+  forget_pair(message);
 }
 
 // Somebody else has a message for it.

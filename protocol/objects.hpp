@@ -79,7 +79,8 @@ struct Pair : Answer, hook::Hook<hook::OfPeer>, hook::Hook<hook::Held> {
   Pair() : Answer(Of::pair) {}
   Endpoint* at = nullptr;
   Peer* peer = nullptr;
-  std::int32_t row = 0; // of the peer, for `at`
+  std::int32_t row = 0;       // of the peer, for `at`
+  std::uint64_t messages = 0; // from it that are here, or arriving, and name this
 
   // What `at` writes to the peer: envelopes, and where that is on another host...
   std::uint64_t sent = 0;
@@ -106,7 +107,7 @@ struct Row {
   Address address;
   Pair* pair = nullptr; // none: there is none yet
   bool kept = false;    // also when the peer has departed long ago
-  bool listed = false;  // in Endpoint::departed_rows
+  bool listed = false;  // in Endpoint::through
 };
 
 struct Endpoint : hook::Hook<hook::OfGroup> {
@@ -114,10 +115,10 @@ struct Endpoint : hook::Hook<hook::OfGroup> {
   std::uint64_t cookie = 0;
   bool opened = false; // its owner is told of its end
   Group* group = nullptr;
-  std::unordered_map<std::int32_t, Row> more_rows;     // by their numbers, which follow those of the group
-  std::int64_t rows_given = 0;                         // of these
-  boost::container::deque<std::int32_t> departed_rows; // the oldest first
-  std::unordered_map<Address, Pair> pairs;             // on first use
+  std::unordered_map<std::int32_t, Row> more_rows; // by their numbers, which follow those of the group
+  std::int64_t rows_given = 0;                     // of these
+  boost::container::deque<std::int32_t> through;   // rows that may be given up, the oldest first
+  std::unordered_map<Address, Pair> pairs;         // on first use
   PostedReads<Reading> posted;
   hook::List<Reading, hook::Queue> probes;
   UnexpectedMessages<Incoming> arrivals; // oldest first
@@ -181,7 +182,7 @@ struct Link {
     std::uint8_t flags; // as of the departure
   };
   std::deque<Gone> gone;                       // endpoints that the peer watches and that are not there
-  std::size_t senders = 0;                     // endpoints over there that have sent envelopes
+  std::size_t senders = 0;                     // endpoints over there that have sent envelopes, and are there
   std::uint64_t unmatched = 0;                 // of their messages, those that are kept here for a read
   hook::List<Answer, hook::Answers> departing; // streams whose departure waits for a train to be here whole
   hook::List<Outgoing, hook::Queue> fresh;     // envelopes to send, in the order of the writes

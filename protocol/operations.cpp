@@ -28,8 +28,9 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   const auto row = static_cast<std::int32_t>(request.source);
   Pair* const pair = row >= 0 ? pair_of(*at, row) : nullptr;
   if (row >= 0 && pair == nullptr) {
-    listener_.finished(request.cookie,
-                       {.fault = Fault::peer, .source = row, .space = request.space, .tag = request.tag});
+    const Outcome nothing,
+        gone{.fault = Fault::peer, .source = row, .space = request.space, .tag = request.tag};
+    listener_.finished(request.cookie, request.probe && request.no_wait ? nothing : gone);
     return 0;
   }
   Reading& read = readings_.make();
@@ -131,7 +132,7 @@ void Engine::launch(Outgoing& message) {
   }
   Incoming& local = incoming_.make();
   local.local = &message;
-  local.pair = &pair_of(*find_endpoint(to.number), {here, from.number});
+  name_pair(local, pair_of(*find_endpoint(to.number), {here, from.number}));
   local.space = message.space;
   local.tag = message.tag;
   local.data = message.data;

@@ -213,7 +213,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.link = &link;
   message.message = e.message;
   message.counted = true;
-  message.pair = pair;
+  if (pair != nullptr) name_pair(message, *pair);
   message.space = e.space;
   message.tag = e.tag;
   message.data = e.data;
@@ -227,6 +227,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   const bool all_here = message.whole && message.eager.left() == 0;
   if (all_here) link.ack_urgent = true;
   if ((!all_here || message.synchronous) && !link.incoming.emplace(e.message, message.id).second) {
+    forget_pair(message);
     incoming_.drop(message);
     return Refusal::order;
   }
@@ -347,11 +348,13 @@ Refusal Engine::take_departure(Link& link, const Descriptor& d) {
   const auto found = peers_.find({static_cast<std::int32_t>(link.index), d.message});
   // Nobody waits for it any more, or it has been said before: of what it sent, and as the answer to a watch.
   if (found == peers_.end() || found->second->how != Departure::none) return Refusal::none;
-  if (found->second->envelopes != d.extra) return Refusal::departure;
+  const bool unknown = (d.flags & flag_unknown) != 0;
+  if (found->second->envelopes != d.extra || (unknown && d.extra != 0)) return Refusal::departure;
+  if (d.extra != 0) --link.senders;
   found->second->how = (d.flags & flag_killed) != 0 ? Departure::killed : Departure::left;
   listener_.peer_departed(found->first);
   tell_departed(*found->second);
-  if ((d.flags & flag_unknown) == 0) return Refusal::none;
+  if (!unknown) return Refusal::none;
   // Whoever gets this number later is somebody else: it is asked for again.
   if (const auto later = peers_.find({static_cast<std::int32_t>(link.index), d.message});
       later != peers_.end()) {
@@ -394,6 +397,7 @@ void Engine::drop_incoming(Incoming& message) {
     for (Due& due : message.link->carrier.due)
       if (due.landing.message() == &message) due.landing.forget_message();
   }
+  forget_pair(message);
   incoming_.drop(message);
 }
 
@@ -404,7 +408,7 @@ void Engine::discard(Incoming& message) {
   message.take_out();
   message.enter(Incoming::Stage::unwanted);
   count_match(message);
-  message.pair = nullptr;
+  forget_pair(message);
   free_blocks(message);
   if (message.link == nullptr || (message.arrived == message.promised && !message.owed()))
     drop_incoming(message);

@@ -104,6 +104,12 @@ void Session::reach_spawned(const std::shared_ptr<Spawning>& asked) {
 }
 
 void Session::add_spawned(Spawning& asked) {
+  // Those that have ended and whose rows were given up: a program that spawns for ever would be left with
+  // all.
+  std::erase_if(spawned_, [this](const auto& each) {
+    const Spawned& process = each.second;
+    return process.exit && process.waiting.empty() && !engine_.address(place_.endpoint, each.first);
+  });
   for (std::uint32_t rank = 0; rank < asked.ranks.size(); ++rank) {
     const std::int32_t link = asked.links.at(asked.ranks[rank].identity);
     if (peers_.link_to(asked.ranks[rank].identity) != link) {

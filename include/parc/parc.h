@@ -182,9 +182,9 @@ PARC_API int parc_address_of(parc_context* context, int peer, char* text, size_t
  * this job; the same address has the same number): it is a peer like every rank from then on, in all calls.
  * Whoever writes to this program first has got a number by itself, as the source of that message. Blocks
  * until its kernel is reached, for connect_timeout_s of parcd.toml at most. A read of PARC_ANY_SOURCE waits
- * for such peers, too, and in a job of one rank for ever. Of those that are not of this job and have departed
- * the last 1,024 keep their numbers, and any that a message or an operation still names; the numbers of
- * earlier ones mean nobody from then on (PARC_EPEER), and are not given to others before two thousand million
+ * for such peers, too, and in a job of one rank for ever. One that is not of this job and has departed keeps
+ * its number while a message of it is unread, and until 1,024 others have gone so after it; from then on the
+ * number means nobody (PARC_EPEER), and is not given to others before two thousand million
  * are. Errors: PARC_EINVAL (no address), PARC_EPEER (its host cannot be reached, or its kernel is another one
  * now), PARC_EAGAIN (a million reads are unfinished, 16 others are being reached, or 65,536 that are not of
  * this job have numbers), PARC_ECANCELED (another thread closes the context). */
@@ -225,9 +225,10 @@ PARC_API int parc_kill(parc_context* context, int peer, int signal);
 
 /* Starts waiting for the end of `peer`, which this program has spawned: an operation like a read, finished
  * when the process has ended. Its status: data is the exit status, or 128 and the signal's number, or 125
- * when its host was lost. May be asked for again and again. Flags: PARC_QUEUED. Errors: PARC_EAGAIN; of the
- * operation PARC_EINVAL (no process that this program has spawned), PARC_EAGAIN (64 for this one are under
- * way). A read from any peer ends with PARC_EPEER when that has departed. */
+ * when its host was lost. May be asked for again and again, as long as its number means somebody
+ * (parc_add_peer). Flags: PARC_QUEUED. Errors: PARC_EAGAIN; of the operation PARC_EINVAL (no process that
+ * this program has spawned), PARC_EAGAIN (64 for this one are under way). A read from any peer ends with
+ * PARC_EPEER when that has departed. */
 PARC_API parc_op parc_initexit(parc_context* context, int peer, unsigned flags);
 
 /* Ends the whole job: every other rank is killed, and `parc run` exits with `status` (1 to 125 are usual;

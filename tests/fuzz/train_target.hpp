@@ -32,6 +32,7 @@ inline Settings settings() {
   settings.pool = 65'536;
   settings.link_window = 4096;
   settings.unmatched = 100 * envelope_bytes;
+  settings.departed_kept = 1;
   return settings;
 }
 

@@ -108,6 +108,7 @@ void Invariants::look_at(const Incoming& message) {
         "what was promised is here, due or to come");
   holds(message.waits() || message.matched() || message.arrived != message.promised || message.owed(),
         "what is over is kept only for what still comes or is owed");
+  if (message.pair != nullptr) ++pairs_[message.pair].messages;
   if (message.link == nullptr) parted_ += blocks;
   if (!message.counted) return;
   holds(message.link != nullptr, "what counts against its source has a link");
@@ -129,7 +130,7 @@ void Invariants::look_at_peers() {
   for (const auto& [address, peer] : engine_.peers_) {
     const Link* const link = engine_.find_link(address);
     if (link == nullptr) continue;
-    if (peer->envelopes != 0) ++links_[link].senders;
+    if (peer->envelopes != 0 && peer->how == Departure::none) ++links_[link].senders;
   }
 }
 
@@ -198,6 +199,10 @@ void Invariants::look_at(const Endpoint& endpoint) {
       static_cast<std::uint64_t>(std::ranges::distance(endpoint.arrivals)) + endpoint.claimed.size();
   holds(endpoint.backlog.held == held && endpoint.backlog.unread == unread,
         "an endpoint counts what it holds and what it has not read");
+  for (const auto& [number, row] : endpoint.more_rows) look_at(endpoint, number, row);
+  holds(std::ranges::all_of(endpoint.through,
+                            [&](std::int32_t row) { return endpoint.more_rows.contains(row); }),
+        "what may be given up is there");
   if (!endpoint.departed()) return;
   holds(endpoint.reads.empty() && endpoint.probes.empty() && endpoint.arrivals.empty() &&
             endpoint.claimed.empty(),
@@ -205,8 +210,19 @@ void Invariants::look_at(const Endpoint& endpoint) {
   holds(waits, "who has departed is here only for what is under way");
 }
 
+void Invariants::look_at(const Endpoint& endpoint, std::int32_t number, const Row& row) {
+  const auto pair = endpoint.pairs.find(row.address);
+  holds(row.pair == (pair == endpoint.pairs.end() ? nullptr : &pair->second), "a row knows its pair");
+  holds(row.pair == nullptr || row.pair->row == number, "a pair knows its row");
+  holds(std::ranges::count(endpoint.through, number) == (row.listed ? 1 : 0), "a row may be given up once");
+  const bool through = endpoint.number != kernel_endpoint && row.pair != nullptr && row.pair->messages == 0 &&
+                       row.pair->peer->how != Departure::none;
+  holds(!through || row.listed || row.kept, "who is through may be given up");
+}
+
 void Invariants::look_at(const Pair& pair) {
   const OfPair& counted = pairs_[&pair];
+  holds(pair.messages == counted.messages, "a pair counts the messages that name it");
   const Link* const link = engine_.find_link(pair.peer->address);
   if (link == nullptr) return;
   holds(pair.unmatched == counted.unmatched, "a pair counts what waits for a read");

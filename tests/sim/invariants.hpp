@@ -23,7 +23,7 @@ private:
     std::uint64_t held = 0, queued = 0;
   };
   struct OfPair {
-    std::uint64_t unmatched = 0, held = 0, queued = 0;
+    std::uint64_t unmatched = 0, held = 0, queued = 0, messages = 0;
   };
 
   explicit Invariants(Engine& engine) : engine_(engine) {}
@@ -41,6 +41,7 @@ private:
   void look_at(const Link& link);
   void look_at_endpoints();
   void look_at(const Endpoint& endpoint);
+  void look_at(const Endpoint& endpoint, std::int32_t number, const Row& row);
   void look_at(const Pair& pair);
 
   Engine& engine_;

@@ -40,6 +40,7 @@ void World::make_hosts() {
     settings.waiting_writes = random_.pick<std::uint32_t>({1, 2, 5, 16});
     settings.link_window = random_.pick<std::uint64_t>({2000, 20'000, 262'144});
     settings.copy_slice = random_.pick<std::uint64_t>({1000, 262'144});
+    settings.departed_kept = random_.pick<std::size_t>({0, 0, 1, 3, 1024});
     hosts_.push_back(std::make_unique<Host>(settings, std::make_unique<Ears>(*this)));
     Actor& kernel = oracle_.actors.emplace_back();
     kernel.host = h;

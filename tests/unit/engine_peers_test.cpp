@@ -9,11 +9,13 @@ BOOST_AUTO_TEST_SUITE(engine_peers)
 namespace {
 
 constexpr std::uint64_t tag = 5;
+constexpr std::size_t kept = Settings().departed_kept;
 
 // Rank 0 of host 0, and programs of another host or of the same one, each of which writes to it once.
 struct Server {
-  explicit Server(std::uint32_t far) : hosts({0, far}), clients(far) {
-    kept_with_members = Engine::departed_kept + 2;
+  explicit Server(std::uint32_t far, const Settings& settings = Hosts::small_window())
+      : hosts({0, far}, settings), clients(far) {
+    kept_with_members = kept + 2;
     hosts.settle();
   }
   Engine& engine() { return hosts.engine(0); }
@@ -58,8 +60,8 @@ struct Server {
 BOOST_DATA_TEST_CASE(it_does_not_grow_with_every_client, distances, far) {
   Server server(far);
   std::set<std::int32_t> numbers;
-  for (std::size_t i = 0; i < 3 * Engine::departed_kept; ++i) numbers.insert(server.pass());
-  BOOST_TEST(numbers.size() == 3 * Engine::departed_kept); // nobody has another's
+  for (std::size_t i = 0; i < 3 * kept; ++i) numbers.insert(server.pass());
+  BOOST_TEST(numbers.size() == 3 * kept); // nobody has another's
   BOOST_TEST(server.engine().rows(server.endpoint()) <= server.kept_with_members + 1);
 
   const std::int32_t first = *numbers.begin(), last = *numbers.rbegin();
@@ -94,7 +96,7 @@ BOOST_DATA_TEST_CASE(what_is_not_over_keeps_its_row, distances, far) {
     for (const std::uint64_t client : {first, second}) server.hosts.engine(far).leave(client);
   server.hosts.settle();
 
-  for (std::size_t i = 0; i < 2 * Engine::departed_kept; ++i) {
+  for (std::size_t i = 0; i < 2 * kept; ++i) {
     const std::uint64_t client = server.begin_client();
     ReadRequest newest; // those before it stay unread
     newest.source = server.engine().add_row(
@@ -116,7 +118,7 @@ BOOST_DATA_TEST_CASE(what_is_not_over_keeps_its_row, distances, far) {
   const std::int32_t oldest = server.take();
   BOOST_TEST(server.engine().address(server.endpoint(), oldest).has_value());
 
-  for (std::size_t i = 0; i < Engine::departed_kept + 8; ++i) (void)server.pass(); // then they go
+  for (std::size_t i = 0; i < kept + 8; ++i) (void)server.pass(); // then they go
   BOOST_TEST(!server.engine().address(server.endpoint(), oldest));
   BOOST_TEST(server.engine().rows(server.endpoint()) <= server.kept_with_members + 4);
 }
@@ -124,15 +126,24 @@ BOOST_DATA_TEST_CASE(what_is_not_over_keeps_its_row, distances, far) {
 // Their host is lost with all of them at once; who comes later finds room.
 BOOST_AUTO_TEST_CASE(clients_whose_host_is_lost) {
   Server server(1);
-  for (std::size_t i = 0; i < 2 * Engine::departed_kept; ++i) {
+  for (std::size_t i = 0; i < 2 * kept; ++i) {
     (void)server.begin_client();
     (void)server.take();
   }
   server.engine().break_link(server.hosts.link(0, 1));
-  BOOST_TEST(server.engine().rows(server.endpoint()) == 2 * Engine::departed_kept + 2);
-  for (std::size_t i = 0; i < 2 * Engine::departed_kept; ++i)
+  BOOST_TEST(server.engine().rows(server.endpoint()) == 2 * kept + 2);
+  for (std::size_t i = 0; i < 2 * kept; ++i)
     BOOST_REQUIRE(server.engine().add_row(server.endpoint(), {here, server.engine().add_endpoint()}) >= 0);
-  BOOST_TEST(server.engine().rows(server.endpoint()) == 3 * Engine::departed_kept + 2);
+  BOOST_TEST(server.engine().rows(server.endpoint()) == 3 * kept + 2);
+}
+
+// A link has room for so many endpoints over there that send, and those that have gone are none of them.
+BOOST_AUTO_TEST_CASE(clients_that_have_gone_take_no_place_on_their_link) {
+  constexpr std::size_t most_senders = std::size_t{1} << 16;
+  Settings settings = Hosts::small_window();
+  settings.departed_kept = 2 * most_senders; // as those of many servers together
+  Server server(1, settings);
+  for (std::size_t i = 0; i < most_senders + 2; ++i) (void)server.pass();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
