@@ -5,7 +5,6 @@
 #include "client/trace/trace.hpp"
 
 #include "parc/parc.h"
-#include "system/identity.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace parc::client {
@@ -56,19 +56,22 @@ bool carries_messages(std::string_view object) {
   return std::ranges::any_of(carriers, [&](std::string_view each) { return object.starts_with(each); });
 }
 
+Error unwritten(const std::string& path) {
+  auto failure = system_error("cannot write the trace of this rank to {}", path);
+  failure.code = PARC_EINVAL;
+  return failure;
+}
+
 } // namespace
 
 thread_local Trace::Looks Trace::looks_{};
 
 Result<Fd> Trace::file_in(const std::string& directory) {
-  (void)make_directories(directory); // where it cannot be made, the file cannot
+  // On a host that shares no file system with the one of mpirun; what it lies in was there.
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return unwritten(directory);
   const std::string path = fmt::format("{}/{}", directory, name_of_file());
   Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file) {
-    auto failure = system_error("cannot write the trace of this rank to {}", path);
-    failure.code = PARC_EINVAL;
-    return failure;
-  }
+  if (!file) return unwritten(path);
   unsetenv(trace::environment); // it is no other program's
   return file;
 }
