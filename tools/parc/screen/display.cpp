@@ -54,8 +54,10 @@ void show(const std::vector<Line>& lines, std::FILE* to) {
     if (!sequence.empty()) all += "\x1b[0m";
     all += '\n';
   }
-  std::cout.flush();
-  std::fwrite(all.data(), 1, all.size(), to);
+  if (to == stdout)
+    std::cout << all; // which knows why a write fails
+  else
+    std::fwrite(all.data(), 1, all.size(), to);
 }
 
 std::vector<std::string> wrapped(const std::string& text, std::size_t columns) {

@@ -50,12 +50,12 @@ public:
         last_(look()) {}
 
   void print() {
-    for (std::uint64_t round = 0; options_.count == 0 || round < options_.count; ++round) {
+    for (std::uint64_t round = 0; std::cout && (options_.count == 0 || round < options_.count); ++round) {
       std::this_thread::sleep_until(last_.at + interval_);
       next();
       if (round != 0) std::cout << '\n';
       show(page(display_of(stdout)).lines(), stdout);
-      std::fflush(stdout);
+      std::cout.flush();
     }
   }
 
