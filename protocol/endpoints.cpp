@@ -68,12 +68,6 @@ bool Engine::is_there(std::uint64_t number) const {
   return endpoint != nullptr && !endpoint->departed();
 }
 
-std::size_t Engine::rows(std::uint64_t number) const {
-  const Endpoint* endpoint = find_endpoint(number);
-  return endpoint == nullptr ? 0
-                             : static_cast<std::size_t>(members_of(*endpoint)) + endpoint->more_rows.size();
-}
-
 bool Engine::has_given(std::uint64_t number, std::int64_t row) const {
   const Endpoint* endpoint = find_endpoint(number);
   return endpoint != nullptr && row >= 0 && row - members_of(*endpoint) < endpoint->rows_given;

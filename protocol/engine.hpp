@@ -130,8 +130,7 @@ public:
   bool open(std::uint64_t endpoint, std::uint64_t cookie);               // false: it is gone
   [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; } // that of messages between kernels
   [[nodiscard]] bool is_there(std::uint64_t endpoint) const;             // and has not departed
-  [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); } // with the kernel's
-  [[nodiscard]] std::size_t rows(std::uint64_t endpoint) const;
+  [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); }     // with the kernel's
   [[nodiscard]] bool has_given(std::uint64_t endpoint, std::int64_t row) const; // also one given up since
   [[nodiscard]] Backlog backlog(std::uint64_t endpoint) const; // of one that is not there: none
   // The row that it has, where it has one already; below 0: there is no such endpoint here, or no room.

@@ -15,6 +15,13 @@ public:
   // The first that does not hold; empty: all do.
   [[nodiscard]] static std::string broken(Engine& engine);
 
+  // How many peers an endpoint has in its table.
+  [[nodiscard]] static std::size_t rows(const Engine& engine, std::uint64_t number) {
+    const Endpoint* const endpoint = engine.find_endpoint(number);
+    if (endpoint == nullptr) return 0;
+    return (endpoint->group != nullptr ? endpoint->group->members.size() : 0) + endpoint->more_rows.size();
+  }
+
 private:
   struct OnLink { // counted anew
     std::uint64_t unmatched = 0, senders = 0;

@@ -339,7 +339,7 @@ BOOST_DATA_TEST_CASE(endpoints_of_two_jobs, distances, far) {
   BOOST_TEST(row == 3);
   BOOST_TEST(both.engine(0).add_row(both.endpoint(0), both.address(0, 0, 8)) == 3);
   BOOST_TEST(both.engine(0).add_row(both.endpoint(0), both.address(0, 2)) == 2);
-  BOOST_TEST(both.engine(0).rows(both.endpoint(0)) == 4u);
+  BOOST_TEST(Invariants::rows(both.engine(0), both.endpoint(0)) == 4u);
   both.write(0, 3, 5, out);
   both.settle();
   Op& read = both.post(0, ReadRequest{.tag = 5, .memory = {in.data(), in.size()}}, 8);
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(a_message_that_comes_before_its_group) {
   hosts.engine(1).read(early, {.cookie = cookie, .source = 1, .memory = {in.data(), in.size()}});
   BOOST_TEST((hosts.record(1).op(cookie).finished && in == out));
   BOOST_TEST(hosts.record(1).op(cookie).outcome.source == 1);
-  BOOST_TEST(hosts.engine(1).rows(early) == 2u);
+  BOOST_TEST(Invariants::rows(hosts.engine(1), early) == 2u);
 }
 
 BOOST_DATA_TEST_CASE(a_job_is_dropped_under_way, data::make({0u, 1u}), first) {

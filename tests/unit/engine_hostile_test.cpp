@@ -152,9 +152,9 @@ BOOST_AUTO_TEST_CASE(a_group_takes_nobody_who_is_taken) {
   const std::vector<std::vector<Address>> wrong{{other, first},  {by_hand, other}, {never, other},
                                                 {kernel, other}, {other, other},   {gone, gone}};
   for (const auto& members : wrong) BOOST_TEST(engine.add_group(members) == Engine::no_group);
-  BOOST_TEST(engine.rows(by_hand.number) == 1u);
-  BOOST_TEST(engine.rows(first.number) == 2u);
-  BOOST_TEST(engine.rows(other.number) == 0u);
+  BOOST_TEST(Invariants::rows(engine, by_hand.number) == 1u);
+  BOOST_TEST(Invariants::rows(engine, first.number) == 2u);
+  BOOST_TEST(Invariants::rows(engine, other.number) == 0u);
 
   const std::uint64_t later = engine.add_group(std::vector<Address>{other, gone});
   BOOST_TEST(later != Engine::no_group);

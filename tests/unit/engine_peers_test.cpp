@@ -62,7 +62,7 @@ BOOST_DATA_TEST_CASE(it_does_not_grow_with_every_client, distances, far) {
   std::set<std::int32_t> numbers;
   for (std::size_t i = 0; i < 3 * kept; ++i) numbers.insert(server.pass());
   BOOST_TEST(numbers.size() == 3 * kept); // nobody has another's
-  BOOST_TEST(server.engine().rows(server.endpoint()) <= server.kept_with_members + 1);
+  BOOST_TEST(Invariants::rows(server.engine(), server.endpoint()) <= server.kept_with_members + 1);
 
   const std::int32_t first = *numbers.begin(), last = *numbers.rbegin();
   BOOST_TEST(!server.engine().address(server.endpoint(), first));
@@ -120,7 +120,7 @@ BOOST_DATA_TEST_CASE(what_is_not_over_keeps_its_row, distances, far) {
 
   for (std::size_t i = 0; i < kept + 8; ++i) (void)server.pass(); // then they go
   BOOST_TEST(!server.engine().address(server.endpoint(), oldest));
-  BOOST_TEST(server.engine().rows(server.endpoint()) <= server.kept_with_members + 4);
+  BOOST_TEST(Invariants::rows(server.engine(), server.endpoint()) <= server.kept_with_members + 4);
 }
 
 // Their host is lost with all of them at once; who comes later finds room.
@@ -131,10 +131,10 @@ BOOST_AUTO_TEST_CASE(clients_whose_host_is_lost) {
     (void)server.take();
   }
   server.engine().break_link(server.hosts.link(0, 1));
-  BOOST_TEST(server.engine().rows(server.endpoint()) == 2 * kept + 2);
+  BOOST_TEST(Invariants::rows(server.engine(), server.endpoint()) == 2 * kept + 2);
   for (std::size_t i = 0; i < 2 * kept; ++i)
     BOOST_REQUIRE(server.engine().add_row(server.endpoint(), {here, server.engine().add_endpoint()}) >= 0);
-  BOOST_TEST(server.engine().rows(server.endpoint()) == 3 * kept + 2);
+  BOOST_TEST(Invariants::rows(server.engine(), server.endpoint()) == 3 * kept + 2);
 }
 
 // A link has room for so many endpoints over there that send, and those that have gone are none of them.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/sim/hosts.hpp"
+#include "tests/sim/invariants.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

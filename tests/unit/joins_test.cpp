@@ -5,6 +5,7 @@
 #include "daemon/kernel.hpp"
 #include "system/frames.hpp"
 #include "tests/sim/faulty_network.hpp"
+#include "tests/sim/invariants.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <algorithm>
@@ -236,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_names_who_does_not_join) {
     says(waits, "E-5 the kernel where the job's ranks meet said something that makes no sense");
     BOOST_TEST(!waits.has_joined());
     BOOST_TEST(engine.is_there(1));
-    BOOST_TEST(engine.rows(1) == 1u);
+    BOOST_TEST(protocol::Invariants::rows(engine, 1) == 1u);
   }
 }
 
