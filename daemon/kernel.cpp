@@ -6,7 +6,10 @@
 #include "daemon/base/instance.hpp"
 #include "daemon/base/memory_reserve.hpp"
 #include "daemon/job/jobs.hpp"
+#include "daemon/join/joins.hpp"
 #include "daemon/link/tcp_stream.hpp"
+#include "daemon/spawn/spawners.hpp"
+#include "daemon/tool/tools.hpp"
 #include "system/core.hpp"
 
 #include <algorithm>
@@ -20,6 +23,7 @@ namespace {
 
 constexpr std::uint64_t turns_unseen = 512; // between two publications while nothing sleeps
 constexpr double displaced_look_s = 1;      // whether the last job is over
+constexpr double last_words_s = 0.05;       // for them to leave, when all is said
 constexpr double longest_farewell_s = 7;    // of a shutdown: ranks have two seconds, or twice two, to end
 
 // None: neighbours exchange messages through the kernel.
@@ -46,25 +50,24 @@ LocalHost local_host(const Config& config, std::uint64_t identity) {
 
 Kernel::Kernel(World world)
     : world_(std::move(world)), loop_(world_.time), engine_({.pool = world_.config.pool}, *this),
+      post_(loop_, engine_,
+            [this](std::uint32_t link, const Error& why) { peers_->said_nonsense(link, why); }),
       door_(loop_, world_.runtime_dir.socket(),
             {.program = [this](Fd from, Fd to) { sessions_->add_by_hand(std::move(from), std::move(to)); },
-             .tool = [this](Fd socket) { jobs_->tool_connected(std::move(socket)); },
-             .joiner =
-                 [this](Fd socket, const std::string& wants) {
-                   jobs_->joiner_connected(std::move(socket), wants);
-                 }}),
+             .tool = [this](Fd socket) { tools_->connected(std::move(socket)); },
+             .joiner = [this](Fd socket,
+                              const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
       idle_(loop_, [this] { look_whether_idle(); }), farewell_(loop_, [this] { stopped_ = true; }),
       no_memory_(loop_, "allocations failed") {
   peers_ = std::make_unique<Peers>(
       loop_, engine_, world_.config, world_.key, local_host(world_.config, world_.identity),
-      Peers::Hooks{
-          .connect =
-              [this](const Address& to) {
-                return world_.connect ? world_.connect(to)
-                                      : TcpStream::connect(loop_.events(), to, world_.config);
-              },
-          .link_up = [this](std::uint32_t link, const std::string& host) { control_->listen(link, host); },
-          .link_lost = [this](std::uint32_t link) { jobs_->link_lost(link); }});
+      Peers::Hooks{.connect =
+                       [this](const Address& to) {
+                         return world_.connect ? world_.connect(to)
+                                               : TcpStream::connect(loop_.events(), to, world_.config);
+                       },
+                   .link_up = [this](std::uint32_t link) { post_.listen(link); },
+                   .link_lost = [this](std::uint32_t link) { link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
       Sessions::Told{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),
@@ -77,15 +80,17 @@ Kernel::Kernel(World world)
                            const protocol::Outcome& message) { unread(endpoint, from, message); },
           .spawn =
               [this](const Sessions::Place& place, pid_t process, const SpawnRequest& request,
-                     SpawnListener listener) { jobs_->spawn(place, process, request, std::move(listener)); },
+                     SpawnListener listener) {
+                spawners_->ask(place, process, request, std::move(listener));
+              },
           .signal = [this](std::uint64_t job, std::uint32_t rank,
-                           int signal) { return jobs_->signal(job, rank, signal); }});
-  control_ = std::make_unique<Control>(loop_, engine_,
-                                       [this](std::uint32_t link, nlohmann::json message, std::string bytes) {
-                                         jobs_->received(link, std::move(message), std::move(bytes));
-                                       });
-  jobs_ = std::make_unique<Jobs>(loop_, engine_, *peers_, *sessions_, *control_, world_.runtime_dir,
-                                 world_.config, world_.processes, [this] { stopped_ = true; });
+                           int signal) { return spawners_->signal(job, rank, signal); }});
+  const auto emptied = [this] { look_whether_all_is_said(); };
+  jobs_ = std::make_unique<Jobs>(loop_, engine_, *peers_, *sessions_, post_, world_.runtime_dir,
+                                 world_.processes, emptied);
+  spawners_ = std::make_unique<Spawners>(post_, *jobs_, *peers_);
+  joins_ = std::make_unique<Joins>(loop_, engine_, *peers_, *sessions_, post_, *jobs_, world_.config);
+  tools_ = std::make_unique<Tools>(loop_, post_, *peers_, *jobs_, *joins_, emptied);
   rest_ = std::make_unique<Rest>(loop_.events(), world_.scheduling,
                                  std::chrono::microseconds(world_.config.spin_us),
                                  Rest::Hooks{.spinning = [this] { return sessions_->any_spinning(); },
@@ -95,7 +100,10 @@ Kernel::Kernel(World world)
 }
 
 Kernel::~Kernel() {
-  jobs_.reset(); // while there is an engine to drop its jobs from
+  tools_.reset(); // while there is an engine to drop their jobs from
+  joins_.reset();
+  spawners_.reset();
+  jobs_.reset();
   loop_.forget_actions();
 }
 
@@ -156,10 +164,14 @@ void Kernel::look_after_runtime_dir() {
   idle_.set(displaced_look_s);
 }
 
+bool Kernel::none() const {
+  return sessions_->none() && jobs_->none() && joins_->none() && tools_->none();
+}
+
 // Nothing for a whole period: who was started for a program ends some time after it.
 void Kernel::look_whether_idle() {
   const std::uint64_t programs = sessions_->so_far();
-  const bool nobody = sessions_->none() && jobs_->none();
+  const bool nobody = none();
   if (displaced_) return nobody ? stop() : idle_.set(displaced_look_s);
   if (programs == std::exchange(programs_before_, programs) && nobody) {
     spdlog::info("no program has been here for {} s", world_.config.idle_timeout_s);
@@ -249,8 +261,23 @@ void Kernel::stop() {
   stopping_ = true;
   spdlog::info("kernel of host {} is stopping", world_.config.name);
   peers_->stop();
-  jobs_->shutting_down();
+  joins_->stop();
+  const bool was_silent = jobs_->none() && tools_->none();
+  jobs_->stop();
+  tools_->stop();
+  if (was_silent) stopped_ = true;
   farewell_.set(longest_farewell_s);
+}
+
+// What has been said last still has to leave.
+void Kernel::look_whether_all_is_said() {
+  if (stopping_ && jobs_->none() && tools_->none()) farewell_.set(last_words_s);
+}
+
+void Kernel::link_lost(std::uint32_t link) {
+  spawners_->link_lost(link);
+  joins_->link_lost(link);
+  jobs_->link_lost(link);
 }
 
 // Totals for `parc status`. Called before every sleep, and now and then by a kernel that never sleeps.
@@ -279,6 +306,8 @@ void Kernel::publish() {
   peers_->publish(*counters_);
   sessions_->publish(*counters_);
   jobs_->publish(*counters_);
+  joins_->publish(*counters_);
+  counters_->set(Counter::Jobs, jobs_->parts() + joins_->jobs().numbers().size());
 }
 
 void Kernel::begun(std::uint64_t cookie, const protocol::Outcome& outcome) {
@@ -294,7 +323,7 @@ void Kernel::finished(std::uint64_t cookie, const protocol::Outcome& outcome) {
   switch (of.owner()) {
   case Cookie::Owner::session: return sessions_->finished(of, outcome);
   case Cookie::Owner::control_read:
-  case Cookie::Owner::control_write: return control_->finished(of, outcome);
+  case Cookie::Owner::control_write: return post_.finished(of, outcome);
   }
 }
 
@@ -309,7 +338,7 @@ void Kernel::drained(std::uint64_t endpoint_cookie) {
 void Kernel::departed(std::uint64_t endpoint, protocol::Departure how) {
   sessions_->departed(endpoint, how);
   if (how == protocol::Departure::killed)
-    loop_.after_step([this, endpoint] { jobs_->program_killed(endpoint); });
+    loop_.after_step([this, endpoint] { spawners_->program_killed(endpoint); });
 }
 
 void Kernel::peer_departed(const protocol::Address& peer) {

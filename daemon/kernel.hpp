@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernel process: one thread, one loop. It owns the engine and the actors around it (peers, sessions,
-// control, jobs) and is the only place that knows them all: it gives each what it uses, and tells one what
+// jobs, tools) and is the only place that knows them all: it gives each what it uses, and tells one what
 // another has to say.
 //
 // Invariants: it never blocks but in Rest; each step of the turn has a budget and says how much it did; what
@@ -8,10 +8,10 @@
 #pragma once
 
 #include "daemon/base/complaint.hpp"
-#include "daemon/base/control.hpp"
 #include "daemon/base/counters.hpp"
 #include "daemon/base/event.hpp"
 #include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
 #include "daemon/base/rest.hpp"
 #include "daemon/base/runtime_watch.hpp"
 #include "daemon/link/peers.hpp"
@@ -34,6 +34,9 @@ namespace parc::daemon {
 
 class Instance;
 class Jobs;
+class Joins;
+class Spawners;
+class Tools;
 
 class Kernel final : protocol::Listener {
 public:
@@ -64,7 +67,10 @@ public:
   protocol::Engine& engine() { return engine_; }
   Peers& peers() { return *peers_; }
   Sessions& sessions() { return *sessions_; }
+  Post& post() { return post_; }
   Jobs& jobs() { return *jobs_; }
+  Joins& joins() { return *joins_; }
+  Tools& tools() { return *tools_; }
   [[nodiscard]] bool stopped() const { return stopped_; }
 
 private:
@@ -74,7 +80,10 @@ private:
   void publish();
   void reload();
   void save_memory();
+  [[nodiscard]] bool none() const; // neither a program nor a job nor a tool is here
   void look_whether_idle();
+  void look_whether_all_is_said();
+  void link_lost(std::uint32_t link);
   void look_after_runtime_dir();
   [[nodiscard]] Result<bool> put_back_runtime_dir();
   void watch_signal(int signal, std::function<void()> action);
@@ -96,8 +105,11 @@ private:
   std::unique_ptr<Counters> counters_; // outlives the rows that actors hold
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Sessions> sessions_;
-  std::unique_ptr<Control> control_;
+  Post post_;
   std::unique_ptr<Jobs> jobs_;
+  std::unique_ptr<Spawners> spawners_;
+  std::unique_ptr<Joins> joins_;
+  std::unique_ptr<Tools> tools_;
   Door door_;
   std::unique_ptr<Rest> rest_;
   std::uint64_t core_chosen_at_ = 0; // turns

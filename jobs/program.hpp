@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `parc run` asks to be run, as it travels from the tool to its kernel and on to the kernels of the
-// other hosts: the same for all ranks. Invariant: a decoded Program has a name and an absolute directory, and
-// no text in it holds a zero byte.
+// What `parc run` asks to be run: the same for all ranks. Invariant: it has a name and an absolute directory,
+// and no text in it holds a zero byte.
 #pragma once
 
-#include "system/error.hpp"
-
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,12 +37,5 @@ inline constexpr std::size_t descriptors_of_rank = 6, descriptors_to_start = 48;
 
 // Whether ranks get this variable of the environment that their job is started in.
 [[nodiscard]] bool is_given_to_ranks(std::string_view name);
-
-inline constexpr std::size_t max_program_bytes = std::size_t{1} << 20; // of all its texts
-
-// Texts travel as bytes, each with a zero behind it, for they need not be UTF-8; the rest goes into the
-// message.
-[[nodiscard]] std::string encode_program(const Program& program, nlohmann::json& message);
-[[nodiscard]] Result<Program> decode_program(const nlohmann::json& message, std::string_view bytes);
 
 } // namespace parc

@@ -2,7 +2,6 @@
 #include "daemon/job/job_origin.hpp"
 
 #include "control/exit_status.hpp"
-#include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 
@@ -20,63 +19,58 @@ constexpr double patience_s = 6; // with a host whose ranks should have been kil
 
 } // namespace
 
-JobOrigin::JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
-                     std::shared_ptr<JobDoor> door, std::optional<Spawner> spawner)
-    : loop_(loop), engine_(engine), peers_(peers), jobs_(jobs), id_(id),
-      patience_(loop, [this] { out_of_patience(); }), door_(std::move(door)), spawner_(spawner) {}
+JobOrigin::JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Post& post, Jobs& jobs,
+                     std::uint64_t id, std::shared_ptr<JobClient> client, std::optional<Spawner> spawner)
+    : loop_(loop), engine_(engine), peers_(peers), post_(post), jobs_(jobs), id_(id),
+      patience_(loop, [this] { out_of_patience(); }), client_(std::move(client)),
+      spawner_(std::move(spawner)) {}
 
 // ---- What the tool asks
 
-void JobOrigin::asked(Frame frame) {
-  const std::string kind = text_in(frame.message, "kind");
-  const auto number =
-      static_cast<std::uint32_t>(number_in(frame.message, "signal", NSIG - 1).value_or(SIGTERM));
-  if (kind == "run" && stage_ == Stage::asked) {
-    if (auto planned = plan(frame); !planned) decide(status_failed, planned.error().text);
-  } else if (kind == "input") {
-    if (stage_ == Stage::running) pass_input(frame);
-  } else if (kind == "signal") {
-    signal(number);
-  } else if (kind == "kill") {
-    decide(status_signal + static_cast<int>(number), {});
-    kill_all();
-  } else if (kind == "timeout") {
-    decide(status_late, "the job ran longer than --timeout allows, and was ended");
-  } else {
-    decide(status_failed, fmt::format("parcd does not know the request \"{}\"; upgrade parcd", kind));
-  }
+void JobOrigin::begin(const tool::Run& run) {
+  if (auto planned = plan(run); !planned) refuse(planned.error());
 }
 
-Result<void> JobOrigin::plan(const Frame& frame) {
+void JobOrigin::asked(const tool::Signal& message) {
+  signal(message.signal);
+}
+
+void JobOrigin::asked(const tool::Kill& kill) {
+  decide(status_signal + static_cast<int>(kill.signal), {});
+  kill_all();
+}
+
+void JobOrigin::asked(const tool::TimedOut&) {
+  decide(status_late, "the job ran longer than --timeout allows, and was ended");
+}
+
+void JobOrigin::refuse(const Error& why) {
+  decide(status_failed, why.text);
+}
+
+Result<void> JobOrigin::plan(const tool::Run& run) {
   if (jobs_.stopping())
     return error(ESHUTDOWN, "the kernel of host {} is stopping; start it again", peers_.self().name);
   const auto malformed = [] { return error(EPROTO, "parc run sent a request that makes no sense"); };
-  const auto names = frame.message.find("hosts");
-  const auto runs = numbers_in(frame.message, "runs", std::size_t{2} * max_ranks);
-  if (names == frame.message.end() || !names->is_array() || names->empty() || !runs || runs->size() % 2 != 0)
-    return malformed();
-  for (const auto& name : *names) {
-    if (!name.is_string()) return malformed();
-    hosts_.push_back({.name = name.get<std::string>(), .link = {}});
-  }
-  for (std::size_t i = 0; i < runs->size(); i += 2) {
-    const auto host = (*runs)[i], count = (*runs)[i + 1];
+  if (run.hosts.empty() || run.runs.size() % 2 != 0) return malformed();
+  for (const std::string& name : run.hosts) hosts_.push_back({.name = name, .link = {}});
+  for (std::size_t i = 0; i < run.runs.size(); i += 2) {
+    const auto host = run.runs[i], count = run.runs[i + 1];
     if (host >= hosts_.size() || count == 0 || count > max_ranks - ranks_.size()) return malformed();
     ranks_.resize(ranks_.size() + count, RankState(static_cast<std::uint32_t>(host)));
   }
   if (ranks_.empty()) return malformed();
-  PARC_TRY(program, decode_program(frame.message, frame.bytes));
+  PARC_TRY(program, control::decode_program(run.program, run.payload));
   plan_.program = std::move(program);
-  if (spawner_) plan_.parent = text_in(frame.message, "parent");
-  keep_going_ = number_in(frame.message, "keep_going", 1) == 1U;
+  if (spawner_) plan_.parent = spawner_->address;
+  keep_going_ = run.keep_going == 1;
   if (plan_.program.input < Program::all_ranks && plan_.program.input >= ranks_.size())
     return error(EINVAL, "--stdin names rank {}, and the ranks are 0 to {}", plan_.program.input,
                  ranks_.size() - 1);
 
-  stage_ = Stage::connecting;
+  enter(Stage::connecting);
   spdlog::info("job {:x}: {} ranks of {} on {} hosts", id_, ranks_.size(), plan_.program.arguments[0],
                hosts_.size());
-  const bool in_haste = number_in(frame.message, "in_haste", 1) == 1U;
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     const std::string& name = hosts_[host].name;
     peers_.connect(
@@ -84,7 +78,7 @@ Result<void> JobOrigin::plan(const Frame& frame) {
         [&jobs = jobs_, id = id_, host](Result<std::int32_t> link) {
           if (JobOrigin* origin = jobs.origin(id)) origin->reached(host, std::move(link));
         },
-        in_haste);
+        run.in_haste == 1U);
   }
   return success();
 }
@@ -102,13 +96,13 @@ void JobOrigin::signal(std::uint32_t number) {
   if (!stops) forwarded_ = number;
   if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
   if (stage_ != Stage::running) return;
-  tell_all("signal", {{"signal", number}});
+  tell_all(kernel::Signal{.signal = number});
   for (const Spawned& each : spawned_)
     if (JobOrigin* const at = jobs_.origin(each.job)) at->signal(number);
 }
 
 void JobOrigin::kill_all() {
-  if (stage_ == Stage::ending) tell_all("kill");
+  if (stage_ == Stage::ending) tell_all(kernel::Kill{});
   for (const Spawned& each : spawned_)
     if (JobOrigin* const at = jobs_.origin(each.job)) at->kill_all();
 }
@@ -132,8 +126,8 @@ void JobOrigin::credit(std::uint32_t rank, std::uint64_t bytes) {
   RankState& state = ranks_[rank];
   state.untaken -= bytes;
   state.taken += bytes;
-  if (state.taken < output_credit(plan_.size) / 4) return;
-  tell(hosts_[state.host], "taken", {{"rank", rank}, {"bytes", state.taken}});
+  if (state.taken < kernel::output_credit(plan_.size) / 4) return;
+  tell(hosts_[state.host], kernel::Taken{.rank = rank, .bytes = state.taken});
   state.taken = 0;
 }
 
@@ -145,7 +139,7 @@ void JobOrigin::reached(std::size_t host, Result<std::int32_t> link) {
     hosts_[host].link = link.value();
   else
     hosts_[host].unreached = link.error();
-  if (link && !jobs_.reaches(link.value())) return lose(hosts_[host]);
+  if (link && !post_.reaches(link.value())) return lose(hosts_[host]);
   const auto is_open = [](const Host& each) { return !each.link && !each.unreached; };
   if (std::ranges::any_of(hosts_, is_open)) return;
   if (std::ranges::any_of(hosts_, [](const Host& each) { return each.unreached.has_value(); }))
@@ -157,18 +151,19 @@ void JobOrigin::reached(std::size_t host, Result<std::int32_t> link) {
 // parc run may start kernels where only they are missing. Who is to start them may know a name that is not
 // known here (an alias of ssh, a node of Slurm).
 void JobOrigin::tell_unreached() {
-  nlohmann::json names = nlohmann::json::array(), unknown = nlohmann::json::array();
+  tool::Unreached unreached;
   std::string text;
   bool only_kernels = true;
   for (const Host& host : hosts_) {
     if (!host.unreached) continue;
-    names.push_back(host.name);
-    unknown.push_back(host.unreached->code == ENOENT ? host.unreached->text : std::string());
+    unreached.hosts.push_back(host.name);
+    unreached.unknown.push_back(host.unreached->code == ENOENT ? host.unreached->text : std::string());
     if (text.empty()) text = host.unreached->text;
     only_kernels = only_kernels && (host.unreached->code == ECONNREFUSED || host.unreached->code == ENOENT);
   }
-  if (names.size() > 1) text += fmt::format(" (and {} more of its hosts)", names.size() - 1);
-  if (only_kernels) door_->send({{"kind", "unreached"}, {"hosts", names}, {"unknown", unknown}});
+  if (unreached.hosts.size() > 1)
+    text += fmt::format(" (and {} more of its hosts)", unreached.hosts.size() - 1);
+  if (only_kernels) client_->send(unreached);
   decide(status_failed, text);
 }
 
@@ -188,7 +183,7 @@ void JobOrigin::merge_hosts() {
 }
 
 void JobOrigin::prepare() {
-  stage_ = Stage::preparing;
+  enter(Stage::preparing);
   plan_.job = id_;
   plan_.size = static_cast<std::uint32_t>(ranks_.size());
   plan_.origin_place = hosts_.size();
@@ -206,27 +201,24 @@ void JobOrigin::prepare() {
     ++plan_.runs.back().ranks;
   }
   departures_ = Departures(plan_.host_of_rank());
-  for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self) {
-    std::string bytes;
-    nlohmann::json message = encode_plan(plan_, bytes);
-    jobs_.tell(*hosts_[plan_.self].link, std::move(message), std::move(bytes));
-  }
+  for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self)
+    post_.send(*hosts_[plan_.self].link, encode_plan(plan_));
 }
 
-void JobOrigin::prepared(Host& host, std::uint64_t endpoint) {
+void JobOrigin::heard(Host& host, const kernel::Prepared& message) {
   host.prepared = true;
-  host.endpoint = endpoint;
+  host.endpoint = message.endpoint;
   if (stage_ != Stage::preparing || !all_prepared()) return;
   if (spawner_) return tell_spawner_prepared();
   start();
 }
 
 void JobOrigin::start() {
-  stage_ = Stage::running;
-  nlohmann::json endpoints = nlohmann::json::array();
-  for (const Host& each : hosts_) endpoints.push_back(each.endpoint);
-  tell_all("start", {{"endpoints", endpoints}});
-  if (plan_.program.input != Program::no_rank) door_->send({{"kind", "input_taken"}, {"taken", 0}});
+  enter(Stage::running);
+  kernel::Start start;
+  for (const Host& each : hosts_) start.endpoints.push_back(each.endpoint);
+  tell_all(start);
+  if (plan_.program.input != Program::no_rank) client_->send(tool::InputTaken{});
 }
 
 // ---- What the ranks read
@@ -237,13 +229,13 @@ bool JobOrigin::reads_input(const Host& host) const {
          ranks_[plan_.program.input].host == static_cast<std::uint32_t>(&host - hosts_.data());
 }
 
-void JobOrigin::pass_input(const Frame& frame) {
-  input_given_ += frame.bytes.size();
-  if (input_given_ - input_taken_ > input_window)
+void JobOrigin::asked(const tool::Input& input) {
+  if (stage_ != Stage::running) return;
+  input_given_ += input.payload.size();
+  if (input_given_ - input_taken_ > kernel::input_window)
     return decide(status_failed, "parc run sent more input than its kernel had asked for");
   for (const Host& host : hosts_)
-    if (reads_input(host))
-      tell(host, "input", {{"end", number_in(frame.message, "end", 1).value_or(0)}}, frame.bytes);
+    if (reads_input(host)) tell(host, kernel::Input{.end = input.end, .payload = input.payload});
 }
 
 void JobOrigin::input_taken() {
@@ -252,88 +244,94 @@ void JobOrigin::input_taken() {
     if (reads_input(host)) taken = std::min(taken, host.input_taken);
   if (taken <= input_taken_) return;
   input_taken_ = taken;
-  door_->send({{"kind", "input_taken"}, {"taken", taken}});
+  client_->send(tool::InputTaken{.taken = taken});
 }
 
 // ---- From the parts
 
-void JobOrigin::received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
-                         std::string bytes) {
-  const auto place = number_in(message, "host", hosts_.size() - 1);
-  if (stage_ < Stage::preparing || stage_ == Stage::over || !place || hosts_[*place].link != from) return;
-  Host& host = hosts_[*place];
-  if (host.lost) return;
-  if (kind == "prepared") return prepared(host, number_in(message, "endpoint", UINT64_MAX).value_or(0));
-  if (kind == "input_taken") {
-    host.input_taken = number_in(message, "taken", input_given_).value_or(host.input_taken);
-    return input_taken();
-  }
-  if (kind == "failed") {
-    const auto status = number_in(message, "status", 255).value_or(status_failed);
-    return decide(static_cast<int>(status), text_in(message, "text"));
-  }
-  if (kind == "spawn") return spawn(from, message, bytes);
-  if (kind == "started") return part_started(host);
-  if (kind == "stopping")
-    return is_through(host)
-               ? void()
-               : decide(status_failed, fmt::format("the kernel of host {} was stopped", host.name));
-  if (kind == "parted") {
-    const auto other = number_in(message, "other", hosts_.size() - 1);
-    if (other && is_through(hosts_[*other])) return;
-    return decide(status_failed,
-                  fmt::format("host {} lost its link to host {}; the logs of their parcd say why", host.name,
-                              other ? hosts_[*other].name : "?"));
-  }
-
-  const auto number = number_in(message, "rank", ranks_.size() - 1);
-  if (!number || ranks_[*number].host != *place) return;
-  RankState& rank = ranks_[*number];
-  if (kind == "output") {
-    output(static_cast<std::uint32_t>(*number), number_in(message, "stream", 3).value_or(1), bytes);
-  } else if (kind == "departed") {
-    departures_.heard(static_cast<std::uint32_t>(*number),
-                      numbers_in(message, "known", ranks_.size()).value_or(std::vector<std::uint64_t>()));
-  } else if (kind == "exited") {
-    exited(*number, message);
-  } else if (kind == "ended") {
-    rank.ended = true;
-    note_unread(host, message);
-    check_over();
-  } else if (kind == "abort") {
-    decide(static_cast<int>(number_in(message, "status", 255).value_or(1)),
-           fmt::format("rank {} on host {} called parc_abort", *number, host.name));
-  }
+JobOrigin::Host* JobOrigin::host_at(std::int32_t link, std::uint64_t place) {
+  if (stage_ < Stage::preparing || stage_ == Stage::over || place >= hosts_.size()) return nullptr;
+  Host& host = hosts_[place];
+  return host.link == link && !host.lost ? &host : nullptr;
 }
 
-void JobOrigin::output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes) {
-  RankState& state = ranks_[rank];
-  if (bytes.size() > output_credit(plan_.size) - state.untaken)
+JobOrigin::RankState* JobOrigin::rank_of(const Host& host, std::uint32_t number) {
+  if (number >= ranks_.size()) return nullptr;
+  RankState& rank = ranks_[number];
+  return &hosts_[rank.host] == &host ? &rank : nullptr;
+}
+
+void JobOrigin::heard(Host& host, const kernel::InputTaken& message) {
+  if (message.taken > input_given_) return;
+  host.input_taken = message.taken;
+  input_taken();
+}
+
+void JobOrigin::heard(Host&, const kernel::Failed& message) {
+  decide(static_cast<int>(message.status), message.text);
+}
+
+void JobOrigin::heard(Host& host, const kernel::Stopping&) {
+  if (!is_through(host)) decide(status_failed, fmt::format("the kernel of host {} was stopped", host.name));
+}
+
+void JobOrigin::heard(Host& host, const kernel::Parted& message) {
+  if (message.other >= hosts_.size() || is_through(hosts_[message.other])) return;
+  decide(status_failed, fmt::format("host {} lost its link to host {}; the logs of their parcd say why",
+                                    host.name, hosts_[message.other].name));
+}
+
+void JobOrigin::heard(Host& host, kernel::Output message) {
+  RankState* const rank = rank_of(host, message.rank);
+  if (rank == nullptr) return;
+  const std::size_t bytes = message.payload.size();
+  if (bytes > kernel::output_credit(plan_.size) - rank->untaken)
     return decide(status_failed, fmt::format("the kernel of host {} sent more output of rank {} than it may",
-                                             hosts_[state.host].name, rank));
-  state.untaken += bytes.size();
-  if (door_->open())
-    door_->send_output(rank, stream, bytes);
+                                             host.name, message.rank));
+  rank->untaken += bytes;
+  if (client_->open())
+    client_->send_output(message.rank, message.stream, std::move(message.payload));
   else
-    credit(rank, bytes.size());
+    credit(message.rank, bytes);
+}
+
+void JobOrigin::heard(Host& host, const kernel::Departed& message) {
+  if (rank_of(host, message.rank) != nullptr) departures_.heard(message.rank, message.known);
+}
+
+void JobOrigin::heard(Host& host, const kernel::Abort& message) {
+  if (rank_of(host, message.rank) != nullptr)
+    decide(static_cast<int>(message.status),
+           fmt::format("rank {} on host {} called parc_abort", message.rank, host.name));
 }
 
 // ---- Towards the end
 
-void JobOrigin::exited(std::size_t number, const nlohmann::json& message) {
-  RankState& rank = ranks_[number];
-  departures_.heard(static_cast<std::uint32_t>(number), {}); // where it has not been said
-  rank.exited = true;
-  rank.exit.status = static_cast<std::uint32_t>(number_in(message, "status", 255).value_or(0));
-  rank.exit.signal = static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(0));
-  const auto says = [&](const char* what) {
-    const auto found = message.find(what);
-    return found != message.end() && found->is_boolean() && found->get<bool>();
-  };
-  rank.ordered = says("ordered");
-  rank.exit.no_memory = says("no_memory");
-  tell_exit(rank);
-  if (!keep_going_ && rank.failed()) end();
+void JobOrigin::heard(Host& host, const kernel::Exited& message) {
+  RankState* const rank = rank_of(host, message.rank);
+  if (rank == nullptr) return;
+  departures_.heard(message.rank, {}); // where it has not been said
+  rank->exited = true;
+  rank->exit.status = message.status;
+  rank->exit.signal = message.signal;
+  rank->exit.no_memory = message.no_memory.value_or(false);
+  rank->ordered = message.ordered;
+  tell_exit(*rank);
+  if (!keep_going_ && rank->failed()) end();
+}
+
+void JobOrigin::heard(Host& host, const kernel::Ended& message) {
+  RankState* const rank = rank_of(host, message.rank);
+  if (rank == nullptr) return;
+  rank->ended = true;
+  host.unread = message.unread.value_or(0);
+  host.unread_messages.clear();
+  for (const auto& each : message.messages.value_or(std::vector<kernel::UnreadMessage>()))
+    if (each.from >= 0)
+      host.unread_messages.push_back(
+          fmt::format("a message from rank {} to rank {} was never read (tag {}, {} bytes)", each.from,
+                      each.to, each.tag, each.bytes));
+  check_over();
 }
 
 void JobOrigin::link_lost(std::uint32_t link) {
@@ -385,8 +383,8 @@ void JobOrigin::decide(int status, std::string text) {
 void JobOrigin::end() {
   if (stage_ >= Stage::ending) return;
   if (stage_ < Stage::running) return conclude();
-  stage_ = Stage::ending;
-  tell_all("end");
+  enter(Stage::ending);
+  tell_all(kernel::End{});
   end_spawned();
   patience_.set(patience_s);
   check_over();
@@ -431,21 +429,6 @@ JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {
   return verdict;
 }
 
-void JobOrigin::note_unread(Host& host, const nlohmann::json& message) {
-  host.unread = number_in(message, "unread", UINT32_MAX).value_or(0);
-  host.unread_messages.clear();
-  const auto messages = message.find("messages");
-  if (messages == message.end() || !messages->is_array()) return;
-  for (const auto& each : *messages) {
-    if (!each.is_object() || host.unread_messages.size() == unread_told) return;
-    const auto from = number_in(each, "from", max_ranks), to = number_in(each, "to", max_ranks),
-               tag = number_in(each, "tag", INT32_MAX), bytes = number_in(each, "bytes", UINT64_MAX);
-    if (!from || !to || !tag || !bytes) return;
-    host.unread_messages.push_back(fmt::format(
-        "a message from rank {} to rank {} was never read (tag {}, {} bytes)", *from, *to, *tag, *bytes));
-  }
-}
-
 // At most a few lines, and a count.
 std::vector<std::string> JobOrigin::warnings() const {
   std::uint64_t all = 0;
@@ -453,7 +436,7 @@ std::vector<std::string> JobOrigin::warnings() const {
   for (const Host& host : hosts_) {
     all += host.unread;
     for (const std::string& line : host.unread_messages)
-      if (lines.size() < unread_told) lines.push_back(line);
+      if (lines.size() < kernel::unread_told) lines.push_back(line);
   }
   if (all > lines.size())
     lines.push_back(fmt::format("{} more messages were never read", all - lines.size()));
@@ -462,11 +445,11 @@ std::vector<std::string> JobOrigin::warnings() const {
 }
 
 // How its ranks have ended, where that is why the job failed: what happened, and to which.
-nlohmann::json JobOrigin::ends() const {
+std::vector<std::array<std::string, 2>> JobOrigin::ends() const {
   const auto told = [this](const RankState& rank) {
     return rank.failed() && (forwarded_ == 0 || rank.exit.signal != forwarded_);
   };
-  if (verdict_ || ranks_.size() == 1 || std::ranges::none_of(ranks_, told)) return nlohmann::json::array();
+  if (verdict_ || ranks_.size() == 1 || std::ranges::none_of(ranks_, told)) return {};
   std::map<std::string, std::string> ranks;
   for (std::size_t first = 0, next = 0; first < ranks_.size(); first = next) {
     const std::string how = ranks_[first].ended_how();
@@ -475,7 +458,7 @@ nlohmann::json JobOrigin::ends() const {
     all += fmt::format("{}{}", all.empty() ? "" : ",", first);
     if (next - first > 1) all += fmt::format("-{}", next - 1);
   }
-  nlohmann::json rows = nlohmann::json::array();
+  std::vector<std::array<std::string, 2>> rows;
   for (const auto& [how, which] : ranks) rows.push_back({how, which});
   return rows;
 }
@@ -488,9 +471,9 @@ std::string JobOrigin::RankState::ended_how() const {
 
 void JobOrigin::conclude() {
   const bool told = stage_ >= Stage::preparing;
-  stage_ = Stage::over;
+  enter(Stage::over);
   patience_.cancel();
-  if (told) tell_all("finish");
+  if (told) tell_all(kernel::Finish{});
   end_spawned();
   const Verdict verdict = verdict_ ? *verdict_ : verdict_of_ranks();
   spdlog::info("job {:x}: over with status {}{}{}", id_, verdict.status, verdict.text.empty() ? "" : ": ",
@@ -499,13 +482,14 @@ void JobOrigin::conclude() {
     loop_.errors().note(ErrorKind::Job, verdict.status,
                         fmt::format("a job of {} failed: {}", plan_.program.name(), verdict.text));
   if (spawner_ && !std::exchange(spawner_->answered, true))
-    tell_spawner("spawn_failed", {{"text", verdict.text.empty() ? "the job is ending" : verdict.text}});
-  if (door_->open())
-    door_->send({{"kind", "done"},
-                 {"status", verdict.status},
-                 {"text", verdict.text},
-                 {"ends", ends()},
-                 {"warnings", verdict.status == 0 ? warnings() : std::vector<std::string>{}}});
+    post_.send(spawner_->link,
+               kernel::SpawnFailed{.token = spawner_->token,
+                                   .text = verdict.text.empty() ? "the job is ending" : verdict.text});
+  if (client_->open())
+    client_->send(tool::Done{.status = static_cast<std::uint32_t>(verdict.status),
+                             .text = verdict.text,
+                             .ends = ends(),
+                             .warnings = verdict.status == 0 ? warnings() : std::vector<std::string>{}});
   else
     jobs_.forget_origin(id_);
 }
@@ -515,19 +499,6 @@ void JobOrigin::shutting_down() {
   if (!verdict_)
     verdict_ = {status_failed, fmt::format("the kernel of host {} was stopped", peers_.self().name)};
   end();
-}
-
-// Also a host that was given up because it did not answer: it may go on one day, and must hear that it is
-// over.
-void JobOrigin::tell(const Host& host, const char* kind, nlohmann::json message, const std::string& bytes) {
-  if (!host.link) return;
-  message["kind"] = kind;
-  message["job"] = id_;
-  jobs_.tell(*host.link, std::move(message), bytes);
-}
-
-void JobOrigin::tell_all(const char* kind, const nlohmann::json& message) {
-  for (const Host& host : hosts_) tell(host, kind, message);
 }
 
 } // namespace parc::daemon

@@ -9,17 +9,20 @@
 #pragma once
 
 #include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
 #include "daemon/job/departures.hpp"
-#include "daemon/job/job_door.hpp"
+#include "daemon/job/job_client.hpp"
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
-#include "system/frames.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cassert>
 #include <cstdint>
 #include <deque>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,19 +39,26 @@ public:
     std::int32_t link;     // to its kernel
     std::uint64_t token;   // of that kernel, for this
     std::uint64_t root;    // the job that it belongs to; 0: it was started by hand
+    std::string address;   // endpoint_address.hpp
     bool answered = false; // that it runs, or does not
   };
   // `spawner`: none where a tool asks for it.
-  JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Jobs& jobs, std::uint64_t id,
-            std::shared_ptr<JobDoor> door, std::optional<Spawner> spawner);
+  JobOrigin(Loop& loop, const protocol::Engine& engine, Peers& peers, Post& post, Jobs& jobs,
+            std::uint64_t id, std::shared_ptr<JobClient> client, std::optional<Spawner> spawner);
 
-  // From who asks for it: "run" first.
-  void asked(Frame frame);
+  // From who asks for it: that first.
+  void begin(const tool::Run& run);
+  void asked(const tool::Input& input);
+  void asked(const tool::Signal& signal);
+  void asked(const tool::Kill& kill);
+  void asked(const tool::TimedOut&);
+  void refuse(const Error& why); // it has asked for what makes no sense
   void tool_gone();
   [[nodiscard]] bool over() const { return stage_ == Stage::over; }
 
-  void received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
-                std::string bytes); // from a part
+  template <class Message> void received(std::int32_t from, Message message) { // from a part
+    if (Host* const host = host_at(from, message.host)) heard(*host, std::move(message));
+  }
   void link_lost(std::uint32_t link);
   void shutting_down();
 
@@ -60,9 +70,9 @@ public:
   void credit(std::uint32_t rank, std::uint64_t bytes); // of output that was taken
 
   // Jobs that programs spawn (origin_spawns.cpp).
-  void spawned_output(std::uint32_t number, std::uint64_t stream, std::string_view bytes);
+  void spawned_output(std::uint32_t number, std::uint32_t stream, std::string bytes);
   void spawned_over(std::uint64_t job, const std::string& text);
-  void spawner_knows(std::int32_t from, const nlohmann::json& message);
+  void spawner_knows(std::int32_t from, const kernel::SpawnKnown& message);
   void spawner_killed(std::int32_t from);
   void signal_rank(std::uint32_t rank, std::uint32_t signal);
 
@@ -94,19 +104,37 @@ private:
   };
   struct SpawnWish {
     std::int32_t from; // link
-    nlohmann::json message;
-    std::string bytes;
+    kernel::Spawn message;
   };
   struct Verdict {
     int status = 0;
     std::string text;
   };
+  void enter(Stage next) {
+    assert(next > stage_);
+    stage_ = next;
+  }
+
+  // From a part, as long as it counts; none: it does not, or is none of it.
+  [[nodiscard]] Host* host_at(std::int32_t link, std::uint64_t place);
+  [[nodiscard]] RankState* rank_of(const Host& host, std::uint32_t number);
+  void heard(Host& host, const kernel::Prepared& message);
+  void heard(Host& host, const kernel::Failed& message);
+  void heard(Host& host, const kernel::InputTaken& message);
+  void heard(Host& host, const kernel::Started& message);
+  void heard(Host& host, const kernel::Stopping& message);
+  void heard(Host& host, const kernel::Parted& message);
+  void heard(Host& host, kernel::Spawn message);
+  void heard(Host& host, kernel::Output message);
+  void heard(Host& host, const kernel::Departed& message);
+  void heard(Host& host, const kernel::Exited& message);
+  void heard(Host& host, const kernel::Ended& message);
+  void heard(Host& host, const kernel::Abort& message);
 
   // From who asks for it.
-  Result<void> plan(const Frame& frame);
+  Result<void> plan(const tool::Run& run);
   void signal(std::uint32_t number);
   void kill_all(); // what was spawned, too
-  void pass_input(const Frame& frame);
   void input_taken();
 
   // Towards the start.
@@ -114,12 +142,10 @@ private:
   void tell_unreached();
   void merge_hosts();
   void prepare();
-  void prepared(Host& host, std::uint64_t endpoint);
   [[nodiscard]] bool all_prepared() const { return std::ranges::all_of(hosts_, &Host::prepared); }
   void start();
 
   // origin_spawns.cpp
-  void spawn(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
   [[nodiscard]] std::uint32_t add_numbers(std::uint32_t count);
   // That has the rank which parc run knows by this number; the number is then its own.
   [[nodiscard]] JobOrigin* spawned_with(std::uint32_t& number);
@@ -128,14 +154,10 @@ private:
   void grant_wishes();
   void grant_all_wishes(); // also those of what was spawned
   void end_spawned();
-  void tell_spawner(const char* kind, nlohmann::json message = nlohmann::json::object());
   void tell_spawner_prepared();
-  void part_started(Host& host);
   void tell_exit(const RankState& rank);
 
   // Towards the end.
-  void output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes);
-  void exited(std::size_t rank, const nlohmann::json& message);
   void give_up(Host& host); // whatever it says later
   [[nodiscard]] bool is_through(const Host& host) const;
   void lose(Host& host);
@@ -145,18 +167,24 @@ private:
   void check_over();
   void conclude();
   [[nodiscard]] Verdict verdict_of_ranks() const;
-  static void note_unread(Host& host, const nlohmann::json& message);
   [[nodiscard]] std::vector<std::string> warnings() const;
-  [[nodiscard]] nlohmann::json ends() const;
+  [[nodiscard]] std::vector<std::array<std::string, 2>> ends() const;
 
-  void tell(const Host& host, const char* kind, nlohmann::json message = nlohmann::json::object(),
-            const std::string& bytes = {});
+  // Also a host that was given up because it did not answer: it may go on one day, and must hear that it is
+  // over.
+  template <class Message> void tell(const Host& host, Message message) {
+    message.job = id_;
+    if (host.link) post_.send(*host.link, std::move(message));
+  }
+  template <class Message> void tell_all(const Message& message) {
+    for (const Host& host : hosts_) tell(host, message);
+  }
   [[nodiscard]] bool reads_input(const Host& host) const; // some rank of it
-  void tell_all(const char* kind, const nlohmann::json& message = nlohmann::json::object());
 
   Loop& loop_;
   const protocol::Engine& engine_;
   Peers& peers_;
+  Post& post_;
   Jobs& jobs_;
   std::uint64_t id_;
   Stage stage_ = Stage::asked;
@@ -170,7 +198,7 @@ private:
   std::uint32_t forwarded_ = 0;                     // the signal that parc run got, or:
   bool by_parc_kill_ = false;
   Timer patience_; // with hosts that do not answer
-  const std::shared_ptr<JobDoor> door_;
+  const std::shared_ptr<JobClient> client_;
   std::optional<Spawner> spawner_;
   struct Spawned { // by one of its ranks, or of those that were spawned
     std::uint64_t job;

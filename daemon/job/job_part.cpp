@@ -2,14 +2,12 @@
 #include "daemon/job/job_part.hpp"
 
 #include "control/exit_status.hpp"
-#include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/program/sessions.hpp"
 #include "include/parc/parc.h"
 #include "shm/layout.hpp"
 #include "shm/segment.hpp"
-#include "system/frames.hpp"
 #include "system/identity.hpp"
 #include "system/limits.hpp"
 #include "system/orphans.hpp"
@@ -113,7 +111,7 @@ Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
 
 void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
   if (orphaned_ || ending_) return;
-  if (link && !uses_.jobs.reaches(link.value())) return tell("parted", {{"other", host}});
+  if (link && !uses_.post.reaches(link.value())) return tell(kernel::Parted{.other = host});
   Result<void> good = link ? check_host(host, link.value())
                            : Result<void>(std::move(link).error().in(
                                  fmt::format("host {} cannot join the job", plan_.hosts[plan_.self].name)));
@@ -127,21 +125,20 @@ void JobPart::prepared() {
     const std::uint64_t endpoint = uses_.engine.add_endpoint();
     if (local == 0) first_endpoint_ = endpoint;
   }
-  tell("prepared", {{"endpoint", first_endpoint_}});
+  tell(kernel::Prepared{.endpoint = first_endpoint_});
 }
 
 // Each host has said where the numbers of its ranks begin.
-Result<void> JobPart::make_group(const nlohmann::json& start) {
-  auto next = numbers_in(start, "endpoints", plan_.hosts.size());
+Result<void> JobPart::make_group(const kernel::Start& start) {
+  auto next = start.endpoints;
   const auto malformed = [] {
     return error(EPROTO, "the kernel of parc run's host says that the job starts, but not who is in it");
   };
-  if (!next || next->size() != plan_.hosts.size() || (*next)[plan_.self] != first_endpoint_)
-    return malformed();
+  if (next.size() != plan_.hosts.size() || next[plan_.self] != first_endpoint_) return malformed();
   std::vector<protocol::Address> members;
   for (const std::uint32_t host : plan_.host_of_rank()) {
-    if ((*next)[host] == protocol::kernel_endpoint || (*next)[host] == UINT64_MAX) return malformed();
-    members.push_back({links_[host] == this_host ? protocol::here : links_[host], (*next)[host]++});
+    if (next[host] == protocol::kernel_endpoint || next[host] == UINT64_MAX) return malformed();
+    members.push_back({links_[host] == this_host ? protocol::here : links_[host], next[host]++});
   }
   auto sorted = members;
   std::ranges::sort(sorted);
@@ -187,7 +184,7 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
   PARC_TRY(spawned, uses_.processes.spawn(plan_.program, variables(local), plan_.program.reads_input(rank),
                                           processors));
   ranks_.push_back(std::make_unique<Rank>(*this, uses_.loop.events(), uses_.processes, rank, spawned,
-                                          output_credit(plan_.size)));
+                                          kernel::output_credit(plan_.size)));
   const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
                               static_cast<std::int32_t>(plan_.size), first_endpoint_ + local};
   const auto session_ended = [&jobs = uses_.jobs, job = plan_.job, rank](Sessions::End) {
@@ -205,7 +202,7 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
 
 // Those that start later read it from its beginning, too.
 void JobPart::give_input(std::string_view bytes, bool end) {
-  if (bytes.size() > input_window - (input_.given - input_.told))
+  if (bytes.size() > kernel::input_window - (input_.given - input_.told))
     return fail(status_failed, fmt::format("host {} was sent more input than it has room for",
                                            plan_.hosts[plan_.self].name));
   input_.given += bytes.size();
@@ -224,9 +221,10 @@ void JobPart::input_taken() {
   std::uint64_t taken = all_started() ? input_.given : 0;
   for (const auto& rank : ranks_)
     if (rank->input() != nullptr) taken = std::min(taken, rank->input()->taken());
-  if (taken == input_.told || (taken != input_.given && taken - input_.told < input_window / 4)) return;
+  if (taken == input_.told || (taken != input_.given && taken - input_.told < kernel::input_window / 4))
+    return;
   input_.told = taken;
-  tell("input_taken", {{"taken", taken}});
+  tell(kernel::InputTaken{.taken = taken});
 }
 
 // ---- From the ranks.
@@ -254,20 +252,20 @@ void JobPart::departs(std::uint32_t number) {
   Rank* rank = find(number);
   if (rank == nullptr || rank->departed) return;
   rank->departed = true;
-  tell("departed", {{"rank", number}, {"known", std::exchange(known_departures_.untold, {})}});
+  tell(kernel::Departed{.rank = number, .known = std::exchange(known_departures_.untold, {})});
 }
 
 // The first ones are described, the rest counted.
 void JobPart::unread(std::uint64_t endpoint, const protocol::Address& from,
                      const protocol::Outcome& message) {
-  if (message.space != protocol::Space::programs || ++unread_ > unread_told) return;
+  if (message.space != protocol::Space::programs || ++unread_ > kernel::unread_told) return;
   unread_messages_.push_back(
       {mine_[endpoint - first_endpoint_], from, shm::tag_in(message.tag), message.total});
 }
 
 // Who spawned them waits for that.
 void JobPart::started() {
-  if (++run_ == mine_.size() && !plan_.parent.empty()) tell("started");
+  if (++run_ == mine_.size() && !plan_.parent.empty()) tell(kernel::Started{});
 }
 
 void JobPart::not_started(Rank& rank, const SpawnReport& why) {
@@ -277,7 +275,8 @@ void JobPart::not_started(Rank& rank, const SpawnReport& why) {
 }
 
 void JobPart::output(Rank& rank, std::size_t stream, std::string bytes) {
-  tell("output", {{"rank", rank.number()}, {"stream", stream}}, std::move(bytes));
+  tell(kernel::Output{
+      .rank = rank.number(), .stream = static_cast<std::uint32_t>(stream), .payload = std::move(bytes)});
 }
 
 // A signal that was forwarded is no failure.
@@ -296,50 +295,56 @@ void JobPart::died(Rank& rank, RankExit how) {
   uses_.sessions.process_died(endpoint_of(rank));
   if (how.signal != 0) killed_.push_back(rank.id());
   departs(rank.number());
-  nlohmann::json exit{
-      {"rank", rank.number()}, {"status", how.status}, {"signal", how.signal}, {"ordered", rank.ordered}};
-  if (how.no_memory) exit["no_memory"] = true;
-  tell("exited", std::move(exit));
+  kernel::Exited exit{
+      .rank = rank.number(), .status = how.status, .signal = how.signal, .ordered = rank.ordered};
+  if (how.no_memory) exit.no_memory = true;
+  tell(exit);
 }
 
 void JobPart::ended(Rank& rank) {
-  nlohmann::json messages = nlohmann::json::array();
+  std::vector<kernel::UnreadMessage> messages;
   for (const Unread& each : unread_messages_)
-    messages.push_back({{"to", each.rank},
-                        {"from", uses_.engine.row_in_group(group_, each.from)},
-                        {"tag", each.tag},
-                        {"bytes", each.bytes}});
-  tell("ended", {{"rank", rank.number()}, {"unread", unread_}, {"messages", messages}});
+    messages.push_back({.to = each.rank,
+                        .from = std::max(uses_.engine.row_in_group(group_, each.from), -1),
+                        .tag = each.tag,
+                        .bytes = each.bytes});
+  tell(kernel::Ended{.rank = rank.number(), .unread = unread_, .messages = std::move(messages)});
   if (stopping_) go_when_stopped();
   if (orphaned_) go_when_empty();
 }
 
 // ---- From the origin, and when it is lost.
 
-void JobPart::received(const std::string& kind, const nlohmann::json& message, std::string_view bytes) {
-  if (kind == "start") {
-    if (!prepared_yet() || group_ != 0 || ending_) return;
-    if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
-    start_timer_.set(0);
-  } else if (kind == "taken") {
-    const auto credit = number_in(message, "bytes", output_credit(plan_.size));
-    Rank* rank = find(number_in(message, "rank", max_ranks).value_or(max_ranks));
-    if (rank != nullptr && credit) rank->add_credit(*credit);
-  } else if (kind == "input") {
-    if (!ending_) give_input(bytes, number_in(message, "end", 1) == 1U);
-  } else if (kind == "signal") {
-    const auto number = static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM));
-    if (!message.contains("rank")) return signal(number);
-    signal(number_in(message, "rank", max_ranks).value_or(max_ranks), number);
-  } else if (kind == "end") {
-    end();
-  } else if (kind == "kill") {
-    end();
-    kill();
-  } else if (kind == "finish") {
-    orphan();
-    kill();
-  }
+void JobPart::heard(const kernel::Start& message) {
+  if (!prepared_yet() || group_ != 0 || ending_) return;
+  if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
+  start_timer_.set(0);
+}
+
+void JobPart::heard(const kernel::Taken& message) {
+  if (Rank* const rank = find(message.rank)) rank->add_credit(message.bytes);
+}
+
+void JobPart::heard(const kernel::Input& message) {
+  if (!ending_) give_input(message.payload, message.end == 1);
+}
+
+void JobPart::heard(const kernel::Signal& message) {
+  const auto number = static_cast<int>(message.signal);
+  if (message.rank)
+    signal(*message.rank, number);
+  else
+    signal(number);
+}
+
+void JobPart::heard(const kernel::Kill&) {
+  end();
+  kill();
+}
+
+void JobPart::heard(const kernel::Finish&) {
+  orphan();
+  kill();
 }
 
 // Whoever has not started gets it when it has.
@@ -376,8 +381,8 @@ void JobPart::end() {
   for (const auto& rank : ranks_)
     if (!rank->departed) order(*rank, SIGTERM);
   for (std::size_t never = ranks_.size(); prepared_yet() && never < mine_.size(); ++never) {
-    tell("exited", {{"rank", mine_[never]}, {"status", 0}, {"signal", 0}, {"ordered", true}});
-    tell("ended", {{"rank", mine_[never]}});
+    tell(kernel::Exited{.rank = mine_[never], .ordered = true});
+    tell(kernel::Ended{.rank = mine_[never]});
   }
   if (std::ranges::any_of(ranks_, [](const auto& rank) { return rank->alive(); })) grace_timer_.set(grace_s);
 }
@@ -422,8 +427,8 @@ std::vector<std::pair<std::string, std::int32_t>> JobPart::hosts() const {
   return all;
 }
 
-nlohmann::json JobPart::look() const {
-  nlohmann::json all = nlohmann::json::array();
+std::vector<RankState> JobPart::look() const {
+  std::vector<RankState> all;
   const std::size_t most = unfinished_of_each(ranks_.size());
   for (const auto& rank : ranks_) {
     RankState state{.rank = rank->number(),
@@ -432,7 +437,7 @@ nlohmann::json JobPart::look() const {
                     .program = rank->alive() ? program_of(rank->id()) : std::string(),
                     .operations = {}};
     uses_.sessions.look_at(endpoint_of(*rank), most, state);
-    all.push_back(to_json(state));
+    all.push_back(std::move(state));
   }
   return all;
 }
@@ -445,16 +450,17 @@ void JobPart::link_lost(std::uint32_t link) {
     return orphan();
   }
   for (std::size_t host = 0; host < links_.size(); ++host)
-    if (links_[host] == index) tell("parted", {{"other", host}});
+    if (links_[host] == index) tell(kernel::Parted{.other = host});
 }
 
 void JobPart::abort(std::int32_t rank, int status) {
-  tell("abort", {{"rank", rank}, {"status", status & 0xff}});
+  tell(kernel::Abort{.rank = static_cast<std::uint32_t>(rank),
+                     .status = static_cast<std::uint32_t>(status & 0xff)});
 }
 
 // Its ranks get their time, and the origin hears how they end.
 void JobPart::shutting_down() {
-  tell("stopping");
+  tell(kernel::Stopping{});
   stopping_ = true;
   end();
   go_when_stopped();
@@ -465,15 +471,7 @@ void JobPart::go_when_stopped() {
 }
 
 void JobPart::fail(int status, const std::string& text) {
-  tell("failed", {{"status", status}, {"text", text}});
-}
-
-void JobPart::tell(const char* kind, nlohmann::json message, std::string bytes) {
-  if (orphaned_) return;
-  message["kind"] = kind;
-  message["job"] = plan_.job;
-  message["host"] = plan_.self;
-  uses_.jobs.tell(plan_.origin, std::move(message), std::move(bytes));
+  tell(kernel::Failed{.status = static_cast<std::uint32_t>(status), .text = text});
 }
 
 } // namespace parc::daemon

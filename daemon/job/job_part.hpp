@@ -7,17 +7,18 @@
 #pragma once
 
 #include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
 #include "daemon/job/job_plan.hpp"
 #include "daemon/job/rank.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
+#include "system/observe/unfinished.hpp"
 #include "system/runtime_dir.hpp"
 
 #include <cstdint>
 #include <ctime>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -39,14 +40,21 @@ public:
     const RuntimeDir& runtime_dir; // of this kernel, as ranks are told
     const Processes& processes;
     Cores& cores;
+    Post& post;
     Jobs& jobs;
   };
   JobPart(const Uses& uses, JobPlan plan);
   ~JobPart();
 
   void prepare();
-  void received(const std::string& kind, const nlohmann::json& message,
-                std::string_view bytes); // from its origin
+  // From its origin.
+  void heard(const kernel::Start& message);
+  void heard(const kernel::Taken& message);
+  void heard(const kernel::Input& message);
+  void heard(const kernel::Signal& message);
+  void heard(const kernel::End&) { end(); }
+  void heard(const kernel::Kill&);
+  void heard(const kernel::Finish&);
   void link_lost(std::uint32_t link);
   void abort(std::int32_t rank, int status);
   void departs(std::uint32_t rank);
@@ -62,7 +70,7 @@ public:
 
   [[nodiscard]] const JobPlan& plan() const { return plan_; }
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: it is not prepared
-  [[nodiscard]] nlohmann::json look() const; // what its ranks here have not finished
+  [[nodiscard]] std::vector<RankState> look() const; // what its ranks here have not finished
   [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
   [[nodiscard]] bool running() const { return !ranks_.empty() && all_started(); }
   [[nodiscard]] bool ending() const { return ending_; }
@@ -81,7 +89,7 @@ private:
   void reached(std::size_t host, Result<std::int32_t> link);
   Result<void> check_host(std::size_t host, std::int32_t link) const;
   void prepared();
-  Result<void> make_group(const nlohmann::json& start);
+  Result<void> make_group(const kernel::Start& start);
   void start_next();
   Result<void> start_rank(std::uint32_t local);
   [[nodiscard]] std::string job_variable() const;
@@ -100,7 +108,12 @@ private:
   void go_when_empty();
   void fail(int status, const std::string& text);
   [[nodiscard]] bool prepared_yet() const { return first_endpoint_ != UINT64_MAX; }
-  void tell(const char* kind, nlohmann::json message = nlohmann::json::object(), std::string bytes = {});
+  template <class Message> void tell(Message message) {
+    if (orphaned_) return;
+    message.job = plan_.job;
+    message.host = plan_.self;
+    uses_.post.send(plan_.origin, std::move(message));
+  }
   Rank* find(std::uint64_t number);
   [[nodiscard]] std::uint64_t endpoint_of(const Rank& rank) const;
 
@@ -123,7 +136,7 @@ private:
   std::vector<pid_t> killed_; // of its processes
   struct {
     std::set<std::uint32_t> all;
-    std::vector<std::uint32_t> untold; // to the origin
+    std::vector<std::uint64_t> untold; // to the origin
   } known_departures_;                 // of ranks of other hosts
   std::uint64_t unread_ = 0;           // messages; the first of them:
   struct Unread {

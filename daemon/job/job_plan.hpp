@@ -3,12 +3,12 @@
 // the list of hosts, and the runs add up to the size.
 #pragma once
 
+#include "daemon/base/post.hpp"
 #include "jobs/placement.hpp"
 #include "jobs/program.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -22,22 +22,20 @@ struct JobPlan {
   };
   std::uint64_t job = 0;
   std::int32_t origin = -1; // link to its kernel, or this_host
-  std::vector<Host> hosts;
+  std::vector<Host> hosts = {};
   std::size_t self = 0;         // this host among them
   std::size_t origin_place = 0; // the origin among them, or hosts.size()
   std::uint32_t size = 0;
-  std::vector<Run> runs;
-  Program program;
-  std::string parent; // address of the program that spawned it (endpoint_address.hpp); empty: none did
+  std::vector<Run> runs = {};
+  Program program = {};
+  std::string parent = {}; // address of the program that spawned it (endpoint_address.hpp); empty: none did
 
   [[nodiscard]] std::vector<std::uint32_t> host_of_rank() const;
   // For PARC_HOSTS (host_words.hpp).
   [[nodiscard]] std::string hosts_in_words() const;
 };
 
-// What an origin sends as "prepare".
-[[nodiscard]] nlohmann::json encode_plan(const JobPlan& plan, std::string& bytes);
-[[nodiscard]] Result<JobPlan> decode_plan(const nlohmann::json& message, const std::string& bytes,
-                                          std::int32_t origin);
+[[nodiscard]] kernel::Prepare encode_plan(const JobPlan& plan);
+[[nodiscard]] Result<JobPlan> decode_plan(const kernel::Prepare& message, std::int32_t origin);
 
 } // namespace parc::daemon

@@ -2,23 +2,16 @@
 #include "daemon/job/jobs.hpp"
 
 #include "control/exit_status.hpp"
-#include "daemon/base/control.hpp"
-#include "daemon/job/job_messages.hpp"
+#include "daemon/job/spawn_client.hpp"
 #include "daemon/link/peers.hpp"
-#include "daemon/tool/known_hosts.hpp"
-#include "system/frames.hpp"
 
-#include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <csignal>
-#include <fcntl.h>
-#include <iterator>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
 namespace {
-
-constexpr double farewell_s = 0.05; // for the last words to leave
 
 template <class Table> auto find_in(const Table& table, std::uint64_t job) {
   const auto found = table.find(job);
@@ -33,16 +26,48 @@ JobState state_of(const JobPart& part) {
 } // namespace
 
 // Whoever started the kernel may have ignored SIGCHLD, and then no exit status would be kept.
-Jobs::Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Control& control,
-           const RuntimeDir& runtime_dir, const Config& config, const Processes& processes,
-           std::function<void()> stopped)
-    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), control_(control),
-      runtime_dir_(runtime_dir), processes_(processes), stopped_(std::move(stopped)),
-      ids_(peers.self().identity), joins_(loop, engine, peers, sessions, *this, config) {
+Jobs::Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Post& post,
+           const RuntimeDir& runtime_dir, const Processes& processes, std::function<void()> emptied)
+    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), post_(post),
+      runtime_dir_(runtime_dir), processes_(processes), emptied_(std::move(emptied)),
+      ids_(peers.self().identity) {
   std::signal(SIGCHLD, SIG_DFL);
+  post_.on<kernel::Prepare>(
+      [this](std::int32_t from, const kernel::Prepare& message) { prepare(from, message); });
+  take_from_parts<kernel::Prepared, kernel::Failed, kernel::Output, kernel::InputTaken, kernel::Departed,
+                  kernel::Exited, kernel::Ended, kernel::Abort, kernel::Parted, kernel::Stopping,
+                  kernel::Started, kernel::Spawn>();
+  take_from_origins<kernel::Start, kernel::Taken, kernel::Input, kernel::Signal, kernel::End, kernel::Kill,
+                    kernel::Finish>();
+  post_.on<kernel::SpawnKnown>([this](std::int32_t from, const kernel::SpawnKnown& message) {
+    if (JobOrigin* const at = origin(message.job)) at->spawner_knows(from, message);
+  });
+  post_.on<kernel::EndSpawned>([this](std::int32_t from, const kernel::EndSpawned& message) {
+    if (JobOrigin* const at = origin(message.job)) at->spawner_killed(from);
+  });
+  post_.on<kernel::SignalRank>([this](std::int32_t, const kernel::SignalRank& message) {
+    if (JobOrigin* const at = origin(message.job)) at->signal_rank(message.rank, message.signal);
+  });
+  post_.on<kernel::KillJob>([this](std::int32_t, const kernel::KillJob& message) {
+    if (JobOrigin* const at = origin(message.job)) at->killed(message.signal);
+  });
 }
 
 Jobs::~Jobs() = default;
+
+template <class... Messages> void Jobs::take_from_parts() {
+  (post_.on<Messages>([this](std::int32_t from, Messages message) {
+    if (JobOrigin* const at = origin(message.job)) at->received(from, std::move(message));
+  }),
+   ...);
+}
+
+template <class... Messages> void Jobs::take_from_origins() {
+  (post_.on<Messages>([this](std::int32_t from, const Messages& message) {
+    if (JobPart* const at = part(message.job); at != nullptr && at->plan().origin == from) at->heard(message);
+  }),
+   ...);
+}
 
 JobOrigin* Jobs::origin(std::uint64_t job) const {
   return find_in(origins_, job);
@@ -52,187 +77,127 @@ JobPart* Jobs::part(std::uint64_t job) const {
   return find_in(parts_, job);
 }
 
-void Jobs::forget_tool(std::uint64_t number) {
-  loop_.after_step([this, number] {
-    tools_.erase(number);
-    stop_when_empty();
-  });
-}
-
 void Jobs::forget_origin(std::uint64_t job) {
   loop_.after_step([this, job] {
     origins_.erase(job);
-    stop_when_empty();
+    if (none()) emptied_();
   });
 }
 
 void Jobs::forget_part(std::uint64_t job) {
   loop_.after_step([this, job] {
     parts_.erase(job);
-    stop_when_empty();
+    if (none()) emptied_();
   });
 }
+
+// ---- They begin
 
 std::uint64_t Jobs::new_job() {
   std::uint64_t job = 0;
-  while (job == 0 || tools_.contains(job) || origins_.contains(job) || parts_.contains(job)) job = ids_();
+  while (job == 0 || origins_.contains(job) || parts_.contains(job)) job = ids_();
   return job;
 }
 
-void Jobs::tool_connected(Fd socket) {
-  fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
-  const std::uint64_t number = new_job();
-  tools_.emplace(number, std::make_unique<ToolSession>(loop_, peers_, *this, number, std::move(socket)));
+JobOrigin& Jobs::make_origin(std::uint64_t job, std::shared_ptr<JobClient> client,
+                             std::optional<JobOrigin::Spawner> spawner) {
+  assert(!origins_.contains(job));
+  auto& made = origins_[job] = std::make_unique<JobOrigin>(loop_, engine_, peers_, post_, *this, job,
+                                                           std::move(client), std::move(spawner));
+  return *made;
 }
 
-void Jobs::begin(std::uint64_t job, std::shared_ptr<JobDoor> tool, Frame frame) {
-  auto& origin = origins_[job] =
-      std::make_unique<JobOrigin>(loop_, engine_, peers_, *this, job, std::move(tool), std::nullopt);
-  origin->asked(std::move(frame));
+void Jobs::begin(std::uint64_t job, std::shared_ptr<JobClient> client, const tool::Run& run) {
+  make_origin(job, std::move(client), std::nullopt).begin(run);
 }
 
-ToolSession* Jobs::tool(const nlohmann::json& message) const {
-  return find_in(tools_, number_in(message, "token", UINT64_MAX).value_or(0));
+std::uint64_t Jobs::spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
+                          const std::vector<HostSlots>& hosts, std::uint32_t count) {
+  const std::uint64_t job = new_job();
+  tool::Run run{.keep_going = 1};
+  run.payload = control::encode_program(program, run.program);
+  for (const Run& each : place_ranks(hosts, count)) {
+    while (run.hosts.size() <= each.host)
+      run.hosts.push_back(hosts[run.hosts.size()].name); // no host without a rank
+    run.runs.insert(run.runs.end(), {each.host, each.ranks});
+  }
+  make_origin(job, std::make_shared<SpawnClient>(*this, job, spawner.root, first), spawner).begin(run);
+  return job;
 }
 
-void Jobs::tell(std::int32_t host, nlohmann::json message, std::string bytes) {
-  if (host != this_host) return control_.send(static_cast<std::uint32_t>(host), message, bytes);
-  loop_.after_step([this, message = std::move(message), bytes = std::move(bytes)]() mutable {
-    deliver(this_host, message, std::move(bytes));
+void Jobs::spawned_over(std::uint64_t job, std::uint64_t root, const std::string& text) {
+  loop_.after_step([this, job, root, text] {
+    if (JobOrigin* const at = origin(root)) at->spawned_over(job, text);
   });
+  forget_origin(job);
 }
 
-bool Jobs::reaches(std::int32_t host) const {
-  return host == this_host || engine_.link(static_cast<std::uint32_t>(host)).open;
-}
-
-void Jobs::received(std::uint32_t link, nlohmann::json message, std::string bytes) {
-  deliver(static_cast<std::int32_t>(link), message, std::move(bytes));
-}
-
-void Jobs::deliver(std::int32_t from, const nlohmann::json& message, std::string bytes) {
-  const std::string kind = text_in(message, "kind");
-  const std::uint64_t job = number_in(message, "job", UINT64_MAX).value_or(0);
-  if (kind == "prepare") return prepare(from, message, bytes);
-  if (of_spawns(from, kind, message) || joins_.received(from, kind, message, bytes)) return;
-  if (kind == "look") return look(from, message);
-  if (kind == "seen") {
-    if (ToolSession* at = tool(message)) at->seen(from, message);
-    return;
-  }
-  if (kind == "question")
-    return tell(from, {{"kind", "answer"},
-                       {"token", number_in(message, "token", UINT64_MAX).value_or(0)},
-                       {"place", number_in(message, "place", UINT32_MAX).value_or(0)},
-                       {"answer", answer(from, message.value("question", nlohmann::json()))}});
-  if (kind == "answer") {
-    if (ToolSession* at = tool(message)) at->answered(from, message);
-    return;
-  }
-  if (kind == "kill_job") {
-    if (JobOrigin* at = origin(job))
-      at->killed(static_cast<std::uint32_t>(number_in(message, "signal", NSIG - 1).value_or(SIGTERM)));
-    return;
-  }
-  // A part's messages say which host of the job they come from.
-  if (message.contains("host")) {
-    if (JobOrigin* at = origin(job)) at->received(from, kind, message, std::move(bytes));
-  } else if (JobPart* at = part(job); at != nullptr && at->plan().origin == from) {
-    at->received(kind, message, bytes);
-  }
-}
-
-void Jobs::prepare(std::int32_t from, const nlohmann::json& message, const std::string& bytes) {
-  if (!reaches(from)) return; // nobody waits for an answer
-  auto plan = decode_plan(message, bytes, from);
+void Jobs::prepare(std::int32_t from, const kernel::Prepare& message) {
+  if (!post_.reaches(from)) return; // nobody waits for an answer
+  auto plan = decode_plan(message, from);
   if (plan && parts_.contains(plan.value().job)) plan = error(EEXIST, "that job runs already");
   if (stopping_) plan = error(ESHUTDOWN, "the kernel of host {} is stopping", peers_.self().name);
   if (plan) {
     const std::uint64_t job = plan.value().job;
     auto& made = parts_[job] = std::make_unique<JobPart>(
-        JobPart::Uses{loop_, engine_, peers_, sessions_, runtime_dir_, processes_, cores_, *this},
+        JobPart::Uses{loop_, engine_, peers_, sessions_, runtime_dir_, processes_, cores_, post_, *this},
         std::move(plan).value());
     return made->prepare();
   }
   spdlog::warn("refused a job: {}", plan.error().text);
   loop_.errors().note(ErrorKind::Job, status_failed, "refused a job: " + plan.error().text);
-  tell(from, {{"kind", "failed"},
-              {"job", number_in(message, "job", UINT64_MAX).value_or(0)},
-              {"host", number_in(message, "self", UINT32_MAX).value_or(0)},
-              {"status", status_failed},
-              {"text", plan.error().text}});
+  post_.send(from, kernel::Failed{.job = message.job,
+                                  .host = message.self,
+                                  .status = status_failed,
+                                  .text = plan.error().text});
 }
+
+// ---- For tools
 
 std::vector<std::uint64_t> Jobs::known() const {
   std::vector<std::uint64_t> all;
   for (const auto& [job, at] : parts_) all.push_back(job);
   for (const auto& [job, at] : origins_)
     if (!at->hosts().empty() && !parts_.contains(job)) all.push_back(job);
-  std::ranges::copy(joins_.jobs().numbers(), std::back_inserter(all));
   return all;
 }
 
 std::vector<std::pair<std::string, std::int32_t>> Jobs::hosts_of(std::uint64_t job) const {
   if (const JobPart* at = part(job)) return at->hosts();
   const JobOrigin* at = origin(job);
-  return at != nullptr ? at->hosts() : joins_.hosts_of(job);
+  return at != nullptr ? at->hosts() : std::vector<std::pair<std::string, std::int32_t>>();
 }
 
-// A kernel that may ask is one of this user's: it has the key.
-void Jobs::look(std::int32_t from, const nlohmann::json& message) {
-  const std::uint64_t job = number_in(message, "job", UINT64_MAX).value_or(0);
-  const JobPart* at = part(job);
-  nlohmann::json ranks = at != nullptr ? at->look() : joins_.jobs().look(job, peers_.self().name);
-  tell(from, {{"kind", "seen"},
-              {"token", number_in(message, "token", UINT64_MAX).value_or(0)},
-              {"place", number_in(message, "place", UINT32_MAX).value_or(0)},
-              {"ranks", std::move(ranks)}});
-}
-
-// What HostSearch asks: which jobs are here, and with a signal that one of them be ended; or it tells of
-// hosts.
-nlohmann::json Jobs::answer(std::int32_t from, const nlohmann::json& question) {
-  nlohmann::json said{{"version", PARC_VERSION}, {"jobs", list()}, {"waiting", joins_.waiting()}};
-  if (!question.is_object()) return said;
-  if (const auto hosts = question.find("hosts"); hosts != question.end()) learn_hosts(peers_, from, *hosts);
-  if (const auto signal = number_in(question, "signal", NSIG - 1))
-    said["killed"] =
-        kill(number_in(question, "job", UINT64_MAX).value_or(0), static_cast<std::uint32_t>(*signal));
-  return said;
-}
-
-nlohmann::json Jobs::list() const {
-  nlohmann::json all = nlohmann::json::array();
+std::vector<control::JobRow> Jobs::list() const {
+  std::vector<control::JobRow> all;
   for (const auto& [job, at] : parts_) {
     const JobPlan& plan = at->plan();
-    all.push_back({{"job", job},
-                   {"program", plan.program.arguments[0]},
-                   {"size", plan.size},
-                   {"ranks", at->ranks_here()},
-                   {"state", name(state_of(*at))},
-                   {"since", at->since()},
-                   {"origin", peers_.name_of(plan.origin)}});
+    all.push_back({.job = job,
+                   .program = plan.program.arguments[0],
+                   .size = plan.size,
+                   .ranks = static_cast<std::uint32_t>(at->ranks_here()),
+                   .state = std::string(name(state_of(*at))),
+                   .since = static_cast<std::uint64_t>(at->since()),
+                   .origin = peers_.name_of(plan.origin)});
   }
-  joins_.jobs().list(all);
   return all;
 }
 
-// Its origin does that, wherever that is, as long as it knows the job; each kernel for its own of a job that
-// programs have joined.
+// Its origin does that, wherever that is, as long as it knows the job.
 bool Jobs::kill(std::uint64_t job, std::uint32_t signal) {
   if (JobOrigin* at = origin(job); at != nullptr && at->killed(signal)) return true;
   JobPart* const at = part(job);
-  if (at == nullptr) return joins_.signal(job, signal);
+  if (at == nullptr) return false;
   if (at->orphaned())
     at->signal(static_cast<int>(signal));
   else
-    tell(at->plan().origin, {{"kind", "kill_job"}, {"job", job}, {"signal", signal}});
+    post_.send(at->plan().origin, kernel::KillJob{.job = job, .signal = signal});
   return true;
 }
 
+// ---- What happens to them
+
 void Jobs::link_lost(std::uint32_t link) {
-  spawners_.link_lost(link);
-  joins_.link_lost(link);
   for (const auto& [job, at] : origins_) at->link_lost(link);
   for (const auto& [job, at] : parts_) at->link_lost(link);
 }
@@ -254,30 +219,14 @@ void Jobs::unread(std::uint64_t endpoint, const protocol::Address& from, const p
     if (at->has(endpoint)) return at->unread(endpoint, from, message);
 }
 
-void Jobs::shutting_down() {
+void Jobs::stop() {
   stopping_ = true;
-  joins_.stop();
-  if (tools_.empty() && origins_.empty() && parts_.empty()) return stopped_();
-  farewell_.emplace(loop_, [this] { stopped_(); });
   for (const auto& [job, at] : parts_) at->shutting_down();
   for (const auto& [job, at] : origins_) at->shutting_down();
-  for (const auto& [number, at] : tools_) at->shutting_down();
-}
-
-void Jobs::stop_when_empty() {
-  if (farewell_ && tools_.empty() && origins_.empty() && parts_.empty()) farewell_->set(farewell_s);
 }
 
 void Jobs::publish(Counters& counters) {
-  const JoinedJobs& joined = joins_.jobs();
-  std::erase_if(rows_,
-                [&](const auto& row) { return !parts_.contains(row.first) && !joined.knows(row.first); });
-  for (const std::uint64_t job : joined.numbers()) {
-    auto row = rows_.find(job);
-    if (row == rows_.end())
-      row = rows_.emplace(job, counters.job(job, joined.ranks_here(job), JobState::Running)).first;
-    row->second->ranks.set(joined.ranks_here(job)); // they end one by one
-  }
+  std::erase_if(rows_, [&](const auto& row) { return !parts_.contains(row.first); });
   for (const auto& [job, at] : parts_) {
     const JobState state = state_of(*at);
     auto row = rows_.find(job);
@@ -287,7 +236,6 @@ void Jobs::publish(Counters& counters) {
   std::size_t held = 0;
   for (const auto& [job, at] : origins_) held += at->held_spawns();
   counters.set(Counter::SpawnsHeld, held);
-  counters.set(Counter::Jobs, parts_.size() + joined.numbers().size());
 }
 
 } // namespace parc::daemon

@@ -2,7 +2,6 @@
 // Jobs that programs of a job spawn: each has an origin of its own beside that of the job that it belongs to,
 // which is over when all of them are.
 #include "control/exit_status.hpp"
-#include "daemon/job/job_messages.hpp"
 #include "daemon/job/job_origin.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
@@ -23,9 +22,9 @@ constexpr std::uint64_t most_untaken = 8 << 20;
 // ---- Of the job that they belong to
 
 // Some rank of this job, or of one that it has spawned, wants another.
-void JobOrigin::spawn(std::int32_t from, const nlohmann::json& message, const std::string& bytes) {
+void JobOrigin::heard(Host& host, kernel::Spawn message) {
   JobOrigin* const root = spawner_ ? jobs_.origin(spawner_->root) : this;
-  spawn_wishes_.push_back({from, message, bytes});
+  spawn_wishes_.push_back({*host.link, std::move(message)});
   if (root == nullptr || root->spawned_untaken_ <= most_untaken) grant_wishes();
 }
 
@@ -35,9 +34,8 @@ void JobOrigin::grant_wishes() {
 
 // Where nothing else is asked for, hosts take turns.
 void JobOrigin::spawn_now(const SpawnWish& wish) {
-  const auto& [from, message, bytes] = wish;
-  const std::uint64_t token = number_in(message, "token", UINT64_MAX).value_or(0);
-  auto request = parse_spawn_request(bytes, number_in(message, "count", max_ranks).value_or(0));
+  const auto& [from, message] = wish;
+  auto request = parse_spawn_request(message.payload, message.count);
   JobOrigin* const root = spawner_ ? jobs_.origin(spawner_->root) : this;
   Result<void> good = success();
   if (!request)
@@ -52,12 +50,11 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
     else
       good = std::move(named).error();
   }
-  if (!good) return jobs_.spawn_failed(from, token, good.error().text);
+  if (!good) return post_.send(from, kernel::SpawnFailed{.token = message.token, .text = good.error().text});
   if (hosts.empty())
     for (std::size_t i = 0; i < hosts_.size(); ++i)
       hosts.push_back({hosts_[(next_host_ + i) % hosts_.size()].name, 1});
   next_host_ = (next_host_ + request->count) % hosts_.size();
-  request->parent = text_in(message, "parent");
   Program program = plan_.program;
   program.arguments = request->arguments;
   program.input = Program::no_rank;
@@ -67,7 +64,8 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
   });
   const std::uint64_t root_id = root == nullptr ? 0 : root->id_;
   const std::uint32_t first = root == nullptr ? 0 : root->add_numbers(request->count);
-  const std::uint64_t job = jobs_.spawn({from, token, root_id}, first, program, hosts, *request);
+  const std::uint64_t job =
+      jobs_.spawn({from, message.token, root_id, message.parent}, first, program, hosts, request->count);
   if (root != nullptr) root->spawned_.push_back({job, first, request->count});
 }
 
@@ -86,10 +84,11 @@ JobOrigin* JobOrigin::spawned_with(std::uint32_t& number) {
   return nullptr;
 }
 
-void JobOrigin::spawned_output(std::uint32_t number, std::uint64_t stream, std::string_view bytes) {
-  spawned_untaken_ += bytes.size();
-  if (door_->open()) return door_->send_output(number, stream, bytes);
-  credit(number, bytes.size());
+void JobOrigin::spawned_output(std::uint32_t number, std::uint32_t stream, std::string bytes) {
+  const std::size_t size = bytes.size();
+  spawned_untaken_ += size;
+  if (client_->open()) return client_->send_output(number, stream, std::move(bytes));
+  credit(number, size);
 }
 
 void JobOrigin::credit_spawned(std::uint32_t number, std::uint64_t bytes) {
@@ -126,47 +125,40 @@ void JobOrigin::end_spawned() {
 
 // ---- Of a job that was spawned
 
-void JobOrigin::tell_spawner(const char* kind, nlohmann::json message) {
-  message["kind"] = kind;
-  message["token"] = spawner_->token;
-  jobs_.tell(spawner_->link, std::move(message));
-}
-
 // Before any of them runs, whoever spawned them knows them: they may write to it at once.
 void JobOrigin::tell_spawner_prepared() {
-  nlohmann::json addresses = nlohmann::json::array(), runs = nlohmann::json::array();
+  kernel::SpawnPrepared message{.token = spawner_->token, .spawned = id_};
   for (const Host& host : hosts_)
-    addresses.push_back(
+    message.addresses.push_back(
         to_text(peers_.describe({*host.link == this_host ? protocol::here : *host.link, host.endpoint})));
-  for (const Run& run : plan_.runs) {
-    runs.push_back(run.host);
-    runs.push_back(run.ranks);
-  }
-  tell_spawner("spawn_prepared", {{"spawned", id_}, {"addresses", addresses}, {"runs", runs}});
+  for (const Run& run : plan_.runs) message.runs.insert(message.runs.end(), {run.host, run.ranks});
+  post_.send(spawner_->link, std::move(message));
 }
 
-void JobOrigin::spawner_knows(std::int32_t from, const nlohmann::json& message) {
+void JobOrigin::spawner_knows(std::int32_t from, const kernel::SpawnKnown& message) {
   if (!spawner_ || spawner_->link != from || stage_ != Stage::preparing || !all_prepared()) return;
-  if (const std::string text = text_in(message, "text"); !text.empty()) return decide(status_failed, text);
+  if (!message.text.empty()) return decide(status_failed, message.text);
   start();
 }
 
-void JobOrigin::part_started(Host& host) {
+void JobOrigin::heard(Host& host, const kernel::Started&) {
   host.started = true;
   if (!spawner_ || spawner_->answered || !std::ranges::all_of(hosts_, &Host::started)) return;
   spawner_->answered = true;
-  tell_spawner("spawn_started");
+  post_.send(spawner_->link, kernel::SpawnStarted{.token = spawner_->token});
 }
 
 void JobOrigin::tell_exit(const RankState& rank) {
   if (!spawner_) return;
   const auto status = rank.exit.signal != 0 ? status_signal + rank.exit.signal : rank.exit.status;
-  tell_spawner("spawn_exit", {{"rank", &rank - ranks_.data()}, {"status", status}});
+  post_.send(spawner_->link, kernel::SpawnExit{.token = spawner_->token,
+                                               .rank = static_cast<std::uint32_t>(&rank - ranks_.data()),
+                                               .status = static_cast<std::uint32_t>(status)});
 }
 
 void JobOrigin::signal_rank(std::uint32_t rank, std::uint32_t signal) {
   if (stage_ != Stage::running || rank >= ranks_.size()) return;
-  tell(hosts_[ranks_[rank].host], "signal", {{"signal", signal}, {"rank", rank}});
+  tell(hosts_[ranks_[rank].host], kernel::Signal{.signal = signal, .rank = rank});
 }
 
 void JobOrigin::spawner_killed(std::int32_t from) {

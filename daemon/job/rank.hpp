@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -21,6 +22,14 @@
 namespace parc::daemon {
 
 class JobPart;
+
+// Behind that a rank was killed, where it may be why.
+inline constexpr const char* no_memory = ": the system ended a process there for want of memory";
+
+// They end nobody: neither is how a job ended.
+inline bool only_stops(int signal) {
+  return signal == SIGSTOP || signal == SIGCONT;
+}
 
 class Rank {
 public:

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -80,8 +79,8 @@ std::vector<JoinedJobs::Host> JoinedJobs::hosts_of(std::uint64_t job) const {
   return at == nullptr ? std::vector<Host>() : at->job.hosts;
 }
 
-nlohmann::json JoinedJobs::look(std::uint64_t job, const std::string& here) const {
-  nlohmann::json all = nlohmann::json::array();
+std::vector<RankState> JoinedJobs::look(std::uint64_t job, const std::string& here) const {
+  std::vector<RankState> all;
   const Running* const at = find(job);
   if (at == nullptr) return all;
   const std::size_t most = unfinished_of_each(at->programs.size());
@@ -92,7 +91,7 @@ nlohmann::json JoinedJobs::look(std::uint64_t job, const std::string& here) cons
                     .program = program_of(program.process.id),
                     .operations = {}};
     sessions_.look_at(program.endpoint, most, state);
-    all.push_back(to_json(state));
+    all.push_back(std::move(state));
   }
   return all;
 }
@@ -105,18 +104,20 @@ void JoinedJobs::signal(std::uint64_t job, int number) const {
       (void)syscall(SYS_pidfd_send_signal, handle.get(), number, nullptr, 0);
 }
 
-void JoinedJobs::list(nlohmann::json& jobs) const {
+std::vector<control::JobRow> JoinedJobs::list() const {
+  std::vector<control::JobRow> jobs;
   for (const auto& [group, at] : running_) {
     if (at.programs.empty()) continue;
     const std::string program = program_of(at.programs.front().process.id);
-    jobs.push_back({{"job", at.job.number},
-                    {"program", fmt::format("{} ({})", program.empty() ? "?" : program, at.job.name)},
-                    {"size", at.job.size},
-                    {"ranks", at.programs.size()},
-                    {"state", name(JobState::Running)},
-                    {"since", at.since_s},
-                    {"origin", at.job.met_at}});
+    jobs.push_back({.job = at.job.number,
+                    .program = fmt::format("{} ({})", program.empty() ? "?" : program, at.job.name),
+                    .size = at.job.size,
+                    .ranks = static_cast<std::uint32_t>(at.programs.size()),
+                    .state = std::string(name(JobState::Running)),
+                    .since = at.since_s,
+                    .origin = at.job.met_at});
   }
+  return jobs;
 }
 
 } // namespace parc::daemon

@@ -7,12 +7,13 @@
 // signalled by its pidfd alone, so never a later one of that number.
 #pragma once
 
+#include "control/host_answer.hpp"
 #include "daemon/link/endpoint_address.hpp"
 #include "system/fd.hpp"
+#include "system/observe/unfinished.hpp"
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -58,9 +59,9 @@ public:
   [[nodiscard]] bool knows(std::uint64_t job) const { return find(job) != nullptr; }
   [[nodiscard]] std::size_t ranks_here(std::uint64_t job) const;
   [[nodiscard]] std::vector<Host> hosts_of(std::uint64_t job) const;
-  [[nodiscard]] nlohmann::json look(std::uint64_t job, const std::string& here) const; // as JobPart's
-  void signal(std::uint64_t job, int number) const;                                    // its programs here
-  void list(nlohmann::json& jobs) const; // appends, as Jobs::list
+  [[nodiscard]] std::vector<RankState> look(std::uint64_t job, const std::string& here) const; // as JobPart's
+  void signal(std::uint64_t job, int number) const;        // its programs here
+  [[nodiscard]] std::vector<control::JobRow> list() const; // as Jobs'
 
 private:
   struct Program {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/join/joins.hpp"
 
-#include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/program/program_pipes.hpp"
 #include "daemon/program/sessions.hpp"
 #include "include/parc/parc.h"
-#include "system/frames.hpp"
 #include "system/job_name.hpp"
 #include "system/quote.hpp"
 
@@ -21,7 +19,6 @@ namespace {
 
 constexpr const char* nonsense_there =
     "the kernel where the job's ranks meet said something that makes no sense";
-constexpr std::uint32_t longest_wait_s = 2 * 86'400; // for a job to begin, whatever another kernel says
 
 // With a zero behind each.
 std::vector<std::string> texts_in(std::string_view all) {
@@ -41,10 +38,19 @@ std::optional<std::uint32_t> number_of(const std::string& text, std::uint32_t mo
 
 } // namespace
 
-Joins::Joins(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Jobs& jobs,
+Joins::Joins(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Post& post, Jobs& jobs,
              const Config& config)
-    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), jobs_(jobs),
-      meetings_(loop, peers, jobs, config) {}
+    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), post_(post),
+      meetings_(loop, peers, post, jobs, config) {
+  post_.on<kernel::Joined>(
+      [this](std::int32_t from, const kernel::Joined& message) { joined(from, message); });
+  post_.on<kernel::Go>([this](std::int32_t from, const kernel::Go& message) { go(from, message); });
+  post_.on<kernel::JoinRefused>(
+      [this](std::int32_t from, const kernel::JoinRefused& message) { refused(from, message); });
+  post_.on<kernel::SignalJoined>([this](std::int32_t, const kernel::SignalJoined& message) {
+    running_.signal(message.job, static_cast<int>(message.signal));
+  });
+}
 
 Joins::~Joins() {
   for (const auto& [token, joiner] : joiners_)
@@ -81,14 +87,15 @@ void Joins::ask(std::uint64_t token, const std::string& wants) {
   const auto texts = texts_in(wants);
   if (texts.size() != 4)
     return refuse(token, PARC_EINVAL, "its libparc asks for a place in another way than this parcd knows");
-  const auto rank = number_of(texts[2], most_joined - 1), size = number_of(texts[3], most_joined);
+  const auto rank = number_of(texts[2], kernel::most_joined - 1),
+             size = number_of(texts[3], kernel::most_joined);
   if (!is_job_name(texts[0]))
     return refuse(token, PARC_EINVAL, fmt::format("{} names no job: {}", quote(texts[0]), job_name_rule));
   if (!rank || !size || *rank >= *size)
     return refuse(
         token, PARC_EINVAL,
         fmt::format("rank {} of {} makes no sense: a job that is joined has at most {} ranks, from 0 on",
-                    quote(texts[2]), quote(texts[3]), most_joined));
+                    quote(texts[2]), quote(texts[3]), kernel::most_joined));
   joiner.name = texts[0];
   joiner.rank = *rank;
   joiner.size = *size;
@@ -106,18 +113,18 @@ void Joins::reached(std::uint64_t token, const Result<std::int32_t>& link) {
   const auto found = joiners_.find(token);
   if (found == joiners_.end()) return;
   Joiner& joiner = found->second;
-  if (!link || !jobs_.reaches(link.value()))
+  if (!link || !post_.reaches(link.value()))
     return refuse(token, PARC_EPEER,
                   fmt::format("the host where the ranks of job {} meet cannot be reached: {}", joiner.name,
                               link ? "its link broke" : link.error().text));
   joiner.stage = Stage::meeting;
   joiner.meeting = link.value();
-  jobs_.tell(joiner.meeting, {{"kind", "join"},
-                              {"name", joiner.name},
-                              {"rank", joiner.rank},
-                              {"size", joiner.size},
-                              {"token", token},
-                              {"address", to_text(peers_.describe({protocol::here, joiner.endpoint}))}});
+  post_.send(joiner.meeting,
+             kernel::Join{.name = joiner.name,
+                          .rank = joiner.rank,
+                          .size = joiner.size,
+                          .token = token,
+                          .address = to_text(peers_.describe({protocol::here, joiner.endpoint}))});
 }
 
 // A program that does not take its answer has gone.
@@ -138,8 +145,7 @@ void Joins::forget(std::uint64_t token) {
   Joiner& joiner = found->second;
   const Stage stage = std::exchange(joiner.stage, Stage::over);
   if (stage == Stage::meeting || stage == Stage::forming)
-    jobs_.tell(joiner.meeting,
-               {{"kind", "unjoin"}, {"name", joiner.name}, {"rank", joiner.rank}, {"token", token}});
+    post_.send(joiner.meeting, kernel::Unjoin{.name = joiner.name, .rank = joiner.rank, .token = token});
   if (const auto forming = formings_.find({joiner.meeting, joiner.job}); forming != formings_.end()) {
     forming->second->mine.erase(token);
     if (forming->second->mine.empty()) drop(forming->first);
@@ -153,29 +159,28 @@ void Joins::forget(std::uint64_t token) {
 
 // ---- All are there
 
-void Joins::joined(std::int32_t from, const nlohmann::json& message, const std::string& bytes) {
+void Joins::joined(std::int32_t from, const kernel::Joined& message) {
   const auto forming = std::make_shared<Forming>();
-  forming->place = {from, number_in(message, "number", UINT64_MAX).value_or(0)};
-  forming->hosts = text_in(message, "hosts");
-  forming->within_s = static_cast<std::uint32_t>(number_in(message, "within", longest_wait_s).value_or(0));
+  forming->place = {from, message.number};
+  forming->hosts = message.hosts;
+  forming->within_s = message.within;
   bool good = forming->place.second != 0 && forming->within_s != 0 && !formings_.contains(forming->place);
-  for (const std::string& text : texts_in(bytes)) {
+  for (const std::string& text : texts_in(message.payload)) {
     auto address = parse_endpoint_address(text);
     good = good && address && address.value().number != protocol::kernel_endpoint;
     if (good) forming->members.push_back(std::move(address).value());
   }
-  const Result<void> claimed = claim(*forming, message);
+  const Result<void> claimed = claim(*forming, message.mine);
   if (!good || !claimed) return cannot_begin(*forming, good ? claimed.error().text : nonsense_there);
   reach_all(forming);
 }
 
 // Who is named and waits here goes on to that stage; nobody else of this host may be named.
-Result<void> Joins::claim(Forming& forming, const nlohmann::json& message) {
+Result<void> Joins::claim(Forming& forming, const std::vector<std::uint64_t>& mine) {
   const Error nonsense = error(EPROTO, "{}", nonsense_there);
-  const auto mine = numbers_in(message, "mine", std::size_t{2} * most_joined);
-  if (!mine || mine->empty() || mine->size() % 2 != 0) return nonsense;
-  for (std::size_t i = 0; i < mine->size(); i += 2) {
-    const std::uint64_t rank = (*mine)[i], token = (*mine)[i + 1];
+  if (mine.empty() || mine.size() % 2 != 0) return nonsense;
+  for (std::size_t i = 0; i < mine.size(); i += 2) {
+    const std::uint64_t rank = mine[i], token = mine[i + 1];
     const auto found = joiners_.find(token);
     const bool gone = token <= last_token_ && (found == joiners_.end() || found->second.stage == Stage::over);
     if (gone)
@@ -223,16 +228,15 @@ void Joins::kernel_reached(Forming& forming, std::uint32_t rank, const Result<st
   const auto [from, number] = forming.place;
   const std::uint64_t identity = forming.members[rank].identity;
   if (!link)
-    return jobs_.tell(
-        from, {{"kind", "formed"}, {"number", number}, {"unreached", rank}, {"text", link.error().text}});
+    return post_.send(from, kernel::Formed{.number = number, .text = link.error().text, .unreached = rank});
   if ((link.value() == this_host) != (identity == peers_.self().identity))
     return cannot_begin(forming, nonsense_there);
   forming.links[identity] = link.value();
-  if (--forming.unreached == 0) jobs_.tell(from, {{"kind", "formed"}, {"number", number}});
+  if (--forming.unreached == 0) post_.send(from, kernel::Formed{.number = number});
 }
 
-void Joins::go(std::int32_t from, const nlohmann::json& message) {
-  const auto found = formings_.find({from, number_in(message, "number", UINT64_MAX).value_or(0)});
+void Joins::go(std::int32_t from, const kernel::Go& message) {
+  const auto found = formings_.find({from, message.number});
   if (found == formings_.end()) return;
   const std::shared_ptr<Forming> forming = found->second;
   if (forming->unreached == 0) return form(*forming);
@@ -301,7 +305,7 @@ void Joins::program_ended(std::uint64_t group, std::uint64_t endpoint) {
 void Joins::cannot_begin(Forming& forming, const std::string& why) {
   const auto [from, number] = forming.place;
   if (forming.mine.empty()) return; // they have gone, which it has been told
-  jobs_.tell(from, {{"kind", "formed"}, {"number", number}, {"text", why}});
+  post_.send(from, kernel::Formed{.number = number, .text = why});
   for (const auto& [token, rank] : std::map(forming.mine)) {
     joiners_.at(token).stage = Stage::over; // there
     refuse(token, PARC_EPEER, why);
@@ -314,35 +318,11 @@ void Joins::drop(const Place& place) {
 
 // ---- From others
 
-bool Joins::received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
-                     const std::string& bytes) {
-  if (kind == "join") {
-    meetings_.join(from, message);
-  } else if (kind == "unjoin") {
-    meetings_.unjoin(from, message);
-  } else if (kind == "formed") {
-    meetings_.formed(from, message);
-  } else if (kind == "joined") {
-    joined(from, message, bytes);
-  } else if (kind == "go") {
-    go(from, message);
-  } else if (kind == "join_refused") {
-    refused(from, message);
-  } else if (kind == "signal_joined") {
-    running_.signal(number_in(message, "job", UINT64_MAX).value_or(0),
-                    static_cast<int>(number_in(message, "signal", NSIG - 1).value_or(0)));
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void Joins::refused(std::int32_t from, const nlohmann::json& message) {
-  const auto found = joiners_.find(number_in(message, "token", UINT64_MAX).value_or(0));
+void Joins::refused(std::int32_t from, const kernel::JoinRefused& message) {
+  const auto found = joiners_.find(message.token);
   if (found == joiners_.end() || !found->second.waits_at(from)) return;
   found->second.stage = Stage::over; // there
-  const auto code = number_in(message, "code", 64).value_or(-PARC_EPEER);
-  refuse(found->first, -static_cast<int>(code), text_in(message, "text"));
+  refuse(found->first, -static_cast<int>(message.code), message.text);
 }
 
 std::vector<std::pair<std::string, std::int32_t>> Joins::hosts_of(std::uint64_t job) const {
@@ -358,8 +338,7 @@ bool Joins::signal(std::uint64_t job, std::uint32_t number) {
     peers_.connect(host.kernel, [this, self = std::weak_ptr(self_), name = host.name, job,
                                  number](const Result<std::int32_t>& link) {
       if (self.expired()) return;
-      if (link)
-        return jobs_.tell(link.value(), {{"kind", "signal_joined"}, {"job", job}, {"signal", number}});
+      if (link) return post_.send(link.value(), kernel::SignalJoined{.job = job, .signal = number});
       loop_.errors().note(ErrorKind::Job, link.error().code,
                           fmt::format("the ranks of job {:x} on host {} did not get signal {}: {}", job, name,
                                       number, link.error().text));
@@ -393,6 +372,16 @@ void Joins::stop() {
   for (const auto& [token, joiner] : joiners_) waiting.push_back(token);
   for (const std::uint64_t token : waiting)
     refuse(token, PARC_EKERNEL, fmt::format("the kernel of host {} was stopped", peers_.self().name));
+}
+
+void Joins::publish(Counters& counters) {
+  std::erase_if(rows_, [&](const auto& row) { return !running_.knows(row.first); });
+  for (const std::uint64_t job : running_.numbers()) {
+    auto row = rows_.find(job);
+    if (row == rows_.end())
+      row = rows_.emplace(job, counters.job(job, running_.ranks_here(job), JobState::Running)).first;
+    row->second->ranks.set(running_.ranks_here(job)); // they end one by one
+  }
 }
 
 } // namespace parc::daemon

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programs that other launchers start and that form a job by its name: parc_join, PARC_JOB. They meet at one
 // kernel (daemon/join/meetings.hpp), which knows when all are there; each gets its endpoint first, so that a
-// message may come before its reader knows of the group.
-//
-//   kernel of a program     kernel where they meet
-//   join            ->                          name, rank, size, and the address of its endpoint
-//   unjoin          ->                          it has gone meanwhile
-//                   <-      joined              all are there: the addresses of all
-//   formed          ->                          it reaches the kernels of all; or why not, and which rank's
-//                   <-      go                  all kernels do, and the programs may run
-//                   <-      join_refused        in place of either: a PARC_E* and a sentence
-//   signal_joined  ->  any other kernel         to all programs of a job that runs (parc kill)
+// message may come before its reader knows of the group. The messages are in control/kernel_messages.hpp.
 //
 // Nobody owns the processes: who ends is seen to have departed, and the launchers do the rest.
 //
@@ -18,8 +9,10 @@
 // host only who waits here for a job gets into its group, whatever another kernel says.
 #pragma once
 
+#include "daemon/base/counters.hpp"
 #include "daemon/base/event.hpp"
 #include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
 #include "daemon/join/joined_jobs.hpp"
 #include "daemon/join/meetings.hpp"
 #include "daemon/link/endpoint_address.hpp"
@@ -30,7 +23,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,20 +35,21 @@ class Sessions;
 
 class Joins {
 public:
-  Joins(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Jobs& jobs,
+  Joins(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Post& post, Jobs& jobs,
         const Config& config);
   ~Joins();
 
   // Its user is ours. What it wants: name, host to meet at (or empty), rank, size, with a zero behind each.
   void joiner(Fd socket, const std::string& wants);
-  // False: it is none of ours.
-  bool received(std::int32_t from, const std::string& kind, const nlohmann::json& message,
-                const std::string& bytes);
   void link_lost(std::uint32_t link);
   void stop();
-  [[nodiscard]] bool none() const { return joiners_.empty() && meetings_.none(); }
+  // Nobody joins one, has joined one, or meets here.
+  [[nodiscard]] bool none() const {
+    return joiners_.empty() && meetings_.none() && running_.numbers().empty();
+  }
+  void publish(Counters& counters);
   [[nodiscard]] const JoinedJobs& jobs() const { return running_; }
-  [[nodiscard]] nlohmann::json waiting() const { return meetings_.waiting(); }
+  [[nodiscard]] std::vector<control::WaitingJob> waiting() const { return meetings_.waiting(); }
   // Each with its link, which may be another one than when the job began.
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts_of(std::uint64_t job) const;
   bool signal(std::uint64_t job, std::uint32_t number); // all its ranks; false: it has none here
@@ -97,29 +90,30 @@ private:
   void forget(std::uint64_t token);
 
   // Of jobs all of whose ranks are there.
-  void joined(std::int32_t from, const nlohmann::json& message, const std::string& bytes);
-  Result<void> claim(Forming& forming, const nlohmann::json& message);
+  void joined(std::int32_t from, const kernel::Joined& message);
+  Result<void> claim(Forming& forming, const std::vector<std::uint64_t>& mine);
   void reach_all(const std::shared_ptr<Forming>& forming);
   void kernel_reached(Forming& forming, std::uint32_t rank, const Result<std::int32_t>& link);
-  void go(std::int32_t from, const nlohmann::json& message);
+  void go(std::int32_t from, const kernel::Go& message);
   void form(Forming& forming);
   void give_place(const Forming& forming, std::uint64_t token, std::uint64_t group);
   void cannot_begin(Forming& forming, const std::string& why);
   void drop(const Place& place);
   void program_ended(std::uint64_t group, std::uint64_t endpoint);
   [[nodiscard]] JoinedJobs::Job described(const Forming& forming) const;
-  void refused(std::int32_t from, const nlohmann::json& message);
+  void refused(std::int32_t from, const kernel::JoinRefused& message);
 
   Loop& loop_;
   protocol::Engine& engine_;
   Peers& peers_;
   Sessions& sessions_;
-  Jobs& jobs_;
+  Post& post_;
   Meetings meetings_;
   std::uint64_t last_token_ = 0;
   std::map<std::uint64_t, Joiner> joiners_;
   std::map<Place, std::shared_ptr<Forming>> formings_;
   JoinedJobs running_{sessions_};
+  std::map<std::uint64_t, JobCounters> rows_;                     // by the job's number
   std::shared_ptr<Joins*> self_ = std::make_shared<Joins*>(this); // for answers that come after it
 };
 

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/join/meetings.hpp"
 
-#include "daemon/job/host_words.hpp"
+#include "control/host_words.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 #include "include/parc/parc.h"
-#include "system/frames.hpp"
 #include "system/job_name.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
 
-Meetings::Meetings(Loop& loop, Peers& peers, Jobs& jobs, const Config& config)
-    : loop_(loop), peers_(peers), jobs_(jobs), config_(config) {}
+Meetings::Meetings(Loop& loop, Peers& peers, Post& post, Jobs& jobs, const Config& config)
+    : loop_(loop), peers_(peers), post_(post), jobs_(jobs), config_(config) {
+  post_.on<kernel::Join>([this](std::int32_t from, const kernel::Join& message) { join(from, message); });
+  post_.on<kernel::Unjoin>(
+      [this](std::int32_t from, const kernel::Unjoin& message) { unjoin(from, message); });
+  post_.on<kernel::Formed>(
+      [this](std::int32_t from, const kernel::Formed& message) { formed(from, message); });
+}
 
 // "2, 5-7".
 std::string Meetings::Meeting::missing() const {
@@ -34,35 +38,32 @@ std::string Meetings::Meeting::missing() const {
 
 // ---- They come
 
-void Meetings::join(std::int32_t from, const nlohmann::json& message) {
-  const auto token = number_in(message, "token", UINT64_MAX).value_or(0);
-  const auto rank = number_in(message, "rank", most_joined - 1),
-             size = number_in(message, "size", most_joined);
-  const std::string name = text_in(message, "name"), address = text_in(message, "address");
-  if (!jobs_.reaches(from)) return;
+void Meetings::join(std::int32_t from, const kernel::Join& message) {
+  const auto& [name, rank, size, token, address] = message;
+  if (!post_.reaches(from)) return;
   const auto endpoint = parse_endpoint_address(address);
   const bool of_sender = endpoint && endpoint.value().identity == peers_.describe({from, 0}).identity;
-  if (!rank || !size || *rank >= *size || !is_job_name(name) || !of_sender)
+  if (rank >= size || !is_job_name(name) || !of_sender)
     return tell_refused(from, token, PARC_EINVAL, "its kernel asked for something that makes no sense");
   if (jobs_.stopping())
     return tell_refused(from, token, PARC_EPEER,
                         fmt::format("the kernel of host {} is stopping", peers_.self().name));
   Meeting& meeting = meetings_[name];
   if (meeting.members.empty()) {
-    meeting.size = *size;
-    meeting.patience = std::make_unique<Timer>(loop_, [this, name] { out_of_patience(name); });
+    meeting.size = size;
+    meeting.patience = std::make_unique<Timer>(loop_, [this, its = name] { out_of_patience(its); });
     meeting.patience->set(config_.join_timeout_s);
   }
-  if (meeting.size != *size)
+  if (meeting.size != size)
     return tell_refused(from, token, PARC_EINVAL,
-                        fmt::format("rank {} says that job {} has {} ranks, and others have said {}", *rank,
-                                    name, *size, meeting.size));
-  const auto [there, fresh] = meeting.members.try_emplace(static_cast<std::uint32_t>(*rank),
-                                                          Member{from, token, peers_.name_of(from), address});
+                        fmt::format("rank {} says that job {} has {} ranks, and others have said {}", rank,
+                                    name, size, meeting.size));
+  const auto [there, fresh] =
+      meeting.members.try_emplace(rank, Member{from, token, peers_.name_of(from), address});
   if (!fresh)
     return tell_refused(
         from, token, PARC_EINVAL,
-        fmt::format("rank {} of job {} is there already, from host {}", *rank, name, there->second.host));
+        fmt::format("rank {} of job {} is there already, from host {}", rank, name, there->second.host));
   if (meeting.members.size() == meeting.size) complete(name);
 }
 
@@ -78,10 +79,11 @@ void Meetings::out_of_patience(const std::string& name) {
     tell_refused(member.from, member.token, PARC_EPEER, text);
 }
 
-nlohmann::json Meetings::waiting() const {
-  nlohmann::json all = nlohmann::json::array();
+std::vector<control::WaitingJob> Meetings::waiting() const {
+  std::vector<control::WaitingJob> all;
   for (const auto& [name, meeting] : meetings_)
-    all.push_back({{"name", name}, {"size", meeting.size}, {"missing", meeting.missing()}});
+    all.push_back(
+        {.name = name, .size = static_cast<std::uint32_t>(meeting.size), .missing = meeting.missing()});
   return all;
 }
 
@@ -96,7 +98,7 @@ std::string Meetings::words_of(const std::vector<Member>& members) {
     if (fresh) names.push_back(member.host);
     host_of_rank.push_back(at->second);
   }
-  return host_words(host_of_rank, names);
+  return control::host_words(host_of_rank, names);
 }
 
 // For other kernels to reach each other, each of which may try for its connect_timeout_s.
@@ -111,7 +113,7 @@ void Meetings::complete(const std::string& name) {
   Beginning& begun = beginnings_[job];
   begun.name = name;
   std::string addresses;
-  std::map<std::int32_t, nlohmann::json> tokens; // by link: rank, token, ...
+  std::map<std::int32_t, std::vector<std::uint64_t>> tokens; // by link: rank, token, ...
   for (auto& [rank, each] : meeting.members) {
     const Member& member = begun.members.emplace_back(std::move(each));
     (addresses += member.address) += '\0';
@@ -120,36 +122,37 @@ void Meetings::complete(const std::string& name) {
     begun.unheard.insert(member.from);
   }
   const std::string hosts = words_of(begun.members);
-  if (hosts.size() > most_host_words)
+  if (hosts.size() > control::most_host_words)
     return dissolve(job,
                     fmt::format("the names of the hosts of its ranks, in their order, take {} bytes, of at "
                                 "most {}: place neighbouring ranks on one host, or give hosts shorter names",
-                                hosts.size(), most_host_words));
+                                hosts.size(), control::most_host_words));
   begun.patience = std::make_unique<Timer>(loop_, [this, job] { begin_or_not(job); });
   begun.patience->set(beginning_s());
   for (const auto& [link, mine] : tokens)
-    jobs_.tell(
+    post_.send(
         link,
-        {{"kind", "joined"}, {"number", job}, {"mine", mine}, {"hosts", hosts}, {"within", beginning_s()}},
-        addresses);
+        kernel::Joined{
+            .number = job, .mine = mine, .hosts = hosts, .within = beginning_s(), .payload = addresses});
 }
 
-void Meetings::formed(std::int32_t from, const nlohmann::json& message) {
-  const std::uint64_t job = number_in(message, "number", UINT64_MAX).value_or(0);
+void Meetings::formed(std::int32_t from, const kernel::Formed& message) {
+  const std::uint64_t job = message.number;
   const auto found = beginnings_.find(job);
   if (found == beginnings_.end()) return;
   Beginning& begun = found->second;
-  if (!message.contains("text")) {
+  if (!message.text) {
     if (begun.unheard.erase(from) != 0 && begun.unheard.empty()) begin_or_not(job);
     return;
   }
   // It may have said before that it does.
   if (std::ranges::find(begun.members, from, &Member::from) == begun.members.end()) return;
-  const std::string host = peers_.name_of(from), why = text_in(message, "text");
-  const auto rank = number_in(message, "unreached", begun.members.size() - 1);
-  dissolve(job, rank ? fmt::format("host {} cannot reach host {}, on which rank {} of job {} is: {}", host,
-                                   begun.members[*rank].host, *rank, begun.name, why)
-                     : fmt::format("host {} cannot begin job {}: {}", host, begun.name, why));
+  const std::string host = peers_.name_of(from);
+  const auto rank = message.unreached;
+  dissolve(job, rank && *rank < begun.members.size()
+                    ? fmt::format("host {} cannot reach host {}, on which rank {} of job {} is: {}", host,
+                                  begun.members[*rank].host, *rank, begun.name, *message.text)
+                    : fmt::format("host {} cannot begin job {}: {}", host, begun.name, *message.text));
 }
 
 // All have said that they reach the others, or it has taken too long.
@@ -163,7 +166,7 @@ void Meetings::begin_or_not(std::uint64_t job) {
                                      fmt::join(silent, ", "), begun.name, beginning_s()));
   std::set<std::int32_t> links;
   for (const Member& member : begun.members) links.insert(member.from);
-  for (const std::int32_t link : links) jobs_.tell(link, {{"kind", "go"}, {"number", job}});
+  for (const std::int32_t link : links) post_.send(link, kernel::Go{.number = job});
   (void)forget(job);
 }
 
@@ -181,24 +184,20 @@ void Meetings::dissolve(std::uint64_t job, const std::string& why) {
 
 // ---- They go
 
-void Meetings::unjoin(std::int32_t from, const nlohmann::json& message) {
-  const auto rank = number_in(message, "rank", most_joined - 1);
-  const auto token = number_in(message, "token", UINT64_MAX);
-  const std::string name = text_in(message, "name");
-  if (!rank) return;
+void Meetings::unjoin(std::int32_t from, const kernel::Unjoin& message) {
+  const auto& [name, rank, token] = message;
   if (const auto found = meetings_.find(name); found != meetings_.end()) {
     auto& members = found->second.members;
-    if (const auto member = members.find(static_cast<std::uint32_t>(*rank));
-        member != members.end() && member->second.is(from, token)) {
+    if (const auto member = members.find(rank); member != members.end() && member->second.is(from, token)) {
       members.erase(member);
       if (members.empty()) meetings_.erase(found);
       return;
     }
   }
   for (const auto& [job, begun] : beginnings_)
-    if (begun.name == name && *rank < begun.members.size() && begun.members[*rank].is(from, token))
-      return dissolve(job, fmt::format("rank {} of job {}, on host {}, has gone while the job began", *rank,
-                                       name, begun.members[*rank].host));
+    if (begun.name == name && rank < begun.members.size() && begun.members[rank].is(from, token))
+      return dissolve(job, fmt::format("rank {} of job {}, on host {}, has gone while the job began", rank,
+                                       name, begun.members[rank].host));
 }
 
 void Meetings::link_lost(std::int32_t lost) {
@@ -215,8 +214,9 @@ void Meetings::link_lost(std::int32_t lost) {
 }
 
 void Meetings::tell_refused(std::int32_t to, std::uint64_t token, int code, const std::string& text) {
-  if (jobs_.reaches(to))
-    jobs_.tell(to, {{"kind", "join_refused"}, {"token", token}, {"code", -code}, {"text", text}});
+  if (post_.reaches(to))
+    post_.send(to,
+               kernel::JoinRefused{.token = token, .code = static_cast<std::uint32_t>(-code), .text = text});
 }
 
 } // namespace parc::daemon

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where programs meet that form a job by its name (daemon/join/joins.hpp has the messages). A meeting is over
-// when all ranks are there; then their job begins, once each of their kernels has said that it reaches all
-// the others, or it does not, and all of them are told why.
+// Where programs meet that form a job by its name (control/kernel_messages.hpp has the messages). A meeting
+// is over when all ranks are there; then their job begins, once each of their kernels has said that it
+// reaches all the others, or it does not, and all of them are told why.
 //
 // Invariant: whoever is in a meeting, or in a job that begins, is told once: to go, or that it is refused.
 #pragma once
 
 #include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,18 +22,12 @@ class Jobs;
 class Peers;
 struct Config;
 
-inline constexpr std::uint32_t most_joined = 4096; // ranks of a job
-
 class Meetings {
 public:
-  Meetings(Loop& loop, Peers& peers, Jobs& jobs, const Config& config);
+  Meetings(Loop& loop, Peers& peers, Post& post, Jobs& jobs, const Config& config);
 
-  // Messages of the kernels of programs, perhaps of this one.
-  void join(std::int32_t from, const nlohmann::json& message);
-  void unjoin(std::int32_t from, const nlohmann::json& message);
-  void formed(std::int32_t from, const nlohmann::json& message);
   void link_lost(std::int32_t lost);
-  [[nodiscard]] nlohmann::json waiting() const; // for parc ps: name, size and which ranks are missing of each
+  [[nodiscard]] std::vector<control::WaitingJob> waiting() const; // for parc ps
   [[nodiscard]] bool none() const { return meetings_.empty() && beginnings_.empty(); }
 
 private:
@@ -42,7 +35,7 @@ private:
     std::int32_t from; // link to its kernel
     std::uint64_t token;
     std::string host, address;
-    [[nodiscard]] bool is(std::int32_t link, const std::optional<std::uint64_t>& its_token) const {
+    [[nodiscard]] bool is(std::int32_t link, std::uint64_t its_token) const {
       return from == link && token == its_token;
     }
   };
@@ -59,6 +52,10 @@ private:
     std::unique_ptr<Timer> patience;
   };
 
+  // Messages of the kernels of programs, perhaps of this one.
+  void join(std::int32_t from, const kernel::Join& message);
+  void unjoin(std::int32_t from, const kernel::Unjoin& message);
+  void formed(std::int32_t from, const kernel::Formed& message);
   static std::string words_of(const std::vector<Member>& members);
   void complete(const std::string& name);
   void out_of_patience(const std::string& name);
@@ -70,6 +67,7 @@ private:
 
   Loop& loop_;
   Peers& peers_;
+  Post& post_;
   Jobs& jobs_;
   const Config& config_;
   std::map<std::string, Meeting> meetings_;

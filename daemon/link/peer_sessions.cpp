@@ -99,7 +99,7 @@ HostSession& Peers::begin(const PendingLink& link, std::uint32_t number) {
   auto made = std::make_unique<HostSession>(loop_, HostSession::Identity{peer.identity, number, peer.name},
                                             index, std::chrono::seconds(config_.link_timeout_s),
                                             self_.identity + index, std::move(hooks));
-  loop_.after_step([this, index, name = peer.name] { hooks_.link_up(index, name); });
+  loop_.after_step([this, index] { hooks_.link_up(index); });
   spdlog::info("link to host {} ({}) is up", peer.name, link.address());
   return *sessions_.emplace(peer.identity, std::move(made)).first->second;
 }
@@ -229,6 +229,14 @@ void Peers::end(std::uint64_t identity, const Error& why) {
   if (session->connection() != nullptr) session->connection()->close(why);
   engine_.break_link(session->link());
   loop_.after_step([this, link = session->link()] { hooks_.link_lost(link); });
+}
+
+void Peers::said_nonsense(std::uint32_t link, const Error& why) {
+  const HostSession* const session = session_at(static_cast<std::int32_t>(link));
+  if (session == nullptr) return; // it has ended meanwhile
+  ++links_refused_;
+  end(session->identity().host,
+      error(why.code, "closed the connection to host {}: {}", session->identity().name, why.text));
 }
 
 // A statement that is refused has changed nothing: the session goes on with another connection. From anything

@@ -15,6 +15,7 @@
 #include "daemon/base/complaint.hpp"
 #include "daemon/base/counters.hpp"
 #include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
 #include "daemon/link/endpoint_address.hpp"
 #include "daemon/link/host_session.hpp"
 #include "daemon/link/key.hpp"
@@ -36,8 +37,6 @@
 
 namespace parc::daemon {
 
-inline constexpr std::int32_t this_host = -1; // as protocol::here
-
 class Peers {
 public:
   // A link's index in the engine, this_host, or why there is none.
@@ -47,7 +46,7 @@ public:
     // How streams to other kernels are made; they may be there later.
     std::function<Result<std::unique_ptr<Stream>>(const Address& to)> connect;
     // Called at a step's end. A link that is lost has been broken in the engine.
-    std::function<void(std::uint32_t link, const std::string& host)> link_up;
+    std::function<void(std::uint32_t link)> link_up;
     std::function<void(std::uint32_t link)> link_lost;
   };
   // `config` may change (hosts_changed()); `self` needs no port.
@@ -69,6 +68,8 @@ public:
   void listen(Listeners listeners, std::uint64_t predecessor);
   void accept(std::unique_ptr<Stream> stream); // that somebody else has made to this kernel
   void stop();                                 // no session begins or goes on from here on
+  // The kernel at that link has said what makes no sense, which ends the session with it.
+  void said_nonsense(std::uint32_t link, const Error& why);
   [[nodiscard]] const LocalHost& self() const { return self_; }
   [[nodiscard]] LocalHost self_at(const Address& at) const; // for who connects there
 

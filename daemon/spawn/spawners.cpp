@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/spawn/spawners.hpp"
 
-#include "daemon/job/job_messages.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
-#include "system/frames.hpp"
+#include "daemon/spawn/spawner_process.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -23,21 +22,20 @@ bool all_differ(const std::vector<EndpointAddress>& all) {
 }
 
 // As its origin says them: hosts with the number of the first rank there, and the runs of ranks.
-std::optional<std::vector<EndpointAddress>> addresses_in(const nlohmann::json& message, std::uint32_t size) {
-  const auto texts = message.find("addresses");
-  const auto runs = numbers_in(message, "runs", std::size_t{2} * max_ranks);
-  if (texts == message.end() || !texts->is_array() || !runs || runs->size() % 2 != 0) return {};
+std::optional<std::vector<EndpointAddress>> addresses_in(const kernel::SpawnPrepared& message,
+                                                         std::uint32_t size) {
+  if (message.runs.size() % 2 != 0) return {};
   std::vector<EndpointAddress> next, all;
-  for (const auto& text : *texts) {
-    if (!text.is_string()) return {};
-    auto address = parse_endpoint_address(text.get<std::string>());
+  for (const std::string& text : message.addresses) {
+    auto address = parse_endpoint_address(text);
     if (!address || address.value().number == protocol::kernel_endpoint) return {};
     next.push_back(std::move(address).value());
   }
-  for (std::size_t i = 0; i < runs->size(); i += 2) {
-    if ((*runs)[i] >= next.size() || (*runs)[i + 1] > size - all.size()) return {};
-    for (std::uint64_t rank = 0; rank < (*runs)[i + 1]; ++rank) {
-      EndpointAddress& address = next[(*runs)[i]];
+  for (std::size_t i = 0; i < message.runs.size(); i += 2) {
+    const std::uint64_t host = message.runs[i], ranks = message.runs[i + 1];
+    if (host >= next.size() || ranks > size - all.size()) return {};
+    for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+      EndpointAddress& address = next[host];
       if (address.number == UINT64_MAX) return {};
       all.push_back(address);
       ++address.number;
@@ -49,30 +47,53 @@ std::optional<std::vector<EndpointAddress>> addresses_in(const nlohmann::json& m
 
 } // namespace
 
+Spawners::Spawners(Post& post, Jobs& jobs, Peers& peers) : post_(post), jobs_(jobs), peers_(peers) {
+  const auto take = [this](std::int32_t from, const auto& message) { heard(from, message); };
+  post_.on<kernel::SpawnPrepared>(take);
+  post_.on<kernel::SpawnStarted>(take);
+  post_.on<kernel::SpawnExit>(take);
+  post_.on<kernel::SpawnFailed>(take);
+}
+
 void Spawners::ask(const Sessions::Place& place, pid_t process, const SpawnRequest& request,
                    SpawnListener listener) {
   const std::uint64_t token = ++last_token_;
   const JobPart* const part = jobs_.part(place.job);
   const std::int32_t origin = part != nullptr ? part->plan().origin : this_host;
-  if (!jobs_.reaches(origin)) return listener.started(error(ECONNRESET, lost_origin));
+  if (!post_.reaches(origin)) return listener.started(error(ECONNRESET, lost_origin));
   spawned_.emplace(token, Spawned{place.endpoint, origin, request.count, std::move(listener)});
-  if (part == nullptr) return jobs_.spawn_by_hand(token, process, request);
-  jobs_.tell(origin,
-             {{"kind", "spawn"},
-              {"job", place.job},
-              {"host", part->plan().self},
-              {"token", token},
-              {"count", request.count},
-              {"parent", request.parent}},
-             texts_of(request));
+  if (part == nullptr) return ask_by_hand(token, process, request);
+  post_.send(origin, kernel::Spawn{.job = place.job,
+                                   .host = part->plan().self,
+                                   .token = token,
+                                   .count = request.count,
+                                   .parent = request.parent,
+                                   .payload = texts_of(request)});
+}
+
+// No job's origin knows its program: what is spawned gets what it has itself.
+void Spawners::ask_by_hand(std::uint64_t token, pid_t process, const SpawnRequest& request) {
+  const auto fail = [&](const Error& why) {
+    post_.send(this_host, kernel::SpawnFailed{.token = token, .text = why.text});
+  };
+  auto program = program_like(process, request.arguments);
+  if (!program) return fail(program.error());
+  std::vector<HostSlots> hosts{{"", 1}};
+  if (!request.hosts.empty()) {
+    auto named = parse_hosts(request.hosts);
+    if (!named) return fail(named.error());
+    hosts = std::move(named).value();
+  }
+  jobs_.spawn({this_host, token, 0, request.parent}, 0, program.value(), hosts, request.count);
 }
 
 bool Spawners::signal(std::uint64_t job, std::uint32_t rank, int signal) {
+  const JobPart* const part = jobs_.part(job);
   const auto found =
       std::ranges::find(spawned_, job, [](const auto& each) -> std::uint64_t { return each.second.job; });
-  if (found == spawned_.end()) return false;
-  jobs_.tell(found->second.origin,
-             {{"kind", "signal_rank"}, {"job", job}, {"rank", rank}, {"signal", signal}});
+  if (part == nullptr && found == spawned_.end()) return false;
+  post_.send(part != nullptr ? part->plan().origin : found->second.origin,
+             kernel::SignalRank{.job = job, .rank = rank, .signal = static_cast<std::uint32_t>(signal)});
   return true;
 }
 
@@ -85,7 +106,7 @@ void Spawners::program_killed(std::uint64_t endpoint) {
 }
 
 void Spawners::end(const Spawned& spawned) {
-  if (spawned.job != 0) jobs_.tell(spawned.origin, {{"kind", "end_spawned"}, {"job", spawned.job}});
+  if (spawned.job != 0) post_.send(spawned.origin, kernel::EndSpawned{.job = spawned.job});
 }
 
 void Spawners::link_lost(std::uint32_t link) {
@@ -99,41 +120,46 @@ void Spawners::link_lost(std::uint32_t link) {
 }
 
 // Only who was asked says what became of it.
-void Spawners::received(std::int32_t from, const std::string& kind, const nlohmann::json& message) {
-  const auto found = spawned_.find(number_in(message, "token", UINT64_MAX).value_or(0));
-  if (found == spawned_.end() || found->second.origin != from) return;
-  Spawned& spawned = found->second;
-  if (kind == "spawn_prepared") {
-    if (spawned.job == 0) prepared(found->first, spawned, message);
-  } else if (kind == "spawn_started") {
-    if (!spawned.known) return; // nobody has told it to start them
-    if (!std::exchange(spawned.started, true)) spawned.listener.started(success());
-    if (spawned.exits >= spawned.size) spawned_.erase(found);
-  } else if (kind == "spawn_exit") {
-    const auto rank = number_in(message, "rank", spawned.size - 1);
-    const auto status = number_in(message, "status", UINT8_MAX);
-    if (spawned.job == 0 || !rank || !status) return;
-    spawned.listener.exited(static_cast<std::uint32_t>(*rank), static_cast<std::uint32_t>(*status));
-    if (++spawned.exits >= spawned.size && spawned.started) spawned_.erase(found);
-  } else if (kind == "spawn_failed") {
-    const SpawnListener listener = std::move(spawned.listener);
-    const bool started = spawned.started;
-    spawned_.erase(found);
-    if (!started) listener.started(error(ECANCELED, "{}", text_in(message, "text")));
-  }
+Spawners::Spawned* Spawners::asked(std::int32_t from, std::uint64_t token) {
+  const auto found = spawned_.find(token);
+  return found != spawned_.end() && found->second.origin == from ? &found->second : nullptr;
 }
 
-void Spawners::prepared(std::uint64_t token, Spawned& spawned, const nlohmann::json& message) {
-  const std::uint64_t job = number_in(message, "spawned", UINT64_MAX).value_or(0);
-  const auto ready = [this, token, origin = spawned.origin, job](const Result<void>& known) {
+void Spawners::heard(std::int32_t from, const kernel::SpawnStarted& message) {
+  Spawned* const spawned = asked(from, message.token);
+  if (spawned == nullptr || !spawned->known) return; // nobody has told it to start them
+  if (!std::exchange(spawned->started, true)) spawned->listener.started(success());
+  if (spawned->exits >= spawned->size) spawned_.erase(message.token);
+}
+
+void Spawners::heard(std::int32_t from, const kernel::SpawnExit& message) {
+  Spawned* const spawned = asked(from, message.token);
+  if (spawned == nullptr || spawned->job == 0 || message.rank >= spawned->size) return;
+  spawned->listener.exited(message.rank, message.status);
+  if (++spawned->exits >= spawned->size && spawned->started) spawned_.erase(message.token);
+}
+
+void Spawners::heard(std::int32_t from, const kernel::SpawnFailed& message) {
+  Spawned* const spawned = asked(from, message.token);
+  if (spawned == nullptr) return;
+  const SpawnListener listener = std::move(spawned->listener);
+  const bool started = spawned->started;
+  spawned_.erase(message.token);
+  if (!started) listener.started(error(ECANCELED, "{}", message.text));
+}
+
+void Spawners::heard(std::int32_t from, const kernel::SpawnPrepared& message) {
+  Spawned* const spawned = asked(from, message.token);
+  if (spawned == nullptr || spawned->job != 0) return;
+  const auto ready = [this, token = message.token, from, job = message.spawned](const Result<void>& known) {
     if (const auto asked = spawned_.find(token); known && asked != spawned_.end()) asked->second.known = true;
-    jobs_.tell(origin, {{"kind", "spawn_known"}, {"job", job}, {"text", known ? "" : known.error().text}});
+    post_.send(from, kernel::SpawnKnown{.job = job, .text = known ? "" : known.error().text});
   };
-  auto addresses = addresses_in(message, spawned.size);
-  if (job == 0 || !addresses) return ready(error(EPROTO, "its parts make no sense"));
-  spawned.job = job;
-  if (spawned.orphaned) return end(spawned);
-  spawned.listener.prepared(job, std::move(*addresses), ready);
+  auto addresses = addresses_in(message, spawned->size);
+  if (message.spawned == 0 || !addresses) return ready(error(EPROTO, "its parts make no sense"));
+  spawned->job = message.spawned;
+  if (spawned->orphaned) return end(*spawned);
+  spawned->listener.prepared(message.spawned, std::move(*addresses), ready);
 }
 
 } // namespace parc::daemon

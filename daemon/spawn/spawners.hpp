@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The programs of this host that spawn others (PARC 1994, section 3: "dynamic process generation"): what they
 // ask for goes to the origin of their job, which makes a job of its own of it, or of none where they were
-// started by hand; and what becomes of that comes back here.
-//
-//   spawner's kernel        origin of its job, and of the spawned one
-//   spawn           ->                          how many, where, which program
-//                   <-      spawn_prepared      there are endpoints for all of them
-//   spawn_known     ->                          the spawner has them in its table: they may start
-//                   <-      spawn_started       all run
-//                   <-      spawn_failed        they do not: a sentence
-//                   <-      spawn_exit          the status of one that has ended
-//   end_spawned     ->                          the spawner was killed
-//   signal_rank     ->                          parc_kill
+// started by hand; and what becomes of that comes back here (control/kernel_messages.hpp
+// has the messages).
 //
 // Invariant: a listener hears `prepared` at most once, and `started` once; `exited` at most once for each
 // rank, before `started` where it ends at once, and never when the origin is lost.
 #pragma once
 
+#include "daemon/base/post.hpp"
 #include "daemon/program/sessions.hpp"
 #include "daemon/program/spawn_request.hpp"
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 namespace parc::daemon {
@@ -32,14 +23,14 @@ class Peers;
 
 class Spawners {
 public:
-  Spawners(Jobs& jobs, Peers& peers) : jobs_(jobs), peers_(peers) {}
+  Spawners(Post& post, Jobs& jobs, Peers& peers);
 
   void ask(const Sessions::Place& place, pid_t process, const SpawnRequest& request, SpawnListener listener);
-  // Of a job that was spawned here; false: there is none.
+  // parc_kill: of a rank of a job that this host has a part of, or that one of its programs has spawned.
+  // False: there is none.
   bool signal(std::uint64_t job, std::uint32_t rank, int signal);
   void program_killed(std::uint64_t endpoint);
 
-  void received(std::int32_t from, const std::string& kind, const nlohmann::json& message);
   void link_lost(std::uint32_t link);
 
 private:
@@ -54,9 +45,16 @@ private:
     bool orphaned = false; // its spawner was killed
     std::uint32_t exits = 0;
   };
-  void prepared(std::uint64_t token, Spawned& spawned, const nlohmann::json& message);
+  // What this kernel has asked for; none: it has not, or somebody else answers.
+  [[nodiscard]] Spawned* asked(std::int32_t from, std::uint64_t token);
+  void ask_by_hand(std::uint64_t token, pid_t process, const SpawnRequest& request);
+  void heard(std::int32_t from, const kernel::SpawnPrepared& message);
+  void heard(std::int32_t from, const kernel::SpawnStarted& message);
+  void heard(std::int32_t from, const kernel::SpawnExit& message);
+  void heard(std::int32_t from, const kernel::SpawnFailed& message);
   void end(const Spawned& spawned);
 
+  Post& post_;
   Jobs& jobs_;
   Peers& peers_;
   std::uint64_t last_token_ = 0;

@@ -6,16 +6,20 @@
 
 #include "daemon/link/peers.hpp"
 
+#include <array>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 namespace parc::daemon {
 
+using ToldHosts = std::vector<std::array<std::string, 2>>; // name, address
+
 // Of the kernels that this one is linked to, for that at the link `to`: [name, address], the address as
 // endpoint_address.hpp says it.
-[[nodiscard]] nlohmann::json hosts_to_tell(const Peers& peers, std::int32_t to);
+[[nodiscard]] ToldHosts hosts_to_tell(const Peers& peers, std::int32_t to);
 
 // What the kernel at the link `from` has told. What makes no sense is left out.
-void learn_hosts(Peers& peers, std::int32_t from, const nlohmann::json& told);
+void learn_hosts(Peers& peers, std::int32_t from, const ToldHosts& told);
 
 } // namespace parc::daemon

@@ -4,94 +4,123 @@
 #include "control/exit_status.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
-#include "system/frames.hpp"
+#include "daemon/tool/local_jobs.hpp"
+#include "daemon/tool/tools.hpp"
 
 #include <utility>
 
 namespace parc::daemon {
 
-ToolSession::ToolSession(Loop& loop, Peers& peers, Jobs& jobs, std::uint64_t number, Fd tool)
-    : loop_(loop), peers_(peers), jobs_(jobs), number_(number),
-      door_(std::make_shared<ToolDoor>(
-          loop.events(), std::move(tool),
-          ToolDoor::Actions{.frame = [this](Frame frame) { heard(std::move(frame)); },
-                            .taken = [this](std::uint32_t rank, std::uint64_t bytes) { taken(rank, bytes); },
-                            .idle = [this] { idle(); },
-                            .gone = [this] { gone(); }})) {}
+ToolSession::ToolSession(const Needs& needs, std::uint64_t number, Fd tool)
+    : needs_(needs), number_(number),
+      connection_(std::make_shared<ToolConnection>(
+          needs.loop.events(), std::move(tool),
+          ToolConnection::Actions{
+              .frame = [this](const control::Frame& frame) { heard(frame); },
+              .taken = [this](std::uint32_t rank, std::uint64_t bytes) { taken(rank, bytes); },
+              .idle = [this] { idle(); },
+              .gone = [this] { gone(); }})) {}
 
-void ToolSession::heard(Frame frame) {
-  if (stage_ == Stage::of_job) {
-    if (JobOrigin* const job = jobs_.origin(number_)) job->asked(std::move(frame));
-    return;
-  }
-  const std::string kind = text_in(frame.message, "kind");
-  if (stage_ != Stage::asked) return; // it has its answer, or will have
-  if (kind == "run") {
-    enter(Stage::of_job);
-    jobs_.begin(number_, door_, std::move(frame));
-  } else if (kind == "dump") {
-    dump(frame);
-  } else if (kind == "search") {
-    search(frame);
-  } else if (kind == "key") {
-    answer({{"kind", "done"}, {"status", 0}, {"text", ""}, {"key", peers_.key_text()}});
-  } else {
-    fail(fmt::format("parcd does not know the request \"{}\"; upgrade parcd", kind));
+// ---- What it asks
+
+void ToolSession::heard(const control::Frame& frame) {
+  const std::string named = control::kind_of(frame.message);
+  switch (tool::kind_named(named).value_or(tool::Kind::heard)) {
+  case tool::Kind::run: return take<tool::Run>(frame);
+  case tool::Kind::dump: return take<tool::Dump>(frame);
+  case tool::Kind::search: return take<tool::Search>(frame);
+  case tool::Kind::key: return take<tool::AskForKey>(frame);
+  case tool::Kind::input: return take<tool::Input>(frame);
+  case tool::Kind::signal: return take<tool::Signal>(frame);
+  case tool::Kind::kill: return take<tool::Kill>(frame);
+  case tool::Kind::timeout: return take<tool::TimedOut>(frame);
+  default:
+    refuse(fmt::format("parcd does not know the request \"{}\"; upgrade parcd", control::shortened(named)));
   }
 }
 
-void ToolSession::dump(const Frame& frame) {
-  enter(Stage::answering);
-  dump_.emplace(loop_, peers_.self().name, jobs_, number_, *door_, [this] { enter(Stage::over); });
-  const auto asked = dump_->ask(number_in(frame.message, "job", UINT64_MAX).value_or(0));
-  if (!asked) fail(asked.error().text);
+template <class Message> void ToolSession::take(const control::Frame& frame) {
+  const auto message = control::from_json<Message>(frame.message, frame.payload);
+  if (!message) return refuse(fmt::format("this parcd does not understand parc: {}", message.error().text));
+  constexpr bool asks = requires {
+    heard(message.value());
+  };
+  if constexpr (!asks) {
+    of_job(message.value());
+  } else if (stage_ == Stage::asked) { // else it has its answer, or will have
+    heard(message.value());
+  }
 }
 
-void ToolSession::search(const Frame& frame) {
-  enter(Stage::answering);
-  search_.emplace(loop_, peers_, jobs_, number_, *door_, [this] { enter(Stage::over); });
-  if (!search_->ask(frame.message.value("hosts", nlohmann::json()),
-                    frame.message.value("question", nlohmann::json())))
-    fail("parc sent hosts that make no sense");
+template <class Message> void ToolSession::of_job(const Message& message) {
+  if (stage_ == Stage::asked) return refuse("parc speaks of a job that it has not asked for");
+  if (JobOrigin* const job = needs_.jobs.origin(number_)) job->asked(message);
 }
 
-void ToolSession::seen(std::int32_t from, const nlohmann::json& message) {
+void ToolSession::heard(const tool::Run& message) {
+  enter(Stage::of_job);
+  needs_.jobs.begin(number_, connection_, message);
+}
+
+void ToolSession::heard(const tool::Dump& message) {
+  enter(Stage::answering);
+  dump_.emplace(needs_.loop, needs_.post, needs_.peers.self().name, needs_.local_jobs, number_, *connection_,
+                [this] { enter(Stage::over); });
+  if (const auto asked = dump_->ask(message.job); !asked) refuse(asked.error().text);
+}
+
+void ToolSession::heard(const tool::Search& message) {
+  enter(Stage::answering);
+  search_.emplace(needs_.loop, needs_.post, needs_.peers, number_, *connection_,
+                  [this] { enter(Stage::over); });
+  search_->ask(message);
+}
+
+void ToolSession::heard(const tool::AskForKey&) {
+  answer({.key = needs_.peers.key_text()});
+}
+
+void ToolSession::answered(std::int32_t from, const kernel::Seen& message) {
   if (dump_) dump_->answered(from, message);
 }
 
-void ToolSession::answered(std::int32_t from, const nlohmann::json& message) {
+void ToolSession::answered(std::int32_t from, const kernel::Answer& message) {
   if (search_) search_->answered(from, message);
 }
 
-// The last that it hears; it goes when it has that.
-void ToolSession::answer(const nlohmann::json& message) {
+// ---- What it hears
+
+// The last; it goes when it has that.
+void ToolSession::answer(const tool::Done& message) {
   enter(Stage::over);
-  door_->send(message);
+  connection_->send(message);
 }
 
-void ToolSession::fail(const std::string& why) {
-  answer({{"kind", "done"}, {"status", status_failed}, {"text", why}});
+void ToolSession::refuse(const std::string& why) {
+  if (stage_ == Stage::over) return;
+  if (stage_ != Stage::of_job) return answer({.status = status_failed, .text = why});
+  if (JobOrigin* const job = needs_.jobs.origin(number_)) job->refuse(error(EPROTO, "{}", why));
 }
 
 void ToolSession::taken(std::uint32_t rank, std::uint64_t bytes) {
-  if (JobOrigin* const job = jobs_.origin(number_)) job->credit(rank, bytes);
+  if (JobOrigin* const job = needs_.jobs.origin(number_)) job->credit(rank, bytes);
 }
 
 void ToolSession::idle() {
-  const JobOrigin* const job = jobs_.origin(number_);
+  const JobOrigin* const job = needs_.jobs.origin(number_);
   if (stage_ == Stage::of_job ? job != nullptr && !job->over() : stage_ != Stage::over) return;
-  if (job != nullptr) jobs_.forget_origin(number_);
-  jobs_.forget_tool(number_);
+  if (job != nullptr) needs_.jobs.forget_origin(number_);
+  needs_.tools.forget(number_);
 }
 
 void ToolSession::gone() {
-  if (JobOrigin* const job = jobs_.origin(number_)) job->tool_gone();
-  jobs_.forget_tool(number_);
+  if (JobOrigin* const job = needs_.jobs.origin(number_)) job->tool_gone();
+  needs_.tools.forget(number_);
 }
 
 void ToolSession::shutting_down() {
   if (stage_ == Stage::asked || stage_ == Stage::answering)
-    fail(fmt::format("the kernel of host {} was stopped", peers_.self().name));
+    refuse(fmt::format("the kernel of host {} was stopped", needs_.peers.self().name));
 }
 
 } // namespace parc::daemon

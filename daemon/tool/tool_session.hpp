@@ -4,30 +4,40 @@
 #pragma once
 
 #include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
 #include "daemon/tool/host_search.hpp"
 #include "daemon/tool/job_dump.hpp"
-#include "daemon/tool/tool_door.hpp"
+#include "daemon/tool/tool_connection.hpp"
 #include "system/fd.hpp"
 
 #include <cassert>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 namespace parc::daemon {
 
 class Jobs;
+class LocalJobs;
 class Peers;
+class Tools;
 
 class ToolSession {
 public:
+  struct Needs { // and outlives none of
+    Loop& loop;
+    Post& post;
+    Peers& peers;
+    Jobs& jobs;
+    const LocalJobs& local_jobs;
+    Tools& tools;
+  };
   // `number` names it in what kernels say to each other, and is its job's, where it asks for one.
-  ToolSession(Loop& loop, Peers& peers, Jobs& jobs, std::uint64_t number, Fd tool);
+  ToolSession(const Needs& needs, std::uint64_t number, Fd tool);
 
-  // Answers to what it has asked other kernels.
-  void seen(std::int32_t from, const nlohmann::json& message);
-  void answered(std::int32_t from, const nlohmann::json& message);
+  // To what it has asked other kernels.
+  void answered(std::int32_t from, const kernel::Seen& message);
+  void answered(std::int32_t from, const kernel::Answer& message);
   void shutting_down();
 
 private:
@@ -36,21 +46,23 @@ private:
     assert(next == Stage::over ? stage_ != Stage::of_job : stage_ == Stage::asked);
     stage_ = next;
   }
-  void heard(Frame frame);
-  void dump(const Frame& frame);
-  void search(const Frame& frame);
-  void answer(const nlohmann::json& message);
-  void fail(const std::string& why);
+  void heard(const control::Frame& frame);
+  template <class Message> void take(const control::Frame& frame);
+  void heard(const tool::Run& message);
+  void heard(const tool::Dump& message);
+  void heard(const tool::Search& message);
+  void heard(const tool::AskForKey& message);
+  template <class Message> void of_job(const Message& message);
+  void answer(const tool::Done& message);
+  void refuse(const std::string& why);
   void taken(std::uint32_t rank, std::uint64_t bytes);
   void idle();
   void gone();
 
-  Loop& loop_;
-  Peers& peers_;
-  Jobs& jobs_;
+  Needs needs_;
   const std::uint64_t number_;
   Stage stage_ = Stage::asked;
-  std::shared_ptr<ToolDoor> door_; // its job's, too
+  std::shared_ptr<ToolConnection> connection_; // its job's, too
   std::optional<JobDump> dump_;
   std::optional<HostSearch> search_;
 };

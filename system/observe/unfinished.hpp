@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks of a job have begun and not finished, as parc status and parc dump show it: plain values,
-// how they travel, and which ranks wait for each other.
+// What the ranks of a job have begun and not finished, as parc status and parc dump show it: plain values
+// (control/rank_state.hpp: how they travel), and which ranks wait for each other.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,9 +61,6 @@ inline constexpr std::size_t most_unfinished = 10; // of a rank, the oldest
 constexpr std::size_t unfinished_of_each(std::size_t ranks) {
   return std::clamp<std::size_t>(4000 / std::max<std::size_t>(ranks, 1), 1, most_unfinished);
 }
-
-[[nodiscard]] nlohmann::json to_json(const RankState& rank);
-[[nodiscard]] std::optional<RankState> rank_state_from(const nlohmann::json& json); // none: it makes no sense
 
 // Ranks of which each waits for the next one and the last for the first; empty: there are none. A rank waits
 // for another when it rests and has a read of it that has not begun (or, without any such read, a write)

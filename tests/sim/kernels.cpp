@@ -2,7 +2,8 @@
 // How the world of whole kernels goes on, and what happens in it.
 #include "tests/sim/kernels.hpp"
 
-#include "daemon/job/jobs.hpp"
+#include "control/tool_messages.hpp"
+#include "daemon/tool/tools.hpp"
 #include "tests/sim/violation.hpp"
 
 #include <algorithm>
@@ -311,25 +312,24 @@ void Kernels::ask_for_job() {
   tool->origin = origin;
   tool->hosts = {origin};
   tool->nice = !random_.one_in(2);
-  nlohmann::json request{
-      {"kind", "run"}, {"hosts", nlohmann::json::array()}, {"runs", nlohmann::json::array()}};
+  control::tool::Run request;
   const unsigned rounds = random_.one_in(3) ? 0 : static_cast<unsigned>(random_.spread(20));
   const std::size_t named = 1 + random_.below(hosts_.size());
   for (std::size_t place = 0; place < named; ++place) {
     const std::size_t host = random_.below(hosts_.size()); // one may be named twice
     tool->hosts.insert(host);
-    request["hosts"].push_back(host == origin && random_.one_in(2) ? std::string() : hosts_[host].name);
+    request.hosts.push_back(host == origin && random_.one_in(2) ? std::string() : hosts_[host].name);
     const std::uint64_t count = 1 + random_.below(3);
-    request["runs"].push_back(place);
-    request["runs"].push_back(count);
+    request.runs.push_back(place);
+    request.runs.push_back(count);
     for (std::uint64_t i = 0; i < count; ++i) tool->parts.push_back(any_part(tool->nice, rounds));
   }
   const Program program{.arguments = {"played", fmt::format("{}", tools_.size())},
                         .environment = {},
                         .directory = "/",
                         .limits = {}};
-  const std::string bytes = encode_program(program, request);
-  tool->ask(request, bytes);
+  request.payload = control::encode_program(program, request.program);
+  tool->ask(request);
   for (const std::size_t a : tool->hosts)
     for (const std::size_t b : tool->hosts) tool->troubled |= !of_one_mind(a, b);
   if (random_.one_in(6))
@@ -346,7 +346,7 @@ void Kernels::ask_for_job() {
   say(fmt::format("job {}: {} ranks on {} hosts, asked for on {}, {} rounds{}{}", tools_.size(),
                   made.parts.size(), made.hosts.size(), hosts_[origin].name, rounds,
                   made.nice ? ", nice" : "", made.troubled ? ", troubled" : ""));
-  hosts_[origin].kernel->jobs().tool_connected(made.give_end());
+  hosts_[origin].kernel->tools().connected(made.give_end());
   tools_.push_back(std::move(tool));
 }
 
@@ -357,10 +357,12 @@ void Kernels::tool_acts(PlayedTool& tool) {
   switch (random_.below(4)) {
   case 0: // a program may ignore it
     tool.acted.insert(128 + signal);
-    tool.ask({{"kind", "signal"}, {"signal", signal}});
+    tool.ask(control::tool::Signal{.signal = static_cast<std::uint32_t>(signal)});
     return plan(10 * second, [this, &tool] { tool_acts(tool); });
-  case 1: tool.acted.insert(128 + signal); return tool.ask({{"kind", "kill"}, {"signal", signal}});
-  case 2: tool.acted.insert(124); return tool.ask({{"kind", "timeout"}});
+  case 1:
+    tool.acted.insert(128 + signal);
+    return tool.ask(control::tool::Kill{.signal = static_cast<std::uint32_t>(signal)});
+  case 2: tool.acted.insert(124); return tool.ask(control::tool::TimedOut{});
   default: return tool.go();
   }
 }
@@ -372,8 +374,8 @@ void Kernels::ask_for_dump() {
   tool->origin = origin;
   tool->troubled = true; // whatever it is told
   tool->acted = {0, 125};
-  tool->ask({{"kind", "dump"}, {"job", 0}});
-  hosts_[origin].kernel->jobs().tool_connected(tool->give_end());
+  tool->ask(control::tool::Dump{});
+  hosts_[origin].kernel->tools().connected(tool->give_end());
   tools_.push_back(std::move(tool));
   ++tally_.dumps;
 }

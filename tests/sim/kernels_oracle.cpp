@@ -113,7 +113,7 @@ std::string Kernels::what_is_left() {
   for (const Host& host : hosts_) {
     if (host.kernel == nullptr) return fmt::format("no kernel on {}", host.name);
     const protocol::Engine& engine = host.kernel->engine();
-    if (!host.kernel->jobs().known().empty()) return fmt::format("a job in the kernel of {}", host.name);
+    if (!host.kernel->jobs().none()) return fmt::format("a job in the kernel of {}", host.name);
     if (engine.endpoints() != 1) return fmt::format("{} endpoints on {}", engine.endpoints() - 1, host.name);
     if (engine.pool_in_use() != 0)
       return fmt::format("{} bytes of pool on {}", engine.pool_in_use(), host.name);

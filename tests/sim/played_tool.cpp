@@ -18,8 +18,7 @@ PlayedTool::PlayedTool() {
   far_.reset(ends[1]);
 }
 
-void PlayedTool::ask(const nlohmann::json& message, const std::string& bytes) {
-  const std::string frame = encode_frame(message, bytes);
+void PlayedTool::say(const std::string& frame) {
   // A kernel that has ended does not hear it.
   const ssize_t went = send(near_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
   if (went >= 0 && static_cast<std::size_t>(went) != frame.size())
@@ -44,22 +43,38 @@ bool PlayedTool::step(Loop::Time now) {
   }
 }
 
-void PlayedTool::hear(Frame frame) {
-  const std::string kind = text_in(frame.message, "kind");
-  if (status_) throw Violation("a tool was told " + kind + " behind the last word");
-  if (kind == "output") {
-    const auto rank = number_in(frame.message, "rank", max_ranks);
-    if (!rank) throw Violation("a tool got output of nobody");
-    output_[static_cast<std::uint32_t>(*rank)] += frame.bytes;
-  } else if (kind == "done") {
-    status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(255));
-    text_ = text_in(frame.message, "text");
-    if (const auto warnings = frame.message.find("warnings"); warnings != frame.message.end())
-      warnings_ = warnings->size();
+namespace {
+
+template <class Message> Message read(control::Frame frame) {
+  auto message = control::from_json<Message>(frame.message, std::move(frame.payload));
+  if (!message) throw Violation("a tool was told what makes no sense: " + message.error().text);
+  return std::move(message).value();
+}
+
+} // namespace
+
+void PlayedTool::hear(control::Frame frame) {
+  namespace tool = control::tool;
+  const std::string named = control::kind_of(frame.message);
+  if (status_) throw Violation("a tool was told " + named + " behind the last word");
+  const auto kind = tool::kind_named(named);
+  if (kind == tool::Kind::output) {
+    const auto output = read<tool::Output>(std::move(frame));
+    output_[output.rank] += output.payload;
+  } else if (kind == tool::Kind::done) {
+    const auto done = read<tool::Done>(std::move(frame));
+    status_ = static_cast<int>(done.status);
+    text_ = done.text;
+    warnings_ = done.warnings ? done.warnings->size() : 0;
     near_.reset();
-  } else if (kind == "dumped") {
+  } else if (kind == tool::Kind::dumped) {
+    (void)read<tool::Dumped>(std::move(frame));
     status_ = 0;
     near_.reset();
+  } else if (kind == tool::Kind::dump) {
+    (void)read<tool::DumpBegins>(std::move(frame));
+  } else if (kind == tool::Kind::ranks) {
+    (void)read<tool::Ranks>(std::move(frame));
   }
 }
 

@@ -3,10 +3,11 @@
 // kernel says.
 #pragma once
 
+#include "control/frames.hpp"
+#include "control/tool_messages.hpp"
 #include "daemon/base/loop.hpp"
 #include "jobs/placement.hpp"
 #include "system/fd.hpp"
-#include "system/frames.hpp"
 #include "tests/sim/played_rank.hpp"
 
 #include <cstdint>
@@ -34,7 +35,7 @@ public:
 
   PlayedTool();
   Fd give_end() { return std::move(far_); } // to its kernel
-  void ask(const nlohmann::json& message, const std::string& bytes = {});
+  template <class Message> void ask(const Message& message) { say(control::frame_of(message)); }
   void go() { near_.reset(), gone_ = true; } // as if it was killed
   [[nodiscard]] bool gone() const { return gone_; }
   // Takes nothing from its socket until then.
@@ -52,10 +53,11 @@ public:
   }
 
 private:
-  void hear(Frame frame);
+  void say(const std::string& frame);
+  void hear(control::Frame frame);
 
   Fd near_, far_;
-  FrameReader reader_;
+  control::FrameReader reader_;
   Loop::Time sleeps_until_{};
   std::optional<int> status_;
   std::string text_;

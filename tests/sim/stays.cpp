@@ -35,7 +35,8 @@ PARC_UNSEEN Function taken_apart(std::string_view text) {
                                         [&](std::string_view each) { return text.starts_with(each); });
   if (room == std::end(rooms)) return {};
   text.remove_prefix(room->size());
-  if (text.starts_with("(anonymous namespace)::")) text.remove_prefix(23);
+  for (const std::string_view within : {"(anonymous namespace)::", "kernel::", "tool::", "detail::"})
+    if (text.starts_with(within)) text.remove_prefix(within.size());
   text = text.substr(0, text.find_first_of("(<["));
   const std::size_t colons = text.rfind("::");
   if (colons == text.npos) return {};

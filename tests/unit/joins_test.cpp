@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programs that join a job by its name, at whole kernels in one process and in virtual time: what a kernel
 // says that has the key and means no good, and hosts that do not all reach each other.
-#include "daemon/job/jobs.hpp"
+#include "daemon/join/joins.hpp"
 #include "daemon/kernel.hpp"
-#include "system/frames.hpp"
 #include "tests/sim/faulty_network.hpp"
 #include "tests/sim/invariants.hpp"
 #include "tests/unit/scratch.hpp"
@@ -55,7 +54,7 @@ public:
     std::string texts;
     for (const std::string& each : {name, host, std::to_string(rank), std::to_string(size)})
       (texts += each) += '\0';
-    kernel.jobs().joiner_connected(std::move(theirs), texts);
+    kernel.joins().joiner(std::move(theirs), texts);
   }
 
   // Its pipes, if it is given some, are its own.
@@ -180,13 +179,13 @@ struct World {
   }
 
   // Something that the first host's kernel says to another, of which it has a link.
-  void forge(std::size_t to, const nlohmann::json& message, const std::string& bytes = {}) {
+  template <class Message> void forge(std::size_t to, const Message& message) {
     std::optional<Result<std::int32_t>> link;
     hosts[0].kernel->peers().connect(hosts[to].name,
                                      [&link](const Result<std::int32_t>& found) { link = found; });
     until([&] { return link.has_value(); });
     BOOST_REQUIRE(link->has_value());
-    hosts[0].kernel->jobs().tell(link->value(), message, bytes);
+    hosts[0].kernel->post().send(link->value(), message);
     settle();
   }
   [[nodiscard]] std::string address(std::size_t host, std::uint64_t endpoint) const {
@@ -231,8 +230,11 @@ BOOST_AUTO_TEST_CASE(a_kernel_names_who_does_not_join) {
     const Joiner& waits = world.join(1, "j", 1, 2);
     world.settle();
     BOOST_TEST((engine.is_there(1) && engine.is_there(2) && !engine.is_there(3)));
-    world.forge(1, {{"kind", "joined"}, {"number", 77}, {"mine", {1, 1}}, {"hosts", "b:2"}, {"within", 5}},
-                world.address(1, other) + world.address(1, 2));
+    world.forge(1, kernel::Joined{.number = 77,
+                                  .mine = {1, 1},
+                                  .hosts = "b:2",
+                                  .within = 5,
+                                  .payload = world.address(1, other) + world.address(1, 2)});
     world.told();
     says(waits, "E-5 the kernel where the job's ranks meet said something that makes no sense");
     BOOST_TEST(!waits.has_joined());
@@ -247,9 +249,8 @@ BOOST_AUTO_TEST_CASE(a_job_of_nobody) {
   const Joiner& waits = world.join(1, "j", 1, 2);
   world.settle();
   for (const std::string& members : {std::string(), world.address(0, 1)}) {
-    world.forge(1, {{"kind", "joined"}, {"number", 77}, {"mine", nlohmann::json::array()}, {"within", 5}},
-                members);
-    world.forge(1, {{"kind", "go"}, {"number", 77}}, {});
+    world.forge(1, kernel::Joined{.number = 77, .within = 5, .payload = members});
+    world.forge(1, kernel::Go{.number = 77});
     world.settle();
   }
   BOOST_TEST(!waits.has_joined());
@@ -289,8 +290,11 @@ BOOST_AUTO_TEST_CASE(a_job_that_never_begins) {
   World world({"a", "b"});
   const Joiner& waits = world.join(1, "j", 0, 2);
   world.settle();
-  world.forge(1, {{"kind", "joined"}, {"number", 77}, {"mine", {0, 1}}, {"hosts", "b:1,a:1"}, {"within", 5}},
-              world.address(1, 1) + world.address(0, 1));
+  world.forge(1, kernel::Joined{.number = 77,
+                                .mine = {0, 1},
+                                .hosts = "b:1,a:1",
+                                .within = 5,
+                                .payload = world.address(1, 1) + world.address(0, 1)});
   BOOST_TEST(!waits.over());
   world.told();
   says(waits, "E-5 the kernel where the job's ranks meet has not said in 10 s whether the job begins");

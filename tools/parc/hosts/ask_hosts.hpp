@@ -2,42 +2,36 @@
 // What kernels of several hosts say, asked through that of this host.
 #pragma once
 
+#include "control/host_answer.hpp"
 #include "system/error.hpp"
 #include "tools/parc/commands.hpp"
+#include "tools/parc/talk/kernel_connection.hpp"
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace parc::tools {
 
-struct HostAnswer {
+struct AskedHost {
   std::string host;
-  std::string why;          // there is no answer
-  std::string address;      // of its kernel, with the port
+  std::string why = {};     // there is no answer
+  std::string address = {}; // of its kernel, with the port
   std::uint64_t rtt_us = 0; // 0: not known, or this host
-  nlohmann::json said = {};
+  control::HostAnswer said = {};
   [[nodiscard]] bool up() const { return why.empty(); }
 };
 
-// `hosts`: an array of names, or [name, address, port] to find it there from now on; empty: all that this
-// kernel knows. `starts`: where no kernel runs here, one is started. In the order of their names.
-[[nodiscard]] Result<std::vector<HostAnswer>> ask_hosts(const std::string& runtime_dir,
-                                                        const nlohmann::json& hosts,
-                                                        const nlohmann::json& question, bool starts);
+// `hosts`: empty: all that this kernel knows. `starts`: where no kernel runs here, one is started. In the
+// order of their names.
+[[nodiscard]] Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
+                                                       const std::vector<tool::HostToAsk>& hosts,
+                                                       const control::HostQuestion& question, bool starts);
 
 // The hosts that the options name; none: all.
-[[nodiscard]] Result<nlohmann::json> hosts_to_ask(const HostOptions& options);
+[[nodiscard]] Result<std::vector<tool::HostToAsk>> hosts_to_ask(const HostOptions& options);
 
 // A line for each that does not answer.
-void complain(const std::vector<HostAnswer>& answers);
-
-struct RunningJob {
-  std::uint64_t id = 0;
-  std::string program, state, origin;
-  std::uint64_t size = 0, ranks = 0, since_s = 0; // ranks: on that host
-};
-[[nodiscard]] std::vector<RunningJob> jobs_of(const HostAnswer& answer);
+void complain(const std::vector<AskedHost>& answers);
 
 } // namespace parc::tools

@@ -13,17 +13,13 @@ namespace {
 
 constexpr int hosts_schema = 1;
 
-std::string version_of(const HostAnswer& answer) {
-  return answer.said.is_object() ? answer.said.value("version", std::string()) : std::string();
-}
-
-std::uint64_t ranks_of(const HostAnswer& answer) {
+std::uint64_t ranks_of(const AskedHost& answer) {
   std::uint64_t ranks = 0;
-  for (const RunningJob& job : jobs_of(answer)) ranks += job.ranks;
+  for (const control::JobRow& job : answer.said.jobs) ranks += job.ranks;
   return ranks;
 }
 
-void print(const std::vector<HostAnswer>& answers) {
+void print(const std::vector<AskedHost>& answers) {
   Table table{{{.title = "HOST", .name = true},
                {"STATE"},
                {.title = "ADDRESS", .name = true},
@@ -32,11 +28,11 @@ void print(const std::vector<HostAnswer>& answers) {
                {"JOBS", true},
                {"RANKS", true}},
               {}};
-  for (const HostAnswer& answer : answers) {
+  for (const AskedHost& answer : answers) {
     if (answer.up())
       table.rows.push_back({answer.host, "up", answer.address.empty() ? "-" : answer.address,
-                            version_of(answer), answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
-                            fmt::to_string(jobs_of(answer).size()), fmt::to_string(ranks_of(answer))});
+                            answer.said.version, answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
+                            fmt::to_string(answer.said.jobs.size()), fmt::to_string(ranks_of(answer))});
     else
       table.rows.emplace_back(std::vector<std::string>{answer.host, "down", "-", "-", "-", "-", "-"},
                               Style::bad);
@@ -44,15 +40,15 @@ void print(const std::vector<HostAnswer>& answers) {
   show(table_lines(table, display_of(stdout)), stdout);
 }
 
-void print_json(const std::vector<HostAnswer>& answers) {
+void print_json(const std::vector<AskedHost>& answers) {
   nlohmann::json hosts = nlohmann::json::array();
-  for (const HostAnswer& answer : answers) {
+  for (const AskedHost& answer : answers) {
     auto& row = hosts.emplace_back(nlohmann::json{{"host", answer.host}, {"up", answer.up()}});
     if (answer.up()) {
       row["address"] = answer.address.empty() ? nlohmann::json() : nlohmann::json(answer.address);
-      row["version"] = version_of(answer);
+      row["version"] = answer.said.version;
       row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);
-      row["jobs"] = jobs_of(answer).size();
+      row["jobs"] = answer.said.jobs.size();
       row["ranks"] = ranks_of(answer);
     } else {
       row["why"] = answer.why;
@@ -72,7 +68,7 @@ Result<int> ask_and_print(const HostOptions& options) {
     print(answers);
     complain(answers);
   }
-  return std::ranges::all_of(answers, &HostAnswer::up) ? 0 : status_failure;
+  return std::ranges::all_of(answers, &AskedHost::up) ? 0 : status_failure;
 }
 
 } // namespace

@@ -2,8 +2,8 @@
 // The key goes to the kernels on standard input; where they listen is told to this host's kernel, which tells
 // all others (daemon/tool/known_hosts.hpp), so no file has to name anybody.
 #include "tools/parc/hosts/start_hosts.hpp"
+#include "tools/parc/talk/json_fields.hpp"
 
-#include "system/frames.hpp"
 #include "system/identity.hpp"
 #include "system/start_kernel.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
@@ -40,10 +40,12 @@ exec parc stop "$@")";
 
 Result<std::string> ask_for_key(const std::string& runtime_dir, const std::vector<std::string>& options) {
   PARC_TRY(kernel, KernelConnection::open(runtime_dir, options));
-  PARC_TRY(kernel.send({{"kind", "key"}}));
+  PARC_TRY(kernel.send(tool::AskForKey{}));
   for (;;) {
     PARC_TRY(frame, kernel.await());
-    if (text_in(frame.message, "kind") == "done") return text_in(frame.message, "key");
+    if (control::kind_of(frame.message) != name(tool::Kind::done)) continue;
+    PARC_TRY(done, read<tool::Done>(frame));
+    return done.key.value_or("");
   }
 }
 
@@ -108,12 +110,12 @@ std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<s
 
 // Our kernel connects to each that is up, or says why it cannot.
 Result<void> reach_all(const std::string& runtime_dir, std::vector<StartedHost>& all) {
-  nlohmann::json hosts = nlohmann::json::array();
+  std::vector<tool::HostToAsk> hosts;
   for (const StartedHost& there : all)
-    if (there.up()) hosts.push_back({there.host, there.address, there.port});
+    if (there.up()) hosts.push_back({.name = there.host, .address = there.address, .port = there.port});
   if (hosts.empty()) return success();
   PARC_TRY(answers, ask_hosts(runtime_dir, hosts, {}, true));
-  for (const HostAnswer& answer : answers) {
+  for (const AskedHost& answer : answers) {
     const auto there = std::ranges::find(all, answer.host, &StartedHost::host);
     if (there == all.end() || answer.up()) continue;
     there->reachable = false;

@@ -5,12 +5,12 @@
 #include "jobs/installed.hpp"
 #include "jobs/placement.hpp"
 #include "shm/guarded_pages.hpp"
-#include "system/frames.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
 #include "tools/parc/probe/probe_papers.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/talk/children.hpp"
+#include "tools/parc/talk/json_fields.hpp"
 
 #include <algorithm>
 #include <array>
@@ -61,8 +61,8 @@ struct Probed {
 
 // That the kernels of both are up; a job would start those that are missing.
 Result<void> ask_whether_up(const std::string& host, const std::string& runtime_dir) {
-  PARC_TRY(answers, ask_hosts(runtime_dir, nlohmann::json::array({host}), {}, false));
-  for (const HostAnswer& answer : answers)
+  PARC_TRY(answers, ask_hosts(runtime_dir, {{.name = host}}, {}, false));
+  for (const AskedHost& answer : answers)
     if (!answer.up()) return error(EHOSTUNREACH, "host {} does not answer: {}", answer.host, answer.why);
   return success();
 }

@@ -18,12 +18,12 @@ Result<void> Input::pass_on(KernelConnection& kernel) {
   std::array<char, 32768> buffer;
   const auto room =
       static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), window - (given_ - taken_)));
-  const ssize_t got = read(STDIN_FILENO, buffer.data(), room);
+  const ssize_t got = ::read(STDIN_FILENO, buffer.data(), room);
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return success();
   ended_ = got <= 0;
   const auto bytes = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   given_ += bytes;
-  auto sent = kernel.send({{"kind", "input"}, {"end", ended_ ? 1 : 0}}, {buffer.data(), bytes});
+  auto sent = kernel.send(tool::Input{.end = ended_ ? 1u : 0u, .payload = std::string(buffer.data(), bytes)});
   if (sent || (sent.error().code != EPIPE && sent.error().code != ECONNRESET)) return sent;
   ended_ = true; // the job is over: why, is still to be read
   return success();

@@ -2,7 +2,6 @@
 // parc run: says to the kernel of this host what is to run, and then is the terminal of the job: its output,
 // its signals, its exit status.
 #include "jobs/program.hpp"
-#include "system/frames.hpp"
 #include "system/start_kernel.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/hosts/hosts.hpp"
@@ -114,7 +113,7 @@ Result<Program> describe_program(const RunOptions& options) {
 
 // ---- Where
 
-Result<nlohmann::json> describe_places(const RunOptions& options) {
+Result<tool::Run> describe_places(const RunOptions& options) {
   PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
   if (hosts.empty()) hosts.push_back({"", options.ranks.value_or(1)}); // the kernel's own
   std::uint64_t slots = 0;
@@ -128,32 +127,14 @@ Result<nlohmann::json> describe_places(const RunOptions& options) {
   if (options.input != "all" && options.input != "none" && std::stoul(options.input) >= std::max(size, 1UL))
     return error(EINVAL, "--stdin names rank {}, and the ranks are 0 to {}", options.input, size - 1);
 
-  nlohmann::json request{{"kind", "run"}, {"keep_going", options.keep_going ? 1 : 0}};
-  auto& names = request["hosts"] = nlohmann::json::array();
-  for (const HostSlots& host : hosts) names.push_back(host.name);
-  auto& runs = request["runs"] = nlohmann::json::array();
-  for (const Run& run : place_ranks(hosts, static_cast<std::uint32_t>(size))) {
-    runs.push_back(run.host);
-    runs.push_back(run.ranks);
-  }
+  tool::Run request{.keep_going = options.keep_going ? 1u : 0u};
+  for (const HostSlots& host : hosts) request.hosts.push_back(host.name);
+  for (const Run& run : place_ranks(hosts, static_cast<std::uint32_t>(size)))
+    request.runs.insert(request.runs.end(), {run.host, run.ranks});
   return request;
 }
 
 // ---- The terminal of the job
-
-// No kernel listens there, or its name is not known to our kernel: then that says so, and whoever is to start
-// the kernel may know it.
-struct MissingHosts {
-  std::vector<std::string> names;
-  std::vector<std::string> unknown; // of each: a sentence, or empty
-};
-
-std::vector<std::string> texts_in(const nlohmann::json& message, const char* key) {
-  std::vector<std::string> texts;
-  for (const auto& each : message.value(key, nlohmann::json::array()))
-    texts.push_back(each.is_string() ? each.get<std::string>() : std::string());
-  return texts;
-}
 
 class Terminal {
 public:
@@ -163,8 +144,9 @@ public:
 
   [[nodiscard]] const TraceCollector& trace() const { return trace_; }
   [[nodiscard]] bool output_lost() const { return output_.lost(); }
-  // Why nothing ran.
-  [[nodiscard]] const MissingHosts& missing() const { return missing_; }
+  // Hosts without a kernel, which is why nothing ran. Some of their names may not be known to our kernel:
+  // whoever is to start theirs may know them.
+  [[nodiscard]] const tool::Unreached& missing() const { return missing_; }
 
   Result<int> serve() {
     while (!status_ || output_.pending()) {
@@ -227,7 +209,7 @@ private:
 
   // And asks whether it was heard. A kernel that has closed this connection meanwhile has said how the job
   // ended, which is still to be read.
-  Result<void> tell(const nlohmann::json& message) {
+  template <class Message> Result<void> tell(const Message& message) {
     auto told = kernel_.send(message);
     if (told) told = kernel_.ping();
     return told || told.error().code == EPIPE || told.error().code == ECONNRESET ? success()
@@ -236,7 +218,7 @@ private:
 
   Result<void> tell_timeout() {
     deadline_.reset();
-    return tell({{"kind", "timeout"}});
+    return tell(tool::TimedOut{});
   }
 
   // The first travels to the ranks, a second one ends them at once, and who sends a third wants no answer. A
@@ -245,22 +227,23 @@ private:
     const auto signal = signals_.take();
     if (!signal) return success();
     if (*signal == SIGTSTP) return stop();
-    if (*signal == SIGUSR1 || *signal == SIGUSR2) return tell({{"kind", "signal"}, {"signal", *signal}});
+    const auto number = static_cast<std::uint32_t>(*signal);
+    if (*signal == SIGUSR1 || *signal == SIGUSR2) return tell(tool::Signal{.signal = number});
     if (++signals_seen_ > 2) std::_Exit(status_signal + *signal);
-    return tell({{"kind", signals_seen_ == 1 ? "signal" : "kill"}, {"signal", *signal}});
+    return signals_seen_ == 1 ? tell(tool::Signal{.signal = number}) : tell(tool::Kill{.signal = number});
   }
 
   // With the ranks, which have no terminal that would stop them, until we are continued. Where nobody could
   // do that, the system does not stop us.
   Result<void> stop() {
-    PARC_TRY(tell({{"kind", "signal"}, {"signal", SIGSTOP}}));
+    PARC_TRY(tell(tool::Signal{.signal = SIGSTOP}));
     sigset_t only;
     sigemptyset(&only);
     sigaddset(&only, SIGTSTP);
     sigprocmask(SIG_UNBLOCK, &only, nullptr);
     raise(SIGTSTP);
     sigprocmask(SIG_BLOCK, &only, nullptr);
-    return tell({{"kind", "signal"}, {"signal", SIGCONT}});
+    return tell(tool::Signal{.signal = SIGCONT});
   }
 
   Result<void> listen() {
@@ -268,37 +251,38 @@ private:
     for (;;) {
       PARC_TRY(frame, kernel_.next());
       if (!frame) return success();
-      hear(*frame);
+      PARC_TRY(hear(*frame));
     }
   }
 
-  void hear(const Frame& frame) {
-    const std::string kind = text_in(frame.message, "kind");
-    if (kind == "output") {
-      const auto rank =
-          number_in(frame.message, "rank", UINT32_MAX).value_or(0); // or of one that was spawned
-      const auto stream = number_in(frame.message, "stream", 3).value_or(1);
-      if (stream == 3)
-        trace_.add(rank, frame.bytes);
+  Result<void> hear(const control::Frame& frame) {
+    const auto kind = tool::kind_named(control::kind_of(frame.message));
+    if (kind == tool::Kind::output) {
+      PARC_TRY(output, read<tool::Output>(frame));
+      if (output.stream == 3)
+        trace_.add(output.rank, output.payload);
       else
-        output_.add(rank, stream == 2 ? STDERR_FILENO : STDOUT_FILENO, frame.bytes);
-    } else if (kind == "input_taken") {
-      input_.taken(number_in(frame.message, "taken", UINT64_MAX).value_or(0));
-    } else if (kind == "unreached") {
-      missing_.names = texts_in(frame.message, "hosts");
-      missing_.unknown = texts_in(frame.message, "unknown");
-    } else if (kind == "done") {
-      status_ = static_cast<int>(number_in(frame.message, "status", 255).value_or(status_failed));
-      text_ = text_in(frame.message, "text");
-      if (const auto ends = frame.message.find("ends"); ends != frame.message.end())
-        for (const auto& row : *ends)
-          if (row.is_array() && row.size() == 2 && row[0].is_string() && row[1].is_string())
-            ends_.push_back({row[0].get<std::string>(), row[1].get<std::string>()});
-      if (const auto warnings = frame.message.find("warnings"); warnings != frame.message.end())
-        for (const auto& each : *warnings)
-          if (each.is_string()) warnings_.push_back(each.get<std::string>());
-      output_.finish();
+        output_.add(output.rank, output.stream == 2 ? STDERR_FILENO : STDOUT_FILENO, output.payload);
+    } else if (kind == tool::Kind::input_taken) {
+      PARC_TRY(input, read<tool::InputTaken>(frame));
+      input_.taken(input.taken);
+    } else if (kind == tool::Kind::unreached) {
+      PARC_TRY(unreached, read<tool::Unreached>(frame));
+      missing_ = std::move(unreached);
+    } else if (kind == tool::Kind::done) {
+      PARC_TRY(done, read<tool::Done>(frame));
+      end(std::move(done));
     }
+    return success();
+  }
+
+  void end(tool::Done done) {
+    status_ = static_cast<int>(done.status);
+    text_ = std::move(done.text);
+    if (done.ends)
+      for (auto& [how, which] : *done.ends) ends_.push_back({std::move(how), std::move(which)});
+    warnings_ = std::move(done.warnings).value_or(std::vector<std::string>());
+    output_.finish();
   }
 
   KernelConnection& kernel_;
@@ -312,20 +296,20 @@ private:
   std::string text_;
   std::vector<Row> ends_; // of the ranks: how, and which
   std::vector<std::string> warnings_;
-  MissingHosts missing_;
+  tool::Unreached missing_;
 };
 
 // A job, from its request to its end. Where `missing` is given and nothing ran because kernels are missing,
 // their hosts are put there, and nothing is said.
-Result<int> run_once(const RunOptions& options, const nlohmann::json& request, const std::string& bytes,
-                     Deadline deadline, MissingHosts* missing) {
+Result<int> run_once(const RunOptions& options, const tool::Run& request, Deadline deadline,
+                     tool::Unreached* missing) {
   PARC_TRY(kernel, KernelConnection::open(options.runtime_dir));
   PARC_TRY(signals, CaughtSignals::make({SIGUSR1, SIGUSR2, SIGTSTP}));
-  PARC_TRY(kernel.send(request, bytes));
+  PARC_TRY(kernel.send(request));
   Terminal terminal(kernel, options, signals, deadline);
   auto status = terminal.serve();
   if (missing != nullptr) *missing = terminal.missing();
-  if (status && (missing == nullptr || missing->names.empty())) terminal.tell_end();
+  if (status && (missing == nullptr || missing->hosts.empty())) terminal.tell_end();
   bool lost = terminal.output_lost();
   if (!options.trace.empty()) {
     const auto written = write_trace(terminal.trace().ranks(), options.command, options.trace, real_time());
@@ -352,13 +336,13 @@ Deadline deadline_of(const RunOptions& options) {
 }
 
 // A line for each that is still missing.
-Result<void> start_missing(const RunOptions& options, const MissingHosts& missing, Deadline deadline) {
-  const Launcher launcher = launcher_to(missing.names, asked_ssh());
+Result<void> start_missing(const RunOptions& options, const tool::Unreached& missing, Deadline deadline) {
+  const Launcher launcher = launcher_to(missing.hosts, asked_ssh());
   std::chrono::milliseconds patience = patience_with_children;
   if (deadline)
     patience = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()),
                           std::chrono::milliseconds(0), patience);
-  PARC_TRY(started, start_hosts(missing.names, launcher, options.runtime_dir, {}, patience));
+  PARC_TRY(started, start_hosts(missing.hosts, launcher, options.runtime_dir, {}, patience));
   std::string lines;
   for (std::size_t i = 0; i < started.size(); ++i)
     if (!started[i].up())
@@ -370,28 +354,28 @@ Result<void> start_missing(const RunOptions& options, const MissingHosts& missin
 Result<int> run_job(const RunOptions& options) {
   PARC_TRY(request, describe_places(options));
   PARC_TRY(program, describe_program(options));
-  const std::string bytes = encode_program(program, request);
-  if (bytes.size() > max_program_bytes)
+  request.payload = control::encode_program(program, request.program);
+  if (request.payload.size() > control::max_program_bytes)
     return error(E2BIG, "arguments and environment have {} bytes, and may have {}; give the ranks less",
-                 bytes.size(), max_program_bytes);
+                 request.payload.size(), control::max_program_bytes);
   if (!options.trace.empty()) { // what cannot be written is known before anything runs
     PARC_TRY(write_trace({}, options.command, options.trace));
   }
   const Deadline deadline = deadline_of(options);
   PARC_TRY(may_start, may_start_kernels());
   if (may_start) {
-    MissingHosts missing;
-    request["in_haste"] = 1;
-    PARC_TRY(status, run_once(options, request, bytes, deadline, &missing));
-    if (missing.names.empty()) return status;
+    tool::Unreached missing;
+    request.in_haste = 1;
+    PARC_TRY(status, run_once(options, request, deadline, &missing));
+    if (missing.hosts.empty()) return status;
     if (const auto started = start_missing(options, missing, deadline); !started) {
       if (!deadline || Clock::now() < *deadline) return started.error();
       std::cerr << fmt::format("parc: {}\n", started.error().text);
       return status_late;
     }
-    request.erase("in_haste");
+    request.in_haste.reset();
   }
-  return run_once(options, request, bytes, deadline, nullptr);
+  return run_once(options, request, deadline, nullptr);
 }
 
 } // namespace

@@ -60,8 +60,10 @@ Result<KernelConnection> KernelConnection::introduce(Fd socket) {
 Result<void> KernelConnection::await_first_answer() {
   for (;;) {
     PARC_TRY(frame, next());
-    if (frame && text_in(frame->message, "kind") == "done") // a kernel that knows no ping says so
-      return error(EPROTO, "{}", text_in(frame->message, "text"));
+    if (frame && control::kind_of(frame->message) == name(tool::Kind::done)) { // it knows no ping
+      PARC_TRY(done, read<tool::Done>(*frame));
+      return error(EPROTO, "{}", done.text);
+    }
     if (frame) return success();
     pollfd more{socket_.get(), POLLIN, 0};
     if (poll(&more, 1, static_cast<int>(between_looks.count())) < 0 && errno != EINTR)
@@ -73,7 +75,7 @@ Result<void> KernelConnection::await_first_answer() {
 
 Result<void> KernelConnection::ping() {
   due_ = Clock::now() + patience;
-  return send({{"kind", "ping"}});
+  return send(tool::Ping{});
 }
 
 Error KernelConnection::silent() const {
@@ -85,8 +87,7 @@ Error KernelConnection::silent() const {
   return error(ETIMEDOUT, "{} {}; does it hang? {}", who, unwell::is_silent, unwell::if_silent(process));
 }
 
-Result<void> KernelConnection::send(const nlohmann::json& message, std::string_view bytes) {
-  const std::string frame = encode_frame(message, bytes);
+Result<void> KernelConnection::write(std::string_view frame) {
   for (std::string_view rest = frame; !rest.empty();) {
     const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
@@ -109,7 +110,7 @@ Result<void> KernelConnection::receive() {
                "it killed? start it again with parcd --detach");
 }
 
-Result<Frame> KernelConnection::await() {
+Result<control::Frame> KernelConnection::await() {
   for (;;) {
     PARC_TRY(frame, next());
     if (frame) return std::move(*frame);

@@ -4,15 +4,28 @@
 // anything else; the first has been answered where there is a connection.
 #pragma once
 
+#include "control/frames.hpp"
+#include "control/tool_messages.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
-#include "system/frames.hpp"
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace parc::tools {
+
+namespace tool = control::tool;
+
+// What the kernel has said, where its frame is of that kind.
+template <class Message> [[nodiscard]] Result<Message> read(const control::Frame& frame) {
+  auto message = control::from_json<Message>(frame.message, frame.payload);
+  if (!message) return std::move(message).error().in("the kernel of this host (parcd) cannot be understood");
+  return message;
+}
 
 class KernelConnection {
 public:
@@ -23,7 +36,9 @@ public:
   [[nodiscard]] static Result<KernelConnection> open_running(const std::string& runtime_dir);
 
   [[nodiscard]] int fd() const { return socket_.get(); }
-  [[nodiscard]] Result<void> send(const nlohmann::json& message, std::string_view bytes = {});
+  template <class Message> [[nodiscard]] Result<void> send(const Message& message) {
+    return write(control::frame_of(message));
+  }
 
   // Asks whether it still hears; what comes next answers that. Before due(), or it is silent() and hangs.
   [[nodiscard]] Result<void> ping();
@@ -33,17 +48,18 @@ public:
 
   // Takes what has come; an error when the kernel has gone.
   [[nodiscard]] Result<void> receive();
-  [[nodiscard]] Result<std::optional<Frame>> next() { return frames_.next(); }
+  [[nodiscard]] Result<std::optional<control::Frame>> next() { return frames_.next(); }
   // The next frame, when it is there; an error when the kernel hangs, which is asked meanwhile.
-  [[nodiscard]] Result<Frame> await();
+  [[nodiscard]] Result<control::Frame> await();
 
 private:
   explicit KernelConnection(Fd socket) : socket_(std::move(socket)) {}
   [[nodiscard]] static Result<KernelConnection> introduce(Fd socket);
   [[nodiscard]] Result<void> await_first_answer();
+  [[nodiscard]] Result<void> write(std::string_view frame);
   Fd socket_;
   std::optional<Clock::time_point> due_;
-  FrameReader frames_;
+  control::FrameReader frames_;
 };
 
 } // namespace parc::tools

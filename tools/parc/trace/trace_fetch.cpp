@@ -41,9 +41,9 @@ Result<void> all_well(const std::vector<Child>& children) {
 // Nothing goes there before all is here. A host that does not answer, or fails, leaves its ranks without a
 // trace, which is said of those.
 Result<void> fetch_traces(const fs::path& directory) {
-  PARC_TRY(answers, ask_hosts({}, nlohmann::json::array(), {}, false));
+  PARC_TRY(answers, ask_hosts({}, {}, {}, false));
   std::vector<std::string> hosts;
-  for (const HostAnswer& each : answers)
+  for (const AskedHost& each : answers)
     if (each.up()) hosts.push_back(each.host);
   std::ofstream(directory / mark).flush();
   std::vector<Child> packed = run_on(hosts, pack_script, directory), unpacking;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc dump: what all ranks of a job wait for, on all its hosts. The kernel of this host asks the others;
 // where it does not answer, this host's ranks are shown, whose memory tells.
+#include "control/rank_state.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/talk/kernel_connection.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iostream>
+#include <iterator>
 
 namespace parc::tools {
 namespace {
@@ -23,34 +25,30 @@ struct Dump {
   std::string alone;               // why the ranks of this host are all
 };
 
-Result<void> take_ranks(const nlohmann::json& message, Dump& dump) {
-  const auto ranks = message.find("ranks");
-  for (const auto& each : ranks == message.end() ? nlohmann::json::array() : *ranks) {
-    auto rank = rank_state_from(each);
-    if (!rank)
-      return error(EPROTO, "the kernel of host {} answered what makes no sense", text_in(message, "host"));
-    dump.ranks.push_back(*std::move(rank));
-  }
-  return success();
-}
-
 // True when that was the last.
-Result<bool> take(const Frame& frame, Dump& dump) {
-  const std::string kind = text_in(frame.message, "kind");
-  if (kind == "done") return error(ENOENT, "{}", text_in(frame.message, "text")); // there is no such job
-  if (kind == "dump") dump.job = text_in(frame.message, "job");
-  if (kind == "ranks") {
-    PARC_TRY(take_ranks(frame.message, dump));
+Result<bool> take(const control::Frame& frame, Dump& dump) {
+  const auto kind = tool::kind_named(control::kind_of(frame.message));
+  if (kind == tool::Kind::done) { // there is no such job
+    PARC_TRY(done, read<tool::Done>(frame));
+    return error(ENOENT, "{}", done.text);
   }
-  if (kind != "dumped") return false;
-  for (const auto& host : frame.message.value("silent", nlohmann::json::array()))
-    if (host.is_string()) dump.silent.push_back(host.get<std::string>());
+  if (kind == tool::Kind::dump) {
+    PARC_TRY(begins, read<tool::DumpBegins>(frame));
+    dump.job = std::move(begins.job);
+  }
+  if (kind == tool::Kind::ranks) {
+    PARC_TRY(there, read<tool::Ranks>(frame));
+    std::ranges::move(there.ranks, std::back_inserter(dump.ranks));
+  }
+  if (kind != tool::Kind::dumped) return false;
+  PARC_TRY(dumped, read<tool::Dumped>(frame));
+  dump.silent = std::move(dumped.silent);
   return true;
 }
 
 Result<Dump> ask(const std::string& runtime_dir, std::uint64_t job) {
   PARC_TRY(kernel, KernelConnection::open_running(runtime_dir));
-  PARC_TRY(kernel.send({{"kind", "dump"}, {"job", job}}));
+  PARC_TRY(kernel.send(tool::Dump{.job = job}));
   Dump dump;
   for (;;) {
     PARC_TRY(frame, kernel.await());
@@ -122,7 +120,7 @@ void print(const Dump& dump) {
 
 void print_json(const Dump& dump) {
   nlohmann::json ranks = nlohmann::json::array();
-  for (const RankState& rank : dump.ranks) ranks.push_back(to_json(rank));
+  for (const RankState& rank : dump.ranks) control::put_value(ranks.emplace_back(), rank);
   nlohmann::json json{{"schema", dump_schema},
                       {"job", dump.job},
                       {"ranks", ranks},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc ps and parc kill: the jobs of all hosts.
-#include "system/frames.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
 #include "tools/parc/screen/table.hpp"
@@ -17,7 +16,7 @@ namespace {
 constexpr int ps_schema = 1;
 
 struct Job {
-  RunningJob told;                                               // by the first of its hosts
+  control::JobRow told;                                          // by the first of its hosts
   std::vector<std::pair<std::string, std::uint64_t>> hosts = {}; // and how many ranks each has
 };
 
@@ -27,13 +26,13 @@ int rank_of(const std::string& state) {
   return state == "starting" ? 1 : 0;
 }
 
-std::map<std::uint64_t, Job> jobs_in(const std::vector<HostAnswer>& answers) {
+std::map<std::uint64_t, Job> jobs_in(const std::vector<AskedHost>& answers) {
   std::map<std::uint64_t, Job> jobs;
-  for (const HostAnswer& answer : answers)
-    for (RunningJob& part : jobs_of(answer)) {
-      Job& job = jobs.try_emplace(part.id, Job{part}).first->second;
+  for (const AskedHost& answer : answers)
+    for (const control::JobRow& part : answer.said.jobs) {
+      Job& job = jobs.try_emplace(part.job, Job{part}).first->second;
       if (rank_of(part.state) > rank_of(job.told.state)) job.told.state = part.state;
-      job.told.since_s = std::min(job.told.since_s, part.since_s);
+      job.told.since = std::min(job.told.since, part.since);
       job.hosts.emplace_back(answer.host, part.ranks);
     }
   return jobs;
@@ -51,7 +50,7 @@ void print(const std::map<std::uint64_t, Job>& jobs) {
   std::vector<Row> rows;
   for (const auto& [id, job] : jobs)
     rows.push_back({fmt::format("{:x}", id), job.told.program, fmt::to_string(job.told.size), job.told.state,
-                    hosts_in_words(job), job.told.origin, local_time(job.told.since_s)});
+                    hosts_in_words(job), job.told.origin, local_time(job.told.since)});
   print_table({{"JOB", false},
                {.title = "PROGRAM", .name = true},
                {"RANKS", true},
@@ -68,14 +67,11 @@ struct Waiting {
   std::uint64_t size = 0;
 };
 
-std::vector<Waiting> waiting_in(const std::vector<HostAnswer>& answers) {
+std::vector<Waiting> waiting_in(const std::vector<AskedHost>& answers) {
   std::vector<Waiting> all;
-  for (const HostAnswer& answer : answers)
-    for (const auto& each :
-         answer.said.contains("waiting") ? answer.said["waiting"] : nlohmann::json::array())
-      if (each.is_object())
-        all.push_back({text_in(each, "name"), answer.host, text_in(each, "missing"),
-                       number_in(each, "size", max_ranks).value_or(0)});
+  for (const AskedHost& answer : answers)
+    for (const control::WaitingJob& job : answer.said.waiting)
+      all.push_back({job.name, answer.host, job.missing, job.size});
   return all;
 }
 
@@ -85,7 +81,7 @@ void print(const std::vector<Waiting>& waiting) {
                              job.host, job.missing, job.size);
 }
 
-void print_json(const std::map<std::uint64_t, Job>& jobs, const std::vector<HostAnswer>& answers) {
+void print_json(const std::map<std::uint64_t, Job>& jobs, const std::vector<AskedHost>& answers) {
   nlohmann::json listed = nlohmann::json::array(), silent = nlohmann::json::array(),
                  why = nlohmann::json::object(), waiting = nlohmann::json::array();
   for (const auto& [id, job] : jobs) {
@@ -94,11 +90,11 @@ void print_json(const std::map<std::uint64_t, Job>& jobs, const std::vector<Host
                                                    {"ranks", job.told.size},
                                                    {"state", job.told.state},
                                                    {"from", job.told.origin},
-                                                   {"since", job.told.since_s},
+                                                   {"since", job.told.since},
                                                    {"hosts", nlohmann::json::object()}});
     for (const auto& [host, ranks] : job.hosts) row["hosts"][host] = ranks;
   }
-  for (const HostAnswer& answer : answers)
+  for (const AskedHost& answer : answers)
     if (!answer.up()) silent.push_back(answer.host), why[answer.host] = answer.why;
   for (const Waiting& job : waiting_in(answers))
     waiting.push_back(
@@ -114,29 +110,29 @@ Result<int> list_jobs(const HostOptions& options) {
   if (options.json) {
     print_json(jobs_in(answers), answers);
   } else {
-    if (std::ranges::any_of(answers, &HostAnswer::up)) print(jobs_in(answers));
+    if (std::ranges::any_of(answers, &AskedHost::up)) print(jobs_in(answers));
     print(waiting_in(answers));
     complain(answers);
   }
-  return std::ranges::all_of(answers, &HostAnswer::up) ? 0 : status_failure;
+  return std::ranges::all_of(answers, &AskedHost::up) ? 0 : status_failure;
 }
 
 // Any of its hosts hands that on to the one that began it.
-Result<void> end_job(const KillOptions& options, int signal, const std::vector<HostAnswer>& answers,
+Result<void> end_job(const KillOptions& options, int signal, const std::vector<AskedHost>& answers,
                      std::uint64_t job) {
   const auto jobs = jobs_in(answers);
   const auto found = jobs.find(job);
   if (found == jobs.end()) {
     std::string asked;
-    for (const HostAnswer& answer : answers)
+    for (const AskedHost& answer : answers)
       if (answer.up()) asked += (asked.empty() ? "" : ", ") + answer.host;
     if (asked.empty()) return error(ENOENT, "no host answers, and so nobody knows a job {:x}", job);
     return error(ENOENT, "no job {:x} runs on the hosts that answer ({}); parc ps shows those that do", job,
                  asked);
   }
-  PARC_TRY(told, ask_hosts(options.where.runtime_dir, nlohmann::json::array({found->second.hosts[0].first}),
-                           {{"job", job}, {"signal", signal}}, false));
-  if (told.empty() || !told.front().up() || told.front().said.value("killed", nlohmann::json()) != true)
+  PARC_TRY(told, ask_hosts(options.where.runtime_dir, {{.name = found->second.hosts[0].first}},
+                           {.job = job, .signal = static_cast<std::uint32_t>(signal)}, false));
+  if (told.empty() || !told.front().up() || !told.front().said.killed.value_or(false))
     return error(ESRCH, "job {:x} has just ended", job);
   std::cout << fmt::format("job {:x} ({} ranks of {}): signal {} ({})\n", job, found->second.told.size,
                            found->second.told.program, signal, strsignal(signal));

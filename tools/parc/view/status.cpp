@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc status: what a kernel's counters say, and what its programs wait for. The kernel is not asked and may
 // be dead.
+#include "control/rank_state.hpp"
 #include "tools/parc/commands.hpp"
 #include "tools/parc/view/status_view.hpp"
 
@@ -49,7 +50,8 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<ProgramV
     json["jobs"].push_back(
         {{"job", job_name(job.id)}, {"ranks_here", job.ranks}, {"state", name(job.state)}});
   for (const ProgramView& program : programs) {
-    auto& shown = json["sessions"].emplace_back(parc::to_json(program.seen));
+    auto& shown = json["sessions"].emplace_back();
+    control::put_value(shown, program.seen);
     shown["job"] = job_name(program.counted.job);
     shown["reads"] = program.counted.reads;
     shown["writes"] = program.counted.writes;

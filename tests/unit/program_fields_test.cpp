@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "jobs/program.hpp"
+#include "control/tool_messages.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-namespace parc {
+namespace parc::control {
 namespace {
 
 Program example() {
@@ -17,12 +17,12 @@ Program example() {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(program)
+BOOST_AUTO_TEST_SUITE(programs_that_travel)
 
 BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
-  nlohmann::json message;
-  const std::string bytes = encode_program(example(), message);
-  const auto decoded = decode_program(nlohmann::json::parse(message.dump()), bytes);
+  ProgramFields fields;
+  const std::string bytes = encode_program(example(), fields);
+  const auto decoded = decode_program(fields, bytes);
   BOOST_REQUIRE(decoded);
   BOOST_TEST(decoded.value().arguments == example().arguments);
   BOOST_TEST(decoded.value().environment == example().environment);
@@ -35,12 +35,14 @@ BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
 }
 
 BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
-  nlohmann::json good;
-  const std::string bytes = encode_program(example(), good);
+  tool::Run run;
+  const std::string bytes = encode_program(example(), run.program);
+  const ProgramFields& good = run.program;
   const auto refused = [&](const char* key, const nlohmann::json& value) {
-    nlohmann::json message = good;
+    nlohmann::json message = to_json(run);
     message[key] = value;
-    return !decode_program(message, bytes);
+    const auto read = from_json<tool::Run>(message, bytes);
+    return !read || !decode_program(read.value().program, read.value().payload);
   };
   BOOST_TEST(refused("arguments", 0));
   BOOST_TEST(refused("arguments", 6));
@@ -56,4 +58,4 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace parc
+} // namespace parc::control

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a tool and its kernel say to each other over the Unix socket: frames, each a JSON object and, where
-// its member "bytes" says so, raw bytes behind it (program output, arguments).
+// What a tool and its kernel say to each other over the Unix socket (control/tool_messages.hpp): frames, each
+// a JSON object and, where its member "bytes" says so, raw bytes behind it (program output, arguments).
 //
 //   u32 length of the text, little-endian | the text | the bytes
 //
@@ -8,6 +8,7 @@
 // error, after which the connection is of no use.
 #pragma once
 
+#include "control/message.hpp"
 #include "system/error.hpp"
 
 #include <cstddef>
@@ -18,11 +19,11 @@
 #include <string_view>
 #include <vector>
 
-namespace parc {
+namespace parc::control {
 
 struct Frame {
-  nlohmann::json message; // an object
-  std::string bytes;
+  nlohmann::json message; // an object, without "bytes"
+  std::string payload;
 };
 
 inline constexpr std::size_t max_frame_text = std::size_t{1} << 20;
@@ -30,11 +31,22 @@ inline constexpr std::size_t max_frame_bytes = std::size_t{2} << 20;
 
 // Text that is not UTF-8 (a file's name) arrives with the strange bytes replaced; names that matter travel as
 // bytes.
-[[nodiscard]] std::string encode_frame(nlohmann::json message, std::string_view bytes = {});
+[[nodiscard]] std::string encode_frame(nlohmann::json message, std::string_view payload = {});
 
-// An object; none: it is not JSON, nothing or something else, or nested deeper than anything that we say: the
-// library copies and prints what is nested by recursion, and whoever wrote this may not be well-meaning.
-[[nodiscard]] std::optional<nlohmann::json> parse_object(std::string_view text);
+// The object that a text is. An error where it is none, names a member twice, or is nested deeper than
+// anything that we say: the library copies and prints what is nested by recursion, and whoever wrote this may
+// not be well-meaning.
+[[nodiscard]] Result<nlohmann::json> parse_object(std::string_view text);
+
+template <class Message> [[nodiscard]] std::string frame_of(const Message& message) {
+  if constexpr (HasPayload<Message>)
+    return encode_frame(to_json(message), message.payload);
+  else
+    return encode_frame(to_json(message));
+}
+
+// The kind that it says it is of; empty: none.
+[[nodiscard]] std::string kind_of(const nlohmann::json& message);
 
 class FrameReader {
 public:
@@ -54,12 +66,4 @@ private:
   std::size_t bytes_ = 0;      // of begun_
 };
 
-// Members of an object that somebody else wrote: none when it is missing, of another type, or outside the
-// limit.
-[[nodiscard]] std::optional<std::uint64_t> number_in(const nlohmann::json& message, const char* key,
-                                                     std::uint64_t most);
-[[nodiscard]] std::string text_in(const nlohmann::json& message, const char* key); // or empty
-[[nodiscard]] std::optional<std::vector<std::uint64_t>> numbers_in(const nlohmann::json& message,
-                                                                   const char* key, std::size_t most_numbers);
-
-} // namespace parc
+} // namespace parc::control

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace parc::daemon {
+namespace parc::control {
 
 // The system takes 128 KiB in an environment variable.
 inline constexpr std::size_t most_host_words = 131'000;
@@ -18,4 +18,4 @@ inline constexpr std::size_t most_host_words = 131'000;
 [[nodiscard]] std::string host_words(std::span<const std::uint32_t> host_of_rank,
                                      std::span<const std::string> names);
 
-} // namespace parc::daemon
+} // namespace parc::control

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/base/control.hpp"
+#include "daemon/base/post.hpp"
 
-#include "system/frames.hpp"
+#include "control/frames.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 namespace parc::daemon {
 namespace {
@@ -16,18 +16,17 @@ std::span<std::byte> bytes_of(std::string& text) {
 
 } // namespace
 
-Control::Control(Loop& loop, protocol::Engine& engine, Receive receive)
-    : loop_(loop), engine_(engine), receive_(std::move(receive)) {}
+Post::Post(Loop& loop, protocol::Engine& engine, Nonsense nonsense)
+    : loop_(loop), engine_(engine), nonsense_(std::move(nonsense)) {}
 
-void Control::listen(std::uint32_t link, const std::string& host) {
+void Post::listen(std::uint32_t link) {
   Inbox& inbox = inboxes_[link];
-  inbox.host = host;
   inbox.lost = !engine_.link(link).open; // again: what it has brought takes room until it is read
   probe(link, inbox);
 }
 
 // On the wire: u32 length of the JSON text, the text, the raw bytes.
-void Control::send(std::uint32_t link, const nlohmann::json& message, const std::string& bytes) {
+void Post::write(std::uint32_t link, const nlohmann::json& message, std::string_view payload) {
   if (!engine_.link(link).open) return;
   const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const auto length = static_cast<std::uint32_t>(text.size());
@@ -35,7 +34,7 @@ void Control::send(std::uint32_t link, const nlohmann::json& message, const std:
   kept.resize(sizeof length);
   std::memcpy(kept.data(), &length, sizeof length);
   kept += text;
-  kept += bytes;
+  kept += payload;
   protocol::WriteRequest request;
   request.cookie = Cookie::of_control_write(last_write_).word();
   request.destination = link;
@@ -44,7 +43,7 @@ void Control::send(std::uint32_t link, const nlohmann::json& message, const std:
   engine_.write(engine_.kernel(), request);
 }
 
-void Control::probe(std::uint32_t link, Inbox& inbox) {
+void Post::probe(std::uint32_t link, Inbox& inbox) {
   inbox.probing = true;
   protocol::ReadRequest request;
   request.cookie = Cookie::of_control_read(link).word();
@@ -54,7 +53,7 @@ void Control::probe(std::uint32_t link, Inbox& inbox) {
   engine_.read(engine_.kernel(), request);
 }
 
-void Control::finished(Cookie cookie, const protocol::Outcome& outcome) {
+void Post::finished(Cookie cookie, const protocol::Outcome& outcome) {
   // The engine may be in the middle of anything: what follows waits for the step's end.
   if (cookie.owner() == Cookie::Owner::control_write)
     loop_.after_step([this, number = cookie.write()] { writes_.erase(number); });
@@ -62,11 +61,11 @@ void Control::finished(Cookie cookie, const protocol::Outcome& outcome) {
     loop_.after_step([this, link = cookie.link(), outcome] { advance(link, outcome); });
 }
 
-void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
+void Post::advance(std::uint32_t link, const protocol::Outcome& outcome) {
   Inbox& inbox = inboxes_[link];
   if (outcome.fault == protocol::Fault::truncated) {
-    spdlog::warn("ignored a message of {} bytes from the kernel of host {}", outcome.total, inbox.host);
     probe(link, inbox);
+    nonsense_(link, error(EMSGSIZE, "a message of {} bytes is longer than {}", outcome.total, max_message));
   } else if (outcome.fault == protocol::Fault::peer && !inbox.probing) {
     inbox.lost = true;
     probe(link, inbox); // there may be others behind it, which take room until they are read
@@ -84,23 +83,25 @@ void Control::advance(std::uint32_t link, const protocol::Outcome& outcome) {
   } else {
     const std::string message = std::exchange(inbox.room, {});
     probe(link, inbox);
-    if (!inbox.lost) deliver(link, inbox.host, message);
+    if (inbox.lost) return;
+    if (const Result<void> good = deliver(link, message); !good) nonsense_(link, good.error());
   }
 }
 
-void Control::deliver(std::uint32_t link, const std::string& host, std::string_view incoming) {
+Result<void> Post::deliver(std::uint32_t link, std::string_view incoming) {
   std::uint32_t length = 0;
   if (incoming.size() >= sizeof length) std::memcpy(&length, incoming.data(), sizeof length);
-  if (incoming.size() < sizeof length || length > incoming.size() - sizeof length) {
-    spdlog::warn("ignored a malformed message from the kernel of host {}", host);
-    return;
-  }
-  auto message = parse_object(incoming.substr(sizeof length, length));
-  if (!message) {
-    spdlog::warn("ignored a message that is no JSON object from the kernel of host {}", host);
-    return;
-  }
-  receive_(link, *std::move(message), std::string(incoming.substr(sizeof length + length)));
+  if (incoming.size() < sizeof length || length > incoming.size() - sizeof length)
+    return error(EPROTO, "a message is shorter than it says");
+  auto message = control::parse_object(incoming.substr(sizeof length, length));
+  if (!message) return std::move(message).error().in("what is said in a message makes no sense");
+  const std::string named = control::kind_of(message.value());
+  const auto kind = kernel::kind_named(named);
+  const Receiver* const receiver = kind ? &receivers_[static_cast<std::size_t>(*kind)] : nullptr;
+  if (receiver == nullptr || !receiver->hear)
+    return error(EPROTO, "there is no message \"{}\"", control::shortened(named));
+  return receiver->read(*receiver, static_cast<std::int32_t>(link), message.value(),
+                        std::string(incoming.substr(sizeof length + length)));
 }
 
 } // namespace parc::daemon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/tool/tool_door.hpp"
+#include "daemon/tool/tool_connection.hpp"
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -13,39 +13,37 @@ constexpr std::size_t read_at_once = 65536;
 
 } // namespace
 
-ToolDoor::ToolDoor(event_base* loop, Fd socket, Actions actions)
+ToolConnection::ToolConnection(event_base* loop, Fd socket, Actions actions)
     : actions_(std::move(actions)),
       connection_(
           bufferevent_socket_new(loop, socket.release(), BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS)) {
   bufferevent_setcb(
-      connection_.get(), [](bufferevent*, void* self) { static_cast<ToolDoor*>(self)->read(); }, nullptr,
-      [](bufferevent*, short, void* self) { static_cast<ToolDoor*>(self)->went(); }, this);
+      connection_.get(), [](bufferevent*, void* self) { static_cast<ToolConnection*>(self)->read(); },
+      nullptr, [](bufferevent*, short, void* self) { static_cast<ToolConnection*>(self)->went(); }, this);
   evbuffer_add_cb(
       bufferevent_get_output(connection_.get()),
       [](evbuffer*, const evbuffer_cb_info* change, void* self) {
-        if (change->n_deleted != 0) static_cast<ToolDoor*>(self)->took(change->n_deleted);
+        if (change->n_deleted != 0) static_cast<ToolConnection*>(self)->took(change->n_deleted);
       },
       this);
   bufferevent_enable(connection_.get(), EV_READ | EV_WRITE);
 }
 
-void ToolDoor::queue(const std::string& frame) {
+void ToolConnection::queue(const std::string& frame) {
   if (gone_) return;
   sent_ += frame.size();
   bufferevent_write(connection_.get(), frame.data(), frame.size());
 }
 
-void ToolDoor::send(const nlohmann::json& message) {
-  queue(encode_frame(message));
-}
-
-void ToolDoor::send_output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes) {
-  const std::string frame = encode_frame({{"kind", "output"}, {"rank", rank}, {"stream", stream}}, bytes);
-  outputs_.push_back({rank, bytes.size(), sent_ + frame.size()});
+void ToolConnection::send_output(std::uint32_t rank, std::uint32_t stream, std::string bytes) {
+  const std::size_t size = bytes.size();
+  const std::string frame =
+      control::frame_of(tool::Output{.rank = rank, .stream = stream, .payload = std::move(bytes)});
+  outputs_.push_back({rank, size, sent_ + frame.size()});
   queue(frame);
 }
 
-void ToolDoor::took(std::uint64_t bytes) {
+void ToolConnection::took(std::uint64_t bytes) {
   if (gone_) return; // what had not been taken was told then
   taken_ += bytes;
   while (!outputs_.empty() && outputs_.front().end <= taken_) {
@@ -56,7 +54,7 @@ void ToolDoor::took(std::uint64_t bytes) {
   if (idle()) actions_.idle();
 }
 
-void ToolDoor::read() {
+void ToolConnection::read() {
   std::vector<char> bytes(read_at_once);
   std::size_t got = 0;
   while (!gone_ && (got = bufferevent_read(connection_.get(), bytes.data(), bytes.size())) != 0) {
@@ -68,7 +66,7 @@ void ToolDoor::read() {
         return went();
       }
       if (!frame.value()) break;
-      if (text_in(frame.value()->message, "kind") == "ping")
+      if (control::kind_of(frame.value()->message) == name(tool::Kind::ping))
         answer_ping();
       else
         actions_.frame(std::move(*frame.value()));
@@ -77,13 +75,13 @@ void ToolDoor::read() {
 }
 
 // Whatever else the tool is busy with. One answer on its way does for all who have asked.
-void ToolDoor::answer_ping() {
+void ToolConnection::answer_ping() {
   if (taken_ < heard_end_) return;
-  send({{"kind", "heard"}});
+  send(tool::Heard{});
   heard_end_ = sent_;
 }
 
-void ToolDoor::went() {
+void ToolConnection::went() {
   if (gone_) return;
   gone_ = true;
   bufferevent_disable(connection_.get(), EV_READ | EV_WRITE);

@@ -6,9 +6,9 @@
 // queued is bounded by the credit of the ranks whose output it is.
 #pragma once
 
-#include "daemon/job/job_door.hpp"
+#include "control/frames.hpp"
+#include "daemon/job/job_client.hpp"
 #include "system/fd.hpp"
-#include "system/frames.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -22,20 +22,23 @@ struct evbuffer_cb_info;
 
 namespace parc::daemon {
 
-class ToolDoor : public JobDoor {
+class ToolConnection : public JobClient {
 public:
   struct Actions {
-    std::function<void(Frame)> frame;
+    std::function<void(control::Frame)> frame;
     std::function<void(std::uint32_t rank, std::uint64_t bytes)> taken;
     std::function<void()> idle; // everything sent so far has been taken
     std::function<void()> gone; // it has closed, or does not speak our language; after the last taken
   };
-  ToolDoor(event_base* loop, Fd socket, Actions actions);
-  ToolDoor(const ToolDoor&) = delete;
-  ToolDoor& operator=(const ToolDoor&) = delete;
+  ToolConnection(event_base* loop, Fd socket, Actions actions);
+  ToolConnection(const ToolConnection&) = delete;
+  ToolConnection& operator=(const ToolConnection&) = delete;
 
-  void send(const nlohmann::json& message) override;
-  void send_output(std::uint32_t rank, std::uint64_t stream, std::string_view bytes) override;
+  template <class Message> void send(const Message& message) { queue(control::frame_of(message)); }
+  void send(const tool::Unreached& message) override { queue(control::frame_of(message)); }
+  void send(const tool::InputTaken& message) override { queue(control::frame_of(message)); }
+  void send(const tool::Done& message) override { queue(control::frame_of(message)); }
+  void send_output(std::uint32_t rank, std::uint32_t stream, std::string bytes) override;
   [[nodiscard]] bool open() const override { return !gone_; }
   [[nodiscard]] bool idle() const { return sent_ == taken_; }
 
@@ -55,7 +58,7 @@ private:
   void went();
 
   Actions actions_;
-  FrameReader reader_;
+  control::FrameReader reader_;
   std::deque<Output> outputs_;
   std::uint64_t sent_ = 0;
   std::uint64_t taken_ = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/job/host_words.hpp"
+#include "control/host_words.hpp"
 
 #include "jobs/placement.hpp"
 
 #include <fmt/format.h>
 
-namespace parc::daemon {
+namespace parc::control {
 namespace {
 
 // After how many ranks their hosts come round again, as place_ranks() makes them.
@@ -39,4 +39,4 @@ std::string host_words(std::span<const std::uint32_t> host_of_rank, std::span<co
   return text;
 }
 
-} // namespace parc::daemon
+} // namespace parc::control

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/message.hpp"
+
+#include <algorithm>
+
+namespace parc::control {
+namespace {
+
+std::string named(std::string_view kind) {
+  return kind.empty() ? std::string("a part of a message") : fmt::format("a message \"{}\"", kind);
+}
+
+} // namespace
+
+std::string shortened(std::string_view name) {
+  constexpr std::size_t most = 40;
+  std::string text;
+  for (const char each : name.substr(0, most))
+    text += static_cast<unsigned char>(each) < ' ' || each == 0x7f ? '?' : each;
+  return name.size() > most ? text + "..." : text;
+}
+
+// What never was text may hold a signed number.
+std::optional<std::uint64_t> natural_in(const nlohmann::json& value) {
+  if (!value.is_number_integer()) return {};
+  if (!value.is_number_unsigned() && value.get<std::int64_t>() < 0) return {};
+  return value.get<std::uint64_t>();
+}
+
+nlohmann::json put_fields(std::span<const Field> fields, const void* message) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const Field& field : fields) {
+    nlohmann::json value;
+    if (field.put(message, value)) object[field.name] = std::move(value);
+  }
+  return object;
+}
+
+Result<void> take_fields(std::span<const Field> fields, void* message, const nlohmann::json& object,
+                         std::string_view kind) {
+  if (!object.is_object()) return error(EPROTO, "{} is no object", named(kind));
+  std::size_t known = kind.empty() ? 0 : 1;
+  for (const Field& field : fields) {
+    const auto found = object.find(field.name);
+    if (found == object.end()) {
+      if (field.optional) continue;
+      return error(EPROTO, "{} has no \"{}\"", named(kind), field.name);
+    }
+    ++known;
+    if (!field.take(message, *found, field.most))
+      return error(EPROTO, "the \"{}\" of {} makes no sense", field.name, named(kind));
+  }
+  if (known == object.size()) return success();
+  for (const auto& [name, value] : object.items())
+    if (name != "kind" && std::ranges::none_of(fields, [&](const Field& each) { return name == each.name; }))
+      return error(EPROTO, "{} has a \"{}\", which it should not have", named(kind), shortened(name));
+  return error(EPROTO, "{} makes no sense", named(kind));
+}
+
+} // namespace parc::control

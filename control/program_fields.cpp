@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/program_fields.hpp"
+
+#include <cerrno>
+
+namespace parc::control {
+namespace {
+
+Error malformed() {
+  return error(EPROTO, "the description of the program to start makes no sense");
+}
+
+} // namespace
+
+std::string encode_program(const Program& program, ProgramFields& fields) {
+  fields = {.arguments = program.arguments.size(),
+            .umask = program.umask,
+            .input = program.input,
+            .binds = program.binds ? 1u : 0u,
+            .limits = {}};
+  for (const auto& limit : program.limits)
+    fields.limits.insert(fields.limits.end(), {limit.resource, limit.soft, limit.hard});
+  std::string payload;
+  const auto add = [&payload](const std::string& text) { (payload += text) += '\0'; };
+  add(program.directory);
+  for (const auto& argument : program.arguments) add(argument);
+  for (const auto& variable : program.environment) add(variable);
+  return payload;
+}
+
+Result<Program> decode_program(const ProgramFields& fields, std::string_view payload) {
+  if (payload.size() > max_program_bytes)
+    return error(E2BIG, "arguments and environment have {} bytes, and may have {}; set fewer variables",
+                 payload.size(), max_program_bytes);
+  if (fields.arguments == 0 || fields.limits.size() % 3 != 0) return malformed();
+  Program program;
+  program.umask = fields.umask;
+  program.input = fields.input;
+  program.binds = fields.binds == 1;
+  for (std::size_t i = 0; i < fields.limits.size(); i += 3) {
+    if (fields.limits[i] >= RLIM_NLIMITS) return malformed();
+    program.limits.push_back(
+        {static_cast<std::uint32_t>(fields.limits[i]), fields.limits[i + 1], fields.limits[i + 2]});
+  }
+  std::vector<std::string> texts;
+  while (!payload.empty()) {
+    const auto end = payload.find('\0');
+    if (end == payload.npos) return malformed();
+    texts.emplace_back(payload.substr(0, end));
+    payload.remove_prefix(end + 1);
+  }
+  if (texts.size() < 1 + fields.arguments || !texts[0].starts_with('/')) return malformed();
+  const auto first = texts.begin() + 1;
+  const auto last = first + static_cast<std::ptrdiff_t>(fields.arguments);
+  if (first->empty()) return malformed();
+  program.directory = std::move(texts[0]);
+  program.arguments.assign(first, last);
+  program.environment.assign(last, texts.end());
+  return program;
+}
+
+} // namespace parc::control

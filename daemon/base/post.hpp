@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Control messages between kernels (control/kernel_messages.hpp). They travel as ordinary messages of a space
+// of their own, each a JSON object, optionally followed by raw bytes (program output), and are sorted by
+// their kind: who takes one says so with on(). What a kernel says to itself takes no such way, and the same
+// time.
+//
+// Every link has a probe posted; when it has found a message, a read with room for exactly that message
+// follows. So a peer takes room for one message, and one that stalls in the middle of it holds up nobody
+// else. Senders bound what they queue: output by credit of its own, the rest by being answers.
+//
+// Invariants: a message is delivered at a step's end, never inside a call of its sender; what makes no sense
+// is delivered to nobody.
+#pragma once
+
+#include "control/kernel_messages.hpp"
+#include "daemon/base/cookie.hpp"
+#include "daemon/base/loop.hpp"
+#include "protocol/engine.hpp"
+#include "system/error.hpp"
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace parc::daemon {
+
+namespace kernel = control::kernel;
+
+inline constexpr std::int32_t this_host = -1; // in place of a link; as protocol::here
+
+class Post {
+public:
+  static constexpr std::size_t max_message = 4u << 20; // a job's arguments and environment fit
+  // The kernel at the other end of a link has said what makes no sense.
+  using Nonsense = std::function<void(std::uint32_t link, const Error& why)>;
+
+  Post(Loop& loop, protocol::Engine& engine, Nonsense nonsense);
+
+  // Who takes messages of this kind, once for each: handler(std::int32_t from, Message). `from`: a link, or
+  // this_host.
+  template <class Message, class Handler> void on(Handler handler) {
+    Receiver& receiver = receivers_[static_cast<std::size_t>(Message::kind)];
+    assert(!receiver.hear);
+    receiver.hear = [handler](std::int32_t from, void* message) {
+      handler(from, std::move(*static_cast<Message*>(message)));
+    };
+    receiver.read = [](const Receiver& self, std::int32_t from, const nlohmann::json& object,
+                       std::string payload) -> Result<void> {
+      PARC_TRY(message, control::from_json<Message>(object, std::move(payload)));
+      self.hear(from, &message);
+      return success();
+    };
+  }
+
+  // Queues a message for the kernel at the other end of a link, or this one. In order per link; lost when the
+  // link breaks (which its users hear of).
+  template <class Message> void send(std::int32_t host, Message message) {
+    if (host == this_host) {
+      loop_.after_step([this, message = std::move(message)]() mutable {
+        const Receiver& receiver = receivers_[static_cast<std::size_t>(Message::kind)];
+        if (receiver.hear) receiver.hear(this_host, &message);
+      });
+    } else if constexpr (control::HasPayload<Message>) {
+      write(static_cast<std::uint32_t>(host), control::to_json(message), message.payload);
+    } else {
+      write(static_cast<std::uint32_t>(host), control::to_json(message), {});
+    }
+  }
+  // Whether its link is up: it may have broken before anybody says so.
+  [[nodiscard]] bool reaches(std::int32_t host) const {
+    return host == this_host || engine_.link(static_cast<std::uint32_t>(host)).open;
+  }
+
+  void listen(std::uint32_t link); // once for every link that comes up
+  // From the kernel's Listener.
+  void finished(Cookie cookie, const protocol::Outcome& outcome);
+
+private:
+  struct Receiver {
+    std::function<void(std::int32_t from, void* message)> hear; // none: nobody takes this kind
+    Result<void> (*read)(const Receiver& self, std::int32_t from, const nlohmann::json& object,
+                         std::string payload) = nullptr;
+  };
+  struct Inbox {
+    bool probing = true;
+    bool lost = false; // its link broke in the middle of a message: those behind it are not delivered
+    std::string room;  // for the message that the probe found
+  };
+  void write(std::uint32_t link, const nlohmann::json& message, std::string_view payload);
+  void probe(std::uint32_t link, Inbox& inbox);
+  void advance(std::uint32_t link, const protocol::Outcome& outcome);
+  Result<void> deliver(std::uint32_t link, std::string_view incoming);
+
+  Loop& loop_;
+  protocol::Engine& engine_;
+  Nonsense nonsense_;
+  std::array<Receiver, kernel::kinds> receivers_;
+  std::map<std::uint32_t, Inbox> inboxes_;      // by link
+  std::map<std::uint64_t, std::string> writes_; // by number, until the engine is done with them
+  std::uint64_t last_write_ = 0;
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/base/post.hpp"
+
+#include "tests/sim/pipe.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+
+namespace parc::daemon {
+namespace {
+
+// A kernel's Post, and the engine of another kernel, whose bytes arrive when the test says so.
+struct Pair : protocol::Listener {
+  Loop loop;
+  protocol::Engine engine{{}, *this}, peer{{}, *this};
+  std::vector<std::uint64_t> received; // jobs
+  std::vector<std::string> nonsense;
+  Post post{loop, engine, [this](std::uint32_t broken, const Error& why) {
+              BOOST_TEST(broken == link);
+              nonsense.push_back(why.text);
+            }};
+  std::uint32_t link = engine.add_link({4096, 1, 2}), back = peer.add_link({4096, 2, 1});
+  sim::Pipe there, back_again;
+
+  Pair() {
+    post.on<kernel::Input>([this](std::int32_t from, const kernel::Input& message) {
+      BOOST_TEST(from == static_cast<std::int32_t>(link));
+      received.push_back(message.job);
+    });
+    // Each has said what it has of the other: nothing.
+    protocol::Refusal refusal = protocol::Refusal::none;
+    while (back_again.fill(engine, link, 4096) + back_again.drain(peer, back, 4096, 64, refusal) != 0)
+      continue;
+  }
+
+  void begun(std::uint64_t, const protocol::Outcome&) override {}
+  void progressed(std::uint64_t, const protocol::Progress&) override {}
+  void finished(std::uint64_t cookie, const protocol::Outcome& outcome) override {
+    if (Cookie(cookie).owner() == Cookie::Owner::control_read) post.finished(Cookie(cookie), outcome);
+  }
+  void drained(std::uint64_t) override {}
+
+  void write(std::string& kept, std::uint64_t job, std::size_t more) {
+    write(kept, control::to_json(kernel::Input{.job = job}).dump(), more);
+  }
+  void write(std::string& kept, const std::string& text, std::size_t more) {
+    const auto length = static_cast<std::uint32_t>(text.size());
+    kept.assign(reinterpret_cast<const char*>(&length), sizeof length);
+    kept += text + std::string(more, 'x');
+    peer.write(peer.kernel(), {.cookie = Cookie::of_control_write(1).word(),
+                               .destination = back,
+                               .space = protocol::Space::kernels,
+                               .memory = {reinterpret_cast<std::byte*>(kept.data()), kept.size()}});
+  }
+  // What the other kernel says arrives; its own hears nothing.
+  void arrive() {
+    constexpr std::size_t most = std::size_t{1} << 20;
+    protocol::Refusal refusal = protocol::Refusal::none;
+    while (there.fill(peer, back, most) + there.drain(engine, link, most, 64, refusal) != 0) loop.end_step();
+    BOOST_TEST((refusal == protocol::Refusal::none));
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(post)
+
+// The long one's rest waits for an answer, the short one is here whole; neither is delivered when the link is
+// no more, and neither takes room.
+BOOST_FIXTURE_TEST_CASE(nothing_is_left_of_what_came_behind_a_message_that_was_cut_off, Pair) {
+  post.listen(link);
+  std::string last, first, second;
+  write(last, 1, 10);
+  write(first, 2, 3 << 20);
+  write(second, 3, 10);
+  arrive();
+  BOOST_TEST(received == std::vector<std::uint64_t>{1}, boost::test_tools::per_element());
+  BOOST_TEST(engine.link(link).unmatched == 1u);
+  engine.break_link(link);
+  loop.end_step();
+  BOOST_TEST(received.size() == 1u);
+  BOOST_TEST(engine.pool_in_use() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(nothing_is_left_of_a_link_that_was_lost_before_anybody_listened, Pair) {
+  std::string only;
+  write(only, 1, 10);
+  arrive();
+  engine.break_link(link);
+  post.listen(link);
+  loop.end_step();
+  BOOST_TEST(received.empty());
+  BOOST_TEST(engine.pool_in_use() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_makes_no_sense_is_delivered_to_nobody, Pair) {
+  post.listen(link);
+  std::vector<std::string> kept(8);
+  write(kept[0], R"({"kind":"input","job":1})", 0);
+  write(kept[1], R"({"kind":"input","job":1,"end":2})", 0);
+  write(kept[2], R"({"kind":"input","job":1,"end":0,"rank":0})", 0);
+  write(kept[3], R"({"kind":"input","job":1,"job":1,"end":0})", 0);
+  write(kept[4], R"({"kind":"nonsense"})", 0);
+  write(kept[5], R"({"kind":"finish","job":1})", 0); // which nobody here takes
+  write(kept[6], R"([1])", 0);
+  write(kept[7], 7, 3);
+  arrive();
+  BOOST_TEST(received == std::vector<std::uint64_t>{7}, boost::test_tools::per_element());
+  BOOST_TEST(nonsense == (std::vector<std::string>{
+                             "a message \"input\" has no \"end\"",
+                             "the \"end\" of a message \"input\" makes no sense",
+                             "a message \"input\" has a \"rank\", which it should not have",
+                             "what is said in a message makes no sense: it has more than one \"job\"",
+                             "there is no message \"nonsense\"", "there is no message \"finish\"",
+                             "what is said in a message makes no sense: it is not a JSON object"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::daemon
