@@ -3,13 +3,14 @@
 #include "jobs/placement.hpp"
 #include "protocol/wire.hpp"
 #include "shm/layout.hpp"
-#include "tools/parc/commands.hpp"
+#include "tools/parc/doctor/commands.hpp"
 #include "tools/parc/doctor/doctor_checks.hpp"
 #include "tools/parc/doctor/doctor_far.hpp"
 #include "tools/parc/hosts/hosts.hpp"
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace parc::tools {
@@ -17,6 +18,14 @@ namespace diagnosis {
 namespace {
 
 constexpr int json_schema = 1;
+
+struct DoctorOptions {
+  bool json = false;
+  NamedHosts named;
+  std::vector<std::string> at; // NAME=ADDRESS:PORT
+  std::string ssh;             // and its options; empty: ssh, and only where hosts are named
+  std::string runtime_dir;
+};
 
 struct Asked {
   std::vector<std::string> hosts;
@@ -26,9 +35,9 @@ struct Asked {
 
 Result<Asked> understand(const DoctorOptions& options) {
   Asked asked;
-  const bool named = !options.hosts.empty() || !options.hostfile.empty();
+  const bool named = options.named.any();
   if (named || options.at.empty()) {
-    PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
+    PARC_TRY(hosts, named_hosts(options.named));
     for (HostSlots& host : hosts) asked.hosts.push_back(std::move(host.name));
   }
   for (const std::string& text : options.at) {
@@ -154,11 +163,7 @@ nlohmann::json to_json(const std::vector<Group>& groups, const std::string& host
   return json;
 }
 
-} // namespace
-} // namespace diagnosis
-
-int doctor(const DoctorOptions& options) {
-  using namespace diagnosis;
+int examine(const DoctorOptions& options) {
   const double began = seconds_of(WallClock::now());
   const auto asked = understand(options);
   if (!asked) {
@@ -179,6 +184,30 @@ int doctor(const DoctorOptions& options) {
     print(groups);
   }
   return count(groups, Level::problem) == 0 ? 0 : status_failure;
+}
+
+} // namespace
+} // namespace diagnosis
+
+Command doctor_command() {
+  const auto options = std::make_shared<diagnosis::DoctorOptions>();
+  return {.name = "doctor",
+          .help = "Say what on this host, and on the way to others, is in the way",
+          .options =
+              [options](CLI::App& app) {
+                add_json(app, options->json);
+                add_hosts(app, options->named,
+                          "those of [hosts], which are reached but do not try to reach this one");
+                app.add_option(
+                       "--at", options->at,
+                       "Where a host listens, in place of what [hosts] says: NAME=ADDRESS:PORT; may be "
+                       "repeated")
+                    ->expected(1)
+                    ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+                app.add_option("--ssh", options->ssh, "How to get to the hosts: ssh, and options of it");
+                add_runtime_dir(app, options->runtime_dir);
+              },
+          .run = [options] { return diagnosis::examine(*options); }};
 }
 
 } // namespace parc::tools

@@ -37,7 +37,7 @@ Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
 }
 
 Result<std::vector<tool::HostToAsk>> hosts_to_ask(const HostOptions& options) {
-  PARC_TRY(named, named_hosts(options.hosts, options.hostfile));
+  PARC_TRY(named, named_hosts(options.named));
   std::vector<tool::HostToAsk> hosts;
   for (HostSlots& host : named) hosts.push_back({.name = std::move(host.name)});
   return hosts;

@@ -4,7 +4,7 @@
 
 #include "control/host_answer.hpp"
 #include "system/error.hpp"
-#include "tools/parc/commands.hpp"
+#include "tools/parc/talk/command.hpp"
 #include "tools/parc/talk/kernel_connection.hpp"
 
 #include <cstdint>
@@ -27,6 +27,14 @@ struct AskedHost {
 [[nodiscard]] Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
                                                        const std::vector<tool::HostToAsk>& hosts,
                                                        const control::HostQuestion& question, bool starts);
+
+struct HostOptions {
+  NamedHosts named;
+  std::string runtime_dir; // of this host's kernel
+  bool json = false;
+};
+inline constexpr const char* hosts_that_are_known =
+    "those of the batch job, or all that this host's kernel knows";
 
 // The hosts that the options name; none: all.
 [[nodiscard]] Result<std::vector<tool::HostToAsk>> hosts_to_ask(const HostOptions& options);

@@ -4,6 +4,7 @@
 #include "jobs/allocation.hpp"
 #include "jobs/hostfile.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace parc::tools {
@@ -15,9 +16,11 @@ Result<std::optional<Allocation>> own_allocation() {
 
 } // namespace
 
-Result<std::vector<HostSlots>> named_hosts(const std::string& hosts, const std::string& hostfile) {
+Result<std::vector<HostSlots>> named_hosts(const NamedHosts& named) {
+  std::string hosts = named.hosts;
+  std::ranges::replace(hosts, '\n', ','); // by which the parser joins those of each --host
   if (!hosts.empty()) return parse_hosts(hosts);
-  if (!hostfile.empty()) return read_hostfile(hostfile);
+  if (!named.hostfile.empty()) return read_hostfile(named.hostfile);
   PARC_TRY(allocation, own_allocation());
   return allocation ? std::move(allocation->hosts) : std::vector<HostSlots>();
 }

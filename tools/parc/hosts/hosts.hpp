@@ -4,6 +4,7 @@
 
 #include "jobs/launcher.hpp"
 #include "jobs/placement.hpp"
+#include "tools/parc/talk/command.hpp"
 
 #include <span>
 #include <string>
@@ -11,8 +12,7 @@
 namespace parc::tools {
 
 // As --hosts or --hostfile say, or whoever has given us hosts; none where nobody has.
-[[nodiscard]] Result<std::vector<HostSlots>> named_hosts(const std::string& hosts,
-                                                         const std::string& hostfile);
+[[nodiscard]] Result<std::vector<HostSlots>> named_hosts(const NamedHosts& named);
 
 // How to get to these: as whoever has given us hosts does, where they are all among those, or by ssh; by
 // `ssh`, where that says more.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc hosts: which kernels are up, where, in which version, and how far away.
-#include "tools/parc/commands.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
+#include "tools/parc/hosts/commands.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/screen/units.hpp"
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 
 namespace parc::tools {
 namespace {
@@ -73,8 +74,17 @@ Result<int> ask_and_print(const HostOptions& options) {
 
 } // namespace
 
-int show_hosts(const HostOptions& options) {
-  return end_with(ask_and_print(options));
+Command hosts_command() {
+  const auto options = std::make_shared<HostOptions>();
+  return {.name = "hosts",
+          .help = "Show which kernels are up, and how far away",
+          .options =
+              [options](CLI::App& app) {
+                add_hosts(app, options->named, hosts_that_are_known);
+                add_json(app, options->json, "One object, for programs");
+                add_runtime_dir(app, options->runtime_dir);
+              },
+          .run = [options] { return end_with(ask_and_print(*options)); }};
 }
 
 } // namespace parc::tools

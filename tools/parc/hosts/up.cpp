@@ -2,7 +2,7 @@
 // parc up and parc down: start and end kernels of other hosts.
 #include "system/identity.hpp"
 #include "system/start_kernel.hpp"
-#include "tools/parc/commands.hpp"
+#include "tools/parc/hosts/commands.hpp"
 #include "tools/parc/hosts/hosts.hpp"
 #include "tools/parc/hosts/start_hosts.hpp"
 #include "tools/parc/talk/children.hpp"
@@ -12,11 +12,25 @@
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 
 namespace parc::tools {
 namespace {
 
 constexpr int wrong_usage = EDESTADDRREQ; // the code of an error of usage
+
+struct UpOptions {
+  NamedHosts named;
+  std::string runtime_dir;           // of this host's kernel
+  std::string ssh = asked_ssh();     // and its options; empty: as the batch job does, or ssh
+  std::vector<std::string> of_parcd; // options of the kernels that are started
+};
+
+void add_options(CLI::App& app, UpOptions& options) {
+  add_hosts(app, options.named, "those of the batch job");
+  app.add_option("--ssh", options.ssh, "How to get there: ssh, and options of it (PARC_SSH)");
+  add_runtime_dir(app, options.runtime_dir);
+}
 
 int end_of(const Result<int>& status) {
   const int said = end_with(status);
@@ -24,7 +38,7 @@ int end_of(const Result<int>& status) {
 }
 
 Result<std::vector<std::string>> host_names(const UpOptions& options, std::string_view command) {
-  PARC_TRY(hosts, named_hosts(options.where.hosts, options.where.hostfile));
+  PARC_TRY(hosts, named_hosts(options.named));
   if (hosts.empty())
     return error(wrong_usage, "no hosts are named: parc {} --hosts a,b or --hostfile FILE", command);
   std::vector<std::string> names;
@@ -69,23 +83,21 @@ Result<int> start(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options, "up"));
   PARC_TRY(check_options_of_parcd(options.of_parcd));
   const Launcher launcher = launcher_to(hosts, options.ssh);
-  PARC_TRY(all,
-           start_hosts(hosts, launcher, options.where.runtime_dir, options.of_parcd, patience_with_children));
+  PARC_TRY(all, start_hosts(hosts, launcher, options.runtime_dir, options.of_parcd, patience_with_children));
   return report(all, !options.of_parcd.empty());
 }
 
 // The runtime directory of a batch job is its own, and so is the kernel in it: of this host, too, where that
 // is none of the job's.
 bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& hosts) {
-  return options.where.hosts.empty() && options.where.hostfile.empty() && options.where.runtime_dir.empty() &&
-         std::getenv("PARC_RUNTIME_DIR") == nullptr &&
+  return !options.named.any() && options.runtime_dir.empty() && std::getenv("PARC_RUNTIME_DIR") == nullptr &&
          std::ranges::find(hosts, short_host_name()) == hosts.end();
 }
 
 Result<int> stop_all(const UpOptions& options) {
   PARC_TRY(hosts, host_names(options, "down"));
   const Launcher launcher = launcher_to(hosts, options.ssh);
-  const std::vector<std::string> stop = words_of_stop(options.where.runtime_dir);
+  const std::vector<std::string> stop = words_of_stop(options.runtime_dir);
   std::vector<Child> children;
   for (const std::string& host : hosts)
     children.push_back(
@@ -112,12 +124,33 @@ Result<int> stop_all(const UpOptions& options) {
 
 } // namespace
 
-int up(const UpOptions& options) {
-  return end_of(start(options));
+Command up_command() {
+  const auto options = std::make_shared<UpOptions>();
+  return {.name = "up",
+          .help = "Start the kernels of hosts",
+          .options =
+              [options](CLI::App& app) {
+                add_options(app, *options);
+                app.footer(
+                    "What follows -- are options of the kernels: parc up --hosts a,b -- --listen 0.0.0.0");
+              },
+          .run = [options] { return end_of(start(*options)); },
+          .take_words =
+              [options](CLI::App&, std::vector<std::string>& words) {
+                const auto dashes = std::ranges::find(words, "--");
+                if (dashes == words.end()) return std::string();
+                options->of_parcd.assign(dashes + 1, words.end());
+                words.erase(dashes, words.end());
+                return std::string();
+              }};
 }
 
-int down(const UpOptions& options) {
-  return end_of(stop_all(options));
+Command down_command() {
+  const auto options = std::make_shared<UpOptions>();
+  return {.name = "down",
+          .help = "End the kernels of hosts",
+          .options = [options](CLI::App& app) { add_options(app, *options); },
+          .run = [options] { return end_of(stop_all(*options)); }};
 }
 
 } // namespace parc::tools

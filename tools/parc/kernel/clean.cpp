@@ -5,12 +5,13 @@
 #include "system/fd.hpp"
 #include "system/orphans.hpp"
 #include "system/runtime_dir.hpp"
-#include "tools/parc/commands.hpp"
+#include "tools/parc/kernel/commands.hpp"
 
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <iostream>
+#include <memory>
 #include <unistd.h>
 
 namespace parc::tools {
@@ -62,8 +63,6 @@ void clean_batch_job(const RuntimeDir& dir) {
   std::cout << "removed " << dir.path() << " of a dead kernel\n";
 }
 
-} // namespace
-
 int clean(const std::string& runtime_dir) {
   const auto dir = find_runtime_dir(runtime_dir);
   if (dir) {
@@ -76,6 +75,18 @@ int clean(const std::string& runtime_dir) {
   if (!segments) return fail(segments.error());
   if (segments.value() != 0) std::cout << "removed " << segments.value() << " shared-memory segments\n";
   return 0;
+}
+
+} // namespace
+
+Command clean_command() {
+  const auto directory = std::make_shared<std::string>();
+  return {
+      .name = "clean",
+      .help = "Remove what killed kernels and programs left",
+      .options =
+          [directory](CLI::App& app) { add_runtime_dir(app, *directory, "The runtime directory to clean"); },
+      .run = [directory] { return clean(*directory); }};
 }
 
 } // namespace parc::tools

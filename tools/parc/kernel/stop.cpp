@@ -5,12 +5,13 @@
 #include "system/identity.hpp"
 #include "system/observe/counters.hpp"
 #include "system/runtime_dir.hpp"
-#include "tools/parc/commands.hpp"
+#include "tools/parc/kernel/commands.hpp"
 #include "tools/parc/talk/unwell.hpp"
 
 #include <cerrno>
 #include <csignal>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -70,13 +71,24 @@ Result<void> stop_if_running(const std::string& runtime_dir) {
   return success();
 }
 
-} // namespace
-
 int stop(const std::string& runtime_dir) {
   const auto stopped = stop_if_running(runtime_dir);
   if (stopped) return 0;
   std::cerr << "parc: " << stopped.error().text << '\n';
   return status_failure;
+}
+
+} // namespace
+
+Command stop_command() {
+  const auto directory = std::make_shared<std::string>();
+  return {.name = "stop",
+          .help = "End this host's kernel, and the jobs that it runs",
+          .options =
+              [directory](CLI::App& app) {
+                add_runtime_dir(app, *directory, "The runtime directory of the kernel");
+              },
+          .run = [directory] { return stop(*directory); }};
 }
 
 } // namespace parc::tools

@@ -5,8 +5,8 @@
 #include "jobs/installed.hpp"
 #include "jobs/placement.hpp"
 #include "shm/guarded_pages.hpp"
-#include "tools/parc/commands.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
+#include "tools/parc/probe/commands.hpp"
 #include "tools/parc/probe/probe_papers.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/talk/children.hpp"
@@ -18,11 +18,24 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 namespace parc::tools {
 namespace {
+
+struct ProbeOptions {
+  std::string host;
+  bool json = false;
+  std::string runtime_dir;
+};
+
+std::string wrong_with_one_host(const std::string& text) {
+  const auto host = parse_host(text);
+  if (host && host.value().slots == 1 && text.find(',') == text.npos) return {};
+  return fmt::format("\"{}\" is no name of one host", text);
+}
 
 constexpr int probe_schema = 1;
 constexpr int patience_s = 120; // with a job that takes some seconds where the link is any good
@@ -224,8 +237,6 @@ nlohmann::json to_json(const Probed& probed) {
   return json;
 }
 
-} // namespace
-
 int probe(const ProbeOptions& options) {
   const auto probed = measure(options);
   if (!probed) {
@@ -238,6 +249,24 @@ int probe(const ProbeOptions& options) {
   else
     print(probed.value());
   return 0;
+}
+
+} // namespace
+
+// Measures messages between this host and another.
+Command probe_command() {
+  const auto options = std::make_shared<ProbeOptions>();
+  return {.name = "probe",
+          .help = "Measure messages between this host and another, and faults here",
+          .options =
+              [options](CLI::App& app) {
+                app.add_option("HOST", options->host, "The other host, as parc hosts names it")
+                    ->required()
+                    ->check(wrong_with_one_host, "", "");
+                add_json(app, options->json);
+                add_runtime_dir(app, options->runtime_dir);
+              },
+          .run = [options] { return probe(*options); }};
 }
 
 } // namespace parc::tools

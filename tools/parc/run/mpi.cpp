@@ -6,7 +6,7 @@
 #include "system/observe/trace.hpp"
 #include "system/oom_score.hpp"
 #include "system/standard_streams.hpp"
-#include "tools/parc/commands.hpp"
+#include "tools/parc/run/commands.hpp"
 #include "tools/parc/trace/trace.hpp"
 
 #include <algorithm>
@@ -25,6 +25,12 @@
 
 namespace parc::tools {
 namespace {
+
+struct MpiOptions {
+  std::string early_release;      // a level of parc_set_release; empty: none
+  std::string trace;              // file; empty: none
+  std::vector<std::string> words; // mpirun's
+};
 
 // "osc pt2pt": one-sided windows as messages; the others of Open MPI 4.1 need a transport of their own.
 // "btl": nothing goes by vader, which would make its files in /dev/shm all the same, and warns where that is
@@ -199,8 +205,6 @@ int run_traced(std::vector<std::string>& line, const MpiOptions& options) {
   return status != 0 ? status : status_failed;
 }
 
-} // namespace
-
 // mpirun(1), Open MPI 4.1. One or two hyphens are the same to it.
 std::size_t values_of_mpiruns_option(std::string_view option) {
   constexpr std::array<std::string_view, 42> with_one{"am",
@@ -276,6 +280,50 @@ int mpi(const MpiOptions& options) {
   if (!options.trace.empty()) return run_traced(line, options);
   become(line);
   return failed;
+}
+
+// mpirun has the words that are none of ours, with its own spellings, as -host; behind the program nothing is
+// ours.
+void take_mpiruns(std::vector<std::string>& words, MpiOptions& options) {
+  std::vector<std::string> ours{words.front()};
+  auto word = words.begin() + 1;
+  while (word != words.end() && word->starts_with('-')) {
+    const bool is_ours = word->starts_with("--early-release") || word->starts_with("--trace") ||
+                         ((*word == "-h" || *word == "--help") && options.words.empty());
+    const auto values = static_cast<std::ptrdiff_t>(is_ours ? std::size_t{*word == "--trace"}
+                                                            : values_of_mpiruns_option(*word));
+    const auto end = word + 1 + std::min(values, words.end() - word - 1);
+    auto& to = is_ours ? ours : options.words;
+    to.insert(to.end(), word, end);
+    word = end;
+  }
+  options.words.insert(options.words.end(), word, words.end());
+  words = std::move(ours);
+}
+
+} // namespace
+
+// With no words: prints how MPI programs are run over parc. Else runs mpirun so, with these words.
+Command mpi_command() {
+  const auto options = std::make_shared<MpiOptions>();
+  return {.name = "mpi",
+          .help = "Run an MPI program over parc, or print how that is done",
+          .options =
+              [options](CLI::App& app) {
+                app.add_flag("--early-release{envelope}", options->early_release,
+                             "Let MPI's receives return when their messages have begun, and touches wait")
+                    ->check(one_of({"off", "envelope"}));
+                app.add_option(
+                    "--trace", options->trace,
+                    "Write a timeline of the ranks and their messages to this file, for parc trace");
+                app.footer("What follows is mpirun's: parc mpi -np 4 ./app. Nothing: the line is printed.");
+              },
+          .run = [options] { return mpi(*options); },
+          .take_words =
+              [options](CLI::App&, std::vector<std::string>& words) {
+                take_mpiruns(words, *options);
+                return std::string();
+              }};
 }
 
 } // namespace parc::tools

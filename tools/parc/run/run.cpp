@@ -3,9 +3,9 @@
 // its signals, its exit status.
 #include "jobs/program.hpp"
 #include "system/start_kernel.hpp"
-#include "tools/parc/commands.hpp"
 #include "tools/parc/hosts/hosts.hpp"
 #include "tools/parc/hosts/start_hosts.hpp"
+#include "tools/parc/run/commands.hpp"
 #include "tools/parc/run/input.hpp"
 #include "tools/parc/run/output.hpp"
 #include "tools/parc/screen/table.hpp"
@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -32,6 +33,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>; // none: there is no limit
 constexpr int in_background_ms = 200;              // between looks whether the terminal is ours again
+
+struct RunOptions {
+  std::optional<std::uint32_t> ranks;
+  NamedHosts named;
+  std::optional<std::uint32_t> ranks_per_host;
+  std::string directory;
+  std::vector<std::string> environment; // NAME or NAME=VALUE
+  std::string input = "0";              // the rank that reads our stdin, all or none
+  std::optional<double> timeout_s;
+  bool tag_output = false;
+  bool keep_going = false;
+  std::string bind = "none"; // or "core"
+  std::string trace;         // file; empty: none
+  std::string early_release; // a level of parc_set_release; empty: as the environment says
+  std::string runtime_dir;
+  std::vector<std::string> command;
+};
 
 int cannot_run(const Error& error) {
   std::cerr << "parc: " << in_words(error) << '\n';
@@ -114,7 +132,7 @@ Result<Program> describe_program(const RunOptions& options) {
 // ---- Where
 
 Result<tool::Run> describe_places(const RunOptions& options) {
-  PARC_TRY(hosts, named_hosts(options.hosts, options.hostfile));
+  PARC_TRY(hosts, named_hosts(options.named));
   if (hosts.empty()) hosts.push_back({"", options.ranks.value_or(1)}); // the kernel's own
   std::uint64_t slots = 0;
   for (HostSlots& host : hosts) {
@@ -378,11 +396,120 @@ Result<int> run_job(const RunOptions& options) {
   return run_once(options, request, deadline, nullptr);
 }
 
-} // namespace
+// ---- The command line
+
+// As the parser wants it: empty when nothing is.
+std::string wrong_with_seconds(const std::string& text) {
+  double seconds = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (failure == std::errc{} && end == text.data() + text.size() && seconds >= 0) return {};
+  return fmt::format("\"{}\" is no number of seconds; 0 is for no limit", text);
+}
+
+std::string wrong_with_input(const std::string& text) {
+  std::uint32_t rank = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  const bool number = failure == std::errc{} && end == text.data() + text.size() && rank < max_ranks;
+  if (number || text == "all" || text == "none") return {};
+  return fmt::format("\"{}\" is no rank; write a rank, all or none", text);
+}
+
+// Where to go from an option of other launchers that has no equal here, or an ambiguous one; empty: unknown.
+std::string_view instead_of(std::string_view option) {
+  constexpr std::string_view per_host = "how many ranks a host gets is --ppn (-ppn), how many hosts --hosts";
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> known{
+      {{"N", per_host},
+       {"npernode", per_host},
+       {"map-by", per_host},
+       {"nodes", per_host},
+       {"ntasks-per-node", per_host},
+       {"nolocal", "only the hosts that --hosts names get ranks"}}};
+  option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
+  const auto found = std::ranges::find(known, option.substr(0, option.find('=')),
+                                       [](const auto& each) { return each.first; });
+  return found == known.end() ? std::string_view{} : found->second;
+}
+
+bool has_second_program(const std::vector<std::string>& command) {
+  const auto colon = std::ranges::find(command, ":");
+  return colon != command.end() && colon + 1 != command.end() && (colon + 1)->starts_with('-');
+}
+
+// The program and its arguments: everything after "--", or from the first word on that is neither an option
+// nor an option's value.
+std::string take_command(CLI::App& app, std::vector<std::string>& words, RunOptions& options) {
+  const auto [end, unknown] = read_options(app, words, 1);
+  if (!unknown.empty()) {
+    const auto advice = instead_of(unknown);
+    if (advice.empty()) return no_option(app, unknown);
+    return fmt::format("parc run has no option {}; {}", unknown.substr(0, unknown.find('=')), advice);
+  }
+  auto word = words.begin() + static_cast<std::ptrdiff_t>(end);
+  const bool marked = word != words.end() && *word == "--";
+  if (marked) word = words.erase(word);
+  options.command.assign(word, words.end());
+  if (!marked && has_second_program(options.command))
+    return "parc run starts one program, and \":\" begins another with mpirun: let one program choose by "
+           "parc_rank, or let it start the other with parc_spawn; -- before the program makes \":\" an "
+           "argument";
+  words.erase(word, words.end());
+  return {};
+}
+
+void add_options(CLI::App& app, RunOptions& options) {
+  app.footer("The program and its arguments follow the options: parc run -n 4 ./solver --fast input");
+  app.add_option("-n,--np", options.ranks, "Number of ranks")->check(number_from(1u, max_ranks));
+  auto* const hosts = app.add_option("-H,--host,--hosts", options.named.hosts,
+                                     "Where they run: host:slots, separated by commas; default: the hosts "
+                                     "of the batch job, or this one")
+                          ->multi_option_policy(CLI::MultiOptionPolicy::Join);
+  app.add_option("-f,--hostfile,--machinefile", options.named.hostfile,
+                 "Where they run: a file with a host a line, as host slots=4 or host:4")
+      ->excludes(hosts);
+  app.add_option("--ppn", options.ranks_per_host, "Ranks a host, in place of slots (also -ppn)")
+      ->check(number_from(1u, max_ranks));
+  app.add_option("--wdir", options.directory, "Directory that the ranks start in, on every host");
+  app.add_option("-x,--env", options.environment,
+                 "Give this variable to the ranks: NAME, or NAME=VALUE; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--stdin", options.input, "Who reads standard input: a rank (0), all or none")
+      ->check(wrong_with_input, "", "");
+  app.add_option("--bind", options.bind, "Bind each rank to a core of its own, or let it move")
+      ->check(one_of({"core", "none"}));
+  app.add_option("--timeout", options.timeout_s,
+                 "End the job after this many seconds, with status 124; 0: never")
+      ->check(wrong_with_seconds, "", "");
+  app.add_flag("--early-release{full}", options.early_release,
+               "Let waits for reads return at once, and touches wait: =envelope when the message has begun")
+      ->check(one_of({"off", "envelope", "full"}));
+  app.add_option(
+      "--trace", options.trace,
+      "Write a timeline of the ranks and their messages to this file, for parc trace and Perfetto");
+  app.add_flag("--keep-going", options.keep_going, "Let the other ranks go on when one fails");
+  app.add_flag("--tag-output", options.tag_output, "Put [RANK] before every line of output");
+  add_runtime_dir(app, options.runtime_dir);
+}
 
 int run(const RunOptions& options) {
+  if (options.command.empty())
+    return cannot_run(error(EINVAL, "parc run needs a program to run: parc run -n 4 ./solver"));
   auto status = run_job(options);
   return status ? status.value() : cannot_run(status.error());
+}
+
+} // namespace
+
+Command run_command() {
+  const auto options = std::make_shared<RunOptions>();
+  return {
+      .name = "run",
+      .help = "Start a program on the hosts of a job",
+      .options = [options](CLI::App& app) { add_options(app, *options); },
+      .run = [options] { return run(*options); },
+      .take_words = [options](CLI::App& app,
+                              std::vector<std::string>& words) { return take_command(app, words, *options); },
+      .wrong_words = status_failed};
 }
 
 } // namespace parc::tools

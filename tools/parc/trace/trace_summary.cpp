@@ -2,12 +2,13 @@
 // parc trace: which waits cost what, what early release saved, and whose first touch came too early. All of
 // it from the events of the file, so that it also says what a file has lost.
 #include "system/read_file.hpp"
-#include "tools/parc/commands.hpp"
 #include "tools/parc/screen/table.hpp"
+#include "tools/parc/trace/commands.hpp"
 #include "tools/parc/trace/trace.hpp"
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace parc::tools {
@@ -315,14 +316,25 @@ Result<void> summarize(const std::string& file) {
   return success();
 }
 
-} // namespace
-
 int show_trace(const std::string& file) {
   auto shown = gather_trace({}, file);
   if (shown) shown = summarize(file);
   if (shown) return 0;
   std::cerr << "parc: " << shown.error().text << '\n';
   return status_failure;
+}
+
+} // namespace
+
+Command trace_command() {
+  const auto file = std::make_shared<std::string>();
+  return {.name = "trace",
+          .help = "Say what the waits of a traced job cost",
+          .options =
+              [file](CLI::App& app) {
+                app.add_option("FILE", *file, "What parc run --trace has written")->required();
+              },
+          .run = [file] { return show_trace(*file); }};
 }
 
 } // namespace parc::tools

@@ -2,9 +2,9 @@
 // parc dump: what all ranks of a job wait for, on all its hosts. The kernel of this host asks the others;
 // where it does not answer, this host's ranks are shown, whose memory tells.
 #include "control/rank_state.hpp"
-#include "tools/parc/commands.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/talk/kernel_connection.hpp"
+#include "tools/parc/view/commands.hpp"
 #include "tools/parc/view/unfinished_table.hpp"
 #include "tools/parc/view/view.hpp"
 
@@ -12,9 +12,16 @@
 #include <cerrno>
 #include <iostream>
 #include <iterator>
+#include <memory>
 
 namespace parc::tools {
 namespace {
+
+struct DumpOptions {
+  std::string job; // hexadecimal; empty: the only one
+  bool json = false;
+  std::string runtime_dir;
+};
 
 constexpr int dump_schema = 1;
 
@@ -130,8 +137,6 @@ void print_json(const Dump& dump) {
   std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
-} // namespace
-
 int dump(const DumpOptions& options) {
   const auto seen = ask_or_look(options);
   if (!seen) {
@@ -143,6 +148,23 @@ int dump(const DumpOptions& options) {
   else
     print(seen.value());
   return seen.value().silent.empty() ? 0 : status_failure;
+}
+
+} // namespace
+
+Command dump_command() {
+  const auto options = std::make_shared<DumpOptions>();
+  return {.name = "dump",
+          .help = "Show what the ranks of a job wait for, on all its hosts",
+          .options =
+              [options](CLI::App& app) {
+                app.add_option("JOB", options->job,
+                               "As parc status names it; default: the only one of this host")
+                    ->check(parsed_by(parse_job));
+                add_json(app, options->json);
+                add_runtime_dir(app, options->runtime_dir);
+              },
+          .run = [options] { return dump(*options); }};
 }
 
 } // namespace parc::tools

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc errors: the distinct errors that a kernel has met, from its counters. It is not asked and may be dead.
-#include "tools/parc/commands.hpp"
 #include "tools/parc/screen/table.hpp"
+#include "tools/parc/view/commands.hpp"
 #include "tools/parc/view/view.hpp"
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace parc::tools {
 namespace {
+
+struct ErrorsOptions {
+  bool json = false;
+  std::string runtime_dir;
+};
 
 constexpr int errors_schema = 1;
 
@@ -49,8 +55,6 @@ nlohmann::json to_json(const CounterSnapshot& kernel) {
   return json;
 }
 
-} // namespace
-
 int errors(const ErrorsOptions& options) {
   const auto counters = open_counters(options.runtime_dir);
   if (!counters) {
@@ -65,6 +69,20 @@ int errors(const ErrorsOptions& options) {
   else
     print(kernel);
   return 0;
+}
+
+} // namespace
+
+Command errors_command() {
+  const auto options = std::make_shared<ErrorsOptions>();
+  return {.name = "errors",
+          .help = "Show the distinct errors that this host's kernel has met",
+          .options =
+              [options](CLI::App& app) {
+                add_json(app, options->json);
+                add_runtime_dir(app, options->runtime_dir);
+              },
+          .run = [options] { return errors(*options); }};
 }
 
 } // namespace parc::tools

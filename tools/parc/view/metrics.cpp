@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc metrics: what parc status knows, for Prometheus. A table for each kind of thing says which families
 // there are, so that all samples of one stand together.
-#include "tools/parc/commands.hpp"
+#include "tools/parc/view/commands.hpp"
 #include "tools/parc/view/exposition.hpp"
 #include "tools/parc/view/view.hpp"
 
 #include <iostream>
+#include <memory>
 
 namespace parc::tools {
 namespace {
@@ -171,8 +172,6 @@ std::string exposition_of(const KernelView& view) {
   return out.text();
 }
 
-} // namespace
-
 int metrics(const std::string& runtime_dir) {
   const auto counters = open_counters(runtime_dir);
   if (!counters) {
@@ -181,6 +180,16 @@ int metrics(const std::string& runtime_dir) {
   }
   std::cout << exposition_of(look_at_kernel(counters.value()));
   return 0;
+}
+
+} // namespace
+
+Command metrics_command() {
+  const auto directory = std::make_shared<std::string>();
+  return {.name = "metrics",
+          .help = "Print what status shows for Prometheus",
+          .options = [directory](CLI::App& app) { add_runtime_dir(app, *directory); },
+          .run = [directory] { return metrics(*directory); }};
 }
 
 } // namespace parc::tools

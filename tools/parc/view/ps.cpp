@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc ps and parc kill: the jobs of all hosts.
-#include "tools/parc/commands.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
 #include "tools/parc/screen/table.hpp"
+#include "tools/parc/view/commands.hpp"
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <memory>
 
 namespace parc::tools {
 namespace {
 
 constexpr int ps_schema = 1;
+
+struct KillOptions {
+  HostOptions where;
+  std::string signal = "TERM";
+  std::vector<std::string> jobs;
+};
 
 struct Job {
   control::JobRow told;                                          // by the first of its hosts
@@ -161,12 +168,36 @@ Result<int> end_jobs(const KillOptions& options) {
 
 } // namespace
 
-int ps(const HostOptions& options) {
-  return end_with(list_jobs(options));
+Command ps_command() {
+  const auto options = std::make_shared<HostOptions>();
+  return {.name = "ps",
+          .help = "Show the jobs of all hosts",
+          .options =
+              [options](CLI::App& app) {
+                add_hosts(app, options->named, hosts_that_are_known);
+                add_json(app, options->json, "One object, for programs");
+                add_runtime_dir(app, options->runtime_dir);
+              },
+          .run = [options] { return end_with(list_jobs(*options)); }};
 }
 
-int kill_jobs(const KillOptions& options) {
-  return end_with(end_jobs(options));
+Command kill_command() {
+  const auto options = std::make_shared<KillOptions>();
+  return {.name = "kill",
+          .help = "Send a signal to all ranks of a job",
+          .options =
+              [options](CLI::App& app) {
+                add_hosts(app, options->where.named, hosts_that_are_known);
+                app.add_option("-s,--signal", options->signal,
+                               "Send this to all ranks: a name or a number; TERM")
+                    ->type_name("SIGNAL")
+                    ->check(parsed_by(parse_signal));
+                app.add_option("JOB", options->jobs, "Job, as parc ps names it")
+                    ->required()
+                    ->check(parsed_by(parse_job));
+                add_runtime_dir(app, options->where.runtime_dir);
+              },
+          .run = [options] { return end_with(end_jobs(*options)); }};
 }
 
 } // namespace parc::tools

@@ -2,15 +2,22 @@
 // parc status: what a kernel's counters say, and what its programs wait for. The kernel is not asked and may
 // be dead.
 #include "control/rank_state.hpp"
-#include "tools/parc/commands.hpp"
+#include "tools/parc/view/commands.hpp"
 #include "tools/parc/view/status_view.hpp"
 
 #include <ctime>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace parc::tools {
 namespace {
+
+struct StatusOptions {
+  bool json = false;
+  bool verbose = false; // the counters too
+  std::string runtime_dir;
+};
 
 constexpr int json_schema = 1;
 
@@ -74,8 +81,6 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<ProgramV
   return json;
 }
 
-} // namespace
-
 int status(const StatusOptions& options) {
   const auto counters = open_counters(options.runtime_dir);
   if (!counters) {
@@ -92,6 +97,21 @@ int status(const StatusOptions& options) {
   const auto now = static_cast<std::uint64_t>(std::time(nullptr));
   show(status_page(view, options.verbose, now, display_of(stdout)).lines(), stdout);
   return 0;
+}
+
+} // namespace
+
+Command status_command() {
+  const auto options = std::make_shared<StatusOptions>();
+  return {.name = "status",
+          .help = "Show this host's kernel, also a dead one",
+          .options =
+              [options](CLI::App& app) {
+                add_json(app, options->json);
+                app.add_flag("-v,--verbose", options->verbose, "The kernel's counters too");
+                add_runtime_dir(app, options->runtime_dir);
+              },
+          .run = [options] { return status(*options); }};
 }
 
 } // namespace parc::tools

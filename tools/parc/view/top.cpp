@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc top: rates of a kernel, its links and its programs, again and again. The kernel is not asked: each
 // look is one at its counters and at the programs' segments, and nothing stays attached in between.
-#include "tools/parc/commands.hpp"
 #include "tools/parc/screen/screen.hpp"
+#include "tools/parc/view/commands.hpp"
 #include "tools/parc/view/top_view.hpp"
 
 #include <algorithm>
@@ -14,6 +14,20 @@
 
 namespace parc::tools {
 namespace {
+
+struct TopOptions {
+  double interval_s = 1;
+  bool batch = false;      // tables instead of a screen
+  std::uint64_t count = 0; // so many times; 0: without end
+  std::string sort = "rank";
+  std::string runtime_dir;
+};
+
+std::vector<std::string> names_of_sort_keys() {
+  std::vector<std::string> names;
+  for (const SortKey& key : sort_keys()) names.emplace_back(key.name);
+  return names;
+}
 
 using Clock = std::chrono::steady_clock;
 
@@ -129,8 +143,6 @@ private:
   std::string cores_;
 };
 
-} // namespace
-
 int top(const TopOptions& options) {
   auto counters = open_counters(options.runtime_dir);
   if (!counters) {
@@ -149,6 +161,26 @@ int top(const TopOptions& options) {
   }
   top.draw(*screen.value());
   return 0;
+}
+
+} // namespace
+
+Command top_command() {
+  const auto options = std::make_shared<TopOptions>();
+  return {.name = "top",
+          .help = "Show how fast this host's kernel, links and ranks go",
+          .options =
+              [options](CLI::App& app) {
+                app.add_option("--interval", options->interval_s, "Seconds from one look to the next")
+                    ->check(number_from(0.01, 3600.0));
+                app.add_flag("-b,--batch", options->batch, "Print tables, also where there is no terminal");
+                app.add_option("-n,--count", options->count, "End after so many")
+                    ->check(number_from(1u, 1'000'000'000u));
+                app.add_option("--sort", options->sort, "Which ranks come first")
+                    ->check(one_of(names_of_sort_keys()));
+                add_runtime_dir(app, options->runtime_dir);
+              },
+          .run = [options] { return top(*options); }};
 }
 
 } // namespace parc::tools

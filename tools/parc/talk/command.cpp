@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/parc/commands.hpp"
+#include "tools/parc/talk/command.hpp"
+
+#include "jobs/placement.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <fmt/ranges.h>
 #include <iostream>
 
 namespace parc::tools {
@@ -24,6 +27,37 @@ int end_with(const Result<int>& status) {
 std::string asked_ssh() {
   const char* const named = std::getenv("PARC_SSH");
   return named != nullptr ? named : "";
+}
+
+void add_runtime_dir(CLI::App& app, std::string& directory, const std::string& help) {
+  app.add_option("--runtime-dir", directory, help);
+}
+
+void add_json(CLI::App& app, bool& json, const std::string& help) {
+  app.add_flag("--json", json, help);
+}
+
+void add_hosts(CLI::App& app, NamedHosts& named, const std::string& by_default) {
+  auto* const hosts = app.add_option("-H,--host,--hosts", named.hosts,
+                                     "The hosts, separated by commas; default: " + by_default)
+                          ->check(
+                              [](const std::string& text) {
+                                const auto parsed = parse_hosts(text);
+                                return parsed || text.empty() ? std::string() : parsed.error().text;
+                              },
+                              "", "")
+                          ->multi_option_policy(CLI::MultiOptionPolicy::Join);
+  app.add_option("-f,--hostfile,--machinefile", named.hostfile, "A file with a host a line")->excludes(hosts);
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string shown = fmt::format("{{{}}}", fmt::join(words.begin(), words.end(), ","));
+  return CLI::Validator(
+      [words = std::move(words)](const std::string& text) -> std::string {
+        if (std::ranges::find(words, text) != words.end()) return {};
+        return fmt::format("{} is none of {}", quote(text), fmt::join(words.begin(), words.end(), ", "));
+      },
+      shown, "");
 }
 
 Result<std::uint64_t> parse_job(const std::string& text) {
