@@ -31,6 +31,8 @@ const char* const answers = std::getenv("PARC_STAYS_TO"); // with blanks between
 
 // "parc::daemon::Jobs::deliver(...)" is Jobs's. What is nested in a member function is its class's, too.
 PARC_UNSEEN Function taken_apart(std::string_view text) {
+  for (const std::string_view type : {"void ", "bool ", "auto "}) // of what is made of a template
+    if (text.starts_with(type)) text.remove_prefix(type.size());
   const auto* const room = std::find_if(std::begin(rooms), std::end(rooms),
                                         [&](std::string_view each) { return text.starts_with(each); });
   if (room == std::end(rooms)) return {};
