@@ -37,18 +37,19 @@ Result<nlohmann::json> parse_object(std::string_view text) {
   if (is_nested_too_deep(text)) return error(EPROTO, "it is nested too deep");
   using Event = nlohmann::json::parse_event_t;
   std::vector<std::set<std::string>> names; // of each object that has begun
-  std::string twice;
+  std::optional<std::string> twice;
   auto value = nlohmann::json::parse(
       text,
       [&](int, Event event, const nlohmann::json& parsed) {
         if (event == Event::object_start) names.emplace_back();
         if (event == Event::object_end) names.pop_back();
-        if (event == Event::key && !names.back().insert(parsed.get<std::string>()).second) twice = parsed;
+        if (event == Event::key && !names.back().insert(parsed.get<std::string>()).second)
+          twice = parsed.get<std::string>();
         return true;
       },
       false);
   if (!value.is_object()) return error(EPROTO, "it is not a JSON object");
-  if (!twice.empty()) return error(EPROTO, "it has more than one \"{}\"", shortened(twice));
+  if (twice) return error(EPROTO, "it has more than one \"{}\"", shortened(*twice));
   return value;
 }
 

@@ -16,6 +16,7 @@ namespace parc::control {
 
 struct JobRow { // of a job that has ranks on the host that answers
   std::uint64_t job = 0;
+  static constexpr std::size_t longest_program = 255; // bytes of its name that are told
   std::string program = {};
   std::uint32_t size = 0, ranks = 0; // ranks: there
   std::string state = {};
@@ -50,13 +51,15 @@ struct HostQuestion { // of a tool: which jobs are there; and:
   }
 };
 struct HostAnswer {
+  static constexpr std::uint64_t most_jobs = 65'536;
   std::string version = {};
   std::vector<JobRow> jobs = {};
   std::vector<WaitingJob> waiting = {};
   std::optional<bool> killed = {}; // there is such a job
   static constexpr auto fields() {
-    return std::array{field<&HostAnswer::version>("version"), field<&HostAnswer::jobs>("jobs"),
-                      field<&HostAnswer::waiting>("waiting"), field<&HostAnswer::killed>("killed")};
+    return std::array{field<&HostAnswer::version>("version"), field<&HostAnswer::jobs>("jobs", most_jobs),
+                      field<&HostAnswer::waiting>("waiting", most_jobs),
+                      field<&HostAnswer::killed>("killed")};
   }
 };
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What kernels say to each other besides messages of programs.
+// What kernels say to each other besides messages of programs. Whoever changes a field raises
+// protocol::wire_version: kernels take no message that they do not know (tests/unit/control_messages_test.cpp
+// holds both to each other).
 //
 // ---- Jobs: the kernel that `parc run` talks to (the origin) and those that run its ranks (parts), which may
 // be the same. Those of a part say which host of the job it is.
@@ -293,7 +295,7 @@ struct Exited {
 struct UnreadMessage {
   std::uint32_t to = 0;   // rank
   std::int32_t from = -1; // rank, or somebody else
-  std::int32_t tag = 0;
+  std::int64_t tag = 0;
   std::uint64_t bytes = 0;
   static constexpr auto fields() {
     return std::array{field<&UnreadMessage::to>("to", max_ranks - 1),
@@ -310,7 +312,7 @@ struct Ended {
   std::optional<std::vector<UnreadMessage>> messages = {};
   static constexpr auto fields() {
     return part_fields<Ended>() + std::array{field<&Ended::rank>("rank", max_ranks - 1),
-                                             field<&Ended::unread>("unread"),
+                                             field<&Ended::unread>("unread", UINT32_MAX),
                                              field<&Ended::messages>("messages", unread_told)};
   }
 };

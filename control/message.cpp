@@ -39,7 +39,13 @@ nlohmann::json put_fields(std::span<const Field> fields, const void* message) {
 Result<void> take_fields(std::span<const Field> fields, void* message, const nlohmann::json& object,
                          std::string_view kind) {
   if (!object.is_object()) return error(EPROTO, "{} is no object", named(kind));
-  std::size_t known = kind.empty() ? 0 : 1;
+  std::size_t known = 0;
+  if (!kind.empty()) {
+    const auto said = object.find("kind");
+    if (said == object.end() || *said != kind)
+      return error(EPROTO, "{} does not say that it is one", named(kind));
+    ++known;
+  }
   for (const Field& field : fields) {
     const auto found = object.find(field.name);
     if (found == object.end()) {
@@ -52,7 +58,8 @@ Result<void> take_fields(std::span<const Field> fields, void* message, const nlo
   }
   if (known == object.size()) return success();
   for (const auto& [name, value] : object.items())
-    if (name != "kind" && std::ranges::none_of(fields, [&](const Field& each) { return name == each.name; }))
+    if ((kind.empty() || name != "kind") &&
+        std::ranges::none_of(fields, [&](const Field& each) { return name == each.name; }))
       return error(EPROTO, "{} has a \"{}\", which it should not have", named(kind), shortened(name));
   return error(EPROTO, "{} makes no sense", named(kind));
 }

@@ -20,6 +20,7 @@
 
 #include "system/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <concepts>
@@ -47,6 +48,7 @@ struct Field {
 };
 
 inline constexpr std::uint64_t no_limit = UINT64_MAX; // but that of the type, and of the whole message
+inline constexpr std::size_t reserved_at_once = 1024; // elements: what a list says it has may be nonsense
 
 // ---- Whole objects
 
@@ -116,7 +118,7 @@ template <class T> struct Codec {
     } else if constexpr (detail::is_vector<T>) {
       if (!from.is_array() || from.size() > most) return false;
       value.clear();
-      value.reserve(from.size());
+      value.reserve(std::min(from.size(), reserved_at_once));
       for (const auto& each : from)
         if (!take_value(each, value.emplace_back(), no_limit)) return false;
       return true;
@@ -137,6 +139,11 @@ template <class T> struct Codec {
       const auto number = natural_in(from);
       if (!number || *number > most || *number > std::numeric_limits<T>::max()) return false;
       value = static_cast<T>(*number);
+      return true;
+    } else if constexpr (std::is_same_v<T, std::int64_t>) { // any integer
+      if (!from.is_number_integer()) return false;
+      if (from.is_number_unsigned() && from.get<std::uint64_t>() > INT64_MAX) return false;
+      value = from.get<std::int64_t>();
       return true;
     } else if constexpr (std::is_same_v<T, std::int32_t>) { // -1: any, or none
       if (!from.is_number_integer()) return false;

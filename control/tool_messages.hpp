@@ -180,6 +180,30 @@ struct HostToAsk {
   std::uint16_t port = 0;
 };
 
+} // namespace parc::control::tool
+
+namespace parc::control {
+
+// A name, or [name, address, port].
+template <> struct Codec<tool::HostToAsk> {
+  static void put(nlohmann::json& to, const tool::HostToAsk& value) {
+    if (value.address)
+      to = {value.name, *value.address, value.port};
+    else
+      to = value.name;
+  }
+  static bool take(const nlohmann::json& from, tool::HostToAsk& value, std::uint64_t) {
+    if (from.is_string()) return take_value(from, value.name, no_limit);
+    return from.is_array() && from.size() == 3 && take_value(from[0], value.name, no_limit) &&
+           take_value(from[1], value.address.emplace(), no_limit) &&
+           take_value(from[2], value.port, no_limit);
+  }
+};
+
+} // namespace parc::control
+
+namespace parc::control::tool {
+
 struct Search {
   static constexpr Kind kind = Kind::search;
   std::vector<HostToAsk> hosts = {}; // none: all that are known
@@ -225,23 +249,3 @@ struct Done {
 };
 
 } // namespace parc::control::tool
-
-namespace parc::control {
-
-// A name, or [name, address, port].
-template <> struct Codec<tool::HostToAsk> {
-  static void put(nlohmann::json& to, const tool::HostToAsk& value) {
-    if (value.address)
-      to = {value.name, *value.address, value.port};
-    else
-      to = value.name;
-  }
-  static bool take(const nlohmann::json& from, tool::HostToAsk& value, std::uint64_t) {
-    if (from.is_string()) return take_value(from, value.name, no_limit);
-    return from.is_array() && from.size() == 3 && take_value(from[0], value.name, no_limit) &&
-           take_value(from[1], value.address.emplace(), no_limit) &&
-           take_value(from[2], value.port, no_limit);
-  }
-};
-
-} // namespace parc::control

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::uint64_t turns_unseen = 512; // between two publications while nothing sleeps
 constexpr double displaced_look_s = 1;      // whether the last job is over
-constexpr double last_words_s = 0.05;       // for them to leave, when all is said
-constexpr double longest_farewell_s = 7;    // of a shutdown: ranks have two seconds, or twice two, to end
+constexpr double last_words_s = 0.05;
+constexpr double longest_farewell_s = 7; // of a shutdown: ranks have two seconds, or twice two, to end
 
 // None: neighbours exchange messages through the kernel.
 std::optional<shm::Progress> progress_of(std::string_view local) {
@@ -57,8 +57,8 @@ Kernel::Kernel(World world)
              .tool = [this](Fd socket) { tools_->connected(std::move(socket)); },
              .joiner = [this](Fd socket,
                               const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
-      idle_(loop_, [this] { look_whether_idle(); }), farewell_(loop_, [this] { stopped_ = true; }),
-      no_memory_(loop_, "allocations failed") {
+      idle_(loop_, [this] { look_whether_idle(); }), last_words_(loop_, [this] { stopped_ = true; }),
+      farewell_(loop_, [this] { stopped_ = true; }), no_memory_(loop_, "allocations failed") {
   peers_ = std::make_unique<Peers>(
       loop_, engine_, world_.config, world_.key, local_host(world_.config, world_.identity),
       Peers::Hooks{.connect =
@@ -271,7 +271,7 @@ void Kernel::stop() {
 
 // What has been said last still has to leave.
 void Kernel::look_whether_all_is_said() {
-  if (stopping_ && jobs_->none() && tools_->none()) farewell_.set(last_words_s);
+  if (stopping_ && jobs_->none() && tools_->none()) last_words_.set(last_words_s);
 }
 
 void Kernel::link_lost(std::uint32_t link) {

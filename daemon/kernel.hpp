@@ -118,6 +118,7 @@ private:
   std::uint64_t programs_before_ = 0; // when idle_ rang
   bool displaced_ = false;            // another kernel has the runtime directory
   std::optional<RuntimeWatch> watch_; // of that
+  Timer last_words_;                  // for them to leave, when all is said
   Timer farewell_;                    // limits how long a shutdown waits for what is still to be said
   Complaint no_memory_;
   bool stopping_ = false;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 namespace parc::daemon {
 namespace {
@@ -30,6 +31,9 @@ void Post::write(std::uint32_t link, const nlohmann::json& message, std::string_
   if (!engine_.link(link).open) return;
   const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const auto length = static_cast<std::uint32_t>(text.size());
+  if (sizeof length + text.size() + payload.size() > max_message)
+    return spdlog::warn("a message of {} bytes to another kernel is longer than {}, and is not sent",
+                        text.size() + payload.size(), max_message);
   std::string& kept = writes_[++last_write_];
   kept.resize(sizeof length);
   std::memcpy(kept.data(), &length, sizeof length);
@@ -65,7 +69,8 @@ void Post::advance(std::uint32_t link, const protocol::Outcome& outcome) {
   Inbox& inbox = inboxes_[link];
   if (outcome.fault == protocol::Fault::truncated) {
     probe(link, inbox);
-    nonsense_(link, error(EMSGSIZE, "a message of {} bytes is longer than {}", outcome.total, max_message));
+    refuse(link, inbox,
+           error(EMSGSIZE, "a message of {} bytes is longer than {}", outcome.total, max_message));
   } else if (outcome.fault == protocol::Fault::peer && !inbox.probing) {
     inbox.lost = true;
     probe(link, inbox); // there may be others behind it, which take room until they are read
@@ -84,8 +89,13 @@ void Post::advance(std::uint32_t link, const protocol::Outcome& outcome) {
     const std::string message = std::exchange(inbox.room, {});
     probe(link, inbox);
     if (inbox.lost) return;
-    if (const Result<void> good = deliver(link, message); !good) nonsense_(link, good.error());
+    if (const Result<void> good = deliver(link, message); !good) refuse(link, inbox, good.error());
   }
+}
+
+void Post::refuse(std::uint32_t link, Inbox& inbox, const Error& why) {
+  inbox.lost = true;
+  nonsense_(link, why);
 }
 
 Result<void> Post::deliver(std::uint32_t link, std::string_view incoming) {

@@ -60,6 +60,7 @@ public:
   // Queues a message for the kernel at the other end of a link, or this one. In order per link; lost when the
   // link breaks (which its users hear of).
   template <class Message> void send(std::int32_t host, Message message) {
+    assert(control::from_json<Message>(control::to_json(message)).has_value()); // its reader would take it
     if (host == this_host) {
       loop_.after_step([this, message = std::move(message)]() mutable {
         const Receiver& receiver = receivers_[static_cast<std::size_t>(Message::kind)];
@@ -88,11 +89,14 @@ private:
   };
   struct Inbox {
     bool probing = true;
-    bool lost = false; // its link broke in the middle of a message: those behind it are not delivered
-    std::string room;  // for the message that the probe found
+    // Its link broke in the middle of a message, or will, as it has brought nonsense: what is behind that is
+    // not delivered.
+    bool lost = false;
+    std::string room; // for the message that the probe found
   };
   void write(std::uint32_t link, const nlohmann::json& message, std::string_view payload);
   void probe(std::uint32_t link, Inbox& inbox);
+  void refuse(std::uint32_t link, Inbox& inbox, const Error& why);
   void advance(std::uint32_t link, const protocol::Outcome& outcome);
   Result<void> deliver(std::uint32_t link, std::string_view incoming);
 

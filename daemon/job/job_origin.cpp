@@ -276,16 +276,18 @@ void JobOrigin::heard(Host& host, const kernel::Stopping&) {
 }
 
 void JobOrigin::heard(Host& host, const kernel::Parted& message) {
-  if (message.other >= hosts_.size() || is_through(hosts_[message.other])) return;
+  const Host* const other = message.other < hosts_.size() ? &hosts_[message.other] : nullptr;
+  if (other != nullptr && is_through(*other)) return;
   decide(status_failed, fmt::format("host {} lost its link to host {}; the logs of their parcd say why",
-                                    host.name, hosts_[message.other].name));
+                                    host.name, other != nullptr ? other->name : "?"));
 }
 
 void JobOrigin::heard(Host& host, kernel::Output message) {
   RankState* const rank = rank_of(host, message.rank);
   if (rank == nullptr) return;
   const std::size_t bytes = message.payload.size();
-  if (bytes > kernel::output_credit(plan_.size) - rank->untaken)
+  if (bytes > kernel::output_credit(plan_.size) -
+                  std::min(rank->untaken + rank->taken, kernel::output_credit(plan_.size)))
     return decide(status_failed, fmt::format("the kernel of host {} sent more output of rank {} than it may",
                                              host.name, message.rank));
   rank->untaken += bytes;

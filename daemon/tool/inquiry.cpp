@@ -10,9 +10,13 @@ Inquiry::Host* Inquiry::answered(std::int32_t from, std::uint64_t place) {
 }
 
 void Inquiry::over(Host& host) {
+  const bool was_last_to_reach = host.state == State::connecting;
   host.state = State::over;
   if (!all(State::asked)) return;
-  if (!all(State::over)) return patience_.set(answers_within_s);
+  if (!all(State::over)) {
+    if (was_last_to_reach) patience_.set(answers_within_s);
+    return;
+  }
   patience_.cancel();
   events_.all_over();
 }

@@ -44,7 +44,7 @@ public:
     hosts_[place].link = link;
     hosts_[place].state = State::asked;
     put(place, link, std::move(question));
-    if (all(State::asked)) patience_.set(answers_within_s);
+    if (all(State::asked)) patience_.set(answers_within_s); // from the last that is asked on
   }
   // The same of somebody whose answer is not waited for.
   template <class Question> void tell(std::int32_t link, Question message) {
@@ -53,7 +53,6 @@ public:
   // The host that answers with these; none: it was not asked, or has answered.
   [[nodiscard]] Host* answered(std::int32_t from, std::uint64_t place);
   void over(Host& host);
-  void cancel() { patience_.cancel(); }
 
 private:
   template <class Question> void put(std::uint64_t place, std::int32_t link, Question question) {

@@ -30,7 +30,7 @@ ToolConnection::ToolConnection(event_base* loop, Fd socket, Actions actions)
 }
 
 void ToolConnection::queue(const std::string& frame) {
-  if (gone_) return;
+  if (gone_ || said_all_) return;
   sent_ += frame.size();
   bufferevent_write(connection_.get(), frame.data(), frame.size());
 }

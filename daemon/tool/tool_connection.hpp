@@ -37,7 +37,10 @@ public:
   template <class Message> void send(const Message& message) { queue(control::frame_of(message)); }
   void send(const tool::Unreached& message) override { queue(control::frame_of(message)); }
   void send(const tool::InputTaken& message) override { queue(control::frame_of(message)); }
-  void send(const tool::Done& message) override { queue(control::frame_of(message)); }
+  void send(const tool::Done& message) override { // nothing is said behind that
+    queue(control::frame_of(message));
+    said_all_ = true;
+  }
   void send_output(std::uint32_t rank, std::uint32_t stream, std::string bytes) override;
   [[nodiscard]] bool open() const override { return !gone_; }
   [[nodiscard]] bool idle() const { return sent_ == taken_; }
@@ -63,6 +66,7 @@ private:
   std::uint64_t sent_ = 0;
   std::uint64_t taken_ = 0;
   std::uint64_t heard_end_ = 0; // of the last answer to a ping, in the stream to the tool
+  bool said_all_ = false;
   bool gone_ = false;
   std::unique_ptr<bufferevent, Free> connection_; // before the rest goes
 };

@@ -45,11 +45,12 @@ template <class Message> void ToolSession::take(const control::Frame& frame) {
   constexpr bool asks = requires {
     heard(message.value());
   };
-  if constexpr (!asks) {
+  if constexpr (!asks)
     of_job(message.value());
-  } else if (stage_ == Stage::asked) { // else it has its answer, or will have
+  else if (stage_ == Stage::asked)
     heard(message.value());
-  }
+  else
+    refuse("parc asks a second time on one connection");
 }
 
 template <class Message> void ToolSession::of_job(const Message& message) {
@@ -97,7 +98,7 @@ void ToolSession::answer(const tool::Done& message) {
 }
 
 void ToolSession::refuse(const std::string& why) {
-  if (stage_ == Stage::over) return;
+  if (stage_ == Stage::over) return; // it has its answer
   if (stage_ != Stage::of_job) return answer({.status = status_failed, .text = why});
   if (JobOrigin* const job = needs_.jobs.origin(number_)) job->refuse(error(EPROTO, "{}", why));
 }

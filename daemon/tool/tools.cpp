@@ -27,7 +27,8 @@ ToolSession* Tools::find(std::uint64_t number) const {
 
 void Tools::connected(Fd socket) {
   fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
-  const std::uint64_t number = jobs_.new_job();
+  std::uint64_t number = jobs_.new_job();
+  while (sessions_.contains(number)) number = jobs_.new_job();
   sessions_.emplace(number, std::make_unique<ToolSession>(
                                 ToolSession::Needs{loop_, post_, peers_, jobs_, local_jobs_, *this}, number,
                                 std::move(socket)));

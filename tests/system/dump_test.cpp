@@ -228,6 +228,10 @@ BOOST_AUTO_TEST_CASE(what_nobody_read_is_told_once) {
     BOOST_TEST(many.wait() == 0);
     BOOST_TEST(lines_of(many.errors()) == 6);
     BOOST_TEST(contains(many.errors(), "parc: warning: 95 more messages were never read"), many.errors());
+    Process strange = hosts.run({"--hosts", where, hang, "envelope"});
+    BOOST_TEST(strange.wait() == 0);
+    BOOST_TEST(strange.errors() ==
+               "parc: warning: a message from rank 0 to rank 1 was never read (tag -5, 100 bytes)\n");
   }
 }
 

@@ -2,6 +2,7 @@
 // All control messages: what they say comes back, and what is no such message is refused by name.
 #include "control/frames.hpp"
 #include "control/tool_messages.hpp"
+#include "protocol/wire.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
@@ -46,6 +47,9 @@ template <class Message> void check() {
       BOOST_TEST(why<Message>(wrong) ==
                  fmt::format("the \"{}\" of a message \"{}\" makes no sense", field.name, kind));
     }
+    nlohmann::json other = good;
+    other["kind"] = "other";
+    BOOST_TEST(why<Message>(other) == fmt::format("a message \"{}\" does not say that it is one", kind));
     nlohmann::json more = good;
     more["stranger"] = 1;
     BOOST_TEST(why<Message>(more) ==
@@ -78,6 +82,22 @@ BOOST_AUTO_TEST_CASE(each_kind_has_a_name_and_a_message) {
   BOOST_TEST(!tool::kind_named(""));
 }
 
+// Kernels take no message that they do not know, so who changes one raises the version by which they know
+// each other, and writes both here.
+BOOST_AUTO_TEST_CASE(they_change_with_the_version_of_the_wire) {
+  std::uint64_t hash = 14'695'981'039'346'656'037u; // Fowler, Noll and Vo
+  const auto add = [&](const std::string& text) {
+    for (const unsigned char each : text) hash = (hash ^ each) * 1'099'511'628'211u;
+  };
+  Kernels::each([&]<class Message> {
+    add(std::string(name(Message::kind)));
+    for (const Field& field : Message::fields())
+      add(fmt::format(" {} {} {}", field.name, field.most, field.optional));
+  });
+  BOOST_TEST(protocol::wire_version == 10u);
+  BOOST_TEST(hash == 14339242323193286273u);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_beyond_its_limit_is_refused) {
   nlohmann::json taken = to_json(kernel::Taken{.job = 1, .rank = 2, .bytes = 3});
   taken["rank"] = max_ranks;
@@ -90,6 +110,8 @@ BOOST_AUTO_TEST_CASE(what_is_beyond_its_limit_is_refused) {
   BOOST_TEST(why<kernel::Ended>(ended) == "the \"messages\" of a message \"ended\" makes no sense");
   ended["messages"] = {{{"to", 1}}};
   BOOST_TEST(why<kernel::Ended>(ended) != "");
+  for (const std::int64_t tag : {std::int64_t{INT32_MIN}, std::int64_t{-1}, std::int64_t{INT32_MAX}})
+    BOOST_TEST(why<kernel::Ended>(to_json(kernel::Ended{.messages = {{{.tag = tag}}}})) == "");
   nlohmann::json departed = to_json(kernel::Departed{.known = {1, 2}});
   departed["known"] = {1, -2};
   BOOST_TEST(why<kernel::Departed>(departed) != "");

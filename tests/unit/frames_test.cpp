@@ -73,6 +73,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_a_frame_is_refused) {
 BOOST_AUTO_TEST_CASE(what_names_a_member_twice_is_refused) {
   BOOST_TEST(parse_object(R"({"a":{"b":1},"b":[{"a":1},{"a":2}]})").has_value());
   BOOST_TEST(parse_object(R"({"a":1,"b":2,"a":1})").error().text == "it has more than one \"a\"");
+  BOOST_TEST(parse_object(R"({"":1,"":2})").error().text == "it has more than one \"\"");
   BOOST_TEST(parse_object(R"({"a":[{"c":1,"c":2}]})").error().text == "it has more than one \"c\"");
 }
 

@@ -93,27 +93,29 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_left_of_a_link_that_was_lost_before_anybody_l
   BOOST_TEST(engine.pool_in_use() == 0u);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_makes_no_sense_is_delivered_to_nobody, Pair) {
-  post.listen(link);
-  std::vector<std::string> kept(8);
-  write(kept[0], R"({"kind":"input","job":1})", 0);
-  write(kept[1], R"({"kind":"input","job":1,"end":2})", 0);
-  write(kept[2], R"({"kind":"input","job":1,"end":0,"rank":0})", 0);
-  write(kept[3], R"({"kind":"input","job":1,"job":1,"end":0})", 0);
-  write(kept[4], R"({"kind":"nonsense"})", 0);
-  write(kept[5], R"({"kind":"finish","job":1})", 0); // which nobody here takes
-  write(kept[6], R"([1])", 0);
-  write(kept[7], 7, 3);
-  arrive();
-  BOOST_TEST(received == std::vector<std::uint64_t>{7}, boost::test_tools::per_element());
-  BOOST_TEST(nonsense == (std::vector<std::string>{
-                             "a message \"input\" has no \"end\"",
-                             "the \"end\" of a message \"input\" makes no sense",
-                             "a message \"input\" has a \"rank\", which it should not have",
-                             "what is said in a message makes no sense: it has more than one \"job\"",
-                             "there is no message \"nonsense\"", "there is no message \"finish\"",
-                             "what is said in a message makes no sense: it is not a JSON object"}),
-             boost::test_tools::per_element());
+// Nor is what comes behind it.
+BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_delivered_to_nobody) {
+  const std::vector<std::pair<std::string, std::string>> all{
+      {R"({"kind":"input","job":1})", "a message \"input\" has no \"end\""},
+      {R"({"kind":"input","job":1,"end":2})", "the \"end\" of a message \"input\" makes no sense"},
+      {R"({"kind":"input","job":1,"end":0,"rank":0})",
+       "a message \"input\" has a \"rank\", which it should not have"},
+      {R"({"kind":"input","job":1,"job":1,"end":0})",
+       "what is said in a message makes no sense: it has more than one \"job\""},
+      {R"({"kind":"nonsense"})", "there is no message \"nonsense\""},
+      {R"({"kind":"finish","job":1})", "there is no message \"finish\""}, // which nobody here takes
+      {"[1]", "what is said in a message makes no sense: it is not a JSON object"}};
+  for (const auto& [text, why] : all) {
+    Pair pair;
+    pair.post.listen(pair.link);
+    std::string before, nonsense, behind;
+    pair.write(before, 6, 3);
+    pair.write(nonsense, text, 0);
+    pair.write(behind, 7, 3);
+    pair.arrive();
+    BOOST_TEST(pair.received == std::vector<std::uint64_t>{6}, boost::test_tools::per_element());
+    BOOST_TEST(pair.nonsense == std::vector<std::string>{why}, boost::test_tools::per_element());
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks that never end by themselves. `cycle`: each reads from the next one; `absent`: rank 0 reads what
 // nobody writes, while the others calculate. And of two ranks, `peer`: 0 prints what it is told about 1,
-// which has left; `unread N`: 1 leaves with N messages unread.
+// which has left; `unread N`: 1 leaves with N messages unread;
+// `envelope`: with one whose tag is of another interface than parc_write.
 #include "tests/support/programs/rank.hpp"
 
 #include <string>
@@ -53,6 +54,16 @@ int main(int count, char** words) {
     (void)parc_read(parc, next, 12, bytes, sizeof bytes, nullptr);
   } else if (what == "peer") {
     meet(parc);
+  } else if (what == "envelope") {
+    if (rank::number == 0) {
+      const parc_envelope envelope{1, 0xffff'fffb, 0, 0};
+      const iovec piece{bytes, sizeof bytes};
+      rank::expect_code(parc_wait(parc, parc_initwrite_envelope(parc, &envelope, &piece, 1, 0), nullptr),
+                        PARC_OK, "write");
+      rank::expect_code(parc_write(parc, 1, 1, bytes, 1), PARC_OK, "write");
+    } else {
+      rank::expect_code(parc_read(parc, 0, 1, bytes, 1, nullptr), PARC_OK, "read");
+    }
   } else if (what == "unread") {
     if (rank::number == 0) {
       for (int i = 0; i < std::stoi(words[2]); ++i)
