@@ -53,7 +53,7 @@ Result<void> JobOrigin::plan(const tool::Run& run) {
     return error(ESHUTDOWN, "the kernel of host {} is stopping; start it again", peers_.self().name);
   const auto malformed = [] { return error(EPROTO, "parc run sent a request that makes no sense"); };
   if (run.hosts.empty() || run.runs.size() % 2 != 0) return malformed();
-  for (const std::string& name : run.hosts) hosts_.push_back({.name = name, .link = {}});
+  for (const std::string& name : run.hosts) hosts_.push_back({.name = name});
   for (std::size_t i = 0; i < run.runs.size(); i += 2) {
     const auto host = run.runs[i], count = run.runs[i + 1];
     if (host >= hosts_.size() || count == 0 || count > max_ranks - ranks_.size()) return malformed();
@@ -97,13 +97,13 @@ void JobOrigin::signal(std::uint32_t number) {
   if (stage_ < Stage::running) return decide(status_signal + static_cast<int>(number), {});
   if (stage_ != Stage::running) return;
   tell_all(kernel::Signal{.signal = number});
-  for (const Spawned& each : spawned_)
+  for (const ChildJob& each : child_jobs_)
     if (JobOrigin* const at = jobs_.origin(each.job)) at->signal(number);
 }
 
 void JobOrigin::kill_all() {
   if (stage_ == Stage::ending) tell_all(kernel::Kill{});
-  for (const Spawned& each : spawned_)
+  for (const ChildJob& each : child_jobs_)
     if (JobOrigin* const at = jobs_.origin(each.job)) at->kill_all();
 }
 
@@ -135,15 +135,14 @@ void JobOrigin::credit(std::uint32_t rank, std::uint64_t bytes) {
 
 void JobOrigin::reached(std::size_t host, Result<std::int32_t> link) {
   if (stage_ != Stage::connecting) return;
+  enter(hosts_[host], link ? Host::Stage::reached : Host::Stage::unreached);
   if (link)
     hosts_[host].link = link.value();
   else
-    hosts_[host].unreached = link.error();
+    hosts_[host].why = link.error();
   if (link && !post_.reaches(link.value())) return lose(hosts_[host]);
-  const auto is_open = [](const Host& each) { return !each.link && !each.unreached; };
-  if (std::ranges::any_of(hosts_, is_open)) return;
-  if (std::ranges::any_of(hosts_, [](const Host& each) { return each.unreached.has_value(); }))
-    return tell_unreached();
+  if (!all_are(Host::Stage::unreached)) return;
+  if (!all_are(Host::Stage::reached)) return tell_unreached();
   merge_hosts();
   prepare();
 }
@@ -155,11 +154,11 @@ void JobOrigin::tell_unreached() {
   std::string text;
   bool only_kernels = true;
   for (const Host& host : hosts_) {
-    if (!host.unreached) continue;
+    if (host.stage != Host::Stage::unreached) continue;
     unreached.hosts.push_back(host.name);
-    unreached.unknown.push_back(host.unreached->code == ENOENT ? host.unreached->text : std::string());
-    if (text.empty()) text = host.unreached->text;
-    only_kernels = only_kernels && (host.unreached->code == ECONNREFUSED || host.unreached->code == ENOENT);
+    unreached.unknown.push_back(host.why.code == ENOENT ? host.why.text : std::string());
+    if (text.empty()) text = host.why.text;
+    only_kernels = only_kernels && (host.why.code == ECONNREFUSED || host.why.code == ENOENT);
   }
   if (unreached.hosts.size() > 1)
     text += fmt::format(" (and {} more of its hosts)", unreached.hosts.size() - 1);
@@ -199,6 +198,7 @@ void JobOrigin::prepare() {
   for (const RankState& rank : ranks_) {
     if (plan_.runs.empty() || plan_.runs.back().host != rank.host) plan_.runs.push_back({rank.host, 0});
     ++plan_.runs.back().ranks;
+    ++hosts_[rank.host].ranks;
   }
   departures_ = Departures(plan_.host_of_rank());
   for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self)
@@ -206,7 +206,8 @@ void JobOrigin::prepare() {
 }
 
 void JobOrigin::heard(Host& host, const kernel::Prepared& message) {
-  host.prepared = true;
+  if (host.stage != Host::Stage::reached) return;
+  enter(host, Host::Stage::prepared);
   host.endpoint = message.endpoint;
   if (stage_ != Stage::preparing || !all_prepared()) return;
   if (spawner_) return tell_spawner_prepared();
@@ -252,7 +253,7 @@ void JobOrigin::input_taken() {
 JobOrigin::Host* JobOrigin::host_at(std::int32_t link, std::uint64_t place) {
   if (stage_ < Stage::preparing || stage_ == Stage::over || place >= hosts_.size()) return nullptr;
   Host& host = hosts_[place];
-  return host.link == link && !host.lost ? &host : nullptr;
+  return host.link == link && host.stage != Host::Stage::lost ? &host : nullptr;
 }
 
 JobOrigin::RankState* JobOrigin::rank_of(const Host& host, std::uint32_t number) {
@@ -311,9 +312,9 @@ void JobOrigin::heard(Host& host, const kernel::Abort& message) {
 
 void JobOrigin::heard(Host& host, const kernel::Exited& message) {
   RankState* const rank = rank_of(host, message.rank);
-  if (rank == nullptr) return;
+  if (rank == nullptr || rank->exited()) return;
   departures_.heard(message.rank, {}); // where it has not been said
-  rank->exited = true;
+  end(*rank, RankState::Stage::exited);
   rank->exit.status = message.status;
   rank->exit.signal = message.signal;
   rank->exit.no_memory = message.no_memory.value_or(false);
@@ -324,8 +325,8 @@ void JobOrigin::heard(Host& host, const kernel::Exited& message) {
 
 void JobOrigin::heard(Host& host, const kernel::Ended& message) {
   RankState* const rank = rank_of(host, message.rank);
-  if (rank == nullptr) return;
-  rank->ended = true;
+  if (rank == nullptr || rank->stage != RankState::Stage::exited) return;
+  end(*rank, RankState::Stage::over);
   host.unread = message.unread.value_or(0);
   host.unread_messages.clear();
   for (const auto& each : message.messages.value_or(std::vector<kernel::UnreadMessage>()))
@@ -345,29 +346,35 @@ void JobOrigin::link_lost(std::uint32_t link) {
     if (host.link == index) lose(host);
 }
 
+void JobOrigin::end(RankState& rank, RankState::Stage next) {
+  assert(next > rank.stage);
+  rank.stage = next;
+  if (next != RankState::Stage::over) return;
+  ++ranks_over_;
+  ++hosts_[rank.host].ranks_over;
+}
+
 void JobOrigin::give_up(Host& host) {
-  host.lost = true;
+  enter(host, Host::Stage::lost);
   const auto place = static_cast<std::uint32_t>(&host - hosts_.data());
   for (RankState& rank : ranks_) {
-    if (rank.host != place) continue;
-    rank.ended = true;
-    if (std::exchange(rank.exited, true)) continue;
+    if (rank.host != place || rank.stage == RankState::Stage::over) continue;
+    const bool had_exited = rank.exited();
+    end(rank, RankState::Stage::over);
+    if (had_exited) continue;
     rank.ordered = true;
     rank.exit.status = status_failed;
     tell_exit(rank);
   }
 }
 
-// It had ranks, and nobody needs it any more. One without is there for what is spawned.
+// It had ranks, and nobody needs it any more.
 bool JobOrigin::is_through(const Host& host) const {
-  const auto is_there = [place = &host - hosts_.data()](const RankState& rank) { return rank.host == place; };
-  return stage_ == Stage::running && std::ranges::any_of(ranks_, is_there) &&
-         std::ranges::all_of(
-             ranks_, [&](const RankState& rank) { return !is_there(rank) || (rank.exited && rank.ended); });
+  return stage_ == Stage::running && host.ranks != 0 && host.ranks_over == host.ranks;
 }
 
 void JobOrigin::lose(Host& host) {
-  if (host.lost) return;
+  if (host.stage == Host::Stage::lost) return;
   const bool through = is_through(host);
   give_up(host);
   if (through) return;
@@ -398,7 +405,7 @@ void JobOrigin::out_of_patience() {
   const bool failed = verdict_of_ranks().status != 0;
   for (const RankState& rank : ranks_) {
     Host& host = hosts_[rank.host];
-    if (rank.exited) continue;
+    if (rank.exited() || host.stage == Host::Stage::lost) continue;
     give_up(host);
     if (!failed)
       decide(status_failed, fmt::format("host {} has not ended its ranks within {} s; does its kernel hang?",
@@ -408,9 +415,9 @@ void JobOrigin::out_of_patience() {
 }
 
 void JobOrigin::check_over() {
-  const bool over =
-      std::ranges::all_of(ranks_, [](const RankState& rank) { return rank.exited && rank.ended; });
-  if (over && spawned_.empty() && (stage_ == Stage::running || stage_ == Stage::ending)) conclude();
+  if (ranks_over_ == ranks_.size() && child_jobs_.empty() &&
+      (stage_ == Stage::running || stage_ == Stage::ending))
+    conclude();
 }
 
 JobOrigin::Verdict JobOrigin::verdict_of_ranks() const {

@@ -79,25 +79,37 @@ public:
 private:
   enum class Stage { asked, connecting, preparing, running, ending, over };
   struct Host {
+    enum class Stage : std::uint8_t {
+      connecting,
+      unreached,
+      reached,
+      prepared,
+      started, // all its ranks run; said of jobs that were spawned
+      lost,    // whatever it says
+    };
     std::string name;
-    std::optional<std::int32_t> link;    // or this_host; none: not reached yet, or:
-    std::optional<Error> unreached = {}; // why it was not
-    bool prepared = false;
-    bool started = false;       // all its ranks; said of jobs that were spawned
-    std::uint64_t endpoint = 0; // of its first rank
-    bool lost = false;
+    Stage stage = Stage::connecting;
+    std::optional<std::int32_t> link = {}; // or this_host; from `reached` on
+    Error why = {};                        // it was not reached
+    std::uint64_t endpoint = 0;            // of its first rank
+    // A host without ranks is there for what is spawned, to the end.
+    std::uint32_t ranks = 0, ranks_over = 0;
     std::uint64_t input_taken = 0; // bytes, by the slowest of its ranks
     std::uint64_t unread = 0; // messages, as the end of its last rank says; a sentence each of the first:
     std::vector<std::string> unread_messages = {};
   };
   struct RankState {
     explicit RankState(std::uint32_t at) : host(at) {}
-    [[nodiscard]] bool failed() const { return exited && !ordered && (exit.status != 0 || exit.signal != 0); }
+    // Running also one whose session has ended, and which is on its way out (Departures).
+    enum class Stage : std::uint8_t { running, exited, over }; // over: its output too
+    [[nodiscard]] bool exited() const { return stage != Stage::running; }
+    [[nodiscard]] bool failed() const {
+      return exited() && !ordered && (exit.status != 0 || exit.signal != 0);
+    }
     [[nodiscard]] std::string ended_how() const;
     std::uint32_t host;
+    Stage stage = Stage::running;
     RankExit exit;
-    bool exited = false;
-    bool ended = false;        // its output too
     bool ordered = false;      // it exited because it was told to
     std::uint64_t untaken = 0; // bytes of output, on their way to the tool
     std::uint64_t taken = 0;   // not credited yet
@@ -142,7 +154,14 @@ private:
   void tell_unreached();
   void merge_hosts();
   void prepare();
-  [[nodiscard]] bool all_prepared() const { return std::ranges::all_of(hosts_, &Host::prepared); }
+  static void enter(Host& host, Host::Stage next) {
+    assert(next > host.stage);
+    host.stage = next;
+  }
+  [[nodiscard]] bool all_are(Host::Stage at_least) const {
+    return std::ranges::all_of(hosts_, [at_least](const Host& host) { return host.stage >= at_least; });
+  }
+  [[nodiscard]] bool all_prepared() const { return all_are(Host::Stage::prepared); }
   void start();
 
   // origin_spawns.cpp
@@ -158,6 +177,7 @@ private:
   void tell_exit(const RankState& rank);
 
   // Towards the end.
+  void end(RankState& rank, RankState::Stage next);
   void give_up(Host& host); // whatever it says later
   [[nodiscard]] bool is_through(const Host& host) const;
   void lose(Host& host);
@@ -190,6 +210,7 @@ private:
   Stage stage_ = Stage::asked;
   std::vector<Host> hosts_;
   std::vector<RankState> ranks_;
+  std::size_t ranks_over_ = 0;
   JobPlan plan_;
   bool keep_going_ = false; // a rank that fails ends itself alone
   std::optional<Verdict> verdict_;
@@ -200,11 +221,11 @@ private:
   Timer patience_; // with hosts that do not answer
   const std::shared_ptr<JobClient> client_;
   std::optional<Spawner> spawner_;
-  struct Spawned { // by one of its ranks, or of those that were spawned
+  struct ChildJob { // by one of its ranks, or of those that were spawned
     std::uint64_t job;
     std::uint32_t first, size; // numbers of its ranks, behind our own
   };
-  std::vector<Spawned> spawned_;       // that are not over
+  std::vector<ChildJob> child_jobs_;   // that are not over
   std::uint64_t spawned_untaken_ = 0;  // bytes of their output that parc run has not taken yet
   std::deque<SpawnWish> spawn_wishes_; // that wait until it has: each is a call that blocks
   std::vector<std::string> spawned_warnings_;

@@ -110,7 +110,7 @@ Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
 }
 
 void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
-  if (orphaned_ || ending_) return;
+  if (ending()) return;
   if (link && !uses_.post.reaches(link.value())) return tell(kernel::Parted{.other = host});
   Result<void> good = link ? check_host(host, link.value())
                            : Result<void>(std::move(link).error().in(
@@ -125,6 +125,7 @@ void JobPart::prepared() {
     const std::uint64_t endpoint = uses_.engine.add_endpoint();
     if (local == 0) first_endpoint_ = endpoint;
   }
+  enter(Stage::prepared);
   tell(kernel::Prepared{.endpoint = first_endpoint_});
 }
 
@@ -151,7 +152,7 @@ Result<void> JobPart::make_group(const kernel::Start& start) {
 // ---- Starting, one process a turn: a fork takes its time.
 
 void JobPart::start_next() {
-  if (ending_ || all_started()) return;
+  if (ending() || all_started()) return;
   if (auto started = start_rank(static_cast<std::uint32_t>(ranks_.size())); !started) {
     fail(status_failed, fmt::format("cannot start {} on host {}: {}{}", plan_.program.arguments[0],
                                     plan_.hosts[plan_.self].name, started.error().text,
@@ -181,16 +182,16 @@ Result<void> JobPart::start_rank(std::uint32_t local) {
   const std::uint32_t rank = mine_[local];
   const Processors* const processors =
       local < cores_.size() ? &uses_.cores.processors(cores_[local]) : nullptr;
-  PARC_TRY(spawned, uses_.processes.spawn(plan_.program, variables(local), plan_.program.reads_input(rank),
+  PARC_TRY(process, uses_.processes.start(plan_.program, variables(local), plan_.program.reads_input(rank),
                                           processors));
-  ranks_.push_back(std::make_unique<Rank>(*this, uses_.loop.events(), uses_.processes, rank, spawned,
+  ranks_.push_back(std::make_unique<Rank>(*this, uses_.loop.events(), uses_.processes, rank, process,
                                           kernel::output_credit(plan_.size)));
   const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
                               static_cast<std::int32_t>(plan_.size), first_endpoint_ + local};
   const auto session_ended = [&jobs = uses_.jobs, job = plan_.job, rank](Sessions::End) {
     jobs.rank_departs(job, static_cast<std::int32_t>(rank));
   };
-  uses_.sessions.add(place, std::move(spawned.from_program), std::move(spawned.to_program), session_ended);
+  uses_.sessions.add(place, std::move(process.from_program), std::move(process.to_program), session_ended);
   give_early_signals(*ranks_.back());
   if (RankInput* const input = ranks_.back()->input()) {
     input->add(input_.waiting);
@@ -268,7 +269,7 @@ void JobPart::started() {
   if (++run_ == mine_.size() && !plan_.parent.empty()) tell(kernel::Started{});
 }
 
-void JobPart::not_started(Rank& rank, const SpawnReport& why) {
+void JobPart::not_started(Rank& rank, const StartReport& why) {
   rank.ordered = true; // that it exits is no news
   const StartFailure failure = explain(plan_.program, why, plan_.hosts[plan_.self].name);
   fail(failure.status, failure.text);
@@ -310,14 +311,15 @@ void JobPart::ended(Rank& rank) {
                         .bytes = each.bytes});
   tell(kernel::Ended{.rank = rank.number(), .unread = unread_, .messages = std::move(messages)});
   if (stopping_) go_when_stopped();
-  if (orphaned_) go_when_empty();
+  if (orphaned()) go_when_empty();
 }
 
 // ---- From the origin, and when it is lost.
 
 void JobPart::heard(const kernel::Start& message) {
-  if (!prepared_yet() || group_ != 0 || ending_) return;
+  if (stage_ != Stage::prepared) return;
   if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
+  enter(Stage::started);
   start_timer_.set(0);
 }
 
@@ -326,7 +328,7 @@ void JobPart::heard(const kernel::Taken& message) {
 }
 
 void JobPart::heard(const kernel::Input& message) {
-  if (!ending_) give_input(message.payload, message.end == 1);
+  if (!ending()) give_input(message.payload, message.end == 1);
 }
 
 void JobPart::heard(const kernel::Signal& message) {
@@ -356,7 +358,7 @@ void JobPart::signal(int number) {
 void JobPart::signal(std::uint64_t rank, int number) {
   if (Rank* const started = find(rank))
     started->signal(number);
-  else if (!all_started() && !ending_ && std::ranges::binary_search(mine_, rank))
+  else if (!all_started() && !ending() && std::ranges::binary_search(mine_, rank))
     keep_early(early_signals_[static_cast<std::uint32_t>(rank)], number);
 }
 
@@ -374,10 +376,14 @@ void JobPart::order(Rank& rank, int signal) {
   if (signal == SIGTERM) rank.signal(SIGCONT); // or who is stopped could not do anything about it
 }
 
-// A rank whose session has ended is on its way out, and its own exit status may be why the job ends.
 void JobPart::end() {
-  if (ending_) return;
-  ending_ = true;
+  if (ending()) return;
+  enter(Stage::ending);
+  order_all();
+}
+
+// A rank whose session has ended is on its way out, and its own exit status may be why the job ends.
+void JobPart::order_all() {
   for (const auto& rank : ranks_)
     if (!rank->departed) order(*rank, SIGTERM);
   for (std::size_t never = ranks_.size(); prepared_yet() && never < mine_.size(); ++never) {
@@ -404,16 +410,18 @@ void JobPart::kill() {
 
 // Nobody hears of it any more; it goes with its last process.
 void JobPart::orphan() {
-  if (orphaned_) return;
-  orphaned_ = true;
-  end();
+  if (orphaned()) return;
+  const bool was_ending = ending();
+  enter(Stage::orphaned);
+  if (!was_ending) order_all();
   for (const auto& rank : ranks_) rank->discard_output();
   go_when_empty();
 }
 
 void JobPart::go_when_empty() {
-  if (gone_ || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); })) return;
-  gone_ = true;
+  if (stage_ == Stage::gone || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); }))
+    return;
+  enter(Stage::gone);
   if (!killed_.empty()) uses_.processes.clean_up_after(killed_);
   if (!ranks_.empty()) uses_.processes.end_strays(job_variable());
   uses_.jobs.forget_part(plan_.job);
@@ -445,7 +453,7 @@ std::vector<RankState> JobPart::look() const {
 void JobPart::link_lost(std::uint32_t link) {
   const auto index = static_cast<std::int32_t>(link);
   if (plan_.origin == index) {
-    if (!orphaned_)
+    if (!orphaned())
       spdlog::warn("job {:x}: lost the host of its parc run; its {} ranks here end", plan_.job, mine_.size());
     return orphan();
   }

@@ -15,6 +15,7 @@
 #include "system/observe/unfinished.hpp"
 #include "system/runtime_dir.hpp"
 
+#include <cassert>
 #include <cstdint>
 #include <ctime>
 #include <map>
@@ -73,19 +74,31 @@ public:
   [[nodiscard]] std::vector<RankState> look() const; // what its ranks here have not finished
   [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
   [[nodiscard]] bool running() const { return !ranks_.empty() && all_started(); }
-  [[nodiscard]] bool ending() const { return ending_; }
-  [[nodiscard]] bool orphaned() const { return orphaned_; } // its origin knows nothing of it any more
+  [[nodiscard]] bool ending() const { return stage_ >= Stage::ending; }
+  [[nodiscard]] bool orphaned() const { return stage_ >= Stage::orphaned; }
   [[nodiscard]] std::int64_t since() const { return since_s_; }
 
   // From its ranks.
   void started();
-  void not_started(Rank& rank, const SpawnReport& why);
+  void not_started(Rank& rank, const StartReport& why);
   void output(Rank& rank, std::size_t stream, std::string bytes);
   void input_taken(); // more of it
   void died(Rank& rank, RankExit how);
   void ended(Rank& rank);
 
 private:
+  enum class Stage : std::uint8_t {
+    connecting, // to the other hosts of the job
+    prepared,   // its ranks have endpoints
+    started,    // its ranks do, one after the other, and run
+    ending,     // they have been told to
+    orphaned,   // the origin is lost, or has finished with the job: nobody hears of it any more
+    gone,       // and its last process has ended
+  };
+  void enter(Stage next) {
+    assert(next > stage_);
+    stage_ = next;
+  }
   void reached(std::size_t host, Result<std::int32_t> link);
   Result<void> check_host(std::size_t host, std::int32_t link) const;
   void prepared();
@@ -100,6 +113,7 @@ private:
   void give_early_signals(Rank& rank);
   void note(RankExit how);
   void end();
+  void order_all(); // to end
   void grace_is_over();
   void kill();
   void order(Rank& rank, int signal);
@@ -109,7 +123,7 @@ private:
   void fail(int status, const std::string& text);
   [[nodiscard]] bool prepared_yet() const { return first_endpoint_ != UINT64_MAX; }
   template <class Message> void tell(Message message) {
-    if (orphaned_) return;
+    if (orphaned()) return;
     message.job = plan_.job;
     message.host = plan_.self;
     uses_.post.send(plan_.origin, std::move(message));
@@ -130,9 +144,7 @@ private:
   std::uint32_t forwarded_ = 0;                             // the last signal that came for the job
   std::map<std::uint32_t, std::vector<int>> early_signals_; // to ranks that have not started, each once
   bool stopping_ = false;                                   // its kernel does
-  bool orphaned_ = false; // the origin is lost, or has finished with the job
-  bool ending_ = false;
-  bool gone_ = false;
+  Stage stage_ = Stage::connecting;
   std::vector<pid_t> killed_; // of its processes
   struct {
     std::set<std::uint32_t> all;

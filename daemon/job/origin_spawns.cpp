@@ -66,7 +66,7 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
   const std::uint32_t first = root == nullptr ? 0 : root->add_numbers(request->count);
   const std::uint64_t job =
       jobs_.spawn({from, message.token, root_id, message.parent}, first, program, hosts, request->count);
-  if (root != nullptr) root->spawned_.push_back({job, first, request->count});
+  if (root != nullptr) root->child_jobs_.push_back({job, first, request->count});
 }
 
 // As `parc run` knows the ranks of jobs that belong to this one.
@@ -76,7 +76,7 @@ std::uint32_t JobOrigin::add_numbers(std::uint32_t count) {
 }
 
 JobOrigin* JobOrigin::spawned_with(std::uint32_t& number) {
-  for (const Spawned& each : spawned_) {
+  for (const ChildJob& each : child_jobs_) {
     if (number < each.first || number - each.first >= each.size) continue;
     number -= each.first;
     return jobs_.origin(each.job);
@@ -103,23 +103,23 @@ void JobOrigin::credit_spawned(std::uint32_t number, std::uint64_t bytes) {
 
 void JobOrigin::grant_all_wishes() {
   grant_wishes();
-  for (std::size_t i = 0; i < spawned_.size(); ++i) // which grows meanwhile
-    if (JobOrigin* const at = jobs_.origin(spawned_[i].job)) at->grant_wishes();
+  for (std::size_t i = 0; i < child_jobs_.size(); ++i) // which grows meanwhile
+    if (JobOrigin* const at = jobs_.origin(child_jobs_[i].job)) at->grant_wishes();
 }
 
 // Its spawner has heard how each has ended, and may have expected it; who started the job is told.
 void JobOrigin::spawned_over(std::uint64_t job, const std::string& text) {
-  const auto found = std::ranges::find(spawned_, job, &Spawned::job);
-  if (found == spawned_.end()) return;
+  const auto found = std::ranges::find(child_jobs_, job, &ChildJob::job);
+  if (found == child_jobs_.end()) return;
   if (!text.empty() && spawned_warnings_.size() < most_warnings)
     spawned_warnings_.push_back("of the programs that were spawned, " + text);
-  spawned_.erase(found);
+  child_jobs_.erase(found);
   check_over();
 }
 
 void JobOrigin::end_spawned() {
   grant_wishes(); // none: the job is ending
-  for (const Spawned& each : spawned_)
+  for (const ChildJob& each : child_jobs_)
     if (JobOrigin* const at = jobs_.origin(each.job)) at->decide(status_failed, {});
 }
 
@@ -142,8 +142,9 @@ void JobOrigin::spawner_knows(std::int32_t from, const kernel::SpawnKnown& messa
 }
 
 void JobOrigin::heard(Host& host, const kernel::Started&) {
-  host.started = true;
-  if (!spawner_ || spawner_->answered || !std::ranges::all_of(hosts_, &Host::started)) return;
+  if (host.stage != Host::Stage::prepared) return;
+  enter(host, Host::Stage::started);
+  if (!spawner_ || spawner_->answered || !all_are(Host::Stage::started)) return;
   spawner_->answered = true;
   post_.send(spawner_->link, kernel::SpawnStarted{.token = spawner_->token});
 }

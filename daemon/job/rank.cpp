@@ -25,7 +25,7 @@ bool dumps_core(int signal) {
 } // namespace
 
 Rank::Rank(JobPart& part, event_base* loop, const Processes& processes, std::uint32_t number,
-           Spawned& process, std::uint64_t credit)
+           StartedProcess& process, std::uint64_t credit)
     : part_(part), processes_(processes), number_(number), id_(process.id), most_credit_(credit),
       credit_(credit), process_(std::move(process.process)), report_(std::move(process.report)),
       ended_(loop, process_.get(), EV_READ, [this](short) { process_ended(); }),

@@ -33,8 +33,8 @@ inline bool only_stops(int signal) {
 
 class Rank {
 public:
-  Rank(JobPart& part, event_base* loop, const Processes& processes, std::uint32_t number, Spawned& process,
-       std::uint64_t credit);
+  Rank(JobPart& part, event_base* loop, const Processes& processes, std::uint32_t number,
+       StartedProcess& process, std::uint64_t credit);
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
   ~Rank(); // kills what lives

@@ -185,8 +185,8 @@ Result<std::shared_ptr<Plan>> make_plan(const Program& program, const std::vecto
 
 // ---- In the child: async-signal-safe calls only.
 
-[[noreturn]] void give_up(const Plan& plan, SpawnReport::Stage stage, int failure) {
-  const SpawnReport report{stage, failure};
+[[noreturn]] void give_up(const Plan& plan, StartReport::Stage stage, int failure) {
+  const StartReport report{stage, failure};
   (void)!write(plan.report, &report, sizeof report);
   _exit(status_failed);
 }
@@ -233,22 +233,22 @@ void set_oom_score(const std::string& score) {
     execve(file.c_str(), plan.argv.data(), plan.envp.data());
     failure = errno;
     if (failure == ENOENT && access(file.c_str(), F_OK) == 0)
-      give_up(plan, SpawnReport::Stage::interpreter, ENOENT);
+      give_up(plan, StartReport::Stage::interpreter, ENOENT);
     if (failure == ENOENT) continue; // gone meanwhile
     if (failure != EACCES) break;
     struct stat status {};
     if (stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) failure = EISDIR;
   }
-  give_up(plan, SpawnReport::Stage::program, failure);
+  give_up(plan, StartReport::Stage::program, failure);
 }
 
 [[noreturn]] void become(const Plan& plan, pid_t kernel, const Ready& ready) {
   const Program& program = plan.program;
   setpgid(0, 0);
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(plan, SpawnReport::Stage::setup, errno);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(plan, StartReport::Stage::setup, errno);
   if (getppid() != kernel) _exit(status_failed); // it died before it could be told of
   reset_signals();
-  if (!take_places(plan)) give_up(plan, SpawnReport::Stage::setup, errno);
+  if (!take_places(plan)) give_up(plan, StartReport::Stage::setup, errno);
   // What the kernel has inherited itself is nobody's business there.
   constexpr unsigned after_session = trace_out + 1;
   (void)syscall(SYS_close_range, STDERR_FILENO + 1U, session_in - 1U, CLOSE_RANGE_CLOEXEC);
@@ -258,19 +258,19 @@ void set_oom_score(const std::string& score) {
   ready(); // the kernel closes its copies: it has no others to spare, and the next child must not inherit
            // them
   umask(program.umask);
-  if (chdir(program.directory.c_str()) != 0) give_up(plan, SpawnReport::Stage::directory, errno);
+  if (chdir(program.directory.c_str()) != 0) give_up(plan, StartReport::Stage::directory, errno);
   set_limits(program);
   set_oom_score(plan.oom_score);
   if (!plan.processors.empty() &&
       sched_setaffinity(0, plan.processors.size() * sizeof plan.processors.front(),
                         reinterpret_cast<const cpu_set_t*>(plan.processors.data())) != 0)
-    give_up(plan, SpawnReport::Stage::binding, errno);
+    give_up(plan, StartReport::Stage::binding, errno);
   execute(plan);
 }
 
 // ---- In the kernel again.
 
-std::string explain_program(const Program& program, const SpawnReport& report) {
+std::string explain_program(const Program& program, const StartReport& report) {
   if (report.error != ENOENT && report.error != ENOTDIR) {
     const char* advice = report.error == EACCES    ? "; chmod +x it there"
                          : report.error == ENOEXEC ? "; it has neither #! nor the format of a program"
@@ -292,8 +292,8 @@ std::size_t descriptors_of(const Program& program) {
   return descriptors_of_rank + asks_for_trace(program) + (program.input == Program::all_ranks);
 }
 
-Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables, bool reads_input,
-                      const Processors* processors) {
+Result<StartedProcess> start_process(const Program& program, const std::vector<std::string>& variables,
+                                     bool reads_input, const Processors* processors) {
   PARC_TRY(output, make_pipe());
   PARC_TRY(errors, make_pipe());
   PARC_TRY(report, make_pipe());
@@ -331,27 +331,27 @@ Result<Spawned> spawn(const Program& program, const std::vector<std::string>& va
   (void)more_oom_kills();
   const pid_t id = child.value();
   setpgid(id, id); // whoever of the two comes first
-  Spawned spawned;
-  spawned.id = id;
-  spawned.process.reset(static_cast<int>(syscall(SYS_pidfd_open, id, 0)));
-  if (!spawned.process) {
+  StartedProcess started;
+  started.id = id;
+  started.process.reset(static_cast<int>(syscall(SYS_pidfd_open, id, 0)));
+  if (!started.process) {
     const Error failure = system_error("cannot watch a process");
     kill(id, SIGKILL);
     while (waitpid(id, nullptr, 0) < 0 && errno == EINTR) {
     }
     return failure;
   }
-  spawned.input = std::move(input.write);
-  spawned.output = std::move(output.read);
-  spawned.errors = std::move(errors.read);
-  spawned.trace = std::move(traces.read);
-  spawned.report = std::move(report.read);
-  spawned.from_program = std::move(to_kernel.read);
-  spawned.to_program = std::move(to_program.write);
-  for (const Fd* end : {&spawned.input, &spawned.output, &spawned.errors, &spawned.trace, &spawned.report,
-                        &spawned.from_program, &spawned.to_program})
+  started.input = std::move(input.write);
+  started.output = std::move(output.read);
+  started.errors = std::move(errors.read);
+  started.trace = std::move(traces.read);
+  started.report = std::move(report.read);
+  started.from_program = std::move(to_kernel.read);
+  started.to_program = std::move(to_program.write);
+  for (const Fd* end : {&started.input, &started.output, &started.errors, &started.trace, &started.report,
+                        &started.from_program, &started.to_program})
     if (*end) unblock(*end);
-  return spawned;
+  return started;
 }
 
 void signal_group(pid_t id, int signal) {
@@ -382,29 +382,29 @@ void end_strays(const std::string& job_variable) {
   }
 }
 
-std::optional<SpawnReport> read_report(const Fd& report) {
-  SpawnReport read_in{};
+std::optional<StartReport> read_report(const Fd& report) {
+  StartReport read_in{};
   if (read(report.get(), &read_in, sizeof read_in) != sizeof read_in) return {};
   return read_in;
 }
 
-StartFailure explain(const Program& program, const SpawnReport& report, const std::string& host) {
+StartFailure explain(const Program& program, const StartReport& report, const std::string& host) {
   const std::string tried = fmt::format("cannot start {} on host {}: ", program.arguments[0], host);
   switch (report.stage) {
-  case SpawnReport::Stage::setup:
+  case StartReport::Stage::setup:
     return {status_failed, fmt::format("{}{}", tried, std::strerror(report.error))};
-  case SpawnReport::Stage::directory:
+  case StartReport::Stage::directory:
     return {status_failed, fmt::format("{}cannot go to directory {} there: {}; make it or use --wdir", tried,
                                        program.directory, std::strerror(report.error))};
-  case SpawnReport::Stage::binding:
+  case StartReport::Stage::binding:
     return {status_failed,
             fmt::format("{}cannot bind it to a core: {}; leave --bind out, or start that host's "
                         "parcd again if its processors have changed",
                         tried, std::strerror(report.error))};
-  case SpawnReport::Stage::interpreter:
+  case StartReport::Stage::interpreter:
     return {status_not_executable,
             tried + "the interpreter that it names (after #!, or its loader) is not there; install it"};
-  case SpawnReport::Stage::program: break;
+  case StartReport::Stage::program: break;
   }
   const bool found = report.error != ENOENT && report.error != ENOTDIR;
   return {found ? status_not_executable : status_not_found, tried + explain_program(program, report)};

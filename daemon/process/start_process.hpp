@@ -23,14 +23,14 @@
 namespace parc::daemon {
 
 // The kernel's ends: close-on-exec and non-blocking.
-struct Spawned {
+struct StartedProcess {
   pid_t id = -1;
   Fd process; // pidfd
   Fd input;   // of a rank that reads what `parc run` does
   Fd output;
   Fd errors;
   Fd trace;  // of a program that is traced
-  Fd report; // ends empty when the program runs, else with a SpawnReport
+  Fd report; // ends empty when the program runs, else with a StartReport
   Fd from_program;
   Fd to_program;
 };
@@ -38,15 +38,16 @@ struct Spawned {
 // How many of these the kernel keeps while the program runs.
 [[nodiscard]] std::size_t descriptors_of(const Program& program);
 
-struct SpawnReport {
+struct StartReport {
   enum class Stage : int { setup, directory, binding, program, interpreter } stage;
   int error; // errno
 };
 
 // `variables` are put over the environment of the program; `processors`: null: all that the kernel has. An
 // error means that no process was made.
-[[nodiscard]] Result<Spawned> spawn(const Program& program, const std::vector<std::string>& variables,
-                                    bool reads_input, const Processors* processors);
+[[nodiscard]] Result<StartedProcess> start_process(const Program& program,
+                                                   const std::vector<std::string>& variables,
+                                                   bool reads_input, const Processors* processors);
 
 // How a process ended.
 struct RankExit {
@@ -67,8 +68,9 @@ void end_strays(const std::string& job_variable);
 
 // How the processes of jobs are made and ended: by the system, or by who simulates them.
 struct Processes {
-  std::function<Result<Spawned>(const Program&, const std::vector<std::string>&, bool, const Processors*)>
-      spawn = daemon::spawn;
+  std::function<Result<StartedProcess>(const Program&, const std::vector<std::string>&, bool,
+                                       const Processors*)>
+      start = daemon::start_process;
   std::function<void(pid_t id, int signal)> signal = signal_group;
   std::function<RankExit(const Fd& process)> reap = daemon::reap;
   std::function<void(const std::vector<pid_t>& killed)> clean_up_after = daemon::clean_up_after;
@@ -76,14 +78,14 @@ struct Processes {
 };
 
 // What a report pipe holds that can be read without waiting: none when the program runs.
-[[nodiscard]] std::optional<SpawnReport> read_report(const Fd& report);
+[[nodiscard]] std::optional<StartReport> read_report(const Fd& report);
 
 // Why a program did not start: the exit status of `parc run` and a sentence.
 struct StartFailure {
   int status;
   std::string text;
 };
-[[nodiscard]] StartFailure explain(const Program& program, const SpawnReport& report,
+[[nodiscard]] StartFailure explain(const Program& program, const StartReport& report,
                                    const std::string& host);
 
 } // namespace parc::daemon

@@ -178,13 +178,13 @@ private:
   std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
   std::size_t adding_ = 0;                                            // peers that it waits for
   std::size_t spawning_ = 0;                                          // calls of parc_spawn
-  struct Spawned {
+  struct Child {
     std::uint64_t job;
     std::uint32_t rank;
     std::optional<std::uint32_t> exit;  // its status, when it has ended
     std::vector<std::uint64_t> waiting; // ids of operations
   };
-  std::unordered_map<std::int32_t, Spawned> spawned_; // by row
+  std::unordered_map<std::int32_t, Child> children_; // by row
   std::optional<SessionCounters> row_;
   bool drained_ = false;
   bool acted_on_ = false; // its end: nothing that is pending refers to it any more

@@ -106,8 +106,8 @@ void Session::reach_spawned(const std::shared_ptr<Spawning>& asked) {
 void Session::add_spawned(Spawning& asked) {
   // Those that have ended and whose rows were given up: a program that spawns for ever would be left with
   // all.
-  std::erase_if(spawned_, [this](const auto& each) {
-    const Spawned& process = each.second;
+  std::erase_if(children_, [this](const auto& each) {
+    const Child& process = each.second;
     return process.exit && process.waiting.empty() && !engine_.address(place_.endpoint, each.first);
   });
   for (std::uint32_t rank = 0; rank < asked.ranks.size(); ++rank) {
@@ -128,7 +128,7 @@ void Session::add_spawned(Spawning& asked) {
       return;
     }
     asked.rows.push_back(row);
-    spawned_.insert_or_assign(row, Spawned{.job = asked.job, .rank = rank, .exit = {}, .waiting = {}});
+    children_.insert_or_assign(row, Child{.job = asked.job, .rank = rank, .exit = {}, .waiting = {}});
   }
 }
 
@@ -153,11 +153,11 @@ void Session::answer_spawn(const Spawning& asked, const Result<void>& how) {
 void Session::signal_peer(const shm::Request& request) {
   if (take_slot(request, shm::is_read) == nullptr) return;
   const std::uint64_t slot = shm::slot_of(request.id);
-  const auto known = spawned_.find(request.peer);
+  const auto known = children_.find(request.peer);
   if (request.extra >= NSIG) return answer(slot, PARC_EINVAL);
   const auto number = static_cast<int>(request.extra);
-  if (known != spawned_.end()) {
-    const Spawned& process = known->second;
+  if (known != children_.end()) {
+    const Child& process = known->second;
     const bool told = !process.exit && sessions_.hooks_.signal(process.job, process.rank, number);
     return answer(slot, told ? PARC_OK : PARC_EPEER);
   }
@@ -172,15 +172,15 @@ void Session::await_exit(const shm::Request& request) {
   if (slot == nullptr) return;
   slot->queued = (request.flags & shm::flag_queued) != 0;
   const std::uint64_t number = shm::slot_of(request.id);
-  const auto process = spawned_.find(request.peer);
-  if (process == spawned_.end()) return answer(number, PARC_EINVAL);
+  const auto process = children_.find(request.peer);
+  if (process == children_.end()) return answer(number, PARC_EINVAL);
   if (process->second.waiting.size() == most_exits_awaited) return answer(number, PARC_EAGAIN);
   process->second.waiting.push_back(request.id);
   if (process->second.exit) spawned_exited(request.peer, *process->second.exit);
 }
 
 void Session::spawned_exited(std::int32_t row, std::uint32_t status) {
-  Spawned& process = spawned_.at(row);
+  Child& process = children_.at(row);
   process.exit = status;
   for (const std::uint64_t id : std::exchange(process.waiting, {}))
     if (attached() && slots_.find(id) != nullptr)
@@ -188,7 +188,7 @@ void Session::spawned_exited(std::int32_t row, std::uint32_t status) {
 }
 
 bool Session::cancel_exit(std::uint64_t id) {
-  for (auto& [row, process] : spawned_) {
+  for (auto& [row, process] : children_) {
     if (std::erase(process.waiting, id) == 0) continue;
     answer(shm::slot_of(id), PARC_ECANCELED);
     return true;
@@ -197,7 +197,7 @@ bool Session::cancel_exit(std::uint64_t id) {
 }
 
 void Session::cancel_exits() {
-  for (auto& [row, process] : spawned_)
+  for (auto& [row, process] : children_)
     for (const std::uint64_t id : std::exchange(process.waiting, {}))
       answer(shm::slot_of(id), PARC_ECANCELED);
 }

@@ -61,7 +61,7 @@ void Spawners::ask(const Sessions::Place& place, pid_t process, const SpawnReque
   const JobPart* const part = jobs_.part(place.job);
   const std::int32_t origin = part != nullptr ? part->plan().origin : this_host;
   if (!post_.reaches(origin)) return listener.started(error(ECONNRESET, lost_origin));
-  spawned_.emplace(token, Spawned{place.endpoint, origin, request.count, std::move(listener)});
+  calls_.emplace(token, SpawnCall{place.endpoint, origin, request.count, std::move(listener)});
   if (part == nullptr) return ask_by_hand(token, process, request);
   post_.send(origin, kernel::Spawn{.job = place.job,
                                    .host = part->plan().self,
@@ -90,28 +90,28 @@ void Spawners::ask_by_hand(std::uint64_t token, pid_t process, const SpawnReques
 bool Spawners::signal(std::uint64_t job, std::uint32_t rank, int signal) {
   const JobPart* const part = jobs_.part(job);
   const auto found =
-      std::ranges::find(spawned_, job, [](const auto& each) -> std::uint64_t { return each.second.job; });
-  if (part == nullptr && found == spawned_.end()) return false;
+      std::ranges::find(calls_, job, [](const auto& each) -> std::uint64_t { return each.second.job; });
+  if (part == nullptr && found == calls_.end()) return false;
   post_.send(part != nullptr ? part->plan().origin : found->second.origin,
              kernel::SignalRank{.job = job, .rank = rank, .signal = static_cast<std::uint32_t>(signal)});
   return true;
 }
 
 void Spawners::program_killed(std::uint64_t endpoint) {
-  for (auto& [token, spawned] : spawned_) {
+  for (auto& [token, spawned] : calls_) {
     if (spawned.endpoint != endpoint) continue;
     spawned.orphaned = true;
     end(spawned);
   }
 }
 
-void Spawners::end(const Spawned& spawned) {
+void Spawners::end(const SpawnCall& spawned) {
   if (spawned.job != 0) post_.send(spawned.origin, kernel::EndSpawned{.job = spawned.job});
 }
 
 void Spawners::link_lost(std::uint32_t link) {
   std::vector<SpawnListener> waiting;
-  std::erase_if(spawned_, [&](auto& each) {
+  std::erase_if(calls_, [&](auto& each) {
     if (each.second.origin != static_cast<std::int32_t>(link)) return false;
     if (!each.second.started) waiting.push_back(std::move(each.second.listener));
     return true;
@@ -120,39 +120,39 @@ void Spawners::link_lost(std::uint32_t link) {
 }
 
 // Only who was asked says what became of it.
-Spawners::Spawned* Spawners::asked(std::int32_t from, std::uint64_t token) {
-  const auto found = spawned_.find(token);
-  return found != spawned_.end() && found->second.origin == from ? &found->second : nullptr;
+Spawners::SpawnCall* Spawners::asked(std::int32_t from, std::uint64_t token) {
+  const auto found = calls_.find(token);
+  return found != calls_.end() && found->second.origin == from ? &found->second : nullptr;
 }
 
 void Spawners::heard(std::int32_t from, const kernel::SpawnStarted& message) {
-  Spawned* const spawned = asked(from, message.token);
+  SpawnCall* const spawned = asked(from, message.token);
   if (spawned == nullptr || !spawned->known) return; // nobody has told it to start them
   if (!std::exchange(spawned->started, true)) spawned->listener.started(success());
-  if (spawned->exits >= spawned->size) spawned_.erase(message.token);
+  if (spawned->exits >= spawned->size) calls_.erase(message.token);
 }
 
 void Spawners::heard(std::int32_t from, const kernel::SpawnExit& message) {
-  Spawned* const spawned = asked(from, message.token);
+  SpawnCall* const spawned = asked(from, message.token);
   if (spawned == nullptr || spawned->job == 0 || message.rank >= spawned->size) return;
   spawned->listener.exited(message.rank, message.status);
-  if (++spawned->exits >= spawned->size && spawned->started) spawned_.erase(message.token);
+  if (++spawned->exits >= spawned->size && spawned->started) calls_.erase(message.token);
 }
 
 void Spawners::heard(std::int32_t from, const kernel::SpawnFailed& message) {
-  Spawned* const spawned = asked(from, message.token);
+  SpawnCall* const spawned = asked(from, message.token);
   if (spawned == nullptr) return;
   const SpawnListener listener = std::move(spawned->listener);
   const bool started = spawned->started;
-  spawned_.erase(message.token);
+  calls_.erase(message.token);
   if (!started) listener.started(error(ECANCELED, "{}", message.text));
 }
 
 void Spawners::heard(std::int32_t from, const kernel::SpawnPrepared& message) {
-  Spawned* const spawned = asked(from, message.token);
+  SpawnCall* const spawned = asked(from, message.token);
   if (spawned == nullptr || spawned->job != 0) return;
   const auto ready = [this, token = message.token, from, job = message.spawned](const Result<void>& known) {
-    if (const auto asked = spawned_.find(token); known && asked != spawned_.end()) asked->second.known = true;
+    if (const auto asked = calls_.find(token); known && asked != calls_.end()) asked->second.known = true;
     post_.send(from, kernel::SpawnKnown{.job = job, .text = known ? "" : known.error().text});
   };
   auto addresses = addresses_in(message, spawned->size);

@@ -34,7 +34,7 @@ public:
   void link_lost(std::uint32_t link);
 
 private:
-  struct Spawned {
+  struct SpawnCall {
     std::uint64_t endpoint; // of its spawner
     std::int32_t origin;    // link, or this_host
     std::uint32_t size;
@@ -46,19 +46,19 @@ private:
     std::uint32_t exits = 0;
   };
   // What this kernel has asked for; none: it has not, or somebody else answers.
-  [[nodiscard]] Spawned* asked(std::int32_t from, std::uint64_t token);
+  [[nodiscard]] SpawnCall* asked(std::int32_t from, std::uint64_t token);
   void ask_by_hand(std::uint64_t token, pid_t process, const SpawnRequest& request);
   void heard(std::int32_t from, const kernel::SpawnPrepared& message);
   void heard(std::int32_t from, const kernel::SpawnStarted& message);
   void heard(std::int32_t from, const kernel::SpawnExit& message);
   void heard(std::int32_t from, const kernel::SpawnFailed& message);
-  void end(const Spawned& spawned);
+  void end(const SpawnCall& spawned);
 
   Post& post_;
   Jobs& jobs_;
   Peers& peers_;
   std::uint64_t last_token_ = 0;
-  std::map<std::uint64_t, Spawned> spawned_; // by token
+  std::map<std::uint64_t, SpawnCall> calls_; // by token
 };
 
 } // namespace parc::daemon

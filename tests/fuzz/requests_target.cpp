@@ -39,8 +39,8 @@ std::unique_ptr<daemon::Kernel> make_kernel() {
                               value_of(SchedulingClass::acquire(RealtimePolicy::Off)),
                               [] { return std::nullopt; },
                               [] { return 0; }};
-  world.processes.spawn = [](const Program&, const std::vector<std::string>&, bool, const auto*) {
-    return Result<daemon::Spawned>(error(EPERM, "what is asked for here is never run"));
+  world.processes.start = [](const Program&, const std::vector<std::string>&, bool, const auto*) {
+    return Result<daemon::StartedProcess>(error(EPERM, "what is asked for here is never run"));
   };
   return std::make_unique<daemon::Kernel>(std::move(world));
 }

@@ -201,9 +201,10 @@ void Kernels::start_kernel(std::size_t number) {
       .identity = host.identity,
       .time = &network_.time,
       .connect = [this, number](const Address& to) { return network_.connect(hosts_[number].address, to); },
-      .processes = {.spawn = [this, number](const Program& program, const std::vector<std::string>& variables,
-                                            bool, const daemon::Processors*) -> Result<daemon::Spawned> {
-                      return spawn(number, program, variables);
+      .processes = {.start = [this, number](const Program& program, const std::vector<std::string>& variables,
+                                            bool,
+                                            const daemon::Processors*) -> Result<daemon::StartedProcess> {
+                      return start_process(number, program, variables);
                     },
                     .signal =
                         [this](pid_t id, int signal) {
@@ -380,8 +381,8 @@ void Kernels::ask_for_dump() {
   ++tally_.dumps;
 }
 
-Result<daemon::Spawned> Kernels::spawn(std::size_t host, const Program& program,
-                                       const std::vector<std::string>& variables) {
+Result<daemon::StartedProcess> Kernels::start_process(std::size_t host, const Program& program,
+                                                      const std::vector<std::string>& variables) {
   PlayedTool& tool = *tools_.at(std::strtoull(program.arguments.at(1).c_str(), nullptr, 10));
   const PlayedRank::Place place{number_of(variables, "PARC_JOB", 16),
                                 static_cast<std::uint32_t>(number_of(variables, "PARC_RANK", 10)),

@@ -70,8 +70,8 @@ private:
   void ask_for_dump();
   void tool_acts(PlayedTool& tool);
   [[nodiscard]] Part any_part(bool nice, unsigned rounds);
-  Result<daemon::Spawned> spawn(std::size_t host, const Program& program,
-                                const std::vector<std::string>& variables);
+  Result<daemon::StartedProcess> start_process(std::size_t host, const Program& program,
+                                               const std::vector<std::string>& variables);
 
   // The oracle.
   void excuse(std::size_t a, std::size_t b); // that they lose each other from here on

@@ -50,7 +50,7 @@ std::string PlayedRank::state() const {
                      waits_ ? ", waiting" : "");
 }
 
-daemon::Spawned PlayedRank::give_ends(pid_t id) {
+daemon::StartedProcess PlayedRank::give_ends(pid_t id) {
   ends_.id = id;
   return std::move(ends_);
 }
@@ -104,7 +104,7 @@ void PlayedRank::go_on() {
 
 void PlayedRank::start() {
   if (part_.start == Part::Start::no_program) {
-    const daemon::SpawnReport why{daemon::SpawnReport::Stage::program, ENOENT};
+    const daemon::StartReport why{daemon::StartReport::Stage::program, ENOENT};
     (void)!write(report_.get(), &why, sizeof why);
     return die(125, 0);
   }

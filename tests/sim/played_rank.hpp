@@ -43,7 +43,7 @@ public:
   PlayedRank(const Part& part, const Place& place, std::size_t host, const Loop::Time& time,
              std::uint64_t seed);
 
-  daemon::Spawned give_ends(pid_t id); // to its kernel
+  daemon::StartedProcess give_ends(pid_t id); // to its kernel
   void signal(int number);
   bool step(); // false: it waits for something
   // When it does more if nothing else happens; none: it waits for others.
@@ -107,7 +107,7 @@ private:
   std::size_t welcome_length_ = 0;
   std::array<std::byte, sizeof(shm::Welcome)> welcome_{};
   Fd process_, output_, errors_, report_, to_kernel_, from_kernel_; // ours
-  daemon::Spawned ends_;                                            // the kernel's
+  daemon::StartedProcess ends_;                                     // the kernel's
 };
 
 } // namespace parc::sim
