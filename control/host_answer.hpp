@@ -51,7 +51,7 @@ struct HostQuestion { // of a tool: which jobs are there; and:
   }
 };
 struct HostAnswer {
-  static constexpr std::uint64_t most_jobs = 65'536;
+  static constexpr std::uint64_t most_jobs = 4096;
   std::string version = {};
   std::vector<JobRow> jobs = {};
   std::vector<WaitingJob> waiting = {};

@@ -97,7 +97,7 @@ struct ReadRequest {
   bool no_wait = false;      // of a probe: finishes at once, source -1 when there is none
   bool claim = false;        // of a probe: nobody else gets the message any more
   std::uint64_t claimed = 0; // the message to read, in place of everything that matches
-  ClaimWord claim_word = {}; // where another may take it
+  OwnerWord owner_word = {}; // where another may take it
   bool late = false;         // has no memory yet: finishes when it is matched, with the message as its claim
 };
 

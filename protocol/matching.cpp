@@ -30,7 +30,7 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
 void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
   Endpoint& at = *message.pair->at;
   while (Reading* read = at.posted.find(message.pair, message.space, message.tag)) {
-    if (!read->claim_word.take()) {
+    if (!read->owner_word.take()) {
       lose(*read);
       continue;
     }
@@ -75,7 +75,7 @@ void Engine::satisfy_probes(Endpoint& at, Incoming& message) {
        probe != at.probes.end() && message.stage == Incoming::Stage::stored;) {
     Reading& read = *probe++;
     if (!fits(read, message)) continue;
-    if (read.claim_word.take())
+    if (read.owner_word.take())
       finish_read(read, probed(read, message));
     else
       lose(read);

@@ -232,7 +232,7 @@ struct Incoming : Answer, Unexpected<Pair> {
 
 // A read that two may take a message for, the engine and whoever else can reach the word: who changes it
 // first has it. None: the engine's alone.
-struct ClaimWord {
+struct OwnerWord {
   std::atomic<std::uint64_t>* word = nullptr;
   std::uint64_t open = 0; // what stands there while nobody has taken it
   std::uint64_t ours = 0; // and what is stored when the engine does
@@ -251,7 +251,7 @@ struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   std::uint64_t cookie = 0;
   Endpoint* at = nullptr;
   Incoming* message = nullptr;
-  ClaimWord claim_word;
+  OwnerWord owner_word;
   Pieces memory;
   Progress progress;
   bool from_end = false;

@@ -46,7 +46,7 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   read.probe = request.probe;
   read.claim = request.claim || request.late;
   read.late = request.late;
-  read.claim_word = request.claim_word;
+  read.owner_word = request.owner_word;
   read.number = ++at->posts;
   at->reads.push_back(read);
   const std::uint64_t handle = read.id | reading_handle;
@@ -58,7 +58,7 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
     else
       fail_read(read, Fault::peer); // it went with its writer
   } else if (Incoming* message = find_unexpected(*at, read)) {
-    if (!read.claim_word.take())
+    if (!read.owner_word.take())
       lose(read);
     else if (!read.probe && !read.late)
       match(read, *message);

@@ -84,7 +84,7 @@ enum class RequestKind : std::uint8_t {
   // is longer is lost.
   place,
   // extra = id of a read: it goes on without memory; answered in slot `id`: PARC_EINVAL where it has a
-  // message, or is over. `with` as the read's; claimed: of one that neighbours alone may answer, of which the
+  // message, or is over. `with` as the read's; taken: of one that neighbours alone may answer, of which the
   // kernel does not know before one of them has taken it.
   unplace,
   exit_of, // peer: answered in a read slot when that process has ended, which this program has spawned: its
@@ -99,9 +99,9 @@ enum class RequestKind : std::uint8_t {
 // Who else knows of a read, write or probe.
 enum class With : std::uint8_t {
   nobody,
-  neighbours, // read, probe: the library may take it, too; its claim word (shm/letterbox.hpp) says who has it
+  neighbours, // read, probe: the library may take it, too; its owner word (shm/letterbox.hpp) says who has it
   rendezvous, // read, write: neighbours have matched this message themselves; tag is the write's id
-  claimed, // write: `extra` is the id of the read that it is for, `entry` where the reader has published that
+  taken, // write: `extra` is the id of the read that it is for, `entry` where the reader has published that
 };
 
 inline constexpr std::uint8_t flag_from_end = 1;  // read, write: as PARC_FROM_END

@@ -157,7 +157,7 @@ struct Letterbox {
     // Of reads that K may take for a message of another host, and P for one of a neighbour: by their slots.
     // Those of reads behind the tables' first block lie beside them (shm/tables.hpp): no neighbour looks for
     // them, as only reads of the first block are published.
-    std::atomic<std::uint64_t> claims[read_slots];
+    std::atomic<std::uint64_t> owners[read_slots];
     // Of writes that P has announced, by index_of their slots: who takes its message, and P who gives it up,
     // changes it.
     std::atomic<std::uint64_t> offers[most_offers];
@@ -191,9 +191,9 @@ struct Letterbox {
 };
 static_assert(sizeof(Letterbox) % 4096 == 0);
 // Of a message that does not fit into its cell; the owner's to write.
-template <class Owner> auto* body_in(Owner& owner, const Cell& cell) {
+template <class Side> auto* body_in(Side& side, const Cell& cell) {
   const auto number = cell.body % most_published;
-  return cell.length <= small_body ? owner.small_bodies[number] : owner.large_bodies[number];
+  return cell.length <= small_body ? side.small_bodies[number] : side.large_bodies[number];
 }
 inline constexpr std::size_t area_bytes = sizeof(Letterbox) * area_letterboxes;
 
@@ -212,24 +212,24 @@ inline const std::atomic<std::uint64_t>& offer_of(const Cell& cell,
   return offers[index_of(slot_of(rendezvous_in(cell).write)) % most_offers];
 }
 
-// A claim word: whose the read is, above the operation's generation.
-enum class Claim : std::uint64_t {
+// An owner word: whose the read is, above the operation's generation.
+enum class Owner : std::uint64_t {
   nobody = 1, // P: whoever comes first may take it
   library,    // P has it
   kernel,     // K has it
   given_up,  // K: nothing comes from other hosts any more; P may still take it. Beside: a protocol::Departure
   neighbour, // N has it. Beside: its place among P's senders
 };
-inline constexpr std::uint64_t claim_word(std::uint64_t generation, Claim claim, std::uint32_t place = 0) {
-  return generation << 16 | place << 4 | static_cast<std::uint64_t>(claim);
+inline constexpr std::uint64_t owner_word(std::uint64_t generation, Owner owner, std::uint32_t place = 0) {
+  return generation << 16 | place << 4 | static_cast<std::uint64_t>(owner);
 }
 static_assert(max_neighbours <= 1U << 12);
 inline constexpr std::uint32_t place_in(std::uint64_t word) {
   return static_cast<std::uint32_t>(word >> 4 & 0xfff);
 }
 // Whether it is this generation's, and in whose hands.
-inline constexpr bool is(std::uint64_t word, std::uint64_t generation, Claim claim) {
-  return word >> 16 == generation && (word & 0xf) == static_cast<std::uint64_t>(claim);
+inline constexpr bool is(std::uint64_t word, std::uint64_t generation, Owner owner) {
+  return word >> 16 == generation && (word & 0xf) == static_cast<std::uint64_t>(owner);
 }
 
 } // namespace parc::shm

@@ -10,8 +10,8 @@ void Tables::add(std::byte* memory) {
   Block& block = at_[number - 1];
   block.operations = reinterpret_cast<Operation*>(memory);
   block.times = reinterpret_cast<Times*>(block.operations + slots);
-  block.claims = reinterpret_cast<std::atomic<std::uint64_t>*>(block.times + slots);
-  block.finished = block.claims + slots / 2;
+  block.owners = reinterpret_cast<std::atomic<std::uint64_t>*>(block.times + slots);
+  block.finished = block.owners + slots / 2;
   block.finished_words = block.finished + slots / 64;
   assert(reinterpret_cast<std::byte*>(block.finished_words + slots / 4096) ==
          memory + bytes_of_block(number));

@@ -3,10 +3,10 @@
 // and those behind it. The program makes a block and tells its kernel of it (RequestKind::grow), which
 // attaches it and answers; from then on its slots are used, so whoever knows of an operation has its block.
 //
-//   block k:  Operation[n] | Times[n] | claim words of its reads[n / 2] | bits[n / 64] | bits of bits[n /
+//   block k:  Operation[n] | Times[n] | owner words of its reads[n / 2] | bits[n / 64] | bits of bits[n /
 //   4096]
 //
-// Who writes an Operation, Times and claim words, and how, is as in layout.hpp and letterbox.hpp.
+// Who writes an Operation, Times and owner words, and how, is as in layout.hpp and letterbox.hpp.
 //
 // The bits say which queued operations are done, in three levels: an operation's, its word's, its block's
 // (Control::finished_blocks; the first block has the first level alone). Who ends an operation sets them
@@ -50,8 +50,8 @@ public:
     return slot <= control_slot ? control_->times[slot] : of(slot).times[place(slot)];
   }
   // Of a read behind the first block.
-  [[nodiscard]] std::atomic<std::uint64_t>& claim(std::uint64_t slot) const {
-    return of(slot).claims[place(slot)];
+  [[nodiscard]] std::atomic<std::uint64_t>& owner(std::uint64_t slot) const {
+    return of(slot).owners[place(slot)];
   }
 
   // A queued operation is done: its state says so.
@@ -66,7 +66,7 @@ private:
   struct Block {
     Operation* operations;
     Times* times;
-    std::atomic<std::uint64_t>*claims, *finished, *finished_words;
+    std::atomic<std::uint64_t>*owners, *finished, *finished_words;
   };
   [[nodiscard]] const Block& of(std::uint64_t slot) const { return at_[block_of(slot) - 1]; }
   [[nodiscard]] static std::uint64_t place(std::uint64_t slot) { return slot - first_slot(block_of(slot)); }

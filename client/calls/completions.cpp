@@ -137,30 +137,30 @@ void Completions::gather_lost() {
 std::size_t Completions::report(std::span<parc_completion> to) {
   std::size_t reported = 0;
   while (reported < to.size()) {
-    const auto claimed = next();
-    if (!claimed) break;
+    const auto taken = next();
+    if (!taken) break;
     parc_status own; // the program's may lie on a page that is guarded
-    if (waits_.collect(claimed->id, claimed->slot, claimed->use, own))
-      to[reported++] = {claimed->id, own};
+    if (waits_.collect(taken->id, taken->slot, taken->use, own))
+      to[reported++] = {taken->id, own};
     else
-      missed(claimed->id);
+      missed(taken->id);
   }
   return reported;
 }
 
-// Its end, if that came while it was claimed, is not looked at again.
+// Its end, if that came while it was taken, is not looked at again.
 void Completions::missed(parc_op id) {
   if (!operations_.finished(id)) return;
   const std::lock_guard hold(lock_);
   ended_.push_back(id);
 }
 
-std::optional<Completions::Claimed> Completions::next() {
+std::optional<Completions::TakenOperation> Completions::next() {
   const std::lock_guard hold(lock_);
   while (first_ != ended_.size()) {
     const parc_op id = ended_[first_++];
     Use use{};
-    if (const auto slot = operations_.claim(id, &use)) return Claimed{id, *slot, use};
+    if (const auto slot = operations_.take(id, &use)) return TakenOperation{id, *slot, use};
   }
   return {};
 }

@@ -34,12 +34,12 @@ private:
   [[nodiscard]] bool gather();
   void gather_lost();
   [[nodiscard]] std::size_t report(std::span<parc_completion> to);
-  struct Claimed {
+  struct TakenOperation {
     parc_op id;
     Slot slot;
     Use use;
   };
-  [[nodiscard]] std::optional<Claimed> next();
+  [[nodiscard]] std::optional<TakenOperation> next();
   void missed(parc_op id);
 
   shm::Control& control_;

@@ -437,7 +437,7 @@ Result<parc_op> Starts::tell(Message& message, unsigned flags) {
   request.id = static_cast<std::uint64_t>(id);
   const auto taken = may_take ? neighbours_->take(peer, space, request.tag) : std::nullopt;
   if (taken) {
-    request.with = shm::With::claimed;
+    request.with = shm::With::taken;
     request.extra = taken->id;
     request.entry = taken->entry;
   } else {

@@ -125,8 +125,8 @@ int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel can
   if (id == PARC_OP_NULL) return PARC_OK;
   if (id < 0) return status.error = static_cast<int>(id); // it was never started
   Use use{};
-  auto slot = operations_.claim(id, &use);
-  for (; !slot && operations_.is_held_now(id); slot = operations_.claim(id, &use)) sched_yield();
+  auto slot = operations_.take(id, &use);
+  for (; !slot && operations_.is_held_now(id); slot = operations_.take(id, &use)) sched_yield();
   if (!slot) return status.error = PARC_EINVAL;
   if (operations_.done(*slot)) return finish_done(*slot, status);
   if (use == Use::loose) return operations_.detach(*slot, status);
@@ -154,20 +154,20 @@ int Waits::test(parc_op id, parc_status& status) {
   if (!finished) rest_.tell_kernel();
   if (!finished && !kernel_went()) return 0;
   Use use{};
-  const auto slot = operations_.claim(id, &use);
+  const auto slot = operations_.take(id, &use);
   int code = PARC_OK;
   if (!slot) {
     if (operations_.being_finished(id) || operations_.is_held_now(id)) return 0;
     return fail(status.error = PARC_EINVAL, no_operation);
   } else if (operations_.entry(*slot).own_memory && rest_.copies()) {
-    operations_.unclaim(*slot); // maybe of it, which a handler's test may have interrupted
+    operations_.put_back(*slot); // maybe of it, which a handler's test may have interrupted
     return 0;
   } else if (operations_.done(*slot)) {
     code = finish_done(*slot, status);
   } else if (use == Use::loose) {
     code = operations_.detach(*slot, status);
   } else if (!rest_.forget_local(id)) {
-    operations_.unclaim(*slot);
+    operations_.put_back(*slot);
     return 0;
   } else {
     code = operations_.lost(*slot, PARC_EKERNEL, status);
@@ -179,13 +179,13 @@ int Waits::test(parc_op id, parc_status& status) {
 void Waits::hand_over_own_memory() {
   operations_.each_slot([this](Slot number) {
     const auto id = shm::is_write(number) ? operations_.live(number) : std::nullopt;
-    const auto slot = id ? operations_.claim(*id) : std::nullopt;
+    const auto slot = id ? operations_.take(*id) : std::nullopt;
     if (!slot) return;
     parc_status own;
     if (operations_.entry(*slot).own_memory)
       (void)finish_write(*id, *slot, own, Release::never, Cancel::no);
     else
-      operations_.unclaim(*slot);
+      operations_.put_back(*slot);
   });
 }
 
@@ -355,7 +355,7 @@ bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
     } else if (kernel_went() && rest_.forget_local(id)) {
       (void)operations_.lost(slot, PARC_EKERNEL, status);
     } else {
-      operations_.unclaim(slot);
+      operations_.put_back(slot);
       return false;
     }
   }
@@ -372,7 +372,7 @@ template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Li
   try {
     return rest(done, limit, cancel, slot);
   } catch (...) {
-    operations_.unclaim(slot);
+    operations_.put_back(slot);
     throw;
   }
 }

@@ -44,7 +44,7 @@ const shm::Letterbox* Areas::at(const shm::LetterboxPlace& place) {
   return reinterpret_cast<const shm::Letterbox*>(area.value()) + place.number % shm::area_letterboxes;
 }
 
-bool Areas::open_claims(const shm::Letterbox& of) {
+bool Areas::open_owner_words(const shm::Letterbox& of) {
   return open_to(of.all, PROT_READ | PROT_WRITE);
 }
 

@@ -32,7 +32,7 @@ public:
   // Somebody else's; nullptr: it cannot be attached.
   [[nodiscard]] const shm::Letterbox* at(const shm::LetterboxPlace& place);
   // Of a letterbox that is attached: what everybody may write. False: it stays as it is.
-  [[nodiscard]] static bool open_claims(const shm::Letterbox& of);
+  [[nodiscard]] static bool open_owner_words(const shm::Letterbox& of);
 
 private:
   static constexpr std::size_t most_areas = 256;

@@ -140,7 +140,7 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool backgr
     else
       posted_.add(read);
     all_.push_back(read);
-    claim_word(read).store(shm::claim_word(shm::generation_of(request.id), shm::Claim::nobody),
+    owner_word(read).store(shm::owner_word(shm::generation_of(request.id), shm::Owner::nobody),
                            std::memory_order_release);
     read.published = true;
     read.background = background && !read.probes();
@@ -245,7 +245,7 @@ void Inbox::accept_senders() {
   for (; accepted_ < senders; ++accepted_) {
     const shm::SenderPlace& place = own_.kernel.from[accepted_];
     const shm::Letterbox* const from = areas_.at(place.at);
-    unheard_ = from == nullptr || !Areas::open_claims(*from);
+    unheard_ = from == nullptr || !Areas::open_owner_words(*from);
     if (unheard_) return; // another time
     if (place.row < 0 || place.row >= shm::most_neighbour_rows || place.queue >= shm::max_neighbours)
       continue;
@@ -319,7 +319,7 @@ bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) 
     }
     if (!taken && !is_offered(from, cell, true)) return true; // it has been given up
     taken = true;
-    if (!claim(*read, cell.kind == shm::CellKind::whole)) {
+    if (!take_read(*read, cell.kind == shm::CellKind::whole)) {
       set_aside(*read);
       continue;
     }
@@ -366,7 +366,7 @@ void Inbox::answer_probes(Stored& message) {
     if (!probe.fits(message.pair, message.space, message.tag)) continue;
     if (!is_offered(message, (probe.flags & shm::flag_claim) != 0)) return;
     unpost(probe);
-    if (claim(probe)) answer(probe, message);
+    if (take_read(probe)) answer(probe, message);
   }
 }
 

@@ -6,7 +6,7 @@
 // (tests/model/neighbours.hpp).
 //
 // A read that names a sender with a queue is this program's business alone. One of any source, or of a row
-// that has sent nothing yet, is shared: the kernel has it, too, and who changes its claim word first has it.
+// that has sent nothing yet, is shared: the kernel has it, too, and who changes its owner word first has it.
 // A message whose bytes are the kernel's business (a rendezvous) is matched here, and then asked of the
 // kernel by its name.
 //
@@ -160,7 +160,7 @@ private:
   [[nodiscard]] static bool is_offered(const Neighbour& from, const shm::Cell& cell, bool take);
   [[nodiscard]] static bool is_offered(Stored& message, bool take);
   [[nodiscard]] bool is_free(const Read& read);
-  [[nodiscard]] bool claim(Read& read, bool withdraw = true);
+  [[nodiscard]] bool take_read(Read& read, bool withdraw = true);
   void unpost(Read& read);
   void publish(Read& read);
   [[nodiscard]] bool anything_published() const;
@@ -178,11 +178,11 @@ private:
   [[nodiscard]] Neighbour& neighbour(int row);
   void tell_threads();
   void tell_unread(const Neighbour& from, const shm::Cell& cell);
-  [[nodiscard]] std::atomic<std::uint64_t>& claim_word(const Read& read) {
-    return claim_word(slot_of(read.id()));
+  [[nodiscard]] std::atomic<std::uint64_t>& owner_word(const Read& read) {
+    return owner_word(slot_of(read.id()));
   }
-  [[nodiscard]] std::atomic<std::uint64_t>& claim_word(Slot slot) {
-    return slot < shm::read_slots ? own_.all.claims[slot] : operations_.tables().claim(slot);
+  [[nodiscard]] std::atomic<std::uint64_t>& owner_word(Slot slot) {
+    return slot < shm::read_slots ? own_.all.owners[slot] : operations_.tables().owner(slot);
   }
   [[nodiscard]] Read& read_at(Slot slot);
   [[nodiscard]] Read* posted_read(parc_op id); // none: no read that is posted has it

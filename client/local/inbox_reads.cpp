@@ -11,7 +11,7 @@ namespace parc::client {
 bool Inbox::cancel(parc_op id) {
   const Hold hold(*this);
   Read* const read = posted_read(id);
-  if (read == nullptr || !claim(*read)) return false;
+  if (read == nullptr || !take_read(*read)) return false;
   unpost(*read);
   end(id, {.error = PARC_ECANCELED});
   tell_threads();
@@ -30,7 +30,7 @@ LocalProgress::Unplaced Inbox::unplace(parc_op id) {
   const bool taken_by_neighbours = read->background && own_.kernel.progress == shm::Progress::sender;
   return {.block = operations_.entry(slot).take_block(),
           .with = read->shared          ? shm::With::neighbours
-                  : taken_by_neighbours ? shm::With::claimed
+                  : taken_by_neighbours ? shm::With::taken
                                         : shm::With::nobody};
 }
 
@@ -38,9 +38,9 @@ LocalProgress::Unplaced Inbox::unplace(parc_op id) {
 bool Inbox::place_again(parc_op id, void* block) {
   const Hold hold(*this);
   const Slot slot = slot_of(id);
-  const std::uint64_t word = claim_word(slot).load(std::memory_order_acquire);
+  const std::uint64_t word = owner_word(slot).load(std::memory_order_acquire);
   const std::uint64_t generation = shm::generation_of(static_cast<std::uint64_t>(id));
-  if (!shm::is(word, generation, shm::Claim::kernel) && !shm::is(word, generation, shm::Claim::neighbour))
+  if (!shm::is(word, generation, shm::Owner::kernel) && !shm::is(word, generation, shm::Owner::neighbour))
     return false;
   operations_.entry(slot).set_block(block, operations_.entry(slot).length);
   operations_.set_late(slot, false);
@@ -54,7 +54,7 @@ void Inbox::close() {
   drain_locked();
   for (auto next = all_.begin(); next != all_.end();) {
     Read& read = *next++;
-    if (!claim(read)) continue;
+    if (!take_read(read)) continue;
     unpost(read);
     end(read.id(), {.error = PARC_ECANCELED});
   }
@@ -90,16 +90,16 @@ void Inbox::tell_unread(const Neighbour& from, const shm::Cell& cell) {
 // Of a published read: somebody may still want to know of it, to take it or, having taken it, to ask for the
 // copy.
 bool Inbox::is_open(std::uint64_t id) {
-  const std::uint64_t word = own_.all.claims[shm::slot_of(id)].load(std::memory_order_acquire);
+  const std::uint64_t word = own_.all.owners[shm::slot_of(id)].load(std::memory_order_acquire);
   const std::uint64_t generation = shm::generation_of(id);
-  return word == shm::claim_word(generation, shm::Claim::nobody) ||
-         (shm::is(word, generation, shm::Claim::neighbour) &&
+  return word == shm::owner_word(generation, shm::Owner::nobody) ||
+         (shm::is(word, generation, shm::Owner::neighbour) &&
           operations_.shared(slot_of(static_cast<parc_op>(id))).state.load(std::memory_order_acquire) ==
               shm::state_word(generation, shm::Phase::pending));
 }
 
 // In the order of posting, without a gap: who takes one must have seen all that are older. One behind the
-// tables' first block is not published: neighbours do not reach its claim word.
+// tables' first block is not published: neighbours do not reach its owner word.
 void Inbox::publish(Read& read) {
   shm::Letterbox::OfOwner& own = own_.owner;
   const std::uint64_t posts = own.posts.load(std::memory_order_relaxed);
@@ -129,24 +129,24 @@ void Inbox::publish(Read& read) {
 
 bool Inbox::is_free(const Read& read) {
   const std::uint64_t generation = read.generation();
-  const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
-  return shm::is(word, generation, shm::Claim::nobody) || shm::is(word, generation, shm::Claim::given_up);
+  const std::uint64_t word = owner_word(read).load(std::memory_order_acquire);
+  return shm::is(word, generation, shm::Owner::nobody) || shm::is(word, generation, shm::Owner::given_up);
 }
 
 // Whether it is ours and nobody else's; the kernel forgets it then.
-bool Inbox::claim(Read& read, bool withdraw) {
+bool Inbox::take_read(Read& read, bool withdraw) {
   const std::uint64_t generation = read.generation();
-  const std::uint64_t ours = shm::claim_word(generation, shm::Claim::library);
-  std::uint64_t seen = shm::claim_word(generation, shm::Claim::nobody);
-  if (claim_word(read).compare_exchange_strong(seen, ours, std::memory_order_acq_rel)) {
+  const std::uint64_t ours = shm::owner_word(generation, shm::Owner::library);
+  std::uint64_t seen = shm::owner_word(generation, shm::Owner::nobody);
+  if (owner_word(read).compare_exchange_strong(seen, ours, std::memory_order_acq_rel)) {
     shm::Request request{};
     request.kind = shm::RequestKind::withdraw;
     request.id = read.operation;
     if (withdraw && read.shared) (void)ring_.push(request, shm::Sleep::light);
     return true;
   }
-  if (!shm::is(seen, generation, shm::Claim::given_up)) return false;
-  claim_word(read).store(ours, std::memory_order_relaxed);
+  if (!shm::is(seen, generation, shm::Owner::given_up)) return false;
+  owner_word(read).store(ours, std::memory_order_relaxed);
   return true;
 }
 
@@ -168,8 +168,8 @@ bool Inbox::look_at_departures() {
   };
   for (std::uint32_t i = 0; i < sending_; ++i) senders_[i]->leaves_as = word(*senders_[i]);
   for (Read& read : all_)
-    read.given_up = read.shared && shm::is(claim_word(read).load(std::memory_order_acquire),
-                                           read.generation(), shm::Claim::given_up);
+    read.given_up = read.shared && shm::is(owner_word(read).load(std::memory_order_acquire),
+                                           read.generation(), shm::Owner::given_up);
   bool all_drained = true;
   for (std::uint32_t i = 0; i < sending_;) {
     Neighbour& from = *senders_[i];
@@ -199,9 +199,9 @@ bool Inbox::look_at_departures() {
 // one does whose message breaks off. (Were it free again, messages that found it taken would be overtaken.)
 std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
   const std::uint64_t generation = read.generation();
-  const std::uint64_t word = claim_word(read).load(std::memory_order_acquire);
+  const std::uint64_t word = owner_word(read).load(std::memory_order_acquire);
   const shm::Operation& operation = operations_.shared(slot_of(read.id()));
-  if (shm::is(word, generation, shm::Claim::neighbour)) {
+  if (shm::is(word, generation, shm::Owner::neighbour)) {
     const std::uint32_t place = shm::place_in(word);
     const std::uint32_t departed =
         place < accepted_ ? own_.kernel.from[place].departed.load(std::memory_order_acquire) : 0;
@@ -213,7 +213,7 @@ std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
   }
   const bool drained = read.pair != nullptr ? !read.pair->stopped : all_drained;
   if (read.shared ? !read.given_up || !drained : read.pair->departed == 0) return {};
-  if (!claim(read)) return {};
+  if (!take_read(read)) return {};
   return read.shared ? shm::place_in(word) : read.pair->departed;
 }
 
@@ -238,7 +238,7 @@ void Inbox::set_aside(Read& read) {
 void Inbox::fail_shared() {
   for (auto next = all_.begin(); next != all_.end();) {
     Read& read = *next++;
-    if (!read.shared || !claim(read)) continue;
+    if (!read.shared || !take_read(read)) continue;
     unpost(read);
     end(read.id(), {.error = PARC_ENOMEM});
   }
@@ -249,7 +249,7 @@ void Inbox::starve(Neighbour& from) {
   from.starved = true;
   for (auto next = all_.begin(); next != all_.end();) {
     Read& read = *next++;
-    if ((read.pair != nullptr && read.pair != &from) || !claim(read)) continue;
+    if ((read.pair != nullptr && read.pair != &from) || !take_read(read)) continue;
     unpost(read);
     end(read.id(), {.error = PARC_ENOMEM});
   }

@@ -96,7 +96,7 @@ Result<std::int32_t> Outbox::ask(int row) {
         "cannot attach the memory for messages to rank {}: this process has too little address space "
         "(RLIMIT_AS), or its host too little memory",
         row);
-  made->may_claim = Areas::open_claims(*made->to);
+  made->may_take_reads = Areas::open_owner_words(*made->to);
   made->row = row;
   made->queue = static_cast<std::uint32_t>(queue);
   made->place = there.sender;
@@ -185,7 +185,7 @@ bool Outbox::must_ring(Way& way) {
 
 // One that is armed, once. A stranger who has got the numbers ignores it.
 void Outbox::interrupt(Way& way) {
-  if (own_.kernel.progress != shm::Progress::receiver || !way.may_claim) return;
+  if (own_.kernel.progress != shm::Progress::receiver || !way.may_take_reads) return;
   std::atomic_thread_fence(std::memory_order_seq_cst); // as in Inbox::arm
   auto& armed = const_cast<std::atomic<std::uint64_t>&>(way.to->all.armed);
   std::uint64_t word = armed.load(std::memory_order_relaxed);
@@ -243,7 +243,7 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
   const std::int32_t as = way.to->kernel.from[way.place].row;
   const std::uint64_t posts = reader.posts.load(std::memory_order_acquire);
   const std::uint64_t first = reader.first.load(std::memory_order_acquire);
-  if (!way.may_claim || way.left || !way.waiting.empty() || posts - first > shm::read_slots) return {};
+  if (!way.may_take_reads || way.left || !way.waiting.empty() || posts - first > shm::read_slots) return {};
   for (std::uint64_t i = first; i != posts && i - first < most_looks; ++i) {
     const shm::PostedRead& posted = reader.posted[i % shm::read_slots];
     const std::uint64_t id = posted.id.load(std::memory_order_relaxed);
@@ -256,12 +256,12 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
       continue; // written over, perhaps: it is over in any case
     const bool fits = in == space && (from < 0 || from == as) && ((wanted ^ tag) & ~ignore) == 0;
     if (!fits || shm::slot_of(id) >= shm::read_slots) continue;
-    auto& word = const_cast<std::atomic<std::uint64_t>&>(way.to->all.claims[shm::slot_of(id)]);
-    std::uint64_t open = shm::claim_word(shm::generation_of(id), shm::Claim::nobody);
+    auto& word = const_cast<std::atomic<std::uint64_t>&>(way.to->all.owners[shm::slot_of(id)]);
+    std::uint64_t open = shm::owner_word(shm::generation_of(id), shm::Owner::nobody);
     if (word.load(std::memory_order_acquire) != open) continue;
     if (sent_before(way, space, wanted, ignore)) return {};
     if (word.compare_exchange_strong(
-            open, shm::claim_word(shm::generation_of(id), shm::Claim::neighbour, way.place),
+            open, shm::owner_word(shm::generation_of(id), shm::Owner::neighbour, way.place),
             std::memory_order_acq_rel)) {
       shm::count(counters_.taken);
       return Taken{id, static_cast<std::uint32_t>(i % shm::read_slots)};

@@ -118,7 +118,7 @@ private:
     std::uint32_t queue = 0;
     std::uint32_t place = 0; // among the receiver's senders
     const shm::Letterbox* to = nullptr;
-    bool may_claim = false;
+    bool may_take_reads = false;
     bool left = false; // the receiver has departed, and its letterbox may be somebody else's
     std::uint64_t sent = 0, drained = 0;
     std::uint16_t oldest = 0, empty = 0; // cells: of the first message that is not drained, and the last one

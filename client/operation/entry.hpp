@@ -23,7 +23,7 @@ constexpr Slot slot_of(parc_op id) {
 // In which a program touches what it has read: parc_set_order.
 enum class Order : std::uint8_t { any = PARC_ORDER_ANY, up = PARC_ORDER_UP, down = PARC_ORDER_DOWN };
 
-enum class Use : std::uint8_t { free, live, loose, held, claimed, detached, spent };
+enum class Use : std::uint8_t { free, live, loose, held, taken, detached, spent };
 
 constexpr std::uint64_t tag_of(std::uint64_t generation, Use use) {
   return generation << 8 | static_cast<std::uint64_t>(use);
@@ -60,7 +60,7 @@ private:
   std::uint32_t count_ = 0;
 };
 
-// Memory that is all zeros is one that is free. Those who have not claimed it may read what is atomic alone.
+// Memory that is all zeros is one that is free. Those who have not taken it may read what is atomic alone.
 struct Entry {
   std::atomic<std::uint64_t> tag = 0;     // generation << 8 | Use
   std::atomic<std::uint64_t> bounced = 0; // bytes of a message in `block`: anybody may ask

@@ -42,7 +42,7 @@ bool LateReads::serve_all(Slot own) {
   return enough;
 }
 
-// Of a slot that the caller has claimed or holds. What is given up is read by nobody: its message is taken
+// Of a slot that the caller has taken or holds. What is given up is read by nobody: its message is taken
 // off its writer all the same.
 bool LateReads::place(Slot slot) {
   const std::uint64_t bytes = bytes_of(operations_.entry(slot), operations_.shared(slot));

@@ -25,7 +25,7 @@ public:
   LateReads(Operations& operations, Arena& arena, Errand& errand, Ring& ring, Rest& rest, int rank)
       : operations_(operations), arena_(arena), errand_(errand), ring_(ring), rest_(rest), rank_(rank) {}
 
-  // One has its message, and could be given memory: `own` is a slot that the caller has claimed, which is
+  // One has its message, and could be given memory: `own` is a slot that the caller has taken, which is
   // looked at, too.
   static constexpr Slot none = UINT32_MAX;
   [[nodiscard]] bool wanting(Slot own = none) const { return operations_.any_late() && find(own); }

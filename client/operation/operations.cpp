@@ -116,8 +116,8 @@ void Operations::end(parc_op id, const End& how) {
 }
 
 void Operations::abandon(parc_op id) {
-  auto slot = claim(id);
-  for (; !slot && is_held_now(id); slot = claim(id)) sched_yield();
+  auto slot = take(id);
+  for (; !slot && is_held_now(id); slot = take(id)) sched_yield();
   if (!slot) return;
   set_use(*slot, Use::spent);
   spent_.push(table_, *slot);
@@ -130,7 +130,7 @@ bool Operations::finished(parc_op id) const {
   if (!table_.has(slot)) return true;
   const auto tag = table_[slot].tag.load(std::memory_order_acquire);
   if (generation_in(tag) != generation_of(id)) return true;
-  if (use_of(tag) != Use::live && use_of(tag) != Use::held && use_of(tag) != Use::claimed) return true;
+  if (use_of(tag) != Use::live && use_of(tag) != Use::held && use_of(tag) != Use::taken) return true;
   const auto state = tables().operation(slot).state.load(std::memory_order_acquire);
   return state != shm::state_word(generation_of(id), shm::Phase::pending) &&
          state != shm::state_word(generation_of(id), shm::Phase::begun);
@@ -145,7 +145,7 @@ bool Operations::being_finished(parc_op id) const {
   const Slot slot = slot_of(id);
   if (!table_.has(slot)) return false;
   const auto tag = table_[slot].tag.load(std::memory_order_acquire);
-  return tag == tag_of(generation_of(id), Use::claimed) || tag == tag_of(generation_of(id), Use::held);
+  return tag == tag_of(generation_of(id), Use::taken) || tag == tag_of(generation_of(id), Use::held);
 }
 
 bool Operations::is_live(parc_op id) const {
@@ -161,7 +161,7 @@ bool Operations::is_held(parc_op id) const {
   const auto tag = table_[slot].tag.load(std::memory_order_acquire);
   if (generation_in(tag) != generation_of(id)) return false;
   const Use use = use_of(tag);
-  return use == Use::live || use == Use::loose || use == Use::held || use == Use::claimed;
+  return use == Use::live || use == Use::loose || use == Use::held || use == Use::taken;
 }
 
 std::optional<parc_op> Operations::live(Slot slot) const {
@@ -178,12 +178,12 @@ std::optional<parc_op> Operations::queued(Slot slot) const {
   return id_of(generation_in(tag), slot);
 }
 
-std::optional<Slot> Operations::claim(parc_op id, Use* before) {
+std::optional<Slot> Operations::take(parc_op id, Use* before) {
   const Slot slot = slot_of(id);
   if (id <= 0 || !table_.has(slot)) return {};
   for (const Use use : {Use::live, Use::loose}) {
     auto tag = tag_of(generation_of(id), use);
-    if (!table_[slot].tag.compare_exchange_strong(tag, tag_of(generation_of(id), Use::claimed),
+    if (!table_[slot].tag.compare_exchange_strong(tag, tag_of(generation_of(id), Use::taken),
                                                   std::memory_order_acq_rel))
       continue;
     if (before) *before = use;

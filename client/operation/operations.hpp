@@ -8,8 +8,8 @@
 //   free -> live   started; the program holds the id and must not touch the buffer
 //        -> loose  the same for a write whose bytes all lie in the arena: it can be let go at any moment
 //   live -> held -> live      for a moment: a thread gives it memory or takes it back (late_reads.hpp)
-//   live, loose -> claimed    one thread or signal handler finishes it: everything else is that one's alone
-//   claimed -> spent          finished and reported
+//   live, loose -> taken      one thread or signal handler finishes it: everything else is that one's alone
+//   taken -> spent            finished and reported
 //           -> detached       a write that was let go, or what was released early: the kernel is still
 //                             at work on it. What is guarded is spent by its guard (early/guards.hpp).
 //   spent -> free, detached -> free (when the kernel is done)   under lock_, which frees its memory
@@ -96,7 +96,7 @@ public:
   // Of an operation that the program holds: as it asked for.
   [[nodiscard]] int peer_of(parc_op id) const { return table_[slot_of(id)].envelope.peer; }
 
-  // Somebody has claimed it and is not through with it.
+  // Somebody has taken it and is not through with it.
   [[nodiscard]] bool being_finished(parc_op id) const;
 
   // Its envelope is there, or it is over.
@@ -113,15 +113,15 @@ public:
 
   // Makes the caller the one who finishes it; none when it is no live operation (being finished by another,
   // spent, never started).
-  [[nodiscard]] std::optional<Slot> claim(parc_op id, Use* before = nullptr);
+  [[nodiscard]] std::optional<Slot> take(parc_op id, Use* before = nullptr);
 
-  // The claim's opposite: nothing has become of it.
-  void unclaim(Slot slot) { set_use(slot, Use::live); }
+  // The opposite of take(): nothing has become of it.
+  void put_back(Slot slot) { set_use(slot, Use::live); }
 
-  // For a moment nobody else has a live operation, which claim() waits for. False: it is not live.
+  // For a moment nobody else has a live operation, which take() waits for. False: it is not live.
   [[nodiscard]] bool hold(parc_op id);
   void let_go(Slot slot);
-  [[nodiscard]] bool is_held_now(parc_op id) const; // or was when claim() failed
+  [[nodiscard]] bool is_held_now(parc_op id) const; // or was when take() failed
 
   // Reads without memory.
   [[nodiscard]] bool any_late() const { return late_.load(std::memory_order_relaxed) != 0; }
@@ -129,10 +129,10 @@ public:
   [[nodiscard]] bool wants_memory(Slot slot) const; // its message is there, too
   // Bytes of the arena that its message has; 0 where the program has been told that it is over.
   [[nodiscard]] std::uint64_t memory_of(Slot slot) const;
-  void set_late(Slot slot, bool late); // of a slot that the caller holds or has claimed
+  void set_late(Slot slot, bool late); // of a slot that the caller holds or has taken
   void set_given_up(Slot slot) { table_[slot].given_up = true; } // the same
 
-  // Of claimed slots:
+  // Of taken slots:
   [[nodiscard]] bool done(Slot slot) const; // the kernel has finished
   [[nodiscard]] Entry& entry(Slot slot) { return table_[slot]; }
   [[nodiscard]] shm::Operation& shared(Slot slot) { return tables().operation(slot); }

@@ -143,7 +143,7 @@ void Operations::trace_under_way() {
     const std::lock_guard hold(lock_); // nothing is freed meanwhile
     each_slot([this](Slot slot) {
       const Use use = use_of(table_[slot].tag.load(std::memory_order_acquire));
-      const bool held = use == Use::live || use == Use::held || use == Use::claimed;
+      const bool held = use == Use::live || use == Use::held || use == Use::taken;
       if (held && !done(slot) && table_[slot].has_message()) trace_message(slot, trace::flag_under_way);
     });
   }

@@ -27,13 +27,15 @@ void Post::listen(std::uint32_t link) {
 }
 
 // On the wire: u32 length of the JSON text, the text, the raw bytes.
-void Post::write(std::uint32_t link, const nlohmann::json& message, std::string_view payload) {
-  if (!engine_.link(link).open) return;
+bool Post::write(std::uint32_t link, const nlohmann::json& message, std::string_view payload) {
+  if (!engine_.link(link).open) return true;
   const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const auto length = static_cast<std::uint32_t>(text.size());
-  if (sizeof length + text.size() + payload.size() > max_message)
-    return spdlog::warn("a message of {} bytes to another kernel is longer than {}, and is not sent",
-                        text.size() + payload.size(), max_message);
+  if (sizeof length + text.size() + payload.size() > max_message) {
+    spdlog::warn("a message of {} bytes to another kernel is longer than {}, and is not sent",
+                 text.size() + payload.size(), max_message);
+    return false;
+  }
   std::string& kept = writes_[++last_write_];
   kept.resize(sizeof length);
   std::memcpy(kept.data(), &length, sizeof length);
@@ -45,6 +47,7 @@ void Post::write(std::uint32_t link, const nlohmann::json& message, std::string_
   request.space = protocol::Space::kernels;
   request.memory = {bytes_of(kept).data(), kept.size()};
   engine_.write(engine_.kernel(), request);
+  return true;
 }
 
 void Post::probe(std::uint32_t link, Inbox& inbox) {

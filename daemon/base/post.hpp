@@ -60,17 +60,21 @@ public:
   // Queues a message for the kernel at the other end of a link, or this one. In order per link; lost when the
   // link breaks (which its users hear of).
   template <class Message> void send(std::int32_t host, Message message) {
+    (void)try_send(host, std::move(message));
+  }
+  // The same. False: it is longer than max_message, and is not sent.
+  template <class Message> [[nodiscard]] bool try_send(std::int32_t host, Message message) {
     assert(control::from_json<Message>(control::to_json(message)).has_value()); // its reader would take it
     if (host == this_host) {
       loop_.after_step([this, message = std::move(message)]() mutable {
         const Receiver& receiver = receivers_[static_cast<std::size_t>(Message::kind)];
         if (receiver.hear) receiver.hear(this_host, &message);
       });
-    } else if constexpr (control::HasPayload<Message>) {
-      write(static_cast<std::uint32_t>(host), control::to_json(message), message.payload);
-    } else {
-      write(static_cast<std::uint32_t>(host), control::to_json(message), {});
+      return true;
     }
+    std::string_view payload;
+    if constexpr (control::HasPayload<Message>) payload = message.payload;
+    return write(static_cast<std::uint32_t>(host), control::to_json(message), payload);
   }
   // Whether its link is up: it may have broken before anybody says so.
   [[nodiscard]] bool reaches(std::int32_t host) const {
@@ -94,7 +98,7 @@ private:
     bool lost = false;
     std::string room; // for the message that the probe found
   };
-  void write(std::uint32_t link, const nlohmann::json& message, std::string_view payload);
+  bool write(std::uint32_t link, const nlohmann::json& message, std::string_view payload);
   void probe(std::uint32_t link, Inbox& inbox);
   void refuse(std::uint32_t link, Inbox& inbox, const Error& why);
   void advance(std::uint32_t link, const protocol::Outcome& outcome);

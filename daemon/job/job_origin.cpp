@@ -202,7 +202,11 @@ void JobOrigin::prepare() {
   }
   departures_ = Departures(plan_.host_of_rank());
   for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self)
-    post_.send(*hosts_[plan_.self].link, encode_plan(plan_));
+    if (!post_.try_send(*hosts_[plan_.self].link, encode_plan(plan_)))
+      return decide(status_failed,
+                    fmt::format("the job has too many hosts, or its program too many arguments or "
+                                "variables: what its kernels are told takes more than {} bytes",
+                                Post::max_message));
 }
 
 void JobOrigin::heard(Host& host, const kernel::Prepared& message) {
@@ -312,7 +316,7 @@ void JobOrigin::heard(Host& host, const kernel::Abort& message) {
 
 void JobOrigin::heard(Host& host, const kernel::Exited& message) {
   RankState* const rank = rank_of(host, message.rank);
-  if (rank == nullptr || rank->exited()) return;
+  if (stage_ < Stage::running || rank == nullptr || rank->exited()) return;
   departures_.heard(message.rank, {}); // where it has not been said
   end(*rank, RankState::Stage::exited);
   rank->exit.status = message.status;
@@ -325,7 +329,7 @@ void JobOrigin::heard(Host& host, const kernel::Exited& message) {
 
 void JobOrigin::heard(Host& host, const kernel::Ended& message) {
   RankState* const rank = rank_of(host, message.rank);
-  if (rank == nullptr || rank->stage != RankState::Stage::exited) return;
+  if (stage_ < Stage::running || rank == nullptr || rank->stage != RankState::Stage::exited) return;
   end(*rank, RankState::Stage::over);
   host.unread = message.unread.value_or(0);
   host.unread_messages.clear();
@@ -405,7 +409,7 @@ void JobOrigin::out_of_patience() {
   const bool failed = verdict_of_ranks().status != 0;
   for (const RankState& rank : ranks_) {
     Host& host = hosts_[rank.host];
-    if (rank.exited() || host.stage == Host::Stage::lost) continue;
+    if (rank.exited()) continue;
     give_up(host);
     if (!failed)
       decide(status_failed, fmt::format("host {} has not ended its ranks within {} s; does its kernel hang?",

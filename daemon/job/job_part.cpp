@@ -125,6 +125,7 @@ void JobPart::prepared() {
     const std::uint64_t endpoint = uses_.engine.add_endpoint();
     if (local == 0) first_endpoint_ = endpoint;
   }
+  prepared_ = true;
   enter(Stage::prepared);
   tell(kernel::Prepared{.endpoint = first_endpoint_});
 }
@@ -318,6 +319,7 @@ void JobPart::ended(Rank& rank) {
 
 void JobPart::heard(const kernel::Start& message) {
   if (stage_ != Stage::prepared) return;
+  if (mine_.empty()) return enter(Stage::started); // it is there for what is spawned
   if (auto made = make_group(message); !made) return fail(status_failed, made.error().text);
   enter(Stage::started);
   start_timer_.set(0);

@@ -73,7 +73,7 @@ public:
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts() const; // none: it is not prepared
   [[nodiscard]] std::vector<RankState> look() const; // what its ranks here have not finished
   [[nodiscard]] std::size_t ranks_here() const { return mine_.size(); }
-  [[nodiscard]] bool running() const { return !ranks_.empty() && all_started(); }
+  [[nodiscard]] bool running() const { return stage_ == Stage::started && all_started(); }
   [[nodiscard]] bool ending() const { return stage_ >= Stage::ending; }
   [[nodiscard]] bool orphaned() const { return stage_ >= Stage::orphaned; }
   [[nodiscard]] std::int64_t since() const { return since_s_; }
@@ -121,7 +121,7 @@ private:
   void go_when_stopped();
   void go_when_empty();
   void fail(int status, const std::string& text);
-  [[nodiscard]] bool prepared_yet() const { return first_endpoint_ != UINT64_MAX; }
+  [[nodiscard]] bool prepared_yet() const { return prepared_; } // also when it is ending
   template <class Message> void tell(Message message) {
     if (orphaned()) return;
     message.job = plan_.job;
@@ -145,6 +145,7 @@ private:
   std::map<std::uint32_t, std::vector<int>> early_signals_; // to ranks that have not started, each once
   bool stopping_ = false;                                   // its kernel does
   Stage stage_ = Stage::connecting;
+  bool prepared_ = false;
   std::vector<pid_t> killed_; // of its processes
   struct {
     std::set<std::uint32_t> all;

@@ -173,7 +173,7 @@ std::vector<control::JobRow> Jobs::list() const {
   for (const auto& [job, at] : parts_) {
     const JobPlan& plan = at->plan();
     all.push_back({.job = job,
-                   .program = plan.program.arguments[0].substr(0, control::JobRow::longest_program),
+                   .program = plan.program.arguments[0],
                    .size = plan.size,
                    .ranks = static_cast<std::uint32_t>(at->ranks_here()),
                    .state = std::string(name(state_of(*at))),

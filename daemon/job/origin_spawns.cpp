@@ -144,7 +144,9 @@ void JobOrigin::spawner_knows(std::int32_t from, const kernel::SpawnKnown& messa
 void JobOrigin::heard(Host& host, const kernel::Started&) {
   if (host.stage != Host::Stage::prepared) return;
   enter(host, Host::Stage::started);
-  if (!spawner_ || spawner_->answered || !all_are(Host::Stage::started)) return;
+  // While it runs, a host that is lost had started, and was through.
+  if (stage_ != Stage::running || !all_are(Host::Stage::started)) return;
+  if (!spawner_ || spawner_->answered) return;
   spawner_->answered = true;
   post_.send(spawner_->link, kernel::SpawnStarted{.token = spawner_->token});
 }

@@ -25,7 +25,7 @@ void store_message(shm::Operation& op, std::uint64_t number, const OperationTabl
   const bool departed = outcome.departure != protocol::Departure::none;
   if (slot.with == shm::With::rendezvous && !departed) return;
   op.source.store(outcome.source, std::memory_order_relaxed);
-  op.tag.store(slot.with == shm::With::claimed ? slot.tag : outcome.tag, std::memory_order_relaxed);
+  op.tag.store(slot.with == shm::With::taken ? slot.tag : outcome.tag, std::memory_order_relaxed);
   if (shm::is_read(number)) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
   op.departure_or_data.store(departed ? static_cast<std::uint32_t>(outcome.departure)
                                       : std::uint32_t{outcome.with_data},
@@ -297,11 +297,11 @@ void Session::refuse(const shm::Request& request) {
 
 void Session::start(const shm::Request& request) {
   const bool writes = request.kind == shm::RequestKind::write;
-  if (request.with > shm::With::claimed || (request.with == shm::With::claimed && !writes) ||
+  if (request.with > shm::With::taken || (request.with == shm::With::taken && !writes) ||
       (request.with == shm::With::neighbours && writes) ||
       (request.with != shm::With::nobody && letterbox_.memory == nullptr))
     return broke("it shared an operation with neighbours that it has not");
-  if (request.with == shm::With::neighbours && is_claimed(request.id)) return; // faster than this request
+  if (request.with == shm::With::neighbours && is_taken(request.id)) return; // faster than this request
   if (request.with == shm::With::rendezvous) withdraw(request.id); // what was shared is now that message's
   Slot* slot = take_slot(request, writes ? shm::is_write : shm::is_read);
   if (slot == nullptr) return;
@@ -322,7 +322,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   if (claims && claims_.size() + claiming_ >= shm::most_reads) return refuse(slot, number, PARC_EAGAIN);
   const bool memory_fits = request.kind == shm::RequestKind::probe || resolve(request, memory, slot);
   if (!peer_fits || !memory_fits || (claimed && claim == claims_.end()) ||
-      (writes && request.with == shm::With::claimed && !give_claimed(request))) {
+      (writes && request.with == shm::With::taken && !give_taken(request))) {
     slot.used.reset();
     return refuse(slot, number, PARC_EINVAL);
   }
@@ -331,7 +331,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   sessions_.changed(*this);
   const std::uint64_t cookie = Cookie::of_session(number_, number, slot.generation).word();
   const bool from_end = (request.flags & shm::flag_from_end) != 0;
-  const bool named = request.with == shm::With::rendezvous || request.with == shm::With::claimed;
+  const bool named = request.with == shm::With::rendezvous || request.with == shm::With::taken;
   const protocol::Space space = named                                       ? protocol::Space::neighbours
                                 : (request.flags & shm::flag_barrier) != 0  ? protocol::Space::barriers
                                 : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
@@ -340,7 +340,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
     ++writes_;
     if (request.with != shm::With::rendezvous) sent_.add(request.length);
     const bool gated =
-        gate_.shut() && request.peer != place_.rank && request.with != shm::With::claimed; // its read waits
+        gate_.shut() && request.peer != place_.rank && request.with != shm::With::taken; // its read waits
     slot.handle = engine_.write(place_.endpoint, {.cookie = cookie,
                                                   .destination = static_cast<std::uint32_t>(request.peer),
                                                   .tag = named ? request.id : request.tag,
@@ -372,13 +372,13 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                .no_wait = (request.flags & shm::flag_no_wait) != 0,
                                                .claim = claims,
                                                .claimed = message,
-                                               .claim_word = claim_word(number, slot),
+                                               .owner_word = owner_word(number, slot),
                                                .late = request.pieces == shm::no_memory_yet});
 }
 
 // It cannot be begun; a shared one only if nobody else has it.
 void Session::refuse(Slot& slot, std::uint64_t number, std::int32_t error) {
-  if (claim_word(number, slot).take()) return answer(number, error);
+  if (owner_word(number, slot).take()) return answer(number, error);
   slot.busy = false;
 }
 

@@ -115,10 +115,10 @@ private:
   void withdraw(std::uint64_t id);
   [[nodiscard]] static bool is_matched(std::uint64_t id, const Slot& slot);
   void leave_unread(const shm::Request& request);
-  [[nodiscard]] bool is_claimed(std::uint64_t id);
-  [[nodiscard]] bool give_claimed(const shm::Request& write);
-  [[nodiscard]] bool read_claimed(const shm::Request& write, std::int32_t row);
-  [[nodiscard]] protocol::ClaimWord claim_word(std::uint64_t number, const Slot& slot);
+  [[nodiscard]] bool is_taken(std::uint64_t id);
+  [[nodiscard]] bool give_taken(const shm::Request& write);
+  [[nodiscard]] bool read_taken(const shm::Request& write, std::int32_t row);
+  [[nodiscard]] protocol::OwnerWord owner_word(std::uint64_t number, const Slot& slot);
   [[nodiscard]] bool may_tell(std::uint64_t number, const Slot& slot, const protocol::Outcome& outcome);
   void release_has_begun(Slot& slot);
   [[nodiscard]] bool watched() const;

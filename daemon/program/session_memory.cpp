@@ -44,7 +44,7 @@ bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slo
   if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
   if (request.pieces != shm::in_own_memory)
     return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
-  if (!memory_ || (request.with != shm::With::rendezvous && request.with != shm::With::claimed)) return false;
+  if (!memory_ || (request.with != shm::With::rendezvous && request.with != shm::With::taken)) return false;
   memory.append({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(request.address)), request.length,
                  &*memory_});
   return true;
@@ -139,8 +139,8 @@ void Session::unplace(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   const std::uint64_t read = request.extra, number = shm::slot_of(read);
   if (!shm::is_read(number) || !knows(number)) return broke("it wanted memory back of what is no read");
-  const bool of_neighbours = request.with == shm::With::claimed;
-  const bool possible = of_neighbours ? !is_claimed(read) : unplace(read, request.with);
+  const bool of_neighbours = request.with == shm::With::taken;
+  const bool possible = of_neighbours ? !is_taken(read) : unplace(read, request.with);
   if (possible) slots_[number].unplaced = shm::generation_of(read);
   answer(shm::control_slot, possible ? PARC_OK : PARC_EINVAL);
 }

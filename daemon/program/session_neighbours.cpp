@@ -50,7 +50,7 @@ void Session::withdraw(std::uint64_t id) {
 // A read of a message that neighbours have matched, although that may not be here yet.
 bool Session::is_matched(std::uint64_t id, const Slot& slot) {
   return shm::is_read(shm::slot_of(id)) &&
-         (slot.with == shm::With::rendezvous || slot.with == shm::With::claimed);
+         (slot.with == shm::With::rendezvous || slot.with == shm::With::taken);
 }
 
 void Session::leave_unread(const shm::Request& request) {
@@ -62,36 +62,36 @@ void Session::leave_unread(const shm::Request& request) {
 
 // A neighbour was there first, and its write has been here: for this read, or for one that has had its place
 // since.
-bool Session::is_claimed(std::uint64_t id) {
+bool Session::is_taken(std::uint64_t id) {
   const std::uint64_t number = shm::slot_of(id);
   return number < shm::read_slots && slots_[number].generation >= shm::generation_of(id) &&
-         slots_[number].with == shm::With::claimed;
+         slots_[number].with == shm::With::taken;
 }
 
 // The message of a writer that has taken a read of a neighbour's: that read is as if it were made now, for
 // this message alone.
-bool Session::give_claimed(const shm::Request& write) {
+bool Session::give_taken(const shm::Request& write) {
   const auto to = engine_.address(place_.endpoint, write.peer);
   if (!to || to->place != protocol::here || !engine_.is_there(to->number)) return true; // the write fails
   Session* const reader = sessions_.of_endpoint(to->number);
   if (reader == nullptr || !reader->attached() || reader->left()) return true;
   const std::int32_t row = engine_.add_row(to->number, {protocol::here, place_.endpoint});
-  return row >= 0 && reader->read_claimed(write, row);
+  return row >= 0 && reader->read_taken(write, row);
 }
 
 // Nothing that a neighbour says can harm this session: what it claims has been published here, and its claim
 // is checked.
-bool Session::read_claimed(const shm::Request& write, std::int32_t row) {
+bool Session::read_taken(const shm::Request& write, std::int32_t row) {
   const std::uint64_t number = shm::slot_of(write.extra);
   if (letterbox_.memory == nullptr || number >= shm::read_slots) return false;
   const shm::PostedRead& posted = letterbox_.memory->owner.posted[write.entry % shm::read_slots];
-  const std::uint64_t claim = letterbox_.memory->all.claims[number].load(std::memory_order_acquire);
+  const std::uint64_t owner = letterbox_.memory->all.owners[number].load(std::memory_order_acquire);
   if (posted.id.load(std::memory_order_relaxed) != write.extra ||
-      !shm::is(claim, shm::generation_of(write.extra), shm::Claim::neighbour))
+      !shm::is(owner, shm::generation_of(write.extra), shm::Owner::neighbour))
     return false;
   shm::Request read{};
   read.kind = shm::RequestKind::read;
-  read.with = shm::With::claimed;
+  read.with = shm::With::taken;
   read.peer = row;
   read.id = write.extra;
   read.tag = write.id;
@@ -111,23 +111,23 @@ bool Session::read_claimed(const shm::Request& write, std::int32_t row) {
   return true;
 }
 
-protocol::ClaimWord Session::claim_word(std::uint64_t number, const Slot& slot) {
+protocol::OwnerWord Session::owner_word(std::uint64_t number, const Slot& slot) {
   if (slot.with != shm::With::neighbours) return {};
-  return {.word = number < shm::read_slots ? &letterbox_.memory->all.claims[number] : &tables_->claim(number),
-          .open = shm::claim_word(slot.generation, shm::Claim::nobody),
-          .ours = shm::claim_word(slot.generation, shm::Claim::kernel)};
+  return {.word = number < shm::read_slots ? &letterbox_.memory->all.owners[number] : &tables_->owner(number),
+          .open = shm::owner_word(slot.generation, shm::Owner::nobody),
+          .ours = shm::owner_word(slot.generation, shm::Owner::kernel)};
 }
 
 // Whether a shared read's end is the kernel's to tell. Where nothing comes from other hosts any more the
 // program is told that, and finds out whether a neighbour has still sent something.
 bool Session::may_tell(std::uint64_t number, const Slot& slot, const protocol::Outcome& outcome) {
-  const protocol::ClaimWord claim = claim_word(number, slot);
-  if (claim.word == nullptr || claim.word->load(std::memory_order_acquire) == claim.ours) return true;
-  if (outcome.fault == protocol::Fault::canceled) return claim.take();
+  const protocol::OwnerWord owner = owner_word(number, slot);
+  if (owner.word == nullptr || owner.word->load(std::memory_order_acquire) == owner.ours) return true;
+  if (outcome.fault == protocol::Fault::canceled) return owner.take();
   if (outcome.fault != protocol::Fault::peer) return false;
-  std::uint64_t open = claim.open;
-  if (claim.word->compare_exchange_strong(open,
-                                          shm::claim_word(slot.generation, shm::Claim::given_up,
+  std::uint64_t open = owner.open;
+  if (owner.word->compare_exchange_strong(open,
+                                          shm::owner_word(slot.generation, shm::Owner::given_up,
                                                           static_cast<std::uint32_t>(outcome.departure)),
                                           std::memory_order_acq_rel)) {
     letterbox_.memory->kernel.changes.fetch_add(1, std::memory_order_release);

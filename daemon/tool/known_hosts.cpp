@@ -24,7 +24,8 @@ ToldHosts hosts_to_tell(const Peers& peers, std::int32_t to) {
   const bool far = !on_loopback(peers.describe({to, protocol::kernel_endpoint}));
   ToldHosts hosts;
   for (const auto& [name, link, address] : peers.linked())
-    if (link != to && address.port != 0 && !(far && on_loopback(address)))
+    if (hosts.size() < control::HostQuestion::most_told && link != to && address.port != 0 &&
+        !(far && on_loopback(address)))
       hosts.push_back({name, to_text(address)});
   return hosts;
 }

@@ -44,6 +44,10 @@ std::vector<RankState> LocalJobs::look(std::uint64_t job) const {
 control::HostAnswer LocalJobs::answer(std::int32_t from, const control::HostQuestion& question) {
   control::HostAnswer said{.version = PARC_VERSION, .jobs = jobs_.list(), .waiting = joins_.waiting()};
   std::ranges::copy(joins_.jobs().list(), std::back_inserter(said.jobs));
+  if (said.jobs.size() > said.most_jobs) said.jobs.resize(said.most_jobs);
+  if (said.waiting.size() > said.most_jobs) said.waiting.resize(said.most_jobs);
+  for (control::JobRow& job : said.jobs)
+    if (job.program.size() > job.longest_program) job.program.resize(job.longest_program);
   if (question.hosts) learn_hosts(peers_, from, *question.hosts);
   if (question.signal) said.killed = kill(question.job.value_or(0), *question.signal);
   return said;

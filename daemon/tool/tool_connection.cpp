@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/tool/tool_connection.hpp"
 
+#include <cassert>
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <spdlog/spdlog.h>
@@ -36,6 +37,7 @@ void ToolConnection::queue(const std::string& frame) {
 }
 
 void ToolConnection::send_output(std::uint32_t rank, std::uint32_t stream, std::string bytes) {
+  assert(!said_all_);
   const std::size_t size = bytes.size();
   const std::string frame =
       control::frame_of(tool::Output{.rank = rank, .stream = stream, .payload = std::move(bytes)});

@@ -229,7 +229,7 @@ void World::post(ReadRequest request, Read read) {
   if (early_ == 0 && oracle_.actors[read.at].job != 0 && read.claimed == none && !read.no_wait &&
       random_.one_in(3)) {
     readings_[id].shared = std::make_unique<std::atomic<std::uint64_t>>(nobodys);
-    request.claim_word = {readings_[id].shared.get(), nobodys, engines};
+    request.owner_word = {readings_[id].shared.get(), nobodys, engines};
   }
   const std::uint64_t handle = engine_of(read.at).read(oracle_.actors[read.at].endpoint, request);
   readings_[id].handle = handle;

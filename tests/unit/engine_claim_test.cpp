@@ -15,7 +15,7 @@ ReadRequest shared_read(std::atomic<std::uint64_t>& word, std::int64_t source, B
                         bool probe = false) {
   ReadRequest request{0, source, 5, 0, Space::programs, {memory.data(), memory.size()}};
   request.probe = probe;
-  request.claim_word = {.word = &word, .open = nobody, .ours = engines};
+  request.owner_word = {.word = &word, .open = nobody, .ours = engines};
   return request;
 }
 

@@ -28,12 +28,12 @@ BOOST_AUTO_TEST_CASE(a_stamp_is_its_queues_and_counts_alone) {
 
 BOOST_AUTO_TEST_CASE(a_claim_word_says_whose_and_of_which_operation) {
   const std::uint64_t generation = 0x123456789abc;
-  const std::uint64_t word = claim_word(generation, Claim::neighbour, max_neighbours - 1);
-  BOOST_TEST(is(word, generation, Claim::neighbour));
-  BOOST_TEST(!is(word, generation + 1, Claim::neighbour));
+  const std::uint64_t word = owner_word(generation, Owner::neighbour, max_neighbours - 1);
+  BOOST_TEST(is(word, generation, Owner::neighbour));
+  BOOST_TEST(!is(word, generation + 1, Owner::neighbour));
   BOOST_TEST(place_in(word) == max_neighbours - 1);
-  for (const Claim claim : {Claim::nobody, Claim::library, Claim::kernel, Claim::given_up})
-    BOOST_TEST(!is(claim_word(generation, claim), generation, Claim::neighbour));
+  for (const Owner owner : {Owner::nobody, Owner::library, Owner::kernel, Owner::given_up})
+    BOOST_TEST(!is(owner_word(generation, owner), generation, Owner::neighbour));
 }
 
 BOOST_AUTO_TEST_CASE(stored_messages_keep_their_bytes_and_give_their_memory_back) {

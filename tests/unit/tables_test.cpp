@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(every_slot_has_a_place_of_its_own) {
     BOOST_TEST(is_read(slot) != is_write(slot));
     operations.insert(&all.tables.operation(slot));
     times.insert(&all.tables.times(slot));
-    if (is_read(slot) && slot > control_slot) claims.insert(&all.tables.claim(slot));
+    if (is_read(slot) && slot > control_slot) claims.insert(&all.tables.owner(slot));
     (is_read(slot) ? reads : writes).insert(index_of(slot));
   }
   const std::size_t half = read_slots * 15;
