@@ -44,7 +44,7 @@ namespace parc::client {
 
 class Guards;
 
-class Adoption {
+class Adoption final : public AdoptedMemory {
 public:
   // No other thread of the program can be freeing memory. A test, whose kernel is a thread, answers for
   // itself.
@@ -56,17 +56,8 @@ public:
   // All of it may be named in requests, from here until its use ends. Where it cannot yet and
   // `may_adopt`, it is made so if that is possible, which waits for the kernel.
   [[nodiscard]] bool use(const void* memory, std::size_t bytes, bool may_adopt, Adopted& adopted);
-  // The operation has ended, for the kernel too.
-  void end_use(const Adopted& adopted) {
-    if (adopted.any()) end_uses(adopted);
-  }
-
-  // Somebody is about to map memory where the system has put it: what the program has freed there is the
-  // kernel's no more.
-  void drop_freed();
-
-  // Somebody needs a segment: gives one back that nothing uses. False: there is none.
-  bool give_back_one();
+  void drop_freed() override;
+  bool give_back_one() override;
 
   // Some of it is adopted.
   [[nodiscard]] bool overlaps(std::uintptr_t begin, std::uintptr_t end);
@@ -79,7 +70,7 @@ public:
   void after_fork_in_child();
 
 private:
-  void end_uses(const Adopted& adopted);
+  void end_uses(const Adopted& adopted) override;
   struct Extent {
     std::uintptr_t begin = 0, end = 0; // 0, 0: free
     int id = -1;                       // of the segment

@@ -32,4 +32,24 @@ private:
   std::array<int, most> segments_; // of those
 };
 
+// Who adopts (client/early/adoption.hpp), as the rooms below it know him.
+class AdoptedMemory {
+public:
+  // An operation has ended, for the kernel too.
+  void end_use(const Adopted& adopted) {
+    if (adopted.any()) end_uses(adopted);
+  }
+  // Somebody is about to map memory where the system has put it: what the program has freed there is the
+  // kernel's no more.
+  virtual void drop_freed() = 0;
+  // Somebody needs a segment: gives one back that nothing uses. False: there is none.
+  virtual bool give_back_one() = 0;
+
+protected:
+  ~AdoptedMemory() = default;
+
+private:
+  virtual void end_uses(const Adopted& adopted) = 0;
+};
+
 } // namespace parc::client

@@ -173,7 +173,7 @@ std::uint64_t Arena::extent_of(const shm::Segment& segment) {
 Result<void> Arena::grow(std::size_t bytes) {
   for (;;) {
     auto grown = grow_from_what_is_left(bytes);
-    if (grown || !adoption_.give_back_one()) return grown;
+    if (grown || !adopted_.give_back_one()) return grown;
   }
 }
 
@@ -212,8 +212,8 @@ Result<void> Arena::move_in(std::size_t place, shm::Segment segment) {
   map.address = reinterpret_cast<std::uintptr_t>(segment.data());
   map.length = segment.size();
   map.extra = static_cast<std::uint64_t>(segment.id());
-  adoption_.drop_freed();
-  if (const int answer = errand_.run(map); answer != PARC_OK)
+  adopted_.drop_freed();
+  if (const int answer = kernel_.run(map); answer != PARC_OK)
     return error(answer, "the kernel cannot map another {} bytes of this program's memory: {}",
                  segment.size(), parc_error_string(answer));
   auto& room = rooms_[place];
@@ -261,7 +261,7 @@ void Arena::give_back_unused(std::size_t enough) {
     unmap.address = reinterpret_cast<std::uintptr_t>(room.segment.data());
     unmap.length = room.segment.size();
     const auto extent = extents_[place].exchange(0, std::memory_order_acq_rel);
-    if (errand_.run(unmap) == PARC_OK) {
+    if (kernel_.run(unmap) == PARC_OK) {
       unused_ -= room.segment.size();
       room = Room();
     } else {

@@ -11,7 +11,8 @@
 #pragma once
 
 #include "client/base/slab.hpp"
-#include "client/early/adoption.hpp"
+#include "client/memory/adopted.hpp"
+#include "client/session/kernel_calls.hpp"
 #include "shm/segment.hpp"
 #include "system/error.hpp"
 
@@ -27,7 +28,7 @@ namespace parc::client {
 
 class Arena {
 public:
-  Arena(Errand& errand, Adoption& adoption) : errand_(errand), adoption_(adoption) {}
+  Arena(KernelCalls& kernel, AdoptedMemory& adopted) : kernel_(kernel), adopted_(adopted) {}
 
   // 64-byte aligned, whole pages from one page up. Waits for the kernel when it needs another segment, never
   // for another operation.
@@ -153,8 +154,8 @@ private:
   void give_back_unused(std::size_t enough);
   void give_back_left();
 
-  Errand& errand_;
-  Adoption& adoption_;
+  KernelCalls& kernel_;
+  AdoptedMemory& adopted_;
   std::mutex lock_;
   std::array<Slab*, Slab::kinds> slabs_{}; // under lock_: those with a free piece, by their kind
   std::size_t most_ = 0;                   // under lock_: bytes of all segments at one time

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "client/operation/rest.hpp"
+#include "client/session/kernel_calls.hpp"
 #include "client/session/ring.hpp"
 #include "system/error.hpp"
 
@@ -12,13 +13,12 @@
 
 namespace parc::client {
 
-class Errand {
+class Errand final : public KernelCalls {
 public:
   Errand(shm::Control& control, Ring& ring, Rest& rest) : control_(control), ring_(ring), rest_(rest) {}
 
-  // Sends the request with the control slot's next id and waits for the answer: its PARC_E*, or PARC_EKERNEL.
-  // Where the answer is more than that, `answer` is shm::Operation::source.
-  [[nodiscard]] int run(shm::Request request, std::int32_t* answer = nullptr);
+  using KernelCalls::run;
+  [[nodiscard]] int run(shm::Request request, std::int32_t* answer) override;
   // The same with the last request of all: Ring::push_last.
   [[nodiscard]] int run_last(shm::Request request);
 

@@ -25,9 +25,9 @@ parc_status status_of(const parc_envelope& asked, int error, std::uint64_t lengt
 
 thread_local Operations::Failed Operations::failed_;
 
-Operations::Operations(OperationTable& table, Arena& arena, Adoption& adoption, CopyRoom& room, Trace& trace,
-                       int ranks)
-    : table_(table), arena_(arena), adoption_(adoption), room_(room), trace_(trace), peers_(ranks) {}
+Operations::Operations(OperationTable& table, Arena& arena, AdoptedMemory& adopted, CopyRoom& room,
+                       Trace& trace, int ranks)
+    : table_(table), arena_(arena), adopted_(adopted), room_(room), trace_(trace), peers_(ranks) {}
 
 Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message) {
   auto slot = take_slot(kind == shm::RequestKind::write);

@@ -63,7 +63,7 @@ class Operations {
 public:
   using Entry = client::Entry;
 
-  Operations(OperationTable& table, Arena& arena, Adoption& adoption, CopyRoom& room, Trace& trace,
+  Operations(OperationTable& table, Arena& arena, AdoptedMemory& adopted, CopyRoom& room, Trace& trace,
              int ranks);
 
   // Takes a slot for the message and prepares both halves; the request is still to be sent. Owns the
@@ -221,7 +221,7 @@ private:
 
   OperationTable& table_;
   Arena& arena_;
-  Adoption& adoption_;
+  AdoptedMemory& adopted_;
   CopyRoom& room_;
   Trace& trace_;
   std::atomic<std::uint32_t> late_ = 0;

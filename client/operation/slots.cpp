@@ -27,7 +27,7 @@ Result<Slot> Operations::take_slot(bool writes) {
 void Operations::give_up(const Message& message) {
   arena_.free(message.block);
   arena_.free(message.list);
-  adoption_.end_use(message.adopted);
+  adopted_.end_use(message.adopted);
   room_.free(message.held);
 }
 
@@ -92,7 +92,7 @@ void Operations::free_slot(Slot slot) {
     for (const iovec& piece : entry.pieces) arena_.unpin(piece.iov_base);
   arena_.free(entry.take_block());
   arena_.free(std::exchange(entry.list, nullptr));
-  if (entry.adopted) adoption_.end_use(*std::exchange(entry.adopted, nullptr));
+  if (entry.adopted) adopted_.end_use(*std::exchange(entry.adopted, nullptr));
   room_.free(std::exchange(entry.held, 0));
   set_use(slot, Use::free);
   table_.give(slot);
