@@ -21,9 +21,7 @@ std::string_view name(Kind kind) {
 }
 
 std::optional<Kind> kind_named(std::string_view name) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) return {};
-  return static_cast<Kind>(found - names.begin());
+  return kind_among<Kind>(names, name);
 }
 
 } // namespace parc::control::kernel

@@ -203,6 +203,14 @@ operator+(const std::array<Field, a>& first, const std::array<Field, b>& second)
 
 // ---- Messages
 
+// `names`: of all kinds, in their order. None: no kind has that name.
+template <class Kind, std::size_t kinds> [[nodiscard]] std::optional<Kind>
+kind_among(const std::array<std::string_view, kinds>& names, std::string_view name) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return {};
+  return static_cast<Kind>(found - names.begin());
+}
+
 template <class Message>
 concept HasPayload = requires(Message message) {
   { message.payload } -> std::convertible_to<std::string>;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/tool_messages.hpp"
 
-#include <algorithm>
-
 namespace parc::control::tool {
 namespace {
 
@@ -18,9 +16,7 @@ std::string_view name(Kind kind) {
 }
 
 std::optional<Kind> kind_named(std::string_view name) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) return {};
-  return static_cast<Kind>(found - names.begin());
+  return kind_among<Kind>(names, name);
 }
 
 } // namespace parc::control::tool

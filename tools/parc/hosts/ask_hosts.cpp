@@ -36,6 +36,12 @@ Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
   return answers;
 }
 
+void add_options(CLI::App& app, HostOptions& options) {
+  add_hosts(app, options.named, hosts_that_are_known);
+  add_json(app, options.json, "One object, for programs");
+  add_runtime_dir(app, options.runtime_dir);
+}
+
 Result<std::vector<tool::HostToAsk>> hosts_to_ask(const HostOptions& options) {
   PARC_TRY(named, named_hosts(options.named));
   std::vector<tool::HostToAsk> hosts;

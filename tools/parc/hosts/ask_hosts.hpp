@@ -36,6 +36,8 @@ struct HostOptions {
 inline constexpr const char* hosts_that_are_known =
     "those of the batch job, or all that this host's kernel knows";
 
+void add_options(CLI::App& app, HostOptions& options);
+
 // The hosts that the options name; none: all.
 [[nodiscard]] Result<std::vector<tool::HostToAsk>> hosts_to_ask(const HostOptions& options);
 

@@ -78,12 +78,7 @@ Command hosts_command() {
   const auto options = std::make_shared<HostOptions>();
   return {.name = "hosts",
           .help = "Show which kernels are up, and how far away",
-          .options =
-              [options](CLI::App& app) {
-                add_hosts(app, options->named, hosts_that_are_known);
-                add_json(app, options->json, "One object, for programs");
-                add_runtime_dir(app, options->runtime_dir);
-              },
+          .options = [options](CLI::App& app) { add_options(app, *options); },
           .run = [options] { return end_with(ask_and_print(*options)); }};
 }
 

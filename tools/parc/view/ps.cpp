@@ -172,12 +172,7 @@ Command ps_command() {
   const auto options = std::make_shared<HostOptions>();
   return {.name = "ps",
           .help = "Show the jobs of all hosts",
-          .options =
-              [options](CLI::App& app) {
-                add_hosts(app, options->named, hosts_that_are_known);
-                add_json(app, options->json, "One object, for programs");
-                add_runtime_dir(app, options->runtime_dir);
-              },
+          .options = [options](CLI::App& app) { add_options(app, *options); },
           .run = [options] { return end_with(list_jobs(*options)); }};
 }
 
