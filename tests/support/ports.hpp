@@ -15,13 +15,25 @@
 
 namespace parc::test {
 
-[[nodiscard]] inline bool is_free(std::uint16_t port) {
+[[nodiscard]] inline sockaddr_in at_loopback(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port);
+  return address;
+}
+
+[[nodiscard]] inline bool is_free(std::uint16_t port) {
+  const sockaddr_in address = at_loopback(port);
   const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  return bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+// Whoever waits for a server asks this: to bind its port now and then would keep it from there.
+[[nodiscard]] inline bool is_listened_on(std::uint16_t port) {
+  const sockaddr_in address = at_loopback(port);
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 [[nodiscard]] inline std::vector<std::uint16_t> free_ports(std::size_t count) {

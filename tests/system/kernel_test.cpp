@@ -213,9 +213,15 @@ BOOST_AUTO_TEST_CASE(a_host_whose_ranks_have_ended_may_stop) {
   const std::string go = hosts.directory() + "/go";
   Process job =
       hosts.run({"--hosts", "a,b,c", "sh", "-c",
-                 "[ $PARC_RANK = 1 ] && exit 0; echo runs; until [ -e " + go + " ]; do sleep 0.05; done"});
-  BOOST_TEST(
-      eventually([&] { return hosts.ranks().size() == 2U && contains(job.output(), "runs\nruns\n"); }));
+                 "[ $PARC_RANK = 1 ] && { echo over; exit 0; }; echo runs; until [ -e " + go +
+                     " ]; do sleep 0.05; done"});
+  BOOST_TEST(eventually([&] { return job.output().size() == std::string("over\nruns\nruns\n").size(); }));
+  const std::string kernel = std::to_string(hosts[1].kernel().id());
+  const auto has_children = [&] {
+    std::string first;
+    return !!(std::ifstream("/proc/" + kernel + "/task/" + kernel + "/children") >> first);
+  };
+  BOOST_TEST(eventually([&] { return !has_children(); }));
   hosts[1].kernel().signal(SIGTERM);
   BOOST_TEST(hosts[1].kernel().wait() == 0);
   BOOST_TEST(eventually([&] { return contains(hosts[2].log(), "host b"); }), hosts[2].log());

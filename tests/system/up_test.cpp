@@ -67,7 +67,7 @@ public:
     client << "Host *\n  IdentityFile " << dir << "/user_key\n  StrictHostKeyChecking no\n"
            << "  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n";
     for (std::size_t i = 0; i < others.size(); ++i)
-      BOOST_REQUIRE(eventually([&] { return !is_free(ports[i]); }));
+      BOOST_REQUIRE(eventually([&] { return is_listened_on(ports[i]); }));
   }
   Reachable(const Reachable&) = delete;
   Reachable& operator=(const Reachable&) = delete;
