@@ -216,10 +216,12 @@ BOOST_AUTO_TEST_CASE(a_host_whose_ranks_have_ended_may_stop) {
                  "[ $PARC_RANK = 1 ] && { echo over; exit 0; }; echo runs; until [ -e " + go +
                      " ]; do sleep 0.05; done"});
   BOOST_TEST(eventually([&] { return job.output().size() == std::string("over\nruns\nruns\n").size(); }));
-  const std::string kernel = std::to_string(hosts[1].kernel().id());
-  const auto has_children = [&] {
+  const auto has_children = [&] { // they are of the thread that has started them
     std::string first;
-    return !!(std::ifstream("/proc/" + kernel + "/task/" + kernel + "/children") >> first);
+    for (const auto& thread : std::filesystem::directory_iterator(
+             "/proc/" + std::to_string(hosts[1].kernel().id()) + "/task"))
+      if (std::ifstream(thread.path() / "children") >> first) return true;
+    return false;
   };
   BOOST_TEST(eventually([&] { return !has_children(); }));
   hosts[1].kernel().signal(SIGTERM);
