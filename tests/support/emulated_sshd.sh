@@ -13,11 +13,18 @@ no_sshd() { # says why there can be none; fails where there can
   fi
 }
 
-# Where sshd of the superuser wants an empty directory; one that was made here goes again.
+# Where sshd of the superuser wants a directory. Tests that run at the same time share one, whose mode says that it is
+# theirs, and whoever is the last removes it.
 make_sshd_directory() {
-  [ -d /run/sshd ] || { mkdir -m 755 /run/sshd && made_sshd_directory=1; }
+  until exec {sshd_directory}</run/sshd && flock -s "$sshd_directory" &&
+    [ /run/sshd -ef "/proc/self/fd/$sshd_directory" ]; do
+    mkdir -m 711 /run/sshd || true
+  done 2>/dev/null
 }
-remove_sshd_directory() { [ -z "${made_sshd_directory:-}" ] || rmdir /run/sshd; }
+remove_sshd_directory() {
+  [ -z "${sshd_directory:-}" ] || [ "$(stat -c %a /run/sshd)" != 711 ] || ! flock -n -x "$sshd_directory" ||
+    rmdir /run/sshd
+}
 
 make_ssh_keys() { # make_ssh_keys DIRECTORY: the keys, and ssh_config, which lets ssh in without a question
   ssh-keygen -q -t ed25519 -N '' -f "$1/host_key"

@@ -211,15 +211,14 @@ BOOST_DATA_TEST_CASE(ranks_of_one_that_is_stopped_may_finish,
 BOOST_AUTO_TEST_CASE(a_host_whose_ranks_have_ended_may_stop) {
   Hosts hosts(3);
   const std::string go = hosts.directory() + "/go";
-  Process job =
-      hosts.run({"--hosts", "a,b,c", "sh", "-c",
-                 "[ $PARC_RANK = 1 ] && { echo over; exit 0; }; echo runs; until [ -e " + go +
-                     " ]; do sleep 0.05; done"});
+  Process job = hosts.run({"--hosts", "a,b,c", "sh", "-c",
+                           "[ $PARC_RANK = 1 ] && { echo over; exit 0; }; echo runs; until [ -e " + go +
+                               " ]; do sleep 0.05; done"});
   BOOST_TEST(eventually([&] { return job.output().size() == std::string("over\nruns\nruns\n").size(); }));
   const auto has_children = [&] { // they are of the thread that has started them
     std::string first;
-    for (const auto& thread : std::filesystem::directory_iterator(
-             "/proc/" + std::to_string(hosts[1].kernel().id()) + "/task"))
+    for (const auto& thread :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(hosts[1].kernel().id()) + "/task"))
       if (std::ifstream(thread.path() / "children") >> first) return true;
     return false;
   };

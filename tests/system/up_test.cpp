@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc up and parc down, with a real sshd for each host.
+#include "system/fd.hpp"
 #include "system/identity.hpp"
 #include "tests/support/hosts.hpp"
 #include "tests/support/ports.hpp"
@@ -9,28 +10,47 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace parc::test {
 namespace {
 
-// Where sshd of the superuser wants an empty directory; one that we made goes with us.
+// Where sshd of the superuser wants a directory. Tests that run at the same time share one, whose mode says
+// that it is theirs, and whoever is the last removes it (tests/support/emulated_sshd.sh does so, too).
 class PrivilegeSeparation {
 public:
-  PrivilegeSeparation() : made_(geteuid() == 0 && mkdir(path, 0755) == 0) {}
+  PrivilegeSeparation() {
+    while (geteuid() == 0 && !lock()) mkdir(path, mode_of_ours);
+  }
   PrivilegeSeparation(const PrivilegeSeparation&) = delete;
   PrivilegeSeparation& operator=(const PrivilegeSeparation&) = delete;
   ~PrivilegeSeparation() {
-    if (made_) rmdir(path);
+    struct stat found {};
+    if (held_ && fstat(held_.get(), &found) == 0 && (found.st_mode & 07777) == mode_of_ours &&
+        flock(held_.get(), LOCK_EX | LOCK_NB) == 0)
+      rmdir(path);
   }
 
 private:
   static constexpr const char* path = "/run/sshd";
-  bool made_;
+  static constexpr mode_t mode_of_ours = 0711;
+
+  // False: there is none, or who had it last has just removed it.
+  bool lock() {
+    held_.reset(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat held {
+    }, found{};
+    return held_ && flock(held_.get(), LOCK_SH) == 0 && fstat(held_.get(), &held) == 0 &&
+           stat(path, &found) == 0 && held.st_ino == found.st_ino;
+  }
+
+  Fd held_;
 };
 
 // Host a has a kernel; b, c and d have an sshd each, and homes of their own.
