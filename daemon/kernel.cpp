@@ -7,7 +7,8 @@
 #include "daemon/base/memory_reserve.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/join/joins.hpp"
-#include "daemon/link/tcp_stream.hpp"
+#include "daemon/link/listeners.hpp"
+#include "daemon/link/socket_stream.hpp"
 #include "daemon/spawn/spawners.hpp"
 #include "daemon/tool/tools.hpp"
 #include "system/core.hpp"
@@ -59,14 +60,16 @@ Kernel::Kernel(World world)
                               const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
       idle_(loop_, [this] { look_whether_idle(); }), last_words_(loop_, [this] { stopped_ = true; }),
       farewell_(loop_, [this] { stopped_ = true; }), no_memory_(loop_, "allocations failed") {
+  if (world_.streams) {
+    streams_ = std::move(world_.streams);
+  } else {
+    auto sockets = std::make_unique<SocketStreams>(loop_, world_.config);
+    sockets_ = sockets.get();
+    streams_ = std::move(sockets);
+  }
   peers_ = std::make_unique<Peers>(
-      loop_, engine_, world_.config, world_.key, local_host(world_.config, world_.identity),
-      Peers::Hooks{.connect =
-                       [this](const Address& to) {
-                         return world_.connect ? world_.connect(to)
-                                               : TcpStream::connect(loop_.events(), to, world_.config);
-                       },
-                   .link_up = [this](std::uint32_t link) { post_.listen(link); },
+      loop_, engine_, *streams_, world_.config, world_.key, local_host(world_.config, world_.identity),
+      Peers::Hooks{.link_up = [this](std::uint32_t link) { post_.listen(link); },
                    .link_lost = [this](std::uint32_t link) { link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
@@ -108,7 +111,7 @@ Kernel::~Kernel() {
 }
 
 Result<void> Kernel::start() {
-  PARC_TRY(listeners, Peers::bind(world_.config));
+  PARC_TRY(listeners, bind_listeners(world_.config));
   const std::string where = listeners.words;
   const LocalHost& self = peers_->self();
   // Who had links to it learns from ours that it is no more.
@@ -117,12 +120,13 @@ Result<void> Kernel::start() {
     predecessor = before.value().read().identity;
   PARC_TRY(counters, Counters::create(world_.runtime_dir, {.host = self.name,
                                                            .identity = self.identity,
-                                                           .port = listeners.port,
+                                                           .port = listeners.at.port,
                                                            .scheduling = world_.scheduling.describe(),
                                                            .listens = where}));
   counters_ = std::make_unique<Counters>(std::move(counters));
   loop_.errors().show_in(counters_->errors());
-  peers_->listen(std::move(listeners), predecessor);
+  peers_->listen(std::move(listeners.at), predecessor);
+  for (Fd& socket : listeners.sockets) sockets_->listen(std::move(socket));
   PARC_TRY(door_.open());
   watch_signal(SIGTERM, [this] { stop(); });
   watch_signal(SIGINT, [this] { stop(); });

@@ -35,6 +35,7 @@ namespace parc::daemon {
 class Instance;
 class Jobs;
 class Joins;
+class SocketStreams;
 class Spawners;
 class Tools;
 
@@ -51,7 +52,7 @@ public:
     std::uint64_t identity = random_number();
     // Of who simulates what is around a kernel; else the system's.
     const Loop::Time* time = nullptr;
-    std::function<Result<std::unique_ptr<Stream>>(const Address& to)> connect = {};
+    std::unique_ptr<StreamMaker> streams = {};
     Processes processes = {};
   };
   explicit Kernel(World world);
@@ -103,6 +104,8 @@ private:
   Loop loop_;
   protocol::Engine engine_;
   std::unique_ptr<Counters> counters_; // outlives the rows that actors hold
+  std::unique_ptr<StreamMaker> streams_;
+  SocketStreams* sockets_ = nullptr; // none: the streams are simulated
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Sessions> sessions_;
   Post post_;

@@ -36,7 +36,7 @@ Result<void> check_start(Config config) {
     PARC_TRY(read_key(config.key_file));
   }
   config.port = {0, 0, true};
-  PARC_TRY(Peers::bind(config));
+  PARC_TRY(bind_listeners(config));
   PARC_TRY(SchedulingClass::acquire(config.realtime));
   return success();
 }

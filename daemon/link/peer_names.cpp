@@ -33,7 +33,8 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
             .number = address.number,
             .name = name_tag(config_.name),
             .port = self_.port,
-            .hosts = advertised_.empty() ? reachable_at(listens_at_, in_use()) : advertised_};
+            .hosts =
+                listens_.advertised.empty() ? reachable_at(listens_.hosts, in_use()) : listens_.advertised};
   const HostSession* const session = session_at(address.place);
   if (session == nullptr) return {};
   EndpointAddress made{.identity = session->identity().host,

@@ -2,17 +2,12 @@
 #include "daemon/link/peers.hpp"
 
 #include "daemon/link/interfaces.hpp"
-#include "daemon/link/tcp_stream.hpp"
 #include "system/identity.hpp"
-#include "system/port_holder.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fmt/ranges.h>
-#include <netinet/in.h>
 #include <spdlog/spdlog.h>
-#include <sys/socket.h>
 
 namespace parc::daemon {
 namespace {
@@ -22,38 +17,6 @@ constexpr std::size_t max_strangers = 64;
 // A stranger's time when others wait for its place. A handshake takes two round trips.
 constexpr auto time_of_stranger = 500ms;
 constexpr double first_round_pause_s = 0.02, longest_round_pause_s = 0.5; // between two rounds of an attempt
-
-Result<std::uint16_t> bind_one(const std::string& text, std::uint16_t port, const Config& config,
-                               Fd& listener) {
-  PARC_TRY(address, numeric_address(text, port));
-  listener.reset(socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!listener) return system_error("cannot make a socket for {}", address.text());
-  const int yes = 1;
-  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (address.family() == AF_INET6) setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
-  PARC_TRY(prepare_socket(listener.get(), config));
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 ||
-      ::listen(listener.get(), accept_backlog) != 0)
-    return system_error("cannot listen on {}", address.text());
-  return local_address(listener.get()).port();
-}
-
-Result<std::vector<std::string>> addresses_to_advertise(const Config& config, std::uint16_t port) {
-  const auto found = resolve(config.advertise, port);
-  if (!found)
-    return error(ENOENT, "advertise: host {} is not known here; give its address", config.advertise);
-  const bool near = std::ranges::all_of(config.listen, is_loopback);
-  std::vector<std::string> addresses;
-  for (const Address& each : found.value()) {
-    const std::string host = each.host();
-    if (host != "0.0.0.0" && host != "::" && (near || !is_loopback(host))) addresses.push_back(host);
-  }
-  if (!addresses.empty()) return addresses;
-  return error(
-      EINVAL,
-      "advertise: {} is {}, where another host would look for itself; give the address that others see",
-      config.advertise, found.value().front().host());
-}
 
 // Why a stranger was refused, without a word of his.
 const char* in_short(int code) {
@@ -73,76 +36,21 @@ const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
 
 } // namespace
 
-Peers::Peers(Loop& loop, protocol::Engine& engine, const Config& config, const Key& key, LocalHost self,
-             Hooks hooks)
+Peers::Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Key& key,
+             LocalHost self, Hooks hooks)
     : loop_(loop), engine_(engine), config_(config), key_(key), self_(std::move(self)),
-      hooks_(std::move(hooks)), resolver_(loop),
-      acceptor_(loop, {.room = [this] { return room(); },
-                       .accepted =
-                           [this](Fd socket) {
-                             accept(TcpStream::accept(loop_.events(), std::move(socket), config_));
-                           }}),
-      refused_(loop, "connections refused"), dropped_(loop, "connections dropped") {}
+      hooks_(std::move(hooks)), resolver_(loop), streams_(streams), refused_(loop, "connections refused"),
+      dropped_(loop, "connections dropped") {
+  streams_.accept_for({.room = [this] { return room(); },
+                       .accepted = [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); }});
+}
 Peers::~Peers() = default;
 
-// Two users of one host need say nothing: others hear of the port from parc up.
-Result<Peers::Listeners> Peers::bind(const Config& config) {
-  Result<Listeners> made = bind(config, config.port);
-  const bool any_will_do = !config.port.chosen && std::ranges::all_of(config.listen, is_loopback);
-  if (!made && made.error().code == EADDRINUSE && any_will_do) return bind(config, {0, 0, false});
-  return made;
-}
-
-Result<Peers::Listeners> Peers::bind(const Config& config, const PortRange& ports) {
-  Error last;
-  for (std::uint32_t port = ports.first; port <= ports.last; ++port) {
-    Listeners made;
-    made.port = static_cast<std::uint16_t>(port);
-    std::vector<std::string> addresses;
-    bool all = true;
-    for (const std::string& address : config.listen) {
-      Fd listener;
-      Result<std::uint16_t> result = bind_one(address, made.port, config, listener);
-      if (!result) {
-        last = std::move(result).error();
-        if (last.code == EADDRNOTAVAIL && config.listen.size() > 1)
-          continue; // no IPv6 here, say; one address is enough
-        all = false;
-        break;
-      }
-      made.port = result.value();
-      made.hosts.push_back(local_address(listener.get()).host());
-      made.sockets.push_back(std::move(listener));
-      addresses.push_back(address);
-    }
-    if (!all || addresses.empty()) continue;
-    if (!config.advertise.empty()) {
-      PARC_TRY(advertised, addresses_to_advertise(config, made.port));
-      made.advertised = std::move(advertised);
-    }
-    made.words = fmt::format("{}, port {}{}", fmt::join(addresses, " and "), made.port,
-                             std::ranges::all_of(addresses, is_loopback) ? ", on loopback only" : "");
-    return made;
-  }
-  if (last.code == EADDRINUSE)
-    last.text += fmt::format("; {} has that port: choose another, or a range of them, by port in parcd.toml, "
-                             "PARC_PORT or parcd --port",
-                             holder_of_port(ports.last));
-  if (last.code == EADDRNOTAVAIL)
-    last.text += "; no interface here has that address (ip address): correct listen (in parcd.toml, "
-                 "PARC_LISTEN or parcd --listen)";
-  if (last.code == EACCES)
-    last.text += "; choose one from 1024 on, by port in parcd.toml, PARC_PORT or parcd --port";
-  return last;
-}
-
-void Peers::listen(Listeners listeners, std::uint64_t predecessor) {
-  self_.port = listeners.port;
+void Peers::listen(ListensAt at, std::uint64_t predecessor) {
+  listens_ = std::move(at);
+  self_.port = listens_.port;
   self_.predecessor = predecessor;
-  listens_at_ = std::move(listeners.hosts);
-  advertised_ = std::move(listeners.advertised);
-  if (!advertised_.empty()) self_.advertised = advertised_.front();
-  for (Fd& socket : listeners.sockets) acceptor_.listen(std::move(socket));
+  if (!listens_.advertised.empty()) self_.advertised = listens_.advertised.front();
 }
 
 void Peers::stop() {
@@ -151,10 +59,10 @@ void Peers::stop() {
 
 LocalHost Peers::self_at(const Address& at) const {
   LocalHost self = self_;
-  if (!self.advertised.empty() && !std::ranges::all_of(listens_at_, is_loopback)) return self;
+  if (!self.advertised.empty() && !std::ranges::all_of(listens_.hosts, is_loopback)) return self;
   const char* const any = at.family() == AF_INET ? "0.0.0.0" : "::";
   const auto heard = [&](const std::string& host) { return host == any || host == at.host(); };
-  if (std::ranges::none_of(listens_at_, heard)) self.port = 0;
+  if (std::ranges::none_of(listens_.hosts, heard)) self.port = 0;
   return self;
 }
 
@@ -168,9 +76,8 @@ bool Peers::room() {
 }
 
 void Peers::accept(std::unique_ptr<Stream> stream) {
-  if (stream != nullptr)
-    pending_.push_back(
-        std::make_unique<PendingLink>(*this, loop_, key_, std::move(stream), config_.connect_timeout_s));
+  pending_.push_back(
+      std::make_unique<PendingLink>(*this, loop_, key_, std::move(stream), config_.connect_timeout_s));
 }
 
 HostSession* Peers::find(std::uint64_t identity) const {
@@ -304,7 +211,7 @@ void Peers::try_next(Attempt& attempt) {
 }
 
 Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
-  PARC_TRY(stream, hooks_.connect(address));
+  PARC_TRY(stream, streams_.dial(address));
   pending_.push_back(std::make_unique<PendingLink>(*this, loop_, key_, std::move(purpose), std::move(stream),
                                                    config_.connect_timeout_s));
   return success();
@@ -339,7 +246,7 @@ void Peers::fail(Attempt& attempt, const Error& why) {
 }
 
 void Peers::established(const PendingLink& link, std::uint32_t at) {
-  acceptor_.resume();
+  streams_.resume();
   const auto index = static_cast<std::int32_t>(at);
   if (link.purpose().session != 0 && !link.purpose().calls_back) redialed(link, {});
   if (!link.purpose().host.empty()) reached(link, at);
@@ -404,7 +311,7 @@ bool Peers::finish_with_session(const PendingLink& link) {
 
 void Peers::failed(const PendingLink& link, bool was_refused, const Error& why) {
   swept_ = false;
-  acceptor_.resume();
+  streams_.resume();
   // What was refused has been said, and acted on, when it was.
   if (!was_refused) {
     const auto found = attempts_.find(link.purpose().host);

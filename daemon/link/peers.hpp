@@ -11,7 +11,6 @@
 // other side was not there yet or hung up on it.
 #pragma once
 
-#include "daemon/base/acceptor.hpp"
 #include "daemon/base/complaint.hpp"
 #include "daemon/base/counters.hpp"
 #include "daemon/base/loop.hpp"
@@ -19,13 +18,13 @@
 #include "daemon/link/endpoint_address.hpp"
 #include "daemon/link/host_session.hpp"
 #include "daemon/link/key.hpp"
+#include "daemon/link/listeners.hpp"
 #include "daemon/link/peer_link.hpp"
 #include "daemon/link/pending_link.hpp"
 #include "daemon/link/resolver.hpp"
-#include "daemon/link/stream.hpp"
+#include "daemon/link/stream_maker.hpp"
 #include "daemon/settings/config.hpp"
 #include "system/error.hpp"
-#include "system/fd.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -43,31 +42,18 @@ public:
   using Connected = std::function<void(Result<std::int32_t>)>;
 
   struct Hooks {
-    // How streams to other kernels are made; they may be there later.
-    std::function<Result<std::unique_ptr<Stream>>(const Address& to)> connect;
     // Called at a step's end. A link that is lost has been broken in the engine.
     std::function<void(std::uint32_t link)> link_up;
     std::function<void(std::uint32_t link)> link_lost;
   };
   // `config` may change (hosts_changed()); `self` needs no port.
-  Peers(Loop& loop, protocol::Engine& engine, const Config& config, const Key& key, LocalHost self,
-        Hooks hooks);
+  Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Key& key,
+        LocalHost self, Hooks hooks);
   ~Peers();
 
-  struct Listeners {
-    std::vector<Fd> sockets;
-    std::vector<std::string> hosts;      // numeric addresses
-    std::vector<std::string> advertised; // to be told to others in their place
-    std::uint16_t port = 0;
-    std::string words; // "127.0.0.1 and ::1, port 7272, on loopback only"
-  };
-  // Binds the first free port of the configured range on every configured address; any free one where nobody
-  // has chosen, the usual one is taken, and only this host is listened to.
-  static Result<Listeners> bind(const Config& config);
   // `predecessor`: the identity of the kernel that ran here before; 0: none known.
-  void listen(Listeners listeners, std::uint64_t predecessor);
-  void accept(std::unique_ptr<Stream> stream); // that somebody else has made to this kernel
-  void stop();                                 // no session begins or goes on from here on
+  void listen(ListensAt at, std::uint64_t predecessor);
+  void stop(); // no session begins or goes on from here on
   // The kernel at that link has said what makes no sense, which ends the session with it.
   void said_nonsense(std::uint32_t link, const Error& why);
   [[nodiscard]] const LocalHost& self() const { return self_; }
@@ -108,7 +94,6 @@ public:
   void publish(Counters& counters);
 
 private:
-  static Result<Listeners> bind(const Config& config, const PortRange& ports);
   friend class PeerLink;
   friend class PendingLink;
   struct Attempt { // one host that somebody waits for
@@ -154,6 +139,7 @@ private:
   [[nodiscard]] const HostSession* session_at(std::int32_t link) const;
 
   bool room();
+  void accept(std::unique_ptr<Stream> stream); // that somebody else has made to this kernel
   void resolved(const std::string& host, Result<std::vector<Address>> addresses);
   void begin_round(Attempt& attempt);
   void try_next(Attempt& attempt);
@@ -187,9 +173,8 @@ private:
   LocalHost self_;
   Hooks hooks_;
   Resolver resolver_;
-  Acceptor acceptor_;
-  std::vector<std::string> listens_at_; // numeric addresses
-  std::vector<std::string> advertised_; // in place of them; empty: they are told themselves
+  StreamMaker& streams_;
+  ListensAt listens_;
   Complaint refused_;
   Complaint dropped_;
   std::vector<std::unique_ptr<PendingLink>> pending_; // the oldest first

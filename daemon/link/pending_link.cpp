@@ -2,7 +2,7 @@
 #include "daemon/link/pending_link.hpp"
 
 #include "daemon/link/peers.hpp"
-#include "daemon/link/tcp_stream.hpp"
+#include "daemon/link/socket_stream.hpp"
 #include "system/identity.hpp"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ std::uint64_t PendingLink::advance() {
 void PendingLink::connect() {
   const int code = stream_->opened();
   if (code == EINPROGRESS) return;
-  if (code != 0) return drop(connect_failure(code, address_));
+  if (code != 0) return drop(connect_failure(code, stream_->peer()));
   enter(Stage::shaking);
   patience_s_ = std::min(handshake_s_, std::max(least_handshake_s, trips_of_handshake * patience_s_));
   patience_.set(patience_s_);

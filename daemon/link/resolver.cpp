@@ -160,40 +160,6 @@ void Resolver::deliver() {
   }
 }
 
-// The port stands in the same place in both families.
-std::uint16_t Address::port() const {
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
-}
-
-void Address::set_port(std::uint16_t port) {
-  reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);
-}
-
-std::string Address::host() const {
-  std::array<char, NI_MAXHOST> text{};
-  const auto* const at = reinterpret_cast<const sockaddr*>(&storage);
-  const bool known = getnameinfo(at, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
-  return known ? text.data() : "an unknown address";
-}
-
-std::string Address::text() const {
-  return fmt::format("{} port {}", host(), port());
-}
-
-Address local_address(int socket) {
-  Address address;
-  address.length = sizeof address.storage;
-  getsockname(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.length);
-  return address;
-}
-
-Address peer_address(int socket) {
-  Address address;
-  address.length = sizeof address.storage;
-  getpeername(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.length);
-  return address;
-}
-
 Result<std::vector<Address>> resolve(const std::string& name, std::uint16_t port) {
   return ask(name, port, 0);
 }

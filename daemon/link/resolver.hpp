@@ -6,34 +6,20 @@
 #pragma once
 
 #include "daemon/base/loop.hpp"
+#include "daemon/link/address.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
 #include "system/thread.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <sys/socket.h>
 #include <vector>
 
 namespace parc::daemon {
-
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  [[nodiscard]] std::string text() const; // "10.0.0.2 port 7272"
-  [[nodiscard]] std::string host() const; // "10.0.0.2"
-  [[nodiscard]] int family() const { return storage.ss_family; }
-  [[nodiscard]] std::uint16_t port() const;
-  void set_port(std::uint16_t port);
-  friend bool operator==(const Address& a, const Address& b) {
-    return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
-  }
-};
 
 class Resolver {
 public:
@@ -71,10 +57,6 @@ private:
   std::map<std::string, Questions> waiting_; // by name, as long as that is being looked up
   Event bell_;
 };
-
-// Of the two ends of a socket; of no family where there is none.
-Address local_address(int socket);
-Address peer_address(int socket);
 
 // All addresses of a name, at once: what takes its time does so.
 Result<std::vector<Address>> resolve(const std::string& name, std::uint16_t port);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A byte stream to another kernel, under the handshake and the carrier: TCP (tcp_stream.hpp), in tests one
-// that fragments, stalls and breaks. Nothing above this seam knows a socket.
+// A byte stream to another kernel, under the handshake and the carrier: TCP or a Unix socket
+// (socket_stream.hpp), in tests one that fragments, stalls and breaks. Nothing above this seam knows a
+// socket.
 //
 // No call blocks. Each moves at least a byte or says why not; that it moved fewer than it was offered means
 // nothing. After `would_block` the owner leaves that direction alone until readable() or writable() says so
@@ -9,8 +10,8 @@
 // it. So an owner that has not met `would_block` goes on before the loop sleeps.
 #pragma once
 
+#include "daemon/link/address.hpp"
 #include "daemon/link/path_gauge.hpp"
-#include "daemon/link/resolver.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -46,8 +47,8 @@ public:
   // 0: it is there. EINPROGRESS: not yet; the loop wakes when that changes. Else why there will be none.
   [[nodiscard]] virtual int opened() = 0;
 
-  [[nodiscard]] bool readable() const { return readable_; }
-  [[nodiscard]] bool writable() const { return writable_; }
+  [[nodiscard]] virtual bool readable() const = 0;
+  [[nodiscard]] virtual bool writable() const = 0;
   [[nodiscard]] virtual Transfer read(std::span<const iovec> to) = 0;
   [[nodiscard]] virtual Transfer write(std::span<const iovec> from) = 0;
   virtual void end_output() = 0; // behind what was written the other side reads the end
@@ -61,8 +62,6 @@ public:
 
 protected:
   Stream(const Address& local, const Address& peer) : local_(local), peer_(peer) {}
-  bool readable_ = false;
-  bool writable_ = false;
 
 private:
   Address local_, peer_;

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "daemon/base/loop.hpp"
-#include "daemon/link/stream.hpp"
+#include "daemon/link/stream_maker.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,11 +34,12 @@ struct StreamFaults {
 
 class FaultyNetwork {
 public:
-  using Accept = std::function<void(std::unique_ptr<Stream>)>;
   FaultyNetwork(std::uint64_t seed, const StreamFaults& chosen) : faults(chosen), random_(seed) {}
 
-  void listen(const Address& at, Accept accept) { accepts_[at.port()] = std::move(accept); }
-  void hang_up(const Address& at) { accepts_.erase(at.port()); } // who dials is refused
+  // Of the kernel at that address, from now on.
+  std::unique_ptr<daemon::StreamMaker> streams_of(const Address& at);
+  void hang_up(const Address& at) { hung_up_.insert(at.port()); } // who dials is refused
+  void answer_again(const Address& at) { hung_up_.erase(at.port()); }
   // It is being made: there or refused some time later, or never while they are apart.
   std::unique_ptr<Stream> connect(const Address& from, const Address& to);
 
@@ -56,7 +58,9 @@ public:
   unsigned breaks = 0;
 
 private:
+  using Accept = std::function<void(std::unique_ptr<Stream>)>;
   class End;
+  class Streams;
   using Pair = std::pair<std::uint16_t, std::uint16_t>; // the smaller port first
   struct Wire {
     Pair hosts;
@@ -76,6 +80,7 @@ private:
 
   std::mt19937_64 random_;
   std::map<std::uint16_t, Accept> accepts_;
+  std::set<std::uint16_t> hung_up_;
   std::map<Pair, Loop::Time> apart_; // since when
   std::vector<End*> ends_;
 };
@@ -99,10 +104,13 @@ public:
     if (apart()) return EINPROGRESS;
     if (until_open_ != 0) return --until_open_, EINPROGRESS;
     const auto accept = network_.accepts_.find(peer().port());
-    if (accept == network_.accepts_.end()) return ECONNREFUSED;
+    if (accept == network_.accepts_.end() || network_.hung_up_.contains(peer().port())) return ECONNREFUSED;
     accept->second(std::move(far_));
     return 0;
   }
+
+  [[nodiscard]] bool readable() const override { return readable_; }
+  [[nodiscard]] bool writable() const override { return writable_; }
 
   Transfer read(std::span<const iovec> to) override {
     if (given_up()) return {.status = Transfer::Status::broken, .code = ETIMEDOUT};
@@ -191,7 +199,27 @@ private:
   std::unique_ptr<Stream> far_; // of one that is being made
   unsigned until_open_;         // so many questions later it is
   std::chrono::milliseconds longest_silence_{};
+  bool readable_ = false, writable_ = false;
 };
+
+class FaultyNetwork::Streams final : public daemon::StreamMaker {
+public:
+  Streams(FaultyNetwork& network, const Address& at) : network_(network), at_(at) {}
+  Result<std::unique_ptr<Stream>> dial(const Address& to) override { return network_.connect(at_, to); }
+  void accept_for(Acceptance owner) override {
+    network_.accepts_[at_.port()] = std::move(owner.accepted);
+    network_.hung_up_.erase(at_.port());
+  }
+  void resume() override {}
+
+private:
+  FaultyNetwork& network_;
+  Address at_;
+};
+
+inline std::unique_ptr<daemon::StreamMaker> FaultyNetwork::streams_of(const Address& at) {
+  return std::make_unique<Streams>(*this, at);
+}
 
 inline std::unique_ptr<Stream> FaultyNetwork::connect(const Address& from, const Address& to) {
   auto wire = std::make_shared<Wire>();

@@ -200,7 +200,7 @@ void Kernels::start_kernel(std::size_t number) {
       .log_lines_dropped = [] { return 0; },
       .identity = host.identity,
       .time = &network_.time,
-      .connect = [this, number](const Address& to) { return network_.connect(hosts_[number].address, to); },
+      .streams = network_.streams_of(host.address),
       .processes = {.start = [this, number](const Program& program, const std::vector<std::string>& variables,
                                             bool,
                                             const daemon::Processors*) -> Result<daemon::StartedProcess> {
@@ -219,12 +219,8 @@ void Kernels::start_kernel(std::size_t number) {
                         },
                     .clean_up_after = [](const std::vector<pid_t>&) {},
                     .end_strays = [](const std::string&) {}}});
-  daemon::Peers& peers = host.kernel->peers();
-  peers.listen(
-      {.sockets = {}, .hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port(), .words = {}},
-      predecessor);
-  network_.listen(host.address,
-                  [&peers](std::unique_ptr<Stream> stream) { peers.accept(std::move(stream)); });
+  host.kernel->peers().listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port()},
+                              predecessor);
   say(fmt::format("{} starts", host.name));
 }
 

@@ -115,23 +115,17 @@ struct World {
     Config config;
     config.name = host.name;
     for (const Host& each : hosts) config.hosts[each.name] = {"127.0.0.1", each.address.port()};
-    host.kernel = std::make_unique<Kernel>(Kernel::World{
-        .config = std::move(config),
-        .runtime_dir = no_door(),
-        .key = {},
-        .scheduling = ordinary(),
-        .reload = [] { return std::nullopt; },
-        .log_lines_dropped = [] { return 0; },
-        .identity = host.identity,
-        .time = &network.time,
-        .connect = [this, &host](const Address& to) { return network.connect(host.address, to); },
-        .processes = {}});
-    Peers& peers = host.kernel->peers();
-    peers.listen(
-        {.sockets = {}, .hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port(), .words = {}},
-        0);
-    network.listen(host.address,
-                   [&peers](std::unique_ptr<Stream> stream) { peers.accept(std::move(stream)); });
+    host.kernel = std::make_unique<Kernel>(Kernel::World{.config = std::move(config),
+                                                         .runtime_dir = no_door(),
+                                                         .key = {},
+                                                         .scheduling = ordinary(),
+                                                         .reload = [] { return std::nullopt; },
+                                                         .log_lines_dropped = [] { return 0; },
+                                                         .identity = host.identity,
+                                                         .time = &network.time,
+                                                         .streams = network.streams_of(host.address),
+                                                         .processes = {}});
+    host.kernel->peers().listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port()}, 0);
   }
 
   bool go_round() {

@@ -24,22 +24,13 @@ public:
   Node(const std::string& name, std::uint64_t identity, std::uint16_t port, const Key& key,
        FaultyNetwork& network)
       : address(numeric_address("127.0.0.1", port).value()), loop(&network.time), engine({}, *this),
-        peers(loop, engine, config, key, self(name, identity),
-              {.connect = [this, &network](const Address& to) { return network.connect(address, to); },
-               .link_up = [this](std::uint32_t at) { link = at; },
-               .link_lost = [this](std::uint32_t) { lost = true; }}),
+        streams(network.streams_of(address)), peers(loop, engine, *streams, config, key, self(name, identity),
+                                                    {.link_up = [this](std::uint32_t at) { link = at; },
+                                                     .link_lost = [this](std::uint32_t) { lost = true; }}),
         endpoint(engine.add_endpoint()) {
     config.name = name;
     engine.open(endpoint, 0);
-    Peers::Listeners listeners;
-    listeners.hosts = {"127.0.0.1"};
-    listeners.port = port;
-    peers.listen(std::move(listeners), 0);
-    listen_in(network);
-  }
-
-  void listen_in(FaultyNetwork& network) {
-    network.listen(address, [this](std::unique_ptr<Stream> stream) { peers.accept(std::move(stream)); });
+    peers.listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = port}, 0);
   }
 
   void meet(Node& node) {
@@ -114,6 +105,7 @@ public:
   Node* other = nullptr;
   Loop loop;
   protocol::Engine engine;
+  std::unique_ptr<StreamMaker> streams;
   Peers peers;
   std::uint64_t endpoint;
   std::optional<std::uint32_t> link;
@@ -230,7 +222,7 @@ BOOST_AUTO_TEST_CASE(each_waits_for_a_host_in_its_own_time) {
   while (!first) two.go_round();
   BOOST_TEST(!first->has_value());
   BOOST_TEST(!second);
-  two.b.listen_in(two.network);
+  two.network.answer_again(two.b.address);
   while (!second) two.go_round();
   BOOST_TEST(second->has_value());
 }
@@ -250,7 +242,7 @@ BOOST_AUTO_TEST_CASE(haste_hears_at_once) {
   BOOST_TEST(hasty->error().code == ECONNREFUSED);
   BOOST_TEST((two.network.time < begin + 1s));
   BOOST_TEST(!patient);
-  two.b.listen_in(two.network);
+  two.network.answer_again(two.b.address);
   while (!patient) two.go_round();
   BOOST_TEST(patient->has_value());
 }

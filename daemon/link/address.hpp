@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a socket is bound or connected: an IPv4 or IPv6 address with its port, or the path of a Unix socket.
+#pragma once
+
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <sys/socket.h>
+
+namespace parc::daemon {
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  [[nodiscard]] std::string text() const; // "10.0.0.2 port 7272", "the Unix socket /run/parc/link"
+  [[nodiscard]] std::string host() const; // "10.0.0.2", "/run/parc/link"; a Unix socket without a path has ""
+  [[nodiscard]] int family() const { return storage.ss_family; }
+  [[nodiscard]] std::uint16_t port() const; // 0 for a Unix socket
+  void set_port(std::uint16_t port);
+  friend bool operator==(const Address& a, const Address& b) {
+    return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
+  }
+};
+
+// Of the two ends of a socket; of no family where there is none.
+Address local_address(int socket);
+Address peer_address(int socket);
+// ENAMETOOLONG where the system has no room for so long a path.
+Result<Address> unix_address(const std::string& path);
+
+} // namespace parc::daemon
