@@ -20,7 +20,7 @@ struct Error {
   int code = 0; // an errno value, or a negative PARC_E* of <parc/parc.h>
   std::string text;
 
-  // The same error with what was tried in front of it.
+  // This error, with what was tried in front of its text: "tried: text".
   [[nodiscard]] Error in(std::string_view tried) && {
     text.insert(0, ": ").insert(0, tried);
     return std::move(*this);
@@ -35,7 +35,7 @@ template <class... Args> Error error(int code, fmt::format_string<Args...> forma
   return {code, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// The error of a system call that has just failed: what was tried, then the system's own words.
+// The error of a system call that has just failed (errno): what was tried, then the system's own words.
 template <class... Args> Error system_error(fmt::format_string<Args...> format, Args&&... args) {
   const int code = errno;
   const char* const advice = code == EFBIG ? "; raise the limit of file sizes (ulimit -f)" : "";

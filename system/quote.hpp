@@ -6,8 +6,8 @@
 
 namespace parc {
 
-// Words of a file or a command line, as a sentence may repeat them: in quotes, on one line, not too long, and
-// with nothing that a terminal would obey.
+// A word of a file or a command line, as an error's sentence may repeat it: in quotes, on one line, cut after
+// 80 bytes, and with nothing that a terminal would obey.
 [[nodiscard]] std::string quote(std::string_view text);
 
 } // namespace parc

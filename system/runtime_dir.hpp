@@ -28,7 +28,7 @@ public:
   [[nodiscard]] std::string socket() const { return path_ + "/kernel.sock"; }
   [[nodiscard]] std::string counters() const { return path_ + "/counters"; }
   [[nodiscard]] std::string pid_file() const { return path_ + "/kernel.pid"; }
-  // The subdirectory of a batch job: when its kernel has ended nobody looks there any more.
+  // Whether it is a batch job's subdirectory, where nobody looks any more when its kernel has ended.
   [[nodiscard]] bool of_batch_job() const { return of_batch_job_; }
 
 private:
@@ -40,34 +40,37 @@ private:
   bool of_batch_job_;
 };
 
-// Where it is by these rules; whether it is there and fit is not looked at. `flag` is --runtime-dir or empty.
+// The runtime directory's path by these rules, unchecked: it may be missing or unfit. `flag`, here and below:
+// --runtime-dir, or empty.
 [[nodiscard]] std::string runtime_dir_path(std::string_view flag = {});
 
-// For parcd: makes what is missing of the last two components, then checks.
+// Makes the directory where it is missing, and in a batch job its parent, and checks both; for parcd. Parents
+// above that must be there.
 [[nodiscard]] Result<RuntimeDir> make_runtime_dir(std::string_view flag = {});
 
-// The same for one that was removed meanwhile, with the directory of all jobs where it is of a batch job.
+// Makes and checks a directory again that was removed meanwhile, with the parent of a batch job's.
 [[nodiscard]] Result<void> make_again(const RuntimeDir& dir);
 
-// Whether that file is still at this path.
+// Whether the open `file` is still the one at `path`.
 [[nodiscard]] bool is_at(const Fd& file, const std::string& path);
 
-// For programs and tools: makes nothing. A missing directory means that no kernel runs.
+// Finds and checks the directory, and makes nothing; for programs and tools. ENOENT: it is missing, so no
+// kernel runs.
 [[nodiscard]] Result<RuntimeDir> find_runtime_dir(std::string_view flag = {});
 
-// Of all batch jobs that had a kernel on this host, by rule 3 or 4; none where 1 or 2 says where to look.
+// The directories of batch jobs that had a kernel on this host (rules 3 and 4); none under rules 1 and 2.
 [[nodiscard]] std::vector<RuntimeDir> find_batch_job_dirs(std::string_view flag = {});
 
-// With all that a kernel leaves there. The caller holds the directory's lock, which goes last.
+// Removes the directory, with all that a kernel leaves in it. The caller holds its lock, which goes last.
 void remove_runtime_dir(const RuntimeDir& dir);
 
-// Takes the directory's lock, open as `file`, for as long as any descriptor of it is open in this process.
-// False: somebody else has it, or errno says what is wrong.
+// Takes the directory's lock, open as `file`. It is held until this process closes any descriptor of that
+// file (fcntl(2)), not only this one. False: another process has it, or errno says what is wrong.
 [[nodiscard]] bool try_lock(const Fd& file);
 
-// The process that holds the directory's lock: a kernel that lives; 0: in another PID namespace. Disturbs
-// nothing and may be asked by anybody who may read the directory, but for the holder itself: closing the file
-// lets go of its lock (fcntl(2)).
+// The process that holds the directory's lock, a kernel that lives; 0: it is in another PID namespace; none:
+// no kernel runs. Disturbs nobody, but must not be asked by the holder itself: closing the file here would
+// let go of its lock (fcntl(2)).
 [[nodiscard]] Result<std::optional<pid_t>> running_kernel(const RuntimeDir& dir);
 
 } // namespace parc

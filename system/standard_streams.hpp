@@ -6,19 +6,20 @@
 
 namespace parc {
 
-// First thing in main: one that is closed becomes /dev/null's. Otherwise the first socket or file that is
-// opened takes its number, and what is printed goes there.
+// Opens every standard stream that is closed on /dev/null: otherwise the first socket or file to be opened
+// would take its number, and get what is printed. Ignores SIGXFSZ, and gives SIGCHLD its default action.
+// Called first in main.
 void open_standard_streams();
 
-// Before another program takes the place of this one: it gets the signals as this one got them.
+// Gives SIGXFSZ and SIGCHLD the actions that this process was started with; called before exec.
 void give_signals_back();
 
-// Last thing in main: flushes and closes stdout, and returns the exit status, `failed` in place of 0 when not
-// all of it could be written; a sentence on stderr says so in the name of `program`.
+// Flushes and closes stdout, last in main. Returns the exit status: `status`, or `failed` in place of 0 when
+// not all output could be written; a sentence on stderr says so in the name of `program`.
 [[nodiscard]] int end_of_output(const char* program, int status, int failed);
 
-// Whoever read what is printed has gone, which is no failure: ends this process as SIGPIPE does, also where
-// that was ignored when it began.
+// Ends this process as SIGPIPE does, also where that is ignored: whoever read its output has gone, which is
+// no failure.
 [[noreturn]] void end_without_reader();
 
 } // namespace parc

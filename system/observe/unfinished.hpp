@@ -18,11 +18,11 @@ struct Unfinished {
   std::int32_t tag = -1;
   std::uint32_t context = 0;
   std::uint64_t bytes = 0;    // of the message where it has begun, or else of the memory for it
-  std::uint64_t in_place = 0; // of these
-  std::uint64_t age_ms = 0;
-  bool writes = false; // else it reads
-  bool probes = false; // or waits to be told of a message
-  bool begun = false;  // a read whose message has been matched
+  std::uint64_t in_place = 0; // of these: arrived (read) or acknowledged (write)
+  std::uint64_t age_ms = 0;   // since the call that began it
+  bool writes = false;        // else it reads
+  bool probes = false;        // it is a probe: waits to be told of a message
+  bool begun = false;         // a read whose message has been matched
   bool operator==(const Unfinished&) const = default;
 };
 
@@ -34,17 +34,18 @@ struct RankState {
   bool joined = false;  // parc_open has been called, and parc_close has not
   bool resting = false; // a thread of it waits in libparc
   std::vector<Unfinished> operations = {};
-  std::uint64_t more = 0; // that found no place among them
-  struct Neighbours {     // what it has exchanged with those of its host without the kernel, so far
+  std::uint64_t more = 0; // further operations, not among those
+  struct Neighbours {     // messages with ranks of its host that passed no kernel, so far
     std::uint64_t messages = 0, bytes = 0, taken = 0, interrupts = 0, received = 0, received_bytes = 0;
-    std::string_view memory; // of its own: whether the kernel copies from and to it as it is
+    std::string_view memory; // in words: whether the kernel copies straight from and to its own memory
     bool operator==(const Neighbours&) const = default;
   } neighbours = {};
-  struct Waits { // so far: that rested, that were released early, and touches of what was still missing
+  struct Waits { // so far: waits that rested, waits released early, touches of guarded pages, and those of
+                 // them whose page had arrived
     std::uint64_t rested = 0, released = 0, faults = 0, late_faults = 0;
     bool operator==(const Waits&) const = default;
   } waits = {};
-  struct Backlog { // what stands in it, or for it in its kernel; bytes of memory
+  struct Backlog { // messages that wait in it, or for it in its kernel; bytes of the memory that they take
     std::uint64_t to_neighbours = 0,
                   to_neighbours_bytes = 0; // messages to neighbours that no cell is free for
     std::uint64_t from_neighbours = 0, from_neighbours_bytes = 0; // from neighbours: kept for a read to come
@@ -56,15 +57,15 @@ struct RankState {
   bool operator==(const RankState&) const = default;
 };
 
-inline constexpr std::size_t most_unfinished = 10; // of a rank, the oldest
-// Of each of so many ranks, which go to a tool in one frame.
+inline constexpr std::size_t most_unfinished = 10; // operations that are shown of a rank: the oldest
+// How many operations are shown of each rank, where so many ranks go to a tool in one frame.
 constexpr std::size_t unfinished_of_each(std::size_t ranks) {
   return std::clamp<std::size_t>(4000 / std::max<std::size_t>(ranks, 1), 1, most_unfinished);
 }
 
-// Ranks of which each waits for the next one and the last for the first; empty: there are none. A rank waits
-// for another when it rests and has a read of it that has not begun (or, without any such read, a write)
-// while that one rests too and has no write under way that could answer.
+// A cycle of ranks, of which each waits for the next one and the last for the first; empty: there is none. A
+// rank waits for another when both rest and it has a read from it that has not begun and that no write of the
+// other's would answer; or, where it has no read under way at all, a write to it.
 [[nodiscard]] std::vector<std::uint64_t> find_cycle(std::span<const RankState> ranks);
 
 } // namespace parc
