@@ -16,7 +16,7 @@
 namespace parc {
 
 inline constexpr std::uint32_t max_ranks = 65536;
-inline constexpr std::uint32_t max_slots = 4096; // of a host named once: what is more was meant to be a port
+inline constexpr std::uint32_t max_slots = 4096; // that "host:N" may give: a larger N was meant as a port
 
 struct HostSlots {
   std::string name;
@@ -24,14 +24,14 @@ struct HostSlots {
   bool operator==(const HostSlots&) const = default;
 };
 
-// Consecutive ranks on one host: a place in the list of hosts.
+// A run of consecutive ranks on one host.
 struct Run {
-  std::uint32_t host = 0;
+  std::uint32_t host = 0; // index in the list of hosts
   std::uint32_t ranks = 0;
   bool operator==(const Run&) const = default;
 };
 
-// "a", "a:2", "[::1]:4".
+// One host: "a", "a:2" (with two slots), "[::1]:4".
 [[nodiscard]] Result<HostSlots> parse_host(std::string_view text);
 // Hosts in the order in which they are named. One that is named twice has the slots of both.
 class HostList {
@@ -42,12 +42,13 @@ public:
 
 private:
   std::vector<HostSlots> hosts_;
-  std::unordered_map<std::string, std::size_t> places_; // by name
+  std::unordered_map<std::string, std::size_t> places_; // indices in hosts_, by name
 };
-// "a:2,b,[::1]:4".
+// A list of hosts: "a:2,b,[::1]:4".
 [[nodiscard]] Result<std::vector<HostSlots>> parse_hosts(std::string_view text);
 
-// Neighbours on the same host are one run. `hosts` is not empty and each has a slot.
+// The hosts of ranks 0 to size - 1, as runs: those that follow each other on one host are one. `hosts` is not
+// empty and each has a slot.
 [[nodiscard]] std::vector<Run> place_ranks(std::span<const HostSlots> hosts, std::uint32_t size);
 
 } // namespace parc
