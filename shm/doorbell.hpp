@@ -14,10 +14,10 @@
 
 namespace parc::shm {
 
-enum class Sleep : std::uint32_t { awake, deep, light }; // light: any work wakes it
+enum class Sleep : std::uint32_t { awake, deep, light }; // deep: only some work wakes it; light: any
 
-// Publisher: call after the release store that publishes; true means: ring. `least` is the sleep that this
-// work may not let be. The flag is taken down, so that one ring wakes one sleep.
+// Publisher: call after the release store that publishes; true means: ring. `least`: deep wakes every
+// sleeper, light leaves a deep one asleep. The flag is taken down, so that one ring wakes one sleep.
 inline bool must_ring(std::atomic<std::uint32_t>& asleep, Sleep least = Sleep::deep) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (asleep.load(std::memory_order_relaxed) < static_cast<std::uint32_t>(least)) return false;

@@ -21,10 +21,10 @@ namespace parc::shm {
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
 inline constexpr std::uint32_t layout_version = 17;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
-inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables; so the next
+inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
-// One more slot for what the program asks about itself (map, unmap, leave), one at a time: never waits for a
-// write to finish.
+// The slot of the program's requests about itself (map, leave ...), one at a time: so none of them waits for
+// a message to end before it gets a slot.
 inline constexpr std::uint32_t control_slot = read_slots + write_slots;
 inline constexpr std::uint32_t operation_slots = control_slot + 1;
 inline constexpr unsigned most_blocks = 9;        // behind the first one: a million reads, and as many writes
@@ -35,7 +35,8 @@ inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t probe_total = UINT64_MAX; // Operation::total of a probe that is pending
 
 // An operation's id: its slot in the low 21 bits, its generation above. Which slots are for reads (a probe
-// has one of them too) and for writes says shm/slots.hpp; map, unmap, grow and leave have control_slot.
+// has one of them too) and for writes says shm/slots.hpp; map, unmap, grow, leave, neighbour and unplace have
+// control_slot.
 // Generations start at 1, so no id is 0.
 inline constexpr unsigned slot_bits = 21;
 inline constexpr std::uint64_t slot_of(std::uint64_t id) {
@@ -57,7 +58,8 @@ enum class RequestKind : std::uint8_t {
   address_of, // peer, memory; answered in a read slot: the peer's address as text, of total bytes
   add_peer,   // memory: such a text; answered in a read slot: source is the row
   cancel,     // id of the operation to give up
-  hand_over,  // id of a write; memory is where its bytes from `extra` to its end lie from here on
+  hand_over,  // id of a write; memory is where its bytes from `extra` to its end lie from here on, or, with
+              // flag_from_end, its bytes before `extra`
   map,        // address, length, extra = shmid: the kernel attaches the segment and answers in slot `id`
   unmap,      // address: the program starts nothing there any more; answered in slot `id` when the kernel has
               // detached, or at once (flags)
@@ -68,7 +70,7 @@ enum class RequestKind : std::uint8_t {
   // A wait for read `id` has returned although its message has not arrived (early release). Writes to others
   // that are asked for behind this leave when that read has begun, or has failed.
   release,
-  neighbour, // peer: where messages for it go; answered in slot `id`: source is the ring of this program's
+  neighbour, // peer: where messages for it go; answered in slot `id`: source is the queue in this program's
              // letterbox, or -1: through the kernel. Peer -1: from now on nobody new is to send to this
              // letterbox
   bell,      // peer: a neighbour that sleeps, or this program itself, is to look at its letterbox
@@ -80,23 +82,23 @@ enum class RequestKind : std::uint8_t {
   spawn,
   signal, // peer, extra = signal: to a rank of this job, or a process that this program has spawned;
           // answered in a read slot
-  // Id of a read that was begun without memory (no_memory_yet) and has begun: its memory. What of its message
-  // is longer is lost.
+  // Memory for read `id`, which was posted without (no_memory_yet) and has begun. What of its message is
+  // longer is lost.
   place,
-  // extra = id of a read: it goes on without memory; answered in slot `id`: PARC_EINVAL where it has a
-  // message, or is over. `with` as the read's; taken: of one that neighbours alone may answer, of which the
-  // kernel does not know before one of them has taken it.
+  // Takes its memory from a read, whose id is `extra`: it goes on without. Answered in slot `id`: PARC_EINVAL
+  // where it has a message, or is over. `with` as the read's; taken: for a read that neighbours alone may
+  // answer, of which the kernel does not know before one of them has taken it.
   unplace,
   exit_of, // peer: answered in a read slot when that process has ended, which this program has spawned: its
            // status is in handed_or_data
 };
 
-// The others are questions to the kernel.
+// Whether a request is for a message; all others are questions to the kernel.
 [[nodiscard]] constexpr bool is_message(RequestKind kind) {
   return kind == RequestKind::read || kind == RequestKind::write;
 }
 
-// Who else knows of a read, write or probe.
+// Who else than the kernel knows of a read, write or probe.
 enum class With : std::uint8_t {
   nobody,
   neighbours, // read, probe: the library may take it, too; its owner word (shm/letterbox.hpp) says who has it
@@ -109,9 +111,9 @@ inline constexpr std::uint8_t flag_no_wait = 2;   // probe: answer at once, sour
                                                   // unmap: answer before its last use has ended
 inline constexpr std::uint8_t flag_with_data = 2; // write: as PARC_WITH_DATA
 inline constexpr std::uint8_t flag_claim =
-    4; // probe: nobody else gets the message; its id names it from then on
-inline constexpr std::uint8_t flag_claimed = 8;      // read: of the message that was claimed
-inline constexpr std::uint8_t flag_synchronous = 16; // write: finished when it is matched, too
+    4; // probe: nobody else gets the message; the probe's id names it from then on
+inline constexpr std::uint8_t flag_claimed = 8;      // read: of the message that probe `extra` has claimed
+inline constexpr std::uint8_t flag_synchronous = 16; // write: not finished before it is matched
 inline constexpr std::uint8_t flag_barrier =
     32; // read, write: of the library, which no read of the program's sees
 inline constexpr std::uint8_t flag_untagged = 64; // read, write, probe: as PARC_UNTAGGED
@@ -120,10 +122,11 @@ inline constexpr std::uint8_t flag_queued = 128;  // read, write, probe: its end
 // Memory of a request: `pieces` == 0 means [address, address + length) in the program's addresses; otherwise
 // address names an array of `pieces` Piece in shared memory, whose lengths add up to `length`. All of it is
 // shared memory, but where `pieces` == in_own_memory: [address, address + length) is any memory of the
-// program, which the kernel reaches through the system (process_vm_readv), where ControlHeader::cross_memory
-// says so and neighbours have matched the message.
+// program, which the kernel reaches through the system (process_vm_readv and _writev), where
+// ControlHeader::cross_memory says so and neighbours have matched the message.
 inline constexpr std::uint16_t in_own_memory = UINT16_MAX;
-// `pieces` of a read: it has none before `place`, and its message waits when it has begun.
+// `pieces` of a read that has no memory before RequestKind::place: when it has begun its message waits for
+// it.
 inline constexpr std::uint16_t no_memory_yet = UINT16_MAX - 1;
 static_assert(no_memory_yet > max_pieces);
 struct Piece {
@@ -132,8 +135,8 @@ struct Piece {
 };
 static_assert(sizeof(Piece) == 16);
 
-// Written by P before it publishes ControlHeader::request_tail (release); K copies it out after reading the
-// tail (acquire) and reads every field of the copy once.
+// A request. P writes it before it publishes ControlHeader::request_tail (release); K copies it out after
+// reading the tail (acquire) and reads every field of the copy once.
 struct Request {
   RequestKind kind;
   std::uint8_t flags;
@@ -179,7 +182,7 @@ enum class Phase : std::uint64_t {
 struct alignas(64) Operation {
   std::atomic<std::uint64_t> state; // generation << 8 | Phase
   std::atomic<std::uint64_t> front; // bytes in place (read) or acknowledged (write) from the message's start
-  std::atomic<std::uint64_t> back;  // the same from its end
+  std::atomic<std::uint64_t> back;  // bytes in place or acknowledged from the message's end
   std::atomic<std::uint64_t>
       total; // length of the message as sent; while pending, that of the program's memory
   std::atomic<std::int32_t> source; // of the message (reads, probes)
@@ -196,7 +199,7 @@ struct alignas(64) Operation {
 static_assert(sizeof(Operation) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// Of a traced program's operation: when K stored Phase::begun and Phase::done, in nanoseconds of
+// The times of a traced program's operation: when K stored Phase::begun and Phase::done, in nanoseconds of
 // CLOCK_MONOTONIC; 0: it has not. P stores 0 before the request. Relaxed; the state's order is theirs.
 struct Times {
   std::atomic<std::uint64_t> begun;
@@ -210,22 +213,22 @@ inline constexpr Phase phase_of(std::uint64_t state) {
   return static_cast<Phase>(state & 0xff);
 }
 
-// Of messages to and from neighbours, for onlookers; relaxed.
+// Counters of messages to and from neighbours. P writes them, relaxed, for onlookers.
 struct alignas(64) NeighbourCounters {
   std::atomic<std::uint64_t> messages;   // published
   std::atomic<std::uint64_t> bytes;      // of these, short or long
-  std::atomic<std::uint64_t> taken;      // reads that were posted, for a message of this program
-  std::atomic<std::uint64_t> interrupts; // that senders have sent and this program has had
+  std::atomic<std::uint64_t> taken;      // posted reads of neighbours that this program's messages took
+  std::atomic<std::uint64_t> interrupts; // signals of senders that this program has handled
   std::atomic<std::uint64_t> received;   // published by others, and drained here
   std::atomic<std::uint64_t> received_bytes;
 };
 
-// Of one writer at a time: needs no locked instruction.
+// Counts in a word that has one writer at a time: needs no locked instruction.
 inline void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) {
   counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
-// Of waits, for onlookers; relaxed.
+// Counters of waits. P writes them, relaxed, for onlookers.
 struct alignas(64) WaitCounters {
   std::atomic<std::uint64_t> waits;       // that polling did not end
   std::atomic<std::uint64_t> released;    // that returned early
@@ -233,7 +236,8 @@ struct alignas(64) WaitCounters {
   std::atomic<std::uint64_t> late_faults; // of these: the page had arrived and was only to be opened
   std::atomic<std::uint64_t> openings;    // calls of mprotect that opened pages
 };
-// Of what stands in the program, for onlookers; relaxed. Bytes are of the memory that it takes.
+// Counters of messages and operations that stand in the program. P writes them, relaxed, for onlookers. Bytes
+// are of the memory that they take.
 struct alignas(64) BacklogCounters {
   std::atomic<std::uint64_t> to_neighbours; // messages to neighbours that no cell is free for
   std::atomic<std::uint64_t> to_neighbours_bytes;
@@ -241,7 +245,8 @@ struct alignas(64) BacklogCounters {
   std::atomic<std::uint64_t> from_neighbours_bytes;
   std::atomic<std::uint64_t> put_off; // operations that have not been started, as parc_set_put_off says
 };
-inline constexpr std::uint32_t core_word(int core, bool rests) { // 0: not known
+// A core and whether a thread rests there, in one word; 0: not known.
+inline constexpr std::uint32_t core_word(int core, bool rests) {
   return static_cast<std::uint32_t>(core + 1) << 1 | (rests ? 1U : 0U);
 }
 inline constexpr int core_in(std::uint32_t word) {
@@ -253,22 +258,22 @@ inline constexpr bool rests_in(std::uint32_t word) {
 
 // Whether K reaches all of P's memory through the system, and why not.
 enum class CrossMemory : std::uint32_t {
-  no_neighbours, // nobody's messages may stay where they are
+  no_neighbours, // P has no letterbox, so that no message may stay where it is
   reached,
   refused, // by the system
   off,     // slower than the copies that it spares, or not wanted
   lost,    // some of it could not be reached: P copies what is under way, and names no more of it
 };
 
-// One copy between P's memory and `bytes`, which K asks P for where it does not reach that memory. It asks
-// for the next when P has answered, which is whenever it next looks.
+// One copy between P's memory and `bytes`, which K asks P for where it does not reach that memory. K asks for
+// the next when P has answered, which P does whenever it next looks.
 struct Bounce {
-  // K, release: the number of the copy and whether it is wanted. What is no longer is answered, too, but not
-  // begun: its memory may be gone.
+  // K, release: the number of the copy and whether it is wanted. A copy that is wanted no more is answered,
+  // too, but not made: its memory may be gone.
   alignas(64) std::atomic<std::uint64_t> asked;
   std::atomic<std::uint64_t> address;                 // K: in P
   std::atomic<std::uint32_t> length;                  // K
-  std::atomic<std::uint32_t> into;                    // K: 1: from `bytes` into P's memory
+  std::atomic<std::uint32_t> into;                    // K: 1: from `bytes` into P's memory; 0: back
   alignas(64) std::atomic<std::uint64_t> answered;    // P, release: the number of the last copy that is over
   alignas(64) std::byte bytes[std::size_t{64} << 10]; // who copies into them
 };
@@ -292,7 +297,7 @@ struct ControlHeader {
   std::uint64_t segment_bytes;
   std::uint64_t address;                 // of this header, in P
   std::atomic<CrossMemory> cross_memory; // K, before its welcome; relaxed: lost, later
-  std::atomic<std::uint64_t> proof;      // K: that a process that has it here is P
+  std::atomic<std::uint64_t> proof; // K: a random number, by which K knows P's memory when it reads there
 
   // P's line. tail: release after filling requests. asleep and spinning: see doorbell.hpp.
   alignas(64) std::atomic<std::uint64_t> request_tail;
@@ -306,8 +311,8 @@ struct ControlHeader {
   // rather copy where programs rest than where they compute.
   std::atomic<std::uint32_t> program_core;
   std::atomic<std::uint32_t> program_tracing; // relaxed, before the first request: K keeps Times
-  // relaxed: moves with every few looks at the completion queue that find nothing. Who looks again and again
-  // polls, too, with other things in between.
+  // relaxed: changes with every few looks at the completion queue that find nothing. A program that looks
+  // again and again polls, too, with other things in between.
   std::atomic<std::uint32_t> program_looks;
 
   NeighbourCounters neighbours; // P's
@@ -320,8 +325,8 @@ struct ControlHeader {
                                             // and for what a watching program waits for
   std::atomic<std::uint32_t> kernel_asleep; // seq_cst, a Sleep: ring its pipe after publishing; it sleeps
                                             // lightly while a new read could have an answer
-  // For onlookers, relaxed, as of the kernel's last sleep: writes of P that wait in the kernel, as their
-  // receivers have no place for more that nobody reads, and messages for P that no read has taken.
+  // For onlookers, relaxed, written before the kernel sleeps and now and then: writes of P that are held in
+  // the kernel, as their receivers have no place for more unread messages; and unexpected messages for P.
   std::atomic<std::uint64_t> kernel_held;
   std::atomic<std::uint64_t> kernel_unread;
 };
@@ -333,10 +338,10 @@ struct Control {
   // A bit for each queued operation that is done: K sets it after the state (release), P takes whole words
   // (acquire). One that is set for an operation that was let go says nothing.
   alignas(64) std::atomic<std::uint64_t> finished[(operation_slots + 63) / 64];
-  // The same for the blocks behind the first one, by their numbers: shm/tables.hpp.
+  // A bit for each block behind the first one in which such bits are set, by its number: shm/tables.hpp.
   std::atomic<std::uint64_t> finished_blocks;
-  // P, for onlookers: how many of these there are (release), their segments, and how many slots of each one's
-  // reads and writes have ever been used, from the first on (relaxed).
+  // P, for onlookers: how many blocks there are behind the first (release), their segments, and how many
+  // slots of each block's reads and writes have ever been used, from its first on (relaxed).
   std::atomic<std::uint32_t> blocks;
   std::atomic<std::int32_t> block_segments[most_blocks];
   std::atomic<std::uint32_t> used[most_blocks][2];
@@ -348,9 +353,8 @@ struct Control {
 static_assert(offsetof(Control, finished) == 384);
 static_assert(offsetof(Control, requests) % 64 == 0);
 
-// ---- The pipes
-// ------------------------------------------------------------------------------------------------- The first
-// message each way; after them, every 8 bytes are a doorbell whose value means nothing.
+// ---- The pipes: the first message each way; after them, every 8 bytes are a doorbell whose value means
+// nothing.
 
 inline constexpr std::uint64_t attach_magic = 0x6863747463726170; // "parcttch"
 
@@ -360,7 +364,7 @@ struct Attach { // program to kernel
   std::int32_t shmid;    // of the control segment, already marked for removal
   std::uint64_t bytes;
   std::int32_t pid;
-  std::uint32_t neighbours; // 1: it looks at a letterbox
+  std::uint32_t neighbours; // 1: it exchanges messages with neighbours, by letterbox
 };
 static_assert(sizeof(Attach) == 32);
 
@@ -375,13 +379,13 @@ struct Welcome { // kernel to program
   std::uint32_t
       copy_ns_per_kib; // what a memcpy costs here: how long a wait for a write may wait instead of copying
   std::int32_t area;   // the segment that its letterbox is in, below 0: it has none
-  std::uint32_t letterbox; // of those of all areas
+  std::uint32_t letterbox; // its number among those of all areas
   char host[64];           // name of this host, zero terminated
 };
 static_assert(sizeof(Welcome) == 112);
 
-// How a spawned program learns of its pipes and its job: "READ,WRITE", each the number of
-// a descriptor and the inode of its pipe ("20:4711"), and runs of hosts in rank order: "a:2,b:2".
+// How a program that the kernel starts learns of its pipes and its job: "READ,WRITE", each the number of a
+// descriptor and the inode of its pipe ("20:4711"), and runs of hosts in rank order: "a:2,b:2".
 inline constexpr const char* env_pipes = "PARC_PIPES";
 inline constexpr const char* env_hosts = "PARC_HOSTS";
 // The address of the program that has spawned it (parc_spawn), as parc_address_of says it.

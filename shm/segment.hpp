@@ -25,7 +25,7 @@ inline constexpr std::uint32_t keys_of_process = 64;
   return key ^ key >> 16;
 }
 
-// How many the system allows; the largest number where it does not say.
+// How many segments the system allows (shmmni); the largest number where it does not say.
 [[nodiscard]] std::size_t most_segments();
 
 class Segment {
@@ -34,19 +34,20 @@ public:
   Segment(Segment&&) noexcept = default;
   Segment& operator=(Segment&&) noexcept = default;
 
-  // Zeroed memory. Errors name the system's limit that was met and how to raise it.
+  // A new segment, all zeros. Errors name the system's limit that was met and how to raise it.
   [[nodiscard]] static Result<Segment> create(std::size_t bytes);
-  // The same without memory set aside for it: most of it will never be touched.
+  // A new segment for which no memory is set aside: most of it will never be touched.
   [[nodiscard]] static Result<Segment> create_sparse(std::size_t bytes);
 
-  // The other side's segment, all of it. What is not ours, has fewer bytes or is open to others is refused.
+  // Attaches all of the other side's segment. One that is not this user's, has fewer bytes or is open to
+  // others is refused.
   [[nodiscard]] static Result<Segment> attach(int id, std::size_t bytes);
-  // The same to be read only: whoever writes there gets SIGSEGV.
+  // Attaches it to be read only: a store there raises SIGSEGV.
   [[nodiscard]] static Result<Segment> attach_to_read(int id, std::size_t bytes);
 
   [[nodiscard]] int id() const { return id_; }
-  // The process that made the segment of this number, as this one's namespace numbers it; 0: none that it
-  // sees.
+  // The process that made a segment, as this process's PID namespace numbers it; 0: none that it sees, or no
+  // such segment.
   [[nodiscard]] static pid_t maker(int id);
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(region_.get_address()); }
   [[nodiscard]] std::size_t size() const { return region_.get_size(); }
