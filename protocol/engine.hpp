@@ -25,62 +25,63 @@ namespace parc::protocol {
 
 enum class Fault : std::uint8_t {
   none,
-  truncated,
-  peer,
+  truncated, // the message is longer than the read's memory
+  peer,      // has departed, or its link is lost
   canceled,
-  taken, // of a read that another may take as well: it has
+  taken, // a read whose owner word somebody else has changed: it has a message of theirs
 };
 
 struct Outcome {
   Fault fault = Fault::none;
-  std::int32_t source = -1; // row of a read's message's source; of a write: of its destination
+  std::int32_t source = -1; // row of the message's source; of a write: row of its destination
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0; // the writer's
-  bool with_data = false; // there is some
+  bool with_data = false; // the writer has sent data, which may be 0
   std::uint64_t total = 0;
-  std::uint64_t claim = 0;               // of a probe that claims: for ReadRequest::claimed
-  Departure departure = Departure::none; // of the peer, where that is the fault; none: of all others
+  std::uint64_t claim = 0;               // of a probe that claims, or a late read: for ReadRequest::claimed
+  Departure departure = Departure::none; // of the peer, where that is the fault; none: of all, or not known
 };
 
+// Hears what becomes of operations and endpoints. Cookies are those of the requests, and of open().
 class Listener {
 public:
   virtual ~Listener() = default;
-  // A read's envelope is there: everything of the outcome but the fault is known.
+  // A read has been matched: everything of its outcome but the fault is known.
   virtual void begun(std::uint64_t cookie, const Outcome& outcome) = 0;
-  // The message of a late write has been matched: it needs its memory now.
+  // A late write's message has been matched: it needs its memory now, by place().
   virtual void wanted(std::uint64_t /*cookie*/) {}
   // Bytes [0, front) and the last `back` ones are in place (read) or acknowledged (write).
   virtual void progressed(std::uint64_t cookie, const Progress& progress) = 0;
   // The operation is over; its memory is no longer named, its cookie is not used again.
   virtual void finished(std::uint64_t cookie, const Outcome& outcome) = 0;
-  // What an opened endpoint's backlog() says is another number now.
+  // An opened endpoint's backlog() has changed.
   virtual void backlog_changed(std::uint64_t /*endpoint_cookie*/) {}
   // An opened endpoint that has left or was killed has nothing under way any more and is gone; its operations
   // have finished before.
   virtual void drained(std::uint64_t endpoint_cookie) = 0;
   // An endpoint of this host has just departed; its operations may still be under way.
   virtual void departed(std::uint64_t /*endpoint*/, Departure /*how*/) {}
-  // One of another host has, which endpoints of this host exchange messages with: they hear of it now. It may
-  // be said more than once.
+  // An endpoint of another host has departed, which endpoints of this host exchange messages with: they hear
+  // of it now. It may be said more than once.
   virtual void peer_departed(const Address& /*peer*/) {}
-  // A message of `from` for an endpoint of this host that has departed and did not read it; its source is not
-  // set.
+  // A message of `from` that an endpoint of this host has not read, which has left. Its Outcome::source is
+  // not set.
   virtual void unread(std::uint64_t /*endpoint*/, const Address& /*from*/, const Outcome& /*message*/) {}
 };
 
 struct Settings {
   std::uint64_t pool = std::uint64_t{64} << 20;        // bytes for messages that nobody has posted a read for
-  std::uint64_t unmatched = std::uint64_t{256} << 20;  // bytes for envelopes of a link that wait for reads
-  std::uint32_t waiting_writes = 512;                  // of an endpoint, before short ones are copied
+  std::uint64_t unmatched = std::uint64_t{256} << 20;  // bytes for envelopes of a link that no read has taken
+  std::uint32_t waiting_writes = 512;                  // of an endpoint, before short local ones are copied
   std::uint64_t link_window = std::uint64_t{2} << 20;  // bytes of pool that a link gets at first
-  std::uint64_t long_copy = std::uint64_t{64} << 10;   // bytes that take some time
+  std::uint64_t long_copy = std::uint64_t{64} << 10;   // bytes left from which on a copy is long
   std::uint64_t copy_slice = std::uint64_t{256} << 10; // bytes copied between local programs a turn
-  std::size_t departed_kept = 1024;                    // rows of an endpoint, behind those of its group
+  std::size_t departed_kept = 1024;                    // rows of departed peers that an endpoint keeps
 };
 
 struct LinkSettings {
-  std::uint32_t fragment = default_fragment; // as negotiated
+  std::uint32_t fragment = default_fragment; // bytes of a full one, as negotiated
   std::uint32_t self = 0;                    // low halves of the two host identities
   std::uint32_t peer = 0;
 };
@@ -97,8 +98,8 @@ struct ReadRequest {
   bool no_wait = false;      // of a probe: finishes at once, source -1 when there is none
   bool claim = false;        // of a probe: nobody else gets the message any more
   std::uint64_t claimed = 0; // the message to read, in place of everything that matches
-  OwnerWord owner_word = {}; // where another may take it
-  bool late = false;         // has no memory yet: finishes when it is matched, with the message as its claim
+  OwnerWord owner_word = {}; // where somebody else may answer the read as well
+  bool late = false;         // has no memory yet: finishes when it is matched, with its message as claim
 };
 
 struct WriteRequest {
@@ -109,10 +110,10 @@ struct WriteRequest {
   Space space = Space::programs;
   Pieces memory;
   bool from_end = false;
-  bool gated = false;       // nobody hears of it before pass()
-  bool synchronous = false; // finishes when it has been matched, too
+  bool gated = false;       // held back until pass(): nobody hears of it before
+  bool synchronous = false; // does not finish before it has been matched
   bool with_data = false;   // there is data, also where it is 0
-  std::uint64_t late = 0;   // bytes of one that has no memory before place(); 0: it has
+  std::uint64_t late = 0;   // bytes of a message that has no memory before place(); 0: it has
 };
 
 class Engine {
@@ -127,31 +128,31 @@ public:
   // departed, and has nothing unread or unfinished any more, gives his row up when so many others are through
   // since (Settings::departed_kept): its number means nobody from then on.
   std::uint64_t add_endpoint(); // others may write to it from now on; its reads come with open()
-  bool open(std::uint64_t endpoint, std::uint64_t cookie);               // false: it is gone
-  [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; } // that of messages between kernels
-  [[nodiscard]] bool is_there(std::uint64_t endpoint) const;             // and has not departed
-  [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); }     // with the kernel's
-  [[nodiscard]] bool has_given(std::uint64_t endpoint, std::int64_t row) const; // also one given up since
-  [[nodiscard]] Backlog backlog(std::uint64_t endpoint) const; // of one that is not there: none
-  // The row that it has, where it has one already; below 0: there is no such endpoint here, or no room.
+  bool open(std::uint64_t endpoint, std::uint64_t cookie);                  // false: it is gone
+  [[nodiscard]] std::uint64_t kernel() const { return kernel_endpoint; }    // for messages between kernels
+  [[nodiscard]] bool is_there(std::uint64_t endpoint) const;                // and has not departed
+  [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); } // with the kernel's
+  [[nodiscard]] bool has_given(std::uint64_t endpoint, std::int64_t row) const; // also a row given up since
+  [[nodiscard]] Backlog backlog(std::uint64_t endpoint) const;                  // 0, 0 where it is not there
+  // Adds a row for an address, or returns the row that it has already; below 0: one of the two constants.
   std::int32_t add_row(std::uint64_t endpoint, const Address& address);
   static constexpr std::int32_t no_such_endpoint = -1, no_room_for_row = -2;
-  // None: it has been given up, or never given.
+  // The address of a row; none: it has been given up, or never given.
   [[nodiscard]] std::optional<Address> address(std::uint64_t endpoint, std::int64_t row) const;
-  void keep_row(std::uint64_t endpoint, std::int32_t row); // it is not given up: others have noted it
+  void keep_row(std::uint64_t endpoint, std::int32_t row); // never to be given up: others have noted it
   void leave(std::uint64_t endpoint); // cleanly: what it wrote is delivered, its reads are canceled
   void kill(std::uint64_t endpoint);  // its unfinished messages are aborted
-  // Endpoints that were started together: the members of this host get these rows as theirs. Who waits for
-  // anybody waits until all other members, and who else is in its table, have departed. no_group: one is
-  // named twice, or an endpoint of this host that was never made, or that a program or another group has
-  // already.
+  // Makes a group of endpoints that were started together: row r of each member of this host is member r. A
+  // read from anybody fails when all other members, and whoever else is in its table, have departed.
+  // no_group: a member is named twice, or is an endpoint of this host that was never made or that a program
+  // or another group has already.
   static constexpr std::uint64_t no_group = 0;
   std::uint64_t add_group(std::span<const Address> members);
-  // Kills its members here; what those that left have written is still delivered.
+  // Kills a group's members here; what those that left have written is still delivered.
   void drop_group(std::uint64_t group);
   [[nodiscard]] std::int32_t row_in_group(std::uint64_t group, const Address& address) const; // -1: no member
 
-  // A new read of it may have something to take, or nobody left to wait for.
+  // Whether a new read could end at once: messages wait there, or somebody has departed.
   [[nodiscard]] bool may_answer_reads(std::uint64_t endpoint) const;
 
   // ---- Operations (operations.cpp). Each returns a handle for cancel and hand_over, which stay harmless
@@ -159,42 +160,46 @@ public:
   std::uint64_t read(std::uint64_t endpoint, const ReadRequest& request);
   std::uint64_t write(std::uint64_t endpoint, const WriteRequest& request);
   void cancel(std::uint64_t operation);
-  void pass(std::uint64_t operation);                    // a gated write is as if it were made now
-  void place(std::uint64_t write, const Pieces& memory); // of a late one
-  // From here on a read that has no message yet is late, and its memory is not named any more. False: it has
-  // one, or is over, or is late.
+  void pass(std::uint64_t operation);                    // a gated write goes on as if it were made now
+  void place(std::uint64_t write, const Pieces& memory); // gives a late write its memory
+  // Makes a read late that has no message yet: its memory is not named any more. False: it has one, or is
+  // over, or is late, or is a probe.
   bool unplace(std::uint64_t read);
   // Bytes [begin, begin + length) of a write lie at `base` from here on; the old memory is no longer named.
   void hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* base, std::uint64_t length);
 
   // ---- Links (receive.cpp, send.cpp).
   std::uint32_t add_link(const LinkSettings& settings); // with its first carrier attached
-  void break_link(std::uint32_t link); // everything on it ends with Fault::peer; the index is not used again
-  // Its byte stream has ended, at whatever byte; what it did not bring waits for the next one (carrier.cpp).
+  // Ends a link: operations on it fail with Fault::peer, messages that are here whole stay. The index is not
+  // used again.
+  void break_link(std::uint32_t link);
+  // A link's byte stream has ended, at whatever byte; what it did not bring waits for the next (carrier.cpp).
   void detach(std::uint32_t link);
-  // A new byte stream between the same two engines; an old one is detached, its unread bytes are void.
+  // A link has a new byte stream between the same two engines; an old one is detached, its unread bytes are
+  // void.
   void attach(std::uint32_t link);
   void set_path(std::uint32_t link, std::uint32_t train_bytes, std::uint32_t delay_product_kib);
-  // Where the next bytes of the stream belong. Fills `iovecs` and returns how many.
+  // Says where the next bytes of the stream belong: fills `iovecs` and returns how many.
   std::size_t plan_read(std::uint32_t link, std::span<iovec> iovecs);
   Refusal took(std::uint32_t link, std::size_t bytes);
-  // What to write next; empty when there is nothing to say.
+  // Says what to write next; empty when there is nothing.
   std::span<const iovec> plan_write(std::uint32_t link);
   void wrote(std::uint32_t link, std::size_t bytes);
-  // Before sleeping: acknowledgements that somebody may be waiting for go out alone.
+  // Acknowledgements that somebody may be waiting for go out alone before the owner sleeps: flush, and write.
   bool owes_acknowledgement() const;
   void flush_acknowledgements();
-  [[nodiscard]] const Link& link(std::uint32_t index) const; // one that broke: not open, and nothing else
+  [[nodiscard]] const Link& link(std::uint32_t index) const; // of one that broke only open is valid: false
   [[nodiscard]] std::size_t links() const { return links_.size(); }
 
-  // ---- Copies between local programs (local.cpp): at most one slice; returns the bytes copied.
+  // ---- Copies between local programs (local.cpp). copy() makes at most one slice; 0: there was none to
+  // make, else about its bytes.
   std::uint64_t copy();
-  [[nodiscard]] bool copies_long() const; // and will for some time
+  [[nodiscard]] bool copies_long() const; // the next copy will take some time
   void resume_copies();                   // a program has copied what was asked of it (CrossMemory)
 
   [[nodiscard]] std::uint64_t pool_in_use() const { return pool_used_; }
 
-  // Since the start; those between kernels are not among the messages.
+  // Counts since the start; messages between kernels are not among the messages.
   struct Totals {
     std::uint64_t messages_in = 0, messages_out = 0, messages_local = 0; // local ones when they are written
     std::uint64_t unexpected = 0, unexpected_bytes = 0; // kept for a read to come, and copied to it then
@@ -207,8 +212,8 @@ public:
 private:
   friend class Invariants; // of all of it: tests/sim/invariants.hpp
 
-  // A local message up to this size is copied at the match, and takes no turn; before, it may wait in the
-  // pool.
+  // Bytes of the longest local message that is copied at the match, without a turn; it may wait for its match
+  // in the pool.
   static constexpr std::uint64_t small_copy = 8192;
 
   // matching.cpp
@@ -332,20 +337,20 @@ private:
   Listener& listener_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;
   std::unordered_map<Address, std::unique_ptr<Peer>> peers_;
-  std::vector<std::unique_ptr<Link>> links_; // none: it broke
+  std::vector<std::unique_ptr<Link>> links_; // by index; none: it broke
   std::vector<Link*> open_links_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints_;
   std::uint64_t last_endpoint_ = kernel_endpoint;
   std::unordered_set<std::uint64_t>
-      killed_; // of the endpoints that are gone, the last ones that did not leave
+      killed_; // numbers of the last endpoints that were killed, also when they are gone
   std::uint64_t last_group_ = 0;
   Slab<Outgoing> outgoing_;
   Slab<Incoming> incoming_;
   Slab<Reading> readings_;
-  hook::List<Incoming, hook::Queue> copies_;  // local messages with a read
-  hook::List<Incoming, hook::Queue> stalled_; // and those that wait for one of their programs
-  std::uint64_t steps_ = 0;                   // names
-  std::uint64_t pool_reserved_ = 0;           // for the links, and by what is kept of none
+  hook::List<Incoming, hook::Queue> copies_;  // matched local messages, to be copied in turns
+  hook::List<Incoming, hook::Queue> stalled_; // and those that wait until one of their programs copies
+  std::uint64_t steps_ = 0;                   // the last CopySteps::name
+  std::uint64_t pool_reserved_ = 0;           // bytes for links, and of messages kept that have no link
   std::uint64_t pool_used_ = 0;
   Totals totals_;
   std::vector<std::byte> sink_; // discarded payload goes here

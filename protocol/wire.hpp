@@ -39,26 +39,27 @@ inline constexpr std::uint32_t statement_magic = 0x74735450; // "PTst"
 // Trains that may be on their way without an acknowledgement.
 inline constexpr std::uint64_t window = 1024;
 
-// Of the trains that earlier carriers of the session brought to who says it.
+// What a carrier begins with, each way: how much the sender has taken of the trains on earlier carriers.
 struct Statement {
   std::uint32_t magic;
-  std::uint32_t missing; // the last so many fragments of the last train are not in place: they are sent anew
-  std::uint64_t trains;  // the last one whose header was taken
-  std::uint64_t credit;  // as in a prefix
-  std::uint64_t envelopes;   // the same
+  std::uint32_t missing;     // so many last fragments of the last train are not in place: they are sent anew
+  std::uint64_t trains;      // the last one whose header was taken
+  std::uint64_t credit;      // as in a prefix
+  std::uint64_t envelopes;   // as in a prefix
   std::uint32_t source_host; // low halves of the two hosts' identities
   std::uint32_t destination_host;
 };
 static_assert(sizeof(Statement) == 40);
 
+// What every train begins with.
 struct Prefix {
   std::uint32_t magic;
   std::uint16_t header_length; // prefix and entries
   std::uint16_t entries;
   std::uint64_t sequence;        // of this train on its link, from 1; 0 without entries
   std::uint64_t acknowledgement; // all trains up to this one have been read
-  std::uint64_t credit;          // fragments that the other side may have sent unasked, in total
-  std::uint64_t envelopes;       // that it may have sent, in total, but for each pair's own (pair_envelopes)
+  std::uint64_t credit;          // eager fragments that the other side may have sent, in total
+  std::uint64_t envelopes;       // that it may have sent, in total; but see may_send_envelope
   std::uint32_t payload_length;
   std::uint32_t delay_product_kib; // what the sender's path holds: bandwidth times delay
   std::uint32_t source_host;       // low halves of the two hosts' identities
@@ -87,20 +88,21 @@ enum class Kind : std::uint8_t {
   get,
 };
 
-// Of an envelope: the eager part is the message's end. Of a want: send downwards. Of fragments: they were.
+// Flag of an envelope: the eager part is the message's end. Of a want: send downwards. Of fragments: they
+// were sent so.
 inline constexpr std::uint8_t flag_from_end = 1;
-// Of an envelope: all of it comes unasked. (A message of no bytes may be either.)
+// Flag of an envelope: all of its message is eager. (A message of no bytes may have it or not.)
 inline constexpr std::uint8_t flag_whole = 2;
-// Of an envelope: the writer waits for the match, which `want` says, or `matched`.
+// Flag of an envelope: the write is synchronous, and waits for the match, which `want` or `matched` says.
 inline constexpr std::uint8_t flag_synchronous = 4;
-// Of an envelope: its writer has sent data with it, which may be 0.
+// Flag of an envelope: its writer has sent data with it, which may be 0.
 inline constexpr std::uint8_t flag_with_data = 8;
-// Of an envelope: its writer has left, and what it wrote goes whether there are places for it or not: its
-// departure is announced behind that.
+// Flag of an envelope: its writer has left, and what it wrote goes whether there is credit for envelopes or
+// not: its departure is announced behind that.
 inline constexpr std::uint8_t flag_parting = 16;
-// Of a departure: it did not leave, it was killed.
+// Flag of `departed`: the endpoint did not leave, it was killed.
 inline constexpr std::uint8_t flag_killed = 1;
-// Of a departure: its number has not been given to anybody yet.
+// Flag of `departed`: the endpoint's number has not been given to anybody yet.
 inline constexpr std::uint8_t flag_unknown = 2;
 
 // Why nothing comes from a rank, or goes to it, any more.
@@ -111,6 +113,7 @@ enum class Departure : std::uint8_t {
   lost,   // with the link to its host
 };
 
+// An entry of any kind but an envelope; Kind says what its fields are.
 struct Descriptor {
   Kind kind;
   std::uint8_t flags;
@@ -122,7 +125,7 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 32);
 
-// Whose messages it is among. No read matches one of another space.
+// Which messages an envelope is among: no read matches a message of another space.
 enum class Space : std::uint8_t {
   programs,
   barriers,
@@ -131,6 +134,7 @@ enum class Space : std::uint8_t {
   neighbours, // of programs of one host, who have matched the message themselves; never on a link
 };
 
+// The envelope of a message, which is matched with a read.
 struct Envelope {
   Kind kind;
   std::uint8_t flags;
@@ -141,7 +145,7 @@ struct Envelope {
   std::uint64_t data;   // the user's, for who reads it
   std::uint64_t source; // endpoints; 0: the kernel, whose messages go to kernels
   std::uint64_t destination;
-  std::uint64_t sequence; // per (source, destination), from 1
+  std::uint64_t sequence; // of its pair (source, destination), from 1
   std::uint64_t length;
   std::uint64_t message; // the sender's name for it on this link
   std::uint64_t eager;   // bytes that come without being asked for
@@ -179,17 +183,17 @@ inline constexpr std::uint32_t padded(std::uint32_t bytes) {
   return (bytes + 7u) & ~7u;
 }
 
-// What a message that no read has taken takes of its receiver's memory, with what rides with its envelope:
-// at most. The rest of its payload is paid for with credit.
+// Bytes of its receiver's memory that an unexpected message takes at most, with what rides with its envelope.
+// The rest of its payload is paid for with credit.
 inline constexpr std::uint32_t envelope_bytes = 640;
-// So many of them a pair of endpoints may have over there whatever else lies unread; beyond those, as many as
-// the link has credit left for others.
+// Unread messages that a pair of endpoints may have at the receiver, whatever else lies unread there; beyond
+// them it may have as many as the link has credit for envelopes left.
 inline constexpr std::uint64_t pair_envelopes = 64;
 inline constexpr bool may_send_envelope(std::uint64_t unread_of_pair, std::uint64_t left_of_link) {
   return unread_of_pair < pair_envelopes || unread_of_pair < left_of_link;
 }
 
-// A prefix that passed every check that needs no link state.
+// Checks all of a prefix that needs no state of the link; none: it passed.
 Refusal check_prefix(const Prefix& prefix);
 
 // Walks the entries of one header. next() gives nullptr at the end or at a refusal.
@@ -203,7 +207,7 @@ public:
       Descriptor descriptor;
       Envelope envelope;
     };
-    const std::byte* inline_data; // of an envelope
+    const std::byte* inline_data; // of an envelope: the bytes that ride with it
   };
   const Entry* next();
   [[nodiscard]] Refusal refusal() const { return refusal_; }
