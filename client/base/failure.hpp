@@ -9,20 +9,19 @@
 
 namespace parc::client {
 
-// Keeps the sentence for this thread and returns the code.
+// Keeps the error's sentence for this thread and returns its code, one of parc.h.
 int fail(const Error& error);
 
-// The same with the constant sentence of the code, or another constant one. Async-signal-safe.
+// Keeps the constant sentence of a code, or another constant one, and returns the code. Async-signal-safe.
 int fail(int code);
 int fail(int code, const char* constant);
 
-// Of what is started after that.
+// The error of any call after this program has left its job (parc_close or exit).
 [[nodiscard]] Error has_left();
 
-// As parc_error_string and parc_error_detail.
-const char* sentence(int code);
-// Of PARC_EPEER, in the form that fits how the peer departed (shm::Operation).
+const char* sentence(int code); // what parc_error_string returns
+// The sentence of PARC_EPEER that fits how the peer departed (shm::Operation::departure_or_data).
 const char* departure_sentence(std::uint32_t how);
-const char* last_failure();
+const char* last_failure(); // this thread's last sentence, which parc_error_detail returns
 
 } // namespace parc::client

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Addresses and pages as numbers. page_size() asks the system once: before a signal handler needs it.
+// Addresses and pages as numbers. page_size() asks the system at its first call, which must come before a
+// signal handler needs it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ inline std::uintptr_t page_size() {
   return size;
 }
 
-// `unit` is a power of two.
+// Rounds to a multiple of `unit`, a power of two.
 inline std::uintptr_t round_down(std::uintptr_t address, std::uintptr_t unit) {
   return address & ~(unit - 1);
 }

@@ -6,9 +6,10 @@
 // returns; a store to a write's page waits as long as a copy takes, and then copies (hand_over.hpp). Every
 // call of libparc opens what has arrived, too.
 //
-// Four files. Which pages a guard needs is a pure table's to say: guard_table.hpp. guarded_pages.cpp gives
+// Five files. Which pages a guard needs is a pure table's to say: guard_table.hpp. guarded_pages.cpp gives
 // pages what it says; guards.cpp makes guards and looks how far their operations are; guard_waits.cpp waits
-// for what is missing, in calls and in the fault's handler.
+// for what is missing, in calls and in the fault's handler; loss.cpp reports messages that will never be
+// whole.
 //
 // Invariants. "Decide and mprotect" is one step under lock_, taken with all signals but SIGSEGV blocked and
 // held over nothing that touches the program's memory; waiting happens outside of it, and everything is
@@ -42,11 +43,11 @@ namespace parc::client {
 
 enum class Level : int { off = PARC_RELEASE_OFF, envelope = PARC_RELEASE_ENVELOPE, full = PARC_RELEASE_FULL };
 
-// PARC_EARLY_RELEASE; off where it is not set, and where libparc-early.so is not loaded: who is released
-// without having asked for it uses its buffers in system calls, too.
+// The level that PARC_EARLY_RELEASE asks for; off where it is not set, and where libparc-early.so is not
+// loaded: a program that is released without having asked for it uses its buffers in system calls, too.
 [[nodiscard]] Result<Level> level_from_environment();
 
-// A read of less is never released early, and nothing is done for that.
+// Bytes of the shortest read that is released early: for a shorter one no memory is adopted.
 inline constexpr std::uint64_t least_released = 4096;
 
 class Guards {
@@ -55,50 +56,54 @@ public:
          Rest& rest, Pipes& pipes, Trace& trace, int rank);
 
   void set_level(Level level);
-  // At which a wait for a read may be released now. With several threads `envelope` at most: a released
-  // thread may fault while it holds a lock that another needs in order to send.
+  // The level at which a wait for this read may be released now. With several threads `envelope` at most: a
+  // released thread may fault while it holds a lock that another needs in order to send.
   [[nodiscard]] Level level_for(const Operations::Entry& entry) const;
 
-  // Its buffer is one that can be guarded: whole pages of it, and memory that the kernel has mapped.
+  // Whether an operation's buffer can be guarded: at least a page, in few pieces, of memory that the kernel
+  // has mapped.
   [[nodiscard]] bool can_guard(Slot slot) const;
-  // Of a read that starts there, unless PARC_EARLY asks for it: a release would pay, by what is known.
+  // Whether releasing a read into this buffer would pay, by what is known. Not asked where the read has
+  // PARC_EARLY.
   [[nodiscard]] bool should_pay(const void* buffer) {
     return budget_.allows(coarse_ms) && benefit_.expected(buffer);
   }
-  // Nothing is released now, as it did not pay; nobody need prepare for that.
+  // Whether releases pause now, as they did not pay; nobody need prepare for one.
   [[nodiscard]] bool pauses() const { return budget_.pauses(coarse_ms); }
-  // What such a read has cost when it starts; and one has ended that was not released.
+  // Charges to the budget: what it has cost to prepare a read for its release; and, as one in vain, a read
+  // that has ended unreleased.
   void spend(std::chrono::nanoseconds cost) { budget_.spend(cost); }
   void ended_unreleased(const Operations::Entry& entry);
-  // Its envelope has arrived, and what shares pages with other memory; or it is over.
+  // Whether a read's envelope has arrived, and all bytes that share pages with other memory; or it is over.
   [[nodiscard]] bool edges_arrived(parc_op id, Slot slot) const;
-  // Releases the wait for a claimed read, which goes with its guards. False: it must be waited for (it is
-  // done, bounced, shorter than a page, or there is no room for its guards).
+  // Releases the wait for a read that the caller has taken, whose slot is spent with its guards. False: it
+  // must be waited for (it is done, bounced, shorter than a page, or there is no room for its guards).
   [[nodiscard]] bool release_read(parc_op id, Slot slot, parc_status& status);
-  // The same for a write that a hand-over is prepared for. False also where copying costs less.
+  // Releases the wait for a write whose hand-over is prepared. False also where copying costs less.
   [[nodiscard]] bool release_write(parc_op id, Slot slot, parc_status& status);
 
-  // Faults can be caught here.
+  // Whether faults can be caught in this process.
   [[nodiscard]] bool possible() const { return possible_; }
-  // Buffers are to be made such that their reads can be released.
+  // Whether a level is set, so that buffers are to be made such that their reads can be released.
   [[nodiscard]] bool wanted() const {
     return possible_ && level_.load(std::memory_order_relaxed) != Level::off;
   }
   [[nodiscard]] static bool any() { return count_.load(std::memory_order_relaxed) != 0; }
-  // How many operations have guards: a process has one context, and those of one that goes go before.
+  // How many operations of the process have guards: it has one context at a time, whose guards go before it.
   [[nodiscard]] static const std::atomic<std::size_t>& guarded() { return count_; }
   void open_arrived() {
     if (any()) look();
   }
-  // What somebody is going to do with memory. Stores have writes to wait for as well.
+  // What the caller is going to do with memory. Stores wait for writes from it as well.
   enum class Use : std::uint8_t { loads, stores };
   // Blocks until nothing is missing of [memory, memory + bytes); of the pages that it lies on; of anything.
   void settle(const void* memory, std::size_t bytes, Use use);
   void settle_pages(const void* memory, std::size_t bytes);
   void settle_all();
-  // The same until every released read has begun.
+  // Blocks until every released read has begun.
   void settle_begun();
-  // Between these two no wait is released, so that nothing is guarded any more once all has been settled.
+  // From hold_back to hold_back_no_more no wait is released, so that nothing is guarded once all has been
+  // settled.
   void hold_back() {
     const Locked hold(lock_);
     ++held_back_;
@@ -117,13 +122,15 @@ public:
     return exchange();
   }
 
-  // A page fault of the program, at that instruction. True: try again.
+  // Handles a page fault at this address, of that instruction. True: execute it again; false: it is none of
+  // ours.
   [[nodiscard]] bool resolve(const void* address, std::uintptr_t instruction);
 
   void on_lost(parc_lost_handler* handler, void* argument);
   [[nodiscard]] parc_release_counts counts() const;
 
-  // For the test that shows the loop which the gate prevents.
+  // Lets writes overtake the reads that this program was released from (RequestKind::release): for the test
+  // that shows the loop which the gate prevents.
   void remove_gate() { gate_ = false; }
 
   // While one of these lives the kernel counts what begins and what progresses as completions.
@@ -143,7 +150,7 @@ public:
   [[nodiscard]] Watching watch() { return Watching(control_.header); }
 
 private:
-  struct Missing { // of an operation: what somebody waits for
+  struct Missing { // bytes of an operation that somebody waits for
     parc_op id;
     Stretch bytes;
     bool writes = false;
@@ -217,7 +224,7 @@ private:
   const int rank_;
   const bool possible_; // faults can be caught here
   std::atomic<Level> level_ = Level::off;
-  std::uint64_t segments_device_ = 0; // that System V segments are on
+  std::uint64_t segments_device_ = 0; // Mapping::device of System V segments
   bool gate_ = true;
   std::once_flag cost_measured_;
   GuardCost cost_{};

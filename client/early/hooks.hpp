@@ -13,7 +13,7 @@ namespace parc::client {
 
 // What the program is about to do with pages of its own.
 enum class PageChange : std::uint8_t {
-  look,      // nothing that they could not bear: advice, say
+  look,      // nothing that changes them: advice, say
   unprotect, // loads and stores are allowed
   protect,   // not all of both are
   discard,   // their bytes become zero
@@ -24,36 +24,38 @@ enum class PageChange : std::uint8_t {
 };
 
 struct EarlyHooks {
-  // Something is guarded, and this thread is not in a call of libparc: its own system calls are not held up.
+  // Whether something is guarded and this thread is not inside libparc, whose own calls are not held up.
   bool (*any)();
-  bool (*in_library)(); // this thread is in a call of libparc
-  // As Guards: wait until nothing is missing of that memory; until every released read has begun; of
-  // anything.
+  bool (*in_library)(); // whether this thread is in a call of libparc
+  // Wait, as Guards does, until nothing is missing of that memory; until every released read has begun; until
+  // nothing is missing at all.
   void (*settle)(const void* memory, std::size_t bytes);
   void (*settle_begun)();
   void (*settle_all)();
-  // Operations with guarded pages in this process: what is called as often as free() looks here first.
+  // The number of operations with guarded pages: what is called as often as free() looks here first.
   const std::atomic<std::size_t>* guarded;
   // Waits as `settle` does, and makes the pages what the call that follows needs: adopted memory becomes
   // private where that must be. False: pages that are to be discarded cannot, as a message comes into what
   // they lie in; they must be zeroed instead.
   bool (*before_change)(const void* memory, std::size_t bytes, PageChange change);
-  // For SIGSEGV: libparc has its handler there, and this is kept as the program's. False: it has none yet.
+  // Keeps `action` as the program's for SIGSEGV, whose handler is libparc's; `before`: the one kept until
+  // now. False: libparc has no handler there yet.
   bool (*set_program_action)(const struct sigaction* action, struct sigaction* before);
-  // As those of pthread_atfork, for children that are made without it.
+  // The handlers of pthread_atfork, for children that are made without it.
   void (*before_fork)();
   void (*after_fork_in_parent)();
   void (*after_fork_in_child)();
 };
 
-// void(const EarlyHooks*), of libparc-early.so; the number goes with the structure.
+// The function of libparc-early.so that takes the hooks, void(const EarlyHooks*); the number is that of this
+// structure's version.
 inline constexpr const char* early_offer_symbol = "parc_early_offer_3";
 
-// `another`: it was preloaded and knows no such structure, as it is of another version.
+// Whether libparc-early.so is loaded; `another`: one was preloaded, of a version without these hooks.
 enum class EarlyLibrary { none, ours, another };
 [[nodiscard]] EarlyLibrary early_library();
 
-// Of the process (client/calls/parc_c.cpp).
+// The process's own hooks, as in EarlyHooks (client/calls/process.cpp).
 [[nodiscard]] bool before_change(const void* memory, std::size_t bytes, PageChange change);
 void before_fork();
 void after_fork_in_parent();

@@ -18,7 +18,7 @@
 
 namespace parc::preload {
 
-// nullptr: this program has no libparc (yet: dlopen may bring it). Async-signal-safe.
+// The hooks of libparc; nullptr: this program has no libparc (yet: dlopen may bring it). Async-signal-safe.
 [[nodiscard]] const client::EarlyHooks* hooks();
 
 // The hooks where something is guarded, else nullptr.
@@ -27,7 +27,7 @@ namespace parc::preload {
   return ours != nullptr && ours->any() ? ours : nullptr;
 }
 
-// The system will read or write this memory.
+// Waits until nothing is missing of this memory, which the system will read or write.
 inline void settle(const void* memory, std::size_t bytes) {
   if (const auto* const ours = guarding()) ours->settle(memory, bytes);
 }
@@ -36,37 +36,39 @@ template <class Value> void settle_value(const Value* value) {
   if (value != nullptr) settle(value, sizeof *value);
 }
 
-// A list of pieces, and what they name.
+// Settles a list of pieces, and the memory that they name.
 inline void settle_pieces(const iovec* pieces, std::size_t count) {
   if (guarding() == nullptr) return;
   settle(pieces, count * sizeof(iovec));
   for (std::size_t i = 0; i < count; ++i) settle(pieces[i].iov_base, pieces[i].iov_len);
 }
 
-// The system will read this text, whose end only it says: touched here, where a touch waits.
+// Settles a text that the system will read. Only its zero says where it ends, so it is touched here, where a
+// touch waits.
 inline void settle_text(const char* text) {
   if (text == nullptr || guarding() == nullptr) return;
   const volatile char* at = text;
   while (*at != '\0') ++at;
 }
 
-// The same of the texts of a list that ends with a null pointer.
+// Settles the texts of a list that ends with a null pointer.
 inline void settle_texts(char* const list[]) {
   if (list == nullptr || guarding() == nullptr) return;
   for (; *list != nullptr; ++list) settle_text(*list);
 }
 
-// This process, or its program, ends: what was written is held back by what was read, and must not be lost.
+// Waits for all that is missing, before this process, or its program, ends: released reads hold back what it
+// has written, which must not be lost.
 inline void settle_all() {
   if (const auto* const ours = guarding()) ours->settle_all();
 }
 
-// Others will see what this call does.
+// Waits until every released read has begun: others will see what the call that follows does.
 inline void settle_begun() {
   if (const auto* const ours = guarding()) ours->settle_begun();
 }
 
-// The C library's own function of that name.
+// The C library's own function of this name; without one the process aborts.
 template <class Function> Function* next(const char* name) {
   void* const found = dlsym(RTLD_NEXT, name);
   if (found == nullptr) std::abort();
@@ -75,12 +77,13 @@ template <class Function> Function* next(const char* name) {
 
 } // namespace parc::preload
 
-// Declares a wrapper for NAME, and `real`, which it stands for.
+// PARC_REAL(NAME): declares `real`, the C library's function NAME, in the wrapper that stands before it.
 // (What attributes the C library's headers give a function is no part of its type.)
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #define PARC_REAL(NAME) static auto* const real = parc::preload::next<decltype(NAME)>(#NAME)
 
-// The last argument of a call that has it only sometimes; nobody looks at it otherwise.
+// PARC_LAST_ARGUMENT(TYPE, AFTER): declares `last`, the argument behind AFTER, which some calls of the
+// function have. In a call without it `last` means nothing, and the C library does not look at it.
 #define PARC_LAST_ARGUMENT(TYPE, AFTER)                                                                      \
   va_list rest;                                                                                              \
   va_start(rest, AFTER);                                                                                     \

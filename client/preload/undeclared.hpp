@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What programs call and no header declares (for C++).
+// Functions of the C library that programs call and no header declares for C++.
 #pragma once
 
 #include <csignal>
@@ -13,7 +13,7 @@
 
 extern "C" {
 
-// As programs call them that were compiled with _FORTIFY_SOURCE.
+// Called by programs that were compiled with _FORTIFY_SOURCE.
 int __open_2(const char* path, int flags);
 int __open64_2(const char* path, int flags);
 int __openat_2(int directory, const char* path, int flags);
@@ -46,7 +46,7 @@ ssize_t __recvfrom_chk(int socket, void* memory, size_t bytes, size_t room, int 
 int __poll_chk(pollfd* files, nfds_t count, int patience, size_t room);
 int __ppoll_chk(pollfd* files, nfds_t count, const timespec* patience, const sigset_t* mask, size_t room);
 
-// As those that were compiled for older C libraries.
+// Called by programs that were compiled for older C libraries.
 int __xstat(int version, const char* path, struct stat* to);
 int __xstat64(int version, const char* path, struct stat64* to);
 int __lxstat(int version, const char* path, struct stat* to);
@@ -65,6 +65,6 @@ int capget(void* header, void* data);
 int capset(void* header, const void* data);
 int pidfd_send_signal(int process, int signal, siginfo_t* info, unsigned flags) noexcept;
 
-// <signal.h> gives this name to another function, and declares it under that one's.
+// BSD's sigpause: <signal.h> gives its name to another function.
 int sigpause_of_bsd(int mask) __asm__("sigpause");
 }
