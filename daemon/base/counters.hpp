@@ -11,10 +11,10 @@
 
 namespace parc::daemon {
 
-// One row of a table, as long as this lives. Must not outlive the Counters that it comes from.
+// A handle that holds one row of a table and frees it when it goes, which must be before its Counters.
 template <class Row> class CounterSlot {
 public:
-  CounterSlot() : row_(&spare()) {} // counts into nowhere
+  CounterSlot() : row_(&spare()) {} // counts into a row that nobody sees
   explicit CounterSlot(Row& row) : row_(&row) {}
   CounterSlot(CounterSlot&& other) noexcept : row_(std::exchange(other.row_, &spare())) {}
   CounterSlot& operator=(CounterSlot&& other) noexcept {
@@ -58,10 +58,11 @@ public:
     std::string listens;    // Listeners::words
   };
 
-  // Puts a new file, all zeros, in the place of the one before. The caller holds the directory's lock.
+  // Puts a new counter file, all zeros, in the place of the one before. The caller holds the directory's
+  // lock.
   [[nodiscard]] static Result<Counters> create(const RuntimeDir& dir, const Owner& owner);
   // Makes the file again where it was removed, with all that is in it; every row stays where it is. True: it
-  // was.
+  // had been removed.
   [[nodiscard]] Result<bool> put_back(const RuntimeDir& dir);
 
   void add(Counter counter, std::uint64_t more = 1) { cell(counter).add(more); }
@@ -72,7 +73,7 @@ public:
 
   [[nodiscard]] counters::ErrorTable& errors() { return file_->errors; }
 
-  // It began now.
+  // Takes a row for a link, job or session that has begun just now.
   [[nodiscard]] LinkCounters link(std::string_view peer, std::uint64_t identity, LinkState state);
   [[nodiscard]] JobCounters job(std::uint64_t id, std::uint64_t ranks, JobState state);
   [[nodiscard]] SessionCounters session(std::uint64_t job, std::uint64_t rank, pid_t pid, int segment);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Control messages between kernels (control/kernel_messages.hpp). They travel as ordinary messages of a space
 // of their own, each a JSON object, optionally followed by raw bytes (program output), and are sorted by
-// their kind: who takes one says so with on(). What a kernel says to itself takes no such way, and the same
-// time.
+// their kind: who takes one says so with on(). What a kernel says to itself does not pass the engine, but is
+// delivered at a step's end as well.
 //
 // Every link has a probe posted; when it has found a message, a read with room for exactly that message
-// follows. So a peer takes room for one message, and one that stalls in the middle of it holds up nobody
+// follows. So a peer takes memory for one message, and one that stalls in the middle of it holds up nobody
 // else. Senders bound what they queue: output by credit of its own, the rest by being answers.
 //
 // Invariants: a message is delivered at a step's end, never inside a call of its sender; what makes no sense
@@ -31,18 +31,18 @@ namespace parc::daemon {
 
 namespace kernel = control::kernel;
 
-inline constexpr std::int32_t this_host = -1; // in place of a link; as protocol::here
+inline constexpr std::int32_t this_host = -1; // this kernel, in place of a link; as protocol::here
 
 class Post {
 public:
   static constexpr std::size_t max_message = 4u << 20; // a job's arguments and environment fit
-  // The kernel at the other end of a link has said what makes no sense.
+  // Called when a message over a link makes no sense: nothing that follows it there is delivered.
   using Nonsense = std::function<void(std::uint32_t link, const Error& why)>;
 
   Post(Loop& loop, protocol::Engine& engine, Nonsense nonsense);
 
-  // Who takes messages of this kind, once for each: handler(std::int32_t from, Message). `from`: a link, or
-  // this_host.
+  // Registers the handler of a kind of message, once for each: handler(std::int32_t from, Message). `from`: a
+  // link, or this_host.
   template <class Message, class Handler> void on(Handler handler) {
     Receiver& receiver = receivers_[static_cast<std::size_t>(Message::kind)];
     assert(!receiver.hear);
@@ -62,7 +62,7 @@ public:
   template <class Message> void send(std::int32_t host, Message message) {
     (void)try_send(host, std::move(message));
   }
-  // The same. False: it is longer than max_message, and is not sent.
+  // Queues it in the same way. False: it is longer than max_message, and is not sent.
   template <class Message> [[nodiscard]] bool try_send(std::int32_t host, Message message) {
     assert(control::from_json<Message>(control::to_json(message)).has_value()); // its reader would take it
     if (host == this_host) {
@@ -76,13 +76,13 @@ public:
     if constexpr (control::HasPayload<Message>) payload = message.payload;
     return write(static_cast<std::uint32_t>(host), control::to_json(message), payload);
   }
-  // Whether its link is up: it may have broken before anybody says so.
+  // Whether a host's link is up: it may have broken before anybody was told.
   [[nodiscard]] bool reaches(std::int32_t host) const {
     return host == this_host || engine_.link(static_cast<std::uint32_t>(host)).open;
   }
 
-  void listen(std::uint32_t link); // once for every link that comes up
-  // From the kernel's Listener.
+  void listen(std::uint32_t link); // to be called once for every link that comes up
+  // An operation of the post has finished: called by the kernel, which is the engine's Listener.
   void finished(Cookie cookie, const protocol::Outcome& outcome);
 
 private:
@@ -93,8 +93,8 @@ private:
   };
   struct Inbox {
     bool probing = true;
-    // Its link broke in the middle of a message, or will, as it has brought nonsense: what is behind that is
-    // not delivered.
+    // Whether the link broke in the middle of a message, or brought nonsense and is being closed: what comes
+    // behind that is read and not delivered.
     bool lost = false;
     std::string room; // for the message that the probe found
   };

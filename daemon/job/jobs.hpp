@@ -27,16 +27,16 @@ namespace parc::daemon {
 
 class Jobs {
 public:
-  // `emptied`: called when the last of them has gone.
+  // `emptied`: called each time that the last job has gone.
   Jobs(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, Post& post,
        const RuntimeDir& runtime_dir, const Processes& processes, std::function<void()> emptied);
   ~Jobs(); // kills what still runs
 
-  [[nodiscard]] bool none() const { return origins_.empty() && parts_.empty(); } // nor does any begin
+  [[nodiscard]] bool none() const { return origins_.empty() && parts_.empty(); } // no job, at any stage
   void link_lost(std::uint32_t link);
   void abort(std::uint64_t job, std::int32_t rank, int status); // parc_abort of a rank here
   void rank_departs(std::uint64_t job, std::int32_t rank);      // its session has ended, or is about to
-  void peer_departed(const protocol::Address& peer);            // as Listener's, both
+  void peer_departed(const protocol::Address& peer);            // this and unread: as Listener's
   void unread(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome& message);
   void stop();                                              // tells everybody and ends the ranks here
   [[nodiscard]] bool stopping() const { return stopping_; } // no job begins any more
@@ -44,20 +44,20 @@ public:
   void publish(Counters& counters);
   [[nodiscard]] std::size_t parts() const { return parts_.size(); }
 
-  // For tools: jobs of which this host knows, and the hosts of one, each with its link (none: not yet
-  // reached); those that have ranks here; what ranks here have not finished.
+  // Jobs, as tools are told: those of which this host knows; the hosts of one, each with its link (none of
+  // them before all are reached); those that have ranks here.
   [[nodiscard]] std::vector<std::uint64_t> known() const;
   [[nodiscard]] std::vector<std::pair<std::string, std::int32_t>> hosts_of(std::uint64_t job) const;
   [[nodiscard]] std::vector<control::JobRow> list() const;
   bool kill(std::uint64_t job, std::uint32_t signal); // false: there is no such job here
 
-  [[nodiscard]] std::uint64_t new_job(); // a number
+  [[nodiscard]] std::uint64_t new_job(); // draws its number
   [[nodiscard]] JobOrigin* origin(std::uint64_t job) const;
   [[nodiscard]] JobPart* part(std::uint64_t job) const;
   // Makes the origin of a job that a tool asks for.
   void begin(std::uint64_t job, std::shared_ptr<JobClient> client, const tool::Run& run);
-  // The same of one that a program asks for. Returns the job. `first`: the number of its first rank in the
-  // job that it belongs to.
+  // Makes the origin of a job that a program spawns, and returns the job. `first`: the number of its first
+  // rank in the job that it belongs to (Spawner::root).
   std::uint64_t spawn(const JobOrigin::Spawner& spawner, std::uint32_t first, const Program& program,
                       const std::vector<HostSlots>& hosts, std::uint32_t count);
   void spawned_over(std::uint64_t job, std::uint64_t root, const std::string& text);
@@ -79,11 +79,11 @@ private:
   const RuntimeDir& runtime_dir_;
   const Processes& processes_;
   std::function<void()> emptied_;
-  std::mt19937_64 ids_; // of jobs, from this kernel's identity
+  std::mt19937_64 ids_; // draws numbers of jobs; its seed is this kernel's identity
   Cores cores_;
   std::map<std::uint64_t, std::unique_ptr<JobOrigin>> origins_;
   std::map<std::uint64_t, std::unique_ptr<JobPart>> parts_;
-  std::map<std::uint64_t, JobCounters> rows_; // of parts
+  std::map<std::uint64_t, JobCounters> rows_; // counters of parts
   bool stopping_ = false;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The settings of a kernel, and the one table that makes its flags, its keys in parcd.toml, its PARC_*
 // variables, its help and what `parcd -T` prints. A later layer wins: built-in defaults,
-// /etc/parc/parcd.toml, $XDG_CONFIG_HOME/parc/parcd.toml, environment, flags. Invariant: a Config that load()
-// or read_command_line() returned is complete (no default is left to be looked up) and its settings agree
-// with each other.
+// /etc/parc/parcd.toml, $XDG_CONFIG_HOME/parc/parcd.toml, environment, flags. Invariant: a Config that
+// read_command_line() returned or complete() accepted is complete (no default is left to be looked up) and
+// its settings agree with each other.
 #pragma once
 
 #include "system/error.hpp"
@@ -26,7 +26,7 @@ inline constexpr std::size_t option_count = 21;
 struct PortRange {
   std::uint16_t first = default_port;
   std::uint16_t last = default_port; // both 0: any that is free
-  bool chosen = false;               // by somebody; else any that is free will do where no other host comes
+  bool chosen = false; // set by the user; else, where only this host can connect, any free one will do
   bool operator==(const PortRange&) const = default;
 };
 
@@ -46,23 +46,22 @@ struct Config {
   std::string runtime_dir; // as chosen; empty: by the rules of system/runtime_dir.hpp
   RealtimePolicy realtime = RealtimePolicy::Auto;
   std::uint32_t fragment_size = 4096;
-  std::uint32_t send_buffer = 0; // of sockets, in bytes; 0: the system's
-  std::uint32_t receive_buffer = 0;
-  std::string congestion = "auto"; // control of every link's socket, or a name that the system knows
-  std::uint64_t pool = 64 << 20;   // bytes for messages that nobody has posted a read for
-  std::string local = "direct";    // how programs of this host exchange messages
+  std::uint32_t send_buffer = 0;    // of every link's socket, in bytes; 0: it follows the path
+  std::uint32_t receive_buffer = 0; // the same; 0: the system's
+  std::string congestion = "auto";  // control of every link's socket, or a name that the system knows
+  std::uint64_t pool = 64 << 20;    // bytes for messages that nobody has posted a read for
+  std::string local = "direct";     // who brings on long messages between programs of this host
   std::string cross_memory = "auto";
   std::uint32_t spin_us = 200;
   std::uint32_t connect_timeout_s = 5;
   std::uint32_t join_timeout_s = 60;
   std::uint32_t link_timeout_s = 60;
-  std::uint32_t idle_timeout_s = 0; // 0: it never ends by itself
+  std::uint32_t idle_timeout_s = 0; // 0: the kernel never ends by itself
   std::string log_level = "info";
   std::map<std::string, HostAddress> hosts; // [hosts]; other names are resolved
 
-  // Where each setting came from, by its place in options(): "default", "/etc/parc/parcd.toml:3",
-  // "PARC_PORT",
-  // "--port".
+  // Where each setting came from, by its index in options(): "/etc/parc/parcd.toml:3", "PARC_PORT", "--port";
+  // empty: it is the default.
   std::array<std::string, option_count> origin;
 };
 
@@ -82,7 +81,7 @@ struct Option {
   [[nodiscard]] std::string variable() const;
 };
 
-// In the order of the help. The table is the only place that knows them all.
+// The table of all settings, in the order of the help. No other place knows them all.
 [[nodiscard]] std::span<const Option, option_count> options();
 
 struct CommandLine {
@@ -94,14 +93,15 @@ struct CommandLine {
   std::optional<std::string> answer; // --help, --version: print this and do nothing else
 };
 
-// The whole way from the arguments to checked settings; call it again to reload. An error of code EINVAL is a
-// misuse of the command line (exit status 2), any other a bad configuration (1).
+// Reads and checks the settings of all layers; call it again to reload. An error of code EINVAL is a misuse
+// of the command line (exit status 2), any other a bad configuration (1).
 [[nodiscard]] Result<CommandLine> read_command_line(int argc, const char* const* argv);
 
-// The layers below the flags. With `file`, that file stands for both configuration files and must exist.
+// Reads the layers below the flags, without complete(). With `file`, that file stands for both configuration
+// files and must exist.
 [[nodiscard]] Result<Config> load(const std::string& file = {});
 
-// Fills in what depends on the host, then checks the relations among the settings.
+// Completes the settings with what depends on the host, then checks the relations among them.
 [[nodiscard]] Result<void> complete(Config& config);
 
 // The settings whose values differ, as "port, pool"; [hosts] is none of them.
@@ -113,11 +113,11 @@ struct CommandLine {
 // The effective settings as TOML that load() reads back, each with where it came from.
 [[nodiscard]] std::string to_toml(const Config& config);
 
-// "address", "address:port", "[v6]:port" or a bare IPv6 address.
+// The address of a kernel: "address", "address:port", "[v6]:port" or a bare IPv6 address.
 [[nodiscard]] Result<HostAddress> parse_host_address(std::string_view text);
 [[nodiscard]] std::string_view trimmed(std::string_view text); // without blanks at its ends
 
-// The name of a host, as it calls itself and [hosts] calls it.
+// The name of a host, as it calls itself and [hosts] calls it; an error says which characters it may have.
 [[nodiscard]] Result<std::string> parse_host_name(std::string_view text);
 
 // Puts the settings of one file over those of `config`.
