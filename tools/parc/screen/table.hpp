@@ -15,10 +15,10 @@ namespace parc::tools {
 
 struct Column {
   std::string title;
-  bool number = false;     // to the right
+  bool number = false;     // aligned to the right
   bool name = false;       // may be cut on a terminal
-  unsigned spare = 0;      // the highest goes first where the table is too wide; 0 never goes
-  std::size_t longest = 0; // of a number: the room that it may need, which stays its own
+  unsigned spare = 0;      // columns with the highest go first where the table is too wide; 0: never
+  std::size_t longest = 0; // characters that the column has room for at least, so that it keeps its width
 };
 
 struct Row {
@@ -35,9 +35,10 @@ struct Table {
   std::vector<Row> rows;
 };
 
-// The titles and a line for each row.
+// A table as lines: the titles, and a line for each row.
 [[nodiscard]] std::vector<Line> table_lines(const Table& table, const Display& display);
 
+// Sentences and tables, laid out as lines for one display.
 class Page {
 public:
   explicit Page(const Display& display) : display_(display) {}
@@ -53,7 +54,7 @@ private:
 
 void print_table(std::vector<Column> columns, std::vector<Row> rows, std::FILE* to = stdout);
 
-// What stands in one, of Unix time.
+// A Unix time (seconds) as tables show it: date and time of day, local.
 [[nodiscard]] std::string local_time(std::uint64_t unix_time);
 
 } // namespace parc::tools

@@ -16,17 +16,17 @@ namespace parc::tools {
 
 struct Command {
   std::string name, help;
-  std::function<void(CLI::App& app)> options; // adds them
-  std::function<int()> run; // once they are parsed: an exit status, and why is said where not 0
-  // Takes off the words that are somebody else's, as those of a program to run: none of them is ever mistaken
-  // for an option of ours. Returns what is wrong.
+  std::function<void(CLI::App& app)> options; // adds its options to the parser
+  std::function<int()> run; // does it, when options are parsed: the exit status; where not 0 it has said why
+  // Takes off the words that are not for parc, as those of a program to run: none of them is ever mistaken
+  // for an option of ours. Returns what is wrong; empty: nothing.
   std::function<std::string(CLI::App& app, std::vector<std::string>& words)> take_words = {};
   int wrong_words = status_usage; // exit status where the command line makes no sense
 };
 
-// The text of an error, and where this process itself has too little of something, how it gets more.
+// The text of an error, and where this process itself has too few descriptors, how it gets more.
 [[nodiscard]] std::string in_words(const Error& error);
-// For commands: the status that it ended with; or its error is told.
+// The exit status of a command that ended with `status`; of an error, which is printed: status_failure.
 [[nodiscard]] int end_with(const Result<int>& status);
 
 // ---- Options that several have
@@ -34,7 +34,7 @@ struct Command {
 void add_runtime_dir(CLI::App& app, std::string& directory,
                      const std::string& help = "Where the kernel of this host is found");
 void add_json(CLI::App& app, bool& json, const std::string& help = "Print JSON");
-// --hosts and --hostfile. `by_default`: which are meant where none is named.
+// The hosts that options name: --hosts and --hostfile. `by_default`, for the help: those meant where none is.
 struct NamedHosts {
   std::string hosts;
   std::string hostfile;
@@ -42,10 +42,10 @@ struct NamedHosts {
 };
 void add_hosts(CLI::App& app, NamedHosts& named, const std::string& by_default);
 
-// The help has the words in braces, where the shells' completion finds them.
+// Accepts one of these words. The help has them in braces, where the shells' completion finds them.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
-// As the parser wants it, of what `parse` takes.
+// Accepts what `parse` does, and says its errors.
 template <class Value> CLI::Validator parsed_by(Result<Value> (*parse)(const std::string& text)) {
   return CLI::Validator(
       [parse](const std::string& text) {
@@ -55,7 +55,7 @@ template <class Value> CLI::Validator parsed_by(Result<Value> (*parse)(const std
       "", "");
 }
 
-// As parc status, ps and PARC_JOB name one.
+// A job's number, in hexadecimal as parc status, ps and PARC_JOB have it; never 0.
 [[nodiscard]] Result<std::uint64_t> parse_job(const std::string& text);
 [[nodiscard]] Result<int> parse_signal(const std::string& text); // SIGTERM, TERM, term or 15
 // How to get to other hosts, as PARC_SSH says; empty: it says nothing.
