@@ -69,8 +69,8 @@ Kernel::Kernel(World world)
   }
   peers_ = std::make_unique<Peers>(
       loop_, engine_, *streams_, world_.config, world_.key, local_host(world_.config, world_.identity),
-      Peers::Hooks{.link_up = [this](std::uint32_t link) { post_.listen(link); },
-                   .link_lost = [this](std::uint32_t link) { link_lost(link); }});
+      HostSessions::Events{.link_up = [this](std::uint32_t link) { post_.listen(link); },
+                           .link_lost = [this](std::uint32_t link) { link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
       Sessions::Told{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),

@@ -31,18 +31,18 @@ double in_seconds(Loop::Clock::duration time) {
 } // namespace
 
 HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
-                         std::uint64_t seed, Hooks hooks)
+                         std::uint64_t seed, Events events)
     : loop_(loop), identity_(std::move(identity)), link_(link), link_timeout_(link_timeout),
-      hooks_(std::move(hooks)), random_(static_cast<std::minstd_rand::result_type>(seed)),
+      events_(std::move(events)), random_(static_cast<std::minstd_rand::result_type>(seed)),
       dial_(loop,
             [this] {
               ++dials_;
-              hooks_.dial();
+              events_.dial();
             }),
       end_(loop,
            [this] {
-             hooks_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
-                                  identity_.name, link_timeout_.count()));
+             events_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
+                                   identity_.name, link_timeout_.count()));
            }),
       look_(loop, [this] { look(); }) {}
 
@@ -95,15 +95,6 @@ void HostSession::parted(const Error& why, Loop::Time last_heard) {
   dial_later();
 }
 
-std::optional<Address> HostSession::place(bool by_name) const {
-  std::vector<Address> places = named_;
-  const std::optional<Address>& other = by_name ? way_.met : way_.address;
-  if (other && (!by_name || places.empty()) && std::ranges::find(places, *other) == places.end())
-    places.push_back(*other);
-  if (places.empty()) return std::nullopt;
-  return places[dials_ % places.size()];
-}
-
 // Half of the pause is chance, so that two that try at once do not go on doing so.
 void HostSession::dial_later() {
   dialing_ = true;
@@ -121,7 +112,7 @@ void HostSession::dial_ended(const Error& why, bool refused) {
   if (connection_ == nullptr && refused) {
     if (!refused_since_) refused_since_ = loop_.now();
     if (loop_.now() - *refused_since_ >= std::min<Loop::Clock::duration>(longest_refusal, link_timeout_))
-      return hooks_.give_up(
+      return events_.give_up(
           error(ECONNREFUSED, "gave host {} up: its kernel has ended ({})", identity_.name, why.text));
   }
   dial_later();

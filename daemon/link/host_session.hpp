@@ -8,7 +8,7 @@
 
 #include "daemon/base/counters.hpp"
 #include "daemon/base/loop.hpp"
-#include "daemon/link/resolver.hpp"
+#include "daemon/link/candidates.hpp"
 #include "protocol/objects.hpp"
 #include "system/error.hpp"
 
@@ -30,21 +30,14 @@ public:
     std::uint32_t number = 0; // of the session, from 1: rises each time that one of the two gave it up
     std::string name;         // as the host calls itself
   };
-  struct Hooks {
+  struct Events {
     std::function<void()> dial;         // tries once; dial_ended() follows
     std::function<void(Error)> give_up; // may be called from inside any call of this; the session stays
   };
 
   // `seed`: of its pauses; not the same on both sides.
   HostSession(Loop& loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
-              std::uint64_t seed, Hooks hooks);
-
-  struct Way {                       // to the other kernel
-    std::string host;                // the name that people used last; empty: none
-    std::optional<Address> address;  // where it listens, as it says; none: not known
-    std::optional<Address> met = {}; // where this side has dialed it: who is refused there finds it ended
-    std::optional<Address> advertised = {}; // that others are told; none: `address`
-  };
+              std::uint64_t seed, Events events);
 
   // It has a connection, number `carrier`; `dialed`: this side made it.
   void carried(PeerLink& by, std::uint64_t carrier, bool dialed);
@@ -62,13 +55,9 @@ public:
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
-  void set_way(Way way) { way_ = std::move(way); }
-  [[nodiscard]] const Way& way() const { return way_; }
-  [[nodiscard]] double patience_s() const; // with the TCP of the other host, for the next dial
-  // Where to dial now: in turn where its name was last found and where it says that it is. `by_name`: the
-  // latter is not for this host. None: not known.
-  [[nodiscard]] std::optional<Address> place(bool by_name) const;
-  void set_named(std::vector<Address> places) { named_ = std::move(places); }
+  [[nodiscard]] Candidates& candidates() { return candidates_; }     // where to dial it
+  [[nodiscard]] const Candidates& candidates() const { return candidates_; }
+  [[nodiscard]] double patience_s() const;                // with the TCP of the other host, for the next dial
   [[nodiscard]] unsigned dials() const { return dials_; } // since the last connection
   [[nodiscard]] bool doubted() const { return doubted_; } // its path seems dead: another is tried
 
@@ -80,7 +69,7 @@ private:
   Identity identity_;
   std::uint32_t link_;
   std::chrono::seconds link_timeout_;
-  Hooks hooks_;
+  Events events_;
   PeerLink* connection_ = nullptr;
   std::uint64_t carrier_ = 0;
   std::uint32_t rtt_us_ = 0; // of connections that have ended
@@ -91,8 +80,7 @@ private:
   bool dialing_ = false;  // a try is under way or will be
   Loop::Time parted_at_;
   std::optional<Loop::Time> refused_since_;
-  Way way_;
-  std::vector<Address> named_;
+  Candidates candidates_;
   bool ending_ = false; // end_ is set
   double pause_s_ = 0;
   unsigned dials_ = 0;

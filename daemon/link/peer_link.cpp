@@ -2,7 +2,6 @@
 #include "daemon/link/peer_link.hpp"
 
 #include "daemon/link/host_session.hpp"
-#include "daemon/link/peers.hpp"
 
 #include <array>
 #include <optional>
@@ -17,9 +16,10 @@ constexpr std::size_t iovecs_at_once = 64;
 
 } // namespace
 
-PeerLink::PeerLink(Peers& peers, protocol::Engine& engine, HostSession& session,
+PeerLink::PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSession& session,
                    std::unique_ptr<Stream> stream)
-    : peers_(peers), engine_(engine), session_(session), stream_(std::move(stream)), index_(session.link()) {
+    : owner_(owner), loop_(loop), engine_(engine), session_(session), stream_(std::move(stream)),
+      index_(session.link()) {
   if (const std::optional<PathReport> report = stream_->path()) rtt_us_ = report->rtt_us;
 }
 
@@ -38,7 +38,7 @@ std::uint64_t PeerLink::read() {
     moved += got.bytes;
     const protocol::Refusal refusal = engine_.took(index_, got.bytes);
     if (refusal != protocol::Refusal::none) {
-      peers_.broke_rules(*this, refusal);
+      owner_.broke_rules(*this, refusal);
       return moved;
     }
     if (!resumed_) resumed();
@@ -102,13 +102,13 @@ void PeerLink::measure_path() {
 
 void PeerLink::close(Error why) {
   if (!open()) return;
-  last_heard_ = peers_.loop_.now();
+  last_heard_ = loop_.now();
   if (const std::optional<PathReport> report = stream_->path()) {
     rtt_us_ = report->rtt_us;
     if (why.code != ECONNRESET) last_heard_ -= report->silence;
   }
   stream_.reset();
-  peers_.closed(*this, why);
+  owner_.closed(*this, why);
 }
 
 } // namespace parc::daemon

@@ -15,17 +15,25 @@
 namespace parc::daemon {
 
 class HostSession;
-class Peers;
 
 class PeerLink {
 public:
+  class Owner { // of the connections of all sessions
+  public:
+    virtual void broke_rules(PeerLink& link, protocol::Refusal refusal) = 0;
+    virtual void closed(const PeerLink& link, const Error& why) = 0; // the object goes at the step's end
+
+  protected:
+    ~Owner() = default;
+  };
   // The session outlives it, or closes it.
-  PeerLink(Peers& peers, protocol::Engine& engine, HostSession& session, std::unique_ptr<Stream> stream);
+  PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSession& session,
+           std::unique_ptr<Stream> stream);
 
   std::uint64_t read();  // takes what has arrived, within the turn's budget
   std::uint64_t write(); // sends what the engine has to say
 
-  void close(Error why); // tells Peers; the object goes at the step's end
+  void close(Error why); // tells its owner
 
   [[nodiscard]] bool open() const { return stream_ != nullptr; }
   [[nodiscard]] std::string local_host() const { return open() ? stream_->local().host() : std::string(); }
@@ -43,7 +51,8 @@ private:
   void broke(const Transfer& how);
   void measure_path();
 
-  Peers& peers_;
+  Owner& owner_;
+  Loop& loop_;
   protocol::Engine& engine_;
   HostSession& session_;
   std::unique_ptr<Stream> stream_; // none: it is closed

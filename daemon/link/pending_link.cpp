@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/link/pending_link.hpp"
 
-#include "daemon/link/peers.hpp"
 #include "daemon/link/socket_stream.hpp"
 #include "system/identity.hpp"
 
@@ -25,22 +24,22 @@ Nonce fresh_nonce() {
 
 } // namespace
 
-PendingLink::PendingLink(Peers& peers, Loop& loop, const Key& key, std::unique_ptr<Stream> accepted,
-                         double handshake_s)
-    : peers_(peers), role_(Role::Acceptor),
-      handshake_(role_, peers.self_at(accepted->local()), key, fresh_nonce()), stage_(Stage::shaking),
-      born_(loop.now()), stream_(std::move(accepted)), address_(stream_->peer().text()),
-      handshake_s_(handshake_s), patience_s_(handshake_s), patience_(loop, [this] { out_of_patience(); }) {
+PendingLink::PendingLink(const Shared& shared, LocalHost self, std::unique_ptr<Stream> accepted)
+    : owner_(shared.owner), role_(Role::Acceptor),
+      handshake_(role_, std::move(self), shared.key, fresh_nonce()), stage_(Stage::shaking),
+      born_(shared.loop.now()), stream_(std::move(accepted)), address_(stream_->peer().text()),
+      handshake_s_(shared.handshake_s), patience_s_(handshake_s_),
+      patience_(shared.loop, [this] { out_of_patience(); }) {
   patience_.set(patience_s_);
 }
 
-PendingLink::PendingLink(Peers& peers, Loop& loop, const Key& key, Purpose purpose,
-                         std::unique_ptr<Stream> connecting, double handshake_s)
-    : peers_(peers), role_(Role::Initiator),
-      handshake_(role_, peers.self_at(connecting->local()), key, fresh_nonce()), stage_(Stage::connecting),
-      born_(loop.now()), stream_(std::move(connecting)), purpose_(std::move(purpose)),
-      address_(stream_->peer().text()), handshake_s_(handshake_s), patience_s_(purpose_.patience_s),
-      patience_(loop, [this] { out_of_patience(); }) {
+PendingLink::PendingLink(const Shared& shared, LocalHost self, Purpose purpose,
+                         std::unique_ptr<Stream> connecting)
+    : owner_(shared.owner), role_(Role::Initiator),
+      handshake_(role_, std::move(self), shared.key, fresh_nonce()), stage_(Stage::connecting),
+      born_(shared.loop.now()), stream_(std::move(connecting)), purpose_(std::move(purpose)),
+      address_(stream_->peer().text()), handshake_s_(shared.handshake_s), patience_s_(purpose_.patience_s),
+      patience_(shared.loop, [this] { out_of_patience(); }) {
   patience_.set(patience_s_);
 }
 
@@ -108,13 +107,13 @@ std::uint64_t PendingLink::shake() {
     if (stage_ == Stage::shaking) moved += send();
   }
   if (handshake_.state() == Handshake::State::Established && handshake_.outgoing().empty()) {
-    if (!peers_.adopt(*this))
+    if (!owner_.adopt(*this))
       drop(error(ECONNABORTED, "another connection to host {} has taken its place", handshake_.peer().name));
     return moved + 1;
   }
   if (stage_ == Stage::over || handshake_.state() != Handshake::State::Failed) return moved;
   if (stage_ == Stage::shaking) {
-    peers_.refused(*this);
+    owner_.refused(*this);
     enter(Stage::lingering);
     patience_.set(linger_s);
   }
@@ -124,13 +123,13 @@ std::uint64_t PendingLink::shake() {
 // What the handshake asks of who knows the other connections and sessions.
 void PendingLink::answer() {
   if (handshake_.state() == Handshake::State::Deciding) {
-    const Verdict verdict = peers_.judge(*this);
+    const Verdict verdict = owner_.judge(*this);
     accepted_ = verdict == Verdict::Accepted;
-    handshake_.decide(verdict, peers_.session_number(identity()));
+    handshake_.decide(verdict, owner_.session_number(identity()));
   }
   if (handshake_.state() == Handshake::State::Agreed) {
-    if (!peers_.still_true(*this)) return drop(error(ESTALE, "what was said holds no more"));
-    handshake_.adopt(peers_.next_carrier(*this));
+    if (!owner_.still_true(*this)) return drop(error(ESTALE, "what was said holds no more"));
+    handshake_.adopt(owner_.next_carrier(*this));
   }
 }
 
@@ -164,7 +163,7 @@ void PendingLink::drop(Error why) {
   enter(Stage::over);
   patience_.cancel();
   stream_.reset();
-  peers_.failed(*this, was_refused, why);
+  owner_.failed(*this, was_refused, why);
 }
 
 } // namespace parc::daemon

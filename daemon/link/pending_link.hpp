@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A connection on its way to being a link: it connects and shakes hands (handshake.hpp), and then Peers gives
-// its stream to a PeerLink. One that is refused lingers until the other side has read why.
+// A connection on its way to being a link: it connects and shakes hands (handshake.hpp), and then its owner
+// gives the stream to a PeerLink. One that is refused lingers until the other side has read why.
 #pragma once
 
 #include "daemon/base/loop.hpp"
@@ -9,12 +9,11 @@
 #include "system/error.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 namespace parc::daemon {
-
-class Peers;
 
 class PendingLink {
 public:
@@ -29,13 +28,32 @@ public:
     bool calls_back = false;   // only to see that it answers there
     double patience_s = 0;     // with its connecting
   };
-  // One that came in, or one that is being made. `handshake_s`: the time for shaking hands.
-  PendingLink(Peers& peers, Loop& loop, const Key& key, std::unique_ptr<Stream> accepted, double handshake_s);
-  PendingLink(Peers& peers, Loop& loop, const Key& key, Purpose purpose, std::unique_ptr<Stream> connecting,
-              double handshake_s);
+  class Owner { // who knows the other connections, and the sessions
+  public:
+    virtual Verdict judge(const PendingLink& link) = 0;                     // its peer has proved the key
+    virtual std::uint32_t session_number(std::uint64_t identity) const = 0; // that goes on, or would begin
+    virtual bool still_true(const PendingLink& link) const = 0;
+    virtual std::uint64_t next_carrier(const PendingLink& link) const = 0;
+    virtual bool adopt(PendingLink& link) = 0; // its handshake has ended well; false: it is not needed
+    virtual void refused(const PendingLink& link) = 0; // its handshake failed, or ended by a verdict
+    // It is over otherwise, or what was refused has been said; the object goes at the step's end.
+    virtual void failed(const PendingLink& link, bool was_refused, const Error& why) = 0;
+
+  protected:
+    ~Owner() = default;
+  };
+  struct Shared { // by all that an owner has
+    Owner& owner;
+    Loop& loop;
+    const Key& key;
+    double handshake_s; // the time for shaking hands
+  };
+  // One that came in, or one that is being made; `self`: what is said of this host there.
+  PendingLink(const Shared& shared, LocalHost self, std::unique_ptr<Stream> accepted);
+  PendingLink(const Shared& shared, LocalHost self, Purpose purpose, std::unique_ptr<Stream> connecting);
 
   std::uint64_t advance(); // as far as it goes; returns how much that was
-  void drop(Error why);    // tells Peers; the object goes at the step's end
+  void drop(Error why);    // tells its owner
 
   [[nodiscard]] Stage stage() const { return stage_; }
   [[nodiscard]] bool accepted_by_us() const { return accepted_; } // the other side's verdict may be due
@@ -62,7 +80,7 @@ private:
   void answer();
   std::uint64_t linger();
 
-  Peers& peers_;
+  Owner& owner_;
   Role role_;
   Handshake handshake_;
   Stage stage_;
@@ -76,5 +94,8 @@ private:
   bool accepted_ = false;
   bool said_all_ = false;
 };
+
+// Begins to make a connection; what becomes of it is told to who owns those.
+using Dial = std::function<Result<void>(const Address& to, PendingLink::Purpose why)>;
 
 } // namespace parc::daemon

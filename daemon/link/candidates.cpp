@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/link/candidates.hpp"
+
+#include <algorithm>
+
+namespace parc::daemon {
+
+const Candidate* Candidates::find(Source source) const {
+  const auto found = std::ranges::find(all_, source, &Candidate::source);
+  return found == all_.end() ? nullptr : &*found;
+}
+
+void Candidates::drop(Source source) {
+  std::erase_if(all_, [source](const Candidate& each) { return each.source == source; });
+}
+
+void Candidates::put(Source source, const Address& at) {
+  drop(source);
+  all_.push_back({.address = at, .source = source, .answered = {}});
+}
+
+void Candidates::answered(const Address& at, Loop::Time when) {
+  put(Source::dialed, at);
+  all_.back().answered = when;
+}
+
+void Candidates::advertised(std::optional<Address> at) {
+  drop(Source::advertised);
+  if (at) put(Source::advertised, *at);
+}
+
+void Candidates::resolved(const std::vector<Address>& all) {
+  drop(Source::resolved);
+  for (const Address& each : all)
+    all_.push_back({.address = each, .source = Source::resolved, .answered = {}});
+}
+
+bool Candidates::has_answered_at(const Address& at) const {
+  return std::ranges::any_of(
+      all_, [&](const Candidate& each) { return each.answered.has_value() && each.address == at; });
+}
+
+// What it says of itself is passed over where this side has reached it, and goes before what its connections
+// look like: those may come through a translator of addresses.
+std::optional<Address> Candidates::listens_at() const {
+  const Candidate* const told = find(Source::advertised);
+  const Candidate* const met = find(Source::dialed);
+  const Candidate* const seen = told == nullptr ? find(Source::seen) : nullptr;
+  const Candidate* const last = seen != nullptr && (met == nullptr || met < seen) ? seen : met;
+  if (last != nullptr) return last->address;
+  return told != nullptr ? std::optional(told->address) : std::nullopt;
+}
+
+std::optional<Address> Candidates::for_others() const {
+  const Candidate* const told = find(Source::advertised);
+  return told != nullptr ? told->address : listens_at();
+}
+
+std::optional<Address> Candidates::dial(unsigned turn, bool by_name) const {
+  std::vector<Address> places;
+  for (const Candidate& each : all_)
+    if (each.source == Source::resolved) places.push_back(each.address);
+  const Candidate* const met = find(Source::dialed);
+  const auto other = !by_name ? listens_at() : met != nullptr ? std::optional(met->address) : std::nullopt;
+  if (other && (!by_name || places.empty()) && std::ranges::find(places, *other) == places.end())
+    places.push_back(*other);
+  if (places.empty()) return std::nullopt;
+  return places[turn % places.size()];
+}
+
+} // namespace parc::daemon

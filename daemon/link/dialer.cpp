@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/link/dialer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr double first_round_pause_s = 0.02, longest_round_pause_s = 0.5; // between two rounds of an attempt
+
+} // namespace
+
+Dialer::Attempt* Dialer::find(const std::string& host) {
+  const auto found = attempts_.find(host);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+// None: somebody waits for it already.
+Dialer::Attempt* Dialer::begin(const std::string& host, Connected connected, std::optional<Loop::Time> end) {
+  auto [place, fresh] = attempts_.try_emplace(host);
+  Attempt& made = place->second;
+  made.waiting.push_back({std::move(connected), end});
+  if (!fresh) return nullptr;
+  made.host = host;
+  return &made;
+}
+
+void Dialer::reach(const std::string& host, Connected connected, bool in_haste) {
+  const auto end = in_haste ? std::nullopt : std::optional(end_of_patience());
+  if (begin(host, std::move(connected), end) == nullptr) return;
+  const HostAddress where = needs_.directory.address_of(host);
+  needs_.resolver.resolve(
+      where.address, where.port, std::chrono::seconds(needs_.config.connect_timeout_s),
+      [this, host](Result<std::vector<Address>> addresses) { resolved(host, std::move(addresses)); });
+}
+
+// Nobody has to know its name.
+void Dialer::reach(const EndpointAddress& address, Connected connected) {
+  Attempt* const made = begin(in_words(address), std::move(connected), end_of_patience());
+  if (made == nullptr) return;
+  made->wanted = address.identity;
+  std::vector<Address> places;
+  for (const std::string& host : address.hosts)
+    if (const auto place = numeric_address(host, address.port); place && address.port != 0)
+      places.push_back(place.value());
+  if (places.empty()) return finish(made->host, error(EHOSTUNREACH, "cannot reach {}", made->host));
+  resolved(made->host, std::move(places));
+}
+
+void Dialer::resolved(const std::string& host, Result<std::vector<Address>> addresses) {
+  const auto found = attempts_.find(host);
+  if (found == attempts_.end()) return;
+  if (!addresses)
+    return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
+  Attempt& attempt = found->second;
+  attempt.addresses = std::move(addresses).value();
+  for (Attempt::Waiting& each : attempt.waiting)
+    if (each.end) each.end = end_of_patience();
+  attempt.pause_s = first_round_pause_s;
+  attempt.again.emplace(needs_.loop, [this, host] {
+    needs_.loop.after_step([this, host] { // the attempt may end, and this timer with it
+      const auto waiting = attempts_.find(host);
+      if (waiting != attempts_.end() && waiting->second.waits) begin_round(waiting->second);
+    });
+  });
+  begin_round(attempt);
+}
+
+void Dialer::begin_round(Attempt& attempt) {
+  attempt.waits = false;
+  attempt.next = 0;
+  attempt.may_change = false;
+  try_next(attempt);
+}
+
+void Dialer::try_next(Attempt& attempt) {
+  while (attempt.next < attempt.addresses.size()) {
+    const Address address = attempt.addresses[attempt.next++];
+    const Result<void> dialed = needs_.dial(address, {.host = attempt.host,
+                                                      .named = attempt.wanted == 0,
+                                                      .patience_s = double(needs_.config.connect_timeout_s)});
+    if (dialed) return;
+    note(attempt, dialed.error());
+  }
+  const auto pause =
+      std::chrono::duration_cast<Loop::Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
+  const Error why = error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH, "cannot reach host {}: {}",
+                          attempt.host, attempt.why);
+  const auto given_up = std::ranges::stable_partition(attempt.waiting, [&](const Attempt::Waiting& each) {
+    return attempt.may_change && each.end && needs_.loop.now() + pause < *each.end;
+  });
+  if (!given_up.empty()) spdlog::warn("{}", why.text);
+  for (Attempt::Waiting& each : given_up) answer(std::move(each.connected), why);
+  attempt.waiting.erase(given_up.begin(), given_up.end());
+  if (attempt.waiting.empty()) {
+    attempts_.erase(std::string(attempt.host));
+    return;
+  }
+  attempt.waits = true;
+  attempt.again->set(attempt.pause_s);
+  attempt.pause_s = std::min(2 * attempt.pause_s, longest_round_pause_s);
+}
+
+// Whoever waited hears it at the step's end: an actor may be in the middle of something.
+void Dialer::answer(Connected connected, const Result<std::int32_t>& result) {
+  needs_.loop.after_step([connected = std::move(connected), result] { connected(result); });
+}
+
+void Dialer::finish(const std::string& host, const Result<std::int32_t>& result) {
+  const auto found = attempts_.find(host);
+  if (found == attempts_.end()) return;
+  for (Attempt::Waiting& each : found->second.waiting) answer(std::move(each.connected), result);
+  attempts_.erase(found);
+}
+
+Loop::Time Dialer::end_of_patience() const {
+  return needs_.loop.now() + std::chrono::seconds(needs_.config.connect_timeout_s);
+}
+
+// What may be over soon is tried again: nobody listened yet, or the other side hung up.
+void Dialer::note(Attempt& attempt, const Error& why) {
+  attempt.why = why.text;
+  attempt.may_change |= why.code == ECONNREFUSED || why.code == ECONNRESET || why.code == ECONNABORTED;
+}
+
+void Dialer::fail(Attempt& attempt, const Error& why) {
+  if (attempt.waits) return;
+  note(attempt, why);
+  try_next(attempt);
+}
+
+// What an attempt has dialed answers.
+void Dialer::reached(const PendingLink& link, std::int32_t index) {
+  const std::string& host = link.purpose().host;
+  Attempt* const found = find(host);
+  if (found == nullptr) return;
+  Attempt& attempt = *found;
+  if (attempt.wanted == 0) needs_.directory.answered(host, link.identity());
+  if (attempt.wanted != 0 && attempt.wanted != link.identity())
+    return fail(attempt, error(ESTALE, "another kernel answers at {}", link.address()));
+  finish(host, index);
+}
+
+// Another connection to the same kernel is up.
+bool Dialer::finish_with_session(const PendingLink& link) {
+  const std::optional<std::int32_t> index = needs_.sessions.carried(link.identity());
+  const std::string& host = link.purpose().host;
+  const Attempt* const waiting = find(host);
+  if (!index || (waiting != nullptr && waiting->wanted != 0)) return false; // established() would have
+  needs_.directory.answered(host, link.identity());
+  finish(host, *index);
+  return true;
+}
+
+void Dialer::established(const PendingLink& link, std::int32_t index) {
+  if (!link.purpose().host.empty()) reached(link, index);
+  std::vector<std::string> waiting;
+  for (const auto& [host, attempt] : attempts_)
+    if (attempt.identity == link.identity() || attempt.wanted == link.identity()) waiting.push_back(host);
+  for (const std::string& host : waiting) {
+    if (attempts_.at(host).wanted == 0) needs_.directory.answered(host, link.identity());
+    finish(host, index);
+  }
+}
+
+void Dialer::refused(const PendingLink& link, const Error& why) {
+  Attempt* const found = find(link.purpose().host);
+  if (found == nullptr) return;
+  const Verdict verdict = link.handshake().verdict();
+  if (found->wanted != 0 && found->wanted != link.identity() && link.identity() != 0) {
+    fail(*found, error(ESTALE, "another kernel answers at {}", link.address()));
+  } else if (verdict == Verdict::Itself) {
+    finish(link.purpose().host, this_host);
+  } else if (verdict == Verdict::Duplicate) {
+    found->identity = link.identity();
+    (void)finish_with_session(link);
+  } else {
+    fail(*found, why);
+  }
+}
+
+void Dialer::failed(const PendingLink& link, const Error& why) {
+  Attempt* const found = find(link.purpose().host);
+  if (found != nullptr && !finish_with_session(link)) fail(*found, why);
+}
+
+// Attempts whose own connection was a duplicate wait for the other one: where that died before it was up,
+// they need a new one.
+void Dialer::ended(std::uint64_t identity, const Error& why) {
+  std::vector<std::string> waiting;
+  for (const auto& [host, attempt] : attempts_)
+    if (attempt.identity == identity) waiting.push_back(host);
+  for (const std::string& host : waiting) {
+    Attempt& attempt = attempts_.at(host);
+    attempt.identity = 0;
+    fail(attempt, Error{ECONNRESET, why.text});
+  }
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hosts that somebody waits for a link to: their names are looked up and their addresses dialed one after
+// another, in rounds, as long as another round may find what this one did not: a kernel that is only about to
+// listen, or one that hung up.
+#pragma once
+
+#include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
+#include "daemon/link/endpoint_address.hpp"
+#include "daemon/link/host_directory.hpp"
+#include "daemon/link/host_sessions.hpp"
+#include "daemon/link/pending_link.hpp"
+#include "daemon/link/resolver.hpp"
+#include "daemon/settings/config.hpp"
+#include "system/error.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parc::daemon {
+
+class Dialer {
+public:
+  // A link's index in the engine, this_host, or why there is none.
+  using Connected = std::function<void(Result<std::int32_t>)>;
+
+  struct Needs {
+    Loop& loop;
+    Resolver& resolver;
+    const Config& config;
+    HostDirectory& directory;
+    const HostSessions& sessions;
+    Dial dial;
+  };
+  explicit Dialer(Needs needs) : needs_(std::move(needs)) {}
+
+  // `connected` is called once, at a step's end; who is in haste hears at once that nobody listens there yet.
+  void reach(const std::string& host, Connected connected, bool in_haste);
+  void reach(const EndpointAddress& address, Connected connected); // nobody has to know its name
+  void answer(Connected connected, const Result<std::int32_t>& result);
+
+  // What became of a connection that was being made, on whose side ever.
+  void established(const PendingLink& link, std::int32_t index);
+  void refused(const PendingLink& link, const Error& why);
+  void failed(const PendingLink& link, const Error& why);
+  void ended(std::uint64_t identity, const Error& why); // none to that kernel is there or under way any more
+
+private:
+  struct Attempt { // one host that somebody waits for
+    struct Waiting {
+      Connected connected;
+      std::optional<Loop::Time> end; // no round begins later for it; none: it is in haste
+    };
+    std::string host;
+    std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
+    std::vector<Waiting> waiting;
+    std::vector<Address> addresses;
+    std::size_t next = 0;       // of the addresses, to try in this round
+    std::uint64_t identity = 0; // known, and its other connection is about to be up
+    std::string why;            // what was tried last failed
+    bool may_change = false;    // soon: another round is worth it
+    double pause_s = 0;         // before that
+    std::optional<Timer> again;
+    bool waits = false; // for it
+  };
+
+  Attempt* begin(const std::string& host, Connected connected, std::optional<Loop::Time> end);
+  Attempt* find(const std::string& host);
+  void resolved(const std::string& host, Result<std::vector<Address>> addresses);
+  void begin_round(Attempt& attempt);
+  void try_next(Attempt& attempt);
+  void finish(const std::string& host, const Result<std::int32_t>& result);
+  bool finish_with_session(const PendingLink& link);
+  void reached(const PendingLink& link, std::int32_t index);
+  static void note(Attempt& attempt, const Error& why);
+  void fail(Attempt& attempt, const Error& why);
+  [[nodiscard]] Loop::Time end_of_patience() const;
+
+  Needs needs_;
+  std::map<std::string, Attempt> attempts_; // by host
+};
+
+} // namespace parc::daemon

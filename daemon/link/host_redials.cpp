@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// HostSessions' other half: where a kernel is dialed whose connection has ended, or that has dialed this one.
+#include "daemon/link/host_sessions.hpp"
+
+#include <cerrno>
+
+namespace parc::daemon {
+
+// What has dialed this one may listen elsewhere, or nowhere that is reached from here: a refusal at an
+// address tells something only where this side has met it.
+void HostSessions::call_back(std::uint64_t identity) {
+  const HostSession* const session = find(identity);
+  if (session == nullptr || stopping_) return;
+  if (!place_of(*session) && !session->candidates().name().empty())
+    return look_up(identity, [this, identity](const Result<void>&) { call_back_now(identity); });
+  call_back_now(identity);
+}
+
+void HostSessions::call_back_now(std::uint64_t identity) {
+  const HostSession* const session = find(identity);
+  if (session == nullptr || stopping_) return;
+  const auto at = place_of(*session);
+  if (!at || session->candidates().has_answered_at(*at)) return;
+  (void)needs_.dial(
+      *at, {.session = identity, .calls_back = true, .patience_s = double(needs_.config.connect_timeout_s)});
+}
+
+// As [hosts] says; else in turn where it is known to be and where its name was found.
+std::optional<Address> HostSessions::place_of(const HostSession& session) const {
+  return session.candidates().dial(session.dials(),
+                                   needs_.directory.is_configured(session.candidates().name()));
+}
+
+// Where it is known to be nobody has to be asked. Its name, whose address may have changed, is looked up
+// beside.
+void HostSessions::redial(std::uint64_t identity) {
+  HostSession* const session = look(identity);
+  if (session == nullptr || stopping_) return;
+  const auto at = place_of(*session);
+  if (!session->candidates().name().empty() && (!at || session->dials() % 2 == 0))
+    look_up(identity, [this, identity, awaited = !at](const Result<void>& found) {
+      if (awaited) redial_now(identity, found);
+    });
+  if (at) dial_again(*session, *at);
+}
+
+void HostSessions::redial_now(std::uint64_t identity, const Result<void>& found) {
+  HostSession* const session = look(identity);
+  if (session == nullptr || stopping_) return;
+  if (const auto at = place_of(*session))
+    dial_again(*session, *at);
+  else
+    session->dial_ended(
+        found ? error(ENOENT, "the address of host {} is not known", session->candidates().name())
+              : found.error(),
+        false);
+}
+
+void HostSessions::look_up(std::uint64_t identity, std::function<void(const Result<void>&)> then) {
+  const HostAddress where = needs_.directory.address_of(find(identity)->candidates().name());
+  needs_.resolver.resolve(where.address, where.port, std::chrono::seconds(needs_.config.connect_timeout_s),
+                          [this, identity, then = std::move(then)](Result<std::vector<Address>> addresses) {
+                            HostSession* const still = look(identity);
+                            if (still == nullptr) return;
+                            Result<void> found = addresses ? success() : Result<void>(addresses.error());
+                            if (addresses) still->candidates().resolved(addresses.value());
+                            needs_.loop.after_step([then, found = std::move(found)] { then(found); });
+                          });
+}
+
+void HostSessions::dial_again(HostSession& session, const Address& at) {
+  PendingLink::Purpose purpose{.session = session.identity().host,
+                               .met = session.candidates().has_answered_at(at),
+                               .patience_s = session.patience_s()};
+  if (const Result<void> dialed = needs_.dial(at, std::move(purpose)); !dialed)
+    session.dial_ended(dialed.error(), false);
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/link/host_sessions.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <spdlog/spdlog.h>
+#include <utility>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::size_t max_links = 1024;
+
+} // namespace
+
+HostSessions::HostSessions(Needs needs, Events events)
+    : needs_(std::move(needs)), events_(std::move(events)) {}
+
+HostSession* HostSessions::look(std::uint64_t identity) const {
+  const auto found = sessions_.find(identity);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+const HostSession* HostSessions::find(std::uint64_t identity) const {
+  return look(identity);
+}
+
+std::optional<std::int32_t> HostSessions::carried(std::uint64_t identity) const {
+  const HostSession* const session = find(identity);
+  if (session == nullptr || session->connection() == nullptr) return std::nullopt;
+  return static_cast<std::int32_t>(session->link());
+}
+
+bool HostSessions::full() const {
+  return sessions_.size() >= max_links;
+}
+
+const HostSession* HostSessions::at(std::int32_t link) const {
+  for (const auto& [identity, session] : sessions_)
+    if (static_cast<std::int32_t>(session->link()) == link) return session.get();
+  return nullptr;
+}
+
+const HostSession* HostSessions::named(const std::string& host) const {
+  const auto has_connection = [](const HostSession* session) {
+    return session != nullptr && session->connection() != nullptr;
+  };
+  const auto identity = needs_.directory.identity_of(host);
+  if (identity && has_connection(find(*identity))) return find(*identity);
+  if (needs_.directory.is_undecided(host)) return nullptr;
+  const HostSession* only = nullptr;
+  for (const auto& [number, session] : sessions_) {
+    if (session->identity().name != host || !has_connection(session.get())) continue;
+    if (only != nullptr) return nullptr; // which is meant?
+    only = session.get();
+  }
+  return only;
+}
+
+std::uint32_t HostSessions::number(std::uint64_t identity) const {
+  if (const HostSession* session = find(identity)) return session->identity().number;
+  const auto last = ended_.find(identity);
+  return last == ended_.end() ? 1 : last->second + 1;
+}
+
+std::uint64_t HostSessions::next_carrier(const PendingLink& link) const {
+  const HostSession* session = find(link.identity());
+  const bool goes_on = session != nullptr && session->identity().number >= link.handshake().peer().session;
+  return goes_on ? session->carrier() + 1 : 1;
+}
+
+// Nothing of what was said holds when this side has ended or begun a session meanwhile.
+bool HostSessions::still_true(const PendingLink& link) const {
+  return !stopping_ && number(link.identity()) == link.handshake().session();
+}
+
+// The numbers that both sides have said decide whether a session goes on or begins.
+std::optional<std::uint32_t> HostSessions::adopt(PendingLink& link) {
+  const Handshake& said = link.handshake();
+  const Peer& peer = said.peer();
+  if (!still_true(link)) return std::nullopt;
+  Candidates candidates = candidates_of(link);
+  if (find(peer.predecessor) != nullptr)
+    end(peer.predecessor,
+        error(ECONNRESET, "gave the kernel of host {} up: another has been started in its place", peer.name));
+  const std::uint32_t number = std::max(said.session(), peer.session);
+  HostSession* session = look(peer.identity);
+  if (session != nullptr && session->identity().number != number) {
+    end(peer.identity, error(ECONNRESET, "host {} has given this one up meanwhile", peer.name));
+    session = nullptr;
+  }
+  if (session != nullptr && said.carrier() <= session->carrier()) return std::nullopt;
+  const bool goes_on = session != nullptr;
+  if (!goes_on) session = &begin(link, number);
+  carry(*session, link);
+  if (goes_on) needs_.engine.attach(session->link());
+  session->candidates() = std::move(candidates);
+  if (link.role() == Role::Acceptor && peer.port != 0)
+    needs_.loop.after_step([this, identity = peer.identity] { call_back(identity); });
+  return session->link();
+}
+
+void HostSessions::carry(HostSession& session, PendingLink& link) {
+  std::unique_ptr<Stream> stream = link.take_stream();
+  // A connection that is dead without a word is known to be in half of the time after which the session is
+  // given up.
+  stream->limit_silence(std::chrono::milliseconds(std::chrono::seconds(needs_.config.link_timeout_s)) / 2);
+  PeerLink* const older = session.connection();
+  links_.push_back(std::make_unique<PeerLink>(static_cast<Owner&>(*this), needs_.loop, needs_.engine, session,
+                                              std::move(stream)));
+  session.carried(*links_.back(), link.handshake().carrier(), link.role() == Role::Initiator);
+  if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
+}
+
+// The engine's link comes with its first carrier attached.
+HostSession& HostSessions::begin(const PendingLink& link, std::uint32_t number) {
+  const Peer& peer = link.handshake().peer();
+  const std::uint32_t index = needs_.engine.add_link({.fragment = peer.fragment_size,
+                                                      .self = static_cast<std::uint32_t>(needs_.self),
+                                                      .peer = static_cast<std::uint32_t>(peer.identity)});
+  HostSession::Events events{
+      .dial = [this,
+               identity = peer.identity] { needs_.loop.after_step([this, identity] { redial(identity); }); },
+      .give_up =
+          [this, identity = peer.identity](Error why) {
+            needs_.loop.after_step([this, identity, why = std::move(why)] { end(identity, why); });
+          }};
+  auto made = std::make_unique<HostSession>(
+      needs_.loop, HostSession::Identity{peer.identity, number, peer.name}, index,
+      std::chrono::seconds(needs_.config.link_timeout_s), needs_.self + index, std::move(events));
+  needs_.loop.after_step([this, index] { events_.link_up(index); });
+  spdlog::info("link to host {} ({}) is up", peer.name, link.address());
+  return *sessions_.emplace(peer.identity, std::move(made)).first->second;
+}
+
+// Where the other kernel is, as this connection shows.
+Candidates HostSessions::candidates_of(const PendingLink& link) const {
+  const HostSession* known = find(link.identity());
+  if (known == nullptr && link.role() == Role::Initiator) known = find(link.purpose().session);
+  Candidates made = known != nullptr ? known->candidates() : Candidates{};
+  if (!link.purpose().host.empty() && link.purpose().named) made.named(link.purpose().host);
+  const Peer& peer = link.handshake().peer();
+  std::optional<Address> advertised;
+  if (auto told = numeric_address(peer.advertised, peer.port); told && peer.port != 0)
+    advertised = std::move(told).value();
+  made.advertised(std::move(advertised));
+  Address at = link.peer_address();
+  if (link.role() == Role::Initiator) {
+    made.answered(at, needs_.loop.now());
+  } else if (peer.port != 0) {
+    at.set_port(peer.port);
+    made.seen(at);
+    if (needs_.directory.is_configured(peer.name)) made.named(peer.name);
+  }
+  return made;
+}
+
+// Who is shaking hands at this moment lives, whatever refuses.
+void HostSessions::redialed(const PendingLink& link, const Error& why, bool lives) {
+  HostSession* const session = look(link.purpose().session);
+  if (session == nullptr) return;
+  if (lives) session->lives();
+  const bool met = link.purpose().met && !lives;
+  if (link.identity() != 0 && link.identity() != session->identity().host)
+    return session->dial_ended(error(ECONNREFUSED, "another kernel runs at {}", link.address()), met);
+  session->dial_ended(why, met && why.code == ECONNREFUSED);
+}
+
+void HostSessions::called_back(const PendingLink& link) {
+  HostSession* const session = look(link.purpose().session);
+  if (session != nullptr && link.identity() == link.purpose().session)
+    session->candidates().answered(link.peer_address(), needs_.loop.now());
+}
+
+void HostSessions::end(std::uint64_t identity, const Error& why) {
+  const auto found = sessions_.find(identity);
+  if (found == sessions_.end()) return;
+  const std::unique_ptr<HostSession> session = std::move(found->second);
+  sessions_.erase(found);
+  ended_[identity] = session->identity().number;
+  spdlog::warn("{}", why.text);
+  needs_.loop.errors().note(ErrorKind::Link, why.code, why.text);
+  if (session->connection() != nullptr) session->connection()->close(why);
+  needs_.engine.break_link(session->link());
+  needs_.loop.after_step([this, link = session->link()] { events_.link_lost(link); });
+}
+
+void HostSessions::said_nonsense(std::uint32_t link, const Error& why) {
+  const HostSession* const session = at(static_cast<std::int32_t>(link));
+  if (session == nullptr) return; // it has ended meanwhile
+  ++refused_;
+  end(session->identity().host,
+      error(why.code, "closed the connection to host {}: {}", session->identity().name, why.text));
+}
+
+// A statement that is refused has changed nothing: the session goes on with another connection. From anything
+// else there is no way back.
+void HostSessions::broke_rules(PeerLink& link, protocol::Refusal refusal) {
+  ++refused_;
+  const HostSession& session = link.session();
+  const Error why = error(EPROTO, "closed the connection to host {}: {}", session.identity().name,
+                          protocol::describe(refusal));
+  if (needs_.engine.link(session.link()).carrier.stage == protocol::Carrier::Stage::stating)
+    link.close(why);
+  else
+    end(session.identity().host, why);
+}
+
+void HostSessions::closed(const PeerLink& link, const Error& why) {
+  swept_ = false;
+  HostSession& session = link.session();
+  if (session.connection() != &link || find(session.identity().host) != &session)
+    return; // it has another, or has ended
+  needs_.engine.detach(session.link());
+  session.parted(why, link.last_heard());
+}
+
+// By index: what ends or begins here may make others.
+std::uint64_t HostSessions::read() {
+  std::uint64_t work = 0;
+  for (std::size_t i = 0; i < links_.size(); ++i) work += links_[i]->read();
+  if (!std::exchange(swept_, true)) std::erase_if(links_, [](const auto& link) { return !link->open(); });
+  return work;
+}
+
+std::uint64_t HostSessions::write() {
+  std::uint64_t work = 0;
+  for (std::size_t i = 0; i < links_.size(); ++i) work += links_[i]->write();
+  return work;
+}
+
+void HostSessions::publish(Counters& counters) {
+  counters.set(Counter::Links, sessions_.size());
+  for (const auto& [identity, session] : sessions_)
+    session->publish(counters, needs_.engine.link(session->link()));
+}
+
+} // namespace parc::daemon
