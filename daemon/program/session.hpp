@@ -91,7 +91,7 @@ private:
   void spawned_exited(std::int32_t row, std::uint32_t status);
   bool cancel_exit(std::uint64_t id);
   void cancel_exits();
-  // session_memory.cpp
+  // session_requests.cpp
   void open_memory();
   void lose_memory(int error);
   [[nodiscard]] bool has_copied() const; // what it was asked for
@@ -104,7 +104,6 @@ private:
   void place(const shm::Request& request);
   void unplace(const shm::Request& request);
   [[nodiscard]] bool unplace(std::uint64_t read, shm::With with);
-  // session.cpp again
   void leave(const shm::Request& request);
   void release(const shm::Request& request);
   // session_neighbours.cpp

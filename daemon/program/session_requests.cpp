@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What each kind of request does: operations begin, and memory of the program comes and goes: the segments
+// that it shares, the blocks of its tables, and what the kernel reaches through the system.
+#include "daemon/program/session.hpp"
+#include "include/parc/parc.h"
+
+#include <cstring>
+#include <spdlog/spdlog.h>
+#include <utility>
+
+namespace parc::daemon {
+
+void Session::handle(const shm::Request& request) {
+  if (state_ == State::leaving) return refuse(request);
+  switch (request.kind) {
+  case shm::RequestKind::read:
+  case shm::RequestKind::write:
+  case shm::RequestKind::probe: return start(request);
+  case shm::RequestKind::address_of: return name_peer(request);
+  case shm::RequestKind::add_peer: return add_peer(request);
+  case shm::RequestKind::spawn: return spawn(request);
+  case shm::RequestKind::signal: return signal_peer(request);
+  case shm::RequestKind::exit_of: return await_exit(request);
+  case shm::RequestKind::cancel:
+    if (cancel_exit(request.id)) return;
+    // What neighbours have matched is matched, whatever the kernel has seen of it.
+    if (const Slot* slot = slots_.find(request.id); slot != nullptr && !is_matched(request.id, *slot))
+      engine_.cancel(slot->handle);
+    return;
+  case shm::RequestKind::hand_over: return hand_over(request);
+  case shm::RequestKind::place: return place(request);
+  case shm::RequestKind::unplace: return unplace(request);
+  case shm::RequestKind::map: return map(request);
+  case shm::RequestKind::grow: return grow(request);
+  case shm::RequestKind::unmap: return unmap(request);
+  case shm::RequestKind::leave: return leave(request);
+  case shm::RequestKind::release: return release(request);
+  case shm::RequestKind::neighbour: return connect_neighbour(request);
+  case shm::RequestKind::bell: return ring_neighbour(request);
+  case shm::RequestKind::withdraw: return withdraw(request.id);
+  case shm::RequestKind::unread: return leave_unread(request);
+  case shm::RequestKind::abort:
+    loop_.after_step(
+        [&sessions = sessions_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
+          sessions.hooks_.aborted(place, status);
+        });
+    return;
+  case shm::RequestKind::none: break;
+  }
+  broke("it made a request of an unknown kind");
+}
+
+// libparc asks for nothing after it has left. A program that does all the same harms nothing that it wrote
+// before, and does not wait for an answer for ever.
+void Session::refuse(const shm::Request& request) {
+  switch (request.kind) {
+  case shm::RequestKind::read:
+  case shm::RequestKind::write:
+  case shm::RequestKind::probe:
+  case shm::RequestKind::address_of:
+  case shm::RequestKind::add_peer:
+  case shm::RequestKind::spawn:
+  case shm::RequestKind::signal:
+  case shm::RequestKind::exit_of:
+  case shm::RequestKind::map:
+  case shm::RequestKind::unmap:
+  case shm::RequestKind::grow:
+  case shm::RequestKind::unplace:
+  case shm::RequestKind::neighbour:
+  case shm::RequestKind::leave: {
+    const std::uint64_t number = shm::slot_of(request.id);
+    if (!knows(number) || slots_[number].busy) return;
+    slots_[number].generation = shm::generation_of(request.id);
+    return answer(number, PARC_ECANCELED);
+  }
+  case shm::RequestKind::place:
+    if (slots_.find(request.id) != nullptr && slots_.find(request.id)->late)
+      answer(shm::slot_of(request.id), PARC_ECANCELED);
+    return;
+  default: return;
+  }
+}
+
+void Session::start(const shm::Request& request) {
+  const bool writes = request.kind == shm::RequestKind::write;
+  if (request.with > shm::With::taken || (request.with == shm::With::taken && !writes) ||
+      (request.with == shm::With::neighbours && writes) ||
+      (request.with != shm::With::nobody && letterbox_.memory == nullptr))
+    return broke("it shared an operation with neighbours that it has not");
+  if (request.with == shm::With::neighbours && is_taken(request.id)) return; // faster than this request
+  if (request.with == shm::With::rendezvous) withdraw(request.id); // what was shared is now that message's
+  Slot* slot = take_slot(request, writes ? shm::is_write : shm::is_read);
+  if (slot == nullptr) return;
+  slot->with = request.with;
+  begin(request, *slot);
+}
+
+void Session::begin(const shm::Request& request, Slot& slot) {
+  const bool writes = request.kind == shm::RequestKind::write;
+  slot.queued = (request.flags & shm::flag_queued) != 0;
+  const std::uint64_t number = shm::slot_of(request.id);
+  protocol::Pieces memory;
+  const bool peer_fits =
+      (!writes && request.peer == PARC_ANY_SOURCE) || engine_.has_given(place_.endpoint, request.peer);
+  const bool claims = (request.flags & shm::flag_claim) != 0,
+             claimed = (request.flags & shm::flag_claimed) != 0;
+  const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
+  if (claims && claims_.size() + claiming_ >= shm::most_reads) return refuse(slot, number, PARC_EAGAIN);
+  const bool memory_fits = request.kind == shm::RequestKind::probe || resolve(request, memory, slot);
+  if (!peer_fits || !memory_fits || (claimed && claim == claims_.end()) ||
+      (writes && request.with == shm::With::taken && !give_taken(request))) {
+    slot.used.reset();
+    return refuse(slot, number, PARC_EINVAL);
+  }
+  hold_memory(slot.used);
+  slot.total = request.length;
+  sessions_.changed(*this);
+  const std::uint64_t cookie = Cookie::of_session(number_, number, slot.generation).word();
+  const bool from_end = (request.flags & shm::flag_from_end) != 0;
+  const bool named = request.with == shm::With::rendezvous || request.with == shm::With::taken;
+  const protocol::Space space = named                                       ? protocol::Space::neighbours
+                                : (request.flags & shm::flag_barrier) != 0  ? protocol::Space::barriers
+                                : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
+                                                                            : protocol::Space::programs;
+  if (writes) {
+    ++writes_;
+    if (request.with != shm::With::rendezvous) sent_.add(request.length);
+    const bool gated =
+        gate_.shut() && request.peer != place_.rank && request.with != shm::With::taken; // its read waits
+    slot.handle = engine_.write(place_.endpoint, {.cookie = cookie,
+                                                  .destination = static_cast<std::uint32_t>(request.peer),
+                                                  .tag = named ? request.id : request.tag,
+                                                  .data = request.data,
+                                                  .space = space,
+                                                  .memory = std::move(memory),
+                                                  .from_end = from_end,
+                                                  .gated = gated,
+                                                  .synchronous = (request.flags & shm::flag_synchronous) != 0,
+                                                  .with_data = (request.flags & shm::flag_with_data) != 0});
+    if (gated && slot.busy) gate_.keep(slot.handle);
+    return;
+  }
+  ++reads_;
+  slot.probes = request.kind == shm::RequestKind::probe;
+  slot.late = request.pieces == shm::no_memory_yet;
+  slot.claims = claims;
+  claiming_ += claims;
+  const std::uint64_t message = claimed ? claim->second : 0;
+  if (claimed) claims_.erase(claim);
+  slot.handle = engine_.read(place_.endpoint, {.cookie = cookie,
+                                               .source = request.peer,
+                                               .tag = request.tag,
+                                               .ignore = request.ignore,
+                                               .space = space,
+                                               .memory = std::move(memory),
+                                               .from_end = from_end,
+                                               .probe = request.kind == shm::RequestKind::probe,
+                                               .no_wait = (request.flags & shm::flag_no_wait) != 0,
+                                               .claim = claims,
+                                               .claimed = message,
+                                               .owner_word = owner_word(number, slot),
+                                               .late = request.pieces == shm::no_memory_yet});
+}
+
+// It cannot be begun; a shared one only if nobody else has it.
+void Session::refuse(Slot& slot, std::uint64_t number, std::int32_t error) {
+  if (owner_word(number, slot).take()) return answer(number, error);
+  slot.busy = false;
+}
+
+void Session::hold_memory(const Extents::Used& used) {
+  if (used.none()) return;
+  extents_.hold(used);
+  sessions_.memory_used();
+}
+
+Session::Slot* Session::take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t)) {
+  const std::uint64_t number = shm::slot_of(request.id);
+  Slot* slot = knows(number) && of_its_kind(number)
+                   ? slots_.take(request.id, request.with == shm::With::rendezvous)
+                   : nullptr;
+  if (slot == nullptr) broke("it used an operation's place that is not free");
+  return slot;
+}
+
+// What the program wrote is delivered from the segments, which stay here until then.
+void Session::leave(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  state_ = State::leaving;
+  loop_.after_step([&sessions = sessions_, place = place_] { sessions.hooks_.departs(place); });
+  cancel_exits();
+  engine_.leave(place_.endpoint);
+  answer(shm::control_slot, PARC_OK);
+}
+
+// A read that has begun, or is over, holds nothing back; neither does one that the kernel does not know.
+void Session::release(const shm::Request& request) {
+  Slot* slot = slots_.find(request.id);
+  if (slot == nullptr || slot->handle == 0 || slot->begun || slot->release != 0 ||
+      !shm::is_read(shm::slot_of(request.id)))
+    return;
+  slot->release = gate_.release();
+}
+
+void Session::release_has_begun(Slot& slot) {
+  if (slot.release == 0) return;
+  gate_.begun(std::exchange(slot.release, 0));
+  if (gate_.keeps())
+    loop_.after_step([this] { gate_.open([this](std::uint64_t write) { engine_.pass(write); }); });
+}
+
+// Messages to and from neighbours need not be copied by the program then.
+void Session::open_memory() {
+  auto how = shm::CrossMemory::no_neighbours;
+  if (letterbox_.memory != nullptr) {
+    how = shm::CrossMemory::off;
+    if (sessions_.told_.cross_memory) {
+      memory_.emplace(pid_, segment_.id(), *control_,
+                      ProcessMemory::Hooks{.lost = [this](int error) { lose_memory(error); },
+                                           .asks = [this] { completed(); }});
+      how = memory_->probe() ? shm::CrossMemory::reached : shm::CrossMemory::refused;
+      if (how == shm::CrossMemory::refused) memory_.reset();
+    }
+  }
+  control_->header.cross_memory.store(how, std::memory_order_relaxed);
+}
+
+// It copies by itself from here on, and touches what there is of its memory, or dies of what there is not.
+void Session::lose_memory(int error) {
+  control_->header.cross_memory.store(shm::CrossMemory::lost, std::memory_order_relaxed);
+  spdlog::info("memory of rank {} of job {:x} (pid {}) cannot be reached: {}; it copies messages itself now",
+               place_.rank, place_.job, pid_, std::strerror(error));
+}
+
+bool Session::has_copied() const {
+  return memory_ && memory_->is_answered();
+}
+
+// Where the bytes of a message are, or go.
+bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot) {
+  if (request.length > shm::max_message) return false;
+  if (request.pieces == shm::no_memory_yet)
+    return request.kind == shm::RequestKind::read && (request.flags & shm::flag_claimed) == 0;
+  if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
+  if (request.pieces != shm::in_own_memory)
+    return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
+  if (!memory_ || (request.with != shm::With::rendezvous && request.with != shm::With::taken)) return false;
+  memory.append({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(request.address)), request.length,
+                 &*memory_});
+  return true;
+}
+
+void Session::map(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  const Result<void> mapped = extents_.map(request.address, request.length, static_cast<int>(request.extra));
+  if (!mapped) spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, mapped.error().text);
+  answer(shm::control_slot, mapped ? PARC_OK : PARC_ENOMEM);
+}
+
+void Session::unmap(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  if (!extents_.unmap(request.address)) return answer(shm::control_slot, PARC_EINVAL);
+  if (!extents_.mapped(request.address) || (request.flags & shm::flag_no_wait) != 0)
+    return answer(shm::control_slot, PARC_OK);
+  unmap_address_ = request.address; // answered when its last use ends
+}
+
+// The block's slots are used when this has been answered.
+void Session::grow(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  const unsigned number = tables_->blocks() + 1;
+  if (request.tag != number || number > shm::most_blocks || request.length != shm::bytes_of_block(number))
+    return answer(shm::control_slot, PARC_EINVAL);
+  Result<shm::Segment> block = shm::Segment::attach(static_cast<int>(request.extra), request.length);
+  if (!block) {
+    spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, block.error().text);
+    return answer(shm::control_slot, PARC_ENOMEM);
+  }
+  slots_.grow(number);
+  tables_->add(blocks_.emplace_back(std::move(block).value()).data());
+  answer(shm::control_slot, PARC_OK);
+}
+
+void Session::hand_over(const shm::Request& request) {
+  Slot* slot = slots_.find(request.id);
+  if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
+  if (!shm::is_write(shm::slot_of(request.id))) return broke("it handed over what is no write");
+  const bool low_part = (request.flags & shm::flag_from_end) != 0;
+  if (std::exchange(slot->handed_over, true)) return broke("it handed over a write twice");
+  if (request.extra > slot->total ||
+      request.length != (low_part ? request.extra : slot->total - request.extra))
+    return broke("it handed over another range than it said");
+  protocol::Pieces memory;
+  Extents::Used used;
+  if (!extents_.resolve(request.address, request.length, memory, used))
+    return broke("it handed over memory that it does not share");
+  std::uint64_t at = low_part ? 0 : request.extra;
+  memory.each(0, memory.size(), [&](std::byte* base, std::uint64_t length) {
+    engine_.hand_over(slot->handle, at, base, length);
+    at += length;
+  });
+  hold_memory(used & ~slot->used);
+  slot->used |= used;
+  operation(shm::slot_of(request.id)).handed_or_data.store(slot->generation, std::memory_order_release);
+  completed();
+}
+
+// The engine's read is over: it has claimed its message for the one that place() makes.
+void Session::await_memory(std::uint64_t number, const protocol::Outcome& outcome) {
+  Slot& slot = slots_[number];
+  claims_.emplace(shm::id_of(slot.generation, number), outcome.claim);
+  begun(Cookie::of_session(number_, number, slot.generation), outcome);
+  completed();
+}
+
+void Session::place(const shm::Request& request) {
+  Slot* slot = slots_.find(request.id);
+  const auto claim = claims_.find(request.id);
+  if (slot == nullptr || !slot->late || claim == claims_.end() || request.pieces != 0)
+    return broke("it gave memory to a read that waits for none");
+  protocol::Pieces memory;
+  if (!resolve(request, memory, *slot)) return broke("it gave a read memory that it does not share");
+  hold_memory(slot->used);
+  slot->late = false;
+  const std::uint64_t message = claim->second;
+  claims_.erase(claim);
+  ++reads_;
+  sessions_.changed(*this);
+  slot->handle =
+      engine_.read(place_.endpoint,
+                   {.cookie = Cookie::of_session(number_, shm::slot_of(request.id), slot->generation).word(),
+                    .memory = std::move(memory),
+                    .from_end = (request.flags & shm::flag_from_end) != 0,
+                    .claimed = message});
+}
+
+// A neighbour may have taken it already: its write, which is yet to come, finds it without memory.
+void Session::unplace(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  const std::uint64_t read = request.extra, number = shm::slot_of(read);
+  if (!shm::is_read(number) || !knows(number)) return broke("it wanted memory back of what is no read");
+  const bool of_neighbours = request.with == shm::With::taken;
+  const bool possible = of_neighbours ? !is_taken(read) : unplace(read, request.with);
+  if (possible) slots_[number].unplaced = shm::generation_of(read);
+  answer(shm::control_slot, possible ? PARC_OK : PARC_EINVAL);
+}
+
+bool Session::unplace(std::uint64_t read, shm::With with) {
+  Slot* const slot = slots_.find(read);
+  if (slot == nullptr || slot->with != with || is_matched(read, *slot) || !engine_.unplace(slot->handle))
+    return false;
+  extents_.drop(slot->used);
+  slot->used.reset();
+  slot->late = true;
+  return true;
+}
+
+} // namespace parc::daemon
