@@ -39,7 +39,10 @@ Session::Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& s
                  const Sessions::Place& place, Fd from_program, Fd to_program, Sessions::Ended ended)
     : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), number_(number), place_(place),
       from_program_(std::move(from_program)), to_program_(std::move(to_program)), ended_(std::move(ended)),
-      bell_(loop.events(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }) {
+      bell_(loop.events(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }),
+      added_peers_(
+          {.engine = engine, .peers = peers, .place = place_, .has_table = [this] { return has_table(); }},
+          {.added = [this](std::uint64_t id, const Completion& how) { conclude(id, how); }}) {
   bell_.add();
 }
 
@@ -278,6 +281,10 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
 
 void Session::answer(std::uint64_t slot, std::int32_t error) {
   complete(slot, {}, error);
+}
+
+void Session::conclude(std::uint64_t id, const Completion& how) {
+  if (open() && slots_.find(id) != nullptr) complete(shm::slot_of(id), how.outcome, how.error);
 }
 
 // The last stores to an operation; from here on its slot is the program's.

@@ -5,7 +5,8 @@
 // does not exist, gets PARC_EINVAL.
 #pragma once
 
-#include "daemon/link/endpoint_address.hpp"
+#include "daemon/program/added_peers.hpp"
+#include "daemon/program/completion.hpp"
 #include "daemon/program/extents.hpp"
 #include "daemon/program/operation_table.hpp"
 #include "daemon/program/process_memory.hpp"
@@ -73,10 +74,7 @@ private:
   void start(const shm::Request& request);
   void begin(const shm::Request& request, Slot& slot);
   void refuse(Slot& slot, std::uint64_t number, std::int32_t error);
-  void name_peer(const shm::Request& request);
-  void add_peer(const shm::Request& request);
-  void peer_reached(std::uint64_t slot, std::uint64_t generation, const EndpointAddress& address,
-                    const Result<std::int32_t>& link);
+  void ask_of_peers(const shm::Request& request);
   std::optional<protocol::Pieces> take_text(const shm::Request& request,
                                             std::uint64_t most = shm::max_address);
   // session_spawns.cpp
@@ -126,7 +124,8 @@ private:
   Slot* take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t));
   void answer(std::uint64_t slot, std::int32_t error);
   void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);
-  void completed(); // something the program may sleep for
+  void conclude(std::uint64_t id, const Completion& how); // if it is not over
+  void completed();                                       // something the program may sleep for
   void broke(const char* rule);
   void end(Sessions::End how);
   [[nodiscard]] bool knows(std::uint64_t slot) const { return shm::is_control(slot) || tables_->has(slot); }
@@ -175,8 +174,8 @@ private:
   protocol::Gate gate_;
   std::uint64_t unmap_address_ = 0; // of an unmap that is answered when its last use ends
   std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
-  std::size_t adding_ = 0;                                            // peers that it waits for
-  std::size_t spawning_ = 0;                                          // calls of parc_spawn
+  AddedPeers added_peers_;
+  std::size_t spawning_ = 0; // calls of parc_spawn
   struct Child {
     std::uint64_t job;
     std::uint32_t rank;

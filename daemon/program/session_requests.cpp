@@ -16,8 +16,8 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::read:
   case shm::RequestKind::write:
   case shm::RequestKind::probe: return start(request);
-  case shm::RequestKind::address_of: return name_peer(request);
-  case shm::RequestKind::add_peer: return add_peer(request);
+  case shm::RequestKind::address_of:
+  case shm::RequestKind::add_peer: return ask_of_peers(request);
   case shm::RequestKind::spawn: return spawn(request);
   case shm::RequestKind::signal: return signal_peer(request);
   case shm::RequestKind::exit_of: return await_exit(request);
@@ -181,6 +181,28 @@ Session::Slot* Session::take_slot(const shm::Request& request, bool (*of_its_kin
                    : nullptr;
   if (slot == nullptr) broke("it used an operation's place that is not free");
   return slot;
+}
+
+// The memory for, or of, an address; none: the request has been answered. It is used before anything else is
+// done, so its segment need not be held.
+std::optional<protocol::Pieces> Session::take_text(const shm::Request& request, std::uint64_t most) {
+  if (take_slot(request, shm::is_read) == nullptr) return {};
+  protocol::Pieces memory;
+  Extents::Used used;
+  if (request.pieces == 0 && request.length <= most &&
+      extents_.resolve(request.address, request.length, memory, used))
+    return memory;
+  answer(shm::slot_of(request.id), PARC_EINVAL);
+  return {};
+}
+
+void Session::ask_of_peers(const shm::Request& request) {
+  const auto text = take_text(request);
+  if (!text) return;
+  const std::optional<Completion> how = request.kind == shm::RequestKind::address_of
+                                            ? added_peers_.name(request.peer, *text)
+                                            : added_peers_.add(request.id, *text);
+  if (how) conclude(request.id, *how);
 }
 
 // What the program wrote is delivered from the segments, which stay here until then.
