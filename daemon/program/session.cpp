@@ -37,12 +37,20 @@ void store_message(shm::Operation& op, std::uint64_t number, const OperationTabl
 
 Session::Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, std::uint32_t number,
                  const Sessions::Place& place, Fd from_program, Fd to_program, Sessions::Ended ended)
-    : loop_(loop), engine_(engine), peers_(peers), sessions_(sessions), number_(number), place_(place),
+    : loop_(loop), engine_(engine), sessions_(sessions), number_(number), place_(place),
       from_program_(std::move(from_program)), to_program_(std::move(to_program)), ended_(std::move(ended)),
       bell_(loop.events(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }),
       added_peers_(
           {.engine = engine, .peers = peers, .place = place_, .has_table = [this] { return has_table(); }},
-          {.added = [this](std::uint64_t id, const Completion& how) { conclude(id, how); }}) {
+          {.added = [this](std::uint64_t id, const Completion& how) { conclude(id, how); }}),
+      spawned_programs_({.loop = loop,
+                         .engine = engine,
+                         .peers = peers,
+                         .memory = extents_,
+                         .hooks = sessions.hooks_,
+                         .place = place_,
+                         .has_table = [this] { return has_table(); }},
+                        {.ended = [this](std::uint64_t id, const Completion& how) { conclude(id, how); }}) {
   bell_.add();
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/program/operation_table.hpp"
 #include "daemon/program/process_memory.hpp"
 #include "daemon/program/sessions.hpp"
+#include "daemon/program/spawned_programs.hpp"
 #include "protocol/gate.hpp"
 #include "shm/segment.hpp"
 #include "shm/tables.hpp"
@@ -75,20 +76,6 @@ private:
   void begin(const shm::Request& request, Slot& slot);
   void refuse(Slot& slot, std::uint64_t number, std::int32_t error);
   void ask_of_peers(const shm::Request& request);
-  std::optional<protocol::Pieces> take_text(const shm::Request& request,
-                                            std::uint64_t most = shm::max_address);
-  // session_spawns.cpp
-  struct Spawning;
-  void spawn(const shm::Request& request);
-  [[nodiscard]] SpawnListener listen_to_spawn(const std::shared_ptr<Spawning>& asked);
-  void reach_spawned(const std::shared_ptr<Spawning>& asked);
-  void add_spawned(Spawning& asked);
-  void answer_spawn(const Spawning& asked, const Result<void>& how);
-  void signal_peer(const shm::Request& request);
-  void await_exit(const shm::Request& request);
-  void spawned_exited(std::int32_t row, std::uint32_t status);
-  bool cancel_exit(std::uint64_t id);
-  void cancel_exits();
   // session_requests.cpp
   void open_memory();
   void lose_memory(int error);
@@ -133,7 +120,6 @@ private:
 
   Loop& loop_;
   protocol::Engine& engine_;
-  Peers& peers_;
   Sessions& sessions_;
   std::uint32_t number_;
   Sessions::Place place_;
@@ -173,16 +159,8 @@ private:
   std::size_t claiming_ = 0; // probes that may claim one
   protocol::Gate gate_;
   std::uint64_t unmap_address_ = 0; // of an unmap that is answered when its last use ends
-  std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this); // for answers that may come after it
   AddedPeers added_peers_;
-  std::size_t spawning_ = 0; // calls of parc_spawn
-  struct Child {
-    std::uint64_t job;
-    std::uint32_t rank;
-    std::optional<std::uint32_t> exit;  // its status, when it has ended
-    std::vector<std::uint64_t> waiting; // ids of operations
-  };
-  std::unordered_map<std::int32_t, Child> children_; // by row
+  SpawnedPrograms spawned_programs_;
   std::optional<SessionCounters> row_;
   bool drained_ = false;
   bool acted_on_ = false; // its end: nothing that is pending refers to it any more

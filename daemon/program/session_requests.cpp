@@ -17,12 +17,12 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::write:
   case shm::RequestKind::probe: return start(request);
   case shm::RequestKind::address_of:
-  case shm::RequestKind::add_peer: return ask_of_peers(request);
-  case shm::RequestKind::spawn: return spawn(request);
-  case shm::RequestKind::signal: return signal_peer(request);
-  case shm::RequestKind::exit_of: return await_exit(request);
+  case shm::RequestKind::add_peer:
+  case shm::RequestKind::spawn:
+  case shm::RequestKind::signal:
+  case shm::RequestKind::exit_of: return ask_of_peers(request);
   case shm::RequestKind::cancel:
-    if (cancel_exit(request.id)) return;
+    if (spawned_programs_.cancel(request.id)) return;
     // What neighbours have matched is matched, whatever the kernel has seen of it.
     if (const Slot* slot = slots_.find(request.id); slot != nullptr && !is_matched(request.id, *slot))
       engine_.cancel(slot->handle);
@@ -183,25 +183,27 @@ Session::Slot* Session::take_slot(const shm::Request& request, bool (*of_its_kin
   return slot;
 }
 
-// The memory for, or of, an address; none: the request has been answered. It is used before anything else is
-// done, so its segment need not be held.
-std::optional<protocol::Pieces> Session::take_text(const shm::Request& request, std::uint64_t most) {
-  if (take_slot(request, shm::is_read) == nullptr) return {};
-  protocol::Pieces memory;
-  Extents::Used used;
-  if (request.pieces == 0 && request.length <= most &&
-      extents_.resolve(request.address, request.length, memory, used))
-    return memory;
-  answer(shm::slot_of(request.id), PARC_EINVAL);
-  return {};
-}
-
+// What is no message: peers and processes. It is answered at once, or by who has it to do.
 void Session::ask_of_peers(const shm::Request& request) {
-  const auto text = take_text(request);
-  if (!text) return;
-  const std::optional<Completion> how = request.kind == shm::RequestKind::address_of
-                                            ? added_peers_.name(request.peer, *text)
-                                            : added_peers_.add(request.id, *text);
+  Slot* const slot = take_slot(request, shm::is_read);
+  if (slot == nullptr) return;
+  slot->queued = request.kind == shm::RequestKind::exit_of && (request.flags & shm::flag_queued) != 0;
+  const bool spawns = request.kind == shm::RequestKind::spawn;
+  protocol::Pieces memory; // used before anything else is done, so its segment need not be held
+  if (spawns || request.kind == shm::RequestKind::address_of || request.kind == shm::RequestKind::add_peer) {
+    Extents::Used used;
+    if (request.pieces != 0 || request.length > (spawns ? SpawnedPrograms::most_text : shm::max_address) ||
+        !extents_.resolve(request.address, request.length, memory, used))
+      return answer(shm::slot_of(request.id), PARC_EINVAL);
+  }
+  std::optional<Completion> how;
+  switch (request.kind) {
+  case shm::RequestKind::address_of: how = added_peers_.name(request.peer, memory); break;
+  case shm::RequestKind::add_peer: how = added_peers_.add(request.id, memory); break;
+  case shm::RequestKind::spawn: how = spawned_programs_.spawn(request, memory, pid_); break;
+  case shm::RequestKind::signal: how = spawned_programs_.signal(request.peer, request.extra); break;
+  default: how = spawned_programs_.await_exit(request.id, request.peer);
+  }
   if (how) conclude(request.id, *how);
 }
 
@@ -210,7 +212,7 @@ void Session::leave(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   state_ = State::leaving;
   loop_.after_step([&sessions = sessions_, place = place_] { sessions.hooks_.departs(place); });
-  cancel_exits();
+  spawned_programs_.cancel_all();
   engine_.leave(place_.endpoint);
   answer(shm::control_slot, PARC_OK);
 }
