@@ -40,6 +40,11 @@ Session::Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& s
     : loop_(loop), engine_(engine), sessions_(sessions), number_(number), place_(place),
       from_program_(std::move(from_program)), to_program_(std::move(to_program)), ended_(std::move(ended)),
       bell_(loop.events(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }),
+      neighbour_reads_({.engine = engine,
+                        .letterboxes = sessions.letterboxes_,
+                        .slots = slots_,
+                        .hooks = sessions.hooks_,
+                        .place = place_}),
       added_peers_(
           {.engine = engine, .peers = peers, .place = place_, .has_table = [this] { return has_table(); }},
           {.added = [this](std::uint64_t id, const Completion& how) { conclude(id, how); }}),
@@ -130,7 +135,7 @@ void Session::attach(const shm::Attach& hello) {
   counted_ = true;
   sessions_.listen_to(*this);
   sessions_.tell(*this);
-  open_letterbox(hello.neighbours == 1);
+  neighbour_reads_.open(hello.neighbours == 1, *tables_);
   open_memory();
   welcome(PARC_OK);
 }
@@ -149,8 +154,8 @@ void Session::welcome(std::int32_t error) {
   welcome.size = place_.size;
   welcome.kernel_pid = getpid();
   welcome.copy_ns_per_kib = sessions_.told_.copy_ns_per_kib;
-  welcome.area = letterbox_.memory != nullptr ? letterbox_.place.area : -1;
-  welcome.letterbox = letterbox_.place.number;
+  welcome.area = neighbour_reads_.has_letterbox() ? neighbour_reads_.letterbox().area : -1;
+  welcome.letterbox = neighbour_reads_.letterbox().number;
   const std::string& name = sessions_.told_.host;
   std::memcpy(welcome.host, name.data(), std::min(name.size(), sizeof welcome.host - 1));
   if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
@@ -277,10 +282,12 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
     slot.busy = false;
     return;
   }
-  if (may_tell(number, slot, outcome))
+  const auto teller = neighbour_reads_.teller(number, slot, outcome);
+  if (teller == NeighbourReads::Teller::kernel)
     complete(number, outcome, error_of(outcome.fault));
   else
     slot.busy = false;
+  if (teller == NeighbourReads::Teller::library_of_departure) completed();
   if (unmap_address_ != 0 && !extents_.mapped(unmap_address_)) {
     unmap_address_ = 0;
     answer(shm::control_slot, PARC_OK);

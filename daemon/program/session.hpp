@@ -8,6 +8,7 @@
 #include "daemon/program/added_peers.hpp"
 #include "daemon/program/completion.hpp"
 #include "daemon/program/extents.hpp"
+#include "daemon/program/neighbour_reads.hpp"
 #include "daemon/program/operation_table.hpp"
 #include "daemon/program/process_memory.hpp"
 #include "daemon/program/sessions.hpp"
@@ -91,19 +92,9 @@ private:
   [[nodiscard]] bool unplace(std::uint64_t read, shm::With with);
   void leave(const shm::Request& request);
   void release(const shm::Request& request);
-  // session_neighbours.cpp
-  void open_letterbox(bool wanted);
+  [[nodiscard]] Session* neighbour(std::int32_t row) const; // that is attached
   void connect_neighbour(const shm::Request& request);
-  [[nodiscard]] std::int32_t queue_to(std::int32_t row);
-  void ring_neighbour(const shm::Request& request);
-  void withdraw(std::uint64_t id);
-  [[nodiscard]] static bool is_matched(std::uint64_t id, const Slot& slot);
-  void leave_unread(const shm::Request& request);
-  [[nodiscard]] bool is_taken(std::uint64_t id);
   [[nodiscard]] bool give_taken(const shm::Request& write);
-  [[nodiscard]] bool read_taken(const shm::Request& write, std::int32_t row);
-  [[nodiscard]] protocol::OwnerWord owner_word(std::uint64_t number, const Slot& slot);
-  [[nodiscard]] bool may_tell(std::uint64_t number, const Slot& slot, const protocol::Outcome& outcome);
   void release_has_begun(Slot& slot);
   [[nodiscard]] bool watched() const;
   [[nodiscard]] bool traced() const;
@@ -137,12 +128,11 @@ private:
   shm::Control* control_ = nullptr;
   std::optional<shm::Tables> tables_; // once attached
   std::vector<shm::Segment> blocks_;  // of these
-  Letterboxes::Box letterbox_{};      // where it has one
-  bool wants_neighbours_ = false;     // to send to it, and to be sent to
   std::uint64_t head_ = 0;            // of the request ring, ours
   Extents extents_;
   std::optional<ProcessMemory> memory_; // where the kernel reaches all of it
   OperationTable slots_;                // once attached
+  NeighbourReads neighbour_reads_;      // as well
   pid_t pid_ = 0;                       // as it says itself
   Fd process_;                          // pidfd of who has made the control segment
   Event process_ended_;

@@ -24,7 +24,8 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::cancel:
     if (spawned_programs_.cancel(request.id)) return;
     // What neighbours have matched is matched, whatever the kernel has seen of it.
-    if (const Slot* slot = slots_.find(request.id); slot != nullptr && !is_matched(request.id, *slot))
+    if (const Slot* slot = slots_.find(request.id);
+        slot != nullptr && !NeighbourReads::is_matched(request.id, *slot))
       engine_.cancel(slot->handle);
     return;
   case shm::RequestKind::hand_over: return hand_over(request);
@@ -36,9 +37,11 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::leave: return leave(request);
   case shm::RequestKind::release: return release(request);
   case shm::RequestKind::neighbour: return connect_neighbour(request);
-  case shm::RequestKind::bell: return ring_neighbour(request);
-  case shm::RequestKind::withdraw: return withdraw(request.id);
-  case shm::RequestKind::unread: return leave_unread(request);
+  case shm::RequestKind::bell:
+    if (Session* const other = neighbour(request.peer)) other->completed();
+    return;
+  case shm::RequestKind::withdraw: return neighbour_reads_.withdraw(request.id);
+  case shm::RequestKind::unread: return neighbour_reads_.leave_unread(request);
   case shm::RequestKind::abort:
     loop_.after_step(
         [&sessions = sessions_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
@@ -85,10 +88,12 @@ void Session::start(const shm::Request& request) {
   const bool writes = request.kind == shm::RequestKind::write;
   if (request.with > shm::With::taken || (request.with == shm::With::taken && !writes) ||
       (request.with == shm::With::neighbours && writes) ||
-      (request.with != shm::With::nobody && letterbox_.memory == nullptr))
+      (request.with != shm::With::nobody && !neighbour_reads_.has_letterbox()))
     return broke("it shared an operation with neighbours that it has not");
-  if (request.with == shm::With::neighbours && is_taken(request.id)) return; // faster than this request
-  if (request.with == shm::With::rendezvous) withdraw(request.id); // what was shared is now that message's
+  if (request.with == shm::With::neighbours && neighbour_reads_.is_taken(request.id))
+    return; // faster than this request
+  if (request.with == shm::With::rendezvous)
+    neighbour_reads_.withdraw(request.id); // what was shared is now that message's
   Slot* slot = take_slot(request, writes ? shm::is_write : shm::is_read);
   if (slot == nullptr) return;
   slot->with = request.with;
@@ -158,13 +163,13 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                .no_wait = (request.flags & shm::flag_no_wait) != 0,
                                                .claim = claims,
                                                .claimed = message,
-                                               .owner_word = owner_word(number, slot),
+                                               .owner_word = neighbour_reads_.owner_word(number, slot),
                                                .late = request.pieces == shm::no_memory_yet});
 }
 
 // It cannot be begun; a shared one only if nobody else has it.
 void Session::refuse(Slot& slot, std::uint64_t number, std::int32_t error) {
-  if (owner_word(number, slot).take()) return answer(number, error);
+  if (neighbour_reads_.owner_word(number, slot).take()) return answer(number, error);
   slot.busy = false;
 }
 
@@ -181,6 +186,32 @@ Session::Slot* Session::take_slot(const shm::Request& request, bool (*of_its_kin
                    : nullptr;
   if (slot == nullptr) broke("it used an operation's place that is not free");
   return slot;
+}
+
+Session* Session::neighbour(std::int32_t row) const {
+  const auto endpoint = neighbour_reads_.endpoint_in(row);
+  Session* const session = endpoint ? sessions_.of_endpoint(*endpoint) : nullptr;
+  return session != nullptr && session->attached() ? session : nullptr;
+}
+
+void Session::connect_neighbour(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  if (request.peer < 0) neighbour_reads_.refuse();
+  const Session* const other = neighbour(request.peer);
+  const NeighbourReads* const reads = other != nullptr ? &other->neighbour_reads_ : nullptr;
+  complete(shm::control_slot, {.source = neighbour_reads_.queue_to(request.peer, reads)}, PARC_OK);
+}
+
+// The message of a writer that has taken a read of a neighbour's: that read is as if it were made now, for
+// this message alone.
+bool Session::give_taken(const shm::Request& write) {
+  Session* const reader = neighbour(write.peer);
+  if (reader == nullptr || !engine_.is_there(reader->place_.endpoint)) return true; // the write fails
+  const std::int32_t row = engine_.add_row(reader->place_.endpoint, {protocol::here, place_.endpoint});
+  const auto read = row >= 0 ? reader->neighbour_reads_.take(write, row) : std::nullopt;
+  if (!read) return false;
+  reader->begin(*read, *reader->slots_.find(read->id));
+  return true;
 }
 
 // What is no message: peers and processes. It is answered at once, or by who has it to do.
@@ -236,7 +267,7 @@ void Session::release_has_begun(Slot& slot) {
 // Messages to and from neighbours need not be copied by the program then.
 void Session::open_memory() {
   auto how = shm::CrossMemory::no_neighbours;
-  if (letterbox_.memory != nullptr) {
+  if (neighbour_reads_.has_letterbox()) {
     how = shm::CrossMemory::off;
     if (sessions_.told_.cross_memory) {
       memory_.emplace(pid_, segment_.id(), *control_,
@@ -364,14 +395,15 @@ void Session::unplace(const shm::Request& request) {
   const std::uint64_t read = request.extra, number = shm::slot_of(read);
   if (!shm::is_read(number) || !knows(number)) return broke("it wanted memory back of what is no read");
   const bool of_neighbours = request.with == shm::With::taken;
-  const bool possible = of_neighbours ? !is_taken(read) : unplace(read, request.with);
+  const bool possible = of_neighbours ? !neighbour_reads_.is_taken(read) : unplace(read, request.with);
   if (possible) slots_[number].unplaced = shm::generation_of(read);
   answer(shm::control_slot, possible ? PARC_OK : PARC_EINVAL);
 }
 
 bool Session::unplace(std::uint64_t read, shm::With with) {
   Slot* const slot = slots_.find(read);
-  if (slot == nullptr || slot->with != with || is_matched(read, *slot) || !engine_.unplace(slot->handle))
+  if (slot == nullptr || slot->with != with || NeighbourReads::is_matched(read, *slot) ||
+      !engine_.unplace(slot->handle))
     return false;
   extents_.drop(slot->used);
   slot->used.reset();

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a program exchanges with neighbours, as its kernel has to do with it: the way of a pair is made once,
+// and a read that a neighbour's message may answer as well as one from another host is given to one of them.
+//
+// Invariants: nothing that a neighbour says can harm the program. What it claims has been published there,
+// and its claim is checked.
+#pragma once
+
+#include "daemon/program/letterboxes.hpp"
+#include "daemon/program/operation_table.hpp"
+#include "daemon/program/sessions.hpp"
+#include "protocol/engine.hpp"
+#include "shm/tables.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace parc::daemon {
+
+class NeighbourReads {
+public:
+  using Slot = OperationTable::Slot;
+  struct Needs { // and outlives none of
+    protocol::Engine& engine;
+    Letterboxes& letterboxes;
+    OperationTable& slots;
+    const Sessions::Hooks& hooks; // `unread`
+    const Sessions::Place& place; // the program's
+  };
+  explicit NeighbourReads(const Needs& needs) : needs_(needs) {}
+
+  // The program is there, with these operations, and wants neighbours or not.
+  void open(bool wanted, const shm::Tables& tables);
+  [[nodiscard]] bool has_letterbox() const { return letterbox_.memory != nullptr; }
+  [[nodiscard]] const shm::LetterboxPlace& letterbox() const { return letterbox_.place; } // where it has one
+
+  // The endpoint in a row, of a program of this host.
+  [[nodiscard]] std::optional<std::uint64_t> endpoint_in(std::int32_t row) const;
+  // No pair gets a way from here on.
+  void refuse() { wanted_ = false; }
+  // The queue for messages to the neighbour in a row; -1: they go through the kernel. `other` is that
+  // neighbour, where it is attached.
+  [[nodiscard]] std::int32_t queue_to(std::int32_t row, const NeighbourReads* other);
+  // The program leaves a neighbour's message unread.
+  void leave_unread(const shm::Request& request) const;
+
+  // A shared read is nobody else's any more.
+  void withdraw(std::uint64_t id);
+  // A read of a message that neighbours have matched, although that may not be here yet.
+  [[nodiscard]] static bool is_matched(std::uint64_t id, const Slot& slot);
+  // A neighbour was there first, and its write has been here: for this read, or for one that has had its
+  // place since.
+  [[nodiscard]] bool is_taken(std::uint64_t id);
+  // The read that a neighbour's write has taken, as if it were made now for that message alone; its slot is
+  // taken. None: the claim is not true. `row` is the writer's here.
+  [[nodiscard]] std::optional<shm::Request> take(const shm::Request& write, std::int32_t row);
+
+  [[nodiscard]] protocol::OwnerWord owner_word(std::uint64_t number, const Slot& slot) const;
+  enum class Teller { kernel, library, library_of_departure };
+  // Who tells the program of a shared read's end. Where nothing comes from other hosts any more the program
+  // is told that, and finds out whether a neighbour has still sent something.
+  [[nodiscard]] Teller teller(std::uint64_t number, const Slot& slot, const protocol::Outcome& outcome);
+
+private:
+  const Needs needs_;
+  Letterboxes::Box letterbox_{};        // where it has one
+  const shm::Tables* tables_ = nullptr; // once it is open
+  bool wanted_ = false;                 // to send to it, and to be sent to
+};
+
+} // namespace parc::daemon
