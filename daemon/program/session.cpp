@@ -8,6 +8,7 @@
 #include "system/observe/trace.hpp"
 
 #include <cstring>
+#include <span>
 #include <spdlog/spdlog.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,8 +16,6 @@
 
 namespace parc::daemon {
 namespace {
-
-constexpr std::uint32_t requests_a_turn = 64;
 
 // What is known of an operation's message; the store of its state makes it valid. Of one that its reader has
 // matched that knows all.
@@ -31,6 +30,15 @@ void store_message(shm::Operation& op, std::uint64_t number, const OperationTabl
                                       : std::uint32_t{outcome.with_data},
                              std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
+}
+
+// The hello of a program that was started where this one was. Everything in the pipe has a multiple of eight
+// bytes.
+bool has_hello(std::span<const std::byte> bells) {
+  static_assert(sizeof(shm::Attach) % sizeof shm::attach_magic == 0);
+  for (; bells.size() >= sizeof shm::attach_magic; bells = bells.subspan(sizeof shm::attach_magic))
+    if (std::memcmp(bells.data(), &shm::attach_magic, sizeof shm::attach_magic) == 0) return true;
+  return false;
 }
 
 } // namespace
@@ -70,11 +78,11 @@ void Session::hear() {
         read(from_program_.get(), to, greeting ? hello_.size() - hello_length_ : bells.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) {
-      take_last_requests();
+      take_requests(last_requests);
       return end(state_ == State::leaving ? Sessions::End::left : Sessions::End::broken);
     }
     if (!greeting && has_hello(std::span(bells).first(static_cast<std::size_t>(got)))) {
-      take_last_requests();
+      take_requests(last_requests);
       return state_ == State::leaving ? end(Sessions::End::left)
                                       : broke("another program was started in its place");
     }
@@ -88,14 +96,6 @@ void Session::hear() {
     attach(hello);
     return;
   }
-}
-
-// Of a program that was started where this one was. Everything in the pipe has a multiple of eight bytes.
-bool Session::has_hello(std::span<const std::byte> bells) {
-  static_assert(sizeof(shm::Attach) % sizeof shm::attach_magic == 0);
-  for (; bells.size() >= sizeof shm::attach_magic; bells = bells.subspan(sizeof shm::attach_magic))
-    if (std::memcmp(bells.data(), &shm::attach_magic, sizeof shm::attach_magic) == 0) return true;
-  return false;
 }
 
 // Its pipe ends with the last process that has it: a script around it does, too. The system knows who made
@@ -205,16 +205,6 @@ void Session::announce_awake() {
   shm::announce_awake(control_->header.kernel_asleep);
 }
 
-std::uint64_t Session::take_requests() {
-  return take_requests(requests_a_turn);
-}
-
-// What the program asked for before it went: an abort may stand behind a full ring. Nobody takes another turn
-// for it, and it is never more than the ring holds.
-void Session::take_last_requests() {
-  take_requests(shm::request_slots);
-}
-
 std::uint64_t Session::take_requests(std::uint64_t most) {
   if (control_ == nullptr || state_ == State::over) return 0;
   shm::ControlHeader& header = control_->header;
@@ -238,6 +228,13 @@ std::uint64_t Session::take_requests(std::uint64_t most) {
     handle(request);
   }
   return taken + copied;
+}
+
+void Session::release_has_begun(Slot& slot) {
+  if (slot.release == 0) return;
+  gate_.begun(std::exchange(slot.release, 0));
+  if (gate_.keeps())
+    loop_.after_step([this] { gate_.open([this](std::uint64_t write) { engine_.pass(write); }); });
 }
 
 void Session::begun(Cookie cookie, const protocol::Outcome& outcome) {
@@ -324,9 +321,14 @@ void Session::completed() {
 
 bool Session::ring() {
   if (state_ == State::over) return false;
-  if (std::exchange(progressed_, false) && watched()) {
-    control_->header.completions.fetch_add(1, std::memory_order_release);
-    completed_ = true;
+  if (std::exchange(progressed_, false)) {
+    // The watcher says so and then looks how far the operation is; what was stored before this fence it sees,
+    // or this sees the watcher.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (control_->header.program_watching.load(std::memory_order_relaxed) != 0) {
+      control_->header.completions.fetch_add(1, std::memory_order_release);
+      completed_ = true;
+    }
   }
   if (!std::exchange(completed_, false)) return false;
   if (!shm::must_ring(control_->header.program_asleep)) return true;
@@ -337,20 +339,13 @@ bool Session::ring() {
   return true;
 }
 
-// The watcher says so and then looks how far the operation is; what was stored before this fence it sees, or
-// this sees the watcher.
-bool Session::watched() const {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return control_->header.program_watching.load(std::memory_order_relaxed) != 0;
-}
-
 bool Session::traced() const {
   return control_->header.program_tracing.load(std::memory_order_relaxed) != 0;
 }
 
 void Session::process_died() {
   if (state_ == State::over) return;
-  take_last_requests();
+  take_requests(last_requests);
   if (state_ != State::over) end(state_ == State::running ? Sessions::End::broken : Sessions::End::left);
 }
 

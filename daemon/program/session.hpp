@@ -19,10 +19,7 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -33,8 +30,12 @@ public:
   Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, std::uint32_t number,
           const Sessions::Place& place, Fd from_program, Fd to_program, Sessions::Ended ended);
 
-  std::uint64_t take_requests(); // so many as it may have in a turn
-  bool ring();                   // wakes the program if something was completed and it sleeps
+  static constexpr std::uint64_t requests_a_turn = 64;
+  // What the program asked for before it went: an abort may stand behind a full ring. Nobody takes another
+  // turn for it, and it is never more than the ring holds.
+  static constexpr std::uint64_t last_requests = shm::request_slots;
+  std::uint64_t take_requests(std::uint64_t most = requests_a_turn);
+  bool ring(); // wakes the program if something was completed and it sleeps
   void process_died();
   bool drained(); // the engine is done with its memory; true: the session's end has been acted on too
 
@@ -54,8 +55,6 @@ public:
   [[nodiscard]] const Sessions::Place& place() const { return place_; }
   [[nodiscard]] bool attached() const { return control_ != nullptr && open(); }
   [[nodiscard]] bool left() const { return state_ == State::leaving; }
-  // Peers can be added to it: one that leaves may be forgotten by the engine before its pipe ends.
-  [[nodiscard]] bool has_table() const { return open() && !left(); }
   void look_at(std::size_t most, RankState& state) const; // where it is attached
   void publish(Counters& counters);
 
@@ -65,41 +64,13 @@ private:
   using Slot = OperationTable::Slot;
 
   void hear();
-  [[nodiscard]] static bool has_hello(std::span<const std::byte> bells);
   void watch_process();
   void attach(const shm::Attach& attach);
   void welcome(std::int32_t error);
-  std::uint64_t take_requests(std::uint64_t most);
-  void take_last_requests();
-  void handle(const shm::Request& request);
-  void refuse(const shm::Request& request);
-  void start(const shm::Request& request);
-  void begin(const shm::Request& request, Slot& slot);
-  void refuse(Slot& slot, std::uint64_t number, std::int32_t error);
-  void ask_of_peers(const shm::Request& request);
-  // session_requests.cpp
-  void open_memory();
-  void lose_memory(int error);
-  [[nodiscard]] bool has_copied() const; // what it was asked for
-  [[nodiscard]] bool resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot);
-  void map(const shm::Request& request);
-  void unmap(const shm::Request& request);
-  void grow(const shm::Request& request);
-  void hand_over(const shm::Request& request);
-  void await_memory(std::uint64_t number, const protocol::Outcome& outcome);
-  void place(const shm::Request& request);
-  void unplace(const shm::Request& request);
-  [[nodiscard]] bool unplace(std::uint64_t read, shm::With with);
-  void leave(const shm::Request& request);
-  void release(const shm::Request& request);
-  [[nodiscard]] Session* neighbour(std::int32_t row) const; // that is attached
-  void connect_neighbour(const shm::Request& request);
-  [[nodiscard]] bool give_taken(const shm::Request& write);
-  void release_has_begun(Slot& slot);
-  [[nodiscard]] bool watched() const;
+  // Peers can be added to it: one that leaves may be forgotten by the engine before its pipe ends.
+  [[nodiscard]] bool has_table() const { return open() && !left(); }
   [[nodiscard]] bool traced() const;
-  void hold_memory(const Extents::Used& used);
-  Slot* take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t));
+  void release_has_begun(Slot& slot);
   void answer(std::uint64_t slot, std::int32_t error);
   void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);
   void conclude(std::uint64_t id, const Completion& how); // if it is not over
@@ -108,6 +79,31 @@ private:
   void end(Sessions::End how);
   [[nodiscard]] bool knows(std::uint64_t slot) const { return shm::is_control(slot) || tables_->has(slot); }
   shm::Operation& operation(std::uint64_t slot) { return tables_->operation(slot); }
+
+  // session_requests.cpp
+  void handle(const shm::Request& request);
+  void refuse(const shm::Request& request);
+  Slot* take_slot(const shm::Request& request, bool (*of_its_kind)(std::uint64_t));
+  void start(const shm::Request& request);
+  void begin(const shm::Request& request, Slot& slot);
+  void refuse(Slot& slot, std::uint64_t number, std::int32_t error);
+  void open_memory();
+  [[nodiscard]] bool has_copied() const; // what it was asked for
+  [[nodiscard]] bool resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot);
+  void hold_memory(const Extents::Used& used);
+  [[nodiscard]] Session* neighbour(std::int32_t row) const; // that is attached
+  [[nodiscard]] bool give_taken(const shm::Request& write);
+  void connect_neighbour(const shm::Request& request);
+  void ask_of_peers(const shm::Request& request);
+  void hand_over(const shm::Request& request);
+  void release(const shm::Request& request);
+  void await_memory(std::uint64_t number, const protocol::Outcome& outcome);
+  void place(const shm::Request& request);
+  void unplace(const shm::Request& request);
+  void map(const shm::Request& request);
+  void unmap(const shm::Request& request);
+  void grow(const shm::Request& request);
+  void leave(const shm::Request& request);
 
   Loop& loop_;
   protocol::Engine& engine_;
@@ -132,7 +128,7 @@ private:
   Extents extents_;
   std::optional<ProcessMemory> memory_; // where the kernel reaches all of it
   OperationTable slots_;                // once attached
-  NeighbourReads neighbour_reads_;      // as well
+  NeighbourReads neighbour_reads_;      // that are in these
   pid_t pid_ = 0;                       // as it says itself
   Fd process_;                          // pidfd of who has made the control segment
   Event process_ended_;

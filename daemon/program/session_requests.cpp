@@ -214,7 +214,7 @@ bool Session::give_taken(const shm::Request& write) {
   return true;
 }
 
-// What is no message: peers and processes. It is answered at once, or by who has it to do.
+// Requests about peers and processes are answered at once, or by the member that has one to do (conclude).
 void Session::ask_of_peers(const shm::Request& request) {
   Slot* const slot = take_slot(request, shm::is_read);
   if (slot == nullptr) return;
@@ -257,34 +257,26 @@ void Session::release(const shm::Request& request) {
   slot->release = gate_.release();
 }
 
-void Session::release_has_begun(Slot& slot) {
-  if (slot.release == 0) return;
-  gate_.begun(std::exchange(slot.release, 0));
-  if (gate_.keeps())
-    loop_.after_step([this] { gate_.open([this](std::uint64_t write) { engine_.pass(write); }); });
-}
-
 // Messages to and from neighbours need not be copied by the program then.
 void Session::open_memory() {
+  // It copies by itself from here on, and touches what there is of its memory, or dies of what there is not.
+  const auto lost = [this](int error) {
+    control_->header.cross_memory.store(shm::CrossMemory::lost, std::memory_order_relaxed);
+    spdlog::info(
+        "memory of rank {} of job {:x} (pid {}) cannot be reached: {}; it copies messages itself now",
+        place_.rank, place_.job, pid_, std::strerror(error));
+  };
   auto how = shm::CrossMemory::no_neighbours;
   if (neighbour_reads_.has_letterbox()) {
     how = shm::CrossMemory::off;
     if (sessions_.told_.cross_memory) {
       memory_.emplace(pid_, segment_.id(), *control_,
-                      ProcessMemory::Hooks{.lost = [this](int error) { lose_memory(error); },
-                                           .asks = [this] { completed(); }});
+                      ProcessMemory::Hooks{.lost = lost, .asks = [this] { completed(); }});
       how = memory_->probe() ? shm::CrossMemory::reached : shm::CrossMemory::refused;
       if (how == shm::CrossMemory::refused) memory_.reset();
     }
   }
   control_->header.cross_memory.store(how, std::memory_order_relaxed);
-}
-
-// It copies by itself from here on, and touches what there is of its memory, or dies of what there is not.
-void Session::lose_memory(int error) {
-  control_->header.cross_memory.store(shm::CrossMemory::lost, std::memory_order_relaxed);
-  spdlog::info("memory of rank {} of job {:x} (pid {}) cannot be reached: {}; it copies messages itself now",
-               place_.rank, place_.job, pid_, std::strerror(error));
 }
 
 bool Session::has_copied() const {
@@ -394,21 +386,18 @@ void Session::unplace(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   const std::uint64_t read = request.extra, number = shm::slot_of(read);
   if (!shm::is_read(number) || !knows(number)) return broke("it wanted memory back of what is no read");
-  const bool of_neighbours = request.with == shm::With::taken;
-  const bool possible = of_neighbours ? !neighbour_reads_.is_taken(read) : unplace(read, request.with);
+  Slot* const slot = slots_.find(read);
+  bool possible = false;
+  if (request.with == shm::With::taken) {
+    possible = !neighbour_reads_.is_taken(read);
+  } else if (slot != nullptr && slot->with == request.with && !NeighbourReads::is_matched(read, *slot) &&
+             engine_.unplace(slot->handle)) {
+    extents_.drop(slot->used);
+    slot->used.reset();
+    possible = slot->late = true;
+  }
   if (possible) slots_[number].unplaced = shm::generation_of(read);
   answer(shm::control_slot, possible ? PARC_OK : PARC_EINVAL);
-}
-
-bool Session::unplace(std::uint64_t read, shm::With with) {
-  Slot* const slot = slots_.find(read);
-  if (slot == nullptr || slot->with != with || NeighbourReads::is_matched(read, *slot) ||
-      !engine_.unplace(slot->handle))
-    return false;
-  extents_.drop(slot->used);
-  slot->used.reset();
-  slot->late = true;
-  return true;
 }
 
 } // namespace parc::daemon
