@@ -16,8 +16,16 @@
 
 namespace parc::test {
 
+class NoStreams final : public daemon::StreamMaker {
+  Result<std::unique_ptr<daemon::Stream>> dial(const daemon::Address& to) override {
+    return error(EHOSTUNREACH, "{} cannot be reached", to.text());
+  }
+  void accept_for(Acceptance) override {}
+  void resume() override {}
+};
+
 struct ProgramHost : protocol::Listener {
-  ProgramHost() : engine({}, *this), peers(loop, engine, config, key, self(), {}) {
+  ProgramHost() : engine({}, *this), peers(loop, engine, streams, config, key, self(), {}) {
     spdlog::set_level(spdlog::level::off); // refusals are what these tests are made of
     add_program(0);
     place.endpoint = 1;
@@ -45,6 +53,7 @@ struct ProgramHost : protocol::Listener {
   daemon::Config config;
   daemon::Key key;
   protocol::Engine engine;
+  NoStreams streams;
   daemon::Peers peers;
   daemon::Sessions::Place place{.job = 5, .rank = 0, .size = 2, .endpoint = 0};
   bool has_table = true;
