@@ -47,6 +47,34 @@ BOOST_AUTO_TEST_CASE(a_large_segment_is_many_packets_with_headers) {
   BOOST_TEST(facts->wire_bytes == 4U * 52 + 3 * 1448 + 1);
 }
 
+// Whoever is asked answers with SYN and ACK.
+BOOST_AUTO_TEST_CASE(what_opens_a_connection) {
+  auto packet = ipv4_packet(0, {10, 77, 0, 2});
+  packet[virtio + 9] = std::byte{6};
+  BOOST_TEST(!inspect(packet)->opens);
+  packet[virtio + 20 + 13] = std::byte{0x02};
+  BOOST_TEST(inspect(packet)->opens);
+  packet[virtio + 20 + 13] = std::byte{0xc2}; // with ECN
+  BOOST_TEST(inspect(packet)->opens);
+  packet[virtio + 20 + 13] = std::byte{0x12};
+  BOOST_TEST(!inspect(packet)->opens);
+  packet[virtio + 20 + 13] = std::byte{0x02};
+  packet[virtio + 9] = std::byte{17};
+  BOOST_TEST(!inspect(packet)->opens);
+  packet[virtio + 9] = std::byte{6};
+  packet.resize(virtio + 20 + 13); // cut off before its flags
+  BOOST_TEST(!inspect(packet)->opens);
+
+  std::vector<std::byte> v6(virtio + 40 + 20);
+  v6[virtio] = std::byte{0x60};
+  v6[virtio + 6] = std::byte{6};
+  v6[virtio + 24] = std::byte{0xfd};
+  v6[virtio + 25] = std::byte{0x77};
+  v6[virtio + 39] = std::byte{4};
+  v6[virtio + 40 + 13] = std::byte{0x02};
+  BOOST_TEST(inspect(v6)->opens);
+}
+
 BOOST_AUTO_TEST_CASE(ipv6_is_ours_too) {
   std::vector<std::byte> packet(virtio + 40);
   packet[virtio] = std::byte{0x60};

@@ -52,6 +52,17 @@ BOOST_AUTO_TEST_CASE(a_change_travels_as_json) {
   BOOST_TEST(settings.loss == 0.25);
 }
 
+BOOST_AUTO_TEST_CASE(directions_that_are_closed) {
+  BOOST_TEST(parse_directions("").value().empty());
+  const auto two = parse_directions("b:a,c:a").value();
+  BOOST_REQUIRE(two.size() == 2U);
+  BOOST_TEST(two[0].from == "b");
+  BOOST_TEST(two[0].to == "a");
+  BOOST_TEST(two[1].from == "c");
+  for (const char* const text : {"b", ":a", "b:", "b:a,,c:a", ":"})
+    BOOST_TEST(parse_directions(text).error().text.starts_with("--closed does not understand"), text);
+}
+
 BOOST_AUTO_TEST_CASE(presets_by_name) {
   BOOST_TEST(preset("wan").value().rate == 100'000'000U);
   BOOST_TEST(preset("wan").value().delay_ns == 10'000'000);

@@ -153,6 +153,22 @@ timeout 100 "$wanlink" run --preset metro --hosts 3 -- bash -c '
   exit 0'
 check "changing links while they are used (see the exit number)" is 0 $?
 
+echo "# a direction in which no connection can be opened"
+timeout 100 "$wanlink" run --closed b:a -- bash -c '
+  dropped() { [ "$(wanlink status | sed -n "s/^b > a.* down, \([0-9]*\) closed.*/\1/p")" -ge 2 ]; }
+  for h in a b; do wanlink exec $h "$talk" serve >"$dir/serve-$h" & await test -s "$dir/serve-$h"; done
+  wanlink exec a "$talk" bulk b 1000000 || exit 10
+  wanlink exec b "$talk" bulk a 1000 >"$dir/closed" 2>&1 & await dropped || exit 11
+  kill -0 $! || exit 12
+  wanlink status | grep -q "^b > a: closed," || exit 13
+  wanlink exec a "$talk" bulk b 1000000 || exit 14
+  exit 0' >/dev/null
+check "who is asked answers, who asks is not heard (see the exit number)" is 0 $?
+for closed in b a:a a:z; do
+  "$wanlink" run --closed $closed -- true 2>"$dir/errors"
+  check "--closed $closed is refused by name" grep -q -- "^wanlink: --closed.*$closed" "$dir/errors"
+done
+
 echo "# signals"
 "$wanlink" run -- bash -c 'trap "exit 33" TERM; touch "$dir/trapped"; while :; do sleep 0.05; done' &
 await test -e "$dir/trapped"

@@ -22,6 +22,7 @@ struct RunOptions {
   std::string congestion_control = "cubic";
   RealtimePolicy realtime = RealtimePolicy::Auto;
   std::uint64_t seed = 1;
+  std::vector<Direction> closed; // to connections that are opened
   Command command;
 };
 

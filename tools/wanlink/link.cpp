@@ -16,6 +16,10 @@ bool Link::offer(PacketBytes data, const PacketFacts& facts, Nanoseconds now, Ra
     counters_.dropped_down += facts.wire_packets;
     return false;
   }
+  if (closed_ && facts.opens) {
+    counters_.dropped_closed += facts.wire_packets;
+    return false;
+  }
   const bool waits = settings_.rate > 0 && wire_free_ > now;
   if (settings_.rate > 0) {
     if (backlog(now) + facts.wire_bytes > settings_.queue && waits) {

@@ -34,6 +34,7 @@ struct LinkCounters {
   std::uint64_t dropped_queue = 0;
   std::uint64_t dropped_loss = 0;
   std::uint64_t dropped_down = 0;
+  std::uint64_t dropped_closed = 0;
   std::uint64_t late_over_1ms = 0;
   Nanoseconds late_max = 0;
 };
@@ -53,10 +54,13 @@ public:
   // What still waits for the wire crosses it at the rate that holds from `now` on; what is past it keeps its
   // time.
   void change(const Change& change, Nanoseconds now);
+  // Nobody who sends here can open a connection over it, as from outside of a NAT or a firewall.
+  void close() { closed_ = true; }
   // A link that goes down loses what is on its way.
   void set_up(bool up);
 
   [[nodiscard]] bool up() const { return up_; }
+  [[nodiscard]] bool closed() const { return closed_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const LinkCounters& counters() const { return counters_; }
   void reset_counters() { counters_ = {}; }
@@ -70,6 +74,7 @@ private:
 
   Settings settings_;
   bool up_ = true;
+  bool closed_ = false;
   Nanoseconds wire_free_ = 0; // when the wire has sent all that it has accepted
   Nanoseconds last_due_ = 0;
   std::deque<Packet> packets_;

@@ -149,6 +149,8 @@ private:
     run_->add_option("--cc", options_.congestion_control, "TCP congestion control")->capture_default_str();
     run_->add_flag("--no-realtime", no_realtime_, "The relay stays in the normal scheduling class");
     run_->add_option("--seed", options_.seed, "Seed of loss and jitter")->capture_default_str();
+    run_->add_option("--closed", closed_, "FROM can open no connection to TO, as from outside of a NAT")
+        ->type_name("FROM:TO,...");
     add_link_options(*run_, text_);
     run_->footer(run_->get_footer() + " FORTH is from the host that is named first.\n"
                                       "COMMAND follows --; without one a shell is started.");
@@ -164,6 +166,8 @@ private:
         PARC_TRY(settings, preset(preset_));
         options_.settings = settings;
       }
+      PARC_TRY(closed, parse_directions(closed_));
+      options_.closed = std::move(closed);
       options_.change = change;
       options_.realtime = no_realtime_ ? RealtimePolicy::Off : RealtimePolicy::Auto;
       options_.command = command.empty() ? shell() : std::move(command);
@@ -193,6 +197,7 @@ private:
   RunOptions options_;
   std::string preset_;
   std::string hosts_ = "2";
+  std::string closed_;
   ChangeText text_;
   bool no_realtime_ = false;
   std::string host_;

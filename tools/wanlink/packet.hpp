@@ -65,6 +65,7 @@ struct PacketFacts {
   unsigned host = 0;              // last byte of the destination address: 10.77.0.HOST or fd77::HOST
   std::uint32_t wire_packets = 1; // a large segment becomes several packets,
   std::uint32_t wire_bytes = 0;   // each with its own headers
+  bool opens = false;             // a connection of TCP
 };
 
 // Nothing for what is not addressed to a single host of ours (multicast, another network, not IP, cut off).

@@ -62,6 +62,16 @@ Relay::Relay(std::vector<Host> hosts, const TwoWayChange& change, const Settings
     }
 }
 
+Result<void> Relay::close(const std::vector<Direction>& directions) {
+  for (const auto& [from, to] : directions) {
+    const auto sender = find_host(from), receiver = find_host(to);
+    if (!sender || !receiver || *sender == *receiver)
+      return error(EINVAL, "--closed {}:{} names no two hosts of this emulation", from, to);
+    links_[link_index(*sender, *receiver)].close();
+  }
+  return success();
+}
+
 Result<void> Relay::prepare(const Paths& paths, int signals, RealtimePolicy realtime) {
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return system_error("cannot make an epoll descriptor");
@@ -264,6 +274,7 @@ nlohmann::json Relay::link_status(std::size_t from, std::size_t to, Nanoseconds 
   return {{"from", hosts_[from].name},
           {"to", hosts_[to].name},
           {"up", link.up()},
+          {"closed", link.closed()},
           {"delay_ms", static_cast<double>(settings.delay_ns) / 1e6},
           {"jitter_ms", static_cast<double>(settings.jitter_ns) / 1e6},
           {"rate_bps", settings.rate},
@@ -275,6 +286,7 @@ nlohmann::json Relay::link_status(std::size_t from, std::size_t to, Nanoseconds 
           {"dropped_queue", counters.dropped_queue},
           {"dropped_loss", counters.dropped_loss},
           {"dropped_down", counters.dropped_down},
+          {"dropped_closed", counters.dropped_closed},
           {"backlog_bytes", link.backlog(now)},
           {"in_flight", link.in_flight()},
           {"late_over_1ms", counters.late_over_1ms},

@@ -24,6 +24,8 @@ class Relay {
 public:
   Relay(std::vector<Host> hosts, const TwoWayChange& change, const Settings& settings, std::uint64_t seed);
 
+  // The sender of each direction can open no connection to the receiver.
+  [[nodiscard]] Result<void> close(const std::vector<Direction>& directions);
   // Opens what the loop needs; `signals` is a signalfd.
   [[nodiscard]] Result<void> prepare(const Paths& paths, int signals, RealtimePolicy realtime);
   // Relays until `on_signal`, called when a signal is there, gives a value.

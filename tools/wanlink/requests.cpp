@@ -53,14 +53,17 @@ Result<int> status(bool json, bool reset) {
     std::cout << fmt::format(
         "{} > {}: {}, {} ms +- {} ms, {}, queue {} KiB, loss {:g} %; {} packets, {} bytes; dropped {} queue, "
         "{} loss, "
-        "{} down; waiting {} bytes; late {} packets, at most {:.0f} us\n",
+        "{} down, {} closed; waiting {} bytes; late {} packets, at most {:.0f} us\n",
         link["from"].get<std::string>(), link["to"].get<std::string>(),
-        link["up"].get<bool>() ? "up" : "down", link["delay_ms"].get<double>(),
-        link["jitter_ms"].get<double>(), rate_text(link["rate_bps"].get<std::uint64_t>()),
-        link["queue_bytes"].get<std::uint64_t>() / 1024, link["loss"].get<double>() * 100,
-        link["packets"].get<std::uint64_t>(), link["bytes"].get<std::uint64_t>(),
-        link["dropped_queue"].get<std::uint64_t>(), link["dropped_loss"].get<std::uint64_t>(),
-        link["dropped_down"].get<std::uint64_t>(), link["backlog_bytes"].get<std::uint64_t>(),
+        !link["up"].get<bool>()      ? "down"
+        : link["closed"].get<bool>() ? "closed"
+                                     : "up",
+        link["delay_ms"].get<double>(), link["jitter_ms"].get<double>(),
+        rate_text(link["rate_bps"].get<std::uint64_t>()), link["queue_bytes"].get<std::uint64_t>() / 1024,
+        link["loss"].get<double>() * 100, link["packets"].get<std::uint64_t>(),
+        link["bytes"].get<std::uint64_t>(), link["dropped_queue"].get<std::uint64_t>(),
+        link["dropped_loss"].get<std::uint64_t>(), link["dropped_down"].get<std::uint64_t>(),
+        link["dropped_closed"].get<std::uint64_t>(), link["backlog_bytes"].get<std::uint64_t>(),
         link["late_over_1ms"].get<std::uint64_t>(), link["late_max_us"].get<double>());
   return 0;
 }

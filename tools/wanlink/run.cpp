@@ -94,6 +94,7 @@ Result<int> be_relay(const RunOptions& options, const Signals& signals) {
   PARC_TRY(isolate_mounts(paths));
   PARC_TRY(hosts, make_hosts(paths, options.hosts, options.congestion_control));
   Relay relay(std::move(hosts), options.change, options.settings, options.seed);
+  PARC_TRY(relay.close(options.closed));
   PARC_TRY(relay.prepare(paths, signals.fd(), options.realtime));
   PARC_TRY(command, start_command(options.command, signals));
   PARC_TRY(status, relay.run([&] { return signals.handle(command); }));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/wanlink/settings.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -135,6 +136,20 @@ Result<TwoWayChange> parse(const ChangeText& text) {
   PARC_TRY(parse_pair(text.queue, queue_quantity, &Change::queue, change));
   PARC_TRY(parse_pair(text.loss, loss_quantity, &Change::loss, change));
   return change;
+}
+
+Result<std::vector<Direction>> parse_directions(const std::string& text) {
+  std::vector<Direction> directions;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const std::size_t colon = word.find(':');
+    if (colon == std::string::npos || colon == 0 || colon + 1 == word.size())
+      return error(EINVAL, "--closed does not understand \"{}\"; write it like b:a", word);
+    directions.push_back({word.substr(0, colon), word.substr(colon + 1)});
+    at = end + 1;
+  }
+  return directions;
 }
 
 void to_json(nlohmann::json& json, const Change& change) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace parc::wanlink {
 
@@ -47,6 +48,12 @@ struct TwoWayChange {
   Change forth;
   Change back;
 };
+
+struct Direction {
+  std::string from, to; // hosts
+};
+// FROM:TO, separated by commas.
+[[nodiscard]] Result<std::vector<Direction>> parse_directions(const std::string& text);
 
 // The options as they were written: VALUE for both directions, or FORTH:BACK, where either may be empty.
 struct ChangeText {
