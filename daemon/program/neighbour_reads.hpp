@@ -44,7 +44,7 @@ public:
   // The program leaves a neighbour's message unread.
   void leave_unread(const shm::Request& request) const;
 
-  // A shared read is nobody else's any more.
+  // The kernel's half of a shared read ends: what comes for it is the library's to match.
   void withdraw(std::uint64_t id);
   // A read of a message that neighbours have matched, although that may not be here yet.
   [[nodiscard]] static bool is_matched(std::uint64_t id, const Slot& slot);
