@@ -94,12 +94,12 @@ Kernel::Kernel(World world)
   spawners_ = std::make_unique<Spawners>(post_, *jobs_, *peers_);
   joins_ = std::make_unique<Joins>(loop_, engine_, *peers_, *sessions_, post_, *jobs_, world_.config);
   tools_ = std::make_unique<Tools>(loop_, post_, *peers_, *jobs_, *joins_, emptied);
-  rest_ = std::make_unique<Rest>(loop_.events(), world_.scheduling,
-                                 std::chrono::microseconds(world_.config.spin_us),
-                                 Rest::Hooks{.spinning = [this] { return sessions_->any_spinning(); },
-                                             .ready = [this] { return prepare_to_sleep(); },
-                                             .announce_sleep = [this] { sessions_->announce_sleep(); },
-                                             .announce_awake = [this] { sessions_->announce_awake(); }});
+  idle_policy_ = std::make_unique<IdlePolicy>(
+      loop_.events(), world_.scheduling, std::chrono::microseconds(world_.config.spin_us),
+      IdlePolicy::Hooks{.spinning = [this] { return sessions_->any_spinning(); },
+                        .ready = [this] { return prepare_to_sleep(); },
+                        .announce_sleep = [this] { sessions_->announce_sleep(); },
+                        .announce_awake = [this] { sessions_->announce_awake(); }});
 }
 
 Kernel::~Kernel() {
@@ -206,8 +206,8 @@ void Kernel::watch_signal(int signal, std::function<void()> action) {
 
 void Kernel::run() {
   while (!stopped_) {
-    rest_->after(turn());
-    if (rest_->counters().turns % turns_unseen == 0) publish();
+    idle_policy_->after(turn());
+    if (idle_policy_->counters().turns % turns_unseen == 0) publish();
   }
 }
 
@@ -227,7 +227,7 @@ std::uint64_t Kernel::turn() {
 // now and then in a row of such copies.
 void Kernel::choose_core() {
   constexpr std::uint64_t turns_between = 16;
-  const std::uint64_t turns = rest_->counters().turns;
+  const std::uint64_t turns = idle_policy_->counters().turns;
   if (turns - core_chosen_at_ < turns_between) return;
   core_chosen_at_ = turns;
   const int here = current_core();
@@ -238,7 +238,7 @@ void Kernel::choose_core() {
 std::uint64_t Kernel::end_step(std::uint64_t work) {
   work += loop_.end_step();
   if (MemoryReserve::used()) save_memory();
-  if (work != 0 && sessions_->ring()) rest_->told();
+  if (work != 0 && sessions_->ring()) idle_policy_->told();
   return work;
 }
 
@@ -286,7 +286,7 @@ void Kernel::link_lost(std::uint32_t link) {
 
 // Totals for `parc status`. Called before every sleep, and now and then by a kernel that never sleeps.
 void Kernel::publish() {
-  const Rest::Counters& rest = rest_->counters();
+  const IdlePolicy::Counters& rest = idle_policy_->counters();
   counters_->set(Counter::Turns, rest.turns);
   counters_->set(Counter::Polls, rest.polls);
   counters_->set(Counter::Sleeps, rest.sleeps);

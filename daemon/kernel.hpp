@@ -10,9 +10,9 @@
 #include "daemon/base/complaint.hpp"
 #include "daemon/base/counters.hpp"
 #include "daemon/base/event.hpp"
+#include "daemon/base/idle_policy.hpp"
 #include "daemon/base/loop.hpp"
 #include "daemon/base/post.hpp"
-#include "daemon/base/rest.hpp"
 #include "daemon/base/runtime_watch.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/process/start_process.hpp"
@@ -114,7 +114,7 @@ private:
   std::unique_ptr<Joins> joins_;
   std::unique_ptr<Tools> tools_;
   Door door_;
-  std::unique_ptr<Rest> rest_;
+  std::unique_ptr<IdlePolicy> idle_policy_;
   std::uint64_t core_chosen_at_ = 0; // turns
   std::vector<Event> signals_;
   Timer idle_;

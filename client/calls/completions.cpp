@@ -19,12 +19,12 @@ Limit limit_of(double timeout) {
 
 void Completions::started(parc_op id) {
   const bool read = !Operations::is_write(id);
-  if (read ? !waits_.may_release(id) : !operations_.finished(id)) return;
+  if (read ? !waiter_.may_release(id) : !operations_.finished(id)) return;
   {
     const std::lock_guard hold(lock_);
     (read ? releasable_ : ended_).push_back(id);
   }
-  if (!read) rest_.tell_others();
+  if (!read) sleep_.tell_others();
 }
 
 int Completions::take(std::span<parc_completion> to, double timeout) {
@@ -34,20 +34,20 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
     armed_.reset();
   }
   if (timeout != 0)
-    if (const auto made = rest_.make_wakeable(); !made) return fail({PARC_ENOMEM, made.error().text});
+    if (const auto made = sleep_.make_wakeable(); !made) return fail({PARC_ENOMEM, made.error().text});
   for (;;) {
     if (timeout == 0)
-      rest_.look();
+      sleep_.look();
     else
-      rest_.progress();
+      sleep_.progress();
     if (gather())
       if (const std::size_t reported = report(to); reported != 0) return static_cast<int>(reported);
-    if (timeout != 0 && rest_.take_wake()) return 0;
+    if (timeout != 0 && sleep_.take_wake()) return 0;
     const bool enough_memory = late_reads_.serve();
     Woken how = Woken::late;
     if (timeout == 0) {
-      rest_.looked_in_vain();
-      if (waits_.kernel_went()) how = Woken::gone;
+      sleep_.looked_in_vain();
+      if (waiter_.kernel_went()) how = Woken::gone;
     } else {
       how = rest(limit, enough_memory);
       if (how == Woken::late && !enough_memory && (!limit || Clock::now() < *limit)) continue;
@@ -63,7 +63,7 @@ int Completions::take(std::span<parc_completion> to, double timeout) {
 
 // The kernel, where it is watched, wakes who rests with every part of a message.
 Woken Completions::rest(Limit limit, bool enough_memory) {
-  const auto gathers = [&] { return gather() || rest_.woken() || (enough_memory && late_reads_.wanting()); };
+  const auto gathers = [&] { return gather() || sleep_.woken() || (enough_memory && late_reads_.wanting()); };
   const auto again = Clock::now() + LateReads::between_tries;
   if (!enough_memory && (!limit || again < *limit)) limit = again;
   {
@@ -71,14 +71,14 @@ Woken Completions::rest(Limit limit, bool enough_memory) {
     if (!releasable_.empty()) {
       hold.unlock();
       const auto watching = guards_.watch();
-      return rest_.until(gathers, limit, Cancel::yes);
+      return sleep_.until(gathers, limit, Cancel::yes);
     }
   }
-  return rest_.until(gathers, limit, Cancel::yes);
+  return sleep_.until(gathers, limit, Cancel::yes);
 }
 
 int Completions::wake() {
-  rest_.wake();
+  sleep_.wake();
   return PARC_OK;
 }
 
@@ -88,10 +88,10 @@ int Completions::arm() {
     const std::lock_guard hold(lock_);
     if (!releasable_.empty() && !armed_) armed_.emplace(control_.header);
   }
-  rest_.arm();
-  rest_.progress();
-  rest_.tell_kernel();
-  return gather() || waits_.kernel_went() ? 1 : 0;
+  sleep_.arm();
+  sleep_.progress();
+  sleep_.tell_kernel();
+  return gather() || waiter_.kernel_went() ? 1 : 0;
 }
 
 // Whether there is something to report. Each bit is looked at by one thread, and an operation that ends later
@@ -113,8 +113,8 @@ bool Completions::gather() {
     if (id && operations_.finished(*id)) ended_.push_back(*id);
   });
   std::erase_if(releasable_, [this](parc_op id) {
-    if (!waits_.may_release(id)) return true; // nor when it is over, or somebody has it
-    if (!waits_.collectable(id)) return false;
+    if (!waiter_.may_release(id)) return true; // nor when it is over, or somebody has it
+    if (!waiter_.collectable(id)) return false;
     ended_.push_back(id);
     return true;
   });
@@ -140,7 +140,7 @@ std::size_t Completions::report(std::span<parc_completion> to) {
     const auto taken = next();
     if (!taken) break;
     parc_status own; // the program's may lie on a page that is guarded
-    if (waits_.collect(taken->id, taken->slot, taken->use, own))
+    if (waiter_.collect(taken->id, taken->slot, taken->use, own))
       to[reported++] = {taken->id, own};
     else
       missed(taken->id);

@@ -4,7 +4,7 @@
 // released early are looked at one by one. Threads: any. Not async-signal-safe.
 #pragma once
 
-#include "client/calls/waits.hpp"
+#include "client/calls/waiter.hpp"
 
 #include <vector>
 
@@ -12,9 +12,9 @@ namespace parc::client {
 
 class Completions {
 public:
-  Completions(shm::Control& control, Operations& operations, Waits& waits, Guards& guards, Rest& rest,
+  Completions(shm::Control& control, Operations& operations, Waiter& waiter, Guards& guards, Sleep& sleep,
               LateReads& late_reads)
-      : control_(control), operations_(operations), waits_(waits), guards_(guards), rest_(rest),
+      : control_(control), operations_(operations), waiter_(waiter), guards_(guards), sleep_(sleep),
         late_reads_(late_reads) {}
 
   // A queued operation has been started.
@@ -44,9 +44,9 @@ private:
 
   shm::Control& control_;
   Operations& operations_;
-  Waits& waits_;
+  Waiter& waiter_;
   Guards& guards_;
-  Rest& rest_;
+  Sleep& sleep_;
   LateReads& late_reads_;
 
   // Taken before those of operations, and under Rest's: nothing that can be guarded is touched under it.

@@ -20,19 +20,19 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
     : session_(std::move(session)), adoption_(adoption),
       control_(*reinterpret_cast<shm::Control*>(session_.control.data())),
       pipes_(std::move(session_.from_kernel), std::move(session_.to_kernel)), ring_(control_, pipes_),
-      rest_(control_.header, pipes_),
+      sleep_(control_.header, pipes_),
       trace_(std::move(trace), session_.hosts[static_cast<std::size_t>(session_.rank)]),
-      errand_(control_, ring_, rest_), arena_(errand_, adoption_), table_(control_, errand_),
-      operations_(table_, arena_, adoption_, room_, trace_, session_.size),
-      hand_over_(operations_, arena_, room_, ring_, rest_, session_.copy_ns_per_kib),
-      guards_(control_, operations_, arena_, hand_over_, ring_, rest_, pipes_, trace_, session_.rank),
-      late_reads_(operations_, arena_, errand_, ring_, rest_, session_.rank),
-      starts_(arena_, adoption_, room_, operations_, guards_, ring_, rest_, late_reads_, neighbours_,
-              session_.size),
-      waits_(operations_, hand_over_, guards_, rest_, pipes_, late_reads_, session_.hosts),
-      completions_(control_, operations_, waits_, guards_, rest_, late_reads_) {
+      control_calls_(control_, ring_, sleep_), arena_(control_calls_, adoption_),
+      table_(control_, control_calls_), operations_(table_, arena_, adoption_, room_, trace_, session_.size),
+      hand_over_(operations_, arena_, room_, ring_, sleep_, session_.copy_ns_per_kib),
+      guards_(control_, operations_, arena_, hand_over_, ring_, sleep_, pipes_, trace_, session_.rank),
+      late_reads_(operations_, arena_, control_calls_, ring_, sleep_, session_.rank),
+      starter_(arena_, adoption_, room_, operations_, guards_, ring_, sleep_, late_reads_, neighbours_,
+               session_.size),
+      waiter_(operations_, hand_over_, guards_, sleep_, pipes_, late_reads_, session_.hosts),
+      completions_(control_, operations_, waiter_, guards_, sleep_, late_reads_) {
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
-  adoption_.serve(&errand_, &guards_, &session_.control);
+  adoption_.serve(&control_calls_, &guards_, &session_.control);
 }
 
 Result<void> Context::open_letterbox() {
@@ -41,9 +41,9 @@ Result<void> Context::open_letterbox() {
                                                                        .pipes = pipes_,
                                                                        .operations = operations_,
                                                                        .room = room_,
-                                                                       .errand = errand_,
+                                                                       .control_calls = control_calls_,
                                                                        .ring = ring_,
-                                                                       .rest = rest_,
+                                                                       .sleep = sleep_,
                                                                        .rank = session_.rank,
                                                                        .hosts = session_.hosts});
   if (!opened) return {std::move(opened).error()};
@@ -62,39 +62,39 @@ const char* Context::host(int rank) const {
 }
 
 int Context::descriptor() {
-  const auto made = rest_.descriptor();
+  const auto made = sleep_.descriptor();
   return made ? made.value() : fail({PARC_ENOMEM, made.error().text});
 }
 
 int Context::read(const parc_envelope& envelope, const iovec& buffer, parc_status* status) {
   parc_status own;
-  if (starts_.read_at_once(envelope, buffer, own)) {
+  if (starter_.read_at_once(envelope, buffer, own)) {
     if (status) *status = own;
     return PARC_OK;
   }
-  auto id = starts_.read(envelope, {&buffer, 1}, 0, true);
+  auto id = starter_.read(envelope, {&buffer, 1}, 0, true);
   return id ? finish(id.value(), status) : fail(id.error());
 }
 
 int Context::write(const parc_envelope& envelope, const iovec& buffer) {
-  if (starts_.write_at_once(envelope, buffer)) return PARC_OK;
-  auto id = starts_.write(envelope, {&buffer, 1}, 0, true);
+  if (starter_.write_at_once(envelope, buffer)) return PARC_OK;
+  auto id = starter_.write(envelope, {&buffer, 1}, 0, true);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }
 
 // Its id is nobody else's: a thread that is cancelled gives it up before its buffer goes.
 int Context::finish(parc_op id, parc_status* status) {
   try {
-    return waits_.wait(id, status);
+    return waiter_.wait(id, status);
   } catch (...) {
-    (void)starts_.cancel(id);
-    waits_.give_up(id);
+    (void)starter_.cancel(id);
+    waiter_.give_up(id);
     throw;
   }
 }
 
 int Context::probe(const parc_envelope& envelope, bool wait, parc_status& status) {
-  auto id = starts_.probe(envelope, wait ? 0 : PARC_NOW);
+  auto id = starter_.probe(envelope, wait ? 0 : PARC_NOW);
   if (!id) return fail(id.error());
   const int code = finish(id.value(), &status);
   if (code != PARC_OK || wait) return code;
@@ -103,7 +103,7 @@ int Context::probe(const parc_envelope& envelope, bool wait, parc_status& status
 
 int Context::address_of(int peer, char* text, std::size_t bytes) {
   std::array<char, PARC_ADDRESS_BYTES> room{};
-  const auto id = starts_.name_peer(peer, {room.data(), room.size() - 1});
+  const auto id = starter_.name_peer(peer, {room.data(), room.size() - 1});
   if (!id) return fail(id.error());
   parc_status status;
   if (const int code = finish(id.value(), &status); code == PARC_EPEER)
@@ -119,7 +119,7 @@ int Context::address_of(int peer, char* text, std::size_t bytes) {
 }
 
 int Context::add_peer(const char* address) {
-  const auto id = starts_.add_peer(address);
+  const auto id = starter_.add_peer(address);
   if (!id) return fail(id.error());
   parc_status status;
   const int code = finish(id.value(), &status);
@@ -148,7 +148,7 @@ int Context::barrier() {
   int code = PARC_OK;
   for (; code == PARC_OK && barrier_distance_ < size(); barrier_distance_ *= 2) {
     if (const auto started = start_barrier_round(tag); !started) return fail(started.error());
-    code = waits_.all(barrier_round_, nullptr, Cancel::no);
+    code = waiter_.all(barrier_round_, nullptr, Cancel::no);
     barrier_round_ = {};
   }
   barrier_distance_ = 1;
@@ -161,10 +161,10 @@ Result<void> Context::start_barrier_round(std::uint64_t tag) {
   auto& [above, below] = barrier_round_;
   const auto at = [this](std::int64_t rank) { return static_cast<int>((rank + size()) % size()); };
   if (below == PARC_OP_NULL) {
-    PARC_TRY(from_below, starts_.barrier_read(at(rank() - barrier_distance_), tag));
+    PARC_TRY(from_below, starter_.barrier_read(at(rank() - barrier_distance_), tag));
     below = from_below;
   }
-  PARC_TRY(to_above, starts_.barrier_write(at(rank() + barrier_distance_), tag));
+  PARC_TRY(to_above, starter_.barrier_write(at(rank() + barrier_distance_), tag));
   above = to_above;
   return success();
 }
@@ -197,11 +197,11 @@ void Context::leave() {
   forget_faults();
   if (neighbours_) {
     neighbours_->close();
-    waits_.hand_over_own_memory();
+    waiter_.hand_over_own_memory();
   }
   shm::Request request{};
   request.kind = shm::RequestKind::leave;
-  (void)errand_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave
+  (void)control_calls_.run_last(request); // the kernel may go meanwhile: then there is nothing to leave
   if (neighbours_) {
     neighbours_->settle_copies(); // what was asked for has ended, or was taken back
     neighbours_->inbox().end_taken();

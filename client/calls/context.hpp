@@ -5,8 +5,8 @@
 #pragma once
 
 #include "client/calls/completions.hpp"
-#include "client/calls/starts.hpp"
-#include "client/calls/waits.hpp"
+#include "client/calls/starter.hpp"
+#include "client/calls/waiter.hpp"
 #include "client/session/join.hpp"
 
 #include <array>
@@ -24,11 +24,11 @@ public:
   [[nodiscard]] const char* host(int rank) const;
 
   [[nodiscard]] Operations& operations() { return operations_; }
-  [[nodiscard]] Starts& starts() { return starts_; }
-  [[nodiscard]] Waits& waits() { return waits_; }
+  [[nodiscard]] Starter& starts() { return starter_; }
+  [[nodiscard]] Waiter& waits() { return waiter_; }
   [[nodiscard]] Completions& completions() { return completions_; }
   [[nodiscard]] int descriptor();
-  void put_off(std::uint64_t operations, int peer) { rest_.backlog().put_off(operations, peer); }
+  void put_off(std::uint64_t operations, int peer) { sleep_.backlog().put_off(operations, peer); }
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] CopyRoom& copy_room() { return room_; }
   void set_level(Level level); // of early release
@@ -66,7 +66,7 @@ public:
   void close_pipes_in_child() {
     Interrupts::forget();
     pipes_.close_in_child();
-    rest_.close_in_child();
+    sleep_.close_in_child();
     trace_.close_in_child();
   }
 
@@ -79,9 +79,9 @@ private:
   shm::Control& control_;
   Pipes pipes_;
   Ring ring_;
-  Rest rest_;
+  Sleep sleep_;
   Trace trace_;
-  Errand errand_;
+  ControlCalls control_calls_;
   Arena arena_;
   CopyRoom room_;
   OperationTable table_;
@@ -90,8 +90,8 @@ private:
   Guards guards_;
   LateReads late_reads_;
   std::unique_ptr<Neighbours> neighbours_; // none: all messages go through the kernel
-  Starts starts_;
-  Waits waits_;
+  Starter starter_;
+  Waiter waiter_;
   Completions completions_;
 
   std::mutex leaving_;

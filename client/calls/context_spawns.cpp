@@ -32,7 +32,7 @@ int Context::spawn(const char* const* arguments, int count, const char* hosts, i
                       texts.size(), most_texts));
   const auto rows = static_cast<std::size_t>(count) * sizeof(std::int32_t);
   std::vector<char> answer(std::max({texts.size(), rows, least_room}));
-  const auto id = starts_.spawn(texts, count, {answer.data(), answer.size()});
+  const auto id = starter_.spawn(texts, count, {answer.data(), answer.size()});
   if (!id) return fail(id.error());
   parc_status status;
   const int code = finish(id.value(), &status);
@@ -53,7 +53,7 @@ int Context::parent() {
 }
 
 int Context::signal(int peer, int number) {
-  const auto id = starts_.signal(peer, number);
+  const auto id = starter_.signal(peer, number);
   if (!id) return fail(id.error());
   parc_status status;
   const int code = finish(id.value(), &status);

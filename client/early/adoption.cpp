@@ -72,9 +72,9 @@ DataRange data_of_executable() {
 
 } // namespace
 
-void Adoption::serve(Errand* errand, Guards* guards, const shm::Segment* control) {
+void Adoption::serve(ControlCalls* control_calls, Guards* guards, const shm::Segment* control) {
   const std::lock_guard hold(lock_);
-  errand_ = errand;
+  control_calls_ = control_calls;
   guards_ = guards;
   for (Extent& extent : extents_) extent.known = false;
   if (control == nullptr) return;
@@ -148,7 +148,7 @@ std::uintptr_t Adoption::grain() const {
 }
 
 bool Adoption::adopt(std::uintptr_t begin, std::uintptr_t end) {
-  if (errand_ == nullptr || !device_) return false;
+  if (control_calls_ == nullptr || !device_) return false;
   drop_stale();
   begin = round_down(begin, page_size());
   end = round_up(end, page_size());
@@ -335,7 +335,7 @@ bool Adoption::tell_kernel(Extent& extent) {
   request.address = extent.begin;
   request.length = extent.end - extent.begin;
   request.extra = static_cast<std::uint64_t>(extent.id);
-  extent.known = errand_->run(request) == PARC_OK;
+  extent.known = control_calls_->run(request) == PARC_OK;
   return extent.known;
 }
 
@@ -345,7 +345,7 @@ void Adoption::tell_kernel_gone(Extent& extent) {
   request.address = extent.begin;
   request.length = extent.end - extent.begin;
   request.flags = shm::flag_no_wait; // a read may still be under way, into memory that was freed
-  if (std::exchange(extent.known, false)) (void)errand_->run(request);
+  if (std::exchange(extent.known, false)) (void)control_calls_->run(request);
 }
 
 // Extents of which nothing is attached any more: the kernel has the last mapping, and gives it up.
@@ -387,7 +387,7 @@ Adoption::Extent* Adoption::oldest_unused(std::uint64_t before) {
 
 void Adoption::drop_freed() {
   const std::lock_guard hold(lock_);
-  if (errand_ != nullptr) drop_stale();
+  if (control_calls_ != nullptr) drop_stale();
 }
 
 } // namespace parc::client

@@ -32,7 +32,7 @@
 #include "client/early/mappings.hpp"
 #include "client/early/page_set.hpp"
 #include "client/memory/adopted.hpp"
-#include "client/operation/errand.hpp"
+#include "client/operation/control_calls.hpp"
 #include "shm/segment.hpp"
 
 #include <array>
@@ -51,7 +51,7 @@ public:
   static inline bool (*alone)() = [] { return static_cast<bool>(__libc_single_threaded); };
 
   // The session whose kernel is to know the extents; it knows none yet. None: there is no session.
-  void serve(Errand* errand, Guards* guards, const shm::Segment* control);
+  void serve(ControlCalls* control_calls, Guards* guards, const shm::Segment* control);
 
   // All of it may be named in requests, from here until its use ends. Where it cannot yet and
   // `may_adopt`, it is made so if that is possible, which waits for the kernel.
@@ -133,7 +133,7 @@ private:
   std::array<Range, 4> no_chunks_{}; // mappings in which none was found, in turn
   std::size_t next_no_chunk_ = 0;
   PageSet pinned_; // by the program: neither adopted nor given back
-  Errand* errand_ = nullptr;
+  ControlCalls* control_calls_ = nullptr;
   Guards* guards_ = nullptr;
   std::optional<std::uint64_t> device_; // that segments are on
   std::array<int, 2> fork_pipe_{-1, -1};

@@ -120,7 +120,7 @@ bool Adoption::retreat(std::uintptr_t begin, std::uintptr_t end, Unless unless) 
 
 bool Adoption::give_back_one() {
   const std::lock_guard hold(lock_);
-  if (errand_ == nullptr) return false;
+  if (control_calls_ == nullptr) return false;
   drop_stale();
   Extent* const oldest = oldest_unused(UINT64_MAX);
   return oldest != nullptr && give_back(*oldest);
@@ -183,7 +183,7 @@ void Adoption::after_fork_in_child() {
         !make_private(extent.begin, end_of(extent), How::beside_others, directly))
       _exit(127);
   extents_.fill({});
-  errand_ = nullptr;
+  control_calls_ = nullptr;
   for (const int end : fork_pipe_)
     if (end >= 0) close(end);
   lock_.unlock();

@@ -149,7 +149,7 @@ void Guards::await(const Missing& missing) {
     return;
   }
   const auto since = Clock::now();
-  rest_.anywhere(there);
+  sleep_.anywhere(there);
   note_wait(missing.id, since);
 }
 
@@ -177,15 +177,15 @@ void Guards::let_go(parc_op write) {
     alone.reset();
     const auto& handed = shared(write).handed_or_data;
     const auto generation = shm::generation_of(static_cast<std::uint64_t>(write));
-    rest_.anywhere([&] { return is_done(write) || handed.load(std::memory_order_acquire) == generation; });
+    sleep_.anywhere([&] { return is_done(write) || handed.load(std::memory_order_acquire) == generation; });
     sched_yield(); // it is about to open its pages
     return;
   }
-  const bool gone = rest_.poll([&] { return is_done(write); }, hand_over_.patience(guard.slot));
+  const bool gone = sleep_.poll([&] { return is_done(write); }, hand_over_.patience(guard.slot));
   const bool handed =
       !gone && !Ring::pushing() && hand_over_.perform(write, guard.slot, {guard.piece.data(), guard.pieces});
   alone.reset();
-  if (!handed) rest_.anywhere([&] { return is_done(write); });
+  if (!handed) sleep_.anywhere([&] { return is_done(write); });
   const Locked hold(lock_);
   Guard* const found = guards_.find(write);
   open_all(*found);

@@ -66,9 +66,9 @@ thread_local bool Guards::reporting_here = false;
 constinit std::atomic<std::size_t> Guards::count_ = 0;
 
 Guards::Guards(shm::Control& control, Operations& operations, const Arena& arena, HandOver& hand_over,
-               Ring& ring, Rest& rest, Pipes& pipes, Trace& trace, int rank)
+               Ring& ring, Sleep& sleep, Pipes& pipes, Trace& trace, int rank)
     : control_(control), operations_(operations), arena_(arena), hand_over_(hand_over), ring_(ring),
-      rest_(rest), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()),
+      sleep_(sleep), pipes_(pipes), trace_(trace), rank_(rank), possible_(why_impossible().empty()),
       guards_(most_released, page_size()) { // asked for here before a handler does
   if (const auto mapping = mappings_.find(address_of(&control_))) segments_device_ = mapping->device;
 }
@@ -130,7 +130,7 @@ bool Guards::edges_arrived(parc_op id, Slot slot) const {
 bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
   if (!can_guard(slot) || operations_.done(slot)) return false;
   const Guard guard = make_guard(id, slot);
-  if (rest_.poll([&] { return operations_.done(slot); }, cost_of_guarding(guard.length))) return false;
+  if (sleep_.poll([&] { return operations_.done(slot); }, cost_of_guarding(guard.length))) return false;
   if (gate_ && !has_begun(id)) {
     shm::Request request{};
     request.kind = shm::RequestKind::release;

@@ -53,7 +53,7 @@ inline constexpr std::uint64_t least_released = 4096;
 class Guards {
 public:
   Guards(shm::Control& control, Operations& operations, const Arena& arena, HandOver& hand_over, Ring& ring,
-         Rest& rest, Pipes& pipes, Trace& trace, int rank);
+         Sleep& sleep, Pipes& pipes, Trace& trace, int rank);
 
   void set_level(Level level);
   // The level at which a wait for this read may be released now. With several threads `envelope` at most: a
@@ -218,7 +218,7 @@ private:
   const Arena& arena_;
   HandOver& hand_over_;
   Ring& ring_;
-  Rest& rest_;
+  Sleep& sleep_;
   Pipes& pipes_;
   Trace& trace_;
   const int rank_;

@@ -38,8 +38,8 @@ thread_local bool Inbox::inside_ = false;
 thread_local std::uint64_t Inbox::interrupt_word_ = 0;
 
 Inbox::Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters, Operations& operations,
-             Ring& ring, Rest& rest, int rank)
-    : own_(own), areas_(areas), counters_(counters), operations_(operations), ring_(ring), rest_(rest),
+             Ring& ring, Sleep& sleep, int rank)
+    : own_(own), areas_(areas), counters_(counters), operations_(operations), ring_(ring), sleep_(sleep),
       rank_(rank), neighbours_(static_cast<Neighbour*>(map_own(neighbours_bytes))) {}
 
 Inbox::~Inbox() {
@@ -122,7 +122,7 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool backgr
   read.number = ++posts_;
   read.shared = read.pair == nullptr || read.pair->from == nullptr;
   const bool waits = !read.probes() || (request.flags & shm::flag_no_wait) == 0;
-  if (Stored* const message = find_offered(read)) {
+  if (StoredMessage* const message = find_offered(read)) {
     if (read.probes())
       answer(read, *message);
     else
@@ -169,12 +169,12 @@ bool Inbox::hears(int row) {
 
 bool Inbox::has_claimed(std::uint64_t probe) {
   const Hold hold(*this);
-  return std::ranges::find(claimed_, probe, &Stored::claimed_by) != claimed_.end();
+  return std::ranges::find(claimed_, probe, &StoredMessage::claimed_by) != claimed_.end();
 }
 
 void Inbox::post_claimed(const shm::Request& request, std::uint64_t probe) {
   const Hold hold(*this);
-  const auto message = std::ranges::find(claimed_, probe, &Stored::claimed_by);
+  const auto message = std::ranges::find(claimed_, probe, &StoredMessage::claimed_by);
   if (message == claimed_.end()) return end(static_cast<parc_op>(request.id), {.error = PARC_EINVAL});
   give(request, *message->pair, message->cell, message->body);
   forget(*message);
@@ -199,8 +199,7 @@ void Inbox::drain() {
 // What is said of departures is looked at first: then all that the departed have sent is seen.
 void Inbox::drain_locked() {
   const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
-  if (own_.kernel.senders.load(std::memory_order_relaxed) != accepted_) accept_senders();
-  if (unheard_) fail_shared();
+  hear_new_senders();
   for (std::uint32_t i = 0; i < sending_; ++i) drain(*senders_[i]);
   if (changes != changes_ || left_to_look_) {
     changes_ = changes;
@@ -237,6 +236,11 @@ Inbox::AtOnce Inbox::take_at_once(const parc_envelope& wanted, const iovec& buff
   go_on(from, cell);
   tell_drained(from);
   return AtOnce::taken;
+}
+
+void Inbox::hear_new_senders() {
+  if (own_.kernel.senders.load(std::memory_order_relaxed) != accepted_) accept_senders();
+  if (unheard_) fail_shared();
 }
 
 void Inbox::accept_senders() {
@@ -331,7 +335,7 @@ bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) 
     if (taken || is_offered(from, cell, false)) tell_unread(from, cell);
     return true;
   }
-  Stored* const message = store(from, cell, body);
+  StoredMessage* const message = store(from, cell, body);
   if (message == nullptr) return false;
   message->taken = taken;
   answer_probes(*message);
@@ -343,10 +347,10 @@ bool Inbox::may_store(const Neighbour& from) {
   return from.stored_bytes < most_stored || from.leaves_as != 0;
 }
 
-Stored* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
+StoredMessage* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
   if (!may_store(from)) return nullptr;
   const bool has_body = cell.kind == shm::CellKind::whole && cell.length > shm::cell_bytes;
-  Stored* const message = memory_.make(has_body ? cell.length : 0);
+  StoredMessage* const message = memory_.make(has_body ? cell.length : 0);
   if (message == nullptr) return nullptr;
   message->pair = &from;
   message->space = static_cast<protocol::Space>(cell.space);
@@ -355,12 +359,12 @@ Stored* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::byte* bo
   if (has_body) std::memcpy(message->body, body, cell.length);
   const std::uint64_t cost = StoredMessages::cost(*message);
   from.stored_bytes += cost;
-  rest_.backlog().stored(cost);
+  sleep_.backlog().stored(cost);
   arrivals_.add(*message, from.stored);
   return message;
 }
 
-void Inbox::answer_probes(Stored& message) {
+void Inbox::answer_probes(StoredMessage& message) {
   for (auto next = probes_.begin(); next != probes_.end() && message.claimed_by == 0;) {
     Read& probe = *next++;
     if (!probe.fits(message.pair, message.space, message.tag)) continue;
@@ -370,7 +374,7 @@ void Inbox::answer_probes(Stored& message) {
   }
 }
 
-void Inbox::answer(const Read& probe, Stored& message) {
+void Inbox::answer(const Read& probe, StoredMessage& message) {
   if ((probe.flags & shm::flag_claim) != 0) {
     message.take_out();
     message.claimed_by = probe.operation;
@@ -379,7 +383,7 @@ void Inbox::answer(const Read& probe, Stored& message) {
   end(probe.id(), message_of(*message.pair, message.cell));
 }
 
-void Inbox::give(Read& read, Stored& message) {
+void Inbox::give(Read& read, StoredMessage& message) {
   give(read.request(), *message.pair, message.cell, message.body);
   forget(message);
 }
@@ -411,10 +415,10 @@ void Inbox::give(const shm::Request& request, Neighbour& from, const shm::Cell& 
   end(id, message);
 }
 
-void Inbox::forget(Stored& message) {
+void Inbox::forget(StoredMessage& message) {
   const std::uint64_t cost = StoredMessages::cost(message);
   message.pair->stored_bytes -= cost;
-  rest_.backlog().stored_no_more(cost);
+  sleep_.backlog().stored_no_more(cost);
   memory_.drop(message); // its hooks unlink it
 }
 
@@ -431,7 +435,7 @@ bool Inbox::is_offered(const Neighbour& from, const shm::Cell& cell, bool take) 
                                       std::memory_order_acq_rel);
 }
 
-bool Inbox::is_offered(Stored& message, bool take) {
+bool Inbox::is_offered(StoredMessage& message, bool take) {
   if (message.taken) return true;
   const bool offered = is_offered(*message.pair, message.cell, take);
   message.taken = offered && take;
@@ -439,16 +443,16 @@ bool Inbox::is_offered(Stored& message, bool take) {
 }
 
 // What was given up meanwhile is forgotten. A probe that claims takes the message as a read does.
-Stored* Inbox::find_offered(const Read& read) {
+StoredMessage* Inbox::find_offered(const Read& read) {
   const bool takes = !read.probes() || (read.flags & shm::flag_claim) != 0;
   for (;;) {
-    Stored* const message = find(read);
+    StoredMessage* const message = find(read);
     if (message == nullptr || is_offered(*message, takes)) return message;
     forget(*message);
   }
 }
 
-Stored* Inbox::find(const Read& read) {
+StoredMessage* Inbox::find(const Read& read) {
   return arrivals_.find(read, read.pair != nullptr ? &read.pair->stored : nullptr);
 }
 
@@ -459,7 +463,7 @@ void Inbox::end(parc_op id, const Operations::End& how) {
 
 // A thread that sleeps looks at what has ended when the kernel rings.
 void Inbox::tell_threads() {
-  if (std::exchange(ended_some_, false) && rest_.ended_here()) ring(rank_);
+  if (std::exchange(ended_some_, false) && sleep_.ended_here()) ring(rank_);
 }
 
 void Inbox::look() {

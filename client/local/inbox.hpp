@@ -15,7 +15,7 @@
 #pragma once
 
 #include "client/local/areas.hpp"
-#include "client/local/stored.hpp"
+#include "client/local/stored_message.hpp"
 #include "client/operation/operations.hpp"
 #include "client/session/ring.hpp"
 #include "protocol/posted_reads.hpp"
@@ -40,13 +40,13 @@ struct Neighbour {
   std::uint32_t leaves_as = 0;          // the same, while something of it is still to be drained
   std::uint64_t stored_bytes = 0;       // of memory
   bool starved = false;                 // it was stopped as this process has no memory
-  protocol::hook::List<Stored, protocol::hook::Queue> stored; // oldest first
+  protocol::hook::List<StoredMessage, protocol::hook::Queue> stored; // oldest first
 };
 
 class Inbox {
 public:
   Inbox(shm::Letterbox& own, Areas& areas, shm::NeighbourCounters& counters, Operations& operations,
-        Ring& ring, Rest& rest, int rank);
+        Ring& ring, Sleep& sleep, int rank);
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
   ~Inbox();
@@ -90,7 +90,7 @@ public:
   [[nodiscard]] bool announce_sleep();
   void announce_awake();
   void tell_others() {
-    if (rest_.ended_here()) ring(rank_);
+    if (sleep_.ended_here()) ring(rank_);
   }
   [[nodiscard]] static bool inside() { return inside_; }
   [[nodiscard]] bool forget(std::int64_t operation);
@@ -140,6 +140,7 @@ private:
 
   // All of these with lock_ held.
   void drain_locked();
+  void hear_new_senders();
   void accept_senders();
   void drain(Neighbour& from);
   [[nodiscard]] static const shm::Cell* published(Neighbour& from);
@@ -149,16 +150,16 @@ private:
   void ring(int row);
   [[nodiscard]] bool take(Neighbour& from, const shm::Cell& cell, const std::byte* body);
   [[nodiscard]] static bool may_store(const Neighbour& from);
-  [[nodiscard]] Stored* store(Neighbour& from, const shm::Cell& cell, const std::byte* body);
-  void answer_probes(Stored& message);
-  void give(Read& read, Stored& message);
+  [[nodiscard]] StoredMessage* store(Neighbour& from, const shm::Cell& cell, const std::byte* body);
+  void answer_probes(StoredMessage& message);
+  void give(Read& read, StoredMessage& message);
   void give(const shm::Request& request, Neighbour& from, const shm::Cell& cell, const std::byte* body);
-  void answer(const Read& read, Stored& message);
-  void forget(Stored& message);
-  [[nodiscard]] Stored* find(const Read& read);
-  [[nodiscard]] Stored* find_offered(const Read& read);
+  void answer(const Read& read, StoredMessage& message);
+  void forget(StoredMessage& message);
+  [[nodiscard]] StoredMessage* find(const Read& read);
+  [[nodiscard]] StoredMessage* find_offered(const Read& read);
   [[nodiscard]] static bool is_offered(const Neighbour& from, const shm::Cell& cell, bool take);
-  [[nodiscard]] static bool is_offered(Stored& message, bool take);
+  [[nodiscard]] static bool is_offered(StoredMessage& message, bool take);
   [[nodiscard]] bool is_free(const Read& read);
   [[nodiscard]] bool take_read(Read& read, bool withdraw = true);
   void unpost(Read& read);
@@ -192,7 +193,7 @@ private:
   shm::NeighbourCounters& counters_;
   Operations& operations_;
   Ring& ring_;
-  Rest& rest_;
+  Sleep& sleep_;
   const int rank_;
   // Its place is there from the thread's start: a handler arms, too.
   __attribute__((tls_model("initial-exec"))) static thread_local std::uint64_t interrupt_word_;
@@ -208,8 +209,8 @@ private:
   protocol::PostedReads<Read> posted_;
   protocol::hook::List<Read, protocol::hook::Queue> probes_;
   protocol::hook::List<Read, protocol::hook::Owned> all_; // posted reads and probes
-  protocol::UnexpectedMessages<Stored> arrivals_;         // oldest first
-  protocol::hook::List<Stored, protocol::hook::Arrivals> claimed_;
+  protocol::UnexpectedMessages<StoredMessage> arrivals_;  // oldest first
+  protocol::hook::List<StoredMessage, protocol::hook::Arrivals> claimed_;
   StoredMessages memory_;
   std::uint64_t posts_ = 0;
   std::uint32_t taken_at_once_ = 0;

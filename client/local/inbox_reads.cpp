@@ -58,7 +58,7 @@ void Inbox::close() {
     unpost(read);
     end(read.id(), {.error = PARC_ECANCELED});
   }
-  const auto leave_unread = [this](Stored& message) {
+  const auto leave_unread = [this](StoredMessage& message) {
     if (is_offered(message, false)) tell_unread(*message.pair, message.cell);
   };
   std::ranges::for_each(arrivals_, leave_unread);
@@ -222,7 +222,7 @@ std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
 void Inbox::keep_stored(Neighbour& from) {
   const bool left = from.departed == static_cast<std::uint32_t>(protocol::Departure::left);
   for (auto next = from.stored.begin(); next != from.stored.end();) {
-    Stored& message = *next++;
+    StoredMessage& message = *next++;
     const bool whole = message.cell.kind == shm::CellKind::whole;
     if (!whole && (!left || !is_offered(message, true))) forget(message);
   }

@@ -23,19 +23,19 @@ Result<std::unique_ptr<Neighbours>> Neighbours::open(const shm::LetterboxPlace& 
 
 Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks)
     : control_(program.control), areas_(std::move(areas)), operations_(program.operations),
-      errand_(program.errand), rest_(program.rest), local_ranks_(std::move(local_ranks)),
+      control_calls_(program.control_calls), sleep_(program.sleep), local_ranks_(std::move(local_ranks)),
       inbox_(*areas_->own(), *areas_, program.control.header.neighbours, program.operations, program.ring,
-             program.rest, program.rank),
+             program.sleep, program.rank),
       outbox_(*areas_->own(), *areas_, inbox_.lock(), program.control.header.neighbours, program.operations,
-              program.room, program.errand, program.ring, program.rest.backlog(), local_ranks_),
+              program.room, program.control_calls, program.ring, program.sleep.backlog(), local_ranks_),
       own_copies_(program.control, program.pipes) {
   if (areas_->joined()) areas_->own()->owner.joined.store(1, std::memory_order_relaxed);
-  rest_.set_local(this);
+  sleep_.set_local(this);
   if (areas_->own()->kernel.progress == shm::Progress::receiver) interrupts_.emplace(inbox_);
 }
 
 Neighbours::~Neighbours() {
-  rest_.set_local(nullptr);
+  sleep_.set_local(nullptr);
 }
 
 void Neighbours::stop() {
@@ -43,7 +43,7 @@ void Neighbours::stop() {
   shm::Request request{};
   request.kind = shm::RequestKind::neighbour;
   request.peer = -1;
-  (void)errand_.run(request); // where the kernel has gone nothing comes
+  (void)control_calls_.run(request); // where the kernel has gone nothing comes
   stopped_.store(true);
 }
 
@@ -84,7 +84,7 @@ void Neighbours::announce_awake() {
 void Neighbours::close() {
   outbox_.close();
   inbox_.close();
-  (void)rest_.until([this] { return !outbox_.anything_waits(); }); // where the kernel has gone, so have they
+  (void)sleep_.until([this] { return !outbox_.anything_waits(); }); // where the kernel has gone, so have they
 }
 
 Result<Outbox::Sent> Neighbours::send(int peer, const LocalMessage& message, parc_op write) {
@@ -105,9 +105,9 @@ Result<Outbox::Sent> Neighbours::send(int peer, const LocalMessage& message, par
 void Neighbours::wait_for_reader(int peer) {
   const std::uint64_t backlog = outbox_.backlog(peer);
   if (backlog == 0)
-    (void)rest_.poll([&] { return outbox_.has_cell(peer); }, Rest::default_spin);
+    (void)sleep_.poll([&] { return outbox_.has_cell(peer); }, Sleep::default_spin);
   else if (backlog > large_backlog)
-    (void)rest_.until([&] { return outbox_.backlog(peer) <= large_backlog; }, Clock::now() + a_moment);
+    (void)sleep_.until([&] { return outbox_.backlog(peer) <= large_backlog; }, Clock::now() + a_moment);
 }
 
 bool Neighbours::cancel_waiting(parc_op id, int peer) {

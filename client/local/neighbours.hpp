@@ -20,9 +20,9 @@ public:
     Pipes& pipes;
     Operations& operations;
     CopyRoom& room;
-    Errand& errand;
+    ControlCalls& control_calls;
     Ring& ring;
-    Rest& rest;
+    Sleep& sleep;
     int rank;
     const std::vector<std::string>& hosts; // of the ranks
   };
@@ -102,8 +102,8 @@ private:
   const shm::Control& control_;
   std::unique_ptr<Areas> areas_;
   Operations& operations_;
-  Errand& errand_;
-  Rest& rest_;
+  ControlCalls& control_calls_;
+  Sleep& sleep_;
   std::atomic<bool> stopped_ = false;
   const std::vector<bool> local_ranks_;
   Inbox inbox_;

@@ -30,10 +30,11 @@ void describe(shm::Cell& cell, const LocalMessage& message) {
 thread_local bool Outbox::inside_ = false;
 
 Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
-               Operations& operations, CopyRoom& room, Errand& errand, Ring& ring, Backlog& backlog,
-               std::vector<bool> local_ranks)
+               Operations& operations, CopyRoom& room, ControlCalls& control_calls, Ring& ring,
+               Backlog& backlog, std::vector<bool> local_ranks)
     : own_(own), areas_(areas), areas_lock_(areas_lock), counters_(counters), operations_(operations),
-      room_(room), errand_(errand), ring_(ring), standing_(backlog), local_ranks_(std::move(local_ranks)) {
+      room_(room), control_calls_(control_calls), ring_(ring), standing_(backlog),
+      local_ranks_(std::move(local_ranks)) {
   const auto fill_up = [](std::vector<std::uint16_t>& numbers, std::uint32_t count) {
     while (count-- > 0) numbers.push_back(static_cast<std::uint16_t>(count));
   };
@@ -77,7 +78,7 @@ Result<std::int32_t> Outbox::ask(int row) {
   request.kind = shm::RequestKind::neighbour;
   request.peer = row;
   std::int32_t queue = -1;
-  if (errand_.run(request, &queue) != PARC_OK) return through_kernel;
+  if (control_calls_.run(request, &queue) != PARC_OK) return through_kernel;
   const Hold hold(*this);
   const auto at = static_cast<std::size_t>(row);
   if (by_row_.size() <= at) by_row_.resize(at + 1, unknown);

@@ -16,7 +16,7 @@
 #include "client/local/blocks.hpp"
 #include "client/local/cell_shares.hpp"
 #include "client/operation/backlog.hpp"
-#include "client/operation/errand.hpp"
+#include "client/operation/control_calls.hpp"
 #include "client/operation/operations.hpp"
 #include "protocol/posted_reads.hpp"
 #include "protocol/wire.hpp"
@@ -51,7 +51,7 @@ struct Waiting : protocol::hook::Hook<protocol::hook::Queue> {
 class Outbox {
 public:
   Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::NeighbourCounters& counters,
-         Operations& operations, CopyRoom& room, Errand& errand, Ring& ring, Backlog& backlog,
+         Operations& operations, CopyRoom& room, ControlCalls& control_calls, Ring& ring, Backlog& backlog,
          std::vector<bool> local_ranks);
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -191,7 +191,7 @@ private:
   shm::NeighbourCounters& counters_; // one writer: who holds lock_
   Operations& operations_;
   CopyRoom& room_;
-  Errand& errand_;
+  ControlCalls& control_calls_;
   Ring& ring_;
   Backlog& standing_;
   const std::vector<bool> local_ranks_;

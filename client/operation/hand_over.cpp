@@ -66,8 +66,8 @@ bool HandOver::perform(parc_op id, Slot slot, std::span<const iovec> pieces) {
   const auto& handed = operations_.shared(slot).handed_or_data;
   const auto generation = shm::generation_of(request.id);
   const auto is_handed = [&] { return handed.load(std::memory_order_acquire) == generation; };
-  rest_.anywhere([&] { return operations_.done(slot) || is_handed(); });
-  if (entry.own_memory) rest_.settle_copies();
+  sleep_.anywhere([&] { return operations_.done(slot) || is_handed(); });
+  if (entry.own_memory) sleep_.settle_copies();
   return is_handed() && !operations_.done(slot);
 }
 

@@ -15,9 +15,9 @@ namespace parc::client {
 
 class HandOver {
 public:
-  HandOver(Operations& operations, Arena& arena, CopyRoom& room, Ring& ring, Rest& rest,
+  HandOver(Operations& operations, Arena& arena, CopyRoom& room, Ring& ring, Sleep& sleep,
            unsigned copy_ns_per_kib)
-      : operations_(operations), arena_(arena), room_(room), ring_(ring), rest_(rest),
+      : operations_(operations), arena_(arena), room_(room), ring_(ring), sleep_(sleep),
         copy_ns_per_kib_(copy_ns_per_kib) {}
 
   // How long to wait instead: as long as copying what is not acknowledged would take. The kernel needs longer
@@ -45,7 +45,7 @@ private:
   Arena& arena_;
   CopyRoom& room_;
   Ring& ring_;
-  Rest& rest_;
+  Sleep& sleep_;
   const unsigned copy_ns_per_kib_;
 };
 

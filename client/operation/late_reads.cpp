@@ -208,9 +208,9 @@ bool LateReads::take_back(parc_op id) {
 bool LateReads::take_back_local(parc_op id) {
   const std::uint64_t bytes = operations_.memory_of(slot_of(id));
   in_transit_.fetch_add(bytes, std::memory_order_relaxed);
-  const auto [block, with] = rest_.unplace_local(id);
+  const auto [block, with] = sleep_.unplace_local(id);
   const bool kept = block == nullptr ||
-                    (with != shm::With::nobody && !ask_back(id, with) && rest_.place_again_local(id, block));
+                    (with != shm::With::nobody && !ask_back(id, with) && sleep_.place_again_local(id, block));
   if (!kept) arena_.free(block);
   in_transit_.fetch_sub(bytes, std::memory_order_relaxed);
   return !kept;
@@ -221,12 +221,12 @@ bool LateReads::ask_back(parc_op id, shm::With with) {
   request.kind = shm::RequestKind::unplace;
   request.with = with;
   request.extra = static_cast<std::uint64_t>(id);
-  return errand_.run(request) == PARC_OK;
+  return control_calls_.run(request) == PARC_OK;
 }
 
 // Who looked while one was held has not found it.
 void LateReads::tell_others() {
-  if (!rest_.ended_here()) return;
+  if (!sleep_.ended_here()) return;
   shm::Request bell{};
   bell.kind = shm::RequestKind::bell;
   bell.peer = rank_;

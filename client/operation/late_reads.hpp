@@ -13,7 +13,7 @@
 // handler place_from_what_is_there alone.
 #pragma once
 
-#include "client/operation/errand.hpp"
+#include "client/operation/control_calls.hpp"
 #include "client/operation/operations.hpp"
 
 #include <atomic>
@@ -22,8 +22,10 @@ namespace parc::client {
 
 class LateReads {
 public:
-  LateReads(Operations& operations, Arena& arena, Errand& errand, Ring& ring, Rest& rest, int rank)
-      : operations_(operations), arena_(arena), errand_(errand), ring_(ring), rest_(rest), rank_(rank) {}
+  LateReads(Operations& operations, Arena& arena, ControlCalls& control_calls, Ring& ring, Sleep& sleep,
+            int rank)
+      : operations_(operations), arena_(arena), control_calls_(control_calls), ring_(ring), sleep_(sleep),
+        rank_(rank) {}
 
   // One has its message, and could be given memory: `own` is a slot that the caller has taken, which is
   // looked at, too.
@@ -71,9 +73,9 @@ private:
 
   Operations& operations_;
   Arena& arena_;
-  Errand& errand_;
+  ControlCalls& control_calls_;
   Ring& ring_;
-  Rest& rest_;
+  Sleep& sleep_;
   const int rank_;
   std::atomic<std::uint64_t> in_transit_ = 0;    // bytes that a thread is about to give back, or to use
   std::atomic<std::uint32_t> short_since_ = 0;   // coarse_ms(); 0: what there was to place was placed

@@ -10,8 +10,8 @@ Entry* make_entries(unsigned block) { // free ones, as zeroed memory is
 
 } // namespace
 
-OperationTable::OperationTable(shm::Control& control, Errand& errand)
-    : control_(control), errand_(errand), tables_(control), first_(make_entries(0)) {
+OperationTable::OperationTable(shm::Control& control, ControlCalls& control_calls)
+    : control_(control), control_calls_(control_calls), tables_(control), first_(make_entries(0)) {
   open(0);
 }
 
@@ -86,7 +86,7 @@ Result<void> OperationTable::make_block(unsigned number) {
   request.tag = number;
   request.length = shm::bytes_of_block(number);
   request.extra = static_cast<std::uint64_t>(segment.id());
-  if (const int answer = errand_.run(request); answer == PARC_EKERNEL)
+  if (const int answer = control_calls_.run(request); answer == PARC_EKERNEL)
     return error(answer, "the kernel of this host (parcd) has gone or has ended this program's session (parc "
                          "errors may say why)");
   else if (answer != PARC_OK)

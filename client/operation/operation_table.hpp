@@ -11,8 +11,8 @@
 #pragma once
 
 #include "client/base/own_memory.hpp"
+#include "client/operation/control_calls.hpp"
 #include "client/operation/entry.hpp"
-#include "client/operation/errand.hpp"
 #include "shm/segment.hpp"
 #include "shm/tables.hpp"
 
@@ -25,7 +25,7 @@ namespace parc::client {
 
 class OperationTable {
 public:
-  OperationTable(shm::Control& control, Errand& errand);
+  OperationTable(shm::Control& control, ControlCalls& control_calls);
   OperationTable(const OperationTable&) = delete;
   OperationTable& operator=(const OperationTable&) = delete;
   ~OperationTable();
@@ -56,7 +56,7 @@ private:
   [[nodiscard]] Result<void> make_block(unsigned number);
 
   shm::Control& control_;
-  Errand& errand_;
+  ControlCalls& control_calls_;
   shm::Tables tables_;
   Entry* const first_;
   std::array<Entry*, shm::most_blocks> later_{}; // each before the tables have its block

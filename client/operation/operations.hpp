@@ -23,7 +23,7 @@
 #include "client/memory/arena.hpp"
 #include "client/memory/copy_room.hpp"
 #include "client/operation/operation_table.hpp"
-#include "client/operation/rest.hpp"
+#include "client/operation/sleep.hpp"
 #include "client/trace/trace.hpp"
 #include "parc/parc.h"
 

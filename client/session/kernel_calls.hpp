@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the program asks its kernel about itself and waits for, as the rooms below the one that waits
-// (client/operation/errand.hpp) know it.
+// (client/operation/control_calls.hpp) know it.
 #pragma once
 
 #include "shm/layout.hpp"

@@ -10,7 +10,7 @@
 //                 finishes them in an order of its own and rings. Once without polling, once with it.
 //
 // Usage: stress_test [ROUNDS], by default 100,000.
-#include "client/operation/rest.hpp"
+#include "client/operation/sleep.hpp"
 #include "client/session/ring.hpp"
 #include "shm/doorbell.hpp"
 
@@ -131,7 +131,7 @@ void stress_requests(std::uint64_t rounds) {
 void stress_completions(std::uint64_t rounds, client::Clock::duration spin) {
   Session session;
   client::Ring ring(*session.control, session.pipes);
-  client::Rest rest(session.control->header, session.pipes, spin);
+  client::Sleep rest(session.control->header, session.pipes, spin);
   Watchdog watchdog("an operation is done and its thread sleeps: a wake-up was lost");
   auto& operations = session.control->operations;
   std::vector<std::jthread> threads;
@@ -180,7 +180,7 @@ int main(int argc, char** argv) {
   const std::uint64_t rounds = argc > 1 ? std::stoull(argv[1]) : 100'000;
   stress_requests(rounds);
   stress_completions(rounds, client::Clock::duration::zero());
-  stress_completions(rounds, client::Rest::default_spin);
+  stress_completions(rounds, client::Sleep::default_spin);
   std::printf("%llu requests and twice as many completions: no wake-up lost\n",
               static_cast<unsigned long long>(rounds * producers));
 }

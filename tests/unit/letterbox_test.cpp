@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shm/letterbox.hpp"
 
-#include "client/local/stored.hpp"
+#include "client/local/stored_message.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>
@@ -39,16 +39,16 @@ BOOST_AUTO_TEST_CASE(a_claim_word_says_whose_and_of_which_operation) {
 BOOST_AUTO_TEST_CASE(stored_messages_keep_their_bytes_and_give_their_memory_back) {
   client::StoredMessages memory;
   for (int round = 0; round < 3; ++round) {
-    std::vector<client::Stored*> all;
+    std::vector<client::StoredMessage*> all;
     for (std::uint32_t length = 0; length <= short_message; length += 41) {
-      client::Stored* const message = memory.make(length > cell_bytes ? length : 0);
+      client::StoredMessage* const message = memory.make(length > cell_bytes ? length : 0);
       BOOST_REQUIRE(message != nullptr);
       BOOST_TEST((message->body != nullptr) == (length > cell_bytes));
       message->cell.length = static_cast<std::uint16_t>(length);
       if (message->body != nullptr) std::memset(message->body, static_cast<int>(length % 251), length);
       all.push_back(message);
     }
-    for (client::Stored* const message : all) {
+    for (client::StoredMessage* const message : all) {
       const auto* const body = message->body;
       for (std::uint32_t i = 0; body != nullptr && i < message->cell.length; ++i)
         BOOST_REQUIRE(body[i] == static_cast<std::byte>(message->cell.length % 251));

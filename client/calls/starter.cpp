@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "client/calls/starts.hpp"
+#include "client/calls/starter.hpp"
 
 #include "client/base/failure.hpp"
 #include "client/base/pages.hpp"
@@ -24,8 +24,8 @@ bool has_bytes(const iovec& piece) {
 
 } // namespace
 
-Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
-                             bool blocking) {
+Result<parc_op> Starter::read(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
+                              bool blocking) {
   PARC_TRY(check_peer(envelope.peer, true));
   Message message;
   PARC_TRY(check(message, envelope, pieces, flags, known_of_messages));
@@ -36,7 +36,7 @@ Result<parc_op> Starts::read(const parc_envelope& envelope, std::span<const iove
   return ask(message, shm::RequestKind::read, 0);
 }
 
-Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags) {
+Result<parc_op> Starter::read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags) {
   const parc_envelope whoever{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
   Message message;
   PARC_TRY(check(message, whoever, pieces, flags, known_of_messages));
@@ -54,7 +54,7 @@ Result<parc_op> Starts::read_claimed(parc_op claim, std::span<const iovec> piece
 }
 
 // `of_neighbour`: nobody else's message can answer it.
-Result<void> Starts::prepare_read(Message& message, bool of_neighbour) {
+Result<void> Starter::prepare_read(Message& message, bool of_neighbour) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
   if (message.order == Order::down) message.from_end = true;
@@ -67,8 +67,8 @@ Result<void> Starts::prepare_read(Message& message, bool of_neighbour) {
   return locate_read(message);
 }
 
-Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
-                              bool blocking) {
+Result<parc_op> Starter::write(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags,
+                               bool blocking) {
   PARC_TRY(check_peer(envelope.peer, false));
   Message message;
   PARC_TRY(check(message, envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS | PARC_WITH_DATA));
@@ -86,7 +86,7 @@ Result<parc_op> Starts::write(const parc_envelope& envelope, std::span<const iov
   return send(shm::RequestKind::write, message, told);
 }
 
-bool Starts::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
+bool Starter::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
   if (!neighbours_ || operations_.traced() || guards_.any() || ring_.dead() ||
       !check_peer(envelope.peer, false))
     return false;
@@ -95,7 +95,7 @@ bool Starts::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
   return neighbours_->write_at_once(message, protocol::Space::programs);
 }
 
-bool Starts::read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status) {
+bool Starter::read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status) {
   const bool may_release = guards_.wanted() && buffer.iov_len >= least_released && !guards_.pauses();
   if (!neighbours_ || operations_.traced() || guards_.any() || may_release || ring_.dead() ||
       envelope.peer == PARC_ANY_SOURCE || !check_peer(envelope.peer, false))
@@ -107,11 +107,11 @@ bool Starts::read_at_once(const parc_envelope& envelope, const iovec& buffer, pa
     how = neighbours_->inbox().take_at_once(envelope, buffer, status);
     return how != Inbox::AtOnce::not_yet;
   };
-  (void)rest_.poll_neighbour(known, buffer.iov_len > shm::short_message);
+  (void)sleep_.poll_neighbour(known, buffer.iov_len > shm::short_message);
   return how == Inbox::AtOnce::taken;
 }
 
-Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
+Result<parc_op> Starter::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
   Message message;
   PARC_TRY(check(message, envelope, {}, flags, known_flags | PARC_NOW | PARC_CLAIM));
@@ -121,7 +121,7 @@ Result<parc_op> Starts::probe(const parc_envelope& envelope, unsigned flags) {
 }
 
 // The kernel puts it into memory of the arena, from where the wait brings it.
-Result<parc_op> Starts::name_peer(int peer, const iovec& text) {
+Result<parc_op> Starter::name_peer(int peer, const iovec& text) {
   PARC_TRY(check_peer(peer, false));
   Message message{.envelope = {peer, 0, 0, 0}, .length = text.iov_len, .pieces = {&text, 1}};
   PARC_TRY(block, operations_.allocate(text.iov_len));
@@ -129,7 +129,7 @@ Result<parc_op> Starts::name_peer(int peer, const iovec& text) {
   return send(shm::RequestKind::address_of, message);
 }
 
-Result<parc_op> Starts::add_peer(std::string_view address) {
+Result<parc_op> Starter::add_peer(std::string_view address) {
   if (address.size() > shm::max_address)
     return error(PARC_EINVAL, "an address has at most {} bytes", shm::max_address);
   Message message{.envelope = {PARC_ANY_SOURCE, 0, 0, 0}, .length = address.size()};
@@ -140,7 +140,7 @@ Result<parc_op> Starts::add_peer(std::string_view address) {
 }
 
 // Whoever is started may speak to anybody: causes go first.
-Result<parc_op> Starts::spawn(std::string_view texts, int count, const iovec& room) {
+Result<parc_op> Starter::spawn(std::string_view texts, int count, const iovec& room) {
   if (guards_.any()) guards_.settle_begun();
   Message message{.envelope = {0, texts.size(), 0, 0}, .length = room.iov_len, .pieces = {&room, 1}};
   PARC_TRY(block, operations_.allocate(room.iov_len));
@@ -149,7 +149,7 @@ Result<parc_op> Starts::spawn(std::string_view texts, int count, const iovec& ro
   return send(shm::RequestKind::spawn, message, 0, static_cast<std::uint64_t>(count));
 }
 
-Result<parc_op> Starts::signal(int peer, int number) {
+Result<parc_op> Starter::signal(int peer, int number) {
   PARC_TRY(check_peer(peer, false));
   if (number < 0) return error(PARC_EINVAL, "there is no signal {}", number);
   if (guards_.any()) guards_.settle_begun();
@@ -157,19 +157,19 @@ Result<parc_op> Starts::signal(int peer, int number) {
   return send(shm::RequestKind::signal, message, 0, static_cast<std::uint64_t>(number));
 }
 
-Result<parc_op> Starts::exit_of(int peer, unsigned flags) {
+Result<parc_op> Starter::exit_of(int peer, unsigned flags) {
   PARC_TRY(check_peer(peer, false));
   Message message;
   PARC_TRY(check(message, {peer, 0, 0, 0}, {}, flags, PARC_QUEUED));
   return send(shm::RequestKind::exit_of, message);
 }
 
-Result<parc_op> Starts::barrier_read(int peer, std::uint64_t tag) {
+Result<parc_op> Starter::barrier_read(int peer, std::uint64_t tag) {
   Message message{.envelope = {peer, tag, 0, 0}, .blocking = true};
   return ask(message, shm::RequestKind::read, shm::flag_barrier);
 }
 
-Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
+Result<parc_op> Starter::barrier_write(int peer, std::uint64_t tag) {
   Message message{.envelope = {peer, tag, 0, 0}, .loose = operations_.peer_answers(peer)};
   PARC_TRY(direct, reaches(peer));
   if (direct) return tell(message, shm::flag_barrier);
@@ -178,7 +178,7 @@ Result<parc_op> Starts::barrier_write(int peer, std::uint64_t tag) {
 
 // Somebody may be waiting for it. One that has finished, or whose wait has let it go, is beyond recall.
 // Leaving ends the reads; a write will be delivered, and nobody need wait for that.
-Result<void> Starts::cancel(parc_op id) {
+Result<void> Starter::cancel(parc_op id) {
   if (!operations_.is_held(id)) return success();
   if (neighbours_ && Operations::is_write(id)) {
     const int peer = operations_.peer_of(id);
@@ -194,13 +194,13 @@ Result<void> Starts::cancel(parc_op id) {
   return success();
 }
 
-Error Starts::refused() const {
+Error Starter::refused() const {
   if (ring_.closed()) return has_left();
   return error(PARC_EKERNEL, "the kernel of this host (parcd) has gone or has ended this program's session "
                              "(parc errors may say why)");
 }
 
-Result<void> Starts::check_peer(int peer, bool any) const {
+Result<void> Starter::check_peer(int peer, bool any) const {
   if (peer == PARC_ANY_SOURCE && any) return success();
   if (peer == PARC_ANY_SOURCE)
     return error(PARC_EINVAL, "a write needs a rank to go to: PARC_ANY_SOURCE is for reads and probes");
@@ -210,8 +210,8 @@ Result<void> Starts::check_peer(int peer, bool any) const {
 }
 
 // In place: it is of some size, and made for every message.
-Result<void> Starts::check(Message& message, const parc_envelope& envelope, std::span<const iovec> pieces,
-                           unsigned flags, unsigned known) {
+Result<void> Starter::check(Message& message, const parc_envelope& envelope, std::span<const iovec> pieces,
+                            unsigned flags, unsigned known) {
   if (flags & ~known) return error(PARC_EINVAL, "flags {:#x} are unknown here", flags & ~known);
   if (pieces.size() > shm::max_pieces)
     return error(PARC_EINVAL, "a message of {} pieces is too much: it may have {}", pieces.size(),
@@ -234,17 +234,17 @@ Result<void> Starts::check(Message& message, const parc_envelope& envelope, std:
   return success();
 }
 
-void Starts::settle(std::span<const iovec> pieces, Guards::Use use) {
+void Starter::settle(std::span<const iovec> pieces, Guards::Use use) {
   if (!guards_.any()) return;
   for (const auto& piece : pieces) guards_.settle(piece.iov_base, piece.iov_len, use);
 }
 
-bool Starts::in_arena(const iovec& piece) const {
+bool Starter::in_arena(const iovec& piece) const {
   return piece.iov_len == 0 || arena_.contains(piece.iov_base, piece.iov_len);
 }
 
 // Memory that the kernel has mapped, adopted now where that is asked for.
-bool Starts::is_direct(Message& message, bool may_adopt) {
+bool Starter::is_direct(Message& message, bool may_adopt) {
   const bool look_up = may_adopt || message.length >= least_in_own_memory;
   return std::ranges::all_of(message.pieces, [&](const iovec& piece) {
     return in_arena(piece) ||
@@ -252,7 +252,7 @@ bool Starts::is_direct(Message& message, bool may_adopt) {
   });
 }
 
-Result<void> Starts::locate_read(Message& message) {
+Result<void> Starter::locate_read(Message& message) {
   if (message.length == 0) return success();
   const bool asked = guards_.possible() && (message.early || (guards_.wanted() && message.pays));
   const bool may_adopt = asked && message.length >= least_released;
@@ -278,7 +278,7 @@ Result<void> Starts::locate_read(Message& message) {
 }
 
 // Of a read that nobody else's memory can wait for: that of its message is wanted at once.
-Result<void> Starts::give_memory(Message& message) {
+Result<void> Starter::give_memory(Message& message) {
   if (!std::exchange(message.late, false)) return success();
   message.listed = 0;
   PARC_TRY(block, late_reads_.allocate(message.length));
@@ -286,7 +286,7 @@ Result<void> Starts::give_memory(Message& message) {
   return success();
 }
 
-Result<void> Starts::locate_write(Message& message) {
+Result<void> Starter::locate_write(Message& message) {
   message.loose = !message.synchronous && operations_.peer_answers(message.envelope.peer);
   if (message.length == 0 || (message.length <= short_write && locate_short_write(message))) return success();
   if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
@@ -302,7 +302,7 @@ Result<void> Starts::locate_write(Message& message) {
 }
 
 // Only where its wait can return at once, and where there is a place for the copy without asking the kernel.
-bool Starts::locate_short_write(Message& message) {
+bool Starter::locate_short_write(Message& message) {
   if (!message.loose || !room_.reserve(message.length)) return false;
   void* const block = arena_.allocate_from_what_is_there(message.length);
   if (!block) {
@@ -315,13 +315,13 @@ bool Starts::locate_short_write(Message& message) {
   return true;
 }
 
-void Starts::name_block(Message& message, void* block) {
+void Starter::name_block(Message& message, void* block) {
   message.block = block;
   message.place = address_of(block);
 }
 
 // One piece is named in the request; more are listed in shared memory, the empty ones left out.
-Result<void> Starts::name_directly(Message& message) {
+Result<void> Starter::name_directly(Message& message) {
   const auto count = std::count_if(message.pieces.begin(), message.pieces.end(), has_bytes);
   if (count == 1) {
     message.place =
@@ -339,13 +339,13 @@ Result<void> Starts::name_directly(Message& message) {
 }
 
 // Of a message between neighbours. What may be released early has memory that can be guarded.
-bool Starts::may_name_own_memory(const Message& message) const {
+bool Starter::may_name_own_memory(const Message& message) const {
   return message.length >= least_in_own_memory && message.pieces.size() == 1 && neighbours_ &&
          neighbours_->own_memory_is_reached() && !guards_.wanted() && !message.early &&
          !in_arena(message.pieces[0]);
 }
 
-void Starts::name_own_memory(Message& message) {
+void Starter::name_own_memory(Message& message) {
   message.place = address_of(message.pieces[0].iov_base);
   message.listed = shm::in_own_memory;
 }
@@ -360,7 +360,7 @@ protocol::Space space_of(const shm::Request& request) {
 
 } // namespace
 
-shm::Request Starts::request_of(shm::RequestKind kind, const Message& message, unsigned flags) {
+shm::Request Starter::request_of(shm::RequestKind kind, const Message& message, unsigned flags) {
   shm::Request request{};
   request.kind = kind;
   request.flags = static_cast<std::uint8_t>(flags | (message.from_end ? shm::flag_from_end : 0U) |
@@ -378,13 +378,13 @@ shm::Request Starts::request_of(shm::RequestKind kind, const Message& message, u
   return request;
 }
 
-Result<bool> Starts::reaches(int peer) {
+Result<bool> Starter::reaches(int peer) {
   if (!neighbours_) return false;
   return neighbours_->reaches(peer);
 }
 
 // A read or probe, of whoever may answer it.
-Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned flags) {
+Result<parc_op> Starter::ask(Message& message, shm::RequestKind kind, unsigned flags) {
   if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message, flags);
   if (ring_.dead()) return refused();
   message.local = true;
@@ -397,7 +397,7 @@ Result<parc_op> Starts::ask(Message& message, shm::RequestKind kind, unsigned fl
 }
 
 // An operation that has ended when it is known. PARC_OP_NULL: it cannot.
-Result<parc_op> Starts::tell_at_once(const Message& message) {
+Result<parc_op> Starter::tell_at_once(const Message& message) {
   const protocol::Space space = message.untagged ? protocol::Space::untagged : protocol::Space::programs;
   if (!neighbours_->knows(message.envelope.peer)) return PARC_OP_NULL;
   PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
@@ -410,7 +410,7 @@ Result<parc_op> Starts::tell_at_once(const Message& message) {
   return PARC_OP_NULL;
 }
 
-bool Starts::is_short(const Message& message) {
+bool Starter::is_short(const Message& message) {
   return message.length <= shm::short_message && !message.synchronous;
 }
 
@@ -418,7 +418,7 @@ bool Starts::is_short(const Message& message) {
 // there, if there is one; else it is published, with its bytes where they are few. One that must be matched
 // before it ends is told as the long ones are. Causes go first: what releases are still to begin is waited
 // for, as the blocking program would.
-Result<parc_op> Starts::tell(Message& message, unsigned flags) {
+Result<parc_op> Starter::tell(Message& message, unsigned flags) {
   if (guards_.any()) guards_.settle_begun();
   if (ring_.dead()) return refused();
   const int peer = message.envelope.peer;
@@ -455,8 +455,8 @@ Result<parc_op> Starts::tell(Message& message, unsigned flags) {
   return refused();
 }
 
-Result<parc_op> Starts::send(shm::RequestKind kind, const Message& message, unsigned flags,
-                             std::uint64_t extra) {
+Result<parc_op> Starter::send(shm::RequestKind kind, const Message& message, unsigned flags,
+                              std::uint64_t extra) {
   shm::Request request = request_of(kind, message, flags);
   request.extra = extra;
   PARC_TRY(id, operations_.begin(kind, message));

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "client/operation/errand.hpp"
+#include "client/operation/control_calls.hpp"
 
 #include "parc/parc.h"
 
 namespace parc::client {
 
-int Errand::run(shm::Request request, std::int32_t* answer) {
+int ControlCalls::run(shm::Request request, std::int32_t* answer) {
   return run(
       request, [this](const shm::Request& asked) { return ring_.push(asked); }, answer);
 }
 
-int Errand::run_last(shm::Request request) {
+int ControlCalls::run_last(shm::Request request) {
   return run(
       request, [this](const shm::Request& asked) { return ring_.push_last(asked); }, nullptr);
 }
 
-template <class Push> int Errand::run(shm::Request request, const Push& push, std::int32_t* answer) {
+template <class Push> int ControlCalls::run(shm::Request request, const Push& push, std::int32_t* answer) {
   const std::lock_guard hold(lock_);
   auto& slot = control_.operations[shm::control_slot];
   ++generation_;
@@ -24,7 +24,7 @@ template <class Push> int Errand::run(shm::Request request, const Push& push, st
   slot.state.store(shm::state_word(generation_, shm::Phase::pending), std::memory_order_relaxed);
   if (!push(request)) return PARC_EKERNEL;
   const auto done = shm::state_word(generation_, shm::Phase::done);
-  if (rest_.until([&] { return slot.state.load(std::memory_order_acquire) == done; }) != Woken::done)
+  if (sleep_.until([&] { return slot.state.load(std::memory_order_acquire) == done; }) != Woken::done)
     return PARC_EKERNEL;
   if (answer) *answer = slot.source.load(std::memory_order_relaxed);
   return slot.error.load(std::memory_order_relaxed);

@@ -18,7 +18,7 @@
 
 namespace parc::daemon {
 
-class Rest {
+class IdlePolicy {
 public:
   struct Hooks {
     std::function<bool()> spinning;       // a program of this host polls
@@ -30,7 +30,7 @@ public:
     std::uint64_t turns = 0, polls = 0, sleeps = 0, gave_way = 0;
   };
 
-  Rest(event_base* base, SchedulingClass& scheduling, std::chrono::microseconds spin, Hooks hooks);
+  IdlePolicy(event_base* base, SchedulingClass& scheduling, std::chrono::microseconds spin, Hooks hooks);
 
   // Called after every turn with the work it did: looks at the descriptors, and blocks when nothing moves.
   void after(std::uint64_t work);

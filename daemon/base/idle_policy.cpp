@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/base/rest.hpp"
+#include "daemon/base/idle_policy.hpp"
 
 #include <algorithm>
 #include <sched.h>
@@ -23,10 +23,11 @@ constexpr std::uint32_t most_missed = 64;
 
 } // namespace
 
-Rest::Rest(event_base* base, SchedulingClass& scheduling, std::chrono::microseconds spin, Hooks hooks)
+IdlePolicy::IdlePolicy(event_base* base, SchedulingClass& scheduling, std::chrono::microseconds spin,
+                       Hooks hooks)
     : base_(base), scheduling_(scheduling), spin_(spin), hooks_(std::move(hooks)) {}
 
-void Rest::after(std::uint64_t work) {
+void IdlePolicy::after(std::uint64_t work) {
   ++counters_.turns;
   if (work != 0) {
     if (lingers_) missed_ = 1;
@@ -41,7 +42,7 @@ void Rest::after(std::uint64_t work) {
 }
 
 // False when it is time to sleep.
-bool Rest::poll() {
+bool IdlePolicy::poll() {
   const auto now = Clock::now();
   if (!std::exchange(idle_, true)) idle_since_ = now;
   if (without_polling_ == 0 && now - idle_since_ < spin_ && hooks_.spinning()) {
@@ -59,13 +60,13 @@ bool Rest::poll() {
   return false;
 }
 
-void Rest::yield(Clock::time_point now) {
+void IdlePolicy::yield(Clock::time_point now) {
   sched_yield();
   if (Clock::now() - now > slow_yield) without_polling_ = rests_without_polling;
 }
 
 // Somebody else on this core has waited for some milliseconds: let it run once.
-void Rest::give_way() {
+void IdlePolicy::give_way() {
   if (!scheduling_.in_realtime() || Clock::now() - realtime_since_ < uninterrupted) return;
   ++counters_.gave_way;
   scheduling_.enter_polling();
@@ -74,12 +75,12 @@ void Rest::give_way() {
   realtime_since_ = Clock::now();
 }
 
-void Rest::look() {
+void IdlePolicy::look() {
   // Without ONCE libevent asks epoll again after every event.
   event_base_loop(base_, EVLOOP_NONBLOCK | EVLOOP_ONCE);
 }
 
-void Rest::sleep() {
+void IdlePolicy::sleep() {
   idle_ = lingers_ = false;
   hooks_.announce_sleep();
   if (hooks_.ready()) {

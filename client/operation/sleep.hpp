@@ -78,7 +78,7 @@ public:
   virtual void settle_copies() const = 0;
 };
 
-class Rest {
+class Sleep {
 public:
   // How long a thread polls before it sleeps: longer than two processes and their kernels take to wake each
   // other, or none of them would ever be found awake.
@@ -89,7 +89,7 @@ public:
   static constexpr std::uint32_t looks_told = 8;
   static constexpr int looks_a_yield = 50;
 
-  Rest(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
+  Sleep(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
       : header_(header), pipes_(pipes), spin_time_(spin), backlog_(header.backlog) {}
 
   // Rests until done() is true, the kernel has gone, or the limit has passed. done() is a look at what the
@@ -270,17 +270,17 @@ private:
   };
 
   struct Resting {
-    explicit Resting(Rest& in) : rest(in) {
+    explicit Resting(Sleep& in) : sleep(in) {
       resting_ = true;
-      rest.resting_threads_.fetch_add(1, std::memory_order_seq_cst);
+      sleep.resting_threads_.fetch_add(1, std::memory_order_seq_cst);
     }
     Resting(const Resting&) = delete;
     Resting& operator=(const Resting&) = delete;
     ~Resting() {
-      rest.resting_threads_.fetch_sub(1, std::memory_order_relaxed);
+      sleep.resting_threads_.fetch_sub(1, std::memory_order_relaxed);
       resting_ = false;
     }
-    Rest& rest;
+    Sleep& sleep;
   };
 
   // A guess, where there are threads: the last one to say so is right.

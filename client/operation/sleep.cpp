@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "client/operation/rest.hpp"
+#include "client/operation/sleep.hpp"
 
 #include "shm/doorbell.hpp"
 
@@ -16,9 +16,9 @@ constexpr auto slow_yield =
 
 } // namespace
 
-thread_local bool Rest::resting_ = false;
+thread_local bool Sleep::resting_ = false;
 
-void Rest::tell_kernel() {
+void Sleep::tell_kernel() {
   const auto head = header_.request_head.load(std::memory_order_relaxed);
   if (head == header_.request_tail.load(std::memory_order_relaxed)) return;
   if (!shm::must_ring(header_.kernel_asleep)) return;
@@ -27,14 +27,14 @@ void Rest::tell_kernel() {
   errno = saved;
 }
 
-bool Rest::may_spin() {
+bool Sleep::may_spin() {
   if (quiet_waits_.load(std::memory_order_relaxed) <= 0) return true;
   quiet_waits_.fetch_sub(1, std::memory_order_relaxed);
   return false;
 }
 
 // Offers the core to others; false when somebody took it for long.
-bool Rest::yield(Clock::time_point& now) {
+bool Sleep::yield(Clock::time_point& now) {
   sched_yield();
   const auto before = std::exchange(now, Clock::now());
   if (now - before <= slow_yield) return true;
@@ -44,11 +44,11 @@ bool Rest::yield(Clock::time_point& now) {
   return false;
 }
 
-void Rest::polled_well() {
+void Sleep::polled_well() {
   next_quiet_.store(first_quiet, std::memory_order_relaxed);
 }
 
-void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit, Cancel cancel) {
+void Sleep::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit limit, Cancel cancel) {
   if (led_) return follow(limit, cancel);
   led_ = true;
   const int own_bell = own_bell_ ? own_bell_.get() : -1;
@@ -67,12 +67,12 @@ void Rest::sleep(std::unique_lock<std::mutex>& hold, std::uint64_t seen, Limit l
 }
 
 // Under lock_.
-void Rest::end_lead() {
+void Sleep::end_lead() {
   led_ = false;
   if (armed_.exchange(false)) descriptor_.ring();
 }
 
-Result<void> Rest::make_wakeable() {
+Result<void> Sleep::make_wakeable() {
   const std::lock_guard hold(lock_);
   if (own_bell_) return success();
   own_bell_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -80,20 +80,20 @@ Result<void> Rest::make_wakeable() {
   return success();
 }
 
-void Rest::wake() {
+void Sleep::wake() {
   woken_.store(true, std::memory_order_release);
   const std::lock_guard hold(lock_);
   if (led_ && own_bell_) (void)eventfd_write(own_bell_.get(), 1);
   followers_.notify_all();
 }
 
-Result<int> Rest::descriptor() {
+Result<int> Sleep::descriptor() {
   const std::lock_guard hold(lock_);
   return descriptor_.open(pipes_.kernels());
 }
 
 // A leader's bells are the leader's, who rings for the program then.
-void Rest::arm() {
+void Sleep::arm() {
   const std::lock_guard hold(lock_);
   descriptor_.silence();
   if (!led_) pipes_.drain();
@@ -104,16 +104,16 @@ void Rest::arm() {
 
 // Under lock_. Through pthread: std::condition_variable's wait may be noexcept, and a cancelled thread
 // unwinds.
-void Rest::follow(Limit limit, Cancel cancel) {
+void Sleep::follow(Limit limit, Cancel cancel) {
   struct Counted {
-    explicit Counted(Rest& in) : rest(in) { ++rest.following_; }
+    explicit Counted(Sleep& in) : sleep(in) { ++sleep.following_; }
     Counted(const Counted&) = delete;
     Counted& operator=(const Counted&) = delete;
     ~Counted() {
-      --rest.following_;
-      if (cancelled) (void)rest.end_wait(Woken::late);
+      --sleep.following_;
+      if (cancelled) (void)sleep.end_wait(Woken::late);
     }
-    Rest& rest;
+    Sleep& sleep;
     bool cancelled = true;
   } counted(*this);
   const InLibrary::Cancellable here(cancel == Cancel::yes);
@@ -126,19 +126,19 @@ void Rest::follow(Limit limit, Cancel cancel) {
   counted.cancelled = false;
 }
 
-void Rest::lead(std::uint64_t seen, int own_bell, Limit limit, Cancel cancel) {
+void Sleep::lead(std::uint64_t seen, int own_bell, Limit limit, Cancel cancel) {
   struct Asleep {
-    explicit Asleep(Rest& of) : rest(of) {
-      shm::announce_sleep(rest.header_.program_asleep);
-      alone = rest.local_ == nullptr || rest.local_->announce_sleep();
+    explicit Asleep(Sleep& of) : sleep(of) {
+      shm::announce_sleep(sleep.header_.program_asleep);
+      alone = sleep.local_ == nullptr || sleep.local_->announce_sleep();
     }
     Asleep(const Asleep&) = delete;
     Asleep& operator=(const Asleep&) = delete;
     ~Asleep() {
-      shm::announce_awake(rest.header_.program_asleep);
-      if (rest.local_) rest.local_->announce_awake();
+      shm::announce_awake(sleep.header_.program_asleep);
+      if (sleep.local_) sleep.local_->announce_awake();
     }
-    Rest& rest;
+    Sleep& sleep;
     bool alone = true;
   };
   const Asleep announced(*this);
@@ -147,7 +147,7 @@ void Rest::lead(std::uint64_t seen, int own_bell, Limit limit, Cancel cancel) {
 }
 
 // Under lock_.
-Woken Rest::end_wait(Woken why) {
+Woken Sleep::end_wait(Woken why) {
   // One will do as the next leader; but what this thread has brought itself may be anybody's.
   if (!led_ && following_ != 0) local_ ? followers_.notify_all() : followers_.notify_one();
   return why;

@@ -18,12 +18,13 @@
 
 namespace parc::client {
 
-class Starts {
+class Starter {
 public:
-  Starts(Arena& arena, Adoption& adoption, CopyRoom& room, Operations& operations, Guards& guards, Ring& ring,
-         Rest& rest, LateReads& late_reads, const std::unique_ptr<Neighbours>& neighbours, int ranks)
+  Starter(Arena& arena, Adoption& adoption, CopyRoom& room, Operations& operations, Guards& guards,
+          Ring& ring, Sleep& sleep, LateReads& late_reads, const std::unique_ptr<Neighbours>& neighbours,
+          int ranks)
       : arena_(arena), adoption_(adoption), room_(room), operations_(operations), guards_(guards),
-        ring_(ring), rest_(rest), late_reads_(late_reads), neighbours_(neighbours), ranks_(ranks) {}
+        ring_(ring), sleep_(sleep), late_reads_(late_reads), neighbours_(neighbours), ranks_(ranks) {}
 
   // The calls of parc.h with the same names, and with their errors.
   // `blocking`: a wait follows.
@@ -87,7 +88,7 @@ private:
   Operations& operations_;
   Guards& guards_;
   Ring& ring_;
-  Rest& rest_;
+  Sleep& sleep_;
   LateReads& late_reads_;
   const std::unique_ptr<Neighbours>& neighbours_; // none: everything goes through the kernel
   const int ranks_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the program asks the kernel about itself and waits for: attach a segment, detach one, let me go. The
 // answers come in the control slot, which a full table of writes does not take away.
-// Threads: any; one errand at a time, the others wait for their turn.
+// Threads: any; one call at a time, the others wait for their turn.
 #pragma once
 
-#include "client/operation/rest.hpp"
+#include "client/operation/sleep.hpp"
 #include "client/session/kernel_calls.hpp"
 #include "client/session/ring.hpp"
 #include "system/error.hpp"
@@ -13,9 +13,10 @@
 
 namespace parc::client {
 
-class Errand final : public KernelCalls {
+class ControlCalls final : public KernelCalls {
 public:
-  Errand(shm::Control& control, Ring& ring, Rest& rest) : control_(control), ring_(ring), rest_(rest) {}
+  ControlCalls(shm::Control& control, Ring& ring, Sleep& sleep)
+      : control_(control), ring_(ring), sleep_(sleep) {}
 
   using KernelCalls::run;
   [[nodiscard]] int run(shm::Request request, std::int32_t* answer) override;
@@ -27,7 +28,7 @@ private:
 
   shm::Control& control_;
   Ring& ring_;
-  Rest& rest_;
+  Sleep& sleep_;
   std::mutex lock_;
   std::uint64_t generation_ = 0; // under lock_
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "client/calls/waits.hpp"
+#include "client/calls/waiter.hpp"
 
 #include "client/base/failure.hpp"
 
@@ -31,7 +31,7 @@ std::string describe_question(shm::RequestKind kind, int peer) {
 } // namespace
 
 // What it was: as the program knows it, and where the other end is.
-std::string Waits::describe(parc_op id, const parc_status& status) const {
+std::string Waiter::describe(parc_op id, const parc_status& status) const {
   const shm::RequestKind kind = Operations::last_failed().kind;
   if (std::string question = describe_question(kind, status.source); !question.empty()) return question;
   if (status.context == PARC_CONTEXT_RESERVED)
@@ -48,7 +48,7 @@ std::string Waits::describe(parc_op id, const parc_status& status) const {
                      hosts_[static_cast<std::size_t>(status.source)], tag);
 }
 
-int Waits::explain(int code, parc_op id, const parc_status& status) const {
+int Waiter::explain(int code, parc_op id, const parc_status& status) const {
   const Operations::Failed& failed = Operations::last_failed();
   if (id < 0) return fail(code);
   switch (code) {
@@ -81,7 +81,7 @@ int Waits::explain(int code, parc_op id, const parc_status& status) const {
 }
 
 // A traced program that rests for long first says for what: nobody may ever end this rest but by a signal.
-template <class Done> Woken Waits::rest(const Done& done, Limit limit, Cancel cancel, Slot own) {
+template <class Done> Woken Waiter::rest(const Done& done, Limit limit, Cancel cancel, Slot own) {
   if (operations_.traced() && !limit) {
     const Woken how = rest_serving(done, Clock::now() + long_rest, cancel, own);
     if (how != Woken::late) return how;
@@ -91,36 +91,36 @@ template <class Done> Woken Waits::rest(const Done& done, Limit limit, Cancel ca
 }
 
 // Reads that wait for memory get it meanwhile. Where there is none, whatever ends may have left some.
-template <class Done> Woken Waits::rest_serving(const Done& done, Limit limit, Cancel cancel, Slot own) {
+template <class Done> Woken Waiter::rest_serving(const Done& done, Limit limit, Cancel cancel, Slot own) {
   for (;;) {
     const bool enough = late_reads_.serve(own);
     const auto again = Clock::now() + LateReads::between_tries;
     const bool tries = !enough && (!limit || again < *limit);
-    const Woken how = rest_.until([&] { return done() || (enough && late_reads_.wanting(own)); },
-                                  tries ? Limit{again} : limit, cancel);
+    const Woken how = sleep_.until([&] { return done() || (enough && late_reads_.wanting(own)); },
+                                   tries ? Limit{again} : limit, cancel);
     if (how == Woken::gone || (how == Woken::late && !tries) || (how == Woken::done && done())) return how;
   }
 }
 
 // What is found out goes to a status of our own first, here and in any: the program's may lie on a page of
 // the buffer, and is written when no lock is held.
-int Waits::wait(parc_op id, parc_status* status) {
+int Waiter::wait(parc_op id, parc_status* status) {
   parc_status own;
   const int code = finish(id, own, status ? Release::when_begun : Release::at_once, Cancel::yes);
   if (status) *status = own;
   return code;
 }
 
-void Waits::give_up(parc_op id) {
+void Waiter::give_up(parc_op id) {
   parc_status own;
   (void)conclude(id, own, Release::never, Cancel::no);
 }
 
-int Waits::finish(parc_op id, parc_status& status, Release release, Cancel cancel) {
+int Waiter::finish(parc_op id, parc_status& status, Release release, Cancel cancel) {
   return explain(conclude(id, status, release, cancel), id, status);
 }
 
-int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel cancel) {
+int Waiter::conclude(parc_op id, parc_status& status, Release release, Cancel cancel) {
   status = nothing;
   if (id == PARC_OP_NULL) return PARC_OK;
   if (id < 0) return status.error = static_cast<int>(id); // it was never started
@@ -135,23 +135,23 @@ int Waits::conclude(parc_op id, parc_status& status, Release release, Cancel can
 }
 
 // Of one that is done and was not released. Its memory is the program's from here on.
-int Waits::finish_done(Slot slot, parc_status& status) {
-  if (operations_.entry(slot).own_memory) rest_.settle_copies();
+int Waiter::finish_done(Slot slot, parc_status& status) {
+  if (operations_.entry(slot).own_memory) sleep_.settle_copies();
   guards_.ended_unreleased(operations_.entry(slot));
   return operations_.finish(slot, status);
 }
 
-int Waits::test(parc_op id, parc_status& status) {
+int Waiter::test(parc_op id, parc_status& status) {
   status = nothing;
   if (id == PARC_OP_NULL) return 1;
   if (id < 0) return status.error = fail(static_cast<int>(id));
   bool finished = operations_.finished(id);
   if (!finished) {
-    rest_.look();
+    sleep_.look();
     finished = operations_.finished(id);
   }
   if (!finished) late_reads_.place_from_what_is_there(id);
-  if (!finished) rest_.tell_kernel();
+  if (!finished) sleep_.tell_kernel();
   if (!finished && !kernel_went()) return 0;
   Use use{};
   const auto slot = operations_.take(id, &use);
@@ -159,14 +159,14 @@ int Waits::test(parc_op id, parc_status& status) {
   if (!slot) {
     if (operations_.being_finished(id) || operations_.is_held_now(id)) return 0;
     return fail(status.error = PARC_EINVAL, no_operation);
-  } else if (operations_.entry(*slot).own_memory && rest_.copies()) {
+  } else if (operations_.entry(*slot).own_memory && sleep_.copies()) {
     operations_.put_back(*slot); // maybe of it, which a handler's test may have interrupted
     return 0;
   } else if (operations_.done(*slot)) {
     code = finish_done(*slot, status);
   } else if (use == Use::loose) {
     code = operations_.detach(*slot, status);
-  } else if (!rest_.forget_local(id)) {
+  } else if (!sleep_.forget_local(id)) {
     operations_.put_back(*slot);
     return 0;
   } else {
@@ -176,7 +176,7 @@ int Waits::test(parc_op id, parc_status& status) {
   return code == PARC_OK ? 1 : fail(code);
 }
 
-void Waits::hand_over_own_memory() {
+void Waiter::hand_over_own_memory() {
   operations_.each_slot([this](Slot number) {
     const auto id = shm::is_write(number) ? operations_.live(number) : std::nullopt;
     const auto slot = id ? operations_.take(*id) : std::nullopt;
@@ -189,16 +189,16 @@ void Waits::hand_over_own_memory() {
   });
 }
 
-bool Waits::done(parc_op id) {
+bool Waiter::done(parc_op id) {
   if (id <= 0 || operations_.finished(id)) return true;
-  rest_.look();
+  sleep_.look();
   if (operations_.finished(id)) return true;
   late_reads_.place_from_what_is_there(id);
-  rest_.tell_kernel();
+  sleep_.tell_kernel();
   return kernel_went();
 }
 
-int Waits::all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel) {
+int Waiter::all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel) {
   // Everything but writes first: meanwhile the network may take the writes, and nothing is copied.
   const Release release = statuses ? Release::when_begun : Release::at_once;
   std::size_t finished = 0;
@@ -229,7 +229,7 @@ int Waits::all(std::span<parc_op> ids, parc_status* statuses, Cancel cancel) {
   return first;
 }
 
-int Waits::any(std::span<parc_op> ids, int& index, parc_status& status) {
+int Waiter::any(std::span<parc_op> ids, int& index, parc_status& status) {
   parc_status own = nothing;
   index = pick(ids);
   int code = PARC_OK;
@@ -242,7 +242,7 @@ int Waits::any(std::span<parc_op> ids, int& index, parc_status& status) {
   return code;
 }
 
-int Waits::some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses) {
+int Waiter::some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses) {
   done = -1;
   const int picked = pick(ids);
   if (picked < 0) return PARC_OK;
@@ -265,7 +265,7 @@ int Waits::some(std::span<parc_op> ids, int& done, int* indices, parc_status* st
 
 // Rests until one of them has finished, and says which; -1: there is none. When nothing but writes is left,
 // the first of them: its wait copies.
-int Waits::pick(std::span<const parc_op> ids) {
+int Waiter::pick(std::span<const parc_op> ids) {
   int ready = -1, first = -1;
   bool only_writes = true;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -284,7 +284,7 @@ int Waits::pick(std::span<const parc_op> ids) {
   return ready < 0 ? first : ready; // where the kernel has gone, the wait says so
 }
 
-int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most, Cancel cancel) {
+int Waiter::finish_read(parc_op id, Slot slot, parc_status& status, Release most, Cancel cancel) {
   const Release release = release_of(slot, most);
   if (release == Release::when_begun && !guards_.edges_arrived(id, slot)) {
     const auto watching = guards_.watch();
@@ -295,7 +295,7 @@ int Waits::finish_read(parc_op id, Slot slot, parc_status& status, Release most,
   return ended(until_done(slot, {}, cancel), id, slot, status);
 }
 
-int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel) {
+int Waiter::finish_write(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel) {
   Woken how = until_done(slot, Clock::now() + hand_over_.patience(slot), cancel);
   if (how == Woken::late) {
     if (hand_over_.prepare(slot)) {
@@ -310,7 +310,7 @@ int Waits::finish_write(parc_op id, Slot slot, parc_status& status, Release rele
 
 // One that a neighbour's short message may answer is the kernel's, and nobody else stores into its buffer,
 // when it has begun.
-Waits::Release Waits::release_of(Slot slot, Release most) const {
+Waiter::Release Waiter::release_of(Slot slot, Release most) const {
   const Operations::Entry& entry = operations_.entry(slot);
   if (!guards_.can_guard(slot)) return Release::never;
   if (entry.local) most = std::min(most, Release::when_begun);
@@ -323,26 +323,26 @@ Waits::Release Waits::release_of(Slot slot, Release most) const {
 }
 
 // Of an operation that the caller holds and nobody has claimed.
-Waits::Release Waits::release_of(parc_op id, Release most) const {
+Waiter::Release Waiter::release_of(parc_op id, Release most) const {
   if (id <= 0 || Operations::is_write(id) || !operations_.is_live(id)) return Release::never;
   return release_of(slot_of(id), most);
 }
 
-bool Waits::would_release(parc_op id, Release most) const {
+bool Waiter::would_release(parc_op id, Release most) const {
   const Release release = release_of(id, most);
   return release == Release::at_once ||
          (release == Release::when_begun && guards_.edges_arrived(id, slot_of(id)));
 }
 
-bool Waits::may_release(parc_op id) const {
+bool Waiter::may_release(parc_op id) const {
   return release_of(id, Release::when_begun) != Release::never;
 }
 
-bool Waits::collectable(parc_op id) const {
+bool Waiter::collectable(parc_op id) const {
   return operations_.finished(id) || would_release(id, Release::when_begun);
 }
 
-bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
+bool Waiter::collect(parc_op id, Slot slot, Use use, parc_status& status) {
   status = nothing;
   if (operations_.done(slot)) {
     (void)finish_done(slot, status);
@@ -352,7 +352,7 @@ bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
              !guards_.release_read(id, slot, status)) {
     if (operations_.done(slot)) {
       (void)finish_done(slot, status);
-    } else if (kernel_went() && rest_.forget_local(id)) {
+    } else if (kernel_went() && sleep_.forget_local(id)) {
       (void)operations_.lost(slot, PARC_EKERNEL, status);
     } else {
       operations_.put_back(slot);
@@ -362,13 +362,13 @@ bool Waits::collect(parc_op id, Slot slot, Use use, parc_status& status) {
   return true;
 }
 
-Woken Waits::until_done(Slot slot, Limit limit, Cancel cancel) {
+Woken Waiter::until_done(Slot slot, Limit limit, Cancel cancel) {
   return claimed_until(
       slot, [&] { return operations_.done(slot); }, limit, cancel);
 }
 
 // Of a thread that is cancelled meanwhile the operation is nobody's again: another may wait for it.
-template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel) {
+template <class Done> Woken Waiter::claimed_until(Slot slot, const Done& done, Limit limit, Cancel cancel) {
   try {
     return rest(done, limit, cancel, slot);
   } catch (...) {
@@ -377,14 +377,14 @@ template <class Done> Woken Waits::claimed_until(Slot slot, const Done& done, Li
   }
 }
 
-int Waits::ended(Woken how, parc_op id, Slot slot, parc_status& status) {
+int Waiter::ended(Woken how, parc_op id, Slot slot, parc_status& status) {
   if (how == Woken::done) return finish_done(slot, status);
-  while (!rest_.forget_local(id)) sched_yield();
+  while (!sleep_.forget_local(id)) sched_yield();
   // Somebody else of this program may have brought it in the meantime.
   return operations_.done(slot) ? finish_done(slot, status) : operations_.lost(slot, PARC_EKERNEL, status);
 }
 
-bool Waits::kernel_went() {
+bool Waiter::kernel_went() {
   if (pipes_.gone()) return true;
   const auto now = Clock::now().time_since_epoch();
   if (now.count() < next_look_.load(std::memory_order_relaxed)) return false;

@@ -11,11 +11,11 @@
 
 namespace parc::client {
 
-class Waits {
+class Waiter {
 public:
-  Waits(Operations& operations, HandOver& hand_over, Guards& guards, Rest& rest, Pipes& pipes,
-        LateReads& late_reads, const std::vector<std::string>& hosts)
-      : operations_(operations), hand_over_(hand_over), guards_(guards), rest_(rest), pipes_(pipes),
+  Waiter(Operations& operations, HandOver& hand_over, Guards& guards, Sleep& sleep, Pipes& pipes,
+         LateReads& late_reads, const std::vector<std::string>& hosts)
+      : operations_(operations), hand_over_(hand_over), guards_(guards), sleep_(sleep), pipes_(pipes),
         late_reads_(late_reads), hosts_(hosts) {}
 
   // The calls of parc.h with the same names; they return what those return and leave the sentence.
@@ -68,7 +68,7 @@ private:
   Operations& operations_;
   HandOver& hand_over_;
   Guards& guards_;
-  Rest& rest_;
+  Sleep& sleep_;
   Pipes& pipes_;
   LateReads& late_reads_;
   const std::vector<std::string>& hosts_; // of the ranks
