@@ -170,6 +170,8 @@ bool Inbox::look_at_departures() {
   for (Read& read : all_)
     read.given_up = read.shared && shm::is(owner_word(read).load(std::memory_order_acquire),
                                            read.generation(), shm::Owner::given_up);
+  // Who began to send before a read was given up is known to the kernel: its message may be that read's.
+  hear_new_senders();
   bool all_drained = true;
   for (std::uint32_t i = 0; i < sending_;) {
     Neighbour& from = *senders_[i];
