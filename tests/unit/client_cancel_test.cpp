@@ -42,6 +42,9 @@ public:
   void ask_to_end() { BOOST_TEST(pthread_cancel(thread_) == 0); }
   void cancel() {
     ask_to_end();
+    join_cancelled();
+  }
+  void join_cancelled() {
     void* how = nullptr;
     BOOST_TEST(pthread_join(thread_, &how) == 0);
     BOOST_TEST(how == PTHREAD_CANCELED);
@@ -132,11 +135,12 @@ BOOST_AUTO_TEST_CASE(a_barrier_is_no_cancellation_point) {
     return code;
   });
   caller.await_sleep(SYS_ppoll);
+  caller.ask_to_end(); // before it is answered, and goes on to where it can be cancelled
   std::thread answers([&] {
     program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
     program.kernel.send({.source = 1, .tag = 0, .context = PARC_CONTEXT_RESERVED});
   });
-  caller.cancel();
+  caller.join_cancelled();
   answers.join();
   BOOST_TEST(program.kernel.sent().size() == 1u); // its own half
 }
