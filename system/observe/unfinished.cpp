@@ -49,7 +49,7 @@ private:
       if (before != path.end()) {
         std::vector<std::uint64_t> cycle;
         for (auto step = before; step != path.end(); ++step) cycle.push_back(step->rank);
-        std::ranges::rotate(cycle, std::ranges::min_element(cycle));
+        std::rotate(cycle.begin(), std::ranges::min_element(cycle), cycle.end());
         return cycle;
       }
       if (!seen_[next]) enter(next);
