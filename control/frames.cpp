@@ -56,11 +56,24 @@ Result<nlohmann::json> parse_object(std::string_view text) {
 std::string encode_frame(nlohmann::json message, std::string_view payload) {
   assert(!message.contains("bytes")); // which says how many follow
   if (!payload.empty()) message["bytes"] = payload.size();
+  return encode_posted(message, payload);
+}
+
+std::string encode_posted(const nlohmann::json& message, std::string_view payload) {
   const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  std::string frame;
-  frame.reserve(prefix_size + text.size() + payload.size());
-  for (std::size_t i = 0; i < prefix_size; ++i) frame += static_cast<char>(text.size() >> (8 * i) & 0xff);
-  return frame.append(text).append(payload);
+  std::string all;
+  all.reserve(prefix_size + text.size() + payload.size());
+  for (std::size_t i = 0; i < prefix_size; ++i) all += static_cast<char>(text.size() >> (8 * i) & 0xff);
+  return all.append(text).append(payload);
+}
+
+Result<Frame> read_posted(std::string_view bytes) {
+  const std::size_t length = bytes.size() < prefix_size ? 0 : read_length(bytes);
+  if (bytes.size() < prefix_size || length > bytes.size() - prefix_size)
+    return error(EPROTO, "a message is shorter than it says");
+  auto message = parse_object(bytes.substr(prefix_size, length));
+  if (!message) return std::move(message).error().in("what is said in a message makes no sense");
+  return Frame{std::move(message).value(), std::string(bytes.substr(prefix_size + length))};
 }
 
 Result<std::optional<Frame>> FrameReader::next() {

@@ -4,6 +4,9 @@
 //
 //   u32 length of the text, little-endian | the text | the bytes
 //
+// What kernels say to each other (control/kernel_messages.hpp) looks the same, and has no "bytes": they carry
+// it in messages whose lengths are known.
+//
 // Invariant: a length is checked against its limit before anything is kept for it; what is not a frame is an
 // error, after which the connection is of no use.
 #pragma once
@@ -32,6 +35,10 @@ inline constexpr std::size_t max_frame_bytes = std::size_t{2} << 20;
 // Text that is not UTF-8 (a file's name) arrives with the strange bytes replaced; names that matter travel as
 // bytes.
 [[nodiscard]] std::string encode_frame(nlohmann::json message, std::string_view payload = {});
+
+// What one kernel says to another, and how that is taken apart again.
+[[nodiscard]] std::string encode_posted(const nlohmann::json& message, std::string_view payload = {});
+[[nodiscard]] Result<Frame> read_posted(std::string_view bytes);
 
 // The object that a text is. An error where it is none, names a member twice, or is nested deeper than
 // anything that we say: the library copies and prints what is nested by recursion, and whoever wrote this may

@@ -4,7 +4,6 @@
 #include "control/frames.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
@@ -26,21 +25,15 @@ void Post::listen(std::uint32_t link) {
   probe(link, inbox);
 }
 
-// On the wire: u32 length of the JSON text, the text, the raw bytes.
 bool Post::write(std::uint32_t link, const nlohmann::json& message, std::string_view payload) {
   if (!engine_.link(link).open) return true;
-  const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  const auto length = static_cast<std::uint32_t>(text.size());
-  if (sizeof length + text.size() + payload.size() > max_message) {
-    spdlog::warn("a message of {} bytes to another kernel is longer than {}, and is not sent",
-                 text.size() + payload.size(), max_message);
+  std::string all = control::encode_posted(message, payload);
+  if (all.size() > max_message) {
+    spdlog::warn("a message of {} bytes to another kernel is longer than {}, and is not sent", all.size(),
+                 max_message);
     return false;
   }
-  std::string& kept = writes_[++last_write_];
-  kept.resize(sizeof length);
-  std::memcpy(kept.data(), &length, sizeof length);
-  kept += text;
-  kept += payload;
+  std::string& kept = writes_[++last_write_] = std::move(all);
   protocol::WriteRequest request;
   request.cookie = Cookie::of_control_write(last_write_).word();
   request.destination = link;
@@ -102,19 +95,13 @@ void Post::refuse(std::uint32_t link, Inbox& inbox, const Error& why) {
 }
 
 Result<void> Post::deliver(std::uint32_t link, std::string_view incoming) {
-  std::uint32_t length = 0;
-  if (incoming.size() >= sizeof length) std::memcpy(&length, incoming.data(), sizeof length);
-  if (incoming.size() < sizeof length || length > incoming.size() - sizeof length)
-    return error(EPROTO, "a message is shorter than it says");
-  auto message = control::parse_object(incoming.substr(sizeof length, length));
-  if (!message) return std::move(message).error().in("what is said in a message makes no sense");
-  const std::string named = control::kind_of(message.value());
+  PARC_TRY(posted, control::read_posted(incoming));
+  const std::string named = control::kind_of(posted.message);
   const auto kind = kernel::kind_named(named);
   const Receiver* const receiver = kind ? &receivers_[static_cast<std::size_t>(*kind)] : nullptr;
-  if (receiver == nullptr || !receiver->hear)
-    return error(EPROTO, "there is no message \"{}\"", control::shortened(named));
-  return receiver->read(*receiver, static_cast<std::int32_t>(link), message.value(),
-                        std::string(incoming.substr(sizeof length + length)));
+  if (receiver == nullptr || !receiver->hear) return error(EPROTO, "there is no message \"{}\"", control::shortened(named));
+  return receiver->read(*receiver, static_cast<std::int32_t>(link), posted.message,
+                        std::move(posted.payload));
 }
 
 } // namespace parc::daemon
