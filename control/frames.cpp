@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/frames.hpp"
 
+#include "system/quote.hpp"
+
 #include <cassert>
 #include <cerrno>
 #include <set>
@@ -49,7 +51,7 @@ Result<nlohmann::json> parse_object(std::string_view text) {
       },
       false);
   if (!value.is_object()) return error(EPROTO, "it is not a JSON object");
-  if (twice) return error(EPROTO, "it has more than one \"{}\"", shortened(*twice));
+  if (twice) return error(EPROTO, "it has more than one {}", quote(*twice));
   return value;
 }
 

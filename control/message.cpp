@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/message.hpp"
 
+#include "system/quote.hpp"
+
 #include <algorithm>
 
 namespace parc::control {
@@ -11,14 +13,6 @@ std::string named(std::string_view kind) {
 }
 
 } // namespace
-
-std::string shortened(std::string_view name) {
-  constexpr std::size_t most = 40;
-  std::string text;
-  for (const char each : name.substr(0, most))
-    text += static_cast<unsigned char>(each) < ' ' || each == 0x7f ? '?' : each;
-  return name.size() > most ? text + "..." : text;
-}
 
 // What never was text may hold a signed number.
 std::optional<std::uint64_t> natural_in(const nlohmann::json& value) {
@@ -57,10 +51,10 @@ Result<void> take_fields(std::span<const Field> fields, void* message, const nlo
       return error(EPROTO, "the \"{}\" of {} makes no sense", field.name, named(kind));
   }
   if (known == object.size()) return success();
-  for (const auto& [name, value] : object.items())
-    if ((kind.empty() || name != "kind") &&
-        std::ranges::none_of(fields, [&](const Field& each) { return name == each.name; }))
-      return error(EPROTO, "{} has a \"{}\", which it should not have", named(kind), shortened(name));
+  for (const auto& member : object.items())
+    if ((kind.empty() || member.key() != "kind") &&
+        std::ranges::find(fields, member.key(), &Field::name) == fields.end())
+      return error(EPROTO, "{} has a {}, which it should not have", named(kind), quote(member.key()));
   return error(EPROTO, "{} makes no sense", named(kind));
 }
 

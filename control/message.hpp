@@ -62,9 +62,6 @@ concept Described = requires {
   { T::fields().size() } -> std::convertible_to<std::size_t>;
 };
 
-// A name that somebody else wrote: as much of it as a line has room for.
-[[nodiscard]] std::string shortened(std::string_view name);
-
 // ---- How values are written and read
 
 [[nodiscard]] std::optional<std::uint64_t> natural_in(const nlohmann::json& value);

@@ -2,6 +2,7 @@
 #include "daemon/base/post.hpp"
 
 #include "control/frames.hpp"
+#include "system/quote.hpp"
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -99,7 +100,7 @@ Result<void> Post::deliver(std::uint32_t link, std::string_view incoming) {
   const std::string named = control::kind_of(posted.message);
   const auto kind = kernel::kind_named(named);
   const Receiver* const receiver = kind ? &receivers_[static_cast<std::size_t>(*kind)] : nullptr;
-  if (receiver == nullptr || !receiver->hear) return error(EPROTO, "there is no message \"{}\"", control::shortened(named));
+  if (receiver == nullptr || !receiver->hear) return error(EPROTO, "there is no message {}", quote(named));
   return receiver->read(*receiver, static_cast<std::int32_t>(link), posted.message,
                         std::move(posted.payload));
 }

@@ -6,6 +6,7 @@
 #include "daemon/link/peers.hpp"
 #include "daemon/tool/local_jobs.hpp"
 #include "daemon/tool/tools.hpp"
+#include "system/quote.hpp"
 
 #include <utility>
 
@@ -34,8 +35,7 @@ void ToolSession::heard(const control::Frame& frame) {
   case tool::Kind::signal: return take<tool::Signal>(frame);
   case tool::Kind::kill: return take<tool::Kill>(frame);
   case tool::Kind::timeout: return take<tool::TimedOut>(frame);
-  default:
-    refuse(fmt::format("parcd does not know the request \"{}\"; upgrade parcd", control::shortened(named)));
+  default: refuse(fmt::format("parcd does not know the request {}; upgrade parcd", quote(named)));
   }
 }
 

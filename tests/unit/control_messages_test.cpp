@@ -127,6 +127,12 @@ BOOST_AUTO_TEST_CASE(what_is_beyond_its_limit_is_refused) {
   BOOST_TEST(why<kernel::Departed>(departed) != "");
 }
 
+// Sentences stand in logs and on terminals.
+BOOST_AUTO_TEST_CASE(what_is_refused_by_name_is_quoted) {
+  BOOST_TEST(why<kernel::Go>({{"kind", "go"}, {"number", 1}, {"\x1b\xc2\x9b", 1}}) ==
+             R"(a message "go" has a "\x1b\xc2\x9b", which it should not have)");
+}
+
 // As kernels and tools of before have said them.
 BOOST_AUTO_TEST_CASE(their_text_is_as_it_was) {
   BOOST_TEST(to_json(kernel::Exited{.job = 1, .host = 2, .rank = 3, .ordered = true}).dump() ==
