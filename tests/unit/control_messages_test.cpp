@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All control messages: what they say comes back, and what is no such message is refused by name.
 #include "control/frames.hpp"
-#include "control/tool_messages.hpp"
 #include "protocol/wire.hpp"
+#include "tests/support/control_messages.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
 
 namespace parc::control {
 namespace {
-
-template <class... Messages> struct All {
-  static void each(auto visit) { (visit.template operator()<Messages>(), ...); }
-};
-
-using Kernels =
-    All<kernel::Prepare, kernel::Prepared, kernel::Start, kernel::Failed, kernel::Output, kernel::Taken,
-        kernel::Input, kernel::InputTaken, kernel::Departed, kernel::Exited, kernel::Ended, kernel::Abort,
-        kernel::Parted, kernel::Stopping, kernel::Started, kernel::Spawn, kernel::Signal, kernel::End,
-        kernel::Kill, kernel::Finish, kernel::SpawnPrepared, kernel::SpawnKnown, kernel::SpawnStarted,
-        kernel::SpawnFailed, kernel::SpawnExit, kernel::EndSpawned, kernel::SignalRank, kernel::Join,
-        kernel::Unjoin, kernel::Joined, kernel::Formed, kernel::Go, kernel::JoinRefused, kernel::SignalJoined,
-        kernel::Look, kernel::Seen, kernel::Question, kernel::Answer, kernel::KillJob>;
-using Tools = All<tool::Ping, tool::Heard, tool::Run, tool::Input, tool::Signal, tool::Kill, tool::TimedOut,
-                  tool::Output, tool::InputTaken, tool::Unreached, tool::Dump, tool::DumpBegins, tool::Ranks,
-                  tool::Dumped, tool::Search, tool::Reached, tool::AskForKey, tool::Done>;
 
 template <class Message> std::string why(const nlohmann::json& object, std::string payload = {}) {
   const auto read = from_json<Message>(object, std::move(payload));
