@@ -3,6 +3,7 @@
 
 #include "client/base/without_sigpipe.hpp"
 #include "client/session/inherited_pipe.hpp"
+#include "control/words/host_words.hpp"
 #include "parc/parc.h"
 #include "shm/layout.hpp"
 #include "system/job_name.hpp"
@@ -34,13 +35,6 @@ Error broken_environment(const char* variable, std::string_view value) {
   return error(PARC_EINVAL,
                "{}={} in the environment makes no sense; it is set by parc run for its ranks alone", variable,
                value);
-}
-
-std::optional<int> to_number(std::string_view text) {
-  int number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc() || end != text.data() + text.size() || number < 0) return {};
-  return number;
 }
 
 Result<void> prepare(const Fd& pipe) {
@@ -303,27 +297,14 @@ Result<void> send_attach(const Fd& to_kernel, const shm::Segment& control, bool 
   return failure;
 }
 
-// "a:2,b:1" is a, a, b, and again from the front while there are ranks left.
-Result<std::vector<std::string>> host_names(const shm::Welcome& welcome, const std::string& value) {
+Result<std::vector<std::string>> host_names(const shm::Welcome& welcome, const std::string& words) {
   const auto size = static_cast<std::size_t>(welcome.size);
-  if (value.empty())
+  if (words.empty())
     return std::vector<std::string>(size,
                                     std::string(welcome.host, strnlen(welcome.host, sizeof welcome.host)));
-  std::vector<std::string> names;
-  for (std::string_view rest = value; !rest.empty();) {
-    const auto run = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(run.size() + 1, rest.size()));
-    const auto colon = run.rfind(':');
-    const auto count = colon == run.npos ? std::nullopt : to_number(run.substr(colon + 1));
-    if (!count || static_cast<std::size_t>(*count) > size - names.size())
-      return broken_environment(shm::env_hosts, value);
-    names.insert(names.end(), static_cast<std::size_t>(*count), std::string(run.substr(0, colon)));
-  }
-  const std::size_t round = names.size();
-  if (round == 0) return broken_environment(shm::env_hosts, value);
-  names.reserve(size);
-  while (names.size() < size) names.push_back(names[names.size() - round]);
-  return names;
+  auto names = control::hosts_in(words, size);
+  if (!names) return broken_environment(shm::env_hosts, words);
+  return std::move(*names);
 }
 
 // Of this library, beside which parcd was built or installed.

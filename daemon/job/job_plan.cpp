@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/job/job_plan.hpp"
 
-#include "control/host_words.hpp"
+#include "control/words/host_words.hpp"
 #include "daemon/link/endpoint_address.hpp"
 #include "system/job_name.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/join/meetings.hpp"
 
-#include "control/host_words.hpp"
+#include "control/words/host_words.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 #include "include/parc/parc.h"

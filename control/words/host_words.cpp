@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/host_words.hpp"
+#include "control/words/host_words.hpp"
 
 #include "jobs/placement.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 
 namespace parc::control {
@@ -29,6 +31,13 @@ std::vector<Run> runs_of(std::span<const std::uint32_t> hosts) {
   return runs;
 }
 
+std::optional<std::size_t> number_in(std::string_view digits) {
+  std::size_t number = 0;
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (problem != std::errc() || end != digits.data() + digits.size()) return {};
+  return number;
+}
+
 } // namespace
 
 std::string host_words(std::span<const std::uint32_t> host_of_rank, std::span<const std::string> names) {
@@ -37,6 +46,23 @@ std::string host_words(std::span<const std::uint32_t> host_of_rank, std::span<co
   for (const Run& run : round.size() < all.size() ? round : all)
     text += fmt::format("{}{}:{}", text.empty() ? "" : ",", names[run.host], run.ranks);
   return text;
+}
+
+std::optional<std::vector<std::string>> hosts_in(std::string_view words, std::size_t ranks) {
+  std::vector<std::string> names;
+  while (!words.empty()) {
+    const auto run = words.substr(0, words.find(','));
+    words.remove_prefix(std::min(run.size() + 1, words.size()));
+    const auto colon = run.rfind(':');
+    const auto count = colon == run.npos ? std::nullopt : number_in(run.substr(colon + 1));
+    if (!count || *count > ranks - names.size()) return {};
+    names.insert(names.end(), *count, std::string(run.substr(0, colon)));
+  }
+  const std::size_t round = names.size();
+  if (round == 0) return {};
+  names.reserve(ranks);
+  while (names.size() < ranks) names.push_back(names[names.size() - round]);
+  return names;
 }
 
 } // namespace parc::control

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace parc::control {
@@ -17,5 +19,8 @@ inline constexpr std::size_t most_host_words = 131'000;
 // `host_of_rank`: places in `names`; not empty. Where the hosts come round again, once round.
 [[nodiscard]] std::string host_words(std::span<const std::uint32_t> host_of_rank,
                                      std::span<const std::string> names);
+
+// The names of the hosts of so many ranks; none: the words make no sense, or say more ranks.
+[[nodiscard]] std::optional<std::vector<std::string>> hosts_in(std::string_view words, std::size_t ranks);
 
 } // namespace parc::control
