@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/program_fields.hpp"
 
+#include "control/words/texts.hpp"
+
 #include <cerrno>
 
 namespace parc::control {
@@ -21,10 +23,9 @@ std::string encode_program(const Program& program, ProgramFields& fields) {
   for (const auto& limit : program.limits)
     fields.limits.insert(fields.limits.end(), {limit.resource, limit.soft, limit.hard});
   std::string payload;
-  const auto add = [&payload](const std::string& text) { (payload += text) += '\0'; };
-  add(program.directory);
-  for (const auto& argument : program.arguments) add(argument);
-  for (const auto& variable : program.environment) add(variable);
+  add_text(payload, program.directory);
+  for (const auto& argument : program.arguments) add_text(payload, argument);
+  for (const auto& variable : program.environment) add_text(payload, variable);
   return payload;
 }
 
@@ -42,20 +43,14 @@ Result<Program> decode_program(const ProgramFields& fields, std::string_view pay
     program.limits.push_back(
         {static_cast<std::uint32_t>(fields.limits[i]), fields.limits[i + 1], fields.limits[i + 2]});
   }
-  std::vector<std::string> texts;
-  while (!payload.empty()) {
-    const auto end = payload.find('\0');
-    if (end == payload.npos) return malformed();
-    texts.emplace_back(payload.substr(0, end));
-    payload.remove_prefix(end + 1);
-  }
-  if (texts.size() < 1 + fields.arguments || !texts[0].starts_with('/')) return malformed();
-  const auto first = texts.begin() + 1;
+  auto texts = texts_in(payload);
+  if (!texts || texts->size() < 1 + fields.arguments || !texts->front().starts_with('/')) return malformed();
+  const auto first = texts->begin() + 1;
   const auto last = first + static_cast<std::ptrdiff_t>(fields.arguments);
   if (first->empty()) return malformed();
-  program.directory = std::move(texts[0]);
+  program.directory = std::move(texts->front());
   program.arguments.assign(first, last);
-  program.environment.assign(last, texts.end());
+  program.environment.assign(last, texts->end());
   return program;
 }
 

@@ -2,6 +2,7 @@
 // parc_spawn and what belongs to it.
 #include "client/base/failure.hpp"
 #include "client/calls/context.hpp"
+#include "control/words/texts.hpp"
 #include "shm/layout.hpp"
 
 #include <algorithm>
@@ -23,10 +24,10 @@ int Context::spawn(const char* const* arguments, int count, const char* hosts, i
     return fail(error(PARC_EINVAL, "parc_spawn starts 1 to {} processes, not {}", most_spawned, count));
   if (arguments[0] == nullptr || *arguments[0] == '\0')
     return fail(error(PARC_EINVAL, "parc_spawn was given no program: arguments[0] is its name"));
-  std::string texts = hosts != nullptr ? hosts : "";
-  texts += '\0';
+  std::string texts;
+  control::add_text(texts, hosts != nullptr ? hosts : "");
   for (const char* const* argument = arguments; *argument != nullptr; ++argument)
-    (texts += *argument) += '\0';
+    control::add_text(texts, *argument);
   if (texts.size() > most_texts)
     return fail(error(PARC_EINVAL, "hosts and arguments of parc_spawn have {} bytes, and may have {}",
                       texts.size(), most_texts));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/join/joins.hpp"
 
+#include "control/words/texts.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/program/program_pipes.hpp"
 #include "daemon/program/sessions.hpp"
@@ -19,16 +20,6 @@ namespace {
 
 constexpr const char* nonsense_there =
     "the kernel where the job's ranks meet said something that makes no sense";
-
-// With a zero behind each.
-std::vector<std::string> texts_in(std::string_view all) {
-  std::vector<std::string> texts;
-  for (auto end = all.find('\0'); end != all.npos; end = all.find('\0')) {
-    texts.emplace_back(all.substr(0, end));
-    all.remove_prefix(end + 1);
-  }
-  return texts;
-}
 
 std::optional<std::uint32_t> number_of(const std::string& text, std::uint32_t most) {
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != text.npos) return {};
@@ -84,9 +75,10 @@ void Joins::disturbed(std::uint64_t token) {
 
 void Joins::ask(std::uint64_t token, const std::string& wants) {
   Joiner& joiner = joiners_.at(token);
-  const auto texts = texts_in(wants);
-  if (texts.size() != 4)
+  const auto all = control::texts_in(wants);
+  if (!all || all->size() != 4)
     return refuse(token, PARC_EINVAL, "its libparc asks for a place in another way than this parcd knows");
+  const auto& texts = *all;
   const auto rank = number_of(texts[2], kernel::most_joined - 1),
              size = number_of(texts[3], kernel::most_joined);
   if (!is_job_name(texts[0]))
@@ -165,7 +157,9 @@ void Joins::joined(std::int32_t from, const kernel::Joined& message) {
   forming->hosts = message.hosts;
   forming->within_s = message.within;
   bool good = forming->place.second != 0 && forming->within_s != 0 && !formings_.contains(forming->place);
-  for (const std::string& text : texts_in(message.payload)) {
+  const auto texts = control::texts_in(message.payload);
+  good = good && texts;
+  for (const std::string& text : texts.value_or(std::vector<std::string>())) {
     auto address = parse_endpoint_address(text);
     good = good && address && address.value().number != protocol::kernel_endpoint;
     if (good) forming->members.push_back(std::move(address).value());

@@ -2,6 +2,7 @@
 #include "daemon/join/meetings.hpp"
 
 #include "control/words/host_words.hpp"
+#include "control/words/texts.hpp"
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 #include "include/parc/parc.h"
@@ -116,7 +117,7 @@ void Meetings::complete(const std::string& name) {
   std::map<std::int32_t, std::vector<std::uint64_t>> tokens; // by link: rank, token, ...
   for (auto& [rank, each] : meeting.members) {
     const Member& member = begun.members.emplace_back(std::move(each));
-    (addresses += member.address) += '\0';
+    control::add_text(addresses, member.address);
     tokens[member.from].push_back(begun.members.size() - 1);
     tokens[member.from].push_back(member.token);
     begun.unheard.insert(member.from);

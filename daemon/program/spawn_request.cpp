@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/spawn_request.hpp"
 
+#include "control/words/texts.hpp"
 #include "jobs/placement.hpp"
 
 namespace parc::daemon {
@@ -9,22 +10,17 @@ std::optional<SpawnRequest> parse_spawn_request(std::string_view texts, std::uin
   if (count == 0 || count > max_ranks) return {};
   SpawnRequest request{
       .count = static_cast<std::uint32_t>(count), .hosts = {}, .arguments = {}, .parent = {}};
-  std::vector<std::string> all;
-  while (!texts.empty()) {
-    const auto end = texts.find('\0');
-    if (end == texts.npos) return {};
-    all.emplace_back(texts.substr(0, end));
-    texts.remove_prefix(end + 1);
-  }
-  if (all.size() < 2 || all[1].empty()) return {};
-  request.hosts = std::move(all[0]);
-  request.arguments.assign(all.begin() + 1, all.end());
+  auto all = control::texts_in(texts);
+  if (!all || all->size() < 2 || (*all)[1].empty()) return {};
+  request.hosts = std::move(all->front());
+  request.arguments.assign(all->begin() + 1, all->end());
   return request;
 }
 
 std::string texts_of(const SpawnRequest& request) {
-  std::string texts = request.hosts + '\0';
-  for (const std::string& argument : request.arguments) (texts += argument) += '\0';
+  std::string texts;
+  control::add_text(texts, request.hosts);
+  for (const std::string& argument : request.arguments) control::add_text(texts, argument);
   return texts;
 }
 
