@@ -3,16 +3,15 @@
 
 #include "client/base/without_sigpipe.hpp"
 #include "client/session/inherited_pipe.hpp"
+#include "control/words/door.hpp"
 #include "control/words/host_words.hpp"
 #include "parc/parc.h"
 #include "shm/layout.hpp"
-#include "system/job_name.hpp"
 #include "system/runtime_dir.hpp"
 #include "system/start_kernel.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -24,12 +23,11 @@
 namespace parc::client {
 namespace {
 
+namespace door = control::door;
+
 struct PipePair {
   Fd from_kernel, to_kernel;
 };
-
-constexpr char hello_program = 'P'; // to the kernel's socket, and its answer beside the pipes
-constexpr char hello_joiner = 'J', answer_refused = 'E';
 
 Error broken_environment(const char* variable, std::string_view value) {
   return error(PARC_EINVAL,
@@ -159,27 +157,22 @@ Error hung_up() {
 // A program started by hand asks the kernel's socket for its pipes.
 Result<PipePair> requested_pipes(const WaitForAnswer& wait) {
   PARC_TRY(socket, connect());
-  if (send(socket.get(), &hello_program, 1, MSG_NOSIGNAL) != 1) return hung_up();
+  if (send(socket.get(), &door::program, 1, MSG_NOSIGNAL) != 1) return hung_up();
   Answer answer = receive_answer(socket, wait);
-  if (answer.byte != hello_program || !answer.pipes) return hung_up();
+  if (answer.byte != door::program || !answer.pipes) return hung_up();
   return std::move(*answer.pipes);
 }
 
 // One that joins a job gets them when all its ranks are there.
 Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts, const WaitForAnswer& wait) {
   PARC_TRY(socket, connect());
-  std::string texts;
-  for (const std::string& each : {job.name, job.host, std::to_string(job.rank), std::to_string(job.size)})
-    (texts += each) += '\0';
-  static_assert(longest_job_name + longest_host_name + 2 * 10 + 4 <= UINT16_MAX);
-  const auto length = static_cast<std::uint16_t>(texts.size());
-  std::string asked(1, hello_joiner);
-  asked.append(reinterpret_cast<const char*>(&length), sizeof length) += texts;
+  const std::string asked =
+      door::joiner_says({job.name, job.host, std::to_string(job.rank), std::to_string(job.size)});
   if (send(socket.get(), asked.data(), asked.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(asked.size()))
     return hung_up();
   Answer answer = receive_answer(socket, wait);
   std::string text = receive_text(socket);
-  if (answer.byte == hello_program && answer.pipes) {
+  if (answer.byte == door::program && answer.pipes) {
     if (text.empty() || text.back() != '\0')
       return error(PARC_EKERNEL,
                    "cannot join job {} as rank {} of {}: the kernel of this host has not told all of "
@@ -189,12 +182,10 @@ Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts, const Wai
     hosts = std::move(text);
     return std::move(*answer.pipes);
   }
-  const auto space = text.find(' ');
-  int code = 0;
-  std::from_chars(text.data(), text.data() + std::min(space, text.size()), code);
-  if (answer.byte != answer_refused || space == text.npos || code >= PARC_OK) return hung_up();
-  return error(code, "cannot join job {} as rank {} of {}: {}", job.name, job.rank, job.size,
-               text.substr(space + 1));
+  const auto refusal = door::refusal_in(text);
+  if (answer.byte != door::refused || !refusal || refusal->code >= PARC_OK) return hung_up();
+  return error(refusal->code, "cannot join job {} as rank {} of {}: {}", job.name, job.rank, job.size,
+               refusal->text);
 }
 
 // And the hosts of the job's ranks, where they are not all here. A program that a rank has started by hand

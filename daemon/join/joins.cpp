@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/join/joins.hpp"
 
+#include "control/words/door.hpp"
 #include "control/words/texts.hpp"
+
 #include "daemon/link/peers.hpp"
 #include "daemon/program/program_pipes.hpp"
 #include "daemon/program/sessions.hpp"
@@ -75,30 +77,29 @@ void Joins::disturbed(std::uint64_t token) {
 
 void Joins::ask(std::uint64_t token, const std::string& wants) {
   Joiner& joiner = joiners_.at(token);
-  const auto all = control::texts_in(wants);
-  if (!all || all->size() != 4)
+  const auto wish = control::door::wish_in(wants);
+  if (!wish)
     return refuse(token, PARC_EINVAL, "its libparc asks for a place in another way than this parcd knows");
-  const auto& texts = *all;
-  const auto rank = number_of(texts[2], kernel::most_joined - 1),
-             size = number_of(texts[3], kernel::most_joined);
-  if (!is_job_name(texts[0]))
-    return refuse(token, PARC_EINVAL, fmt::format("{} names no job: {}", quote(texts[0]), job_name_rule));
+  const auto rank = number_of(wish->rank, kernel::most_joined - 1),
+             size = number_of(wish->size, kernel::most_joined);
+  if (!is_job_name(wish->name))
+    return refuse(token, PARC_EINVAL, fmt::format("{} names no job: {}", quote(wish->name), job_name_rule));
   if (!rank || !size || *rank >= *size)
     return refuse(
         token, PARC_EINVAL,
         fmt::format("rank {} of {} makes no sense: a job that is joined has at most {} ranks, from 0 on",
-                    quote(texts[2]), quote(texts[3]), kernel::most_joined));
-  joiner.name = texts[0];
+                    quote(wish->rank), quote(wish->size), kernel::most_joined));
+  joiner.name = wish->name;
   joiner.rank = *rank;
   joiner.size = *size;
   joiner.endpoint = engine_.add_endpoint();
   const auto answer = [self = std::weak_ptr(self_), token](const Result<std::int32_t>& link) {
     if (const auto joins = self.lock()) (*joins)->reached(token, link);
   };
-  if (texts[1].empty())
+  if (wish->host.empty())
     answer(this_host);
   else
-    peers_.connect(texts[1], answer);
+    peers_.connect(wish->host, answer);
 }
 
 void Joins::reached(std::uint64_t token, const Result<std::int32_t>& link) {
@@ -125,7 +126,7 @@ void Joins::refuse(std::uint64_t token, int code, const std::string& text) {
   if (found == joiners_.end()) return;
   spdlog::info("a program could not join: {}", text);
   loop_.errors().note(ErrorKind::Job, code, "refused a program that joins a job: " + text);
-  const std::string answer = fmt::format("E{} {}", code, text);
+  const std::string answer = control::door::refusal_says(code, text);
   [[maybe_unused]] const auto sent =
       send(found->second.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   forget(token);

@@ -39,7 +39,7 @@ public:
         const Config& config);
   ~Joins();
 
-  // Its user is ours. What it wants: name, host to meet at (or empty), rank, size, with a zero behind each.
+  // Its user is ours. What it wants: a wish in the door's words (control/words/door.hpp), or nonsense.
   void joiner(Fd socket, const std::string& wants);
   void link_lost(std::uint32_t link);
   void stop();

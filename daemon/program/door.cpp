@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/door.hpp"
 
+#include "control/words/door.hpp"
 #include "daemon/program/program_pipes.hpp"
 #include "system/limits.hpp"
 
@@ -14,6 +15,9 @@
 #include <utility>
 
 namespace parc::daemon {
+
+namespace door = control::door;
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,13 +31,9 @@ bool is_ours(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-// Behind 'J' and the length.
-constexpr std::size_t begin_of_wish = 1 + sizeof(std::uint16_t);
-
 std::string wish_in(const std::string& said) {
-  std::uint16_t length = 0;
-  std::memcpy(&length, said.data() + 1, sizeof length);
-  return length <= Door::most_wanted ? said.substr(begin_of_wish, length) : std::string();
+  const std::size_t length = door::length_of_wish(said);
+  return length <= door::most_wanted ? said.substr(door::begin_of_wish, length) : std::string();
 }
 
 } // namespace
@@ -102,16 +102,16 @@ void Door::accept(Fd socket) {
 
 // At first one byte: what follows of a tool's is for who it is handed on to.
 Door::Said Door::listen_to(Visitor& visitor) {
-  std::array<char, most_wanted> bytes;
+  std::array<char, door::most_wanted> bytes;
   const ssize_t got = recv(visitor.socket.get(), bytes.data(), visitor.said.empty() ? 1 : bytes.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Said::a_part;
   if (got <= 0) return Said::nothing;
   visitor.said.append(bytes.data(), static_cast<std::size_t>(got));
-  if (visitor.said.front() != 'J') return Said::all;
-  std::uint16_t length = 0;
-  if (visitor.said.size() < begin_of_wish) return Said::a_part;
-  std::memcpy(&length, visitor.said.data() + 1, sizeof length);
-  return length <= most_wanted && visitor.said.size() < begin_of_wish + length ? Said::a_part : Said::all;
+  if (visitor.said.front() != door::joiner) return Said::all;
+  if (visitor.said.size() < door::begin_of_wish) return Said::a_part;
+  const std::size_t length = door::length_of_wish(visitor.said);
+  return length <= door::most_wanted && visitor.said.size() < door::begin_of_wish + length ? Said::a_part
+                                                                                           : Said::all;
 }
 
 void Door::hear(std::list<Visitor>::iterator visitor, bool in_time) {
@@ -121,9 +121,9 @@ void Door::hear(std::list<Visitor>::iterator visitor, bool in_time) {
   visitor->heard = true;
   visitor->event.remove(); // who it is handed on to has its own
   const char what = said == Said::all ? visitor->said.front() : '\0';
-  if (what == 'P') admit_program(visitor->socket);
-  if (what == 'T') hooks_.tool(std::move(visitor->socket));
-  if (what == 'J') hooks_.joiner(std::move(visitor->socket), wish_in(visitor->said));
+  if (what == door::program) admit_program(visitor->socket);
+  if (what == door::tool) hooks_.tool(std::move(visitor->socket));
+  if (what == door::joiner) hooks_.joiner(std::move(visitor->socket), wish_in(visitor->said));
   loop_.after_step([this, visitor] {
     visitors_.erase(visitor);
     acceptor_.resume();

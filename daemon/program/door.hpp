@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Unix socket in the runtime directory. Whoever connects says in one byte what it is: 'P', a program
-// started by hand, gets two pipes and becomes a job of one rank; 'T', a tool, is handed on; 'J', a program
-// that joins a named job, too, when it has said what it wants: how many bytes that takes, in two, and these.
-// Other users are turned away (SO_PEERCRED). Who comes while many have not said all that waits in the
-// backlog.
+// The Unix socket in the runtime directory, and what is said first there (control/words/door.hpp): a program
+// started by hand gets two pipes and becomes a job of one rank; a tool is handed on; a program that joins a
+// named job, too, when it has said what it wants. Other users are turned away (SO_PEERCRED). Who comes while
+// many have not said all that waits in the backlog.
 #pragma once
 
 #include "daemon/base/acceptor.hpp"
@@ -26,9 +25,8 @@ public:
   struct Hooks {
     std::function<void(Fd from_program, Fd to_program)> program;
     std::function<void(Fd socket)> tool;
-    std::function<void(Fd socket, std::string wants)> joiner; // empty: more than most_wanted bytes
+    std::function<void(Fd socket, std::string wants)> joiner; // empty: more than door::most_wanted bytes
   };
-  static constexpr std::size_t most_wanted = 4096;
   Door(Loop& loop, std::string path, Hooks hooks);
   ~Door();
   Result<void> open();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/program_pipes.hpp"
 
+#include "control/words/door.hpp"
+
 #include <cstring>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -10,7 +12,7 @@ namespace parc::daemon {
 namespace {
 
 bool send_descriptors(int socket, int first, int second) {
-  char byte = 'P';
+  char byte = control::door::program;
   iovec part{&byte, 1};
   alignas(cmsghdr) char room[CMSG_SPACE(2 * sizeof(int))] = {};
   msghdr message{};

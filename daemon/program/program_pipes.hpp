@@ -11,7 +11,7 @@ struct ProgramPipes { // the kernel's ends: non-blocking, close-on-exec
   Fd from_program, to_program;
 };
 
-// With the byte 'P'.
+// With the byte of a program beside them.
 [[nodiscard]] Result<ProgramPipes> give_program_pipes(const Fd& socket);
 
 } // namespace parc::daemon

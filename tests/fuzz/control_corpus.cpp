@@ -2,6 +2,7 @@
 // make_control_corpus DIR: writes every control message to the fuzz target, with something in each of its
 // fields.
 #include "control/frames.hpp"
+#include "control/words/door.hpp"
 #include "tests/fuzz/control_target.hpp"
 #include "tests/support/control_messages.hpp"
 
@@ -105,6 +106,10 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 50; ++i) strange += "\xc2\x9b";
   corpus.add(fuzz::Form::posted, 0, "strange_member",
              encode_posted({{"kind", "go"}, {"number", 1}, {strange, 1}}));
+  corpus.add(fuzz::Form::words, 6, "hosts", "a:2,b:1");
+  corpus.add(fuzz::Form::words, 0, "wish",
+             door::joiner_says({"job", "host", "1", "2"}).substr(door::begin_of_wish));
+  corpus.add(fuzz::Form::words, 0, "refusal", door::refusal_says(-3, "it is full").substr(1));
   if (!corpus.failed()) return 0;
   std::fprintf(stderr, "make_control_corpus: cannot write into %s\n", argv[1]);
   return 1;

@@ -2,6 +2,8 @@
 // Whatever another kernel or a tool says in control messages is refused with a sentence, or is a message that
 // comes back when it is said again: no crash, and no more memory than its length allows.
 #include "control/frames.hpp"
+#include "control/words/door.hpp"
+#include "control/words/host_words.hpp"
 #include "tests/fuzz/control_target.hpp"
 #include "tests/support/control_messages.hpp"
 
@@ -147,6 +149,27 @@ void hear_object(std::string_view bytes, std::size_t payload) {
   hear_posted(encode_posted(object, bytes.substr(0, payload)));
 }
 
+void hear_words(std::string_view bytes, std::size_t ranks) {
+  if (const auto wish = door::wish_in(bytes); wish && bytes.size() <= door::most_wanted) {
+    const std::string said = door::joiner_says(*wish);
+    require(door::length_of_wish(said) == bytes.size() && said.substr(door::begin_of_wish) == bytes,
+            "a wish does not come back");
+  }
+  if (const auto refusal = door::refusal_in(bytes)) {
+    const std::string said = door::refusal_says(refusal->code, refusal->text);
+    const auto again = door::refusal_in(std::string_view(said).substr(1));
+    require(again && again->code == refusal->code && again->text == refusal->text,
+            "a refusal does not come back");
+  }
+  const auto hosts = hosts_in(bytes, ranks);
+  if (!hosts) return;
+  require(hosts->size() == ranks, "there are other hosts than ranks");
+  std::vector<std::uint32_t> places;
+  for (std::size_t i = 0; i < ranks; ++i)
+    places.push_back(static_cast<std::uint32_t>(std::ranges::find(*hosts, (*hosts)[i]) - hosts->begin()));
+  require(hosts_in(host_words(places, *hosts), ranks) == hosts, "hosts do not come back");
+}
+
 } // namespace
 } // namespace parc::fuzz
 
@@ -158,6 +181,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   case Form::posted: hear_posted(bytes); break;
   case Form::frames: hear_frames(bytes, std::size_t{data[1]} + 1); break;
   case Form::object: hear_object(bytes, data[1]); break;
+  case Form::words: hear_words(bytes, std::size_t{data[1]} + 1); break;
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/talk/kernel_connection.hpp"
 
+#include "control/words/door.hpp"
 #include "system/identity.hpp"
 #include "system/runtime_dir.hpp"
 #include "system/start_kernel.hpp"
@@ -15,7 +16,6 @@
 namespace parc::tools {
 namespace {
 
-constexpr char hello_tool = 'T'; // to the kernel's socket; frames follow
 constexpr std::chrono::seconds patience{10};
 constexpr std::chrono::milliseconds between_looks{500}; // whether it is stopped
 constexpr std::chrono::milliseconds between_pings{1000};
@@ -50,7 +50,7 @@ Result<KernelConnection> KernelConnection::open_running(const std::string& runti
 
 Result<KernelConnection> KernelConnection::introduce(Fd socket) {
   KernelConnection connection(std::move(socket));
-  if (::send(connection.fd(), &hello_tool, 1, MSG_NOSIGNAL) != 1)
+  if (::send(connection.fd(), &control::door::tool, 1, MSG_NOSIGNAL) != 1)
     return system_error("cannot speak to the kernel of this host");
   PARC_TRY(connection.ping());
   PARC_TRY(connection.await_first_answer());
