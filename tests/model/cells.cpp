@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/model/cells.hpp"
 
-#include <deque>
-#include <set>
-#include <tuple>
-
 namespace parc::model {
 namespace {
 
@@ -17,49 +13,29 @@ struct State {
   bool tells[pairs] = {}; // it has drained, and is about to look who wants a bell
   bool wants = false, rung = false;
 
-  [[nodiscard]] auto key() const {
-    return std::tuple(step, waiting[0], waiting[1], published[0], published[1], drained[0], drained[1],
-                      tells[0], tells[1], wants, rung);
-  }
-  bool operator<(const State& other) const { return key() < other.key(); }
   [[nodiscard]] int in_flight(std::size_t pair) const { return published[pair] - drained[pair]; }
   [[nodiscard]] int started(std::size_t pair) const { return published[pair] + waiting[pair]; }
 };
 
-class Explorer {
+class Model final : public Explorer<State> {
 public:
-  explicit Explorer(const Cells& setting) : set_(setting) {}
-
-  CellsExplored run() {
-    visit({});
-    while (!waiting_.empty() && !found_.stuck) {
-      const State state = waiting_.front();
-      waiting_.pop_front();
-      moved_ = false;
-      step_sender(state);
-      for (std::size_t pair = 0; pair < pairs; ++pair) step_receiver(state, pair);
-      if (!moved_) end(state);
-    }
-    found_.states = seen_.size();
-    return found_;
-  }
+  explicit Model(const Cells& setting) : set_(setting) {}
 
 private:
-  void visit(const State& state) {
-    moved_ = true;
-    if (seen_.insert(state).second) waiting_.push_back(state);
+  void step(const State& state) override {
+    step_sender(state);
+    for (std::size_t pair = 0; pair < pairs; ++pair) step_receiver(state, pair);
   }
-  void end(const State& s) {
-    if (s.drained[0] == set_.messages && s.drained[1] == set_.messages) {
-      ++found_.ends;
-      return;
-    }
+  [[nodiscard]] bool all_done(const State& s) const override {
+    return s.drained[0] == set_.messages && s.drained[1] == set_.messages;
+  }
+  [[nodiscard]] std::string picture(const State& s) const override {
     std::string text = "the sender is in step " + std::to_string(s.step);
     for (std::size_t pair = 0; pair < pairs; ++pair)
       text += "; for receiver " + std::to_string(pair) + " " + std::to_string(s.waiting[pair]) + " wait, " +
               std::to_string(s.published[pair]) + " were published, " + std::to_string(s.drained[pair]) +
               " drained";
-    found_.stuck = text;
+    return text;
   }
 
   // The first cell of each pair is its own.
@@ -128,16 +104,12 @@ private:
   }
 
   Cells set_;
-  CellsExplored found_;
-  bool moved_ = false;
-  std::set<State> seen_;
-  std::deque<State> waiting_;
 };
 
 } // namespace
 
-CellsExplored explore(const Cells& setting) {
-  return Explorer(setting).run();
+Explored explore(const Cells& setting) {
+  return Model(setting).run({});
 }
 
 } // namespace parc::model

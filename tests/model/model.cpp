@@ -2,10 +2,7 @@
 #include "tests/model/model.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <deque>
-#include <unordered_set>
-#include <vector>
+#include <array>
 
 namespace parc::model {
 namespace {
@@ -39,39 +36,11 @@ struct State {
   std::array<Socket, pairs> sockets;            // as much
   std::array<std::uint8_t, most_hosts> program; // sends started, then reads posted
   std::array<std::uint8_t, most_hosts> busy;    // a blocking kernel's write: to * 8 + item; 0: none
-
-  bool operator==(const State& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
-};
-static_assert(sizeof(State) == pairs * 3 + most_hosts * 2); // no padding: it is compared byte by byte
-
-struct Hash {
-  std::size_t operator()(const State& state) const {
-    return std::hash<std::string_view>()({reinterpret_cast<const char*>(&state), sizeof state});
-  }
 };
 
-class Explorer {
+class Model final : public Explorer<State> {
 public:
-  explicit Explorer(const Setting& setting) : set_(setting) {}
-
-  Explored run() {
-    State start;
-    std::memset(&start, 0, sizeof start);
-    visit(start);
-    while (!waiting_.empty() && !found_.stuck && !found_.broken) {
-      const State state = waiting_.front();
-      waiting_.pop_front();
-      moved_ = false;
-      for (std::uint8_t host = 0; host < set_.hosts; ++host) step(state, host);
-      if (moved_) continue;
-      if (all_done(state))
-        ++found_.ends;
-      else
-        found_.stuck = picture(state);
-    }
-    found_.states = seen_.size();
-    return found_;
-  }
+  explicit Model(const Setting& setting) : set_(setting) {}
 
 private:
   [[nodiscard]] bool sends(std::size_t from, std::size_t to) const {
@@ -91,6 +60,10 @@ private:
     for (std::size_t p = 0; p < set_.hosts; ++p)
       steps = static_cast<std::uint8_t>(steps + sends(host, p) + sends(p, host));
     return steps;
+  }
+
+  void step(const State& state) override {
+    for (std::uint8_t host = 0; host < set_.hosts; ++host) step(state, host);
   }
 
   void step(const State& s, std::uint8_t host) {
@@ -130,7 +103,7 @@ private:
         break;
       case Item::fragment:
         in.received = static_cast<std::uint8_t>(in.received + 1) & 3;
-        if (!reached(next, host, from, true) && in.received > set_.credit) found_.broken = picture(next);
+        if (!reached(next, host, from, true) && in.received > set_.credit) broken(picture(next));
         if (in.received == set_.fragments) in.acknowledgement = Owed::yes;
         break;
       case Item::want: out.wanted = 1; break;
@@ -200,14 +173,14 @@ private:
     return true;
   }
 
-  [[nodiscard]] bool all_done(const State& s) const {
+  [[nodiscard]] bool all_done(const State& s) const override {
     for (std::size_t from = 0; from < set_.hosts; ++from)
       for (std::size_t to = 0; to < set_.hosts; ++to)
         if (sends(from, to) && s.messages[from * most_hosts + to].done == 0) return false;
     return true;
   }
 
-  [[nodiscard]] std::string picture(const State& s) const {
+  [[nodiscard]] std::string picture(const State& s) const override {
     static constexpr const char* names = "-EFWA";
     std::string text;
     for (std::size_t from = 0; from < set_.hosts; ++from)
@@ -222,22 +195,13 @@ private:
     return text;
   }
 
-  void visit(const State& state) {
-    moved_ = true;
-    if (seen_.insert(state).second) waiting_.push_back(state);
-  }
-
   Setting set_;
-  Explored found_;
-  std::unordered_set<State, Hash> seen_;
-  std::deque<State> waiting_;
-  bool moved_ = false;
 };
 
 } // namespace
 
 Explored explore(const Setting& setting) {
-  return Explorer(setting).run();
+  return Model(setting).run({});
 }
 
 } // namespace parc::model

@@ -8,11 +8,9 @@
 // matching (one message per pair), several messages per train.
 #pragma once
 
-#include <array>
-#include <cstddef>
+#include "tests/model/explorer.hpp"
+
 #include <cstdint>
-#include <optional>
-#include <string>
 
 namespace parc::model {
 
@@ -31,13 +29,7 @@ struct Setting {
   std::uint8_t overdraft = 0; // fragments that senders send beyond it
 };
 
-struct Explored {
-  std::size_t states = 0;
-  std::size_t ends = 0;              // states in which all is done
-  std::optional<std::string> stuck;  // a state in which nothing can happen, and not all is done
-  std::optional<std::string> broken; // a state in which more is held than the credit
-};
-
+// Done: all messages are acknowledged. Broken: more is held than the credit.
 Explored explore(const Setting& setting);
 
 } // namespace parc::model

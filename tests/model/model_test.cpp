@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_lies_unread_stops_no_other_pair) {
       places({.messages = 6, .own = 4, .told_after = 2}, false),
   };
   for (const Places& shape : shapes) {
-    const PlacesExplored found = explore(shape);
+    const Explored found = explore(shape);
     BOOST_TEST_MESSAGE(int{shape.pairs} << " pairs of " << int{shape.messages} << ": " << found.states
                                         << " states");
     BOOST_TEST(!found.stuck, found.stuck.value_or(""));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_lost_or_doubled_when_carriers_end) {
                              {.fragments = 4, .trains = 2},
                              {.fragments = 2, .train = 1, .trains = 2, .breaks = 3}};
   for (const Resuming& shape : shapes) {
-    const ResumingExplored found = explore(shape);
+    const Explored found = explore(shape);
     BOOST_TEST_MESSAGE(int{shape.fragments} << " fragments, " << int{shape.trains} << " trains, "
                                             << int{shape.breaks} << " breaks: " << found.states << " states");
     BOOST_TEST(!found.stuck, found.stuck.value_or(""));
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_lost_or_doubled_when_carriers_end) {
 }
 
 BOOST_AUTO_TEST_CASE(receivers_that_forget_what_is_missing_are_seen) {
-  const ResumingExplored found = explore({.forgetful = true});
+  const Explored found = explore({.forgetful = true});
   BOOST_TEST((found.broken.has_value() || found.stuck.has_value()));
 }
 
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(neighbours_match_every_message_once_and_in_order) {
                                {.senders = 2, .messages = 1, .remote = true, .dies = true},
                                {.senders = 2, .messages = 1, .threads = 2, .remote = true, .dies = true}};
   for (const Neighbours& shape : shapes) {
-    const NeighboursExplored found = explore(shape);
+    const Explored found = explore(shape);
     BOOST_TEST_MESSAGE(int{shape.senders} << " senders of " << int{shape.messages} << ", "
                                           << int{shape.threads} << " threads: " << found.states << " states");
     BOOST_TEST(!found.stuck, found.stuck.value_or(""));
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(what_neighbours_leave_out_is_seen) {
 
 BOOST_AUTO_TEST_CASE(a_pair_gets_on_whatever_another_one_leaves_undrained) {
   for (const Cells& shape : {Cells{}, Cells{.cells = 2}, Cells{.cells = 4, .messages = 9}}) {
-    const CellsExplored found = explore(shape);
+    const Explored found = explore(shape);
     BOOST_TEST_MESSAGE(int{shape.cells} << " cells, " << int{shape.messages} << " messages: " << found.states
                                         << " states");
     BOOST_TEST(!found.stuck, found.stuck.value_or(""));

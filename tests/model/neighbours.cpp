@@ -3,11 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <deque>
-#include <string_view>
-#include <type_traits>
-#include <unordered_set>
 
 namespace parc::model {
 namespace {
@@ -86,50 +81,34 @@ struct State {
   bool done[reads];                                  // and is in it
   bool remote_taken, death_known;
   bool rung; // the kernel has, and the receiver has not woken since
-
-  bool operator==(const State& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
-};
-static_assert(std::has_unique_object_representations_v<State>); // it is compared byte by byte
-
-struct Hash {
-  std::size_t operator()(const State& state) const {
-    return std::hash<std::string_view>()({reinterpret_cast<const char*>(&state), sizeof state});
-  }
 };
 
-class Explorer {
+class Model final : public Explorer<State> {
 public:
-  explicit Explorer(const Neighbours& setting) : set_(setting) {}
+  explicit Model(const Neighbours& setting) : set_(setting) {}
 
-  NeighboursExplored run() {
-    State start;
-    std::memset(&start, 0, sizeof start);
+  Explored run() {
+    State start{};
     for (auto& buffer : start.buffers)
       for (Store& store : buffer) store.place = places;
     for (std::size_t s = set_.senders; s < most_senders; ++s) start.senders[s].step = Sender::finished;
     start.threads[0].step = first_step();
     start.threads[1].step = set_.threads == 2 ? Thread::acquire : Thread::finished;
     start.threads[1].told = true;
-    visit(start);
-    while (!waiting_.empty() && !found_.stuck && !found_.broken) {
-      const State state = waiting_.front();
-      waiting_.pop_front();
-      moved_ = false;
-      for (std::size_t actor = 0; actor < actors; ++actor) flush(state, actor);
-      for (std::size_t s = 0; s < set_.senders; ++s) step_sender(state, s);
-      for (std::size_t t = 0; t < set_.threads; ++t) step_thread(state, t);
-      step_kernel(state);
-      if (!moved_) end(state);
-    }
-    found_.states = seen_.size();
-    return found_;
+    return Explorer::run(start);
   }
 
 private:
+  void step(const State& state) override {
+    for (std::size_t actor = 0; actor < actors; ++actor) flush(state, actor);
+    for (std::size_t s = 0; s < set_.senders; ++s) step_sender(state, s);
+    for (std::size_t t = 0; t < set_.threads; ++t) step_thread(state, t);
+    step_kernel(state);
+  }
+
   void visit(const State& state) {
-    moved_ = true;
     check(state);
-    if (seen_.insert(state).second) waiting_.push_back(state);
+    Explorer::visit(state);
   }
 
   // No message twice, and each behind those that its sender sent before.
@@ -142,19 +121,12 @@ private:
                            [&](std::uint8_t each) { return each == which; });
       };
       const bool second = (message - 1) % most_messages != 0;
-      if (has(read + 1, reads, message)) found_.broken = "doubled: " + picture(s);
-      if (second && !has(0, read, message - 1)) found_.broken = "overtaken: " + picture(s);
+      if (has(read + 1, reads, message)) broken("doubled: " + picture(s));
+      if (second && !has(0, read, message - 1)) broken("overtaken: " + picture(s));
     }
   }
 
-  void end(const State& s) {
-    if (all_done(s))
-      ++found_.ends;
-    else
-      found_.stuck = picture(s);
-  }
-
-  static std::string picture(const State& s) {
+  [[nodiscard]] std::string picture(const State& s) const override {
     std::string text;
     for (std::size_t i = 0; i < reads; ++i)
       text += "read " + std::to_string(i) + ": claim " + std::to_string(s.memory[claims + i]) + ", got " +
@@ -166,7 +138,7 @@ private:
     return text + "stored " + std::to_string(s.stored[0]);
   }
 
-  static bool all_done(const State& s) {
+  [[nodiscard]] bool all_done(const State& s) const override {
     return std::all_of(s.done, s.done + reads, [](bool each) { return each; });
   }
   static void give(State& s, std::size_t read, std::uint8_t message) {
@@ -485,16 +457,12 @@ private:
   }
 
   Neighbours set_;
-  NeighboursExplored found_;
-  bool moved_ = false;
-  std::unordered_set<State, Hash> seen_;
-  std::deque<State> waiting_;
 };
 
 } // namespace
 
-NeighboursExplored explore(const Neighbours& setting) {
-  return Explorer(setting).run();
+Explored explore(const Neighbours& setting) {
+  return Model(setting).run();
 }
 
 } // namespace parc::model

@@ -10,10 +10,9 @@
 // having asked fails. The receiver sleeps, and is rung for by who publishes, through the kernel.
 #pragma once
 
-#include <cstddef>
+#include "tests/model/explorer.hpp"
+
 #include <cstdint>
-#include <optional>
-#include <string>
 
 namespace parc::model {
 
@@ -34,13 +33,8 @@ struct Neighbours {
   bool sleeps_unfenced = false;    // the receiver looks once more before it is seen to sleep
 };
 
-struct NeighboursExplored {
-  std::size_t states = 0;
-  std::size_t ends = 0;              // states in which nothing is left to do
-  std::optional<std::string> stuck;  // nothing can happen, and a read waits although it need not
-  std::optional<std::string> broken; // a message was doubled, or overtook another one of its sender
-};
-
-NeighboursExplored explore(const Neighbours& setting);
+// Done: all reads have ended; stuck is one that waits although it need not. Broken: a message was doubled, or
+// overtook another one of its sender.
+Explored explore(const Neighbours& setting);
 
 } // namespace parc::model

@@ -3,10 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <deque>
-#include <string_view>
-#include <unordered_set>
 
 namespace parc::model {
 namespace {
@@ -26,46 +22,23 @@ struct State {
   std::array<std::uint8_t, most_room> envelopes; // on their way: a pair, from 1 on
   std::array<std::uint8_t, most_room> notices;   // the same, and what they say: pair * 16 + count
   std::uint8_t next_read;
-  bool operator==(const State& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
-};
-static_assert(sizeof(State) == most_pairs * 5 + most_room * 2 + 1); // no padding: it is compared byte by byte
-
-struct Hash {
-  std::size_t operator()(const State& state) const {
-    return std::hash<std::string_view>()({reinterpret_cast<const char*>(&state), sizeof state});
-  }
 };
 
-class Explorer {
+class Model final : public Explorer<State> {
 public:
-  explicit Explorer(const Places& setting) : set_(setting) {}
-
-  PlacesExplored run() {
-    State start;
-    std::memset(&start, 0, sizeof start);
-    visit(start);
-    while (!waiting_.empty() && !found_.stuck && !found_.broken) {
-      const State state = waiting_.front();
-      waiting_.pop_front();
-      moved_ = false;
-      for (std::uint8_t pair = 0; pair < set_.pairs; ++pair) {
-        send(state, pair);
-        tell(state, pair);
-      }
-      take_envelope(state);
-      take_notice(state);
-      read(state);
-      if (moved_) continue;
-      if (state.next_read == set_.reads.size())
-        ++found_.ends;
-      else
-        found_.stuck = picture(state);
-    }
-    found_.states = seen_.size();
-    return found_;
-  }
+  explicit Model(const Places& setting) : set_(setting) {}
 
 private:
+  void step(const State& state) override {
+    for (std::uint8_t pair = 0; pair < set_.pairs; ++pair) {
+      send(state, pair);
+      tell(state, pair);
+    }
+    take_envelope(state);
+    take_notice(state);
+    read(state);
+  }
+  [[nodiscard]] bool all_done(const State& s) const override { return s.next_read == set_.reads.size(); }
   static std::uint8_t count_read(const OfPair& pair) {
     return static_cast<std::uint8_t>(__builtin_popcount(pair.read));
   }
@@ -106,7 +79,7 @@ private:
     for (const OfPair& each : next.pairs) kept += each.arrived - count_read(each);
     const int places =
         set_.sharing == Sharing::first_come ? set_.of_link : set_.of_link + set_.pairs * set_.own;
-    if (kept > places) found_.broken = picture(next);
+    if (kept > places) broken(picture(next));
     visit(next);
   }
 
@@ -136,7 +109,7 @@ private:
     visit(next);
   }
 
-  [[nodiscard]] std::string picture(const State& s) const {
+  [[nodiscard]] std::string picture(const State& s) const override {
     std::string text = std::to_string(s.next_read) + " read; ";
     for (std::uint8_t pair = 0; pair < set_.pairs; ++pair) {
       const OfPair& each = s.pairs[pair];
@@ -146,22 +119,13 @@ private:
     return text;
   }
 
-  void visit(const State& state) {
-    moved_ = true;
-    if (seen_.insert(state).second) waiting_.push_back(state);
-  }
-
   const Places& set_;
-  PlacesExplored found_;
-  std::unordered_set<State, Hash> seen_;
-  std::deque<State> waiting_;
-  bool moved_ = false;
 };
 
 } // namespace
 
-PlacesExplored explore(const Places& setting) {
-  return Explorer(setting).run();
+Explored explore(const Places& setting) {
+  return Model(setting).run({});
 }
 
 } // namespace parc::model

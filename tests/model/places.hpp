@@ -9,10 +9,9 @@
 // that end (resume.hpp).
 #pragma once
 
-#include <cstddef>
+#include "tests/model/explorer.hpp"
+
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace parc::model {
@@ -38,13 +37,7 @@ struct Places {
   std::vector<Read> reads = {};
 };
 
-struct PlacesExplored {
-  std::size_t states = 0;
-  std::size_t ends = 0;              // in which all has been read
-  std::optional<std::string> stuck;  // nothing can happen, and not all has been read
-  std::optional<std::string> broken; // the receiver keeps more than it has places for
-};
-
-PlacesExplored explore(const Places& setting);
+// Done: all has been read. Broken: the receiver keeps more than it has places for.
+Explored explore(const Places& setting);
 
 } // namespace parc::model

@@ -2,11 +2,6 @@
 #include "tests/model/resume.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <deque>
-#include <string_view>
-#include <type_traits>
-#include <unordered_set>
 
 namespace parc::model {
 namespace {
@@ -45,15 +40,6 @@ struct State {
     std::uint8_t delivered, reading, due, missing, told;
   } to;
   std::uint8_t breaks;
-
-  bool operator==(const State& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
-};
-static_assert(std::has_unique_object_representations_v<State>); // it is compared byte by byte
-
-struct Hash {
-  std::size_t operator()(const State& state) const {
-    return std::hash<std::string_view>()({reinterpret_cast<const char*>(&state), sizeof state});
-  }
 };
 
 bool push(Token (&queue)[room], Token token) {
@@ -69,39 +55,27 @@ Token pop(Token (&queue)[room]) {
   return first;
 }
 
-class Explorer {
+class Model final : public Explorer<State> {
 public:
-  explicit Explorer(const Resuming& setting) : set_(setting) {}
+  explicit Model(const Resuming& setting) : set_(setting) {}
 
-  ResumingExplored run() {
-    State start;
-    std::memset(&start, 0, sizeof start);
+  Explored run() {
+    State start{};
     start.from.stage = start.to.stage = Stage::stating;
-    visit(start);
-    while (!waiting_.empty() && !found_.stuck && !found_.broken) {
-      const State state = waiting_.front();
-      waiting_.pop_front();
-      moved_ = false;
-      lose(state);
-      write(state);
-      read(state);
-      attach(state);
-      if (moved_) continue;
-      if (state.from.acknowledged == set_.fragments && state.to.delivered == set_.fragments)
-        ++found_.ends;
-      else
-        found_.stuck = picture(state);
-    }
-    found_.states = seen_.size();
-    return found_;
+    return Explorer::run(start);
   }
 
 private:
-  void visit(const State& state) {
-    moved_ = true;
-    if (seen_.insert(state).second) waiting_.push_back(state);
+  void step(const State& state) override {
+    lose(state);
+    write(state);
+    read(state);
+    attach(state);
   }
-  static std::string picture(const State& s) {
+  [[nodiscard]] bool all_done(const State& s) const override {
+    return s.from.acknowledged == set_.fragments && s.to.delivered == set_.fragments;
+  }
+  [[nodiscard]] std::string picture(const State& s) const override {
     return "sender: stage " + std::to_string(int(s.from.stage)) + ", carrier " +
            std::to_string(s.from.carrier) + ", acknowledged " + std::to_string(s.from.acknowledged) +
            ", train " + std::to_string(s.from.sequence) + "; receiver: stage " +
@@ -232,42 +206,42 @@ private:
   void receive(State& s, Token token) {
     switch (token.kind) {
     case Kind::statement:
-      if (s.to.stage != Stage::stated && s.to.stage != Stage::stating) found_.broken = picture(s);
+      if (s.to.stage != Stage::stated && s.to.stage != Stage::stating) broken(picture(s));
       // The own statement may still be due: it leaves before anything else.
       if (s.to.stage == Stage::stating &&
           !push(of(s, s.to.carrier).up, {Kind::statement, s.to.reading, s.to.missing}))
-        found_.broken = picture(s);
+        broken(picture(s));
       s.to.stage = Stage::up;
       break;
     case Kind::header:
-      if (s.to.due != 0 || token.number != s.to.reading + 1) found_.broken = picture(s);
+      if (s.to.due != 0 || token.number != s.to.reading + 1) broken(picture(s));
       s.to.reading = token.number;
       s.to.due = token.count;
       s.to.missing = 0;
       break;
     case Kind::fragment:
-      if (s.to.due == 0 || token.number != s.to.delivered) found_.broken = picture(s);
+      if (s.to.due == 0 || token.number != s.to.delivered) broken(picture(s));
       ++s.to.delivered;
       --s.to.due;
       break;
-    default: found_.broken = picture(s);
+    default: broken(picture(s));
     }
   }
 
   void hear(State& s, Token token) {
     auto& from = s.from;
     if (token.kind == Kind::acknowledgement) {
-      if (token.number > from.sequence - half_written(s)) found_.broken = picture(s);
+      if (token.number > from.sequence - half_written(s)) broken(picture(s));
       acknowledge(s, token.number);
       return;
     }
     if (token.kind != Kind::statement || token.number < from.acknowledged_train ||
         token.number > from.sequence || (token.number == from.sequence && token.count < from.cut_off)) {
-      found_.broken = picture(s);
+      broken(picture(s));
       return;
     }
     if (from.stage == Stage::stating && !push(of(s, from.carrier).down, {Kind::statement, 0, 0}))
-      found_.broken = picture(s);
+      broken(picture(s));
     const bool again = token.number == from.stated;
     if (token.number != from.acknowledged_train) {
       acknowledge(s, token.number);
@@ -292,16 +266,12 @@ private:
   }
 
   Resuming set_;
-  ResumingExplored found_;
-  std::unordered_set<State, Hash> seen_;
-  std::deque<State> waiting_;
-  bool moved_ = false;
 };
 
 } // namespace
 
-ResumingExplored explore(const Resuming& setting) {
-  return Explorer(setting).run();
+Explored explore(const Resuming& setting) {
+  return Model(setting).run();
 }
 
 } // namespace parc::model

@@ -4,10 +4,9 @@
 // other side may still read an old one. Every interleaving is explored.
 #pragma once
 
-#include <cstddef>
+#include "tests/model/explorer.hpp"
+
 #include <cstdint>
-#include <optional>
-#include <string>
 
 namespace parc::model {
 
@@ -19,13 +18,8 @@ struct Resuming {
   bool forgetful = false; // the receiver states that nothing is missing of the train that was cut
 };
 
-struct ResumingExplored {
-  std::size_t states = 0;
-  std::size_t ends = 0;              // states in which all is delivered and acknowledged
-  std::optional<std::string> stuck;  // nothing can happen, and not all is done
-  std::optional<std::string> broken; // lost, doubled, reordered, or an honest statement was refused
-};
-
-ResumingExplored explore(const Resuming& setting);
+// Done: all is delivered and acknowledged. Broken: it is lost, doubled or reordered, or an honest statement
+// was refused.
+Explored explore(const Resuming& setting);
 
 } // namespace parc::model
