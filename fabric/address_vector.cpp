@@ -26,7 +26,7 @@ int AddressVector::insert_one(const Address& address, fi_addr_t& number) {
     FI_WARN(&provider, FI_LOG_AV, "cannot insert an address that is none of parc's\n");
     return FI_EINVAL;
   }
-  const int peer = parc_add_peer(domain_.session->parc(), address.text);
+  const int peer = parc_add_peer(parent.session->parc(), address.text);
   if (peer < 0) {
     const int code = refused(FI_LOG_AV, "cannot insert an address", peer);
     return peer == PARC_EPEER ? FI_EHOSTUNREACH : -code;
@@ -92,13 +92,6 @@ int AddressVector::lookup(fi_addr_t number, void* address, std::size_t* length) 
 
 namespace {
 
-int close_vector(fid* of) {
-  auto& vector = object_of_fid<AddressVector, fid_av>(of);
-  if (vector.users.load() != 0) return -FI_EBUSY;
-  delete &vector;
-  return 0;
-}
-
 const char* vector_to_text(fid_av*, const void* bytes, char* buffer, std::size_t* length) {
   Address address;
   std::memcpy(&address, bytes, sizeof address);
@@ -121,14 +114,6 @@ int by_name(fid_av* of, const char* node, const char* service, fi_addr_t* number
 int by_names(fid_av*, const char*, std::size_t, const char*, std::size_t, fi_addr_t*, std::uint64_t, void*) {
   return -FI_ENOSYS;
 }
-
-fi_ops vector_object_calls{.size = sizeof(fi_ops),
-                           .close = close_vector,
-                           .bind = no_bind,
-                           .control = no_control,
-                           .ops_open = no_ops_open,
-                           .tostr = nullptr,
-                           .ops_set = nullptr};
 
 fi_ops_av vector_calls{
     .size = sizeof(fi_ops_av),
@@ -154,14 +139,12 @@ fi_ops_av vector_calls{
 
 int open_address_vector(fid_domain* domain, fi_av_attr* attributes, fid_av** vector, void* context) {
   if (attributes->name || attributes->rx_ctx_bits != 0 || (attributes->flags & FI_EVENT)) return -FI_ENOSYS;
-  return guarded([&] {
-    auto* const made = new AddressVector(object_of<Domain>(domain));
-    made->fid = {.fclass = FI_CLASS_AV, .context = context, .ops = &vector_object_calls};
-    made->ops = &vector_calls;
+  const auto complete = [&](AddressVector& made) {
+    made.ops = &vector_calls;
     if (attributes->type == FI_AV_UNSPEC) attributes->type = FI_AV_TABLE;
-    *vector = made;
     return 0;
-  });
+  };
+  return open_object<AddressVector>(FI_CLASS_AV, context, vector, complete, object_of<Domain>(domain));
 }
 
 } // namespace parc::fabric

@@ -13,10 +13,9 @@
 
 namespace parc::fabric {
 
-class AddressVector final : public fid_av {
+class AddressVector final : public Child<fid_av, Domain> {
 public:
-  explicit AddressVector(Domain& domain) : domain_(domain) { ++domain_.users; }
-  ~AddressVector() { --domain_.users; }
+  using Child::Child;
 
   // Negative: it was not inserted.
   [[nodiscard]] int peer(fi_addr_t address) const;
@@ -28,8 +27,6 @@ public:
   int remove(const fi_addr_t* numbers, std::size_t count);
   int lookup(fi_addr_t number, void* address, std::size_t* length) const;
 
-  std::atomic<unsigned> users = 0; // endpoints
-
 private:
   static constexpr int no_peer = -1;
   struct Row {
@@ -39,7 +36,6 @@ private:
   void forget(fi_addr_t number);
   int insert_one(const Address& address, fi_addr_t& number);
 
-  Domain& domain_;
   mutable std::mutex lock_;
   std::vector<Row> rows_;
   std::vector<fi_addr_t> free_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 
 namespace parc::fabric {
 namespace {
@@ -51,7 +50,7 @@ ssize_t CompletionQueue::take(void* buffer, std::size_t count, fi_addr_t* source
 ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
   const ssize_t there = take(buffer, count, sources);
   if (there != -FI_EAGAIN) return there;
-  (void)domain_.session->poll(); // a kernel that has gone is told by what was under way
+  (void)parent.session->poll(); // a kernel that has gone is told by what was under way
   return take(buffer, count, sources);
 }
 
@@ -67,14 +66,14 @@ ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_
   const std::size_t wanted = std::max<std::size_t>(std::min(asked_for, count), 1);
   std::optional<Clock::time_point> end;
   if (timeout_ms >= 0) end = Clock::now() + std::chrono::milliseconds(timeout_ms);
-  (void)domain_.session->wait([&] { return holds(wanted) || signaled_.exchange(false); }, end);
+  (void)parent.session->wait([&] { return holds(wanted) || signaled_.exchange(false); }, end);
   return take(buffer, count, sources);
 }
 
 int CompletionQueue::signal() {
   signaled_.store(true);
   wait_object.ring();
-  domain_.session->wake();
+  parent.session->wake();
   return 0;
 }
 
@@ -103,13 +102,6 @@ ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
 
 namespace {
 
-int close_queue(fid* of) {
-  auto& queue = object_of_fid<CompletionQueue, fid_cq>(of);
-  if (queue.users.load() != 0) return -FI_EBUSY;
-  delete &queue;
-  return 0;
-}
-
 // `code` is what read_error has put into prov_errno.
 const char* sentence_of(fid_cq*, int code, const void*, char* buffer, std::size_t length) {
   const char* const sentence = code < 0 ? parc_error_string(code) : fi_strerror(code);
@@ -117,18 +109,6 @@ const char* sentence_of(fid_cq*, int code, const void*, char* buffer, std::size_
   std::snprintf(buffer, length, "%s", sentence);
   return buffer;
 }
-
-fi_ops queue_object_calls{.size = sizeof(fi_ops),
-                          .close = close_queue,
-                          .bind = no_bind,
-                          .control =
-                              [](fid* of, int command, void* answer) {
-                                return object_of_fid<CompletionQueue, fid_cq>(of).wait_object.control(command,
-                                                                                                      answer);
-                              },
-                          .ops_open = no_ops_open,
-                          .tostr = nullptr,
-                          .ops_set = nullptr};
 
 fi_ops_cq queue_calls{
     .size = sizeof(fi_ops_cq),
@@ -162,16 +142,13 @@ fi_ops_cq queue_calls{
 } // namespace
 
 int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context) {
-  return guarded([&] {
-    if (attributes->format == FI_CQ_FORMAT_UNSPEC) attributes->format = FI_CQ_FORMAT_CONTEXT;
-    auto& in = object_of<Domain>(domain);
-    auto made = std::make_unique<CompletionQueue>(in, *attributes);
-    if (const int code = made->wait_object.open(in.session, attributes->wait_obj); code != 0) return code;
-    made->fid = {.fclass = FI_CLASS_CQ, .context = context, .ops = &queue_object_calls};
-    made->ops = &queue_calls;
-    *queue = made.release();
-    return 0;
-  });
+  if (attributes->format == FI_CQ_FORMAT_UNSPEC) attributes->format = FI_CQ_FORMAT_CONTEXT;
+  const auto complete = [&](CompletionQueue& made) {
+    made.ops = &queue_calls;
+    return made.wait_object.open(made.parent.session, attributes->wait_obj);
+  };
+  return open_object<CompletionQueue>(FI_CLASS_CQ, context, queue, complete, object_of<Domain>(domain),
+                                      *attributes);
 }
 
 } // namespace parc::fabric

@@ -19,13 +19,10 @@ struct Completion {
   std::uint64_t missed = 0; // bytes that had no room
 };
 
-class CompletionQueue final : public fid_cq {
+class CompletionQueue final : public Child<fid_cq, Domain> {
 public:
   CompletionQueue(Domain& domain, const fi_cq_attr& attributes)
-      : domain_(domain), format_(attributes.format), counts_(attributes.wait_cond == FI_CQ_COND_THRESHOLD) {
-    ++domain_.users;
-  }
-  ~CompletionQueue() { --domain_.users; }
+      : Child(domain), format_(attributes.format), counts_(attributes.wait_cond == FI_CQ_COND_THRESHOLD) {}
 
   void add(const Completion& completion);
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
@@ -35,15 +32,14 @@ public:
   ssize_t read_error(fi_cq_err_entry& entry);
   int signal();
   int try_wait();
+  int control(int command, void* answer) const { return wait_object.control(command, answer); }
   [[nodiscard]] bool ready() { return holds(1); }
-  std::atomic<unsigned> users = 0; // endpoints, poll sets
   WaitObject wait_object;
 
 private:
   ssize_t take(void* buffer, std::size_t count, fi_addr_t* sources);
   [[nodiscard]] bool holds(std::size_t entries); // or what has failed
 
-  Domain& domain_;
   const fi_cq_format format_;
   const bool counts_; // waits are for a number of entries
   std::mutex lock_;

@@ -9,7 +9,7 @@
 
 namespace parc::fabric {
 
-class Counter final : public fid_cntr {
+class Counter final : public Child<fid_cntr, Domain> {
 public:
   struct Count {
     std::atomic<std::uint64_t> value = 0;
@@ -17,8 +17,7 @@ public:
     [[nodiscard]] bool changed() const { return value.load() != read.load(); }
   };
 
-  explicit Counter(Domain& domain) : domain_(domain) { ++domain_.users; }
-  ~Counter() { --domain_.users; }
+  using Child::Child;
 
   void count(bool failed) {
     ++(failed ? failures : successes).value;
@@ -29,16 +28,14 @@ public:
   int set(Count& count, std::uint64_t to);
   int wait(std::uint64_t threshold, int timeout_ms);
   int try_wait();
+  int control(int command, void* answer) const { return wait_object.control(command, answer); }
   [[nodiscard]] bool ready() const { return successes.changed() || failures.changed(); }
 
   Count successes, failures;
-  std::atomic<unsigned> users = 0; // endpoints, poll sets
   WaitObject wait_object;
 
 private:
   int changed();
-
-  Domain& domain_;
 };
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context);

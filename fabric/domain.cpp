@@ -11,23 +11,6 @@
 namespace parc::fabric {
 namespace {
 
-int close_domain(fid* of) {
-  auto& domain = object_of_fid<Domain, fid_domain>(of);
-  if (domain.users.load() != 0) return -FI_EBUSY;
-  domain.session->release();
-  --domain.fabric->users;
-  delete &domain;
-  return 0;
-}
-
-fi_ops domain_object_calls{.size = sizeof(fi_ops),
-                           .close = close_domain,
-                           .bind = no_bind,
-                           .control = no_control,
-                           .ops_open = no_ops_open,
-                           .tostr = nullptr,
-                           .ops_set = nullptr};
-
 fi_ops_domain domain_calls{
     .size = sizeof(fi_ops_domain),
     .av_open = open_address_vector,
@@ -51,19 +34,12 @@ fi_ops_domain domain_calls{
 } // namespace
 
 int open_domain(fid_fabric* fabric, fi_info*, fid_domain** domain, void* context) {
-  return guarded([&] {
-    KernelSession* session = nullptr;
-    if (const int code = KernelSession::acquire(session); code != 0) return code;
-    auto* const made = new Domain;
-    made->fid = {.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_object_calls};
-    made->ops = &domain_calls;
-    made->mr = &memory_calls;
-    made->fabric = &object_of<Fabric>(fabric);
-    made->session = session;
-    ++made->fabric->users;
-    *domain = made;
-    return 0;
-  });
+  const auto complete = [](Domain& made) {
+    made.ops = &domain_calls;
+    made.mr = &memory_calls;
+    return KernelSession::acquire(made.session);
+  };
+  return open_object<Domain>(FI_CLASS_DOMAIN, context, domain, complete, object_of<Fabric>(fabric));
 }
 
 } // namespace parc::fabric

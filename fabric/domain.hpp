@@ -9,10 +9,12 @@
 
 namespace parc::fabric {
 
-struct Domain final : fid_domain {
-  Fabric* fabric = nullptr;
+struct Domain final : Child<fid_domain, Fabric> {
+  using Child::Child;
+  ~Domain() {
+    if (session) session->release();
+  }
   KernelSession* session = nullptr;
-  std::atomic<unsigned> users = 0; // objects that were opened on it
 };
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);

@@ -46,11 +46,9 @@ bool counts(Purpose purpose) {
 } // namespace
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info)
-    : send_flags(info.tx_attr ? info.tx_attr->op_flags : 0),
-      receive_flags(info.rx_attr ? info.rx_attr->op_flags : 0), domain_(domain),
-      directed_((info.caps & FI_DIRECTED_RECV) != 0), tells_source_((info.caps & FI_SOURCE) != 0) {
-  ++domain_.users;
-}
+    : Child(domain), send_flags(info.tx_attr ? info.tx_attr->op_flags : 0),
+      receive_flags(info.rx_attr ? info.rx_attr->op_flags : 0),
+      directed_((info.caps & FI_DIRECTED_RECV) != 0), tells_source_((info.caps & FI_SOURCE) != 0) {}
 
 Endpoint::~Endpoint() {
   for (CompletionQueue* queue : {sent_, received_})
@@ -58,8 +56,7 @@ Endpoint::~Endpoint() {
   for (Counter* counter : {sends_, receives_})
     if (counter) --counter->users;
   if (vector_) --vector_->users;
-  domain_.session->has_endpoint.store(false);
-  --domain_.users;
+  parent.session->has_endpoint.store(false);
 }
 
 int Endpoint::bind(struct fid* other, std::uint64_t flags) {
@@ -74,10 +71,10 @@ int Endpoint::bind(struct fid* other, std::uint64_t flags) {
   constexpr std::uint64_t counted = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
   int code = 0;
   switch (other->fclass) {
-  case FI_CLASS_AV: return take(vector_, object_of_fid<AddressVector, fid_av>(other));
+  case FI_CLASS_AV: return take(vector_, object_of<AddressVector>(other));
   case FI_CLASS_EQ: return 0;
   case FI_CLASS_CQ: {
-    auto& queue = object_of_fid<CompletionQueue, fid_cq>(other);
+    auto& queue = object_of<CompletionQueue>(other);
     const bool selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
     if (!(flags & (FI_TRANSMIT | FI_RECV))) return -FI_EINVAL;
     if (flags & FI_TRANSMIT) {
@@ -91,7 +88,7 @@ int Endpoint::bind(struct fid* other, std::uint64_t flags) {
     return code;
   }
   case FI_CLASS_CNTR: {
-    auto& counter = object_of_fid<Counter, fid_cntr>(other);
+    auto& counter = object_of<Counter>(other);
     if (!(flags & counted)) return -FI_EINVAL;
     if (flags & FI_SEND) code = take(sends_, counter);
     if (code == 0 && (flags & FI_RECV)) code = take(receives_, counter);
@@ -110,7 +107,7 @@ int Endpoint::enable() {
 
 int Endpoint::name(void* address, std::size_t* length) {
   Address ours;
-  parc_context* const parc = domain_.session->parc();
+  parc_context* const parc = parent.session->parc();
   if (const int code = parc_address_of(parc, parc_rank(parc), ours.text, sizeof ours.text); code != PARC_OK)
     return refused(FI_LOG_EP_CTRL, "an endpoint has no address", code);
   const std::size_t room = std::exchange(*length, sizeof ours);
@@ -120,23 +117,24 @@ int Endpoint::name(void* address, std::size_t* length) {
 
 // What waits for others is given up, other sends are delivered, and nobody hears of it (fi_endpoint(3)). What
 // all that was for is nobody's any more when this returns.
-void Endpoint::drain() {
+bool Endpoint::let_go() {
   closing_.store(true);
   const auto nothing_under_way = [this] { return under_way_.load() == 0; };
   const auto given_up = [&] {
-    domain_.session->cancel_all(*this); // one for several messages may have gone on meanwhile
+    parent.session->cancel_all(*this); // one for several messages may have gone on meanwhile
     return nothing_under_way();
   };
-  (void)domain_.session->wait(given_up, {});
+  (void)parent.session->wait(given_up, {});
   for (const auto& [context, claim] : std::exchange(claims_, {}))
     (void)read_claim({.endpoint = this, .purpose = Purpose::discard}, claim, {});
-  (void)domain_.session->wait(nothing_under_way, {});
+  (void)parent.session->wait(nothing_under_way, {});
+  return true;
 }
 
 ssize_t Endpoint::begin(const Request& request, const Start& start) {
   ++under_way_;
   const bool looks = start.kind == Start::Kind::probe;
-  const ssize_t code = looks ? domain_.session->look(request, start) : domain_.session->begin(request, start);
+  const ssize_t code = looks ? parent.session->look(request, start) : parent.session->begin(request, start);
   if (code != 0) --under_way_;
   return code;
 }
@@ -264,7 +262,7 @@ ssize_t Endpoint::receive_claimed(const Way& way) {
 }
 
 ssize_t Endpoint::cancel(const void* context) {
-  return domain_.session->cancel(*this, context) ? 0 : -FI_ENOENT;
+  return parent.session->cancel(*this, context) ? 0 : -FI_ENOENT;
 }
 
 void Endpoint::ended(const Request& request, const parc_completion& completion) {
@@ -366,17 +364,6 @@ void Endpoint::report(const Request& request, const parc_status& status, int err
 
 namespace {
 
-int close_endpoint(fid* of) {
-  auto& endpoint = object_of_fid<Endpoint, fid_ep>(of);
-  endpoint.drain();
-  delete &endpoint;
-  return 0;
-}
-
-int control_endpoint(fid* of, int command, void*) {
-  return command == FI_ENABLE ? object_of_fid<Endpoint, fid_ep>(of).enable() : -FI_ENOSYS;
-}
-
 // There is one.
 bool is_least_room(int level, int name) {
   return level == FI_OPT_ENDPOINT && name == FI_OPT_MIN_MULTI_RECV;
@@ -384,7 +371,7 @@ bool is_least_room(int level, int name) {
 
 int get_option(fid* of, int level, int name, void* value, std::size_t* length) {
   if (!is_least_room(level, name)) return -FI_ENOPROTOOPT;
-  const std::size_t least = object_of_fid<Endpoint, fid_ep>(of).least_room.load();
+  const std::size_t least = object_of<Endpoint>(of).least_room.load();
   if (std::exchange(*length, sizeof least) < sizeof least) return -FI_ETOOSMALL;
   std::memcpy(value, &least, sizeof least);
   return 0;
@@ -395,23 +382,13 @@ int set_option(fid* of, int level, int name, const void* value, std::size_t leng
   std::size_t least = 0;
   if (length != sizeof least) return -FI_EINVAL;
   std::memcpy(&least, value, sizeof least);
-  object_of_fid<Endpoint, fid_ep>(of).least_room.store(least);
+  object_of<Endpoint>(of).least_room.store(least);
   return 0;
 }
 
-fi_ops endpoint_object_calls{
-    .size = sizeof(fi_ops),
-    .close = close_endpoint,
-    .bind = [](fid* of, fid* other,
-               std::uint64_t flags) { return object_of_fid<Endpoint, fid_ep>(of).bind(other, flags); },
-    .control = control_endpoint,
-    .ops_open = no_ops_open,
-    .tostr = nullptr,
-    .ops_set = nullptr};
-
 fi_ops_ep endpoint_calls{
     .size = sizeof(fi_ops_ep),
-    .cancel = [](fid* of, void* context) { return object_of_fid<Endpoint, fid_ep>(of).cancel(context); },
+    .cancel = [](fid* of, void* context) { return object_of<Endpoint>(of).cancel(context); },
     .getopt = get_option,
     .setopt = set_option,
     .tx_ctx = [](fid_ep*, int, fi_tx_attr*, fid_ep**, void*) { return -FI_ENOSYS; },
@@ -424,7 +401,7 @@ fi_ops_cm name_calls{
     .size = sizeof(fi_ops_cm),
     .setname = [](fid*, void*, std::size_t) { return -FI_ENOSYS; },
     .getname = [](fid* of, void* address,
-                  std::size_t* length) { return object_of_fid<Endpoint, fid_ep>(of).name(address, length); },
+                  std::size_t* length) { return object_of<Endpoint>(of).name(address, length); },
     .getpeer = [](fid_ep*, void*, std::size_t*) { return -FI_ENOSYS; },
     .connect = [](fid_ep*, const void*, const void*, std::size_t) { return -FI_ENOSYS; },
     .listen = [](fid_pep*) { return -FI_ENOSYS; },
@@ -437,21 +414,19 @@ fi_ops_cm name_calls{
 } // namespace
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context) {
-  return guarded([&] {
-    auto& in = object_of<Domain>(domain);
-    if (in.session->has_endpoint.exchange(true)) {
-      FI_WARN(&provider, FI_LOG_EP_CTRL, "this process has an endpoint open already: there can be one\n");
-      return -FI_EBUSY;
-    }
-    auto* const made = new Endpoint(in, *info);
-    made->fid = {.fclass = FI_CLASS_EP, .context = context, .ops = &endpoint_object_calls};
-    made->ops = &endpoint_calls;
-    made->cm = &name_calls;
-    made->msg = &message_calls;
-    made->tagged = &tagged_calls;
-    *endpoint = made;
+  auto& in = object_of<Domain>(domain);
+  if (in.session->has_endpoint.exchange(true)) {
+    FI_WARN(&provider, FI_LOG_EP_CTRL, "this process has an endpoint open already: there can be one\n");
+    return -FI_EBUSY;
+  }
+  const auto complete = [](Endpoint& made) {
+    made.ops = &endpoint_calls;
+    made.cm = &name_calls;
+    made.msg = &message_calls;
+    made.tagged = &tagged_calls;
     return 0;
-  });
+  };
+  return open_object<Endpoint>(FI_CLASS_EP, context, endpoint, complete, in, *info);
 }
 
 } // namespace parc::fabric

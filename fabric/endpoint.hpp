@@ -29,7 +29,7 @@ struct Way {
   bool tagged = false;
 };
 
-class Endpoint final : public fid_ep {
+class Endpoint final : public Child<fid_ep, Domain> {
 public:
   Endpoint(Domain& domain, const fi_info& info);
   ~Endpoint();
@@ -37,7 +37,8 @@ public:
   int bind(struct fid* other, std::uint64_t flags);
   int enable();
   int name(void* address, std::size_t* length);
-  void drain(); // before it is closed
+  int control(int command, void*) { return command == FI_ENABLE ? enable() : -FI_ENOSYS; }
+  [[nodiscard]] bool let_go();
 
   // Each is one operation; its end is told to the queue and the counter that are bound for its direction.
   // What was not `told` is not: an injected message.
@@ -68,7 +69,6 @@ private:
   void received_one(const Request& request, const parc_status& status);
   void report(const Request& request, const parc_status& status, int error);
 
-  Domain& domain_;
   AddressVector* vector_ = nullptr;
   CompletionQueue* sent_ = nullptr;
   CompletionQueue* received_ = nullptr;

@@ -9,19 +9,20 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <vector>
 
 namespace parc::fabric {
 namespace {
 
-struct EventQueue final : fid_eq {
+struct EventQueue final : Child<fid_eq, Fabric> {
+  using Child::Child;
+  int control(int command, void* answer) const { return wait_object.control(command, answer); }
+
   struct Event {
     std::uint32_t kind;
     std::vector<std::byte> bytes;
   };
-  Fabric* fabric = nullptr;
   bool writable = false;
   WaitObject wait_object;
   std::mutex lock;
@@ -40,13 +41,6 @@ struct EventQueue final : fid_eq {
     return size;
   }
 };
-
-int close_event_queue(fid* of) {
-  auto& queue = object_of_fid<EventQueue, fid_eq>(of);
-  --queue.fabric->users;
-  delete &queue;
-  return 0;
-}
 
 ssize_t read_queue(fid_eq* of, std::uint32_t* kind, void* buffer, std::size_t length, std::uint64_t flags) {
   auto& queue = object_of<EventQueue>(of);
@@ -80,18 +74,6 @@ ssize_t write_queue(fid_eq* of, std::uint32_t kind, const void* buffer, std::siz
   });
 }
 
-fi_ops event_object_calls{.size = sizeof(fi_ops),
-                          .close = close_event_queue,
-                          .bind = no_bind,
-                          .control =
-                              [](fid* of, int command, void* answer) {
-                                return object_of_fid<EventQueue, fid_eq>(of).wait_object.control(command,
-                                                                                                 answer);
-                              },
-                          .ops_open = no_ops_open,
-                          .tostr = nullptr,
-                          .ops_set = nullptr};
-
 fi_ops_eq event_calls{
     .size = sizeof(fi_ops_eq),
     .read = read_queue,
@@ -112,17 +94,12 @@ int try_wait(fid_eq& of) {
 }
 
 int open_event_queue(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** queue, void* context) {
-  return guarded([&] {
-    auto made = std::make_unique<EventQueue>();
-    if (const int code = made->wait_object.open(nullptr, attributes->wait_obj); code != 0) return code;
-    made->fid = {.fclass = FI_CLASS_EQ, .context = context, .ops = &event_object_calls};
-    made->ops = &event_calls;
-    made->fabric = &object_of<Fabric>(fabric);
-    made->writable = (attributes->flags & FI_WRITE) != 0;
-    ++made->fabric->users;
-    *queue = made.release();
-    return 0;
-  });
+  const auto complete = [&](EventQueue& made) {
+    made.ops = &event_calls;
+    made.writable = (attributes->flags & FI_WRITE) != 0;
+    return made.wait_object.open(nullptr, attributes->wait_obj);
+  };
+  return open_object<EventQueue>(FI_CLASS_EQ, context, queue, complete, object_of<Fabric>(fabric));
 }
 
 } // namespace parc::fabric

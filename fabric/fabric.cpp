@@ -13,17 +13,10 @@
 namespace parc::fabric {
 namespace {
 
-int close_fabric(fid* of) {
-  auto& fabric = object_of_fid<Fabric, fid_fabric>(of);
-  if (fabric.users.load() != 0) return -FI_EBUSY;
-  delete &fabric;
-  return 0;
-}
-
 int try_wait_one(fid& of) {
   switch (of.fclass) {
-  case FI_CLASS_CQ: return object_of_fid<CompletionQueue, fid_cq>(&of).try_wait();
-  case FI_CLASS_CNTR: return object_of_fid<Counter, fid_cntr>(&of).try_wait();
+  case FI_CLASS_CQ: return object_of<CompletionQueue>(&of).try_wait();
+  case FI_CLASS_CNTR: return object_of<Counter>(&of).try_wait();
   case FI_CLASS_EQ: return try_wait(reinterpret_cast<fid_eq&>(of));
   default: return -FI_EINVAL;
   }
@@ -35,14 +28,6 @@ int try_wait_all(fid_fabric*, fid** fids, int count) {
     if (const int code = try_wait_one(*fids[i]); code != 0) return code;
   return 0;
 }
-
-fi_ops fabric_object_calls{.size = sizeof(fi_ops),
-                           .close = close_fabric,
-                           .bind = no_bind,
-                           .control = no_control,
-                           .ops_open = no_ops_open,
-                           .tostr = nullptr,
-                           .ops_set = nullptr};
 
 fi_ops_fabric fabric_calls{
     .size = sizeof(fi_ops_fabric),
@@ -59,12 +44,9 @@ fi_ops_fabric fabric_calls{
 
 int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
   if (attributes->name && std::strcmp(attributes->name, provider_name) != 0) return -FI_ENODATA;
-  return guarded([&] {
-    auto* const made = new Fabric;
-    made->fid = {.fclass = FI_CLASS_FABRIC, .context = context, .ops = &fabric_object_calls};
-    made->ops = &fabric_calls;
-    made->api_version = attributes->api_version;
-    *fabric = made;
+  return open_object<Fabric>(FI_CLASS_FABRIC, context, fabric, [&](Fabric& made) {
+    made.ops = &fabric_calls;
+    made.api_version = attributes->api_version;
     return 0;
   });
 }

@@ -2,15 +2,11 @@
 // The fabric: all hosts whose kernels have one key. Nothing of it lies in this process.
 #pragma once
 
-#include "fabric/provider.hpp"
-
-#include <atomic>
+#include "fabric/object.hpp"
 
 namespace parc::fabric {
 
-struct Fabric final : fid_fabric {
-  std::atomic<unsigned> users = 0; // objects that were opened on it
-};
+struct Fabric final : Object<fid_fabric> {};
 
 int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context);
 

@@ -6,24 +6,9 @@
 namespace parc::fabric {
 namespace {
 
-struct MemoryRegion final : fid_mr {
-  Domain* domain = nullptr;
+struct MemoryRegion final : Child<fid_mr, Domain> {
+  using Child::Child;
 };
-
-int close_region(fid* of) {
-  auto& region = object_of_fid<MemoryRegion, fid_mr>(of);
-  --region.domain->users;
-  delete &region;
-  return 0;
-}
-
-fi_ops region_object_calls{.size = sizeof(fi_ops),
-                           .close = close_region,
-                           .bind = no_bind,
-                           .control = no_control,
-                           .ops_open = no_ops_open,
-                           .tostr = nullptr,
-                           .ops_set = nullptr};
 
 int register_memory(fid* of, std::uint64_t access, std::uint64_t key, void* context, fid_mr** region) {
   if (of->fclass != FI_CLASS_DOMAIN) return -FI_EINVAL;
@@ -31,16 +16,12 @@ int register_memory(fid* of, std::uint64_t access, std::uint64_t key, void* cont
     FI_WARN(&provider, FI_LOG_MR, "parc has no remote access to memory, and so none can be registered\n");
     return -FI_EOPNOTSUPP;
   }
-  return guarded([&] {
-    auto* const made = new MemoryRegion;
-    made->fid = {.fclass = FI_CLASS_MR, .context = context, .ops = &region_object_calls};
-    made->mem_desc = made;
-    made->key = key;
-    made->domain = &object_of_fid<Domain, fid_domain>(of);
-    ++made->domain->users;
-    *region = made;
+  const auto complete = [&](MemoryRegion& made) {
+    made.mem_desc = &made;
+    made.key = key;
     return 0;
-  });
+  };
+  return open_object<MemoryRegion>(FI_CLASS_MR, context, region, complete, object_of<Domain>(of));
 }
 
 } // namespace

@@ -11,8 +11,10 @@
 namespace parc::fabric {
 namespace {
 
-struct PollSet final : fid_poll {
-  Domain* domain = nullptr;
+struct PollSet final : Child<fid_poll, Domain> {
+  using Child::Child;
+  [[nodiscard]] bool let_go() const { return members.empty(); }
+
   std::mutex lock;
   std::vector<struct fid*> members; // under lock
 };
@@ -20,23 +22,15 @@ struct PollSet final : fid_poll {
 // Who is in a set is used by it, and not closed. None: it cannot be in one.
 std::atomic<unsigned>* users_of(fid* member) {
   switch (member->fclass) {
-  case FI_CLASS_CQ: return &object_of_fid<CompletionQueue, fid_cq>(member).users;
-  case FI_CLASS_CNTR: return &object_of_fid<Counter, fid_cntr>(member).users;
+  case FI_CLASS_CQ: return &object_of<CompletionQueue>(member).users;
+  case FI_CLASS_CNTR: return &object_of<Counter>(member).users;
   default: return nullptr;
   }
 }
 
 bool has_something(fid* member) {
-  return member->fclass == FI_CLASS_CQ ? object_of_fid<CompletionQueue, fid_cq>(member).ready()
-                                       : object_of_fid<Counter, fid_cntr>(member).ready();
-}
-
-int close_set(fid* of) {
-  auto& set = object_of_fid<PollSet, fid_poll>(of);
-  if (!set.members.empty()) return -FI_EBUSY;
-  --set.domain->users;
-  delete &set;
-  return 0;
+  return member->fclass == FI_CLASS_CQ ? object_of<CompletionQueue>(member).ready()
+                                       : object_of<Counter>(member).ready();
 }
 
 int add(fid_poll* of, fid* member, std::uint64_t flags) {
@@ -65,7 +59,7 @@ int remove(fid_poll* of, fid* member, std::uint64_t flags) {
 // How many of them, whose contexts are in `contexts`.
 int poll_set(fid_poll* of, void** contexts, int count) {
   auto& set = object_of<PollSet>(of);
-  (void)set.domain->session->poll();
+  (void)set.parent.session->poll();
   const std::lock_guard hold(set.lock);
   int ready = 0;
   for (fid* const member : set.members)
@@ -73,29 +67,17 @@ int poll_set(fid_poll* of, void** contexts, int count) {
   return ready;
 }
 
-fi_ops set_object_calls{.size = sizeof(fi_ops),
-                        .close = close_set,
-                        .bind = no_bind,
-                        .control = no_control,
-                        .ops_open = no_ops_open,
-                        .tostr = nullptr,
-                        .ops_set = nullptr};
-
 fi_ops_poll set_calls{.size = sizeof(fi_ops_poll), .poll = poll_set, .poll_add = add, .poll_del = remove};
 
 } // namespace
 
 int open_poll_set(fid_domain* domain, fi_poll_attr* attributes, fid_poll** set) {
   if (attributes && attributes->flags != 0) return -FI_EINVAL;
-  return guarded([&] {
-    auto* const made = new PollSet;
-    made->fid = {.fclass = FI_CLASS_POLL, .context = nullptr, .ops = &set_object_calls};
-    made->ops = &set_calls;
-    made->domain = &object_of<Domain>(domain);
-    ++made->domain->users;
-    *set = made;
+  const auto complete = [](PollSet& made) {
+    made.ops = &set_calls;
     return 0;
-  });
+  };
+  return open_object<PollSet>(FI_CLASS_POLL, nullptr, set, complete, object_of<Domain>(domain));
 }
 
 } // namespace parc::fabric

@@ -39,18 +39,6 @@ int refused(fi_log_subsys subsystem, const char* what, int parc_error) {
   return -errno_of(parc_error);
 }
 
-int no_bind(fid*, fid*, std::uint64_t) {
-  return -FI_ENOSYS;
-}
-
-int no_control(fid*, int, void*) {
-  return -FI_ENOSYS;
-}
-
-int no_ops_open(fid*, const char*, std::uint64_t, void**, void*) {
-  return -FI_ENOSYS;
-}
-
 } // namespace parc::fabric
 
 // What libfabric looks for in a library of providers.

@@ -33,17 +33,4 @@ template <class Call> auto guarded(const Call& call) noexcept -> decltype(call()
   }
 }
 
-// fi_close and the like of an object that is ours: each C structure is the base of one class of ours.
-template <class Object, class Base> Object& object_of(Base* base) {
-  return static_cast<Object&>(*base);
-}
-template <class Object, class Base> Object& object_of_fid(fid* base) {
-  return static_cast<Object&>(*reinterpret_cast<Base*>(base)); // a fid is the first member of each
-}
-
-// For what is not offered in the tables of calls.
-int no_bind(fid*, fid*, std::uint64_t);
-int no_control(fid*, int, void*);
-int no_ops_open(fid*, const char*, std::uint64_t, void**, void*);
-
 } // namespace parc::fabric
