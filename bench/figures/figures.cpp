@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/figures/figures.hpp"
 
+#include "system/columns.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <libsmartcols.h>
-#include <memory>
+#include <iostream>
 #include <sstream>
 #include <sys/utsname.h>
 #include <thread>
@@ -43,20 +44,15 @@ std::string words(const Json& value) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
-struct Unref {
-  void operator()(libscols_table* table) const { scols_unref_table(table); }
-};
-
 void print_table(const Text& text) {
-  const std::unique_ptr<libscols_table, Unref> table(scols_new_table());
-  for (const auto& [title, number] : text.header)
-    scols_table_new_column(table.get(), title.c_str(), 0, number ? SCOLS_FL_RIGHT : 0);
-  for (const auto& cells : text.lines) {
-    libscols_line* line = scols_table_new_line(table.get(), nullptr);
-    for (std::size_t i = 0; i < cells.size(); ++i) scols_line_set_data(line, i, cells[i].c_str());
+  std::vector<Texts> lines(1);
+  std::vector<bool> numbers;
+  for (const auto& [title, number] : text.header) {
+    lines[0].push_back(title);
+    numbers.push_back(number);
   }
-  scols_table_set_termforce(table.get(), SCOLS_TERMFORCE_NEVER); // wide: never cut to the terminal
-  scols_print_table(table.get());
+  lines.insert(lines.end(), text.lines.begin(), text.lines.end());
+  std::cout << in_columns(lines, numbers); // wide: never cut to the terminal
 }
 
 } // namespace

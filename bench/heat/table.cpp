@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/heat/show.hpp"
 
+#include "system/columns.hpp"
+
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
-#include <libsmartcols.h>
-#include <memory>
 #include <set>
 #include <string_view>
 #include <sys/utsname.h>
@@ -15,10 +14,6 @@
 namespace parc::heat::demo {
 
 namespace {
-
-struct Unref {
-  void operator()(libscols_table* table) const { scols_unref_table(table); }
-};
 
 struct Column {
   const char* title;
@@ -78,32 +73,18 @@ const Column columns[] = {
     {"OVER-PP", true, [](const Row& r) { return ratio(r.gain_pingpong); }},
 };
 
-using Lines = std::vector<std::vector<std::string>>;
-
-std::string lay_out(const std::vector<std::pair<std::string, bool>>& titles, const Lines& lines) {
-  const std::unique_ptr<libscols_table, Unref> table(scols_new_table());
-  for (const auto& [title, number] : titles)
-    scols_table_new_column(table.get(), title.c_str(), 0, number ? SCOLS_FL_RIGHT : 0);
-  for (const auto& texts : lines) {
-    libscols_line* line = scols_table_new_line(table.get(), nullptr);
-    for (std::size_t i = 0; i < texts.size(); ++i) scols_line_set_data(line, i, texts[i].c_str());
-  }
-  scols_table_set_termforce(table.get(), SCOLS_TERMFORCE_NEVER); // never cut to the terminal
-  char* text = nullptr;
-  if (scols_print_table_to_string(table.get(), &text) != 0) return "";
-  const std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
-  return std::string(text) + '\n';
-}
-
 std::string table(const std::vector<Row>& rows) {
-  std::vector<std::pair<std::string, bool>> titles;
-  for (const Column& column : columns) titles.emplace_back(column.title, column.number);
-  Lines lines;
+  std::vector<Texts> lines(1);
+  std::vector<bool> numbers;
+  for (const Column& column : columns) {
+    lines[0].push_back(column.title);
+    numbers.push_back(column.number);
+  }
   for (const Row& row : rows) {
     auto& line = lines.emplace_back();
     for (const Column& column : columns) line.push_back(column.text(row));
   }
-  return lay_out(titles, lines);
+  return in_columns(lines, numbers);
 }
 
 std::string meaning_of_marks(const std::vector<Row>& rows) {
@@ -188,13 +169,14 @@ std::string full_table(const std::vector<Row>& rows) {
 
 std::string short_table(const std::vector<Row>& rows) {
   const std::vector<Row> cases = chosen_cases(rows);
-  std::vector<std::pair<std::string, bool>> titles = {{"MS A STEP", false}};
-  Lines lines = {{"calculation + exchange"}, {"ideal"}};
+  std::vector<Texts> lines = {{"MS A STEP"}, {"calculation + exchange"}, {"ideal"}};
+  std::vector<bool> numbers = {false};
   for (const Row& each : cases) {
-    titles.emplace_back(fmt::format("{} BYTES", each.halo_bytes), true);
-    lines[0].push_back(fmt::format("{} + {}", ms(each.t_calc_ms), ms(each.t_com_ms)));
+    lines[0].push_back(fmt::format("{} BYTES", each.halo_bytes));
+    numbers.push_back(true);
+    lines[1].push_back(fmt::format("{} + {}", ms(each.t_calc_ms), ms(each.t_com_ms)));
     const Row* const blocking = find_row(rows, each, "ping-pong");
-    lines[1].push_back(blocking == nullptr
+    lines[2].push_back(blocking == nullptr
                            ? ms(ideal_step(each))
                            : step_and_factor(ideal_step(each), blocking->step_ms / ideal_step(each)));
   }
@@ -217,7 +199,7 @@ std::string short_table(const std::vector<Row>& rows) {
   }
   const bool wrong_elsewhere =
       std::ranges::all_of(shown, &Row::correct) && !std::ranges::all_of(rows, &Row::correct);
-  return lay_out(titles, lines) +
+  return in_columns(lines, numbers) +
          "In brackets how many times as fast as ping-pong, plain sockets that block.\n"
          "ideal: the longer of calculation and exchange, where all of the other is hidden.\n" +
          why_shorter(shown) + meaning_of_marks(shown) +

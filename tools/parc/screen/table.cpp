@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/screen/table.hpp"
 
+#include "system/columns.hpp"
+
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <ctime>
-#include <libsmartcols/libsmartcols.h>
-#include <memory>
 #include <numeric>
-#include <string_view>
 
 namespace parc::tools {
 namespace {
-
-struct Unref {
-  void operator()(libscols_table* table) const { scols_unref_table(table); }
-};
 
 std::size_t width_of(const Table& table, std::size_t column) {
   const Column& titled = table.columns[column];
@@ -42,43 +36,34 @@ std::vector<std::size_t> fitting(const Table& table, std::size_t room) {
   return shown;
 }
 
-std::string laid_out(const Table& table, const Display& display) {
-  scols_init_debug(0);
-  const std::unique_ptr<libscols_table, Unref> laid(scols_new_table());
-  const auto shown = fitting(table, display.columns);
-  for (const std::size_t each : shown) {
-    const Column& column = table.columns[each];
-    // libsmartcols would keep a width only for texts that are longer than the title.
-    const std::string title(column.longest - std::min(column.longest, column.title.size()), ' ');
-    scols_table_new_column(laid.get(), (title + column.title).c_str(), 0,
-                           (column.number ? SCOLS_FL_RIGHT : 0) | (column.name ? SCOLS_FL_TRUNC : 0));
-  }
-  for (const Row& row : table.rows) {
-    libscols_line* const line = scols_table_new_line(laid.get(), nullptr);
-    for (std::size_t i = 0; i < shown.size(); ++i) scols_line_set_data(line, i, row.texts[shown[i]].c_str());
-  }
-  scols_table_set_termforce(laid.get(), display.terminal ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
-  scols_table_set_termwidth(laid.get(), display.columns);
-  char* text = nullptr;
-  if (scols_print_table_to_string(laid.get(), &text) != 0) return "";
-  const std::unique_ptr<char, void (*)(void*)> owner(text, std::free);
-  return text;
-}
-
 } // namespace
 
 std::vector<Line> table_lines(const Table& table, const Display& display) {
+  if (table.rows.empty()) return {};
+  std::vector<Texts> texts(1 + table.rows.size()); // the titles first
+  std::vector<bool> names, numbers;
+  for (const std::size_t each : fitting(table, display.columns)) {
+    const Column& column = table.columns[each];
+    texts[0].push_back(std::string(column.longest - std::min(column.longest, column.title.size()), ' ') +
+                       column.title);
+    for (std::size_t row = 0; row < table.rows.size(); ++row)
+      texts[row + 1].push_back(table.rows[row].texts[each]);
+    names.push_back(column.name);
+    numbers.push_back(column.number);
+  }
+  const auto least = column_widths({texts[0]});
+  auto widths = column_widths(texts);
+  std::size_t width = std::accumulate(widths.begin(), widths.end(), widths.size() - 1);
+  for (bool cut = display.terminal; cut && width > display.columns;) {
+    cut = false;
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      if (names[i] && widths[i] > least[i] && width > display.columns) --widths[i], --width, cut = true;
+  }
   std::vector<Line> lines;
-  const std::string all = laid_out(table, display);
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find('\n', at), all.size());
-    std::string text = all.substr(at, end - at);
+  for (std::size_t row = 0; row < texts.size(); ++row) {
+    std::string text = in_columns(texts[row], widths, numbers);
     text.erase(text.find_last_not_of(' ') + 1);
-    const std::size_t row = lines.size(); // 0: the titles
-    lines.push_back({std::move(text), row == 0                   ? Style::title
-                                      : row <= table.rows.size() ? table.rows[row - 1].style
-                                                                 : Style::plain});
-    at = end + 1;
+    lines.push_back({std::move(text), row == 0 ? Style::title : table.rows[row - 1].style});
   }
   return lines;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table, which libsmartcols lays out, and a page of tables and sentences.
+// A table, and a page of tables and sentences.
 #pragma once
 
 #include "tools/parc/screen/display.hpp"
