@@ -6,7 +6,7 @@
 // The bench starts itself over inside an emulation; on its hosts it is the two sides of each pattern.
 #include "bench/exchange/patterns.hpp"
 #include "bench/exchange/tables.hpp"
-#include "system/standard_streams.hpp"
+#include "bench/figures/bench.hpp"
 
 #include <iostream>
 
@@ -37,9 +37,7 @@ Result<void> be_a_side(const Roles& roles) {
   return success();
 }
 
-Result<void> bench(const Roles& options) {
-  PARC_TRY(hosts, Hosts::of_emulation(2));
-  PARC_TRY(network, network_of(hosts));
+Result<std::vector<Row>> measure(const Hosts& hosts, const Roles& options) {
   std::vector<Row> all;
   for (const std::string& part : options.parts) {
     PARC_TRY(rows, part == "exchange" ? measure_exchange(hosts, options.repeats)
@@ -47,30 +45,29 @@ Result<void> bench(const Roles& options) {
                                       : measure_interference(hosts, options.repeats));
     all.insert(all.end(), rows.begin(), rows.end());
   }
-  return show("exchange", options, network, all);
+  return all;
 }
 
 } // namespace
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
-  parc::open_standard_streams();
   using namespace parc::bench;
-  CLI::App app(
-      "Messages both ways at once on an emulated link of 1 Gbit/s, over parc and over plain sockets.",
-      "bench-exchange");
+  Bench bench(
+      "bench-exchange",
+      "Messages both ways at once on an emulated link of 1 Gbit/s, over parc and over plain sockets.");
   Roles options;
-  describe(app, options);
-  app.add_option("--part", options.parts, "Only this part: exchange, sweep or interference; may be repeated")
+  describe(bench, options);
+  bench
+      .add_option("--part", options.parts, "Only this part: exchange, sweep or interference; may be repeated")
       ->check(CLI::IsMember({"exchange", "sweep", "interference"}));
-  app.add_option("--pattern", options.pattern)->group("");
-  app.add_option("--sizes", options.sizes)->delimiter(',')->group("");
-  app.add_option("--volume", options.times.volume)->group("");
-  app.add_option("--buffer", options.where.buffer)->group("");
-  app.add_option("--peer", options.where.peer)->group("");
-  CLI11_PARSE(app, argc, argv);
-  if (!options.pattern.empty()) return end("bench-exchange", be_a_side(options));
-  if (const auto entered = enter_emulation("gigabit", argv); !entered) return end("bench-exchange", entered);
-  catch_interrupts();
-  return end("bench-exchange", bench(options));
+  bench.add_option("--pattern", options.pattern)->group("");
+  bench.add_option("--sizes", options.sizes)->delimiter(',')->group("");
+  bench.add_option("--volume", options.times.volume)->group("");
+  bench.add_option("--buffer", options.where.buffer)->group("");
+  bench.add_option("--peer", options.where.peer)->group("");
+  bench.begin(argc, argv);
+  if (!options.pattern.empty()) return bench.end(be_a_side(options));
+  return bench.measure({.preset = "gigabit", .kernels = false}, options,
+                       [&](const Hosts& hosts) { return measure(hosts, options); });
 }

@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/figures/places.hpp"
-#include "system/standard_streams.hpp"
 
-#include <cstdlib>
 #include <filesystem>
-#include <iostream>
-#include <unistd.h>
 
 namespace parc::bench {
-
-namespace {
-
-// Names the emulation that a bench has started itself in: WANLINK_DIR alone may be somebody else's.
-constexpr char inside[] = "PARC_BENCH_INSIDE";
-
-} // namespace
 
 std::string self_path() {
   return std::filesystem::read_symlink("/proc/self/exe");
@@ -22,23 +11,6 @@ std::string self_path() {
 
 double seconds_now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
-
-Result<void> enter_emulation(std::string_view preset, char** arguments, std::size_t hosts) {
-  if (const char* where = std::getenv(inside); where != nullptr && where == preset) return success();
-  setenv(inside, std::string(preset).c_str(), 1);
-  Command command = {program("wanlink"),    "run", "--preset", std::string(preset), "--hosts",
-                     std::to_string(hosts), "--",  self_path()};
-  for (char** argument = arguments + 1; *argument != nullptr; ++argument) command.push_back(*argument);
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  execv(words[0], words.data());
-  return system_error("cannot execute {}", command[0]);
-}
-
-Result<Hosts> loopback_hosts() {
-  return Hosts::on_loopback(2, fmt::format("/tmp/parc-bench-{}", getuid()));
 }
 
 Result<std::string> output_of_all(std::span<const Command> commands, std::chrono::seconds patience) {
@@ -69,11 +41,6 @@ Result<Network> network_of(const Hosts& hosts) {
                      0, {"cat", ipv4 + "tcp_congestion_control", ipv4 + "tcp_slow_start_after_idle"})));
   const std::size_t line = text.find('\n');
   return Network{text.substr(0, line), text.substr(line + 1, 1) == "1"};
-}
-
-int end(const char* bench, const Result<void>& result) {
-  if (!result) std::cerr << bench << ": " << result.error().text << '\n';
-  return end_of_output(bench, result ? 0 : 1, 1);
 }
 
 } // namespace parc::bench

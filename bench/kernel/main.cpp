@@ -2,10 +2,8 @@
 // What a kernel costs that no message shows: its own memory while much is sent, its wakings while nothing is,
 // and what programs that sleep cost others. Two kernels on loopback; the bench looks at them through /proc
 // while its ranks run.
-#include "bench/figures/figures.hpp"
-#include "bench/figures/places.hpp"
+#include "bench/figures/bench.hpp"
 #include "bench/kernel/ranks.hpp"
-#include "system/standard_streams.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -103,9 +101,7 @@ constexpr Part parts[] = {{"long", "one message of 1 GiB", 2},
                           {"unexpected", "1,024 unread messages of 1 MiB", 2},
                           {"all-pairs", "all of 4 ranks to all, 32 MiB each", 4}};
 
-Result<void> bench(const Options& options) {
-  PARC_TRY(hosts, loopback_hosts());
-  PARC_TRY(network, network_of(hosts));
+Result<std::vector<Row>> measure(const Hosts& hosts, int repeats) {
   std::vector<Row> rows;
   for (const Part& part : parts)
     rows.push_back({part.text, "kernel's own memory, peak", "MiB", "64 MiB and the pool", "<= 1"});
@@ -116,8 +112,8 @@ Result<void> bench(const Options& options) {
   rows.push_back({"2 ranks beside 1,000 that sleep", "8 bytes one way", "us", "2 ranks alone", "<= 1.2"});
   Row& sleeping = rows[std::size(parts)];
   Row& beside = rows[std::size(parts) + 1];
-  for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    std::cerr << fmt::format("repeat {} of {}\n", repeat + 1, options.repeats);
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    std::cerr << fmt::format("repeat {} of {}\n", repeat + 1, repeats);
     auto kernels = Kernels::start(hosts, {});
     if (!kernels) return std::move(kernels).error();
     for (std::size_t i = 0; i < std::size(parts); ++i) {
@@ -130,24 +126,23 @@ Result<void> bench(const Options& options) {
     PARC_TRY(crowded, latency_beside(hosts, 1002));
     beside.add(crowded, alone);
   }
-  return show("kernel", options, network, rows);
+  return rows;
 }
 
 } // namespace
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
-  parc::open_standard_streams();
   using namespace parc::bench;
-  CLI::App app("Memory of the kernels while much is sent, their wakings while nothing is, and what sleeping "
-               "programs cost.",
-               "bench-kernel");
+  Bench bench("bench-kernel",
+              "Memory of the kernels while much is sent, their wakings while nothing is, and what sleeping "
+              "programs cost.");
   Options options;
   std::string part;
-  describe(app, options);
-  app.add_option("--rank", part)->group("");
-  CLI11_PARSE(app, argc, argv);
-  if (!part.empty()) return end("bench-kernel", be_rank(part));
-  catch_interrupts();
-  return end("bench-kernel", bench(options));
+  describe(bench, options);
+  bench.add_option("--rank", part)->group("");
+  bench.begin(argc, argv);
+  if (!part.empty()) return bench.end(be_rank(part));
+  return bench.measure({.kernels = false}, options,
+                       [&](const Hosts& hosts) { return measure(hosts, options.repeats); });
 }

@@ -2,10 +2,8 @@
 // Loopback and same host: latency and bandwidth of parc beside plain sockets, a pipe and memcpy, interleaved
 // in one run; and parc_alloc beside malloc. Started by hand it starts two kernels on loopback and itself as
 // the ranks of a job; as a rank it measures.
-#include "bench/figures/figures.hpp"
-#include "bench/figures/places.hpp"
+#include "bench/figures/bench.hpp"
 #include "bench/loopback/peers.hpp"
-#include "system/standard_streams.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -142,32 +140,26 @@ Result<void> measure_once(const Hosts& hosts, std::vector<Row>& rows) {
   return success();
 }
 
-Result<void> bench(const Options& options) {
-  PARC_TRY(hosts, loopback_hosts());
-  PARC_TRY(network, network_of(hosts));
-  auto kernels = Kernels::start(hosts, {});
-  if (!kernels) return std::move(kernels).error();
+Result<std::vector<Row>> measure(const Hosts& hosts, int repeats) {
   std::vector<Row> rows = empty_rows();
-  for (int i = 0; i < options.repeats; ++i) {
+  for (int i = 0; i < repeats; ++i) {
     PARC_TRY(measure_once(hosts, rows));
-    std::fprintf(stderr, "repeat %d of %d\n", i + 1, options.repeats);
+    std::fprintf(stderr, "repeat %d of %d\n", i + 1, repeats);
   }
-  return show("loopback", options, network, rows);
+  return rows;
 }
 
 } // namespace
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
-  parc::open_standard_streams();
   using namespace parc::bench;
-  CLI::App app("parc on one machine beside plain sockets, a pipe and memcpy", "bench-loopback");
+  Bench bench("bench-loopback", "parc on one machine beside plain sockets, a pipe and memcpy");
   Options options{.json = {}, .repeats = 5};
   bool rank = false;
-  describe(app, options);
-  app.add_flag("--rank", rank)->group("");
-  CLI11_PARSE(app, argc, argv);
+  describe(bench, options);
+  bench.add_flag("--rank", rank)->group("");
+  bench.begin(argc, argv);
   if (rank) return measure_as_rank();
-  catch_interrupts();
-  return end("bench-loopback", bench(options));
+  return bench.measure({}, options, [&](const Hosts& hosts) { return measure(hosts, options.repeats); });
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bench-report FILE...: what benches wrote with --json, as one Markdown table, and under it the machines that
 // it was measured on.
-#include "bench/figures/figures.hpp"
-#include "bench/figures/places.hpp"
-#include "system/standard_streams.hpp"
+#include "bench/figures/bench.hpp"
 
 #include <fmt/ranges.h>
 #include <fstream>
@@ -66,16 +64,15 @@ Result<void> report(const std::vector<std::string>& paths, bool goals_only) {
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
-  parc::open_standard_streams();
   using namespace parc::bench;
-  CLI::App app("Prints what benches wrote with --json as one Markdown table.", "bench-report");
+  Bench bench("bench-report", "Prints what benches wrote with --json as one Markdown table.");
   std::vector<std::string> paths;
   bool goals_only = false;
-  app.add_option("file", paths, "What benches wrote")->required();
-  app.add_flag("--goals", goals_only, "Only rows that have a goal");
-  CLI11_PARSE(app, argc, argv);
+  bench.add_option("file", paths, "What benches wrote")->required();
+  bench.add_flag("--goals", goals_only, "Only rows that have a goal");
+  bench.begin(argc, argv);
   try {
-    return end("bench-report", report(paths, goals_only));
+    return bench.end(report(paths, goals_only));
   } catch (const Json::exception& wrong) {
     std::cerr << "bench-report: a row is not as benches write it: " << wrong.what() << '\n';
     return 1;

@@ -3,9 +3,8 @@
 // the variants I.1, I.2 and I.3, and I.1 with early release, each run with parc run --trace and drawn from
 // that file: what each rank calculates, the calls and the touches that it waits in, and its reads from when
 // they are posted to when their last byte is there.
-#include "bench/figures/places.hpp"
+#include "bench/figures/bench.hpp"
 #include "bench/heat/show.hpp"
-#include "system/standard_streams.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -168,23 +167,13 @@ private:
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
-  parc::open_standard_streams();
   using namespace parc::bench;
-  CLI::App app("Draws a few steps of the heat equation on an emulated link from their traces.",
-               "bench-timeline");
+  Bench bench("bench-timeline",
+              "Draws a few steps of the heat equation on an emulated link from their traces.");
   std::string directory = "demo-out";
-  app.add_option("--output", directory, "Where timeline.svg and the traces go")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  constexpr auto bench = "bench-timeline";
-  if (const auto entered = enter_emulation("wan", argv); !entered) return end(bench, entered);
-  catch_interrupts();
-  const auto drawn = [&]() -> parc::Result<void> {
-    directory = std::filesystem::absolute(directory).string();
-    std::filesystem::create_directories(directory);
-    PARC_TRY(hosts, Hosts::of_emulation(2));
-    PARC_TRY(kernels, Kernels::start(hosts, {}));
-    [[maybe_unused]] const auto& running = kernels;
-    return Timeline(hosts, directory).draw();
-  };
-  return end(bench, drawn());
+  bench.add_option("--output", directory, "Where timeline.svg and the traces go")->capture_default_str();
+  bench.begin(argc, argv);
+  directory = std::filesystem::absolute(directory).string();
+  std::filesystem::create_directories(directory);
+  return bench.run({.preset = "wan"}, [&](const Hosts& hosts) { return Timeline(hosts, directory).draw(); });
 }

@@ -2,10 +2,8 @@
 // The heat equation on two emulated hosts 20 ms apart, its borders exchanged behind the calculation (I.3):
 // does a step take no longer than the longer of both, and what does the calculation pay for it? The demo's
 // measurement with its scenes for these questions; the bench starts itself over inside the emulation.
-#include "bench/figures/figures.hpp"
-#include "bench/figures/places.hpp"
+#include "bench/figures/bench.hpp"
 #include "bench/heat/measure.hpp"
-#include "system/standard_streams.hpp"
 
 #include <iostream>
 
@@ -61,9 +59,7 @@ void append_rows(const heat::demo::Row& row, std::vector<Row>& rows) {
                   {row.t_calc_ms}});
 }
 
-Result<void> bench(const Selection& options) {
-  PARC_TRY(hosts, Hosts::of_emulation(2));
-  PARC_TRY(network, network_of(hosts));
+Result<std::vector<Row>> measure(const Hosts& hosts, const Selection& options) {
   std::vector<Row> rows;
   for (const std::size_t halo : options.halos) {
     heat::demo::Progress progress;
@@ -79,22 +75,21 @@ Result<void> bench(const Selection& options) {
                     .unit = "cores",
                     .parc = {results.relay_cpu}});
   }
-  return show("wan", options, network, rows);
+  return rows;
 }
 
 } // namespace
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
-  parc::open_standard_streams();
   using namespace parc::bench;
-  CLI::App app("Communication hidden behind calculation on an emulated link of 20 ms and 100 Mbit/s.",
-               "bench-wan");
+  Bench bench("bench-wan",
+              "Communication hidden behind calculation on an emulated link of 20 ms and 100 Mbit/s.");
   Selection options;
-  describe(app, options);
-  app.add_option("--halo", options.halos, "Only this halo, in bytes; may be repeated")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  if (const auto entered = enter_emulation("wan", argv); !entered) return end("bench-wan", entered);
-  catch_interrupts();
-  return end("bench-wan", bench(options));
+  describe(bench, options);
+  bench.add_option("--halo", options.halos, "Only this halo, in bytes; may be repeated")
+      ->capture_default_str();
+  bench.begin(argc, argv);
+  return bench.measure({.preset = "wan", .kernels = false}, options,
+                       [&](const Hosts& hosts) { return measure(hosts, options); });
 }

@@ -4,10 +4,8 @@
 //
 // One program in three roles: the bench starts `wanlink run` for every case; inside that, it is the script
 // that starts probes on the hosts; on the hosts, it is the probe.
-#include "bench/figures/figures.hpp"
-#include "bench/figures/places.hpp"
+#include "bench/figures/bench.hpp"
 #include "bench/wanlink/probe.hpp"
-#include "system/standard_streams.hpp"
 
 #include <array>
 #include <cmath>
@@ -152,7 +150,7 @@ struct Roles : Options {
   int messages = 400;
 };
 
-Result<void> bench(const Roles& options) {
+Result<void> measure_cases(const Roles& options) {
   std::array<Measured, cases.size()> measured;
   Network network;
   for (int repeat = 0; repeat < options.repeats; ++repeat)
@@ -186,21 +184,20 @@ Result<void> probe(const Roles& options) {
 } // namespace parc::bench
 
 int main(int argc, char** argv) {
-  parc::open_standard_streams();
   using namespace parc::bench;
-  CLI::App app("Measures wanlink with plain sockets: delay, rate and the relay's share of a core.",
-               "bench-wanlink");
+  Bench bench("bench-wanlink",
+              "Measures wanlink with plain sockets: delay, rate and the relay's share of a core.");
   Roles options;
-  describe(app, options);
-  app.add_option("--case", options.only, "Only this case");
-  app.add_option("--options", options.extra, "More options for wanlink run");
-  app.add_option("--seconds", options.seconds, "Length of each flood")->capture_default_str();
-  app.add_option("--messages", options.messages, "Messages whose delay is taken")->capture_default_str();
-  app.add_option("--probe", options.probe)->group("");
-  app.add_flag("--quiet", options.quiet)->group("");
-  app.add_flag("--inside", options.inside)->group("");
-  CLI11_PARSE(app, argc, argv);
-  if (!options.probe.empty()) return end("bench-wanlink", probe(options));
+  describe(bench, options);
+  bench.add_option("--case", options.only, "Only this case");
+  bench.add_option("--options", options.extra, "More options for wanlink run");
+  bench.add_option("--seconds", options.seconds, "Length of each flood")->capture_default_str();
+  bench.add_option("--messages", options.messages, "Messages whose delay is taken")->capture_default_str();
+  bench.add_option("--probe", options.probe)->group("");
+  bench.add_flag("--quiet", options.quiet)->group("");
+  bench.add_flag("--inside", options.inside)->group("");
+  bench.begin(argc, argv);
+  if (!options.probe.empty()) return bench.end(probe(options));
   catch_interrupts();
-  return end("bench-wanlink", options.inside ? measure(options.seconds, options.messages) : bench(options));
+  return bench.end(options.inside ? measure(options.seconds, options.messages) : measure_cases(options));
 }
