@@ -76,7 +76,6 @@ Hello hello_of(Role role, const LocalHost& self, const Nonce& nonce) {
   Hello hello{};
   hello.identity = self.identity;
   hello.predecessor = self.predecessor;
-  hello.features = self.features;
   hello.fragment_size = self.fragment_size;
   hello.window = self.window;
   hello.port = self.port;
@@ -203,7 +202,6 @@ void Handshake::take_hello() {
   peer_.name.assign(hello.name.data(), hello.name_length);
   peer_.port = hello.port;
   peer_.advertised = unpacked(hello.advertised);
-  peer_.features = hello.features & self_.features;
   peer_.fragment_size = std::min(hello.fragment_size, self_.fragment_size);
   peer_.window = std::min(hello.window, self_.window);
   expected_ = Kind::Proof;

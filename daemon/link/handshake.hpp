@@ -55,7 +55,6 @@ struct LocalHost {
   std::string name;           // 1 to 64 letters, digits, '-', '_' and '.'
   std::uint16_t port = 0;     // that it listens on, at the address of this connection; 0: not there
   std::string advertised;     // numeric address for others to connect to; empty: that of this connection
-  std::uint32_t features = 0;
   std::uint32_t fragment_size = protocol::default_fragment;
   std::uint32_t window = protocol::window; // trains that it lets be unacknowledged
   std::uint16_t wire_version = protocol::wire_version;
@@ -68,7 +67,6 @@ struct Peer {
   std::string name;
   std::uint16_t port = 0;
   std::string advertised;
-  std::uint32_t features = 0;      // that both have
   std::uint32_t fragment_size = 0; // the smaller of both
   std::uint32_t window = 0;        // the smaller of both
   std::uint64_t predecessor = 0;   // theirs: it is dead
@@ -91,7 +89,7 @@ static_assert(sizeof(Prefix) == 12 && offsetof(Prefix, version) == 4 && offsetof
 struct Hello {
   std::uint64_t identity;
   std::uint64_t predecessor;
-  std::uint32_t features;
+  std::uint32_t reserved; // 0; what comes is not looked at
   std::uint32_t fragment_size;
   std::uint32_t window;
   std::uint16_t port;

@@ -113,7 +113,6 @@ BOOST_AUTO_TEST_SUITE(handshake_exchange)
 BOOST_AUTO_TEST_CASE(both_learn_who_the_other_is) {
   auto a = host("alpha", 11);
   auto b = host("beta.example", 22);
-  a.features = 0b0110, b.features = 0b1100;
   a.fragment_size = 8192, b.fragment_size = 4096;
   a.window = 10, b.window = 20;
   const Key key = random_key();
@@ -127,7 +126,6 @@ BOOST_AUTO_TEST_CASE(both_learn_who_the_other_is) {
   BOOST_TEST(pair.second.peer().name == "alpha");
   BOOST_TEST(pair.second.peer().identity == 11U);
   for (const auto* side : {&pair.first, &pair.second}) {
-    BOOST_TEST(side->peer().features == 0b0100U);
     BOOST_TEST(side->peer().fragment_size == 4096U);
     BOOST_TEST(side->peer().window == 10U);
   }
