@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/exchange/patterns.hpp"
 #include "bench/exchange/stamps.hpp"
-#include "system/stream.hpp"
+#include "examples/heat/stream.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -11,6 +11,9 @@
 namespace parc::bench {
 
 namespace {
+
+using heat::receive_all;
+using heat::send_all;
 
 // Both sides do `once` as often as both know.
 template <class Once> Result<Seconds> measure(const Sizes& sizes, Times times, const Once& once) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "examples/heat/line.hpp"
 
-#include "system/stream.hpp"
+#include "examples/heat/stream.hpp"
 
 #include <chrono>
 #include <memory>

@@ -5,7 +5,7 @@
 // buffers.
 #include "examples/heat/sockets.hpp"
 
-#include "system/stream.hpp"
+#include "examples/heat/stream.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

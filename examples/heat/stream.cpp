@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "system/stream.hpp"
+#include "examples/heat/stream.hpp"
 
 #include <cerrno>
 #include <sys/socket.h>
 
-namespace parc {
+namespace parc::heat {
 
 Result<void> send_all(int socket, const void* data, std::size_t bytes) {
   for (const char* at = static_cast<const char*>(data); bytes > 0;) {
@@ -29,4 +29,4 @@ Result<void> receive_all(int socket, void* data, std::size_t bytes) {
   return success();
 }
 
-} // namespace parc
+} // namespace parc::heat
