@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "jobs/program.hpp"
 
-#include "system/observe/trace.hpp"
+#include "system/environment.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,9 +13,9 @@ constexpr std::array<std::string_view, 10> given_names{"PATH", "HOME",    "LANG"
                                                        "USER", "LOGNAME", "SHELL", "TMPDIR",          "TZ"};
 constexpr std::array<std::string_view, 3> given_prefixes{"LC_", "OMP_", "PARC_"};
 // Every rank has its own; those of a rank that starts a job are not handed down.
-constexpr std::array<std::string_view, 10> own_names{
-    "PARC_RANK",  "PARC_SIZE",        "PARC_LOCAL_RANK", "PARC_JOB",    "PARC_PIPES",
-    "PARC_HOSTS", "PARC_RUNTIME_DIR", "PARC_KERNEL",     "PARC_PARENT", trace::environment};
+constexpr std::array<std::string_view, 10> own_names{env_rank,   env_size,  env_local_rank,  env_job,
+                                                     env_pipes,  env_hosts, env_runtime_dir, env_kernel,
+                                                     env_parent, env_trace};
 
 } // namespace
 

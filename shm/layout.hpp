@@ -384,11 +384,4 @@ struct Welcome { // kernel to program
 };
 static_assert(sizeof(Welcome) == 112);
 
-// How a program that the kernel starts learns of its pipes and its job: "READ,WRITE", each the number of a
-// descriptor and the inode of its pipe ("20:4711"), and runs of hosts in rank order: "a:2,b:2".
-inline constexpr const char* env_pipes = "PARC_PIPES";
-inline constexpr const char* env_hosts = "PARC_HOSTS";
-// The address of the program that has spawned it (parc_spawn), as parc_address_of says it.
-inline constexpr const char* env_parent = "PARC_PARENT";
-
 } // namespace parc::shm

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "system/orphans.hpp"
 
+#include "system/environment.hpp"
 #include "system/fd.hpp"
 #include "system/identity.hpp"
 
@@ -58,8 +59,8 @@ bool lives(std::string_view kernel) {
 bool is_orphan(pid_t process, const RuntimeDir& dir) {
   if (!is_ours(process)) return false;
   const std::string environment = environment_of(process);
-  if (!has(environment, "PARC_RUNTIME_DIR=" + dir.path())) return false;
-  const std::string name = std::string(1, '\0') + "PARC_KERNEL=";
+  if (!has(environment, fmt::format("{}={}", env_runtime_dir, dir.path()))) return false;
+  const std::string name = fmt::format("{}{}=", '\0', env_kernel);
   const auto at = environment.find(name);
   if (at == environment.npos) return false;
   return !lives(environment.c_str() + at + name.size());
@@ -93,7 +94,7 @@ template <class Belongs> std::vector<Fd> kill_all(const Belongs& belongs) {
 } // namespace
 
 std::string kernel_variable(pid_t kernel) {
-  return fmt::format("PARC_KERNEL={}:{}", kernel, process_start_time(kernel));
+  return fmt::format("{}={}:{}", env_kernel, kernel, process_start_time(kernel));
 }
 
 unsigned end_orphans(const RuntimeDir& dir) {

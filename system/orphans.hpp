@@ -10,7 +10,7 @@
 
 namespace parc {
 
-// The variable that a kernel gives to its ranks: "PARC_KERNEL=PID:STARTTIME".
+// The variable that a kernel gives to its ranks: PARC_KERNEL (system/environment.hpp).
 [[nodiscard]] std::string kernel_variable(pid_t kernel);
 
 // Kills the processes of ours that belong to a kernel of this runtime directory that has ended, and waits a

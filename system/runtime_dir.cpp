@@ -3,6 +3,8 @@
 // link in the last component: /tmp is shared, and another user may have put something there first.
 #include "system/runtime_dir.hpp"
 
+#include "system/environment.hpp"
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -59,7 +61,7 @@ Candidate chosen_directory(std::string_view path) {
 }
 
 bool is_chosen(std::string_view flag) {
-  return !flag.empty() || !environment("PARC_RUNTIME_DIR").empty();
+  return !flag.empty() || !environment(env_runtime_dir).empty();
 }
 
 // By rule 3 or 4, outside of batch jobs.
@@ -70,7 +72,7 @@ std::string standard_directory() {
 }
 
 Candidate resolve(std::string_view flag) {
-  if (is_chosen(flag)) return chosen_directory(flag.empty() ? environment("PARC_RUNTIME_DIR") : flag);
+  if (is_chosen(flag)) return chosen_directory(flag.empty() ? environment(env_runtime_dir) : flag);
   Candidate candidate{standard_directory()};
   if (const auto job = batch_job(); !job.empty()) candidate.push_back(candidate.back() + "/" + job);
   return candidate;
@@ -148,10 +150,8 @@ Result<void> make(const Candidate& candidate) {
     if (mkdir(path.c_str(), 0700) == 0)
       (void)chmod(path.c_str(), 0700); // whatever the umask took away
     else if (errno != EEXIST)
-      return error(errno,
-                   "cannot make runtime directory {}: {}; choose another with --runtime-dir or "
-                   "PARC_RUNTIME_DIR",
-                   path, std::strerror(errno));
+      return error(errno, "cannot make runtime directory {}: {}; choose another with --runtime-dir or {}",
+                   path, std::strerror(errno), env_runtime_dir);
     PARC_TRY(check_directory(path));
   }
   return success();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "system/start_kernel.hpp"
 
+#include "system/environment.hpp"
 #include "system/runtime_dir.hpp"
 
 #include <array>
@@ -101,11 +102,11 @@ std::string parcd_near(const std::string& near) {
 }
 
 Result<bool> may_start_kernels() {
-  const char* const wish = getenv("PARC_AUTOSTART");
+  const char* const wish = getenv(env_autostart);
   const std::string_view said = wish == nullptr ? "" : wish;
   if (said.empty() || said == "on") return true;
   if (said == "off") return false;
-  return error(EINVAL, "PARC_AUTOSTART={} in the environment is neither on nor off", said);
+  return error(EINVAL, "{}={} in the environment is neither on nor off", env_autostart, said);
 }
 
 // A kernel that is about to be ready has the lock and no door yet; one that is about to end, no door any

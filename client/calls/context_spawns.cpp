@@ -3,7 +3,7 @@
 #include "client/base/failure.hpp"
 #include "client/calls/context.hpp"
 #include "control/words/texts.hpp"
-#include "shm/layout.hpp"
+#include "system/environment.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -47,7 +47,7 @@ int Context::spawn(const char* const* arguments, int count, const char* hosts, i
 }
 
 int Context::parent() {
-  const char* const address = std::getenv(shm::env_parent);
+  const char* const address = std::getenv(env_parent);
   if (address == nullptr)
     return fail(PARC_EINVAL, "this program was not started by parc_spawn: nobody is its parent");
   return add_peer(address);

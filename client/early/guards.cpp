@@ -3,6 +3,7 @@
 
 #include "client/base/failure.hpp"
 #include "client/base/pages.hpp"
+#include "system/environment.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -47,11 +48,11 @@ void say(std::string_view text) {
 } // namespace
 
 Result<Level> level_from_environment() {
-  const char* const value = getenv("PARC_EARLY_RELEASE");
+  const char* const value = getenv(env_early_release);
   const std::string_view text = value ? value : "off";
   if (text == "off") return Level::off;
   if (text != "envelope" && text != "full")
-    return error(PARC_EINVAL, "PARC_EARLY_RELEASE={} in the environment is none of off, envelope and full",
+    return error(PARC_EINVAL, "{}={} in the environment is none of off, envelope and full", env_early_release,
                  text);
   if (has_early_library && early_library() == EarlyLibrary::none) {
     say("parc: early release is off: libparc-early.so is not loaded before this program, and its system "

@@ -7,6 +7,7 @@
 #include "control/words/host_words.hpp"
 #include "parc/parc.h"
 #include "shm/layout.hpp"
+#include "system/environment.hpp"
 #include "system/runtime_dir.hpp"
 #include "system/start_kernel.hpp"
 
@@ -71,13 +72,13 @@ bool lock_place(const Fd& pipe) {
 
 // A rank of `parc run` has inherited its pipes.
 Result<PipePair> inherited_pipes(std::string value) {
-  unsetenv(shm::env_pipes);
+  unsetenv(env_pipes);
   const auto comma = std::min(value.find(','), value.size());
   const auto first = std::string_view(value).substr(0, comma);
   const auto second = std::string_view(value).substr(std::min(comma + 1, value.size()));
-  if (first == second || second.empty()) return broken_environment(shm::env_pipes, value);
-  PARC_TRY(in, inherited_pipe(first, PipeEnd::read, shm::env_pipes));
-  auto out = inherited_pipe(second, PipeEnd::write, shm::env_pipes);
+  if (first == second || second.empty()) return broken_environment(env_pipes, value);
+  PARC_TRY(in, inherited_pipe(first, PipeEnd::read, env_pipes));
+  auto out = inherited_pipe(second, PipeEnd::write, env_pipes);
   if (!out) {
     (void)in.release(); // whatever it is
     return std::move(out).error();
@@ -193,7 +194,7 @@ Result<PipePair> joined_pipes(const NamedJob& job, std::string& hosts, const Wai
 Result<PipePair> get_pipes(const std::optional<NamedJob>& job, std::string& hosts,
                            const WaitForAnswer& wait) {
   static bool was_rank = false; // by inherited pipes, which are used up
-  const char* value = getenv(shm::env_pipes);
+  const char* value = getenv(env_pipes);
   if (!value && was_rank)
     return error(PARC_EINVAL,
                  "this process has left the job that parc run started it in, and cannot join again");
@@ -201,7 +202,7 @@ Result<PipePair> get_pipes(const std::optional<NamedJob>& job, std::string& host
                   : job ? joined_pipes(*job, hosts, wait)
                         : requested_pipes(wait));
   was_rank = value != nullptr;
-  if (const char* const all = getenv(shm::env_hosts); was_rank && all) hosts = all;
+  if (const char* const all = getenv(env_hosts); was_rank && all) hosts = all;
   PARC_TRY(prepare(pipes.from_kernel));
   PARC_TRY(prepare(pipes.to_kernel));
   return std::move(pipes);
@@ -294,7 +295,7 @@ Result<std::vector<std::string>> host_names(const shm::Welcome& welcome, const s
     return std::vector<std::string>(size,
                                     std::string(welcome.host, strnlen(welcome.host, sizeof welcome.host)));
   auto names = control::hosts_in(words, size);
-  if (!names) return broken_environment(shm::env_hosts, words);
+  if (!names) return broken_environment(env_hosts, words);
   return std::move(*names);
 }
 
@@ -308,12 +309,13 @@ std::string own_path() {
 } // namespace
 
 Result<void> start_kernel() {
-  if (getenv(shm::env_pipes)) return success();
+  if (getenv(env_pipes)) return success();
   auto may_start = may_start_kernels();
   if (!may_start) return as_no_kernel(std::move(may_start).error());
   if (!may_start.value()) {
     auto socket = connect();
-    if (!socket) return std::move(socket).error().in("PARC_AUTOSTART=off forbids to start a kernel");
+    if (!socket)
+      return std::move(socket).error().in(fmt::format("{}=off forbids to start a kernel", env_autostart));
     return success();
   }
   // Nobody has asked for it by name: it goes by itself, too.

@@ -2,6 +2,7 @@
 #include "client/session/named_job.hpp"
 
 #include "parc/parc.h"
+#include "system/environment.hpp"
 #include "system/job_name.hpp"
 #include "system/quote.hpp"
 #include "system/slurm_lists.hpp"
@@ -81,20 +82,20 @@ Result<NamedJob> job_of_step(const char* job, const char* step, const char* list
 
 // Where PARC_RANK does not say the rank, it is the launcher's, behind those of other launchers.
 Result<NamedJob> job_named_in_environment(const char* name, const Place& place, const Variables& variable) {
-  PARC_TRY(own_rank, whole_number(variable, "PARC_RANK", 0));
-  PARC_TRY(own_size, whole_number(variable, "PARC_SIZE", 1));
-  PARC_TRY(first, whole_number(variable, "PARC_FIRST_RANK", 0));
+  PARC_TRY(own_rank, whole_number(variable, env_rank, 0));
+  PARC_TRY(own_size, whole_number(variable, env_size, 1));
+  PARC_TRY(first, whole_number(variable, env_first_rank, 0));
   if (place.launcher == nullptr && (!own_rank || !own_size))
     return error(PARC_EINVAL,
-                 "PARC_JOB={} in the environment says which job this program joins, and nothing says "
-                 "its {}: set PARC_RANK and PARC_SIZE",
-                 name, own_rank ? "size" : "rank");
+                 "{}={} in the environment says which job this program joins, and nothing says "
+                 "its {}: set {} and {}",
+                 env_job, name, own_rank ? "size" : "rank", env_rank, env_size);
   const int size = own_size.value_or(place.size);
   const std::int64_t rank = own_rank ? *own_rank : std::int64_t{place.rank} + first.value_or(0);
   if (rank >= size)
-    return error(PARC_EINVAL, "there is no rank {} in a job of {}{}", rank, size,
-                 own_rank || !first ? ""
-                                    : fmt::format(" (PARC_FIRST_RANK={} and rank {})", *first, place.rank));
+    return error(
+        PARC_EINVAL, "there is no rank {} in a job of {}{}", rank, size,
+        own_rank || !first ? "" : fmt::format(" ({}={} and rank {})", env_first_rank, *first, place.rank));
   return named_job(name, static_cast<int>(rank), size);
 }
 
@@ -110,19 +111,18 @@ Result<NamedJob> named_job(std::string_view text, int rank, int size) {
 
 Result<std::optional<NamedJob>> job_in_environment(const Variables& variable) {
   // What a rank of parc run starts has its variables and is no rank.
-  if (variable("PARC_KERNEL") != nullptr) return std::optional<NamedJob>();
+  if (variable(env_kernel) != nullptr) return std::optional<NamedJob>();
   PARC_TRY(place, place_by_launcher(variable));
-  if (const char* const name = variable("PARC_JOB")) {
+  if (const char* const name = variable(env_job)) {
     PARC_TRY(job, job_named_in_environment(name, place, variable));
     return std::optional(std::move(job));
   }
-  for (const char* const ours : {"PARC_RANK", "PARC_SIZE", "PARC_FIRST_RANK"})
+  for (const char* const ours : {env_rank, env_size, env_first_rank})
     if (variable(ours) != nullptr)
-      return error(
-          PARC_EINVAL,
-          "{} is set in the environment, and nothing says of which job: set PARC_JOB=NAME@HOST for all "
-          "its ranks, or unset {}",
-          ours, ours);
+      return error(PARC_EINVAL,
+                   "{} is set in the environment, and nothing says of which job: set {}=NAME@HOST for all "
+                   "its ranks, or unset {}",
+                   ours, env_job, ours);
   if (place.size == 1) return std::optional<NamedJob>();
   const char *const job_id = variable("SLURM_JOB_ID"), *const step = variable("SLURM_STEP_ID"),
                     *const nodes = variable("SLURM_STEP_NODELIST");
@@ -132,8 +132,8 @@ Result<std::optional<NamedJob>> job_in_environment(const Variables& variable) {
   }
   return error(PARC_EINVAL,
                "{} has started this program as rank {} of {}, and nothing says which job they form: set "
-               "PARC_JOB=NAME@HOST for all of them, or start them with parc run",
-               place.launcher, place.rank, place.size);
+               "{}=NAME@HOST for all of them, or start them with parc run",
+               place.launcher, place.rank, place.size, env_job);
 }
 
 } // namespace parc::client

@@ -4,6 +4,7 @@
 #include "client/base/without_sigpipe.hpp"
 #include "client/session/inherited_pipe.hpp"
 #include "parc/parc.h"
+#include "system/environment.hpp"
 
 #include <bit>
 #include <charconv>
@@ -59,7 +60,7 @@ std::uint32_t Trace::thread() {
 }
 
 Result<Fd> Trace::pipe_from_environment() {
-  const char* const value = getenv(trace::environment);
+  const char* const value = getenv(env_trace);
   if (value == nullptr) return Fd();
   if (*value == '/') return file_in(value);
   if (std::strspn(value, "0123456789:") != std::strlen(value) || *value == '\0')
@@ -67,10 +68,10 @@ Result<Fd> Trace::pipe_from_environment() {
                  "{}={} in the environment is no descriptor and no directory's whole path; parc run --trace "
                  "and parc mpi --trace set "
                  "it",
-                 trace::environment, value);
+                 env_trace, value);
   const std::string text = value;
-  unsetenv(trace::environment); // it is no other program's
-  return inherited_pipe(text, PipeEnd::write, trace::environment);
+  unsetenv(env_trace); // it is no other program's
+  return inherited_pipe(text, PipeEnd::write, env_trace);
 }
 
 Trace::Trace(Fd pipe, const std::string& host) : pipe_(std::move(pipe)), host_(host) {

@@ -5,6 +5,7 @@
 #include "client/trace/trace.hpp"
 
 #include "parc/parc.h"
+#include "system/environment.hpp"
 
 #include <algorithm>
 #include <array>
@@ -72,7 +73,7 @@ Result<Fd> Trace::file_in(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, name_of_file());
   Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) return unwritten(path);
-  unsetenv(trace::environment); // it is no other program's
+  unsetenv(env_trace); // it is no other program's
   return file;
 }
 

@@ -8,6 +8,7 @@
 #include "include/parc/parc.h"
 #include "shm/layout.hpp"
 #include "shm/segment.hpp"
+#include "system/environment.hpp"
 #include "system/identity.hpp"
 #include "system/limits.hpp"
 #include "system/orphans.hpp"
@@ -164,18 +165,18 @@ void JobPart::start_next() {
 }
 
 std::string JobPart::job_variable() const {
-  return fmt::format("PARC_JOB={:x}", plan_.job);
+  return fmt::format("{}={:x}", env_job, plan_.job);
 }
 
 std::vector<std::string> JobPart::variables(std::uint32_t local) const {
-  std::vector<std::string> all{fmt::format("PARC_RANK={}", mine_[local]),
-                               fmt::format("PARC_SIZE={}", plan_.size),
-                               fmt::format("PARC_LOCAL_RANK={}", local),
+  std::vector<std::string> all{fmt::format("{}={}", env_rank, mine_[local]),
+                               fmt::format("{}={}", env_size, plan_.size),
+                               fmt::format("{}={}", env_local_rank, local),
                                job_variable(),
-                               fmt::format("PARC_RUNTIME_DIR={}", uses_.runtime_dir.path()),
+                               fmt::format("{}={}", env_runtime_dir, uses_.runtime_dir.path()),
                                kernel_variable(getpid()),
-                               fmt::format("{}={}", shm::env_hosts, hosts_)};
-  if (!plan_.parent.empty()) all.push_back(fmt::format("{}={}", shm::env_parent, plan_.parent));
+                               fmt::format("{}={}", env_hosts, hosts_)};
+  if (!plan_.parent.empty()) all.push_back(fmt::format("{}={}", env_parent, plan_.parent));
   return all;
 }
 

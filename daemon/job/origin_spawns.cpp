@@ -6,7 +6,7 @@
 #include "daemon/job/jobs.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/program/spawn_request.hpp"
-#include "system/observe/trace.hpp"
+#include "system/environment.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -60,7 +60,7 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
   program.input = Program::no_rank;
   program.binds = false; // the cores belong to those that were started first
   std::erase_if(program.environment, [](const std::string& variable) { // nobody gathers their traces
-    return variable.starts_with(std::string(trace::environment) + "=");
+    return variable.starts_with(fmt::format("{}=", env_trace));
   });
   const std::uint64_t root_id = root == nullptr ? 0 : root->id_;
   const std::uint32_t first = root == nullptr ? 0 : root->add_numbers(request->count);

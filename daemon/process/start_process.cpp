@@ -6,8 +6,8 @@
 #include "jobs/installed.hpp"
 #include "shm/layout.hpp"
 #include "shm/leftovers.hpp"
+#include "system/environment.hpp"
 #include "system/limits.hpp"
-#include "system/observe/trace.hpp"
 #include "system/oom_score.hpp"
 #include "system/orphans.hpp"
 #include "system/thread.hpp"
@@ -151,17 +151,14 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 Result<void> preload_for_early_release(std::vector<std::string>& environment) {
-  constexpr std::string_view asks = "PARC_EARLY_RELEASE=";
-  const auto asked =
-      std::ranges::find_if(environment, [&](const auto& each) { return each.starts_with(asks); });
-  if (asked == environment.end() || *asked == "PARC_EARLY_RELEASE=off") return success();
+  const auto asked = std::ranges::find(environment, env_early_release, name_of);
+  if (asked == environment.end() || *asked == fmt::format("{}=off", env_early_release)) return success();
   return preload_early_library(environment);
 }
 
 bool asks_for_trace(const Program& program) {
-  return std::ranges::any_of(program.environment, [](const std::string& variable) {
-    return name_of(variable) == trace::environment;
-  });
+  return std::ranges::any_of(program.environment,
+                             [](const std::string& variable) { return name_of(variable) == env_trace; });
 }
 
 void set_variables(std::vector<std::string>& environment, const std::vector<std::string>& variables) {
@@ -317,9 +314,9 @@ Result<StartedProcess> start_process(const Program& program, const std::vector<s
                             std::move(traces.write)));
 
   std::vector<std::string> all = variables;
-  all.push_back(fmt::format("{}={},{}", shm::env_pipes, named(session_in, to_program.write),
+  all.push_back(fmt::format("{}={},{}", env_pipes, named(session_in, to_program.write),
                             named(session_out, to_kernel.read)));
-  if (ends.trace) all.push_back(fmt::format("{}={}", trace::environment, named(trace_out, traces.read)));
+  if (ends.trace) all.push_back(fmt::format("{}={}", env_trace, named(trace_out, traces.read)));
   PARC_TRY(plan, make_plan(program, all, processors, ends));
   auto child = make_process(
       [plan = std::move(plan), kernel = getpid()](const Ready& ready) { become(*plan, kernel, ready); });

@@ -80,10 +80,6 @@ static_assert(sizeof(Site) == sizeof(Record));
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// In the environment of a traced rank: the descriptor of its pipe (as in shm/layout.hpp), or, where another
-// launcher than parc run started it, the directory for its file, WORLD.RANK.RANKS. In what parc run asks for:
-// anything.
-inline constexpr const char* environment = "PARC_TRACE";
 inline constexpr const char* directory_suffix = ".ranks"; // behind the name of the file that is made of them
 
 } // namespace parc::trace

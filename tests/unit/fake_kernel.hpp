@@ -10,6 +10,7 @@
 #include "shm/doorbell.hpp"
 #include "shm/segment.hpp"
 #include "shm/tables.hpp"
+#include "system/environment.hpp"
 #include "system/fd.hpp"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ public:
     if (pipe2(down, O_NONBLOCK) != 0 || pipe2(up, O_NONBLOCK) != 0) throw std::runtime_error("no pipes");
     to_program_.reset(down[1]);
     from_program_.reset(up[0]);
-    environment_.set(shm::env_pipes, std::to_string(down[0]) + "," + std::to_string(up[1]));
+    environment_.set(env_pipes, std::to_string(down[0]) + "," + std::to_string(up[1]));
     thread_ = std::thread([this] { run(); });
   }
   FakeKernel(const FakeKernel&) = delete;

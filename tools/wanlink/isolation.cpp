@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/wanlink/isolation.hpp"
 
+#include "system/environment.hpp"
 #include "tools/wanlink/address.hpp"
 
 #include <array>
@@ -248,7 +249,7 @@ Result<void> enter_host(const Paths& paths, const std::string& name) {
   setenv("WANLINK_HOST", name.c_str(), 1);
   setenv("XDG_CONFIG_HOME", paths.config().c_str(), 1);
   setenv("XDG_RUNTIME_DIR", paths.run(name).c_str(), 1);
-  setenv("PARC_RUNTIME_DIR", (paths.run(name) + "/parc").c_str(), 1);
+  setenv(env_runtime_dir, (paths.run(name) + "/parc").c_str(), 1);
   return success();
 }
 

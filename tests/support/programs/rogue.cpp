@@ -17,6 +17,7 @@
 // alone.
 #include "shm/doorbell.hpp"
 #include "shm/layout.hpp"
+#include "system/environment.hpp"
 #include "tests/support/programs/rank.hpp"
 
 #include <cstring>
@@ -40,7 +41,7 @@ parc::shm::Control* find_control() {
 }
 
 int bell() { // the second of "READ,WRITE", a number in front; libparc takes the variable away
-  const char* pipes = std::getenv(parc::shm::env_pipes);
+  const char* pipes = std::getenv(parc::env_pipes);
   const char* comma = pipes != nullptr ? std::strchr(pipes, ',') : nullptr;
   return comma != nullptr ? std::atoi(comma + 1) : -1;
 }

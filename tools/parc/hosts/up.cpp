@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc up and parc down: start and end kernels of other hosts.
+#include "system/environment.hpp"
 #include "system/identity.hpp"
 #include "system/start_kernel.hpp"
 #include "tools/parc/hosts/commands.hpp"
@@ -90,7 +91,7 @@ Result<int> start(const UpOptions& options) {
 // The runtime directory of a batch job is its own, and so is the kernel in it: of this host, too, where that
 // is none of the job's.
 bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& hosts) {
-  return !options.named.any() && options.runtime_dir.empty() && std::getenv("PARC_RUNTIME_DIR") == nullptr &&
+  return !options.named.any() && options.runtime_dir.empty() && std::getenv(env_runtime_dir) == nullptr &&
          std::ranges::find(hosts, short_host_name()) == hosts.end();
 }
 

@@ -5,6 +5,7 @@
 #include "jobs/installed.hpp"
 #include "jobs/placement.hpp"
 #include "shm/guarded_pages.hpp"
+#include "system/environment.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
 #include "tools/parc/probe/commands.hpp"
 #include "tools/parc/probe/probe_papers.hpp"
@@ -88,7 +89,7 @@ Result<nlohmann::json> run_ranks(const std::string& host, const std::string& run
   std::error_code failure;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure) return error(failure.value(), "cannot tell where parc is: {}", failure.message());
-  setenv("PARC_AUTOSTART", "off", 1);
+  setenv(env_autostart, "off", 1);
   std::vector<std::string> words{
       self.string(), "run", "-n", "2", "--stdin", "none", "--early-release=off", "--timeout",
       fmt::to_string(patience_s),

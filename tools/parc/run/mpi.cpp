@@ -3,6 +3,7 @@
 // where it is asked to; the provider answers only when it is named.
 #include "control/exit_status.hpp"
 #include "jobs/installed.hpp"
+#include "system/environment.hpp"
 #include "system/observe/trace.hpp"
 #include "system/oom_score.hpp"
 #include "system/standard_streams.hpp"
@@ -98,10 +99,10 @@ Result<std::vector<std::string>> variables_for(const MpiOptions& options) {
     variables.push_back("FI_PROVIDER_PATH=" + provider.substr(0, provider.rfind('/')));
   if (!options.trace.empty()) {
     PARC_TRY(directory, directory_of(options.trace));
-    variables.push_back(fmt::format("{}={}", trace::environment, directory));
+    variables.push_back(fmt::format("{}={}", env_trace, directory));
   }
   if (options.early_release.empty()) return variables;
-  variables.push_back("PARC_EARLY_RELEASE=" + options.early_release);
+  variables.push_back(fmt::format("{}={}", env_early_release, options.early_release));
   if (options.early_release == "off") return variables;
   if (const char* const others = getenv("LD_PRELOAD"); others != nullptr && *others != 0)
     variables.push_back(std::string("LD_PRELOAD=") + others);

@@ -2,6 +2,7 @@
 // parc run: says to the kernel of this host what is to run, and then is the terminal of the job: its output,
 // its signals, its exit status.
 #include "jobs/program.hpp"
+#include "system/environment.hpp"
 #include "system/start_kernel.hpp"
 #include "tools/parc/hosts/hosts.hpp"
 #include "tools/parc/hosts/start_hosts.hpp"
@@ -109,8 +110,9 @@ Result<Program> describe_program(const RunOptions& options) {
   program.arguments = options.command;
   if (program.arguments[0].empty()) return error(EINVAL, "the name of the program to run is empty");
   std::vector<std::string> asked = options.environment;
-  if (!options.early_release.empty()) asked.push_back("PARC_EARLY_RELEASE=" + options.early_release);
-  if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", trace::environment));
+  if (!options.early_release.empty())
+    asked.push_back(fmt::format("{}={}", env_early_release, options.early_release));
+  if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", env_trace));
   PARC_TRY(variables, environment(asked));
   program.environment = std::move(variables);
   std::error_code failure;

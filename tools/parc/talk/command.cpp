@@ -2,6 +2,7 @@
 #include "tools/parc/talk/command.hpp"
 
 #include "jobs/placement.hpp"
+#include "system/environment.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -25,7 +26,7 @@ int end_with(const Result<int>& status) {
 }
 
 std::string asked_ssh() {
-  const char* const named = std::getenv("PARC_SSH");
+  const char* const named = std::getenv(env_ssh);
   return named != nullptr ? named : "";
 }
 
