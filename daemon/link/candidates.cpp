@@ -24,6 +24,18 @@ void Candidates::answered(const Address& at, Loop::Time when) {
   all_.back().answered = when;
 }
 
+void Candidates::answered_back(const Address& at, Loop::Time when) {
+  put(Source::called_back, at);
+  all_.back().answered = when;
+}
+
+const Candidate* Candidates::last_answered() const {
+  const Candidate* last = nullptr;
+  for (const Candidate& each : all_)
+    if (each.answered) last = &each;
+  return last;
+}
+
 void Candidates::advertised(std::optional<Address> at) {
   drop(Source::advertised);
   if (at) put(Source::advertised, *at);
@@ -60,7 +72,7 @@ std::optional<Address> Candidates::dial(unsigned turn, bool by_name) const {
   std::vector<Address> places;
   for (const Candidate& each : all_)
     if (each.source == Source::resolved) places.push_back(each.address);
-  const Candidate* const met = find(Source::dialed);
+  const Candidate* const met = last_answered();
   const auto other = !by_name ? listens_at() : met != nullptr ? std::optional(met->address) : std::nullopt;
   if (other && (!by_name || places.empty()) && std::ranges::find(places, *other) == places.end())
     places.push_back(*other);

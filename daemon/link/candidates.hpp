@@ -15,10 +15,11 @@ namespace parc::daemon {
 
 struct Candidate {
   enum class Source : std::uint8_t {
-    dialed,     // this side has reached it there
-    seen,       // its connection came from that host, and it says that it listens at that port
-    advertised, // it says that others reach it there
-    resolved    // its name was looked up
+    dialed,      // this side has reached it there
+    called_back, // the same, only to see whether it answers: whether others can is not known
+    seen,        // its connection came from that host, and it says that it listens at that port
+    advertised,  // it says that others reach it there
+    resolved     // its name was looked up
   };
   Address address;
   Source source;
@@ -29,6 +30,7 @@ class Candidates {
 public:
   // Of the same kernel: this side's dial to that address ended with it.
   void answered(const Address& at, Loop::Time when);
+  void answered_back(const Address& at, Loop::Time when); // the connection was not needed
   void seen(const Address& at) { put(Source::seen, at); }
   void advertised(std::optional<Address> at);     // none: it says so no more
   void resolved(const std::vector<Address>& all); // in place of what was before
@@ -46,6 +48,7 @@ public:
 private:
   using Source = Candidate::Source;
   [[nodiscard]] const Candidate* find(Source source) const;
+  [[nodiscard]] const Candidate* last_answered() const;
   [[nodiscard]] std::optional<Address> listens_at() const;
   void put(Source source, const Address& at);
   void drop(Source source);

@@ -2,6 +2,7 @@
 #include "daemon/link/dialer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <spdlog/spdlog.h>
 
@@ -122,7 +123,9 @@ Loop::Time Dialer::end_of_patience() const {
 // What may be over soon is tried again: nobody listened yet, or the other side hung up.
 void Dialer::note(Attempt& attempt, const Error& why) {
   attempt.why = why.text;
-  attempt.may_change |= why.code == ECONNREFUSED || why.code == ECONNRESET || why.code == ECONNABORTED;
+  constexpr std::array passing{ECONNREFUSED, ECONNRESET, ECONNABORTED, EAGAIN,
+                               ENOENT}; // the last two of Unix sockets: full, or not there yet
+  attempt.may_change |= std::ranges::find(passing, why.code) != passing.end();
 }
 
 void Dialer::fail(Attempt& attempt, const Error& why) {

@@ -91,7 +91,10 @@ std::optional<std::uint32_t> HostSessions::adopt(PendingLink& link) {
   }
   if (session != nullptr && said.carrier() <= session->carrier()) return std::nullopt;
   const bool goes_on = session != nullptr;
-  if (!goes_on) session = &begin(link, number);
+  if (!goes_on) {
+    session = &begin(link, number);
+    candidates.resolved({}); // what its name meant then may be somebody else's
+  }
   carry(*session, link);
   if (goes_on) needs_.engine.attach(session->link());
   session->candidates() = std::move(candidates);
@@ -143,13 +146,14 @@ Candidates HostSessions::candidates_of(const PendingLink& link) const {
   std::optional<Address> advertised;
   if (auto told = numeric_address(peer.advertised, peer.port); told && peer.port != 0)
     advertised = std::move(told).value();
+  const bool advertised_elsewhere = advertised.has_value();
   made.advertised(std::move(advertised));
   Address at = link.peer_address();
   if (link.role() == Role::Initiator) {
     made.answered(at, needs_.loop.now());
   } else if (peer.port != 0) {
     at.set_port(peer.port);
-    made.seen(at);
+    if (!advertised_elsewhere && at.port() != 0) made.seen(at);
     if (needs_.directory.is_configured(peer.name)) made.named(peer.name);
   }
   return made;
@@ -169,7 +173,7 @@ void HostSessions::redialed(const PendingLink& link, const Error& why, bool live
 void HostSessions::called_back(const PendingLink& link) {
   HostSession* const session = look(link.purpose().session);
   if (session != nullptr && link.identity() == link.purpose().session)
-    session->candidates().answered(link.peer_address(), needs_.loop.now());
+    session->candidates().answered_back(link.peer_address(), needs_.loop.now());
 }
 
 void HostSessions::end(std::uint64_t identity, const Error& why) {

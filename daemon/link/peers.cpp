@@ -70,6 +70,10 @@ void Peers::listen(ListensAt at, std::uint64_t predecessor) {
 
 LocalHost Peers::self_at(const Address& at) const {
   LocalHost self = self_;
+  if (at.family() == AF_UNIX) {
+    self.port = 0; // nobody there sees where this host is
+    return self;
+  }
   if (!self.advertised.empty() && !std::ranges::all_of(listens_.hosts, is_loopback)) return self;
   const char* const any = at.family() == AF_INET ? "0.0.0.0" : "::";
   const auto heard = [&](const std::string& host) { return host == any || host == at.host(); };

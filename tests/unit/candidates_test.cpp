@@ -55,6 +55,18 @@ BOOST_AUTO_TEST_CASE(where_it_was_met_or_seen_last_counts) {
   BOOST_TEST(host_of(peer.dial(0, false)) == "10.0.0.3");
 }
 
+// Whoever calls back by a tunnel of its own must not send others there.
+BOOST_AUTO_TEST_CASE(a_call_back_tells_only_where_it_answers) {
+  Candidates peer;
+  peer.seen(at("10.0.0.2"));
+  peer.answered_back(at("127.0.0.1", 9001), now);
+  BOOST_TEST(host_of(peer.for_others()) == "10.0.0.2");
+  BOOST_TEST(host_of(peer.dial(0, false)) == "10.0.0.2");
+  BOOST_TEST(host_of(peer.dial(0, true)) == "127.0.0.1");
+  BOOST_TEST(peer.has_answered_at(at("127.0.0.1", 9001)));
+  BOOST_TEST(!peer.has_answered_at(at("10.0.0.2")));
+}
+
 // It knows of a translator of addresses between; but who has reached it needs nobody's word.
 BOOST_AUTO_TEST_CASE(what_it_says_goes_before_what_is_seen) {
   Candidates peer;
