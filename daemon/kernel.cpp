@@ -8,7 +8,6 @@
 #include "daemon/job/jobs.hpp"
 #include "daemon/join/joins.hpp"
 #include "daemon/link/listeners.hpp"
-#include "daemon/link/socket_stream.hpp"
 #include "daemon/spawn/spawners.hpp"
 #include "daemon/tool/tools.hpp"
 #include "system/core.hpp"
@@ -60,15 +59,9 @@ Kernel::Kernel(World world)
                               const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
       idle_(loop_, [this] { look_whether_idle(); }), last_words_(loop_, [this] { stopped_ = true; }),
       farewell_(loop_, [this] { stopped_ = true; }), no_memory_(loop_, "allocations failed") {
-  if (world_.streams) {
-    streams_ = std::move(world_.streams);
-  } else {
-    auto sockets = std::make_unique<SocketStreams>(loop_, world_.config);
-    sockets_ = sockets.get();
-    streams_ = std::move(sockets);
-  }
   peers_ = std::make_unique<Peers>(
-      loop_, engine_, *streams_, world_.config, world_.key, local_host(world_.config, world_.identity),
+      loop_, engine_, world_.streams ? *world_.streams : sockets_, world_.config, world_.key,
+      local_host(world_.config, world_.identity),
       HostSessions::Events{.link_up = [this](std::uint32_t link) { post_.listen(link); },
                            .link_lost = [this](std::uint32_t link) { link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
@@ -126,7 +119,7 @@ Result<void> Kernel::start() {
   counters_ = std::make_unique<Counters>(std::move(counters));
   loop_.errors().show_in(counters_->errors());
   peers_->listen(std::move(listeners.at), predecessor);
-  for (Fd& socket : listeners.sockets) sockets_->listen(std::move(socket));
+  for (Fd& socket : listeners.sockets) sockets_.listen(std::move(socket));
   PARC_TRY(door_.open());
   watch_signal(SIGTERM, [this] { stop(); });
   watch_signal(SIGINT, [this] { stop(); });

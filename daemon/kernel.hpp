@@ -15,6 +15,7 @@
 #include "daemon/base/post.hpp"
 #include "daemon/base/runtime_watch.hpp"
 #include "daemon/link/peers.hpp"
+#include "daemon/link/socket_stream.hpp"
 #include "daemon/process/start_process.hpp"
 #include "daemon/program/door.hpp"
 #include "daemon/program/sessions.hpp"
@@ -35,7 +36,6 @@ namespace parc::daemon {
 class Instance;
 class Jobs;
 class Joins;
-class SocketStreams;
 class Spawners;
 class Tools;
 
@@ -103,9 +103,8 @@ private:
   World world_;
   Loop loop_;
   protocol::Engine engine_;
-  std::unique_ptr<Counters> counters_; // outlives the rows that actors hold
-  std::unique_ptr<StreamMaker> streams_;
-  SocketStreams* sockets_ = nullptr; // none: the streams are simulated
+  std::unique_ptr<Counters> counters_;          // outlives the rows that actors hold
+  SocketStreams sockets_{loop_, world_.config}; // not used where the streams are simulated
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Sessions> sessions_;
   Post post_;

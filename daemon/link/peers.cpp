@@ -39,26 +39,27 @@ const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
 Peers::Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Key& key,
              LocalHost self, HostSessions::Events events)
     : loop_(loop), streams_(streams), config_(config), key_(key), self_(std::move(self)), resolver_(loop),
-      directory_(config),
-      sessions_(
-          {.loop = loop,
-           .engine = engine,
-           .config = config,
-           .resolver = resolver_,
-           .directory = directory_,
-           .self = self_.identity,
-           .dial = [this](const Address& to, PendingLink::Purpose why) { return dial(to, std::move(why)); }},
-          std::move(events)),
-      dialer_(
-          {.loop = loop,
-           .resolver = resolver_,
-           .config = config,
-           .directory = directory_,
-           .sessions = sessions_,
-           .dial = [this](const Address& to, PendingLink::Purpose why) { return dial(to, std::move(why)); }}),
+      directory_(config), sessions_({.loop = loop,
+                                     .engine = engine,
+                                     .config = config,
+                                     .resolver = resolver_,
+                                     .directory = directory_,
+                                     .self = self_.identity,
+                                     .dial = dialing()},
+                                    std::move(events)),
+      dialer_({.loop = loop,
+               .resolver = resolver_,
+               .config = config,
+               .directory = directory_,
+               .sessions = sessions_,
+               .dial = dialing()}),
       refused_(loop, "connections refused"), dropped_(loop, "connections dropped") {
   streams_.accept_for({.room = [this] { return room(); },
                        .accepted = [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); }});
+}
+
+Dial Peers::dialing() {
+  return [this](const Address& to, PendingLink::Purpose why) { return dial(to, std::move(why)); };
 }
 
 void Peers::listen(ListensAt at, std::uint64_t predecessor) {

@@ -89,6 +89,7 @@ private:
   bool room();
   void accept(std::unique_ptr<Stream> stream);
   Result<void> dial(const Address& address, PendingLink::Purpose purpose);
+  [[nodiscard]] Dial dialing();
   [[nodiscard]] bool shakes_hands_elsewhere(std::uint64_t identity) const;
   [[nodiscard]] bool has_hope_of(std::uint64_t identity) const;
   void redialed(const PendingLink& link, const Error& why);
