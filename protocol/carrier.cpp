@@ -177,7 +177,7 @@ bool Engine::resend(Link& link) {
 // follows, and what was booked for it is free again. The abort is behind it.
 void Engine::undo_envelope(Link& link, Envelope& envelope) {
   if (envelope.inline_length == 0) link.credit_used -= fragments_of(envelope.eager, link.fragment);
-  envelope.flags &= static_cast<std::uint8_t>(~flag_whole);
+  envelope.flags &= ~MessageFlags::whole;
   envelope.inline_length = 0;
   envelope.eager = 0;
 }

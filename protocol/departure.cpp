@@ -186,7 +186,7 @@ void Engine::break_link(std::uint32_t index) {
   });
   incoming_.each([&](Incoming& message) {
     if (message.link != &link) return;
-    if (message.waits() && message.whole && message.arrived == message.promised) {
+    if (message.waits() && message.whole() && message.arrived == message.promised) {
       message.link = nullptr; // it is all here and may still be read
       for (const Block& block : message.blocks) pool_reserved_ += block.length();
       return;

@@ -36,8 +36,8 @@ struct Outcome {
   std::int32_t source = -1; // row of the message's source; of a write: row of its destination
   Space space = Space::programs;
   std::uint64_t tag = 0;
-  std::uint64_t data = 0; // the writer's
-  bool with_data = false; // the writer has sent data, which may be 0
+  std::uint64_t data = 0;                  // the writer's
+  MessageFlags flags = MessageFlags::none; // the message's
   std::uint64_t total = 0;
   std::uint64_t claim = 0;               // of a probe that claims, or a late read: for ReadRequest::claimed
   Departure departure = Departure::none; // of the peer, where that is the fault; none: of all, or not known
@@ -92,11 +92,9 @@ struct ReadRequest {
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0; // bits of the tag that may be any
   Space space = Space::programs;
+  MessageFlags flags = MessageFlags::none; // from_end; of a probe: no_wait, then source -1 says none, claim
   Pieces memory;
-  bool from_end = false;
   bool probe = false;        // finishes when a matching message is there, and leaves it
-  bool no_wait = false;      // of a probe: finishes at once, source -1 when there is none
-  bool claim = false;        // of a probe: nobody else gets the message any more
   std::uint64_t claimed = 0; // the message to read, in place of everything that matches
   OwnerWord owner_word = {}; // where somebody else may answer the read as well
   bool late = false;         // has no memory yet: finishes when it is matched, with its message as claim
@@ -108,12 +106,10 @@ struct WriteRequest {
   std::uint64_t tag = 0;
   std::uint64_t data = 0; // for who reads it
   Space space = Space::programs;
+  MessageFlags flags = MessageFlags::none; // flags_that_travel
   Pieces memory;
-  bool from_end = false;
-  bool gated = false;       // held back until pass(): nobody hears of it before
-  bool synchronous = false; // does not finish before it has been matched
-  bool with_data = false;   // there is data, also where it is 0
-  std::uint64_t late = 0;   // bytes of a message that has no memory before place(); 0: it has
+  bool gated = false;     // held back until pass(): nobody hears of it before
+  std::uint64_t late = 0; // bytes of a message that has no memory before place(); 0: it has
 };
 
 class Engine {

@@ -21,7 +21,7 @@ Outcome outcome_of(const Incoming& message, Fault fault) {
           .space = message.space,
           .tag = message.tag,
           .data = message.data,
-          .with_data = message.with_data,
+          .flags = message.flags,
           .total = message.total};
 }
 
@@ -85,7 +85,7 @@ void Engine::satisfy_probes(Endpoint& at, Incoming& message) {
 // One that claims takes the message out of the matching.
 Outcome Engine::probed(const Reading& read, Incoming& message) {
   Outcome outcome = outcome_of(message, Fault::none);
-  if (!read.claim) return outcome;
+  if (!has(read.flags, MessageFlags::claim)) return outcome;
   message.take_out();
   message.enter(Incoming::Stage::claimed);
   read.at->claimed.push_back(message);
@@ -112,7 +112,8 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
     message.promised = message.limit;
     const bool at_once = message.limit <= small_copy && !message.local->late;
     message.rest = at_once ? Grant{0, message.limit}
-                           : Grant::to_far_end(0, message.limit, read.from_end, default_fragment);
+                           : Grant::to_far_end(0, message.limit, has(read.flags, MessageFlags::from_end),
+                                               default_fragment);
     if (message.local->late) return listener_.wanted(message.local->cookie);
     copies_.push_back(message);
     if (at_once) copy_part(message, small_copy);
@@ -129,16 +130,17 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
     if (read.at->number != kernel_endpoint) totals_.unexpected_bytes += block.length();
   }
   free_blocks(message);
-  if (!message.whole) {
+  if (!message.whole()) {
     const std::uint64_t eager = message.promised;
     const bool end_is_here = message.eager.from_end;
     const std::uint64_t low = end_is_here ? 0 : eager;
     const std::uint64_t high =
         end_is_here ? std::min(message.limit, message.total - eager) : std::max(message.limit, eager);
-    message.rest = Grant::to_far_end(low, high, read.from_end, message.link->fragment);
+    message.rest =
+        Grant::to_far_end(low, high, has(read.flags, MessageFlags::from_end), message.link->fragment);
     message.promised += message.rest.left();
     owe(message, Kind::want);
-  } else if (message.synchronous && message.link != nullptr) {
+  } else if (message.synchronous() && message.link != nullptr) {
     owe(message, Kind::matched);
   }
   check_read_done(message);

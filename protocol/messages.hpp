@@ -107,7 +107,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   Space space = Space::programs;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
-  bool with_data = false;
+  MessageFlags flags = MessageFlags::none;
   Pieces memory;
   std::uint64_t total = 0;
   Grant eager;                // what goes unasked
@@ -115,10 +115,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   std::uint64_t promised = 0; // bytes of both grants when they were new
   std::uint64_t acknowledged = 0;
   Progress progress;
-  bool from_end = false;
   bool envelope_acknowledged = false;
-  bool whole = false;        // everything goes unasked
-  bool synchronous = false;  // not done before it is matched
   bool matched = false;      // the receiver has said so, and of what is not whole what it wants
   bool cancel_asked = false; // owes a cancel or has sent it
   bool late = false;         // has no memory yet
@@ -144,6 +141,9 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   }
   [[nodiscard]] bool abandoned() const { return stage == Stage::abandoned; }
   [[nodiscard]] bool announced() const { return stage >= Stage::announced; }
+  [[nodiscard]] bool whole() const { return has(flags, MessageFlags::whole); } // everything goes unasked
+  [[nodiscard]] bool synchronous() const { return has(flags, MessageFlags::synchronous); }
+  [[nodiscard]] bool from_end() const { return has(flags, MessageFlags::from_end); }
 };
 
 // Payload that came before its read, counted in the pool as long as it is kept.
@@ -190,8 +190,8 @@ struct Incoming : Answer, Unexpected<Pair> {
   std::uint64_t message = 0; // the sender's name for it
   Reading* read = nullptr;   // while it is matched
   std::uint64_t data = 0;
-  bool with_data = false;
-  bool counted = false; // as unmatched, by its link and its pair
+  MessageFlags flags = MessageFlags::none; // as its envelope said: whatever becomes of it, they stay
+  bool counted = false;                    // as unmatched, by its link and its pair
   std::uint64_t total = 0;
   std::uint64_t limit = 0;    // bytes that the read has room for
   std::uint64_t promised = 0; // bytes that will arrive
@@ -201,9 +201,6 @@ struct Incoming : Answer, Unexpected<Pair> {
   std::vector<Block> blocks;         // what arrived before its read
   std::unique_ptr<std::byte[]> rode; // all of it, where that came with its envelope before its read
   std::unique_ptr<CopySteps> steps;  // none: it is local and copied as it comes, or not local
-  // As its envelope said: whatever becomes of the message, they stay.
-  bool whole = false; // everything comes unasked
-  bool synchronous = false;
   // Want, matched or canceled, until a train has room for that: by then the message may be at a later stage.
   Kind owes = Kind::none;
 
@@ -226,8 +223,10 @@ struct Incoming : Answer, Unexpected<Pair> {
   }
   [[nodiscard]] bool waits() const { return stage == Stage::stored || stage == Stage::claimed; }
   [[nodiscard]] bool matched() const { return stage == Stage::matched; }
+  [[nodiscard]] bool whole() const { return has(flags, MessageFlags::whole); } // everything comes unasked
+  [[nodiscard]] bool synchronous() const { return has(flags, MessageFlags::synchronous); }
   // Of what does not come whole, its read has asked, or will ask, for the rest.
-  [[nodiscard]] bool rest_wanted() const { return !whole && (matched() || stage == Stage::over); }
+  [[nodiscard]] bool rest_wanted() const { return !whole() && (matched() || stage == Stage::over); }
 };
 
 // A read that two may take a message for, the engine and whoever else can reach the word: who changes it
@@ -254,10 +253,9 @@ struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   OwnerWord owner_word;
   Pieces memory;
   Progress progress;
-  bool from_end = false;
+  MessageFlags flags = MessageFlags::none; // as asked for; claim: also of one that is late
   bool probe = false;
-  bool claim = false; // of a probe, or of one that is late
-  bool late = false;  // has no memory: it claims its message as a read takes it
+  bool late = false; // has no memory: it claims its message as a read takes it
 };
 
 // With the place of an index (unexpected.hpp), what malloc adds to bytes that rode, and its name.

@@ -15,7 +15,7 @@ Outcome outcome_of(const Outgoing& message, Fault fault) {
           .space = message.space,
           .tag = message.tag,
           .data = message.data,
-          .with_data = message.with_data,
+          .flags = message.flags,
           .total = message.total,
           .departure = fault == Fault::peer ? message.pair->peer->how : Departure::none};
 }
@@ -30,7 +30,8 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   if (row >= 0 && pair == nullptr) {
     const Outcome nothing,
         gone{.fault = Fault::peer, .source = row, .space = request.space, .tag = request.tag};
-    listener_.finished(request.cookie, request.probe && request.no_wait ? nothing : gone);
+    listener_.finished(request.cookie,
+                       request.probe && has(request.flags, MessageFlags::no_wait) ? nothing : gone);
     return 0;
   }
   Reading& read = readings_.make();
@@ -41,10 +42,9 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
   read.space = request.space;
   read.tag = request.tag;
   read.ignore = request.ignore;
+  read.flags = request.flags | when(request.late, MessageFlags::claim);
   read.memory = request.memory;
-  read.from_end = request.from_end;
   read.probe = request.probe;
-  read.claim = request.claim || request.late;
   read.late = request.late;
   read.owner_word = request.owner_word;
   read.number = ++at->posts;
@@ -64,7 +64,7 @@ std::uint64_t Engine::read(std::uint64_t endpoint, const ReadRequest& request) {
       match(read, *message);
     else
       finish_read(read, probed(read, *message));
-  } else if (read.probe && request.no_wait) {
+  } else if (read.probe && has(request.flags, MessageFlags::no_wait)) {
     finish_read(read, {});
   } else if (hopeless(read)) {
     fail_read(read, Fault::peer);
@@ -89,7 +89,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
                                         .space = request.space,
                                         .tag = request.tag,
                                         .data = request.data,
-                                        .with_data = request.with_data,
+                                        .flags = request.flags,
                                         .total = request.memory.size() + request.late,
                                         .departure = pair != nullptr ? pair->peer->how : Departure::none});
     return 0;
@@ -101,12 +101,10 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.space = request.space;
   message.tag = request.tag;
   message.data = request.data;
-  message.with_data = request.with_data || request.data != 0;
-  message.synchronous = request.synchronous;
+  message.flags = (request.flags & flags_that_travel) | when(request.data != 0, MessageFlags::with_data);
   message.memory = request.memory;
   message.late = request.late != 0;
   message.total = request.memory.size() + request.late;
-  message.from_end = request.from_end;
   if (request.gated) message.enter(Outgoing::Stage::gated);
   from->writes.push_back(message);
   ++from->unfinished;
@@ -136,7 +134,7 @@ void Engine::launch(Outgoing& message) {
   local.space = message.space;
   local.tag = message.tag;
   local.data = message.data;
-  local.with_data = message.with_data;
+  local.flags = message.flags;
   local.total = message.total;
   message.enter(Outgoing::Stage::local);
   message.local = &local;
@@ -153,7 +151,7 @@ void Engine::launch(Outgoing& message) {
 // memory so.
 void Engine::keep_short(Incoming& message) {
   const std::uint64_t most = settings_.pool / 8 * 7; // the rest is for the first windows of links
-  if (message.local->from->unfinished <= settings_.waiting_writes || message.local->synchronous ||
+  if (message.local->from->unfinished <= settings_.waiting_writes || message.local->synchronous() ||
       message.local->late || message.total > small_copy || pool_reserved_ + message.total > most)
     return;
   if (message.total != 0) {
@@ -162,7 +160,7 @@ void Engine::keep_short(Incoming& message) {
     pool_reserved_ += message.total;
   }
   message.promised = message.arrived = message.total;
-  message.whole = true;
+  message.flags |= MessageFlags::whole;
   if (message.pair->at->number != kernel_endpoint) ++totals_.unexpected;
   Outgoing& write = *std::exchange(message.local, nullptr);
   write.local = nullptr;
@@ -193,7 +191,7 @@ void Engine::cancel(std::uint64_t operation) {
     if (message->local->stage == Incoming::Stage::stored) fail_write(*message, Fault::canceled);
   } else if (!message->announced()) {
     fail_write(*message, Fault::canceled);
-  } else if (!message->cancel_asked && !message->matched && (!message->whole || message->synchronous)) {
+  } else if (!message->cancel_asked && !message->matched && (!message->whole() || message->synchronous())) {
     message->cancel_asked = true;
     owe(*message->link, *message);
   }
@@ -213,7 +211,8 @@ bool Engine::unplace(std::uint64_t read) {
   Reading* const reading = (read & reading_handle) != 0 ? readings_.find(read & ~reading_handle) : nullptr;
   if (reading == nullptr || reading->message != nullptr || reading->probe || reading->late) return false;
   reading->memory = {};
-  reading->late = reading->claim = true;
+  reading->late = true;
+  reading->flags |= MessageFlags::claim;
   return true;
 }
 
@@ -271,7 +270,7 @@ void Engine::release_held(Link& link) {
 
 void Engine::check_write_done(Outgoing& message) {
   if (message.abandoned() || !message.envelope_acknowledged) return;
-  if (!message.matched && (message.synchronous || !message.whole)) return;
+  if (!message.matched && (message.synchronous() || !message.whole())) return;
   if (message.acknowledged == message.promised) finish_write(message, Fault::none);
 }
 

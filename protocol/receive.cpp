@@ -102,13 +102,13 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
 // A run of it is here to its end.
 void Engine::arrived(Link& link, Incoming& message) {
   if (message.arrived != message.promised) return;
-  if (message.whole || message.rest_wanted()) link.ack_urgent = true;
+  if (message.whole() || message.rest_wanted()) link.ack_urgent = true;
   if (message.matched()) {
-    if (message.whole || message.owes != Kind::want) forget_name(message);
+    if (message.whole() || message.owes != Kind::want) forget_name(message);
     check_read_done(message);
   } else if (!message.waits()) {
     if (!message.owed()) drop_incoming(message); // what nobody will read is here, nothing more is asked for
-  } else if (message.whole && !message.synchronous) { // that one can still be canceled
+  } else if (message.whole() && !message.synchronous()) { // that one can still be canceled
     forget_name(message);
   }
 }
@@ -202,7 +202,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
   if (++link.unmatched > most_unmatched) return Refusal::credit;
   if (pair != nullptr && !may_send_envelope(pair->unmatched++, link.places_left()) &&
-      (e.flags & flag_parting) == 0)
+      !has(e.flags, MessageFlags::parting))
     return Refusal::credit;
   ++link.envelopes_in;
   if (e.inline_length == 0) link.granted_used += fragments_of(e.eager, link.fragment);
@@ -217,16 +217,14 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.space = e.space;
   message.tag = e.tag;
   message.data = e.data;
-  message.with_data = (e.flags & flag_with_data) != 0;
-  message.synchronous = (e.flags & flag_synchronous) != 0;
+  message.flags = e.flags;
   message.total = e.length;
   message.promised = e.eager;
-  message.whole = (e.flags & flag_whole) != 0;
-  const bool from_end = (e.flags & flag_from_end) != 0;
+  const bool from_end = has(e.flags, MessageFlags::from_end);
   if (e.inline_length == 0) message.eager = Grant::unasked(e.length, e.eager, from_end, link.fragment);
-  const bool all_here = message.whole && message.eager.left() == 0;
+  const bool all_here = message.whole() && message.eager.left() == 0;
   if (all_here) link.ack_urgent = true;
-  if ((!all_here || message.synchronous) && !link.incoming.emplace(e.message, message.id).second) {
+  if ((!all_here || message.synchronous()) && !link.incoming.emplace(e.message, message.id).second) {
     forget_pair(message);
     incoming_.drop(message);
     return Refusal::order;
@@ -253,7 +251,7 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::cancel: {
     Incoming* message = find_incoming(link, d.message);
     if (message == nullptr || message->stage != Incoming::Stage::stored ||
-        (message->whole && !message->synchronous))
+        (message->whole() && !message->synchronous()))
       return Refusal::none;
     owe(*message, Kind::canceled);
     discard(*message);
@@ -314,11 +312,11 @@ Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
 Refusal Engine::take_want(Link& link, const Descriptor& d) {
   Outgoing* message = outgoing_.find(d.message);
   if (message == nullptr || message->abandoned()) return Refusal::none;
-  if (message->link != &link || !message->announced() || message->matched || message->whole)
+  if (message->link != &link || !message->announced() || message->matched || message->whole())
     return Refusal::request;
   const std::uint64_t eager = message->promised;
-  const std::uint64_t low = message->from_end ? 0 : eager;
-  const std::uint64_t high = message->from_end ? message->total - eager : message->total;
+  const std::uint64_t low = message->from_end() ? 0 : eager;
+  const std::uint64_t high = message->from_end() ? message->total - eager : message->total;
   if (d.offset != low || d.extra < low || d.extra > high) return Refusal::request;
   message->matched = true;
   message->rest = Grant::to_far_end(d.offset, d.extra, (d.flags & flag_from_end) != 0, link.fragment);
@@ -335,7 +333,7 @@ Refusal Engine::take_want(Link& link, const Descriptor& d) {
 Refusal Engine::take_matched(Link& link, const Descriptor& d) {
   Outgoing* message = outgoing_.find(d.message);
   if (message == nullptr || message->abandoned()) return Refusal::none;
-  if (message->link != &link || !message->announced() || !message->synchronous || !message->whole ||
+  if (message->link != &link || !message->announced() || !message->synchronous() || !message->whole() ||
       message->matched)
     return Refusal::request;
   message->matched = true;

@@ -199,10 +199,7 @@ void Engine::add_envelopes(Link& link) {
 
     Envelope envelope{};
     envelope.kind = Kind::envelope;
-    envelope.flags = message.from_end ? flag_from_end : 0;
-    if (message.synchronous) envelope.flags |= flag_synchronous;
-    if (message.with_data) envelope.flags |= flag_with_data;
-    if (message.from->departed()) envelope.flags |= flag_parting;
+    envelope.flags = message.flags | when(message.from->departed(), MessageFlags::parting);
     envelope.space = message.space;
     envelope.tag = message.tag;
     envelope.data = message.data;
@@ -233,21 +230,21 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
     // nothing of it can go before it is wanted
   } else if (message.total != 0 && message.total <= max_inline) {
     envelope.inline_length = static_cast<std::uint16_t>(message.total);
-    message.whole = true;
+    message.flags |= MessageFlags::whole;
   } else if (fragments <= available) {
     link.credit_used += fragments;
-    message.whole = true;
+    message.flags |= MessageFlags::whole;
   } else {
     link.credit_used += available / 2;
     envelope.eager = available / 2 * link.fragment;
   }
-  if (message.whole) {
+  if (message.whole()) {
     envelope.eager = message.total;
-    envelope.flags |= flag_whole;
+    envelope.flags |= MessageFlags::whole;
   }
   message.promised = envelope.eager;
   if (envelope.inline_length == 0)
-    message.eager = Grant::unasked(message.total, envelope.eager, message.from_end, link.fragment);
+    message.eager = Grant::unasked(message.total, envelope.eager, message.from_end(), link.fragment);
 }
 
 // A run of each message in turn: all that the train has room for where it is the only one.

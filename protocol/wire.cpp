@@ -65,10 +65,10 @@ bool EntryWalk::take_envelope() {
     return false;
   }
   const bool rides = e.inline_length != 0;
-  const bool whole = (e.flags & flag_whole) != 0;
+  const bool whole = has(e.flags, MessageFlags::whole);
   if (e.length > max_message || e.eager > e.length || e.space > Space::untagged ||
-      (e.flags & ~(flag_from_end | flag_whole | flag_synchronous | flag_with_data | flag_parting)) != 0 ||
-      (whole && e.eager != e.length) || (!whole && e.eager == e.length && e.length != 0) ||
+      has(e.flags, ~flags_of_envelope) || (whole && e.eager != e.length) ||
+      (!whole && e.eager == e.length && e.length != 0) ||
       (rides && (!whole || e.inline_length != e.length))) {
     refusal_ = Refusal::envelope;
     return false;

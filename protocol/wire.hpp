@@ -16,6 +16,8 @@
 // sides go on: nothing that was taken is said again, everything else is.
 #pragma once
 
+#include "protocol/message_flags.hpp"
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +27,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 10;
+inline constexpr std::uint16_t wire_version = 11;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -88,18 +90,8 @@ enum class Kind : std::uint8_t {
   get,
 };
 
-// Flag of an envelope: the eager part is the message's end. Of a want: send downwards. Of fragments: they
-// were sent so.
+// Flag of a want: send downwards. Of fragments: they were sent so.
 inline constexpr std::uint8_t flag_from_end = 1;
-// Flag of an envelope: all of its message is eager. (A message of no bytes may have it or not.)
-inline constexpr std::uint8_t flag_whole = 2;
-// Flag of an envelope: the write is synchronous, and waits for the match, which `want` or `matched` says.
-inline constexpr std::uint8_t flag_synchronous = 4;
-// Flag of an envelope: its writer has sent data with it, which may be 0.
-inline constexpr std::uint8_t flag_with_data = 8;
-// Flag of an envelope: its writer has left, and what it wrote goes whether there is credit for envelopes or
-// not: its departure is announced behind that.
-inline constexpr std::uint8_t flag_parting = 16;
 // Flag of `departed`: the endpoint did not leave, it was killed.
 inline constexpr std::uint8_t flag_killed = 1;
 // Flag of `departed`: the endpoint's number has not been given to anybody yet.
@@ -125,22 +117,13 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 32);
 
-// Which messages an envelope is among: no read matches a message of another space.
-enum class Space : std::uint8_t {
-  programs,
-  barriers,
-  kernels,
-  untagged,   // programs' messages without a tag
-  neighbours, // of programs of one host, who have matched the message themselves; never on a link
-};
-
 // The envelope of a message, which is matched with a read.
 struct Envelope {
   Kind kind;
-  std::uint8_t flags;
-  std::uint16_t inline_length; // bytes that ride behind: all of the message, or none
   Space space;
-  std::uint8_t reserved[3];
+  std::uint16_t inline_length; // bytes that ride behind: all of the message, or none
+  MessageFlags flags;
+  std::uint16_t reserved;
   std::uint64_t tag;
   std::uint64_t data;   // the user's, for who reads it
   std::uint64_t source; // endpoints; 0: the kernel, whose messages go to kernels

@@ -12,14 +12,18 @@
 // lock lives here; a side that dies in the middle of anything leaves nothing held.
 #pragma once
 
+#include "protocol/message_flags.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace parc::shm {
 
+using protocol::MessageFlags;
+
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 17;
+inline constexpr std::uint32_t layout_version = 18;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
@@ -50,23 +54,23 @@ inline constexpr std::uint64_t id_of(std::uint64_t generation, std::uint64_t slo
 }
 static_assert(operation_slots <= 1u << slot_bits);
 
+// What a request wants, and which fields of it mean something then.
 enum class RequestKind : std::uint8_t {
   none = 0,
-  read,       // peer, tag, ignore, memory, flags; of a claimed message: extra is the claim's id
-  write,      // peer, tag, data, memory, flags
-  probe,      // peer, tag, ignore, flags; answered in a read slot without data
+  read,       // peer, Read, memory, flags, space, with
+  write,      // peer, Write, memory, flags, space, with
+  probe,      // peer, Read, flags, space, with; answered in a read slot without data
   address_of, // peer, memory; answered in a read slot: the peer's address as text, of total bytes
   add_peer,   // memory: such a text; answered in a read slot: source is the row
   cancel,     // id of the operation to give up
-  hand_over,  // id of a write; memory is where its bytes from `extra` to its end lie from here on, or, with
-              // flag_from_end, its bytes before `extra`
-  map,        // address, length, extra = shmid: the kernel attaches the segment and answers in slot `id`
+  hand_over,  // id of a write, HandOver, memory, flags
+  map,        // address, length, Attached: the kernel attaches the segment and answers in slot `id`
   unmap,      // address: the program starts nothing there any more; answered in slot `id` when the kernel has
-              // detached, or at once (flags)
-  abort,      // extra = exit status for the whole job
-  grow,  // tag, length, extra = shmid: the tables' block of that number, the next one, and its bytes; the
-         // kernel attaches it and answers in slot `id`
-  leave, // a clean departure: what was accepted is delivered
+              // detached, or at once (no_wait)
+  abort,      // Abort: of the whole job
+  grow,       // length, Attached: the tables' next block, whose segment the kernel attaches, and answers in
+              // slot `id`
+  leave,      // a clean departure: what was accepted is delivered
   // A wait for read `id` has returned although its message has not arrived (early release). Writes to others
   // that are asked for behind this leave when that read has begun, or has failed.
   release,
@@ -75,19 +79,19 @@ enum class RequestKind : std::uint8_t {
              // letterbox
   bell,      // peer: a neighbour that sleeps, or this program itself, is to look at its letterbox
   withdraw,  // id of a shared read: the program has a message for it
-  unread,    // peer, tag, length: of a message from a neighbour that the program leaves without reading
-  // Starts `extra` processes. Memory: `tag` bytes of texts, the hosts and each argument, a zero behind each;
-  // when all run, or do not, answered in a read slot: their rows in memory, an int32 each, and source the
-  // last of them, or source -1 and a sentence of total bytes.
+  unread,    // peer, Read::tag, length: of a message from a neighbour that the program leaves without reading
+  // Spawn: starts processes. Memory: the texts, the hosts and each argument, a zero behind each; when all
+  // run, or do not, answered in a read slot: their rows in memory, an int32 each, and source the last of
+  // them, or source -1 and a sentence of total bytes.
   spawn,
-  signal, // peer, extra = signal: to a rank of this job, or a process that this program has spawned;
-          // answered in a read slot
+  signal, // peer, Signal: to a rank of this job, or a process that this program has spawned; answered in a
+          // read slot
   // Memory for read `id`, which was posted without (no_memory_yet) and has begun. What of its message is
   // longer is lost.
   place,
-  // Takes its memory from a read, whose id is `extra`: it goes on without. Answered in slot `id`: PARC_EINVAL
-  // where it has a message, or is over. `with` as the read's; taken: for a read that neighbours alone may
-  // answer, of which the kernel does not know before one of them has taken it.
+  // Unplace: takes its memory from a read, which goes on without. Answered in slot `id`: PARC_EINVAL where it
+  // has a message, or is over. `with` as the read's; taken: for a read that neighbours alone may answer, of
+  // which the kernel does not know before one of them has taken it.
   unplace,
   exit_of, // peer: answered in a read slot when that process has ended, which this program has spawned: its
            // status is in handed_or_data
@@ -103,21 +107,8 @@ enum class With : std::uint8_t {
   nobody,
   neighbours, // read, probe: the library may take it, too; its owner word (shm/letterbox.hpp) says who has it
   rendezvous, // read, write: neighbours have matched this message themselves; tag is the write's id
-  taken, // write: `extra` is the id of the read that it is for, `entry` where the reader has published that
+  taken,      // write: a read of the receiver's has been taken for it (Write::read)
 };
-
-inline constexpr std::uint8_t flag_from_end = 1;  // read, write: as PARC_FROM_END
-inline constexpr std::uint8_t flag_no_wait = 2;   // probe: answer at once, source -1 when nothing matches;
-                                                  // unmap: answer before its last use has ended
-inline constexpr std::uint8_t flag_with_data = 2; // write: as PARC_WITH_DATA
-inline constexpr std::uint8_t flag_claim =
-    4; // probe: nobody else gets the message; the probe's id names it from then on
-inline constexpr std::uint8_t flag_claimed = 8;      // read: of the message that probe `extra` has claimed
-inline constexpr std::uint8_t flag_synchronous = 16; // write: not finished before it is matched
-inline constexpr std::uint8_t flag_barrier =
-    32; // read, write: of the library, which no read of the program's sees
-inline constexpr std::uint8_t flag_untagged = 64; // read, write, probe: as PARC_UNTAGGED
-inline constexpr std::uint8_t flag_queued = 128;  // read, write, probe: its end is noted in Control::finished
 
 // Memory of a request: `pieces` == 0 means [address, address + length) in the program's addresses; otherwise
 // address names an array of `pieces` Piece in shared memory, whose lengths add up to `length`. All of it is
@@ -136,24 +127,61 @@ struct Piece {
 static_assert(sizeof(Piece) == 16);
 
 // A request. P writes it before it publishes ControlHeader::request_tail (release); K copies it out after
-// reading the tail (acquire) and reads every field of the copy once.
+// reading the tail (acquire) and reads every field of the copy once. Whatever P writes, each member of the
+// union is numbers alone.
 struct Request {
-  RequestKind kind;
-  std::uint8_t flags;
-  std::uint16_t pieces;
-  std::int32_t peer;
-  std::uint64_t id;
-  std::uint64_t tag;
-  union {
-    std::uint64_t ignore; // read, probe: bits of the tag that may be any
-    std::uint64_t data;   // write: for who reads it
+  struct Read {
+    std::uint64_t tag;
+    std::uint64_t ignore; // bits of the tag that may be any
+    std::uint64_t claim;  // id of the probe that has claimed the message (MessageFlags::claimed)
   };
+  struct Write {
+    std::uint64_t tag;
+    std::uint64_t data; // for who reads it
+    std::uint64_t read; // with taken: id of the read that it is for
+  };
+  struct HandOver { // memory is where its bytes from `border` to its end lie from here on, or, with from_end,
+    std::uint64_t border; // its bytes before that
+  };
+  struct Attached {
+    std::uint64_t segment; // System V's id
+    std::uint64_t block;   // grow: its number
+  };
+  struct Spawn {
+    std::uint64_t texts; // bytes of them
+    std::uint64_t count; // of processes
+  };
+  struct Signal {
+    std::uint64_t number;
+  };
+  struct Abort {
+    std::uint64_t status; // to exit with
+  };
+  struct Unplace {
+    std::uint64_t read; // its id
+  };
+
+  RequestKind kind;
+  With with;
+  protocol::Space space;
+  std::uint8_t reserved;
+  MessageFlags flags;
+  std::uint16_t pieces;
+  std::int32_t peer;   // a row, or PARC_ANY_SOURCE
+  std::uint32_t entry; // write, with taken: where the reader has published its read
+  std::uint64_t id;
   std::uint64_t address;
   std::uint64_t length;
-  std::uint64_t extra;
-  With with;
-  std::uint8_t reserved[3];
-  std::uint32_t entry;
+  union {
+    Write write;
+    Read read;
+    HandOver handed;
+    Attached attached;
+    Spawn spawned;
+    Signal signalled;
+    Abort aborted;
+    Unplace unplaced;
+  };
 };
 static_assert(sizeof(Request) == 64);
 

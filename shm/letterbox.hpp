@@ -53,15 +53,15 @@ enum class CellKind : std::uint8_t {
 struct Cell {
   std::uint64_t tag;
   std::uint64_t data;
-  std::uint16_t length; // of a whole message
-  std::uint16_t next;   // the cell of its queue that comes then
-  std::uint16_t body;   // of a whole message that does not fit here: its number
-  CellKind kind : 4;
-  std::uint8_t with_data : 4;
-  std::uint8_t space; // protocol::Space
+  std::uint16_t length;    // of a whole message
+  std::uint16_t next;      // the cell of its queue that comes then
+  std::uint16_t body : 10; // of a whole message that does not fit here: its number
+  CellKind kind : 3;
+  protocol::Space space : 3;
+  MessageFlags flags; // those that travel
   std::byte bytes[cell_bytes];
 };
-static_assert(sizeof(Cell) == 56);
+static_assert(sizeof(Cell) == 56 && most_published <= 1U << 10);
 
 struct alignas(64) StampedCell {
   std::atomic<std::uint64_t> stamp;
@@ -130,10 +130,9 @@ struct alignas(64) PostedRead {
   std::atomic<std::uint64_t> id;
   std::atomic<std::uint64_t> tag, ignore;
   std::atomic<std::int32_t> row; // of the sender; -1: any
-  std::atomic<std::uint8_t> space;
-  std::atomic<std::uint8_t>
-      flags; // as in a request; so are these, which the kernel resolves when it is asked to
-  std::atomic<std::uint16_t> pieces;
+  std::atomic<protocol::Space> space;
+  std::atomic<MessageFlags> flags; // as in a request, with what follows, which the kernel resolves when it is
+  std::atomic<std::uint16_t> pieces; // asked to
   std::atomic<std::uint64_t> address, length;
 };
 static_assert(sizeof(PostedRead) == 64);

@@ -173,7 +173,7 @@ void Context::abort(int status) {
   trace_.flush();
   shm::Request request{};
   request.kind = shm::RequestKind::abort;
-  request.extra = static_cast<std::uint64_t>(status);
+  request.aborted.status = static_cast<std::uint64_t>(status);
   if (ring_.push(request))
     for (int turn = 0; turn < kill_patience && !pipes_.look(); ++turn) pipes_.pause();
   _exit(status);

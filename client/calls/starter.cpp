@@ -11,9 +11,27 @@ namespace parc::client {
 namespace {
 
 constexpr std::uint64_t short_write = 1024;
-// Of every read, write and probe.
-constexpr unsigned known_flags = PARC_QUEUED | PARC_UNTAGGED;
-constexpr unsigned known_of_messages = known_flags | PARC_FROM_END | PARC_EARLY;
+
+// The flags of parc.h are bits of MessageFlags.
+constexpr MessageFlags flags_of(unsigned flags) {
+  return static_cast<MessageFlags>(flags);
+}
+static_assert(flags_of(PARC_FROM_END) == MessageFlags::from_end);
+static_assert(flags_of(PARC_EARLY) == MessageFlags::early);
+static_assert(flags_of(PARC_SYNCHRONOUS) == MessageFlags::synchronous);
+static_assert(flags_of(PARC_NOW) == MessageFlags::no_wait);
+static_assert(flags_of(PARC_CLAIM) == MessageFlags::claim);
+static_assert(flags_of(PARC_QUEUED) == MessageFlags::queued);
+static_assert(flags_of(PARC_UNTAGGED) == MessageFlags::untagged);
+static_assert(flags_of(PARC_WITH_DATA) == MessageFlags::with_data);
+
+constexpr unsigned known_of_all = PARC_QUEUED | PARC_UNTAGGED;
+constexpr unsigned known_of_reads = known_of_all | PARC_FROM_END | PARC_EARLY;
+constexpr unsigned known_of_writes = known_of_reads | PARC_SYNCHRONOUS | PARC_WITH_DATA;
+constexpr unsigned known_of_probes = known_of_all | PARC_NOW | PARC_CLAIM;
+
+// Those that the kernel, and neighbours, have to know.
+constexpr MessageFlags flags_of_requests = ~MessageFlags::early;
 
 // What is shorter is sooner copied than its pages are looked up.
 constexpr std::uint64_t least_in_own_memory = std::uint64_t{32} << 10;
@@ -28,26 +46,31 @@ Result<parc_op> Starter::read(const parc_envelope& envelope, std::span<const iov
                               bool blocking) {
   PARC_TRY(check_peer(envelope.peer, true));
   Message message;
-  PARC_TRY(check(message, envelope, pieces, flags, known_of_messages));
+  PARC_TRY(check(message, envelope, pieces, flags, known_of_reads));
   message.blocking = blocking;
   const bool of_neighbour =
       may_name_own_memory(message) && envelope.peer >= 0 && neighbours_->inbox().hears(envelope.peer);
   PARC_TRY(prepare_read(message, of_neighbour));
-  return ask(message, shm::RequestKind::read, 0);
+  return ask(message, shm::RequestKind::read);
 }
 
 Result<parc_op> Starter::read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags) {
   const parc_envelope whoever{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
   Message message;
-  PARC_TRY(check(message, whoever, pieces, flags, known_of_messages));
+  PARC_TRY(check(message, whoever, pieces, flags, known_of_reads));
   const auto probe = static_cast<std::uint64_t>(claim);
   const bool of_neighbour = neighbours_ && neighbours_->inbox().has_claimed(probe);
   PARC_TRY(prepare_read(message, of_neighbour));
   PARC_TRY(give_memory(message));
-  if (!of_neighbour) return send(shm::RequestKind::read, message, shm::flag_claimed, probe);
+  if (!of_neighbour) {
+    message.flags |= MessageFlags::claimed;
+    shm::Request request = request_of(shm::RequestKind::read, message);
+    request.read.claim = probe;
+    return send(request, message);
+  }
   message.local = true;
   PARC_TRY(id, operations_.begin(shm::RequestKind::read, message));
-  shm::Request request = request_of(shm::RequestKind::read, message, 0);
+  shm::Request request = request_of(shm::RequestKind::read, message);
   request.id = static_cast<std::uint64_t>(id);
   neighbours_->inbox().post_claimed(request, probe);
   return id;
@@ -57,8 +80,8 @@ Result<parc_op> Starter::read_claimed(parc_op claim, std::span<const iovec> piec
 Result<void> Starter::prepare_read(Message& message, bool of_neighbour) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
-  if (message.order == Order::down) message.from_end = true;
-  if (!message.early && guards_.wanted() && message.length >= least_released)
+  message.flags |= when(message.order == Order::down, MessageFlags::from_end);
+  if (!message.is(MessageFlags::early) && guards_.wanted() && message.length >= least_released)
     message.pays = guards_.should_pay(message.pieces[0].iov_base);
   if (of_neighbour && may_name_own_memory(message)) {
     name_own_memory(message);
@@ -71,19 +94,17 @@ Result<parc_op> Starter::write(const parc_envelope& envelope, std::span<const io
                                bool blocking) {
   PARC_TRY(check_peer(envelope.peer, false));
   Message message;
-  PARC_TRY(check(message, envelope, pieces, flags, known_of_messages | PARC_SYNCHRONOUS | PARC_WITH_DATA));
+  PARC_TRY(check(message, envelope, pieces, flags, known_of_writes));
   message.blocking = blocking;
   settle(pieces, Guards::Use::loads);
-  const unsigned told =
-      (message.synchronous ? shm::flag_synchronous : 0U) | (message.with_data ? shm::flag_with_data : 0U);
   if (neighbours_ && is_short(message) && !guards_.any() && !ring_.dead()) {
     PARC_TRY(id, tell_at_once(message));
     if (id != PARC_OP_NULL) return id;
   }
   PARC_TRY(direct, reaches(envelope.peer));
-  if (direct) return tell(message, told);
+  if (direct) return tell(message);
   PARC_TRY(locate_write(message));
-  return send(shm::RequestKind::write, message, told);
+  return send(shm::RequestKind::write, message);
 }
 
 bool Starter::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
@@ -92,7 +113,7 @@ bool Starter::write_at_once(const parc_envelope& envelope, const iovec& buffer) 
     return false;
   Message message;
   if (!check(message, envelope, {&buffer, 1}, 0, 0) || !is_short(message)) return false;
-  return neighbours_->write_at_once(message, protocol::Space::programs);
+  return neighbours_->write_at_once(message);
 }
 
 bool Starter::read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status) {
@@ -114,10 +135,8 @@ bool Starter::read_at_once(const parc_envelope& envelope, const iovec& buffer, p
 Result<parc_op> Starter::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
   Message message;
-  PARC_TRY(check(message, envelope, {}, flags, known_flags | PARC_NOW | PARC_CLAIM));
-  const bool now = (flags & PARC_NOW) != 0, claim = (flags & PARC_CLAIM) != 0;
-  return ask(message, shm::RequestKind::probe,
-             (now ? shm::flag_no_wait : 0U) | (claim ? shm::flag_claim : 0U));
+  PARC_TRY(check(message, envelope, {}, flags, known_of_probes));
+  return ask(message, shm::RequestKind::probe);
 }
 
 // The kernel puts it into memory of the arena, from where the wait brings it.
@@ -142,11 +161,13 @@ Result<parc_op> Starter::add_peer(std::string_view address) {
 // Whoever is started may speak to anybody: causes go first.
 Result<parc_op> Starter::spawn(std::string_view texts, int count, const iovec& room) {
   if (guards_.any()) guards_.settle_begun();
-  Message message{.envelope = {0, texts.size(), 0, 0}, .length = room.iov_len, .pieces = {&room, 1}};
+  Message message{.length = room.iov_len, .pieces = {&room, 1}};
   PARC_TRY(block, operations_.allocate(room.iov_len));
   name_block(message, block);
   texts.copy(static_cast<char*>(block), texts.size());
-  return send(shm::RequestKind::spawn, message, 0, static_cast<std::uint64_t>(count));
+  shm::Request request = request_of(shm::RequestKind::spawn, message);
+  request.spawned = {texts.size(), static_cast<std::uint64_t>(count)};
+  return send(request, message);
 }
 
 Result<parc_op> Starter::signal(int peer, int number) {
@@ -154,7 +175,9 @@ Result<parc_op> Starter::signal(int peer, int number) {
   if (number < 0) return error(PARC_EINVAL, "there is no signal {}", number);
   if (guards_.any()) guards_.settle_begun();
   const Message message{.envelope = {peer, 0, 0, 0}};
-  return send(shm::RequestKind::signal, message, 0, static_cast<std::uint64_t>(number));
+  shm::Request request = request_of(shm::RequestKind::signal, message);
+  request.signalled.number = static_cast<std::uint64_t>(number);
+  return send(request, message);
 }
 
 Result<parc_op> Starter::exit_of(int peer, unsigned flags) {
@@ -166,14 +189,16 @@ Result<parc_op> Starter::exit_of(int peer, unsigned flags) {
 
 Result<parc_op> Starter::barrier_read(int peer, std::uint64_t tag) {
   Message message{.envelope = {peer, tag, 0, 0}, .blocking = true};
-  return ask(message, shm::RequestKind::read, shm::flag_barrier);
+  set_flags(message, MessageFlags::barrier);
+  return ask(message, shm::RequestKind::read);
 }
 
 Result<parc_op> Starter::barrier_write(int peer, std::uint64_t tag) {
   Message message{.envelope = {peer, tag, 0, 0}, .loose = operations_.peer_answers(peer)};
+  set_flags(message, MessageFlags::barrier);
   PARC_TRY(direct, reaches(peer));
-  if (direct) return tell(message, shm::flag_barrier);
-  return send(shm::RequestKind::write, message, shm::flag_barrier);
+  if (direct) return tell(message);
+  return send(shm::RequestKind::write, message);
 }
 
 // Somebody may be waiting for it. One that has finished, or whose wait has let it go, is beyond recall.
@@ -225,13 +250,13 @@ Result<void> Starter::check(Message& message, const parc_envelope& envelope, std
   }
   message.envelope = envelope;
   message.pieces = pieces;
-  message.from_end = (flags & PARC_FROM_END) != 0;
-  message.early = (flags & PARC_EARLY) != 0;
-  message.synchronous = (flags & PARC_SYNCHRONOUS) != 0;
-  message.with_data = (flags & PARC_WITH_DATA) != 0;
-  message.queued = (flags & PARC_QUEUED) != 0;
-  message.untagged = (flags & PARC_UNTAGGED) != 0;
+  set_flags(message, flags_of(flags) | when(envelope.data != 0, MessageFlags::with_data));
   return success();
+}
+
+void Starter::set_flags(Message& message, MessageFlags flags) {
+  message.flags = flags;
+  message.space = protocol::space_of(flags);
 }
 
 void Starter::settle(std::span<const iovec> pieces, Guards::Use use) {
@@ -254,11 +279,12 @@ bool Starter::is_direct(Message& message, bool may_adopt) {
 
 Result<void> Starter::locate_read(Message& message) {
   if (message.length == 0) return success();
-  const bool asked = guards_.possible() && (message.early || (guards_.wanted() && message.pays));
+  const bool asked =
+      guards_.possible() && (message.is(MessageFlags::early) || (guards_.wanted() && message.pays));
   const bool may_adopt = asked && message.length >= least_released;
   const auto since = may_adopt ? Clock::now() : Clock::time_point();
   const bool direct = is_direct(message, may_adopt);
-  if (may_adopt && !message.early) guards_.spend(Clock::now() - since);
+  if (may_adopt && !message.is(MessageFlags::early)) guards_.spend(Clock::now() - since);
   if (direct) {
     auto named = name_directly(message);
     if (!named) adoption_.end_use(message.adopted);
@@ -287,7 +313,7 @@ Result<void> Starter::give_memory(Message& message) {
 }
 
 Result<void> Starter::locate_write(Message& message) {
-  message.loose = !message.synchronous && operations_.peer_answers(message.envelope.peer);
+  message.loose = !message.is(MessageFlags::synchronous) && operations_.peer_answers(message.envelope.peer);
   if (message.length == 0 || (message.length <= short_write && locate_short_write(message))) return success();
   if (std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); })) {
     message.loose = false;
@@ -341,7 +367,7 @@ Result<void> Starter::name_directly(Message& message) {
 // Of a message between neighbours. What may be released early has memory that can be guarded.
 bool Starter::may_name_own_memory(const Message& message) const {
   return message.length >= least_in_own_memory && message.pieces.size() == 1 && neighbours_ &&
-         neighbours_->own_memory_is_reached() && !guards_.wanted() && !message.early &&
+         neighbours_->own_memory_is_reached() && !guards_.wanted() && !message.is(MessageFlags::early) &&
          !in_arena(message.pieces[0]);
 }
 
@@ -350,29 +376,17 @@ void Starter::name_own_memory(Message& message) {
   message.listed = shm::in_own_memory;
 }
 
-namespace {
-
-protocol::Space space_of(const shm::Request& request) {
-  return (request.flags & shm::flag_barrier) != 0    ? protocol::Space::barriers
-         : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
-                                                     : protocol::Space::programs;
-}
-
-} // namespace
-
-shm::Request Starter::request_of(shm::RequestKind kind, const Message& message, unsigned flags) {
+shm::Request Starter::request_of(shm::RequestKind kind, const Message& message) {
   shm::Request request{};
   request.kind = kind;
-  request.flags = static_cast<std::uint8_t>(flags | (message.from_end ? shm::flag_from_end : 0U) |
-                                            (message.untagged ? shm::flag_untagged : 0U) |
-                                            (message.queued ? shm::flag_queued : 0U));
+  request.flags = message.flags & flags_of_requests;
+  request.space = message.space;
   request.pieces = message.listed;
   request.peer = message.envelope.peer;
-  request.tag = message.envelope.tag;
   if (kind == shm::RequestKind::write)
-    request.data = message.envelope.data;
-  else
-    request.ignore = message.envelope.ignore;
+    request.write = {message.envelope.tag, message.envelope.data, 0};
+  else if (kind == shm::RequestKind::read || kind == shm::RequestKind::probe)
+    request.read = {message.envelope.tag, message.envelope.ignore, 0};
   request.address = message.place;
   request.length = message.length;
   return request;
@@ -384,24 +398,23 @@ Result<bool> Starter::reaches(int peer) {
 }
 
 // A read or probe, of whoever may answer it.
-Result<parc_op> Starter::ask(Message& message, shm::RequestKind kind, unsigned flags) {
-  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message, flags);
+Result<parc_op> Starter::ask(Message& message, shm::RequestKind kind) {
+  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message);
   if (ring_.dead()) return refused();
   message.local = true;
-  shm::Request request = request_of(kind, message, flags);
+  shm::Request request = request_of(kind, message);
   PARC_TRY(id, operations_.begin(kind, message));
   request.id = static_cast<std::uint64_t>(id);
-  if (neighbours_->inbox().post(request, space_of(request), !message.blocking)) return id;
+  if (neighbours_->inbox().post(request, !message.blocking)) return id;
   operations_.abandon(id);
   return refused();
 }
 
 // An operation that has ended when it is known. PARC_OP_NULL: it cannot.
 Result<parc_op> Starter::tell_at_once(const Message& message) {
-  const protocol::Space space = message.untagged ? protocol::Space::untagged : protocol::Space::programs;
   if (!neighbours_->knows(message.envelope.peer)) return PARC_OP_NULL;
   PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
-  if (neighbours_->write_at_once(message, space)) {
+  if (neighbours_->write_at_once(message)) {
     operations_.end(id,
                     {.source = message.envelope.peer, .tag = message.envelope.tag, .total = message.length});
     return id;
@@ -411,14 +424,14 @@ Result<parc_op> Starter::tell_at_once(const Message& message) {
 }
 
 bool Starter::is_short(const Message& message) {
-  return message.length <= shm::short_message && !message.synchronous;
+  return message.length <= shm::short_message && !message.is(MessageFlags::synchronous);
 }
 
 // A write to a neighbour. A long one, and one whose receiver computes, is given to a read that is posted
 // there, if there is one; else it is published, with its bytes where they are few. One that must be matched
 // before it ends is told as the long ones are. Causes go first: what releases are still to begin is waited
 // for, as the blocking program would.
-Result<parc_op> Starter::tell(Message& message, unsigned flags) {
+Result<parc_op> Starter::tell(Message& message) {
   if (guards_.any()) guards_.settle_begun();
   if (ring_.dead()) return refused();
   const int peer = message.envelope.peer;
@@ -426,24 +439,23 @@ Result<parc_op> Starter::tell(Message& message, unsigned flags) {
   const bool may_take = !few || neighbours_->may_take(peer);
   // A queued write's end is told when it ends: a copy ends it without the receiver. Nobody can hand over one
   // that must be matched.
-  if (!few && !message.queued && !message.synchronous && may_name_own_memory(message)) {
+  if (!few && !message.is(MessageFlags::queued) && !message.is(MessageFlags::synchronous) &&
+      may_name_own_memory(message)) {
     name_own_memory(message);
   } else if (may_take) {
     PARC_TRY(locate_write(message));
   }
-  shm::Request request = request_of(shm::RequestKind::write, message, flags);
-  const protocol::Space space = space_of(request);
+  shm::Request request = request_of(shm::RequestKind::write, message);
   PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
   request.id = static_cast<std::uint64_t>(id);
-  const auto taken = may_take ? neighbours_->take(peer, space, request.tag) : std::nullopt;
+  const auto taken = may_take ? neighbours_->take(peer, message.space, message.envelope.tag) : std::nullopt;
   if (taken) {
     request.with = shm::With::taken;
-    request.extra = taken->id;
+    request.write.read = taken->id;
     request.entry = taken->entry;
   } else {
     request.with = shm::With::rendezvous;
-    const auto told =
-        few ? neighbours_->write(id, message, space) : neighbours_->announce(id, message, space);
+    const auto told = few ? neighbours_->write(id, message) : neighbours_->announce(id, message);
     if (!told) {
       operations_.abandon(id);
       return told.error();
@@ -455,13 +467,14 @@ Result<parc_op> Starter::tell(Message& message, unsigned flags) {
   return refused();
 }
 
-Result<parc_op> Starter::send(shm::RequestKind kind, const Message& message, unsigned flags,
-                              std::uint64_t extra) {
-  shm::Request request = request_of(kind, message, flags);
-  request.extra = extra;
-  PARC_TRY(id, operations_.begin(kind, message));
+Result<parc_op> Starter::send(shm::RequestKind kind, const Message& message) {
+  return send(request_of(kind, message), message);
+}
+
+Result<parc_op> Starter::send(shm::Request request, const Message& message) {
+  PARC_TRY(id, operations_.begin(request.kind, message));
   request.id = static_cast<std::uint64_t>(id);
-  const bool moves = kind != shm::RequestKind::read;
+  const bool moves = request.kind != shm::RequestKind::read;
   if (ring_.push(request, moves ? shm::Sleep::deep : shm::Sleep::light)) return id;
   operations_.abandon(id);
   return refused();

@@ -60,6 +60,7 @@ private:
   [[nodiscard]] Result<void> check_peer(int peer, bool any) const;
   [[nodiscard]] static Result<void> check(Message& message, const parc_envelope& envelope,
                                           std::span<const iovec> pieces, unsigned flags, unsigned known);
+  static void set_flags(Message& message, MessageFlags flags);
   [[nodiscard]] Result<void> prepare_read(Message& message, bool of_neighbour);
   void settle(std::span<const iovec> pieces, Guards::Use use);
   [[nodiscard]] bool in_arena(const iovec& piece) const;
@@ -73,14 +74,14 @@ private:
   [[nodiscard]] bool may_name_own_memory(const Message& message) const;
   static void name_own_memory(Message& message);
   [[nodiscard]] Error refused() const; // why a request could not be pushed
-  [[nodiscard]] static shm::Request request_of(shm::RequestKind kind, const Message& message, unsigned flags);
-  [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind, unsigned flags);
+  [[nodiscard]] static shm::Request request_of(shm::RequestKind kind, const Message& message);
+  [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind);
   [[nodiscard]] Result<bool> reaches(int peer); // a message to it goes to its letterbox
   [[nodiscard]] static bool is_short(const Message& message);
   [[nodiscard]] Result<parc_op> tell_at_once(const Message& message);
-  [[nodiscard]] Result<parc_op> tell(Message& message, unsigned flags);
-  [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message, unsigned flags = 0,
-                                     std::uint64_t extra = 0);
+  [[nodiscard]] Result<parc_op> tell(Message& message);
+  [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);
+  [[nodiscard]] Result<parc_op> send(shm::Request request, const Message& message);
 
   Arena& arena_;
   Adoption& adoption_;

@@ -334,7 +334,7 @@ bool Adoption::tell_kernel(Extent& extent) {
   request.kind = shm::RequestKind::map;
   request.address = extent.begin;
   request.length = extent.end - extent.begin;
-  request.extra = static_cast<std::uint64_t>(extent.id);
+  request.attached.segment = static_cast<std::uint64_t>(extent.id);
   extent.known = control_calls_->run(request) == PARC_OK;
   return extent.known;
 }
@@ -344,7 +344,7 @@ void Adoption::tell_kernel_gone(Extent& extent) {
   request.kind = shm::RequestKind::unmap;
   request.address = extent.begin;
   request.length = extent.end - extent.begin;
-  request.flags = shm::flag_no_wait; // a read may still be under way, into memory that was freed
+  request.flags = MessageFlags::no_wait; // a read may still be under way, into memory that was freed
   if (std::exchange(extent.known, false)) (void)control_calls_->run(request);
 }
 

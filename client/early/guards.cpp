@@ -83,7 +83,7 @@ void Guards::set_level(Level level) {
 
 Level Guards::level_for(const Operations::Entry& entry) const {
   if (!possible_ || !entry.pays) return Level::off;
-  const Level level = entry.early ? Level::full : level_.load(std::memory_order_relaxed);
+  const Level level = entry.is(MessageFlags::early) ? Level::full : level_.load(std::memory_order_relaxed);
   return level == Level::full && !__libc_single_threaded ? Level::envelope : level;
 }
 
@@ -146,10 +146,10 @@ bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
 // were copied when they began, and their waits return at once.
 bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
-  const bool may = possible_ && (entry.early || wanted());
+  const bool may = possible_ && (entry.is(MessageFlags::early) || wanted());
   if (!may || entry.length < page_size() || entry.pieces.size() > Guard::most_pieces) return false;
   const bool cheaper = cost_of_guarding(entry.length) < hand_over_.patience(slot);
-  return (entry.early || cheaper) && add(make_guard(id, slot), status);
+  return (entry.is(MessageFlags::early) || cheaper) && add(make_guard(id, slot), status);
 }
 
 bool Guards::add(const Guard& guard, parc_status& status) {
@@ -215,7 +215,7 @@ void Guards::note_benefit(const Guard& guard) {
   const auto worked = (touched ? guard.last_wait : Clock::now()) - guard.released - guard.waited;
   const auto cost = cost_.of(guard.length / page_size() + 1);
   benefit_.ended(guard.piece[0].iov_base, !touched || worked > 2 * cost);
-  if (operations_.entry(guard.slot).early) return;
+  if (operations_.entry(guard.slot).is(MessageFlags::early)) return;
   if (worked > 2 * cost) {
     budget_.paid(worked, cost);
   } else {
@@ -225,7 +225,7 @@ void Guards::note_benefit(const Guard& guard) {
 }
 
 void Guards::ended_unreleased(const Operations::Entry& entry) {
-  if (wanted() && !entry.early && entry.pays && entry.length >= least_released &&
+  if (wanted() && !entry.is(MessageFlags::early) && entry.pays && entry.length >= least_released &&
       entry.kind == shm::RequestKind::read)
     budget_.ended_in_vain(coarse_ms);
 }

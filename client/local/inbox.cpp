@@ -20,7 +20,7 @@ Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
   return {.source = from.row,
           .tag = cell.tag,
           .data = cell.data,
-          .with_data = cell.with_data != 0,
+          .flags = cell.flags,
           .total = shm::length_of(cell)};
 }
 
@@ -72,8 +72,9 @@ void Inbox::Read::take(const shm::Request& request) {
   pieces = request.pieces;
   flags = request.flags;
   kind = request.kind;
-  tag = request.tag;
-  ignore = request.ignore;
+  space = request.space;
+  tag = request.read.tag;
+  ignore = request.read.ignore;
 }
 
 shm::Request Inbox::Read::request() const {
@@ -83,8 +84,8 @@ shm::Request Inbox::Read::request() const {
   request.pieces = pieces;
   request.peer = peer;
   request.id = operation;
-  request.tag = tag;
-  request.ignore = ignore;
+  request.space = space;
+  request.read = {tag, ignore, 0};
   request.address = address;
   request.length = length;
   return request;
@@ -110,7 +111,7 @@ Inbox::Read* Inbox::posted_read(parc_op id) {
   return read.posted() && read.id() == id ? &read : nullptr;
 }
 
-bool Inbox::post(const shm::Request& request, protocol::Space space, bool background) {
+bool Inbox::post(const shm::Request& request, bool background) {
   const Hold hold(*this);
   if (closed_) return false;
   drain_locked();
@@ -118,10 +119,9 @@ bool Inbox::post(const shm::Request& request, protocol::Space space, bool backgr
   if (read.posted()) unpost(read); // the kernel had a message for what was here before
   read.take(request);
   read.pair = request.peer >= 0 ? &neighbour(request.peer) : nullptr;
-  read.space = space;
   read.number = ++posts_;
   read.shared = read.pair == nullptr || read.pair->from == nullptr;
-  const bool waits = !read.probes() || (request.flags & shm::flag_no_wait) == 0;
+  const bool waits = !read.probes() || !has(request.flags, MessageFlags::no_wait);
   if (StoredMessage* const message = find_offered(read)) {
     if (read.probes())
       answer(read, *message);
@@ -225,8 +225,7 @@ Inbox::AtOnce Inbox::take_at_once(const parc_envelope& wanted, const iovec& buff
   const shm::Cell* const there = published(from);
   if (there == nullptr) return AtOnce::not_yet;
   const shm::Cell cell = copy_of(*there);
-  if (cell.kind != shm::CellKind::whole ||
-      cell.space != static_cast<std::uint8_t>(protocol::Space::programs) ||
+  if (cell.kind != shm::CellKind::whole || cell.space != protocol::Space::programs ||
       ((cell.tag ^ wanted.tag) & ~wanted.ignore) != 0 || cell.length > buffer.iov_len)
     return AtOnce::never;
   const std::byte* const bytes =
@@ -316,7 +315,7 @@ void Inbox::ring(int row) {
 // False: there is no read for it, and no room.
 bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
   bool taken = cell.kind == shm::CellKind::whole;
-  while (Read* const read = posted_.find(&from, static_cast<protocol::Space>(cell.space), cell.tag)) {
+  while (Read* const read = posted_.find(&from, cell.space, cell.tag)) {
     if (!is_free(*read)) {
       set_aside(*read);
       continue;
@@ -353,7 +352,7 @@ StoredMessage* Inbox::store(Neighbour& from, const shm::Cell& cell, const std::b
   StoredMessage* const message = memory_.make(has_body ? cell.length : 0);
   if (message == nullptr) return nullptr;
   message->pair = &from;
-  message->space = static_cast<protocol::Space>(cell.space);
+  message->space = cell.space;
   message->tag = cell.tag;
   message->cell = cell;
   if (has_body) std::memcpy(message->body, body, cell.length);
@@ -368,14 +367,14 @@ void Inbox::answer_probes(StoredMessage& message) {
   for (auto next = probes_.begin(); next != probes_.end() && message.claimed_by == 0;) {
     Read& probe = *next++;
     if (!probe.fits(message.pair, message.space, message.tag)) continue;
-    if (!is_offered(message, (probe.flags & shm::flag_claim) != 0)) return;
+    if (!is_offered(message, has(probe.flags, MessageFlags::claim))) return;
     unpost(probe);
     if (take_read(probe)) answer(probe, message);
   }
 }
 
 void Inbox::answer(const Read& probe, StoredMessage& message) {
-  if ((probe.flags & shm::flag_claim) != 0) {
+  if (has(probe.flags, MessageFlags::claim)) {
     message.take_out();
     message.claimed_by = probe.operation;
     claimed_.push_back(message);
@@ -398,9 +397,8 @@ void Inbox::give(const shm::Request& request, Neighbour& from, const shm::Cell& 
     pull.kind = shm::RequestKind::read;
     pull.with = shm::With::rendezvous;
     pull.peer = from.row;
-    pull.tag = shm::rendezvous_in(cell).write;
-    pull.ignore = 0;
-    pull.flags &= shm::flag_from_end | shm::flag_queued;
+    pull.read = {shm::rendezvous_in(cell).write, 0, 0};
+    pull.flags &= MessageFlags::from_end | MessageFlags::queued;
     (void)ring_.push(pull); // where the kernel has gone its wait says so
     return;
   }
@@ -444,7 +442,7 @@ bool Inbox::is_offered(StoredMessage& message, bool take) {
 
 // What was given up meanwhile is forgotten. A probe that claims takes the message as a read does.
 StoredMessage* Inbox::find_offered(const Read& read) {
-  const bool takes = !read.probes() || (read.flags & shm::flag_claim) != 0;
+  const bool takes = !read.probes() || has(read.flags, MessageFlags::claim);
   for (;;) {
     StoredMessage* const message = find(read);
     if (message == nullptr || is_offered(*message, takes)) return message;

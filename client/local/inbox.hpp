@@ -54,7 +54,7 @@ public:
   // A read or probe that has begun (Operations::begin), as it would go to the kernel; it may have ended when
   // this returns. `background`: its thread does not wait for it here, so others may bring it on. False: the
   // kernel was to have it, too, and has gone.
-  [[nodiscard]] bool post(const shm::Request& request, protocol::Space space, bool background);
+  [[nodiscard]] bool post(const shm::Request& request, bool background);
   // The next message of a neighbour straight from its cell, where nothing was posted or stored before that
   // might have a say in it. `not_yet`: it has sent nothing more. `never`: post a read.
   enum class AtOnce : std::uint8_t { taken, not_yet, never };
@@ -105,7 +105,7 @@ private:
     std::uint64_t address = 0, length = 0; // as in its request, with what follows
     std::int32_t peer = PARC_ANY_SOURCE;
     std::uint16_t pieces = 0;
-    std::uint8_t flags = 0;
+    MessageFlags flags = MessageFlags::none;
     shm::RequestKind kind = shm::RequestKind::none;
     bool shared = false;
     bool given_up = false;  // by the kernel

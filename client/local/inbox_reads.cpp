@@ -78,11 +78,11 @@ void Inbox::end_taken() {
 }
 
 void Inbox::tell_unread(const Neighbour& from, const shm::Cell& cell) {
-  if (cell.space != static_cast<std::uint8_t>(protocol::Space::programs)) return;
+  if (cell.space != protocol::Space::programs) return;
   shm::Request request{};
   request.kind = shm::RequestKind::unread;
   request.peer = from.row;
-  request.tag = cell.tag;
+  request.read.tag = cell.tag;
   request.length = shm::length_of(cell);
   (void)ring_.push(request, shm::Sleep::light);
 }
@@ -119,7 +119,7 @@ void Inbox::publish(Read& read) {
   posted.tag.store(read.tag, std::memory_order_relaxed);
   posted.ignore.store(read.ignore, std::memory_order_relaxed);
   posted.row.store(read.peer, std::memory_order_relaxed);
-  posted.space.store(static_cast<std::uint8_t>(read.space), std::memory_order_relaxed);
+  posted.space.store(read.space, std::memory_order_relaxed);
   posted.flags.store(read.flags, std::memory_order_relaxed);
   posted.pieces.store(read.pieces, std::memory_order_relaxed);
   posted.address.store(read.address, std::memory_order_relaxed);

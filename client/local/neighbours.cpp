@@ -116,20 +116,20 @@ bool Neighbours::cancel_waiting(parc_op id, int peer) {
   return ended;
 }
 
-LocalMessage Neighbours::short_message(const Message& message, protocol::Space space) {
+LocalMessage Neighbours::short_message(const Message& message) {
   return {.tag = message.envelope.tag,
           .data = message.envelope.data,
-          .with_data = message.with_data || message.envelope.data != 0,
-          .space = space,
+          .flags = message.flags & protocol::flags_that_travel,
+          .space = message.space,
           .pieces = message.pieces,
           .length = message.length};
 }
 
-Result<void> Neighbours::write(parc_op id, const Message& message, protocol::Space space) {
+Result<void> Neighbours::write(parc_op id, const Message& message) {
   const int peer = message.envelope.peer;
   operations_.entry(slot_of(id)).local = true;
   if (message.blocking) wait_for_reader(peer);
-  PARC_TRY(how, send(peer, short_message(message, space), id));
+  PARC_TRY(how, send(peer, short_message(message), id));
   if (how == Outbox::Sent::waits) return success();
   Operations::End end{.source = peer, .tag = message.envelope.tag, .total = message.length};
   if (how == Outbox::Sent::departed) {
@@ -140,7 +140,7 @@ Result<void> Neighbours::write(parc_op id, const Message& message, protocol::Spa
   return success();
 }
 
-Result<void> Neighbours::announce(parc_op id, const Message& message, protocol::Space space) {
+Result<void> Neighbours::announce(parc_op id, const Message& message) {
   if (!Outbox::may_offer(id))
     return error(
         PARC_EAGAIN,
@@ -152,8 +152,8 @@ Result<void> Neighbours::announce(parc_op id, const Message& message, protocol::
   const iovec piece{&named, sizeof named};
   const LocalMessage sent{.tag = message.envelope.tag,
                           .data = message.envelope.data,
-                          .with_data = message.with_data || message.envelope.data != 0,
-                          .space = space,
+                          .flags = message.flags & protocol::flags_that_travel,
+                          .space = message.space,
                           .kind = shm::CellKind::rendezvous,
                           .pieces = {&piece, 1},
                           .length = sizeof named};

@@ -52,12 +52,12 @@ public:
     return outbox_.take(peer, space, tag);
   }
   // A short message that can be over when this returns.
-  [[nodiscard]] bool write_at_once(const Message& message, protocol::Space space) {
-    return outbox_.send_at_once(message.envelope.peer, short_message(message, space));
+  [[nodiscard]] bool write_at_once(const Message& message) {
+    return outbox_.send_at_once(message.envelope.peer, short_message(message));
   }
   // A short message; its write ends here, or when its message has left. Waits for no reader: a moment, at
   // most, where the program waits in any case. Errors: PARC_EAGAIN (no memory), PARC_ECANCELED.
-  [[nodiscard]] Result<void> write(parc_op id, const Message& message, protocol::Space space);
+  [[nodiscard]] Result<void> write(parc_op id, const Message& message);
   // Whether the kernel may be asked to give up this write: none of a neighbour's, or nobody will take it.
   [[nodiscard]] bool may_cancel_write(parc_op id, int peer) {
     return !outbox_.knows(peer) || outbox_.withdraw(id);
@@ -65,7 +65,7 @@ public:
   // A write that waits for a cell is given up. False: it is the kernel's, or does not wait.
   [[nodiscard]] bool cancel_waiting(parc_op id, int peer);
   // The envelope of a write that the kernel has. Errors: the same.
-  [[nodiscard]] Result<void> announce(parc_op id, const Message& message, protocol::Space space);
+  [[nodiscard]] Result<void> announce(parc_op id, const Message& message);
 
   // The program leaves. Returns when nothing waits for a cell any more: neighbours drain in their calls, and
   // those that depart need nothing.
@@ -94,7 +94,7 @@ public:
 
 private:
   Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks);
-  [[nodiscard]] static LocalMessage short_message(const Message& message, protocol::Space space);
+  [[nodiscard]] static LocalMessage short_message(const Message& message);
   [[nodiscard]] Result<Outbox::Sent> send(int peer, const LocalMessage& message, parc_op write);
   void flush();
   void wait_for_reader(int peer);

@@ -21,8 +21,8 @@ void describe(shm::Cell& cell, const LocalMessage& message) {
   cell.data = message.data;
   cell.length = static_cast<std::uint16_t>(message.length);
   cell.kind = message.kind;
-  cell.space = static_cast<std::uint8_t>(message.space);
-  cell.with_data = message.with_data ? 1 : 0;
+  cell.space = message.space;
+  cell.flags = message.flags;
 }
 
 } // namespace
@@ -198,7 +198,7 @@ void Outbox::fill(shm::Cell& cell, const LocalMessage& message) {
   describe(cell, message);
   if (message.length <= shm::cell_bytes) return gather(cell.bytes, message.pieces, 0, message.length);
   auto& bodies = free_bodies(message.length);
-  cell.body = bodies.back();
+  cell.body = bodies.back() & (shm::most_published - 1);
   bodies.pop_back();
   gather(shm::body_in(own_.owner, cell), message.pieces, 0, message.length);
 }
@@ -251,7 +251,7 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
     const std::uint64_t wanted = posted.tag.load(std::memory_order_relaxed);
     const std::uint64_t ignore = posted.ignore.load(std::memory_order_relaxed);
     const std::int32_t from = posted.row.load(std::memory_order_relaxed);
-    const auto in = static_cast<protocol::Space>(posted.space.load(std::memory_order_relaxed));
+    const protocol::Space in = posted.space.load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (reader.first.load(std::memory_order_relaxed) > i)
       continue; // written over, perhaps: it is over in any case
@@ -280,8 +280,7 @@ bool Outbox::sent_before(const Way& way, protocol::Space space, std::uint64_t ta
   for (std::uint64_t i = way.drained; i != way.sent; ++i) {
     const shm::Cell& cell = own_.owner.cells[number].cell;
     number = cell.next;
-    if (i >= drained && cell.space == static_cast<std::uint8_t>(space) && ((cell.tag ^ tag) & ~ignore) == 0)
-      return true;
+    if (i >= drained && cell.space == space && ((cell.tag ^ tag) & ~ignore) == 0) return true;
   }
   return false;
 }

@@ -33,7 +33,7 @@ namespace parc::client {
 struct LocalMessage { // to a neighbour
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
-  bool with_data = false;
+  MessageFlags flags = MessageFlags::none;
   protocol::Space space = protocol::Space::programs;
   shm::CellKind kind = shm::CellKind::whole;
   std::span<const iovec> pieces{}; // of `length` bytes

@@ -57,8 +57,8 @@ LocalMessage Outbox::message_of(const Waiting& waits, iovec& piece) {
   const shm::Cell& cell = waits.cell;
   LocalMessage message{.tag = cell.tag,
                        .data = cell.data,
-                       .with_data = cell.with_data != 0,
-                       .space = static_cast<protocol::Space>(cell.space),
+                       .flags = cell.flags,
+                       .space = cell.space,
                        .kind = cell.kind,
                        .pieces = {&piece, 1},
                        .length = cell.length};

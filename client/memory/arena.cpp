@@ -211,7 +211,7 @@ Result<void> Arena::move_in(std::size_t place, shm::Segment segment) {
   map.kind = shm::RequestKind::map;
   map.address = reinterpret_cast<std::uintptr_t>(segment.data());
   map.length = segment.size();
-  map.extra = static_cast<std::uint64_t>(segment.id());
+  map.attached.segment = static_cast<std::uint64_t>(segment.id());
   adopted_.drop_freed();
   if (const int answer = kernel_.run(map); answer != PARC_OK)
     return error(answer, "the kernel cannot map another {} bytes of this program's memory: {}",

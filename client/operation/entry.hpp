@@ -14,6 +14,8 @@
 
 namespace parc::client {
 
+using protocol::MessageFlags;
+
 using Slot = std::uint32_t;
 
 constexpr Slot slot_of(parc_op id) {
@@ -72,19 +74,19 @@ struct Entry {
   void* block = nullptr;
   void* list = nullptr;
   std::uint64_t held = 0;
-  std::unique_ptr<Adopted> adopted;      // none: it uses no adopted memory
-  std::atomic<bool> synchronous = false; // these two: also read of one that may just be spent
-  std::atomic<bool> queued = false;
-  std::atomic<bool> late = false; // a read that has no memory yet: late_reads.hpp
+  std::unique_ptr<Adopted> adopted;                     // none: it uses no adopted memory
+  std::atomic<MessageFlags> flags = MessageFlags::none; // these two: also read of one that may just be spent
+  std::atomic<bool> late = false;                       // a read that has no memory yet: late_reads.hpp
   Order order = Order::any;
   shm::RequestKind kind = shm::RequestKind::none;
-  bool from_end = false;
-  bool early = false;
   bool pays = true;
   bool pinned = false;     // handed over: the segments of pieces stay until the kernel is done
   bool local = false;      // also of a write: the kernel does not know it
   bool given_up = false;   // there was no memory for its message
   bool own_memory = false; // the kernel names the program's memory as that has it
+  [[nodiscard]] bool is(MessageFlags any_of) const {
+    return has(flags.load(std::memory_order_relaxed), any_of);
+  }
   void set_block(void* memory, std::uint64_t bytes) {
     block = memory;
     bounced.store(memory != nullptr && has_message() ? bytes : 0, std::memory_order_relaxed);

@@ -29,8 +29,9 @@ HandOver::Range HandOver::unacknowledged(Slot slot) {
 bool HandOver::prepare(Slot slot) {
   auto& entry = operations_.entry(slot);
   const Range due = unacknowledged(slot);
-  const std::uint64_t size = entry.from_end ? due.end : entry.length - due.begin;
-  if (entry.local || entry.synchronous || entry.block || due.size() == 0 ||
+  const bool from_end = entry.is(MessageFlags::from_end);
+  const std::uint64_t size = from_end ? due.end : entry.length - due.begin;
+  if (entry.local || entry.is(MessageFlags::synchronous) || entry.block || due.size() == 0 ||
       !operations_.peer_answers(entry.envelope.peer))
     return false;
   if (!room_.reserve(size)) return false;
@@ -49,18 +50,19 @@ bool HandOver::prepare(Slot slot) {
 bool HandOver::perform(parc_op id, Slot slot, std::span<const iovec> pieces) {
   const auto& entry = operations_.entry(slot);
   const Range due = unacknowledged(slot);
-  const std::uint64_t block_begin = entry.from_end ? 0 : entry.length - entry.held;
+  const bool from_end = entry.is(MessageFlags::from_end);
+  const std::uint64_t block_begin = from_end ? 0 : entry.length - entry.held;
   auto* const block = static_cast<std::byte*>(entry.block);
-  const Range copied = entry.from_end ? copy_upwards(slot, pieces, block, due)
-                                      : copy_downwards(slot, pieces, block + (due.begin - block_begin), due);
+  const Range copied = from_end ? copy_upwards(slot, pieces, block, due)
+                                : copy_downwards(slot, pieces, block + (due.begin - block_begin), due);
   if (copied.size() == 0 || operations_.done(slot)) return false;
   shm::Request request{};
   request.kind = shm::RequestKind::hand_over;
-  request.flags = entry.from_end ? shm::flag_from_end : std::uint8_t{0};
+  request.flags = when(from_end, MessageFlags::from_end);
   request.id = static_cast<std::uint64_t>(id);
   request.address = reinterpret_cast<std::uintptr_t>(block + (copied.begin - block_begin));
   request.length = copied.size();
-  request.extra = entry.from_end ? copied.end : copied.begin;
+  request.handed.border = from_end ? copied.end : copied.begin;
   if (!ring_.push(request)) return false;
 
   const auto& handed = operations_.shared(slot).handed_or_data;

@@ -92,7 +92,7 @@ void LateReads::place(Slot slot, void* block, std::uint64_t bytes) {
   shm::Request request{};
   request.kind = shm::RequestKind::place;
   request.id = shm::id_of(generation_in(entry.tag.load(std::memory_order_relaxed)), slot);
-  request.flags = entry.from_end ? shm::flag_from_end : std::uint8_t{0};
+  request.flags = entry.flags.load(std::memory_order_relaxed) & MessageFlags::from_end;
   request.address = address_of(block);
   request.length = bytes;
   (void)ring_.push(request); // where the kernel has gone the read ends with that
@@ -220,7 +220,7 @@ bool LateReads::ask_back(parc_op id, shm::With with) {
   shm::Request request{};
   request.kind = shm::RequestKind::unplace;
   request.with = with;
-  request.extra = static_cast<std::uint64_t>(id);
+  request.unplaced.read = static_cast<std::uint64_t>(id);
   return control_calls_.run(request) == PARC_OK;
 }
 

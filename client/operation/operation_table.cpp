@@ -83,9 +83,9 @@ Result<void> OperationTable::make_block(unsigned number) {
   if (entries == nullptr) entries = make_entries(number);
   shm::Request request{};
   request.kind = shm::RequestKind::grow;
-  request.tag = number;
+  request.attached.block = number;
   request.length = shm::bytes_of_block(number);
-  request.extra = static_cast<std::uint64_t>(segment.id());
+  request.attached.segment = static_cast<std::uint64_t>(segment.id());
   if (const int answer = control_calls_.run(request); answer == PARC_EKERNEL)
     return error(answer, "the kernel of this host (parcd) has gone or has ended this program's session (parc "
                          "errors may say why)");

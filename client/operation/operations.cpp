@@ -39,11 +39,8 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.envelope = message.envelope;
   entry.length = message.length;
   entry.pieces.assign(message.pieces);
-  entry.from_end = message.from_end;
-  entry.early = message.early;
   entry.pays = message.pays;
-  entry.synchronous.store(message.synchronous, std::memory_order_relaxed);
-  entry.queued.store(message.queued, std::memory_order_relaxed);
+  entry.flags.store(message.flags, std::memory_order_relaxed);
   entry.order = message.order;
   entry.local = message.local;
   entry.own_memory = message.listed == shm::in_own_memory;
@@ -89,14 +86,20 @@ void Operations::set_message(Slot slot, const End& message) {
   shared.source.store(message.source, std::memory_order_relaxed);
   shared.tag.store(message.tag, std::memory_order_relaxed);
   shared.handed_or_data.store(message.data, std::memory_order_relaxed);
-  shared.departure_or_data.store(message.departure != 0 ? message.departure : message.with_data,
+  shared.departure_or_data.store(message.departure != 0 ? message.departure
+                                                        : has(message.flags, MessageFlags::with_data),
                                  std::memory_order_relaxed);
   shared.total.store(message.total, std::memory_order_relaxed);
 }
 
 parc_status Operations::status_after(const End& how) {
-  return {how.source, shm::tag_in(how.tag), shm::context_in(how.tag), how.error, how.total,
-          how.data,   how.with_data};
+  return {how.source,
+          shm::tag_in(how.tag),
+          shm::context_in(how.tag),
+          how.error,
+          how.total,
+          how.data,
+          has(how.flags, MessageFlags::with_data)};
 }
 
 void Operations::end(parc_op id, const End& how) {
@@ -104,7 +107,7 @@ void Operations::end(parc_op id, const End& how) {
   shm::Operation& shared = tables().operation(slot);
   set_message(slot, how);
   shared.error.store(how.error, std::memory_order_relaxed);
-  const bool queued = table_[slot].queued.load(std::memory_order_relaxed);
+  const bool queued = table_[slot].is(MessageFlags::queued);
   if (trace_.on()) {
     shm::Times& times = tables().times(slot);
     times.done.store(trace::now(), std::memory_order_relaxed);
@@ -172,8 +175,7 @@ std::optional<parc_op> Operations::live(Slot slot) const {
 
 std::optional<parc_op> Operations::queued(Slot slot) const {
   const auto tag = table_[slot].tag.load(std::memory_order_acquire);
-  if ((use_of(tag) != Use::live && use_of(tag) != Use::loose) ||
-      !table_[slot].queued.load(std::memory_order_relaxed))
+  if ((use_of(tag) != Use::live && use_of(tag) != Use::loose) || !table_[slot].is(MessageFlags::queued))
     return {};
   return id_of(generation_in(tag), slot);
 }
@@ -209,7 +211,7 @@ bool Operations::is_held_now(parc_op id) const {
 void Operations::let_go(Slot slot) {
   set_use(slot, Use::live);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (table_[slot].queued.load(std::memory_order_relaxed) && done(slot)) tables().note_finished(slot);
+  if (table_[slot].is(MessageFlags::queued) && done(slot)) tables().note_finished(slot);
 }
 
 bool Operations::wants_memory(Slot slot) const {

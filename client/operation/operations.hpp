@@ -39,24 +39,22 @@ struct Message {
   parc_envelope envelope{};
   std::uint64_t length = 0; // of the message (write) or of the buffer (read)
   std::span<const iovec> pieces{};
-  bool from_end = false;
+  MessageFlags flags = MessageFlags::none;
+  protocol::Space space = protocol::Space::programs;
   std::uint64_t place = 0;  // as in the request: the bytes' address, or that of the list
   std::uint16_t listed = 0; // as in the request: pieces in the list, 0 for none
   void* block = nullptr;    // arena: where the kernel finds or puts the bytes instead of in pieces
   void* list = nullptr;     // arena: the pieces, as the kernel reads them
   std::uint64_t held = 0;   // reserved in the copy room
   bool loose = false;
-  bool early = false;       // PARC_EARLY
-  bool pays = true;         // of a read: to release its wait early, by what is known
-  bool synchronous = false; // PARC_SYNCHRONOUS
-  bool with_data = false;   // PARC_WITH_DATA
-  bool queued = false;      // PARC_QUEUED
-  bool untagged = false;    // PARC_UNTAGGED
-  bool blocking = false;    // its thread waits for it at once
-  bool local = false;       // neighbours' messages answer it, too
-  bool late = false;        // a read without memory
+  bool pays = true;      // of a read: to release its wait early, by what is known
+  bool blocking = false; // its thread waits for it at once
+  bool local = false;    // neighbours' messages answer it, too
+  bool late = false;     // a read without memory
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
+
+  [[nodiscard]] bool is(MessageFlags any_of) const { return has(flags, any_of); }
 };
 
 class Operations {
@@ -80,7 +78,7 @@ public:
     int source = PARC_ANY_SOURCE;
     std::uint64_t tag = 0;
     std::uint64_t data = 0;
-    bool with_data = false;
+    MessageFlags flags = MessageFlags::none; // the message's
     std::uint64_t total = 0;
     std::uint32_t departure = 0;
     bool late = false; // of a write: its start may have returned
@@ -175,7 +173,7 @@ public:
 
   // Of an operation that the caller holds: its wait rests only for a while, and then copies it.
   [[nodiscard]] bool may_copy(parc_op id) const {
-    return is_write(id) && !table_[slot_of(id)].synchronous.load(std::memory_order_relaxed);
+    return is_write(id) && !table_[slot_of(id)].is(MessageFlags::synchronous);
   }
 
   // use(slot) for each that may have been used.

@@ -97,7 +97,7 @@ void Letterboxes::each_unread(std::uint64_t endpoint, const Unread& of) const {
       if (cell.kind == shm::CellKind::rendezvous &&
           shm::offer_of(cell, from->memory->all.offers) == shm::offer_word(generation, shm::Offer::withdrawn))
         continue;
-      of(sender, static_cast<protocol::Space>(cell.space), cell.tag, shm::length_of(cell));
+      of(sender, cell.space, cell.tag, shm::length_of(cell));
     }
   }
 }

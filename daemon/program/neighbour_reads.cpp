@@ -41,7 +41,7 @@ void NeighbourReads::leave_unread(const shm::Request& request) const {
   const auto from = needs_.engine.address(needs_.place.endpoint, request.peer);
   if (!from) return;
   needs_.hooks.unread(needs_.place.endpoint, *from,
-                      {.space = protocol::Space::programs, .tag = request.tag, .total = request.length});
+                      {.space = protocol::Space::programs, .tag = request.read.tag, .total = request.length});
 }
 
 void NeighbourReads::withdraw(std::uint64_t id) {
@@ -62,11 +62,12 @@ bool NeighbourReads::is_taken(std::uint64_t id) {
 }
 
 std::optional<shm::Request> NeighbourReads::take(const shm::Request& write, std::int32_t row) {
-  const std::uint64_t number = shm::slot_of(write.extra), generation = shm::generation_of(write.extra);
+  const std::uint64_t number = shm::slot_of(write.write.read),
+                      generation = shm::generation_of(write.write.read);
   if (letterbox_.memory == nullptr || number >= shm::read_slots) return {};
   const shm::PostedRead& posted = letterbox_.memory->owner.posted[write.entry % shm::read_slots];
   const std::uint64_t owner = letterbox_.memory->all.owners[number].load(std::memory_order_acquire);
-  if (posted.id.load(std::memory_order_relaxed) != write.extra ||
+  if (posted.id.load(std::memory_order_relaxed) != write.write.read ||
       !shm::is(owner, generation, shm::Owner::neighbour))
     return {};
   const Slot& before = needs_.slots[number];
@@ -75,9 +76,10 @@ std::optional<shm::Request> NeighbourReads::take(const shm::Request& write, std:
   read.kind = shm::RequestKind::read;
   read.with = shm::With::taken;
   read.peer = row;
-  read.id = write.extra;
-  read.tag = write.id;
-  read.flags = posted.flags.load(std::memory_order_relaxed) & (shm::flag_from_end | shm::flag_queued);
+  read.id = write.write.read;
+  read.read.tag = write.id;
+  read.flags = posted.flags.load(std::memory_order_relaxed) &
+               (protocol::MessageFlags::from_end | protocol::MessageFlags::queued);
   read.pieces = unplaced ? shm::no_memory_yet : posted.pieces.load(std::memory_order_relaxed);
   read.address = posted.address.load(std::memory_order_relaxed);
   read.length = posted.length.load(std::memory_order_relaxed);
@@ -86,7 +88,7 @@ std::optional<shm::Request> NeighbourReads::take(const shm::Request& write, std:
   Slot* const slot = needs_.slots.take(read.id, true);
   if (slot == nullptr) return {};
   slot->with = read.with;
-  slot->tag = write.tag;
+  slot->tag = write.write.tag;
   return read;
 }
 

@@ -27,7 +27,7 @@ void store_message(shm::Operation& op, std::uint64_t number, const OperationTabl
   op.tag.store(slot.with == shm::With::taken ? slot.tag : outcome.tag, std::memory_order_relaxed);
   if (shm::is_read(number)) op.handed_or_data.store(outcome.data, std::memory_order_relaxed);
   op.departure_or_data.store(departed ? static_cast<std::uint32_t>(outcome.departure)
-                                      : std::uint32_t{outcome.with_data},
+                                      : std::uint32_t{has(outcome.flags, protocol::MessageFlags::with_data)},
                              std::memory_order_relaxed);
   op.total.store(outcome.total, std::memory_order_relaxed);
 }

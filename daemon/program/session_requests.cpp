@@ -44,7 +44,7 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::unread: return neighbour_reads_.leave_unread(request);
   case shm::RequestKind::abort:
     loop_.after_step(
-        [&sessions = sessions_, place = place_, status = static_cast<int>(request.extra & 0xff)] {
+        [&sessions = sessions_, place = place_, status = static_cast<int>(request.aborted.status & 0xff)] {
           sessions.hooks_.aborted(place, status);
         });
     return;
@@ -86,6 +86,9 @@ void Session::refuse(const shm::Request& request) {
 
 void Session::start(const shm::Request& request) {
   const bool writes = request.kind == shm::RequestKind::write;
+  if (request.space != protocol::Space::programs && request.space != protocol::Space::barriers &&
+      request.space != protocol::Space::untagged)
+    return broke("it named a message of a space that it has not");
   if (request.with > shm::With::taken || (request.with == shm::With::taken && !writes) ||
       (request.with == shm::With::neighbours && writes) ||
       (request.with != shm::With::nobody && !neighbour_reads_.has_letterbox()))
@@ -102,14 +105,14 @@ void Session::start(const shm::Request& request) {
 
 void Session::begin(const shm::Request& request, Slot& slot) {
   const bool writes = request.kind == shm::RequestKind::write;
-  slot.queued = (request.flags & shm::flag_queued) != 0;
+  slot.queued = has(request.flags, protocol::MessageFlags::queued);
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
   const bool peer_fits =
       (!writes && request.peer == PARC_ANY_SOURCE) || engine_.has_given(place_.endpoint, request.peer);
-  const bool claims = (request.flags & shm::flag_claim) != 0,
-             claimed = (request.flags & shm::flag_claimed) != 0;
-  const auto claim = claimed ? claims_.find(request.extra) : claims_.end();
+  const bool claims = has(request.flags, protocol::MessageFlags::claim),
+             claimed = has(request.flags, protocol::MessageFlags::claimed);
+  const auto claim = claimed ? claims_.find(request.read.claim) : claims_.end();
   if (claims && claims_.size() + claiming_ >= shm::most_reads) return refuse(slot, number, PARC_EAGAIN);
   const bool memory_fits = request.kind == shm::RequestKind::probe || resolve(request, memory, slot);
   if (!peer_fits || !memory_fits || (claimed && claim == claims_.end()) ||
@@ -121,12 +124,8 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   slot.total = request.length;
   sessions_.changed(*this);
   const std::uint64_t cookie = Cookie::of_session(number_, number, slot.generation).word();
-  const bool from_end = (request.flags & shm::flag_from_end) != 0;
   const bool named = request.with == shm::With::rendezvous || request.with == shm::With::taken;
-  const protocol::Space space = named                                       ? protocol::Space::neighbours
-                                : (request.flags & shm::flag_barrier) != 0  ? protocol::Space::barriers
-                                : (request.flags & shm::flag_untagged) != 0 ? protocol::Space::untagged
-                                                                            : protocol::Space::programs;
+  const protocol::Space space = named ? protocol::Space::neighbours : request.space;
   if (writes) {
     ++writes_;
     if (request.with != shm::With::rendezvous) sent_.add(request.length);
@@ -134,14 +133,12 @@ void Session::begin(const shm::Request& request, Slot& slot) {
         gate_.shut() && request.peer != place_.rank && request.with != shm::With::taken; // its read waits
     slot.handle = engine_.write(place_.endpoint, {.cookie = cookie,
                                                   .destination = static_cast<std::uint32_t>(request.peer),
-                                                  .tag = named ? request.id : request.tag,
-                                                  .data = request.data,
+                                                  .tag = named ? request.id : request.write.tag,
+                                                  .data = request.write.data,
                                                   .space = space,
+                                                  .flags = request.flags,
                                                   .memory = std::move(memory),
-                                                  .from_end = from_end,
-                                                  .gated = gated,
-                                                  .synchronous = (request.flags & shm::flag_synchronous) != 0,
-                                                  .with_data = (request.flags & shm::flag_with_data) != 0});
+                                                  .gated = gated});
     if (gated && slot.busy) gate_.keep(slot.handle);
     return;
   }
@@ -154,14 +151,12 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   if (claimed) claims_.erase(claim);
   slot.handle = engine_.read(place_.endpoint, {.cookie = cookie,
                                                .source = request.peer,
-                                               .tag = request.tag,
-                                               .ignore = request.ignore,
+                                               .tag = request.read.tag,
+                                               .ignore = request.read.ignore,
                                                .space = space,
+                                               .flags = request.flags,
                                                .memory = std::move(memory),
-                                               .from_end = from_end,
                                                .probe = request.kind == shm::RequestKind::probe,
-                                               .no_wait = (request.flags & shm::flag_no_wait) != 0,
-                                               .claim = claims,
                                                .claimed = message,
                                                .owner_word = neighbour_reads_.owner_word(number, slot),
                                                .late = request.pieces == shm::no_memory_yet});
@@ -218,7 +213,8 @@ bool Session::give_taken(const shm::Request& write) {
 void Session::ask_of_peers(const shm::Request& request) {
   Slot* const slot = take_slot(request, shm::is_read);
   if (slot == nullptr) return;
-  slot->queued = request.kind == shm::RequestKind::exit_of && (request.flags & shm::flag_queued) != 0;
+  slot->queued =
+      request.kind == shm::RequestKind::exit_of && has(request.flags, protocol::MessageFlags::queued);
   const bool spawns = request.kind == shm::RequestKind::spawn;
   protocol::Pieces memory; // used before anything else is done, so its segment need not be held
   if (spawns || request.kind == shm::RequestKind::address_of || request.kind == shm::RequestKind::add_peer) {
@@ -232,7 +228,9 @@ void Session::ask_of_peers(const shm::Request& request) {
   case shm::RequestKind::address_of: how = added_peers_.name(request.peer, memory); break;
   case shm::RequestKind::add_peer: how = added_peers_.add(request.id, memory); break;
   case shm::RequestKind::spawn: how = spawned_programs_.spawn(request, memory, pid_); break;
-  case shm::RequestKind::signal: how = spawned_programs_.signal(request.peer, request.extra); break;
+  case shm::RequestKind::signal:
+    how = spawned_programs_.signal(request.peer, request.signalled.number);
+    break;
   default: how = spawned_programs_.await_exit(request.id, request.peer);
   }
   if (how) conclude(request.id, *how);
@@ -287,7 +285,7 @@ bool Session::has_copied() const {
 bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot) {
   if (request.length > shm::max_message) return false;
   if (request.pieces == shm::no_memory_yet)
-    return request.kind == shm::RequestKind::read && (request.flags & shm::flag_claimed) == 0;
+    return request.kind == shm::RequestKind::read && !has(request.flags, protocol::MessageFlags::claimed);
   if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
   if (request.pieces != shm::in_own_memory)
     return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
@@ -299,7 +297,8 @@ bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slo
 
 void Session::map(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
-  const Result<void> mapped = extents_.map(request.address, request.length, static_cast<int>(request.extra));
+  const Result<void> mapped =
+      extents_.map(request.address, request.length, static_cast<int>(request.attached.segment));
   if (!mapped) spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, mapped.error().text);
   answer(shm::control_slot, mapped ? PARC_OK : PARC_ENOMEM);
 }
@@ -307,7 +306,7 @@ void Session::map(const shm::Request& request) {
 void Session::unmap(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   if (!extents_.unmap(request.address)) return answer(shm::control_slot, PARC_EINVAL);
-  if (!extents_.mapped(request.address) || (request.flags & shm::flag_no_wait) != 0)
+  if (!extents_.mapped(request.address) || has(request.flags, protocol::MessageFlags::no_wait))
     return answer(shm::control_slot, PARC_OK);
   unmap_address_ = request.address; // answered when its last use ends
 }
@@ -316,9 +315,11 @@ void Session::unmap(const shm::Request& request) {
 void Session::grow(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   const unsigned number = tables_->blocks() + 1;
-  if (request.tag != number || number > shm::most_blocks || request.length != shm::bytes_of_block(number))
+  if (request.attached.block != number || number > shm::most_blocks ||
+      request.length != shm::bytes_of_block(number))
     return answer(shm::control_slot, PARC_EINVAL);
-  Result<shm::Segment> block = shm::Segment::attach(static_cast<int>(request.extra), request.length);
+  Result<shm::Segment> block =
+      shm::Segment::attach(static_cast<int>(request.attached.segment), request.length);
   if (!block) {
     spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, block.error().text);
     return answer(shm::control_slot, PARC_ENOMEM);
@@ -332,16 +333,16 @@ void Session::hand_over(const shm::Request& request) {
   Slot* slot = slots_.find(request.id);
   if (slot == nullptr) return; // it finished meanwhile, which the program sees as well
   if (!shm::is_write(shm::slot_of(request.id))) return broke("it handed over what is no write");
-  const bool low_part = (request.flags & shm::flag_from_end) != 0;
+  const bool low_part = has(request.flags, protocol::MessageFlags::from_end);
+  const std::uint64_t border = request.handed.border;
   if (std::exchange(slot->handed_over, true)) return broke("it handed over a write twice");
-  if (request.extra > slot->total ||
-      request.length != (low_part ? request.extra : slot->total - request.extra))
+  if (border > slot->total || request.length != (low_part ? border : slot->total - border))
     return broke("it handed over another range than it said");
   protocol::Pieces memory;
   Extents::Used used;
   if (!extents_.resolve(request.address, request.length, memory, used))
     return broke("it handed over memory that it does not share");
-  std::uint64_t at = low_part ? 0 : request.extra;
+  std::uint64_t at = low_part ? 0 : border;
   memory.each(0, memory.size(), [&](std::byte* base, std::uint64_t length) {
     engine_.hand_over(slot->handle, at, base, length);
     at += length;
@@ -376,15 +377,15 @@ void Session::place(const shm::Request& request) {
   slot->handle =
       engine_.read(place_.endpoint,
                    {.cookie = Cookie::of_session(number_, shm::slot_of(request.id), slot->generation).word(),
+                    .flags = request.flags,
                     .memory = std::move(memory),
-                    .from_end = (request.flags & shm::flag_from_end) != 0,
                     .claimed = message});
 }
 
 // A neighbour may have taken it already: its write, which is yet to come, finds it without memory.
 void Session::unplace(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
-  const std::uint64_t read = request.extra, number = shm::slot_of(read);
+  const std::uint64_t read = request.unplaced.read, number = shm::slot_of(read);
   if (!shm::is_read(number) || !knows(number)) return broke("it wanted memory back of what is no read");
   Slot* const slot = slots_.find(read);
   bool possible = false;

@@ -39,11 +39,11 @@ struct SpawnedPrograms::Call {
 
 std::optional<Completion> SpawnedPrograms::spawn(const shm::Request& request, const protocol::Pieces& memory,
                                                  pid_t process) {
-  if (request.tag > memory.size() || request.extra > request.length / sizeof(std::int32_t))
-    return Completion{PARC_EINVAL};
-  std::string texts(request.tag, '\0');
+  const auto [bytes, count] = request.spawned;
+  if (bytes > memory.size() || count > request.length / sizeof(std::int32_t)) return Completion{PARC_EINVAL};
+  std::string texts(bytes, '\0');
   memory.copy_out(0, reinterpret_cast<std::byte*>(texts.data()), texts.size());
-  auto wish = parse_spawn_request(texts, request.extra);
+  auto wish = parse_spawn_request(texts, count);
   if (!wish) return Completion{PARC_EINVAL};
   if (calling_ == most_spawned_at_once) return Completion{PARC_EAGAIN};
   wish->parent = to_text(needs_.peers.describe({protocol::here, needs_.place.endpoint}));
@@ -179,7 +179,7 @@ void SpawnedPrograms::exited(std::int32_t row, std::uint32_t status) {
 }
 
 Completion SpawnedPrograms::end_of(std::int32_t row, std::uint32_t status) {
-  return {PARC_OK, {.source = row, .data = status, .with_data = true}};
+  return {PARC_OK, {.source = row, .data = status, .flags = protocol::MessageFlags::with_data}};
 }
 
 bool SpawnedPrograms::cancel(std::uint64_t operation) {

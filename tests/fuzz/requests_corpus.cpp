@@ -24,7 +24,7 @@ public:
   void turn() { record(Record::turn); }
 
   std::uint64_t read(std::int32_t from, std::int32_t tag, std::uint64_t address, std::uint64_t length,
-                     std::uint8_t flags = 0) {
+                     MessageFlags flags = MessageFlags::none) {
     Request request = message(RequestKind::read, next(0, ++reads_), from, tag, address, length);
     request.flags = flags;
     return ask(request);
@@ -39,10 +39,10 @@ public:
   }
   void unplace(std::uint64_t id) {
     Request request = message(RequestKind::unplace, next(control_slot, 0), 0, 0, 0, 0);
-    request.extra = id;
+    request.unplaced.read = id;
     ask(request);
   }
-  std::uint64_t probe(std::int32_t from, std::int32_t tag, std::uint8_t flags = 0) {
+  std::uint64_t probe(std::int32_t from, std::int32_t tag, MessageFlags flags = MessageFlags::none) {
     Request request = message(RequestKind::probe, next(0, ++reads_), from, tag, 0, 0);
     request.flags = flags;
     return ask(request);
@@ -55,7 +55,7 @@ public:
   }
   void map(std::uint64_t address, std::uint64_t length, std::uint64_t segment) {
     Request request = message(RequestKind::map, next(control_slot, 0), 0, 0, address, length);
-    request.extra = segment;
+    request.attached.segment = segment;
     ask(request);
   }
   void unmap(std::uint64_t address) {
@@ -63,8 +63,7 @@ public:
   }
   void grow(std::uint64_t block, std::uint64_t length, std::uint64_t segment) {
     Request request = message(RequestKind::grow, next(control_slot, 0), 0, 0, 0, length);
-    request.tag = block;
-    request.extra = segment;
+    request.attached = {segment, block};
     ask(request);
   }
   // Of the slot that is the first one of a half of a block.
@@ -73,24 +72,23 @@ public:
   }
   void cancel(std::uint64_t id) { ask(message(RequestKind::cancel, id, 0, 0, 0, 0)); }
   void hand_over(std::uint64_t id, std::uint64_t address, std::uint64_t length, std::uint64_t begin,
-                 std::uint8_t flags = 0) {
+                 MessageFlags flags = MessageFlags::none) {
     Request request = message(RequestKind::hand_over, id, 0, 0, address, length);
     request.flags = flags;
-    request.extra = begin;
+    request.handed.border = begin;
     ask(request);
   }
   void leave() { ask(message(RequestKind::leave, next(control_slot, 0), 0, 0, 0, 0)); }
   void abort() {
     Request request = message(RequestKind::abort, 0, 0, 0, 0, 0);
-    request.extra = 3;
+    request.aborted.status = 3;
     ask(request);
   }
   void spawn(std::string_view texts, std::uint64_t count, std::uint64_t length) {
     record(Record::data, std::uint16_t{0}, static_cast<std::uint8_t>(texts.size()));
     record_.insert(record_.end(), texts.begin(), texts.end());
     Request request = message(RequestKind::spawn, next(0, reads_++), 0, 0, data_address, length);
-    request.tag = texts.size();
-    request.extra = count;
+    request.spawned = {texts.size(), count};
     ask(request);
   }
   std::uint64_t exit_of(std::int32_t peer) {
@@ -98,7 +96,7 @@ public:
   }
   void signal(std::int32_t peer, std::uint64_t number) {
     Request request = message(RequestKind::signal, next(0, reads_++), peer, 0, 0, 0);
-    request.extra = number;
+    request.signalled.number = number;
     ask(request);
   }
   void peer(std::uint8_t tag, std::uint8_t length) { record(Record::peer, tag, length); }
@@ -113,8 +111,10 @@ private:
     request.kind = kind;
     request.id = id;
     request.peer = peer;
-    request.tag = parc::shm::tag_of(0, std::max(tag, 0));
-    if (tag < 0) request.ignore = UINT32_MAX;
+    if (kind == RequestKind::write)
+      request.write.tag = parc::shm::tag_of(0, std::max(tag, 0));
+    else if (kind == RequestKind::read || kind == RequestKind::probe)
+      request.read = {parc::shm::tag_of(0, std::max(tag, 0)), tag < 0 ? UINT32_MAX : 0, 0};
     request.address = address;
     request.length = length;
     return request;
@@ -160,7 +160,7 @@ const Named scenes[] = {
        s.read(0, 3, data_address + 30'000, 30'000);
        s.turn();
        s.probe(-1, -1);
-       s.probe(0, 5, flag_no_wait);
+       s.probe(0, 5, MessageFlags::no_wait);
      }},
     {"without_memory",
      [](Scene& s) {
@@ -201,7 +201,7 @@ const Named scenes[] = {
        s.read(2, -1, data_address + 1000, 500);
        s.peer(6 * 3 + 1, 20);
        s.peer(2 * 7 + 3, 200);
-       s.read(-1, -1, data_address, 65'536, flag_from_end);
+       s.read(-1, -1, data_address, 65'536, MessageFlags::from_end);
      }},
     {"pieces",
      [](Scene& s) {
@@ -222,7 +222,7 @@ const Named scenes[] = {
        s.turn();
        s.hand_over(s.write(2, 2, data_address, 10'000), data_address + 20'000, 6000, 4000);
        const std::uint64_t twice = s.write(2, 3, data_address, 10'000);
-       s.hand_over(twice, data_address + 40'000, 5000, 5000, flag_from_end);
+       s.hand_over(twice, data_address + 40'000, 5000, 5000, MessageFlags::from_end);
        s.hand_over(twice, data_address + 20'000, 6000, 4000);
        s.peer(4, 200);
      }},

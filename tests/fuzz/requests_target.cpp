@@ -146,15 +146,15 @@ bool Host::go_round() {
 void Host::write_from_peer(std::uint8_t tag, std::size_t length) {
   peer_.write(peer_endpoint_, {.destination = tag % 2u,
                                .tag = tag,
-                               .memory = {peer_memory_.data(), length},
-                               .from_end = tag % 3 == 0});
+                               .flags = when(tag % 3 == 0, protocol::MessageFlags::from_end),
+                               .memory = {peer_memory_.data(), length}});
 }
 
 void Host::read_at_peer(std::uint8_t tag, std::size_t length) {
   peer_.read(peer_endpoint_, {.source = tag % 4 == 0 ? -1 : tag / 4 % 2,
                               .ignore = ~std::uint64_t{0},
-                              .memory = {peer_memory_.data(), length},
-                              .from_end = tag % 3 == 0});
+                              .flags = when(tag % 3 == 0, protocol::MessageFlags::from_end),
+                              .memory = {peer_memory_.data(), length}});
 }
 
 void Host::check_forgotten() {
@@ -194,7 +194,7 @@ void Programs::start(std::size_t number) {
 
 void Programs::request(std::size_t number, shm::Request request) {
   if (request.kind == shm::RequestKind::map || request.kind == shm::RequestKind::grow)
-    request.extra = static_cast<std::uint64_t>(host_.segment_id(number, request.extra));
+    request.attached.segment = static_cast<std::uint64_t>(host_.segment_id(number, request.attached.segment));
   shm::Control& control = host_.control(number);
   const auto tail = control.header.request_tail.load();
   control.requests[tail % shm::request_slots] = request;
@@ -265,7 +265,7 @@ void Programs::check_unharmed(std::size_t number) {
   message.kind = shm::RequestKind::read;
   message.id = id(0);
   message.peer = static_cast<std::int32_t>(number);
-  message.tag = shm::tag_of(99, 0);
+  message.read.tag = shm::tag_of(99, 0);
   message.address = data_address + 100;
   message.length = 5;
   request(number, message);

@@ -25,8 +25,8 @@ public:
     return engine_.write(endpoint, {.destination = to,
                                     .tag = tag,
                                     .space = space(engine_, endpoint),
-                                    .memory = memory(length),
-                                    .synchronous = length % 1000 == 0});
+                                    .flags = when(length % 1000 == 0, MessageFlags::synchronous),
+                                    .memory = memory(length)});
   }
   void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room) {
     ReadRequest request = read_request(source, tag);

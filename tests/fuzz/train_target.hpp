@@ -134,9 +134,9 @@ private:
                                            .tag = tag,
                                            .data = length,
                                            .space = space(engine_, endpoint),
-                                           .memory = memory(length),
-                                           .from_end = length % 9 == 0,
-                                           .synchronous = length % 1000 == 0});
+                                           .flags = when(length % 9 == 0, MessageFlags::from_end) |
+                                                    when(length % 1000 == 0, MessageFlags::synchronous),
+                                           .memory = memory(length)});
   }
   void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room,
             bool from_end = false) {
@@ -145,7 +145,7 @@ private:
     request.cookie = next();
     request.space = space(engine_, endpoint);
     request.memory = memory(room);
-    request.from_end = from_end;
+    request.flags = when(from_end, MessageFlags::from_end);
     engine_.read(endpoint, request);
   }
   std::uint64_t next() {

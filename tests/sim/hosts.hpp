@@ -137,12 +137,19 @@ public:
 
   // Of rank `at`: the operation's record, which stays where it is.
   Op& read(std::uint32_t at, std::int64_t source, AnyOr tag, Bytes& memory, bool from_end = false) {
-    return post(
-        at, ReadRequest{
-                0, source, tag.tag, tag.ignore, Space::programs, {memory.data(), memory.size()}, from_end});
+    return post(at, ReadRequest{.source = source,
+                                .tag = tag.tag,
+                                .ignore = tag.ignore,
+                                .flags = when(from_end, MessageFlags::from_end),
+                                .memory = {memory.data(), memory.size()}});
   }
   Op& probe(std::uint32_t at, std::int64_t source, AnyOr tag, bool no_wait = false) {
-    return post(at, ReadRequest{0, source, tag.tag, tag.ignore, Space::programs, {}, false, true, no_wait});
+    return post(at, ReadRequest{.source = source,
+                                .tag = tag.tag,
+                                .ignore = tag.ignore,
+                                .flags = when(no_wait, MessageFlags::no_wait),
+                                .memory = {},
+                                .probe = true});
   }
   Op& post(std::uint32_t at, ReadRequest request, std::uint64_t id = job) {
     const std::uint32_t host = host_of(at, id);
@@ -151,7 +158,10 @@ public:
     return named(host, request.cookie, handle);
   }
   Op& write(std::uint32_t from, std::uint32_t to, std::uint64_t tag, Bytes& memory, bool from_end = false) {
-    return post(from, WriteRequest{0, to, tag, 0, Space::programs, {memory.data(), memory.size()}, from_end});
+    return post(from, WriteRequest{.destination = to,
+                                   .tag = tag,
+                                   .flags = when(from_end, MessageFlags::from_end),
+                                   .memory = {memory.data(), memory.size()}});
   }
   Op& post(std::uint32_t from, WriteRequest request, std::uint64_t id = job) {
     const std::uint32_t host = host_of(from, id);
@@ -161,19 +171,29 @@ public:
   }
   // Between kernels: the peer is a host.
   Op& kernel_read(std::uint32_t at, std::int64_t host, Bytes& memory) {
-    ReadRequest request{record(at).make(), host,           0,
-                        ~std::uint64_t{0}, Space::kernels, {memory.data(), memory.size()}};
+    ReadRequest request{.cookie = record(at).make(),
+                        .source = host,
+                        .ignore = ~std::uint64_t{0},
+                        .space = Space::kernels,
+                        .memory = {memory.data(), memory.size()}};
     if (host >= 0) request.source = link(at, static_cast<std::uint32_t>(host));
     return named(at, request.cookie, engine(at).read(engine(at).kernel(), request));
   }
   Op& kernel_write(std::uint32_t from, std::uint32_t host, Bytes& memory) {
-    const WriteRequest request{record(from).make(),           link(from, host), 1, 0, Space::kernels,
-                               {memory.data(), memory.size()}};
+    const WriteRequest request{.cookie = record(from).make(),
+                               .destination = link(from, host),
+                               .tag = 1,
+                               .space = Space::kernels,
+                               .memory = {memory.data(), memory.size()}};
     return named(from, request.cookie, engine(from).write(engine(from).kernel(), request));
   }
   Op& kernel_probe(std::uint32_t at, std::uint32_t host) {
-    const ReadRequest request{
-        record(at).make(), link(at, host), 0, ~std::uint64_t{0}, Space::kernels, {}, false, true};
+    const ReadRequest request{.cookie = record(at).make(),
+                              .source = link(at, host),
+                              .ignore = ~std::uint64_t{0},
+                              .space = Space::kernels,
+                              .memory = {},
+                              .probe = true};
     return named(at, request.cookie, engine(at).read(engine(at).kernel(), request));
   }
   void cancel(std::uint32_t rank, const Op& op) { engine(host_of(rank)).cancel(op.handle); }

@@ -56,11 +56,11 @@ void Invariants::look_at(const Outgoing& message) {
   holds((stage != Stage::held && stage != Stage::queued) || queued, "what is held or queued is in a list");
   holds(stage != Stage::announced || queued == (may_move && !message.late),
         "what may move is in the ready list, and only that");
-  holds(!message.late || (message.memory.count() == 0 && message.eager.left() == 0 && !message.whole),
+  holds(!message.late || (message.memory.count() == 0 && message.eager.left() == 0 && !message.whole()),
         "what has no memory has sent nothing");
   holds(message.acknowledged <= message.promised && message.promised <= message.total,
         "no more is acknowledged than was promised, no more promised than there is");
-  holds(!message.whole || message.promised == message.total, "what goes whole is promised whole");
+  holds(!message.whole() || message.promised == message.total, "what goes whole is promised whole");
   if (!remote || stage == Stage::abandoned) return;
   holds(message.stream != nullptr && message.stream->link == message.link &&
             message.stream->from == message.from,
@@ -99,7 +99,7 @@ void Invariants::look_at(const Incoming& message) {
             (message.link == nullptr && message.local->local == &message && stage <= Stage::matched),
         "a local message goes with its write");
   holds(message.local != nullptr || message.link != nullptr ||
-            (message.waits() && message.whole && message.arrived == message.promised),
+            (message.waits() && message.whole() && message.arrived == message.promised),
         "what has neither its write nor a link is whole");
   const auto due = due_.find(&message);
   holds(message.promised <= message.total && message.arrived + message.eager.left() + message.rest.left() +

@@ -150,7 +150,7 @@ void PlayedRank::hear_welcome() {
            .id = shm::id_of(generation_of_map, shm::control_slot),
            .address = data_at,
            .length = segment_.size(),
-           .extra = static_cast<std::uint64_t>(segment_.id())});
+           .number = static_cast<std::uint64_t>(segment_.id())});
   enter(Stage::mapping);
 }
 
@@ -162,10 +162,14 @@ void PlayedRank::request(const Asked& asked) {
   made.kind = asked.kind;
   made.peer = static_cast<std::int32_t>(asked.peer);
   made.id = asked.id;
-  made.tag = asked.tag;
   made.address = asked.address;
   made.length = asked.length;
-  made.extra = asked.extra;
+  switch (asked.kind) {
+  case shm::RequestKind::read: made.read.tag = asked.number; break;
+  case shm::RequestKind::write: made.write.tag = asked.number; break;
+  case shm::RequestKind::map: made.attached.segment = asked.number; break;
+  default: made.aborted.status = asked.number;
+  }
   const auto tail = control().header.request_tail.load();
   control().requests[tail % shm::request_slots] = made;
   control().header.request_tail.store(tail + 1);
@@ -202,15 +206,15 @@ void PlayedRank::talk() {
     request({.kind = shm::RequestKind::write,
              .id = shm::id_of(generation, write_slot),
              .peer = next.rank,
-             .tag = round_,
              .address = address,
-             .length = length(place_, round_)});
+             .length = length(place_, round_),
+             .number = round_});
     request({.kind = shm::RequestKind::read,
              .id = shm::id_of(generation, read_slot),
              .peer = before.rank,
-             .tag = round_,
              .address = address + longest,
-             .length = length(before, round_)});
+             .length = length(before, round_),
+             .number = round_});
   }
   waits_ = !done(read_slot, generation) || !done(write_slot, generation);
   if (waits_) return;
@@ -245,7 +249,7 @@ void PlayedRank::end() {
     return enter(Stage::staying);
   if (part_.end != Part::End::aborts) return die(static_cast<std::uint32_t>(part_.status), 0);
   aborted_ = true;
-  request({.kind = shm::RequestKind::abort, .extra = static_cast<std::uint64_t>(part_.status)});
+  request({.kind = shm::RequestKind::abort, .number = static_cast<std::uint64_t>(part_.status)});
   enter(Stage::staying);
 }
 

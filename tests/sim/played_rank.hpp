@@ -84,7 +84,8 @@ private:
     shm::RequestKind kind;
     std::uint64_t id = 0;
     std::uint32_t peer = 0;
-    std::uint64_t tag = 0, address = 0, length = 0, extra = 0;
+    std::uint64_t address = 0, length = 0;
+    std::uint64_t number = 0; // a message's tag, a segment's id, an exit status
   };
   void request(const Asked& asked);
   [[nodiscard]] bool done(std::uint64_t slot, std::uint64_t generation);

@@ -125,10 +125,10 @@ void World::write_to(std::size_t index, std::uint32_t row, std::uint64_t most_by
                                               .tag = message.tag,
                                               .data = Oracle::data_of(id),
                                               .space = message.space,
+                                              .flags = when(random_.one_in(3), MessageFlags::from_end) |
+                                                       when(message.synchronous, MessageFlags::synchronous),
                                               .memory = write.late ? Pieces() : write.memory.back()->pieces(),
-                                              .from_end = random_.one_in(3),
                                               .gated = gated,
-                                              .synchronous = message.synchronous,
                                               .late = write.late ? message.size : 0});
   writes_[id].handle = handle;
   if (gated && !oracle_.messages[id].over) gates_[index].keep(handle);
@@ -147,7 +147,7 @@ void World::read(std::size_t index) {
   read.room = random_.one_in(4) ? random_.spread(longest_) : 2 * longest_;
   ReadRequest request;
   ask_for_any(request, read);
-  request.from_end = random_.one_in(3);
+  request.flags = when(random_.one_in(3), MessageFlags::from_end);
   post(request, read);
 }
 
@@ -215,8 +215,7 @@ void World::post(ReadRequest request, Read read) {
   request.memory = readings_[id].memory->pieces();
   request.probe = read.probe && !read.late;
   request.late = read.late;
-  request.no_wait = read.no_wait;
-  request.claim = read.claim;
+  request.flags |= when(read.no_wait, MessageFlags::no_wait) | when(read.claim, MessageFlags::claim);
   say("actor " + std::to_string(read.at) +
       (read.late    ? " claims as a read "
        : read.claim ? " claims "

@@ -104,7 +104,7 @@ void stress_requests(std::uint64_t rounds) {
       for (std::uint64_t i = 0; i < rounds; ++i) {
         shm::Request request{};
         request.peer = producer;
-        request.id = request.extra = request.address = i;
+        request.id = request.write.tag = request.address = i;
         if (!ring.push(request)) fail("the ring says that the kernel has gone");
         if (random() % 4 == 0) sched_yield();
       }
@@ -119,7 +119,7 @@ void stress_requests(std::uint64_t rounds) {
     const shm::Request request = session.control->requests[head % shm::request_slots];
     header.request_head.store(++head, std::memory_order_release);
     auto& expected = next.at(static_cast<std::size_t>(request.peer));
-    if (request.id != expected || request.extra != expected || request.address != expected)
+    if (request.id != expected || request.write.tag != expected || request.address != expected)
       fail("a request came twice, out of order or torn");
     ++expected;
     watchdog.progress();

@@ -56,7 +56,7 @@ Op& write(Hosts& hosts, std::uint32_t from, std::uint32_t to, Program* program, 
 Op& read(Hosts& hosts, std::uint32_t at, Program* program, Bytes& bytes, bool from_end = false) {
   ReadRequest request;
   request.memory = memory_of(program, bytes);
-  request.from_end = from_end;
+  request.flags = when(from_end, MessageFlags::from_end);
   return hosts.post(at, request);
 }
 

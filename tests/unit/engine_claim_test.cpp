@@ -13,7 +13,7 @@ constexpr std::uint64_t nobody = 1, engines = 2, anothers = 3;
 
 ReadRequest shared_read(std::atomic<std::uint64_t>& word, std::int64_t source, Bytes& memory,
                         bool probe = false) {
-  ReadRequest request{0, source, 5, 0, Space::programs, {memory.data(), memory.size()}};
+  ReadRequest request{.source = source, .tag = 5, .memory = {memory.data(), memory.size()}};
   request.probe = probe;
   request.owner_word = {.word = &word, .open = nobody, .ours = engines};
   return request;
@@ -83,8 +83,9 @@ BOOST_AUTO_TEST_CASE(what_nobody_has_taken_is_canceled_or_fails_unclaimed) {
 BOOST_AUTO_TEST_CASE(a_message_between_neighbours_is_matched_by_its_name_alone) {
   Hosts hosts({0, 0});
   Bytes out = pattern(300'000, 1), in(out.size());
-  WriteRequest write{0, 1, 77, 0, Space::neighbours, {out.data(), out.size()}};
-  ReadRequest read{0, 0, 77, 0, Space::neighbours, {in.data(), in.size()}};
+  WriteRequest write{
+      .destination = 1, .tag = 77, .space = Space::neighbours, .memory = {out.data(), out.size()}};
+  ReadRequest read{.source = 0, .tag = 77, .space = Space::neighbours, .memory = {in.data(), in.size()}};
   for (const bool write_first : {true, false}) {
     std::fill(in.begin(), in.end(), std::byte{0});
     Op* written = write_first ? &hosts.post(0, write) : nullptr;

@@ -422,8 +422,8 @@ BOOST_DATA_TEST_CASE(a_job_is_dropped_under_way, data::make({0u, 1u}), first) {
       for (std::uint32_t to = 0; to < 4; ++to)
         for (std::int32_t tag : {0, 1}) ops.push_back(&hosts.write(from, to, tag, out));
     for (std::uint32_t at = 0; at < 4; ++at) ops.push_back(&hosts.read(at, -1, 0, in));
-    Op& other = hosts.post(0, WriteRequest{0, 1, 0, 0, Space::programs, {out.data(), out.size()}}, 8);
-    Op& stays = hosts.post(1, ReadRequest{0, 0, 0, 0, Space::programs, {kept.data(), kept.size()}}, 8);
+    Op& other = hosts.post(0, WriteRequest{.destination = 1, .memory = {out.data(), out.size()}}, 8);
+    Op& stays = hosts.post(1, ReadRequest{.source = 0, .memory = {kept.data(), kept.size()}}, 8);
     for (int i = 0; i < steps; ++i) hosts.step(static_cast<std::size_t>(i % 4 == 0 ? 60'000 : 900));
     hosts.drop(first);
     hosts.settle();
@@ -439,8 +439,8 @@ BOOST_DATA_TEST_CASE(a_job_is_dropped_under_way, data::make({0u, 1u}), first) {
       BOOST_TEST(link.granted_used == link.freed);
     }
     hosts.start(9, {0, 1, 0, 1}); // the links are as good as ever
-    Op& again = hosts.post(0, WriteRequest{0, 1, 0, 0, Space::programs, {out.data(), out.size()}}, 9);
-    Op& read = hosts.post(1, ReadRequest{0, 0, 0, 0, Space::programs, {kept.data(), kept.size()}}, 9);
+    Op& again = hosts.post(0, WriteRequest{.destination = 1, .memory = {out.data(), out.size()}}, 9);
+    Op& read = hosts.post(1, ReadRequest{.source = 0, .memory = {kept.data(), kept.size()}}, 9);
     hosts.settle();
     BOOST_TEST((again.finished && read.finished));
   }

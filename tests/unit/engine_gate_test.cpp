@@ -11,8 +11,11 @@ const auto sizes = data::make({0, 8, 5000, 400'000});
 
 Op& gated(Hosts& hosts, std::uint32_t from, std::uint32_t to, std::uint64_t tag, Bytes& memory,
           bool from_end = false) {
-  return hosts.post(
-      from, WriteRequest{0, to, tag, 0, Space::programs, {memory.data(), memory.size()}, from_end, true});
+  return hosts.post(from, WriteRequest{.destination = to,
+                                       .tag = tag,
+                                       .flags = when(from_end, MessageFlags::from_end),
+                                       .memory = {memory.data(), memory.size()},
+                                       .gated = true});
 }
 void pass(Hosts& hosts, std::uint32_t rank, const Op& op) {
   hosts.engine(hosts.host_of(rank)).pass(op.handle);

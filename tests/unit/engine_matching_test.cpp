@@ -121,7 +121,10 @@ BOOST_DATA_TEST_CASE(a_word_of_the_writers_comes_with_the_message, distances* da
 }
 
 ReadRequest claim(bool no_wait = false) {
-  return {.ignore = ~std::uint64_t{0}, .memory = {}, .probe = true, .no_wait = no_wait, .claim = true};
+  return {.ignore = ~std::uint64_t{0},
+          .flags = MessageFlags::claim | when(no_wait, MessageFlags::no_wait),
+          .memory = {},
+          .probe = true};
 }
 
 // Whether its message was there before, or comes later; whatever else is asked for, it is nobody else's.
@@ -168,8 +171,10 @@ BOOST_DATA_TEST_CASE(a_synchronous_write_is_done_when_it_is_matched,
   Hosts hosts({0, far});
   Bytes out = pattern(size, 1), in(size);
   const auto write = [&]() -> Op& {
-    return hosts.post(
-        0, WriteRequest{.destination = 1, .tag = 5, .memory = {out.data(), out.size()}, .synchronous = true});
+    return hosts.post(0, WriteRequest{.destination = 1,
+                                      .tag = 5,
+                                      .flags = MessageFlags::synchronous,
+                                      .memory = {out.data(), out.size()}});
   };
   Op& early = write();
   hosts.settle();

@@ -149,9 +149,10 @@ BOOST_DATA_TEST_CASE(truncation, data::make({0, 1, 2, 3, 4, 5, 6, 7}) * data::ma
     Bytes out = pattern(size, 1), in(static_cast<std::size_t>(room) + 64, std::byte{0x55});
     Op& write = hosts.write(0, 1, 5, out, (way & 1) != 0);
     if (size % 3 != 0) hosts.settle();
-    Op& read = hosts.post(
-        1, ReadRequest{
-               0, 0, 5, 0, Space::programs, {in.data(), static_cast<std::size_t>(room)}, (way & 2) != 0});
+    Op& read = hosts.post(1, ReadRequest{.source = 0,
+                                         .tag = 5,
+                                         .flags = when((way & 2) != 0, MessageFlags::from_end),
+                                         .memory = {in.data(), static_cast<std::size_t>(room)}});
     hosts.settle();
     BOOST_TEST(read.finished);
     BOOST_TEST(write.finished);
@@ -191,9 +192,14 @@ BOOST_AUTO_TEST_CASE(lists_of_pieces) {
       return pieces;
     };
     const bool late = random() % 2 == 0;
-    ReadRequest want{0, 0, 5, 0, Space::programs, cut(in), random() % 2 == 0};
+    const Pieces into = cut(in);
+    ReadRequest want{
+        .source = 0, .tag = 5, .flags = when(random() % 2 == 0, MessageFlags::from_end), .memory = into};
     if (!late) hosts.post(1, want);
-    Op& write = hosts.post(0, WriteRequest{0, 1, 5, 0, Space::programs, cut(out), random() % 2 == 0});
+    Op& write = hosts.post(0, WriteRequest{.destination = 1,
+                                           .tag = 5,
+                                           .flags = when(random() % 2 == 0, MessageFlags::from_end),
+                                           .memory = cut(out)});
     if (late) hosts.settle(1 + random() % 5000), hosts.post(1, want);
     hosts.settle(1 + random() % 5000);
     BOOST_TEST(write.finished);

@@ -85,7 +85,8 @@ BOOST_DATA_TEST_CASE(what_is_not_over_keeps_its_row, distances, far) {
   const std::uint64_t first = server.begin_client();
   ReadRequest look;
   look.ignore = ~std::uint64_t{0};
-  look.probe = look.claim = true;
+  look.probe = true;
+  look.flags = MessageFlags::claim;
   const std::uint64_t second = server.begin_client();
   Op& probe = server.hosts.post(0, look);
   BOOST_REQUIRE(probe.finished);

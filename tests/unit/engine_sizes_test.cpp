@@ -22,8 +22,14 @@ BOOST_DATA_TEST_CASE(the_largest_message_for_a_small_read, data::make({0, 1, 2, 
   Hosts hosts({0, 1});
   hosts.settle();
   Bytes out = pattern(block, 1), in(10'000);
-  ReadRequest read{0, 0, 5, 0, Space::programs, {in.data(), in.size()}, (ends & 1) != 0};
-  const WriteRequest write{0, 1, 5, 0, Space::programs, again_and_again(out, max_message), (ends & 2) != 0};
+  ReadRequest read{.source = 0,
+                   .tag = 5,
+                   .flags = when((ends & 1) != 0, MessageFlags::from_end),
+                   .memory = {in.data(), in.size()}};
+  const WriteRequest write{.destination = 1,
+                           .tag = 5,
+                           .flags = when((ends & 2) != 0, MessageFlags::from_end),
+                           .memory = again_and_again(out, max_message)};
   Op& written = hosts.post(0, write);
   if (late != 0) hosts.settle();
   Op& taken = hosts.post(1, read);
@@ -42,9 +48,14 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_largest_message_comes_first) {
   Hosts hosts({0, 1});
   hosts.settle();
   Bytes out = pattern(block, 1), in(block);
-  Op& taken = hosts.post(1, ReadRequest{0, 0, 5, 0, Space::programs, again_and_again(in, max_message), true});
-  Op& written =
-      hosts.post(0, WriteRequest{0, 1, 5, 0, Space::programs, again_and_again(out, max_message), true});
+  Op& taken = hosts.post(1, ReadRequest{.source = 0,
+                                        .tag = 5,
+                                        .flags = MessageFlags::from_end,
+                                        .memory = again_and_again(in, max_message)});
+  Op& written = hosts.post(0, WriteRequest{.destination = 1,
+                                           .tag = 5,
+                                           .flags = MessageFlags::from_end,
+                                           .memory = again_and_again(out, max_message)});
   while (taken.progress.back < 2 * block) BOOST_REQUIRE(hosts.step());
   BOOST_TEST(taken.progress.front == default_fragment);
   BOOST_TEST((in == out));
@@ -56,9 +67,12 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_largest_message_comes_first) {
 BOOST_AUTO_TEST_CASE(the_largest_message_between_neighbours) {
   Hosts hosts({0, 0});
   Bytes out = pattern(block, 1), in(block);
-  Op& taken = hosts.post(1, ReadRequest{0, 0, 5, 0, Space::programs, again_and_again(in, max_message), true});
+  Op& taken = hosts.post(1, ReadRequest{.source = 0,
+                                        .tag = 5,
+                                        .flags = MessageFlags::from_end,
+                                        .memory = again_and_again(in, max_message)});
   Op& written =
-      hosts.post(0, WriteRequest{0, 1, 5, 0, Space::programs, again_and_again(out, max_message), false});
+      hosts.post(0, WriteRequest{.destination = 1, .tag = 5, .memory = again_and_again(out, max_message)});
   while (taken.progress.back < 2 * block) BOOST_REQUIRE(hosts.engine(0).copy() != 0u);
   BOOST_TEST((in == out));
   hosts.engine(0).kill(hosts.endpoint(0));

@@ -259,7 +259,7 @@ private:
       });
       if (over_another || segments_.size() >= most_segments_) return finish(request.id, PARC_ENOMEM);
       ++maps_;
-      auto segment = shm::Segment::attach(static_cast<int>(request.extra), request.length);
+      auto segment = shm::Segment::attach(static_cast<int>(request.attached.segment), request.length);
       const bool attached = segment.has_value();
       if (attached) segments_.emplace(request.address, std::move(segment.value()));
       if (attached) lengths_.emplace(request.address, request.length);
@@ -276,7 +276,7 @@ private:
     case shm::RequestKind::exit_of: return finish(request.id, PARC_EINVAL); // and starts nothing
     case shm::RequestKind::release: return;                                 // nothing leaves this kernel
     case shm::RequestKind::leave: return leave(request.id);
-    case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.extra); return;
+    case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.aborted.status); return;
     case shm::RequestKind::unplace: return finish(request.id, PARC_EINVAL); // none waits long enough
     case shm::RequestKind::place:                                           // all reads have memory
     case shm::RequestKind::neighbour:                                       // it has given no letterbox
@@ -290,10 +290,10 @@ private:
 
   void grow(const shm::Request& request) {
     const unsigned number = tables_->blocks() + 1;
-    check(shm::is_control(shm::slot_of(request.id)) && request.tag == number &&
+    check(shm::is_control(shm::slot_of(request.id)) && request.attached.block == number &&
           request.length == shm::bytes_of_block(number));
     if (number > most_blocks_) return finish(request.id, PARC_ENOMEM);
-    auto block = shm::Segment::attach(static_cast<int>(request.extra), request.length);
+    auto block = shm::Segment::attach(static_cast<int>(request.attached.segment), request.length);
     check(block.has_value());
     tables_->add(blocks_.emplace_back(std::move(block.value())).data());
     finish(request.id, PARC_OK);
@@ -335,7 +335,7 @@ private:
     const auto found =
         std::find_if(pool_.begin(), pool_.end(), [&](const Message& m) { return matches(request, m); });
     if (found != pool_.end()) return describe(request.id, *found, PARC_OK);
-    if (request.flags & shm::flag_no_wait)
+    if (has(request.flags, protocol::MessageFlags::no_wait))
       return describe(request.id, {.source = PARC_ANY_SOURCE, .bytes = {}}, PARC_OK);
     probes_.push_back(request);
   }
@@ -355,13 +355,14 @@ private:
                                     [&](const Write& w) { return w.request.id == request.id; });
     if (found == writes_.end()) return;
     ++hand_overs_;
-    const bool low = request.flags & shm::flag_from_end;
+    const bool low = has(request.flags, protocol::MessageFlags::from_end);
+    const std::uint64_t border = request.handed.border;
     const auto total = found->request.length;
-    check(low ? request.length == request.extra : request.length == total - request.extra);
+    check(low ? request.length == border : request.length == total - border);
     // What is not replaced has been acknowledged.
-    check(low ? request.extra >= total - found->taken : request.extra <= found->taken);
+    check(low ? border >= total - found->taken : border <= found->taken);
     found->moved = {{request.address, request.length}};
-    found->moved_begin = low ? 0 : request.extra;
+    found->moved_begin = low ? 0 : border;
     operation(request.id).handed_or_data.store(shm::generation_of(request.id), std::memory_order_release);
     complete_one();
   }
@@ -369,7 +370,7 @@ private:
   // The network takes bytes in the message's direction, from where they lie at that moment.
   void advance(Write& write, std::uint64_t bytes) {
     const auto total = write.request.length;
-    const bool from_end = write.request.flags & shm::flag_from_end;
+    const bool from_end = has(write.request.flags, protocol::MessageFlags::from_end);
     const auto part = std::min(bytes, total - write.taken);
     const auto begin = from_end ? total - write.taken - part : write.taken;
     for (auto at = begin; at < begin + part; ++at) write.bytes[at] = *byte_of(write, at);
@@ -387,8 +388,8 @@ private:
       for (std::uint64_t at = 0; at < write.bytes.size(); ++at) write.bytes[at] = *byte_of(write, at);
     const auto request = write.request;
     Message message{.source = 0,
-                    .tag = shm::tag_in(request.tag),
-                    .context = shm::context_in(request.tag),
+                    .tag = shm::tag_in(request.write.tag),
+                    .context = shm::context_in(request.write.tag),
                     .bytes = std::move(write.bytes)};
     finish(request.id, PARC_OK);
     if (request.peer == 0) return arrive(std::move(message));
@@ -416,7 +417,7 @@ private:
 
   static bool matches(const shm::Request& read, const Message& message) {
     return (read.peer == PARC_ANY_SOURCE || read.peer == message.source) &&
-           ((read.tag ^ shm::tag_of(message.context, message.tag)) & ~read.ignore) == 0;
+           ((read.read.tag ^ shm::tag_of(message.context, message.tag)) & ~read.read.ignore) == 0;
   }
 
   void fill(const Read& read, const Message& message) {

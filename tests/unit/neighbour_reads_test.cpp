@@ -45,7 +45,7 @@ struct Neighbours : test::ProgramHost {
     shm::Letterbox& box = memory(second);
     shm::PostedRead& posted = box.owner.posted[entry];
     posted.id = id;
-    posted.flags = 0xff;
+    posted.flags = ~protocol::MessageFlags::none;
     posted.pieces = 2;
     posted.address = 4096;
     posted.length = 100;
@@ -54,8 +54,7 @@ struct Neighbours : test::ProgramHost {
     write.kind = shm::RequestKind::write;
     write.with = With::taken;
     write.id = shm::id_of(1, shm::read_slots);
-    write.tag = 70;
-    write.extra = id;
+    write.write = {70, 0, id};
     write.entry = entry;
     return write;
   }
@@ -121,9 +120,9 @@ BOOST_AUTO_TEST_CASE(a_taken_read_is_as_its_reader_has_published_it) {
   const auto read = host.second.reads.take(write, 6);
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST((read->kind == shm::RequestKind::read && read->with == With::taken));
-  BOOST_TEST((read->id == read_id && read->tag == write.id && read->peer == 6));
+  BOOST_TEST((read->id == read_id && read->read.tag == write.id && read->peer == 6));
   BOOST_TEST((read->address == 4096u && read->length == 100u && read->pieces == 2u));
-  BOOST_TEST(int{read->flags} == (shm::flag_from_end | shm::flag_queued));
+  BOOST_TEST((read->flags == (protocol::MessageFlags::from_end | protocol::MessageFlags::queued)));
   const OperationTable::Slot* const slot = host.second.slots.find(read_id);
   BOOST_REQUIRE(slot != nullptr);
   BOOST_TEST((slot->with == With::taken && slot->tag == 70u));
@@ -143,7 +142,7 @@ BOOST_AUTO_TEST_CASE(what_a_neighbour_claims_is_checked) {
   other.entry = Neighbours::entry + 1; // where another is published, or none
   BOOST_TEST(!host.second.reads.take(other, 0).has_value());
   other = write;
-  other.extra = shm::id_of(3, shm::read_slots);
+  other.write.read = shm::id_of(3, shm::read_slots);
   BOOST_TEST(!host.second.reads.take(other, 0).has_value());
   for (const std::uint64_t word :
        {shm::owner_word(3, Owner::library), shm::owner_word(2, Owner::neighbour)}) {
@@ -241,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_message_that_is_left_unread_is_told_with_its_writer) {
   host.first.reads.leave_unread(request);
   BOOST_TEST(unread.empty());
   request.peer = host.row;
-  request.tag = 7;
+  request.read.tag = 7;
   request.length = 100;
   host.first.reads.leave_unread(request);
   BOOST_REQUIRE(unread.size() == 1u);

@@ -67,8 +67,8 @@ public:
       engine.write(endpoint, {.cookie = write_bit | written,
                               .destination = static_cast<std::uint32_t>(row),
                               .tag = 7,
-                              .memory = {memory.data(), memory.size()},
-                              .from_end = written % 3 == 1});
+                              .flags = when(written % 3 == 1, protocol::MessageFlags::from_end),
+                              .memory = {memory.data(), memory.size()}});
       ++written;
     }
     while (posted < messages && reads.size() < at_once) {
@@ -77,8 +77,8 @@ public:
       engine.read(endpoint, {.cookie = posted,
                              .source = row,
                              .tag = 7,
-                             .memory = {memory.data(), memory.size()},
-                             .from_end = posted % 3 == 1});
+                             .flags = when(posted % 3 == 1, protocol::MessageFlags::from_end),
+                             .memory = {memory.data(), memory.size()}});
       ++posted;
     }
     for (const auto& [cookie, outcome] : std::exchange(over, {})) {

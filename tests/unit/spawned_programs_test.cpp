@@ -53,8 +53,7 @@ struct SpawningProgram : test::ProgramHost {
                                                 std::uint64_t count) {
     shm::Request request{};
     request.id = operation;
-    request.tag = texts.size();
-    request.extra = count;
+    request.spawned = {texts.size(), count};
     request.address = address_there;
     request.length = bytes;
     texts.resize(std::max<std::size_t>(texts.size(), bytes));
@@ -209,7 +208,8 @@ BOOST_AUTO_TEST_CASE(exits_are_told_before_and_after) {
   const auto after = program.spawned->await_exit(74, row);
   for (const Completion& how : {program.over.at(10), program.over.at(73), after.value()}) {
     BOOST_TEST(how.error == PARC_OK);
-    BOOST_TEST((how.outcome.source == row && how.outcome.data == 139u && how.outcome.with_data));
+    BOOST_TEST((how.outcome.source == row && how.outcome.data == 139u &&
+                has(how.outcome.flags, protocol::MessageFlags::with_data)));
   }
   BOOST_TEST(program.error_of(11) == PARC_ECANCELED);
 }

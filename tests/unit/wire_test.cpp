@@ -85,18 +85,18 @@ BOOST_AUTO_TEST_CASE(envelopes_must_not_contradict_themselves) {
   BOOST_TEST(check([](Envelope& e) { e.length = max_message + 1; }) == Refusal::envelope);
   BOOST_TEST(check([](Envelope& e) { e.eager = 11; }) == Refusal::envelope);
   BOOST_TEST(check([](Envelope& e) { e.eager = 10; }) == Refusal::envelope); // all of it, but not whole
-  BOOST_TEST(check([](Envelope& e) { e.flags = flag_whole; }) == Refusal::envelope);
-  BOOST_TEST(check([](Envelope& e) { e.eager = 10, e.flags = flag_whole; }) == Refusal::none);
+  BOOST_TEST(check([](Envelope& e) { e.flags = MessageFlags::whole; }) == Refusal::envelope);
+  BOOST_TEST(check([](Envelope& e) { e.eager = 10, e.flags = MessageFlags::whole; }) == Refusal::none);
   BOOST_TEST(check([](Envelope& e) { e.length = 0; }) == Refusal::none);
-  BOOST_TEST(check([](Envelope& e) { e.length = 0, e.flags = flag_whole; }) == Refusal::none);
+  BOOST_TEST(check([](Envelope& e) { e.length = 0, e.flags = MessageFlags::whole; }) == Refusal::none);
   BOOST_TEST(check([](Envelope& e) { e.space = static_cast<Space>(4); }) == Refusal::envelope);
-  BOOST_TEST(check([](Envelope& e) { e.flags = flag_synchronous; }) == Refusal::none);
-  const auto rides = [](Envelope& e) { e.eager = 10, e.flags = flag_whole, e.inline_length = 10; };
+  BOOST_TEST(check([](Envelope& e) { e.flags = MessageFlags::synchronous; }) == Refusal::none);
+  const auto rides = [](Envelope& e) { e.eager = 10, e.flags = MessageFlags::whole, e.inline_length = 10; };
   BOOST_TEST(check(rides, 16) == Refusal::none);
   BOOST_TEST(check(rides, 8) == Refusal::length);
   BOOST_TEST(check(rides, 24) == Refusal::length); // bytes behind the last entry
-  BOOST_TEST(check([](Envelope& e) { e.eager = 10, e.flags = flag_whole, e.inline_length = 9; }, 16) ==
-             Refusal::envelope);
+  BOOST_TEST(check([](Envelope& e) { e.eager = 10, e.flags = MessageFlags::whole, e.inline_length = 9; },
+                   16) == Refusal::envelope);
   BOOST_TEST(check([](Envelope& e) { e.inline_length = max_inline + 1; }, 200) == Refusal::length);
 }
 
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(kinds_that_nobody_speaks_are_refused) {
 
 BOOST_AUTO_TEST_CASE(entries_come_back_as_they_went) {
   Envelope envelope = good_envelope();
-  envelope.eager = 10, envelope.inline_length = 10, envelope.tag = 42, envelope.flags = flag_whole;
+  envelope.eager = 10, envelope.inline_length = 10, envelope.tag = 42, envelope.flags = MessageFlags::whole;
   const Descriptor descriptor{Kind::want, flag_from_end, 0, 0, 77, 5, 6};
   std::vector<std::byte> bytes;
   append(bytes, envelope, 16);

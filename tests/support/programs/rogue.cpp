@@ -71,7 +71,7 @@ void push(parc::shm::Control& control, const parc::shm::Request& request, int be
   request.kind = parc::shm::RequestKind::cancel; // of nothing
   for (std::uint64_t i = 0; i + 1 < all; ++i) control.requests[(tail + i) % all] = request;
   request.kind = parc::shm::RequestKind::abort;
-  request.extra = 42;
+  request.aborted.status = 42;
   control.requests[(tail + all - 1) % all] = request;
   control.header.request_tail.store(tail + all);
   std::_Exit(0);
