@@ -66,18 +66,18 @@ Kernel::Kernel(World world)
                            .link_lost = [this](std::uint32_t link) { link_lost(link); }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
-      Sessions::Told{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),
-                     reaches_memory(world_.config.cross_memory)},
-      Sessions::Hooks{
-          .aborted = [this](const Sessions::Place& place,
-                            int status) { jobs_->abort(place.job, place.rank, status); },
-          .departs = [this](const Sessions::Place& place) { jobs_->rank_departs(place.job, place.rank); },
+      Sessions::Settings{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),
+                         reaches_memory(world_.config.cross_memory)},
+      Sessions::Events{
+          .aborted = [this](const Sessions::Member& member,
+                            int status) { jobs_->abort(member.job, member.rank, status); },
+          .departs = [this](const Sessions::Member& member) { jobs_->rank_departs(member.job, member.rank); },
           .unread = [this](std::uint64_t endpoint, const protocol::Address& from,
                            const protocol::Outcome& message) { unread(endpoint, from, message); },
           .spawn =
-              [this](const Sessions::Place& place, pid_t process, const SpawnRequest& request,
+              [this](const Sessions::Member& member, pid_t process, const SpawnRequest& request,
                      SpawnListener listener) {
-                spawners_->ask(place, process, request, std::move(listener));
+                spawners_->ask(member, process, request, std::move(listener));
               },
           .signal = [this](std::uint64_t job, std::uint32_t rank,
                            int signal) { return spawners_->signal(job, rank, signal); }});
@@ -89,7 +89,7 @@ Kernel::Kernel(World world)
   tools_ = std::make_unique<Tools>(loop_, post_, *peers_, *jobs_, *joins_, emptied);
   idle_policy_ = std::make_unique<IdlePolicy>(
       loop_.events(), world_.scheduling, std::chrono::microseconds(world_.config.spin_us),
-      IdlePolicy::Hooks{.spinning = [this] { return sessions_->any_spinning(); },
+      IdlePolicy::Needs{.spinning = [this] { return sessions_->any_spinning(); },
                         .ready = [this] { return prepare_to_sleep(); },
                         .announce_sleep = [this] { sessions_->announce_sleep(); },
                         .announce_awake = [this] { sessions_->announce_awake(); }});

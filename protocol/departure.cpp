@@ -59,7 +59,7 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
     if (killed_.size() == most_killed) killed_.clear();
     killed_.insert(endpoint.number);
   }
-  for (const auto& [index, stream] : endpoint.streams) stream->departs_after = stream->link->reading;
+  for (const auto& [index, outflow] : endpoint.outflows) outflow->departs_after = outflow->link->reading;
   const Address self{here, endpoint.number};
   if (const auto peer = peers_.find(self); peer != peers_.end())
     peer->second->how = how; // before anything of it ends
@@ -86,7 +86,7 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
   }
   if (endpoint.group != nullptr) endpoint.group->missed_somebody = true;
   if (const auto peer = peers_.find(self); peer != peers_.end()) tell_departed(*peer->second);
-  for (const auto& [index, stream] : endpoint.streams) owe_departure(*stream);
+  for (const auto& [index, outflow] : endpoint.outflows) owe_departure(*outflow);
   endpoint.killing = false;
   check_drained(endpoint);
 }
@@ -137,8 +137,8 @@ void Engine::fail_hopeless(Endpoint& endpoint, const Address* departed) {
 // An endpoint goes when it has departed, nothing of it is under way and everybody has been told.
 void Engine::check_drained(Endpoint& endpoint) {
   if (!endpoint.departed() || endpoint.killing || !endpoint.writes.empty()) return;
-  for (const auto& [index, stream] : endpoint.streams)
-    if (stream->owed() || stream->fresh != 0) return;
+  for (const auto& [index, outflow] : endpoint.outflows)
+    if (outflow->owed() || outflow->fresh != 0) return;
   forget_endpoint(endpoint);
 }
 
@@ -196,7 +196,7 @@ void Engine::break_link(std::uint32_t index) {
   });
   link.answers.clear();
   link.departing.clear();
-  for (auto& [number, endpoint] : endpoints_) endpoint->streams.erase(index);
+  for (auto& [number, endpoint] : endpoints_) endpoint->outflows.erase(index);
   for (const Address& address : lost)
     if (const auto peer = peers_.find(address); peer != peers_.end()) tell_departed(*peer->second);
   for (const Address& address : departed_before)

@@ -288,10 +288,10 @@ void Engine::watch(Peer& peer) {
 Refusal Engine::take_watch(Link& link, const Descriptor& d) {
   if (d.message == kernel_endpoint) return Refusal::request;
   if (Endpoint* endpoint = find_endpoint(d.message)) {
-    const bool tells = endpoint->streams.contains(link.index);
-    Stream& stream = stream_of(*endpoint, link);
-    if (!tells) owe_departure(stream); // where it has departed and is not through
-    const bool told = tells && endpoint->departed() && stream.fresh == 0 && !stream.owed();
+    const bool tells = endpoint->outflows.contains(link.index);
+    Outflow& outflow = outflow_of(*endpoint, link);
+    if (!tells) owe_departure(outflow); // where it has departed and is not through
+    const bool told = tells && endpoint->departed() && outflow.fresh == 0 && !outflow.owed();
     if (!told) return Refusal::none;
   }
   if (link.gone.size() == most_gone) return Refusal::request;
@@ -322,10 +322,10 @@ void Engine::forget_if_over(Peer& peer) {
   peers_.erase(Address(peer.address));
 }
 
-Stream& Engine::stream_of(Endpoint& from, Link& link) {
-  std::unique_ptr<Stream>& stream = from.streams[link.index];
-  if (stream == nullptr) stream = std::make_unique<Stream>(&from, &link);
-  return *stream;
+Outflow& Engine::outflow_of(Endpoint& from, Link& link) {
+  std::unique_ptr<Outflow>& outflow = from.outflows[link.index];
+  if (outflow == nullptr) outflow = std::make_unique<Outflow>(&from, &link);
+  return *outflow;
 }
 
 void Engine::forget_endpoint(Endpoint& endpoint) {

@@ -262,7 +262,7 @@ private:
   bool describe_answer(Answer& answer, Descriptor& descriptor);
   void owe(Link& link, Answer& answer);
   void owe(Incoming& message, Kind answer);
-  void owe_departure(Stream& stream);
+  void owe_departure(Outflow& outflow);
   Refusal acknowledge(Link& link, std::uint64_t sequence);
   void acknowledged(const Log::Entry& entry);
   static bool owes_acknowledgement(const Link& link);
@@ -312,7 +312,7 @@ private:
   void watch(Peer& peer);
   void wait_for_anybody(Group& group);
   void forget_if_over(Peer& peer);
-  Stream& stream_of(Endpoint& from, Link& link);
+  Outflow& outflow_of(Endpoint& from, Link& link);
   void forget_endpoint(Endpoint& endpoint);
   std::int32_t make_row(Endpoint& at, const Address& address);
   void enter_row(Pair& pair, std::int32_t row);

@@ -24,12 +24,12 @@ struct Outgoing;
 struct Pair;
 struct Peer;
 struct Reading;
-struct Stream;
+struct Outflow;
 
 // An object that owes the other kernel a descriptor. What it owes is read from its state when a train has
 // room, so answers never pile up.
 struct Answer : hook::Hook<hook::Answers> {
-  enum class Of : std::uint8_t { outgoing, incoming, peer, stream, pair };
+  enum class Of : std::uint8_t { outgoing, incoming, peer, outflow, pair };
   explicit Answer(Of kind) : of(kind) {}
   [[nodiscard]] bool owed() const { return hook::Hook<hook::Answers>::is_linked(); }
   Of of;
@@ -100,8 +100,8 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   std::uint64_t id = 0; // names the message on its link
   std::uint64_t cookie = 0;
   Endpoint* from = nullptr;
-  Link* link = nullptr;     // none: the destination is local
-  Stream* stream = nullptr; // of `from` and `link`
+  Link* link = nullptr;       // none: the destination is local
+  Outflow* outflow = nullptr; // of `from` and `link`
   Incoming* local = nullptr;
   Pair* pair = nullptr; // of `from` and the destination
   Space space = Space::programs;
@@ -122,7 +122,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
 
   enum class Stage : std::uint8_t {
     made,
-    gated,     // until pass(): no link, stream or local yet
+    gated,     // until pass(): no link, outflow or local yet
     local,     // its receiver is here
     held,      // in Pair::held
     queued,    // in Link::fresh

@@ -30,7 +30,7 @@ struct Group;
 struct Link;
 struct Pair;
 struct Peer;
-struct Stream;
+struct Outflow;
 
 // Of an endpoint: where it is, and its number there, which its kernel never gives again.
 inline constexpr std::int32_t here = -1;
@@ -51,8 +51,8 @@ template <> struct std::hash<parc::protocol::Address> {
 namespace parc::protocol {
 
 // One endpoint's sending side towards one host.
-struct Stream : Answer {
-  Stream(Endpoint* endpoint, Link* on) : Answer(Of::stream), from(endpoint), link(on) {}
+struct Outflow : Answer {
+  Outflow(Endpoint* endpoint, Link* on) : Answer(Of::outflow), from(endpoint), link(on) {}
   Endpoint* from;
   Link* link;
   std::uint64_t fresh = 0;     // writes whose envelopes have not left, held ones too
@@ -127,7 +127,7 @@ struct Endpoint : hook::Hook<hook::OfGroup> {
   std::size_t unfinished = 0; // of these
   Backlog backlog;
   hook::List<Reading, hook::Owned> reads;
-  boost::container::flat_map<std::uint32_t, std::unique_ptr<Stream>> streams; // by link
+  boost::container::flat_map<std::uint32_t, std::unique_ptr<Outflow>> outflows; // by link
   std::uint64_t posts = 0;
   bool missed_somebody = false; // one of its peers has departed
   Departure how = Departure::none;
@@ -184,7 +184,7 @@ struct Link {
   std::deque<Gone> gone;                       // endpoints that the peer watches and that are not there
   std::size_t senders = 0;                     // endpoints over there that have sent envelopes, and are there
   std::uint64_t unmatched = 0;                 // of their messages, those that are kept here for a read
-  hook::List<Answer, hook::Answers> departing; // streams whose departure waits for a train to be here whole
+  hook::List<Answer, hook::Answers> departing; // outflows whose departure waits for a train to be here whole
   hook::List<Outgoing, hook::Queue> fresh;     // envelopes to send, in the order of the writes
   hook::List<Outgoing, hook::Queue> ready;     // payload to send, in turns
   std::uint64_t credit = 0;                    // fragments the peer lets us send unasked, in total

@@ -125,7 +125,7 @@ void Engine::launch(Outgoing& message) {
   const Address& to = message.pair->peer->address;
   if (to.place != here) {
     message.link = links_[static_cast<std::size_t>(to.place)].get();
-    message.stream = &stream_of(from, *message.link);
+    message.outflow = &outflow_of(from, *message.link);
     return announce(message);
   }
   Incoming& local = incoming_.make();
@@ -231,7 +231,7 @@ void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* 
 void Engine::announce(Outgoing& message) {
   Pair& pair = *message.pair;
   Link& link = *message.link;
-  ++message.stream->fresh;
+  ++message.outflow->fresh;
   if (pair.held.empty() && may_send_envelope(pair.unread(), link.envelopes_left())) return queue(message);
   message.enter(Outgoing::Stage::held);
   count(*message.from, &Backlog::held, true);
@@ -297,11 +297,11 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   if (message.stage == Outgoing::Stage::gated) return finish_write(message, fault);
   message.link->carrier.train.unname(message.id);
   if (!message.announced()) {
-    Stream& stream = *message.stream;
+    Outflow& outflow = *message.outflow;
     Link& link = *message.link;
-    --stream.fresh;
-    owe_departure(stream);
-    finish_write(message, fault); // the stream may go with it
+    --outflow.fresh;
+    owe_departure(outflow);
+    finish_write(message, fault); // the outflow may go with it
     release_held(link);
     return;
   }
@@ -312,7 +312,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   message.hook::Hook<hook::Owned>::unlink();
   message.enter(Outgoing::Stage::abandoned);
   message.from = nullptr;
-  message.stream = nullptr;
+  message.outflow = nullptr;
   message.pair = nullptr;
   message.memory = {};
   owe(*message.link, message);

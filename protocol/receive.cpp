@@ -117,10 +117,10 @@ void Engine::arrived(Link& link, Incoming& message) {
 void Engine::received_whole(Link& link) {
   link.received = link.reading;
   for (auto it = link.departing.begin(); it != link.departing.end();) {
-    auto& stream = static_cast<Stream&>(*it++);
-    if (stream.departs_after > link.received) continue;
-    stream.hook::Hook<hook::Answers>::unlink();
-    owe(link, stream);
+    auto& outflow = static_cast<Outflow&>(*it++);
+    if (outflow.departs_after > link.received) continue;
+    outflow.hook::Hook<hook::Answers>::unlink();
+    owe(link, outflow);
   }
 }
 
@@ -197,7 +197,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   Peer& peer = peer_of(source);
   if (peer.how != Departure::none) return Refusal::departure;
   if (peer.envelopes++ == 0 && ++link.senders > most_senders) return Refusal::envelope;
-  if (to != nullptr) stream_of(*to, link); // the writer is told when it departs
+  if (to != nullptr) outflow_of(*to, link); // the writer is told when it departs
   Pair* const pair = to != nullptr ? &pair_of(*to, source) : nullptr;
   if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
   if (++link.unmatched > most_unmatched) return Refusal::credit;

@@ -99,13 +99,13 @@ void Engine::owe(Incoming& message, Kind answer) {
 }
 
 // It is behind the last envelope, and behind the acknowledgement of what was being received.
-void Engine::owe_departure(Stream& stream) {
-  Link& link = *stream.link;
-  if (!link.open || stream.fresh != 0 || !stream.from->departed() || stream.owed()) return;
-  if (link.received >= stream.departs_after)
-    owe(link, stream);
+void Engine::owe_departure(Outflow& outflow) {
+  Link& link = *outflow.link;
+  if (!link.open || outflow.fresh != 0 || !outflow.from->departed() || outflow.owed()) return;
+  if (link.received >= outflow.departs_after)
+    owe(link, outflow);
   else
-    link.departing.push_back(stream);
+    link.departing.push_back(outflow);
 }
 
 void Engine::add_answers(Link& link) {
@@ -171,13 +171,13 @@ bool Engine::describe_answer(Answer& answer, Descriptor& descriptor) {
     descriptor.extra = pair.reported = pair.received - pair.unmatched;
     return true;
   }
-  case Answer::Of::stream: {
-    auto& stream = static_cast<Stream&>(answer);
+  case Answer::Of::outflow: {
+    auto& outflow = static_cast<Outflow&>(answer);
     descriptor.kind = Kind::departed;
-    descriptor.message = stream.from->number;
-    descriptor.extra = stream.envelopes;
-    if (stream.from->how == Departure::killed) descriptor.flags = flag_killed;
-    check_drained(*stream.from);
+    descriptor.message = outflow.from->number;
+    descriptor.extra = outflow.envelopes;
+    if (outflow.from->how == Departure::killed) descriptor.flags = flag_killed;
+    check_drained(*outflow.from);
     return true;
   }
   }
@@ -215,10 +215,10 @@ void Engine::add_envelopes(Link& link) {
     message.enter(Outgoing::Stage::announced);
     if (envelope.source != kernel_endpoint) ++link.messages_out;
 
-    Stream& stream = *message.stream;
-    ++stream.envelopes;
-    --stream.fresh;
-    owe_departure(stream);
+    Outflow& outflow = *message.outflow;
+    ++outflow.envelopes;
+    --outflow.fresh;
+    owe_departure(outflow);
     if (message.eager.left() != 0) link.ready.push_back(message);
   }
 }

@@ -101,14 +101,14 @@ inline constexpr std::uint32_t cell_in(std::uint64_t drained) {
 }
 
 // Where a letterbox is. K fills it before who reads it can know of it.
-struct LetterboxPlace {
+struct LetterboxLocation {
   std::uint32_t number; // area_letterboxes to an area
   std::int32_t area;    // the segment's id
 };
 
 // Somebody who sends to P. K fills it before it counts it in OfKernel::senders.
-struct SenderPlace {
-  LetterboxPlace at;
+struct SenderEntry {
+  LetterboxLocation at;
   std::uint32_t queue; // of that letterbox
   std::int32_t row;    // of the sender, for P
   // K: a protocol::Departure, when the sender has departed and nothing follows (release).
@@ -116,8 +116,8 @@ struct SenderPlace {
 };
 
 // Somebody whom P sends to: whose queue it is. K fills it before it answers P's request for it.
-struct ReceiverPlace {
-  LetterboxPlace at;
+struct ReceiverEntry {
+  LetterboxLocation at;
   std::uint32_t sender;                // P's number among the senders of that letterbox
   std::atomic<std::uint32_t> departed; // K: a protocol::Departure (release)
 };
@@ -149,8 +149,8 @@ struct Letterbox {
     std::atomic<std::uint32_t> senders; // release
     std::atomic<std::uint32_t> changes; // release: somebody has departed, or a read has been given up
     Progress progress;                  // before P knows of it
-    SenderPlace from[max_neighbours];
-    ReceiverPlace to[max_neighbours];
+    SenderEntry from[max_neighbours];
+    ReceiverEntry to[max_neighbours];
   } kernel;
   struct alignas(4096) OfAll {
     // Of reads that K may take for a message of another host, and P for one of a neighbour: by their slots.

@@ -16,7 +16,7 @@ template <class Part> bool open_to(const Part& part, int access) {
 } // namespace
 
 // The area of a letterbox, to be read.
-Result<std::byte*> Areas::attach(const shm::LetterboxPlace& place) {
+Result<std::byte*> Areas::attach(const shm::LetterboxLocation& place) {
   const std::size_t number = place.number / shm::area_letterboxes;
   if (number >= most_areas)
     return error(PARC_EVERSION, "the kernel of this host speaks of letterbox {}", place.number);
@@ -30,7 +30,7 @@ Result<std::byte*> Areas::attach(const shm::LetterboxPlace& place) {
   return area.data();
 }
 
-Result<void> Areas::open(const shm::LetterboxPlace& own) {
+Result<void> Areas::open(const shm::LetterboxLocation& own) {
   PARC_TRY(area, attach(own));
   own_ = reinterpret_cast<shm::Letterbox*>(area) + own.number % shm::area_letterboxes;
   if (!open_to(own_->all, PROT_READ | PROT_WRITE) || !open_to(own_->owner, PROT_READ | PROT_WRITE))
@@ -38,7 +38,7 @@ Result<void> Areas::open(const shm::LetterboxPlace& own) {
   return success();
 }
 
-const shm::Letterbox* Areas::at(const shm::LetterboxPlace& place) {
+const shm::Letterbox* Areas::at(const shm::LetterboxLocation& place) {
   const auto area = attach(place);
   if (!area) return nullptr;
   return reinterpret_cast<const shm::Letterbox*>(area.value()) + place.number % shm::area_letterboxes;

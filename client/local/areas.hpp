@@ -15,7 +15,7 @@ namespace parc::client {
 class Areas {
 public:
   // Errors: as shm::Segment::attach.
-  [[nodiscard]] Result<void> open(const shm::LetterboxPlace& own);
+  [[nodiscard]] Result<void> open(const shm::LetterboxLocation& own);
   [[nodiscard]] shm::Letterbox* own() const { return own_; }
   // Whether this process has joined those that make process barriers, and that one, too.
   [[nodiscard]] bool joined() const { return joined_; }
@@ -30,13 +30,13 @@ public:
       std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   // Somebody else's; nullptr: it cannot be attached.
-  [[nodiscard]] const shm::Letterbox* at(const shm::LetterboxPlace& place);
+  [[nodiscard]] const shm::Letterbox* at(const shm::LetterboxLocation& place);
   // Of a letterbox that is attached: what everybody may write. False: it stays as it is.
   [[nodiscard]] static bool open_owner_words(const shm::Letterbox& of);
 
 private:
   static constexpr std::size_t most_areas = 256;
-  [[nodiscard]] Result<std::byte*> attach(const shm::LetterboxPlace& place);
+  [[nodiscard]] Result<std::byte*> attach(const shm::LetterboxLocation& place);
   std::array<shm::Segment, most_areas> areas_;
   shm::Letterbox* own_ = nullptr;
   const bool joined_ = join_process_barriers();

@@ -246,7 +246,7 @@ void Inbox::accept_senders() {
   const std::uint32_t senders =
       std::min(own_.kernel.senders.load(std::memory_order_acquire), shm::max_neighbours);
   for (; accepted_ < senders; ++accepted_) {
-    const shm::SenderPlace& place = own_.kernel.from[accepted_];
+    const shm::SenderEntry& place = own_.kernel.from[accepted_];
     const shm::Letterbox* const from = areas_.at(place.at);
     unheard_ = from == nullptr || !Areas::open_owner_words(*from);
     if (unheard_) return; // another time

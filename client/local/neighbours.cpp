@@ -12,23 +12,24 @@ constexpr auto a_moment = std::chrono::milliseconds(1);
 
 } // namespace
 
-Result<std::unique_ptr<Neighbours>> Neighbours::open(const shm::LetterboxPlace& place, const Of& program) {
+Result<std::unique_ptr<Neighbours>> Neighbours::open(const shm::LetterboxLocation& place,
+                                                     const Needs& needs) {
   auto areas = std::make_unique<Areas>();
   PARC_TRY(areas->open(place));
   std::vector<bool> local;
-  for (const std::string& host : program.hosts)
-    local.push_back(host == program.hosts[static_cast<std::size_t>(program.rank)]);
-  return std::unique_ptr<Neighbours>(new Neighbours(std::move(areas), program, std::move(local)));
+  for (const std::string& host : needs.hosts)
+    local.push_back(host == needs.hosts[static_cast<std::size_t>(needs.rank)]);
+  return std::unique_ptr<Neighbours>(new Neighbours(std::move(areas), needs, std::move(local)));
 }
 
-Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks)
-    : control_(program.control), areas_(std::move(areas)), operations_(program.operations),
-      control_calls_(program.control_calls), sleep_(program.sleep), local_ranks_(std::move(local_ranks)),
-      inbox_(*areas_->own(), *areas_, program.control.header.neighbours, program.operations, program.ring,
-             program.sleep, program.rank),
-      outbox_(*areas_->own(), *areas_, inbox_.lock(), program.control.header.neighbours, program.operations,
-              program.room, program.control_calls, program.ring, program.sleep.backlog(), local_ranks_),
-      own_copies_(program.control, program.pipes) {
+Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Needs& needs, std::vector<bool> local_ranks)
+    : control_(needs.control), areas_(std::move(areas)), operations_(needs.operations),
+      control_calls_(needs.control_calls), sleep_(needs.sleep), local_ranks_(std::move(local_ranks)),
+      inbox_(*areas_->own(), *areas_, needs.control.header.neighbours, needs.operations, needs.ring,
+             needs.sleep, needs.rank),
+      outbox_(*areas_->own(), *areas_, inbox_.lock(), needs.control.header.neighbours, needs.operations,
+              needs.room, needs.control_calls, needs.ring, needs.sleep.backlog(), local_ranks_),
+      own_copies_(needs.control, needs.pipes) {
   if (areas_->joined()) areas_->own()->owner.joined.store(1, std::memory_order_relaxed);
   sleep_.set_local(this);
   if (areas_->own()->kernel.progress == shm::Progress::receiver) interrupts_.emplace(inbox_);

@@ -15,7 +15,7 @@ namespace parc::client {
 
 class Neighbours final : public LocalProgress {
 public:
-  struct Of { // a program
+  struct Needs { // and outlives none of
     shm::Control& control;
     Pipes& pipes;
     Operations& operations;
@@ -27,8 +27,8 @@ public:
     const std::vector<std::string>& hosts; // of the ranks
   };
   // Errors: as shm::Segment::attach.
-  [[nodiscard]] static Result<std::unique_ptr<Neighbours>> open(const shm::LetterboxPlace& place,
-                                                                const Of& program);
+  [[nodiscard]] static Result<std::unique_ptr<Neighbours>> open(const shm::LetterboxLocation& place,
+                                                                const Needs& needs);
   ~Neighbours() override;
   Neighbours(const Neighbours&) = delete;
   Neighbours& operator=(const Neighbours&) = delete;
@@ -93,7 +93,7 @@ public:
   [[nodiscard]] Inbox& inbox() { return inbox_; }
 
 private:
-  Neighbours(std::unique_ptr<Areas> areas, const Of& program, std::vector<bool> local_ranks);
+  Neighbours(std::unique_ptr<Areas> areas, const Needs& needs, std::vector<bool> local_ranks);
   [[nodiscard]] static LocalMessage short_message(const Message& message);
   [[nodiscard]] Result<Outbox::Sent> send(int peer, const LocalMessage& message, parc_op write);
   void flush();

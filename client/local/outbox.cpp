@@ -44,27 +44,27 @@ Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::N
 }
 
 Outbox::~Outbox() {
-  for (const auto& way : ways_)
-    while (!way->waiting.empty()) drop(*way, way->waiting.front());
+  for (const auto& receiver : receivers_)
+    while (!receiver->waiting.empty()) drop(*receiver, receiver->waiting.front());
 }
 
 Result<bool> Outbox::reaches(int row) {
-  std::int32_t way = unknown;
+  std::int32_t number = unknown;
   {
     const Hold hold(*this);
-    way = way_to(row);
+    number = number_of(row);
   }
-  if (way != unknown) return way >= 0;
+  if (number != unknown) return number >= 0;
   PARC_TRY(asked, ask(row));
   return asked >= 0;
 }
 
 bool Outbox::knows(int row) {
   const Hold hold(*this);
-  return way_to(row) >= 0;
+  return number_of(row) >= 0;
 }
 
-std::int32_t Outbox::way_to(int row) {
+std::int32_t Outbox::number_of(int row) {
   const auto at = static_cast<std::size_t>(row);
   if (row >= shm::most_neighbour_rows || (at < local_ranks_.size() && !local_ranks_[at]))
     return through_kernel;
@@ -82,11 +82,11 @@ Result<std::int32_t> Outbox::ask(int row) {
   const Hold hold(*this);
   const auto at = static_cast<std::size_t>(row);
   if (by_row_.size() <= at) by_row_.resize(at + 1, unknown);
-  std::int32_t& way = by_row_[at];
-  if (way != unknown) return way;
-  if (queue < 0 || static_cast<std::uint32_t>(queue) >= shm::max_neighbours) return way = through_kernel;
-  const shm::ReceiverPlace& there = own_.kernel.to[queue];
-  auto made = std::make_unique<Way>();
+  std::int32_t& number = by_row_[at];
+  if (number != unknown) return number;
+  if (queue < 0 || static_cast<std::uint32_t>(queue) >= shm::max_neighbours) return number = through_kernel;
+  const shm::ReceiverEntry& there = own_.kernel.to[queue];
+  auto made = std::make_unique<Receiver>();
   {
     const std::lock_guard areas(areas_lock_);
     made->to = areas_.at(there.at);
@@ -103,10 +103,10 @@ Result<std::int32_t> Outbox::ask(int row) {
   made->place = there.sender;
   made->oldest = made->empty = take_cell();
   own_.owner.first_cells[queue].store(static_cast<std::uint16_t>(made->empty + 1), std::memory_order_release);
-  way = static_cast<std::int32_t>(ways_.size());
-  ways_.push_back(std::move(made));
-  backlogged_.reserve(ways_.size());
-  return way;
+  number = static_cast<std::int32_t>(receivers_.size());
+  receivers_.push_back(std::move(made));
+  backlogged_.reserve(receivers_.size());
+  return number;
 }
 
 Outbox::Sent Outbox::send(int row, const LocalMessage& message, parc_op write) {
@@ -114,11 +114,11 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message, parc_op write) {
   {
     const Hold hold(*this);
     look_at_departures();
-    Way& way = way_of(row);
+    Receiver& receiver = receiver_at(row);
     if (closed_) return Sent::closed;
-    if (has_departed(way)) return Sent::departed;
-    if (!way.waiting.empty() || !has_cell(way)) return wait(way, message, write);
-    rings = publish(way, message);
+    if (has_departed(receiver)) return Sent::departed;
+    if (!receiver.waiting.empty() || !has_cell(receiver)) return wait(receiver, message, write);
+    rings = publish(receiver, message);
   }
   if (rings) ring(row);
   return Sent::published;
@@ -129,22 +129,23 @@ bool Outbox::send_at_once(int row, const LocalMessage& message) {
   {
     const Hold hold(*this);
     look_at_departures();
-    const std::int32_t at = way_to(row);
+    const std::int32_t at = number_of(row);
     if (at < 0 || closed_) return false;
-    Way& way = *ways_[static_cast<std::size_t>(at)];
-    if (has_departed(way) || computes(way) || !way.waiting.empty() || !has_cell(way)) return false;
-    rings = publish(way, message);
+    Receiver& receiver = *receivers_[static_cast<std::size_t>(at)];
+    if (has_departed(receiver) || computes(receiver) || !receiver.waiting.empty() || !has_cell(receiver))
+      return false;
+    rings = publish(receiver, message);
   }
   if (rings) ring(row);
   return true;
 }
 
 // Then there is a body, too, and an empty cell that comes next. Others are looked at where that may help.
-bool Outbox::has_cell(Way& way) {
-  if (way.in_flight() >= worth_a_look) reclaim(way);
-  if (shares_.may_take(way.in_flight())) return true;
-  if (shares_.any_of_others(way.in_flight())) reclaim_all();
-  return shares_.may_take(way.in_flight());
+bool Outbox::has_cell(Receiver& receiver) {
+  if (receiver.in_flight() >= worth_a_look) reclaim(receiver);
+  if (shares_.may_take(receiver.in_flight())) return true;
+  if (shares_.any_of_others(receiver.in_flight())) reclaim_all();
+  return shares_.may_take(receiver.in_flight());
 }
 
 std::uint16_t Outbox::take_cell() {
@@ -154,18 +155,18 @@ std::uint16_t Outbox::take_cell() {
 }
 
 // Whether its receiver is to be rung for.
-bool Outbox::publish(Way& way, const LocalMessage& message) {
-  shm::StampedCell& stamped = own_.owner.cells[way.empty];
-  way.empty = take_cell();
-  shares_.took(way.in_flight());
-  stamped.cell.next = way.empty;
+bool Outbox::publish(Receiver& receiver, const LocalMessage& message) {
+  shm::StampedCell& stamped = own_.owner.cells[receiver.empty];
+  receiver.empty = take_cell();
+  shares_.took(receiver.in_flight());
+  stamped.cell.next = receiver.empty;
   fill(stamped.cell, message);
-  stamped.stamp.store(shm::stamp_of(way.queue, way.sent++), std::memory_order_release);
-  __builtin_prefetch(&own_.owner.cells[way.empty], 1); // its last reader has it
+  stamped.stamp.store(shm::stamp_of(receiver.queue, receiver.sent++), std::memory_order_release);
+  __builtin_prefetch(&own_.owner.cells[receiver.empty], 1); // its last reader has it
   shm::count(counters_.messages);
   shm::count(counters_.bytes, shm::length_of(stamped.cell));
-  if (message.kind == shm::CellKind::rendezvous) interrupt(way);
-  return must_ring(way);
+  if (message.kind == shm::CellKind::rendezvous) interrupt(receiver);
+  return must_ring(receiver);
 }
 
 void Outbox::ring(int row) {
@@ -176,19 +177,19 @@ void Outbox::ring(int row) {
 }
 
 // One bell for each of its sleeps: either it sees what has just been published, or this sees that it sleeps.
-bool Outbox::must_ring(Way& way) {
-  light_fence(areas_.both_joined(*way.to));
-  const std::uint32_t sleeps = way.to->owner.sleeps.load(std::memory_order_relaxed);
-  if (sleeps % 2 == 0 || way.rung == sleeps) return false;
-  way.rung = sleeps;
+bool Outbox::must_ring(Receiver& receiver) {
+  light_fence(areas_.both_joined(*receiver.to));
+  const std::uint32_t sleeps = receiver.to->owner.sleeps.load(std::memory_order_relaxed);
+  if (sleeps % 2 == 0 || receiver.rung == sleeps) return false;
+  receiver.rung = sleeps;
   return true;
 }
 
 // One that is armed, once. A stranger who has got the numbers ignores it.
-void Outbox::interrupt(Way& way) {
-  if (own_.kernel.progress != shm::Progress::receiver || !way.may_take_reads) return;
+void Outbox::interrupt(Receiver& receiver) {
+  if (own_.kernel.progress != shm::Progress::receiver || !receiver.may_take_reads) return;
   std::atomic_thread_fence(std::memory_order_seq_cst); // as in Inbox::arm
-  auto& armed = const_cast<std::atomic<std::uint64_t>&>(way.to->all.armed);
+  auto& armed = const_cast<std::atomic<std::uint64_t>&>(receiver.to->all.armed);
   std::uint64_t word = armed.load(std::memory_order_relaxed);
   if (word == 0 || !armed.compare_exchange_strong(word, 0, std::memory_order_relaxed)) return;
   (void)tgkill(static_cast<pid_t>(word >> 32), static_cast<pid_t>(word & UINT32_MAX), SIGURG);
@@ -217,19 +218,19 @@ bool Outbox::withdraw(parc_op id) {
 
 std::uint32_t Outbox::departure(int row) {
   const Hold hold(*this);
-  return own_.kernel.to[way_of(row).queue].departed.load(std::memory_order_acquire);
+  return own_.kernel.to[receiver_at(row).queue].departed.load(std::memory_order_acquire);
 }
 
 bool Outbox::computes(int row) {
   const Hold hold(*this);
   look_at_departures();
-  const Way& way = way_of(row);
-  return !has_departed(way) && computes(way);
+  const Receiver& receiver = receiver_at(row);
+  return !has_departed(receiver) && computes(receiver);
 }
 
 // What changes most is looked at last.
-bool Outbox::computes(const Way& way) {
-  const shm::Letterbox::OfOwner& reader = way.to->owner;
+bool Outbox::computes(const Receiver& receiver) {
+  const shm::Letterbox::OfOwner& reader = receiver.to->owner;
   return reader.attending.load(std::memory_order_relaxed) == 0 &&
          coarse_ms() - reader.called.load(std::memory_order_relaxed) > just_called_ms &&
          reader.posts.load(std::memory_order_relaxed) != reader.first.load(std::memory_order_relaxed);
@@ -239,12 +240,14 @@ bool Outbox::computes(const Way& way) {
 std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::uint64_t tag) {
   const Hold hold(*this);
   look_at_departures();
-  Way& way = way_of(row);
-  const shm::Letterbox::OfOwner& reader = way.to->owner;
-  const std::int32_t as = way.to->kernel.from[way.place].row;
+  Receiver& receiver = receiver_at(row);
+  const shm::Letterbox::OfOwner& reader = receiver.to->owner;
+  const std::int32_t as = receiver.to->kernel.from[receiver.place].row;
   const std::uint64_t posts = reader.posts.load(std::memory_order_acquire);
   const std::uint64_t first = reader.first.load(std::memory_order_acquire);
-  if (!way.may_take_reads || way.left || !way.waiting.empty() || posts - first > shm::read_slots) return {};
+  if (!receiver.may_take_reads || receiver.left || !receiver.waiting.empty() ||
+      posts - first > shm::read_slots)
+    return {};
   for (std::uint64_t i = first; i != posts && i - first < most_looks; ++i) {
     const shm::PostedRead& posted = reader.posted[i % shm::read_slots];
     const std::uint64_t id = posted.id.load(std::memory_order_relaxed);
@@ -257,12 +260,12 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
       continue; // written over, perhaps: it is over in any case
     const bool fits = in == space && (from < 0 || from == as) && ((wanted ^ tag) & ~ignore) == 0;
     if (!fits || shm::slot_of(id) >= shm::read_slots) continue;
-    auto& word = const_cast<std::atomic<std::uint64_t>&>(way.to->all.owners[shm::slot_of(id)]);
+    auto& word = const_cast<std::atomic<std::uint64_t>&>(receiver.to->all.owners[shm::slot_of(id)]);
     std::uint64_t open = shm::owner_word(shm::generation_of(id), shm::Owner::nobody);
     if (word.load(std::memory_order_acquire) != open) continue;
-    if (sent_before(way, space, wanted, ignore)) return {};
+    if (sent_before(receiver, space, wanted, ignore)) return {};
     if (word.compare_exchange_strong(
-            open, shm::owner_word(shm::generation_of(id), shm::Owner::neighbour, way.place),
+            open, shm::owner_word(shm::generation_of(id), shm::Owner::neighbour, receiver.place),
             std::memory_order_acq_rel)) {
       shm::count(counters_.taken);
       return Taken{id, static_cast<std::uint32_t>(i % shm::read_slots)};
@@ -272,12 +275,12 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
 }
 
 // Something that is published and may not be drained yet fits that read, too.
-bool Outbox::sent_before(const Way& way, protocol::Space space, std::uint64_t tag,
+bool Outbox::sent_before(const Receiver& receiver, protocol::Space space, std::uint64_t tag,
                          std::uint64_t ignore) const {
   const std::uint64_t drained =
-      shm::count_in(way.to->owner.drained[way.place].load(std::memory_order_acquire));
-  std::uint16_t number = way.oldest;
-  for (std::uint64_t i = way.drained; i != way.sent; ++i) {
+      shm::count_in(receiver.to->owner.drained[receiver.place].load(std::memory_order_acquire));
+  std::uint16_t number = receiver.oldest;
+  for (std::uint64_t i = receiver.drained; i != receiver.sent; ++i) {
     const shm::Cell& cell = own_.owner.cells[number].cell;
     number = cell.next;
     if (i >= drained && cell.space == space && ((cell.tag ^ tag) & ~ignore) == 0) return true;
@@ -291,33 +294,33 @@ void Outbox::look_at_departures() {
   const std::uint32_t changes = own_.kernel.changes.load(std::memory_order_acquire);
   if (changes == changes_) return;
   changes_ = changes;
-  for (const auto& way : ways_) {
-    if (way->left || !has_departed(*way)) continue;
-    reclaim(*way);
-    free_cells_.push_back(way->empty);
-    way->left = true;
-    own_.owner.left[way->queue].store(1, std::memory_order_release);
+  for (const auto& receiver : receivers_) {
+    if (receiver->left || !has_departed(*receiver)) continue;
+    reclaim(*receiver);
+    free_cells_.push_back(receiver->empty);
+    receiver->left = true;
+    own_.owner.left[receiver->queue].store(1, std::memory_order_release);
   }
 }
 
-void Outbox::reclaim(Way& way) {
-  if (way.left) return;
-  const bool departed = has_departed(way);
+void Outbox::reclaim(Receiver& receiver) {
+  if (receiver.left) return;
+  const bool departed = has_departed(receiver);
   const std::uint64_t drained =
-      shm::count_in(way.to->owner.drained[way.place].load(std::memory_order_acquire));
-  const std::uint64_t until = departed ? way.sent : std::min(drained, way.sent);
-  for (; way.drained < until; shares_.gave(way.in_flight())) {
-    const shm::Cell& cell = own_.owner.cells[way.oldest].cell;
+      shm::count_in(receiver.to->owner.drained[receiver.place].load(std::memory_order_acquire));
+  const std::uint64_t until = departed ? receiver.sent : std::min(drained, receiver.sent);
+  for (; receiver.drained < until; shares_.gave(receiver.in_flight())) {
+    const shm::Cell& cell = own_.owner.cells[receiver.oldest].cell;
     if (cell.kind == shm::CellKind::whole && cell.length > shm::cell_bytes)
       free_bodies(cell.length).push_back(cell.body);
-    free_cells_.push_back(way.oldest);
-    way.oldest = cell.next;
-    ++way.drained;
+    free_cells_.push_back(receiver.oldest);
+    receiver.oldest = cell.next;
+    ++receiver.drained;
   }
 }
 
 void Outbox::reclaim_all() {
-  for (const auto& way : ways_) reclaim(*way);
+  for (const auto& receiver : receivers_) reclaim(*receiver);
 }
 
 void Outbox::close() {

@@ -113,7 +113,7 @@ public:
   void close();
 
 private:
-  struct Way {
+  struct Receiver {
     int row = 0;
     std::uint32_t queue = 0;
     std::uint32_t place = 0; // among the receiver's senders
@@ -148,41 +148,43 @@ private:
   };
   // A signal handler's too: its place is there from the thread's start.
   __attribute__((tls_model("initial-exec"))) static thread_local bool inside_;
-  static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in ways_
+  static constexpr std::int32_t unknown = -1, through_kernel = -2; // else a place in receivers_
   [[nodiscard]] Result<std::int32_t> ask(int row);
-  [[nodiscard]] std::int32_t way_to(int row); // lock_ held
-  [[nodiscard]] bool has_departed(const Way& way) const {
-    return own_.kernel.to[way.queue].departed.load(std::memory_order_acquire) != 0;
+  [[nodiscard]] std::int32_t number_of(int row); // lock_ held
+  [[nodiscard]] bool has_departed(const Receiver& receiver) const {
+    return own_.kernel.to[receiver.queue].departed.load(std::memory_order_acquire) != 0;
   }
-  [[nodiscard]] static bool computes(const Way& way);
+  [[nodiscard]] static bool computes(const Receiver& receiver);
   void look_at_departures();
-  void reclaim(Way& way);
+  void reclaim(Receiver& receiver);
   void reclaim_all();
   void fill(shm::Cell& cell, const LocalMessage& message);
-  [[nodiscard]] Sent wait(Way& way, const LocalMessage& message, parc_op write);
+  [[nodiscard]] Sent wait(Receiver& receiver, const LocalMessage& message, parc_op write);
   [[nodiscard]] Waiting* hold(const LocalMessage& message, parc_op write);
   [[nodiscard]] LocalMessage message_of(const Waiting& waits, iovec& piece);
   struct Went {
     bool some = false, rings = false, ended = false;
     std::uint64_t standing = 0, bytes = 0; // messages that wait for so long that it is to be said
   };
-  [[nodiscard]] Went go_on(Way& way);
+  [[nodiscard]] Went go_on(Receiver& receiver);
   [[nodiscard]] Went flush_next(std::size_t& next, int& row);
-  void drop(Way& way, Waiting& waits);
+  void drop(Receiver& receiver, Waiting& waits);
   [[nodiscard]] std::vector<std::uint16_t>& free_bodies(std::uint64_t length) {
     return length <= shm::small_body ? free_small_ : free_large_;
   }
-  [[nodiscard]] bool has_cell(Way& way);
+  [[nodiscard]] bool has_cell(Receiver& receiver);
   [[nodiscard]] std::uint16_t take_cell();
-  [[nodiscard]] bool publish(Way& way, const LocalMessage& message);
-  [[nodiscard]] bool must_ring(Way& way);
+  [[nodiscard]] bool publish(Receiver& receiver, const LocalMessage& message);
+  [[nodiscard]] bool must_ring(Receiver& receiver);
   void ring(int row);
-  void interrupt(Way& way);
-  [[nodiscard]] Way& way_of(int row) { return *ways_[static_cast<std::size_t>(way_to(row))]; } // lock_ held
+  void interrupt(Receiver& receiver);
+  [[nodiscard]] Receiver& receiver_at(int row) {
+    return *receivers_[static_cast<std::size_t>(number_of(row))];
+  } // lock_ held
   [[nodiscard]] std::atomic<std::uint64_t>& offer_word(parc_op id) {
     return own_.all.offers[shm::index_of(slot_of(id)) % shm::most_offers];
   }
-  [[nodiscard]] bool sent_before(const Way& way, protocol::Space space, std::uint64_t tag,
+  [[nodiscard]] bool sent_before(const Receiver& receiver, protocol::Space space, std::uint64_t tag,
                                  std::uint64_t ignore) const;
 
   shm::Letterbox& own_;
@@ -197,13 +199,13 @@ private:
   const std::vector<bool> local_ranks_;
   std::mutex lock_;
   std::vector<std::int32_t> by_row_;
-  std::vector<std::unique_ptr<Way>> ways_;
+  std::vector<std::unique_ptr<Receiver>> receivers_;
   bool closed_ = false;
   std::vector<std::uint16_t> free_cells_, free_small_, free_large_; // and bodies
   CellShares shares_;
   std::uint32_t changes_ = 0; // of the letterbox, looked at
   MessagesIn<Waiting> memory_;
-  std::vector<Way*> backlogged_; // for which messages wait
+  std::vector<Receiver*> backlogged_; // for which messages wait
   std::atomic<std::size_t> waiting_pairs_ = 0;
   bool asleep_ = false; // a thread of this program is, or may be
 };

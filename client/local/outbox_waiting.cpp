@@ -10,18 +10,18 @@ namespace parc::client {
 
 // Who sleeps has not asked for cells: that is done here, and what was drained before is seen by who flushes
 // next, which the caller does.
-Outbox::Sent Outbox::wait(Way& way, const LocalMessage& message, parc_op write) {
+Outbox::Sent Outbox::wait(Receiver& receiver, const LocalMessage& message, parc_op write) {
   Waiting* const waits = hold(message, write);
   if (waits == nullptr) return Sent::no_memory;
   const Sent how = waits->write == 0 ? Sent::held : Sent::waits;
-  if (!std::exchange(way.backlogged, true)) {
-    backlogged_.push_back(&way);
+  if (!std::exchange(receiver.backlogged, true)) {
+    backlogged_.push_back(&receiver);
     waiting_pairs_.store(backlogged_.size(), std::memory_order_relaxed);
   }
-  if (way.waiting.empty()) way.since = coarse_ms();
-  way.waiting.push_back(*waits);
+  if (receiver.waiting.empty()) receiver.since = coarse_ms();
+  receiver.waiting.push_back(*waits);
   const std::uint64_t cost = MessagesIn<Waiting>::cost(*waits);
-  way.backlog += cost;
+  receiver.backlog += cost;
   standing_.waits_for_cell(cost);
   if (asleep_ && own_.owner.wants_cells.load(std::memory_order_relaxed) == 0) {
     own_.owner.wants_cells.store(1, std::memory_order_relaxed);
@@ -75,32 +75,32 @@ LocalMessage Outbox::message_of(const Waiting& waits, iovec& piece) {
   return message;
 }
 
-void Outbox::drop(Way& way, Waiting& waits) {
+void Outbox::drop(Receiver& receiver, Waiting& waits) {
   const std::uint64_t cost = MessagesIn<Waiting>::cost(waits);
-  way.backlog -= cost;
+  receiver.backlog -= cost;
   standing_.waits_no_more(cost);
   room_.free(waits.held);
   memory_.drop(waits);
 }
 
 // What waits for one that has departed is nobody's; a rendezvous ends with the kernel's write.
-Outbox::Went Outbox::go_on(Way& way) {
+Outbox::Went Outbox::go_on(Receiver& receiver) {
   Went went;
-  const std::uint32_t departed = own_.kernel.to[way.queue].departed.load(std::memory_order_acquire);
-  while (!way.waiting.empty() && (departed != 0 || has_cell(way))) {
-    Waiting& waits = way.waiting.front();
+  const std::uint32_t departed = own_.kernel.to[receiver.queue].departed.load(std::memory_order_acquire);
+  while (!receiver.waiting.empty() && (departed != 0 || has_cell(receiver))) {
+    Waiting& waits = receiver.waiting.front();
     iovec piece{};
-    if (departed == 0) went.rings = publish(way, message_of(waits, piece)) || went.rings;
+    if (departed == 0) went.rings = publish(receiver, message_of(waits, piece)) || went.rings;
     if (waits.write != 0 && waits.cell.kind == shm::CellKind::whole) {
       operations_.end(waits.write, {.error = departed != 0 ? PARC_EPEER : PARC_OK,
-                                    .source = way.row,
+                                    .source = receiver.row,
                                     .tag = waits.cell.tag,
                                     .total = waits.cell.length,
                                     .departure = departed,
                                     .late = true});
       went.ended = true;
     }
-    drop(way, waits);
+    drop(receiver, waits);
     went.some = true;
   }
   return went;
@@ -108,17 +108,17 @@ Outbox::Went Outbox::go_on(Way& way) {
 
 // Of the pair at `next` among those that wait, which becomes the one behind it.
 Outbox::Went Outbox::flush_next(std::size_t& next, int& row) {
-  Way& way = *backlogged_[next];
-  row = way.row;
-  Went went = go_on(way);
-  if (!way.waiting.empty()) {
+  Receiver& receiver = *backlogged_[next];
+  row = receiver.row;
+  Went went = go_on(receiver);
+  if (!receiver.waiting.empty()) {
     ++next;
     if (went.some)
-      way.since = coarse_ms();
-    else if (standing_.is_long(way.since))
-      went.standing = way.waiting.size(), went.bytes = way.backlog;
+      receiver.since = coarse_ms();
+    else if (standing_.is_long(receiver.since))
+      went.standing = receiver.waiting.size(), went.bytes = receiver.backlog;
   } else {
-    way.backlogged = false;
+    receiver.backlogged = false;
     backlogged_[next] = backlogged_.back();
     backlogged_.pop_back();
     waiting_pairs_.store(backlogged_.size(), std::memory_order_relaxed);
@@ -145,26 +145,26 @@ bool Outbox::flush() {
 
 std::uint64_t Outbox::backlog(int row) {
   const Hold hold(*this);
-  return way_of(row).backlog;
+  return receiver_at(row).backlog;
 }
 
 bool Outbox::has_cell(int row) {
   const Hold hold(*this);
-  Way& way = way_of(row);
-  return way.waiting.empty() && (has_departed(way) || has_cell(way));
+  Receiver& receiver = receiver_at(row);
+  return receiver.waiting.empty() && (has_departed(receiver) || has_cell(receiver));
 }
 
 bool Outbox::cancel(int row, parc_op write) {
   if (!anything_waits()) return false;
   const Hold hold(*this);
-  const std::int32_t at = way_to(row);
+  const std::int32_t at = number_of(row);
   if (at < 0) return false;
-  Way& way = *ways_[static_cast<std::size_t>(at)];
-  for (Waiting& waits : way.waiting) {
+  Receiver& receiver = *receivers_[static_cast<std::size_t>(at)];
+  for (Waiting& waits : receiver.waiting) {
     if (waits.write != write) continue;
     const bool whole = waits.cell.kind == shm::CellKind::whole;
     if (whole) operations_.end(write, {.error = PARC_ECANCELED, .late = true});
-    drop(way, waits);
+    drop(receiver, waits);
     return whole;
   }
   return false;
@@ -175,10 +175,10 @@ bool Outbox::forget(parc_op write) {
   if (inside_) return false;
   const Hold hold(*this, std::try_to_lock);
   if (!hold) return false;
-  for (Way* const way : backlogged_)
-    for (Waiting& waits : way->waiting)
+  for (Receiver* const receiver : backlogged_)
+    for (Waiting& waits : receiver->waiting)
       if (waits.write == write) {
-        drop(*way, waits);
+        drop(*receiver, waits);
         return true;
       }
   return true;
@@ -202,8 +202,8 @@ void Outbox::announce_awake() {
 bool Outbox::may_go_on() {
   if (!anything_waits()) return false;
   const Hold hold(*this);
-  for (Way* const way : backlogged_)
-    if (way->waiting.empty() || has_departed(*way) || has_cell(*way)) return true;
+  for (Receiver* const receiver : backlogged_)
+    if (receiver->waiting.empty() || has_departed(*receiver) || has_cell(*receiver)) return true;
   return false;
 }
 

@@ -34,24 +34,24 @@ Result<std::optional<int>> whole_number(const Variables& variable, const char* n
   return std::optional(number);
 }
 
-struct Place {
+struct LauncherRank {
   const char* launcher = nullptr; // none has said where it is
   int rank = 0, size = 1;
 };
 
-Result<Place> place_by(const Launcher& launcher, const Variables& variable) {
+Result<LauncherRank> rank_by(const Launcher& launcher, const Variables& variable) {
   PARC_TRY(rank, whole_number(variable, launcher.rank, 0));
   PARC_TRY(size, whole_number(variable, launcher.size, 1));
-  return rank && size ? Place{launcher.name, *rank, *size} : Place{};
+  return rank && size ? LauncherRank{launcher.name, *rank, *size} : LauncherRank{};
 }
 
 // A launcher that was itself started in a step of Slurm leaves the variables of that to what it starts; srun
 // speaks as mpiexec does, too, where it is told to (--mpi=pmi2).
-Result<Place> place_by_launcher(const Variables& variable) {
-  PARC_TRY(of_mpirun, place_by(by_mpirun, variable));
+Result<LauncherRank> rank_by_launcher(const Variables& variable) {
+  PARC_TRY(of_mpirun, rank_by(by_mpirun, variable));
   if (of_mpirun.launcher != nullptr) return of_mpirun;
-  PARC_TRY(of_step, variable("SLURM_STEP_ID") != nullptr ? place_by(by_srun, variable) : Place{});
-  PARC_TRY(of_mpiexec, place_by(by_mpiexec, variable));
+  PARC_TRY(of_step, variable("SLURM_STEP_ID") != nullptr ? rank_by(by_srun, variable) : LauncherRank{});
+  PARC_TRY(of_mpiexec, rank_by(by_mpiexec, variable));
   const bool same = of_step.rank == of_mpiexec.rank && of_step.size == of_mpiexec.size;
   return of_mpiexec.launcher == nullptr || (of_step.launcher != nullptr && same) ? of_step : of_mpiexec;
 }
@@ -68,7 +68,7 @@ Result<NamedJob> checked(NamedJob job) {
 }
 
 // The ranks of a step of Slurm's meet at the first of its nodes.
-Result<NamedJob> job_of_step(const char* job, const char* step, const char* list, const Place& place) {
+Result<NamedJob> job_of_step(const char* job, const char* step, const char* list, const LauncherRank& place) {
   auto nodes = expand_node_list(list);
   if (!nodes) {
     nodes.error().code = PARC_EINVAL;
@@ -81,7 +81,8 @@ Result<NamedJob> job_of_step(const char* job, const char* step, const char* list
 }
 
 // Where PARC_RANK does not say the rank, it is the launcher's, behind those of other launchers.
-Result<NamedJob> job_named_in_environment(const char* name, const Place& place, const Variables& variable) {
+Result<NamedJob> job_named_in_environment(const char* name, const LauncherRank& place,
+                                          const Variables& variable) {
   PARC_TRY(own_rank, whole_number(variable, env_rank, 0));
   PARC_TRY(own_size, whole_number(variable, env_size, 1));
   PARC_TRY(first, whole_number(variable, env_first_rank, 0));
@@ -112,7 +113,7 @@ Result<NamedJob> named_job(std::string_view text, int rank, int size) {
 Result<std::optional<NamedJob>> job_in_environment(const Variables& variable) {
   // What a rank of parc run starts has its variables and is no rank.
   if (variable(env_kernel) != nullptr) return std::optional<NamedJob>();
-  PARC_TRY(place, place_by_launcher(variable));
+  PARC_TRY(place, rank_by_launcher(variable));
   if (const char* const name = variable(env_job)) {
     PARC_TRY(job, job_named_in_environment(name, place, variable));
     return std::optional(std::move(job));

@@ -15,8 +15,9 @@ constexpr double pause_s = 0.1;
 
 } // namespace
 
-Acceptor::Acceptor(Loop& loop, Hooks hooks)
-    : loop_(loop), hooks_(std::move(hooks)), pause_(loop, [this] { resume(); }), exhausted_(loop, "times") {}
+Acceptor::Acceptor(Loop& loop, Events events)
+    : loop_(loop), events_(std::move(events)), pause_(loop, [this] { resume(); }), exhausted_(loop, "times") {
+}
 
 void Acceptor::listen(Fd listener) {
   const int fd = listener.get();
@@ -28,10 +29,10 @@ void Acceptor::listen(Fd listener) {
 
 void Acceptor::listen_instead(Fd listener) {
   for (const Listener& each : listeners_)
-    while (hooks_.room()) {
+    while (events_.room()) {
       Fd socket(accept4(each.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket) break;
-      hooks_.accepted(std::move(socket));
+      events_.accepted(std::move(socket));
     }
   listeners_.clear();
   listen(std::move(listener));
@@ -39,9 +40,9 @@ void Acceptor::listen_instead(Fd listener) {
 }
 
 void Acceptor::accept(int listener) {
-  if (!hooks_.room()) return pause();
+  if (!events_.room()) return pause();
   Fd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (socket) return hooks_.accepted(std::move(socket));
+  if (socket) return events_.accepted(std::move(socket));
   const int code = errno;
   if (code != EMFILE && code != ENFILE && code != ENOBUFS && code != ENOMEM) return; // it has gone again
   const Error why =

@@ -19,11 +19,11 @@ inline constexpr int accept_backlog = 1024;
 
 class Acceptor {
 public:
-  struct Hooks {                // called from the event loop
+  struct Events {               // called from the event loop
     std::function<bool()> room; // for one more; may make it
     std::function<void(Fd)> accepted;
   };
-  Acceptor(Loop& loop, Hooks hooks);
+  Acceptor(Loop& loop, Events events);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
@@ -40,7 +40,7 @@ private:
   void pause();
 
   Loop& loop_;
-  Hooks hooks_;
+  Events events_;
   std::vector<Listener> listeners_;
   Timer pause_; // looks again after a while: what took the last descriptor may be anybody
   bool paused_ = false;

@@ -24,8 +24,8 @@ constexpr std::uint32_t most_missed = 64;
 } // namespace
 
 IdlePolicy::IdlePolicy(event_base* base, SchedulingClass& scheduling, std::chrono::microseconds spin,
-                       Hooks hooks)
-    : base_(base), scheduling_(scheduling), spin_(spin), hooks_(std::move(hooks)) {}
+                       Needs needs)
+    : base_(base), scheduling_(scheduling), spin_(spin), needs_(std::move(needs)) {}
 
 void IdlePolicy::after(std::uint64_t work) {
   ++counters_.turns;
@@ -45,7 +45,7 @@ void IdlePolicy::after(std::uint64_t work) {
 bool IdlePolicy::poll() {
   const auto now = Clock::now();
   if (!std::exchange(idle_, true)) idle_since_ = now;
-  if (without_polling_ == 0 && now - idle_since_ < spin_ && hooks_.spinning()) {
+  if (without_polling_ == 0 && now - idle_since_ < spin_ && needs_.spinning()) {
     ++counters_.polls;
     scheduling_.enter_polling();
     if (std::exchange(told_, false) || ++looks_ % looks_a_yield == 0) yield(now);
@@ -82,9 +82,9 @@ void IdlePolicy::look() {
 
 void IdlePolicy::sleep() {
   idle_ = lingers_ = false;
-  hooks_.announce_sleep();
-  if (hooks_.ready()) {
-    hooks_.announce_awake();
+  needs_.announce_sleep();
+  if (needs_.ready()) {
+    needs_.announce_awake();
     look();
     return;
   }
@@ -94,7 +94,7 @@ void IdlePolicy::sleep() {
   scheduling_.enter_reacting();
   event_base_loop(base_, EVLOOP_ONCE);
   realtime_since_ = Clock::now();
-  hooks_.announce_awake();
+  needs_.announce_awake();
 }
 
 } // namespace parc::daemon

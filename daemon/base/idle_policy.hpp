@@ -20,7 +20,7 @@ namespace parc::daemon {
 
 class IdlePolicy {
 public:
-  struct Hooks {
+  struct Needs {
     std::function<bool()> spinning;       // a program of this host polls
     std::function<bool()> ready;          // there is work that no descriptor announces (requests, copies)
     std::function<void()> announce_sleep; // before the last look at ready()
@@ -30,7 +30,7 @@ public:
     std::uint64_t turns = 0, polls = 0, sleeps = 0, gave_way = 0;
   };
 
-  IdlePolicy(event_base* base, SchedulingClass& scheduling, std::chrono::microseconds spin, Hooks hooks);
+  IdlePolicy(event_base* base, SchedulingClass& scheduling, std::chrono::microseconds spin, Needs needs);
 
   // Called after every turn with the work it did: looks at the descriptors, and blocks when nothing moves.
   void after(std::uint64_t work);
@@ -49,7 +49,7 @@ private:
   event_base* base_;
   SchedulingClass& scheduling_;
   std::chrono::microseconds spin_;
-  Hooks hooks_;
+  Needs needs_;
   Clock::time_point idle_since_{};
   Clock::time_point realtime_since_{};
   bool idle_ = false;

@@ -59,26 +59,26 @@ public:
       return;
     }
     if (S_ISSOCK(status.st_mode)) {
-      way_ = Way::Send;
+      method_ = Method::Send;
       return;
     }
     const int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     own_.reset(open(fmt::format("/proc/self/fd/{}", fd).c_str(), flags));
-    way_ = own_ ? Way::Write : Way::PollFirst;
+    method_ = own_ ? Method::Write : Method::PollFirst;
     if (own_) fd_ = own_.get();
   }
 
   // How much was taken; 0 when nothing can be now, or ever.
   std::size_t write(std::string_view text) {
     if (file_ && !path_.empty() && size_ + text.size() > Logging::most_bytes) begin_anew();
-    if (way_ == Way::PollFirst) {
+    if (method_ == Method::PollFirst) {
       pollfd ready{fd_, POLLOUT, 0};
       if (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return 0;
     }
     ssize_t taken = -1;
     do {
-      taken = way_ == Way::Send ? send(fd_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
-                                : ::write(fd_, text.data(), text.size());
+      taken = method_ == Method::Send ? send(fd_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                                      : ::write(fd_, text.data(), text.size());
     } while (taken < 0 && errno == EINTR);
     if (taken < 0) return 0;
     size_ += static_cast<std::uint64_t>(taken);
@@ -88,7 +88,7 @@ public:
   [[nodiscard]] bool is_file() const { return file_; }
 
 private:
-  enum class Way { Write, Send, PollFirst };
+  enum class Method { Write, Send, PollFirst };
 
   void begin_anew() {
     size_ = 0; // if that fails, it is tried again when as much has come
@@ -100,7 +100,7 @@ private:
   std::string path_;       // of a file that is the kernel's own; else empty
   std::uint64_t size_ = 0; // of that
   bool file_ = false;
-  Way way_ = Way::Write;
+  Method method_ = Method::Write;
   Fd own_;
 };
 

@@ -54,10 +54,10 @@ Result<void> check_room(const Program& program, std::size_t ranks) {
 
 } // namespace
 
-JobPart::JobPart(const Uses& uses, JobPlan plan)
-    : uses_(uses), plan_(std::move(plan)), links_(plan_.hosts.size(), this_host),
-      start_timer_(uses.loop, [this] { start_next(); }),
-      grace_timer_(uses.loop, [this] { grace_is_over(); }) {
+JobPart::JobPart(const Needs& needs, JobPlan plan)
+    : needs_(needs), plan_(std::move(plan)), links_(plan_.hosts.size(), this_host),
+      start_timer_(needs.loop, [this] { start_next(); }),
+      grace_timer_(needs.loop, [this] { grace_is_over(); }) {
   const auto host_of_rank = plan_.host_of_rank();
   for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
     if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
@@ -65,8 +65,8 @@ JobPart::JobPart(const Uses& uses, JobPlan plan)
 }
 
 JobPart::~JobPart() {
-  uses_.cores.give_back(cores_);
-  protocol::Engine& engine = uses_.engine;
+  needs_.cores.give_back(cores_);
+  protocol::Engine& engine = needs_.engine;
   engine.drop_group(group_);
   for (std::size_t local = 0; group_ == 0 && prepared_yet() && local < mine_.size(); ++local)
     engine.kill(first_endpoint_ + local);
@@ -76,7 +76,7 @@ JobPart::~JobPart() {
 
 void JobPart::prepare() {
   if (plan_.program.binds) {
-    auto taken = uses_.cores.take(mine_.size());
+    auto taken = needs_.cores.take(mine_.size());
     if (!taken)
       return fail(status_failed, fmt::format("host {} cannot run {} ranks of a job: {}",
                                              plan_.hosts[plan_.self].name, mine_.size(), taken.error().text));
@@ -95,14 +95,14 @@ void JobPart::prepare() {
     else if (host == plan_.origin_place)
       answer(plan_.origin);
     else
-      uses_.peers.connect(plan_.hosts[host].name, plan_.hosts[host].address, answer);
+      needs_.peers.connect(plan_.hosts[host].name, plan_.hosts[host].address, answer);
   }
 }
 
 Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
   const JobPlan::Host& expected = plan_.hosts[host];
-  const std::uint32_t found = link == this_host ? low_half(uses_.peers.self().identity)
-                                                : uses_.engine.link(static_cast<std::uint32_t>(link)).peer;
+  const std::uint32_t found = link == this_host ? low_half(needs_.peers.self().identity)
+                                                : needs_.engine.link(static_cast<std::uint32_t>(link)).peer;
   if (found == expected.identity) return success();
   return error(EINVAL,
                "host {} reaches another kernel under the name {} than the host of parc run does; "
@@ -112,7 +112,7 @@ Result<void> JobPart::check_host(std::size_t host, std::int32_t link) const {
 
 void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
   if (ending()) return;
-  if (link && !uses_.post.reaches(link.value())) return tell(kernel::Parted{.other = host});
+  if (link && !needs_.post.reaches(link.value())) return tell(kernel::Parted{.other = host});
   Result<void> good = link ? check_host(host, link.value())
                            : Result<void>(std::move(link).error().in(
                                  fmt::format("host {} cannot join the job", plan_.hosts[plan_.self].name)));
@@ -123,7 +123,7 @@ void JobPart::reached(std::size_t host, Result<std::int32_t> link) {
 
 void JobPart::prepared() {
   for (std::size_t local = 0; local < mine_.size(); ++local) {
-    const std::uint64_t endpoint = uses_.engine.add_endpoint();
+    const std::uint64_t endpoint = needs_.engine.add_endpoint();
     if (local == 0) first_endpoint_ = endpoint;
   }
   prepared_ = true;
@@ -146,7 +146,7 @@ Result<void> JobPart::make_group(const kernel::Start& start) {
   auto sorted = members;
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) return malformed();
-  group_ = uses_.engine.add_group(members);
+  group_ = needs_.engine.add_group(members);
   if (group_ == protocol::Engine::no_group) return malformed();
   return success();
 }
@@ -173,7 +173,7 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
                                fmt::format("{}={}", env_size, plan_.size),
                                fmt::format("{}={}", env_local_rank, local),
                                job_variable(),
-                               fmt::format("{}={}", env_runtime_dir, uses_.runtime_dir.path()),
+                               fmt::format("{}={}", env_runtime_dir, needs_.runtime_dir.path()),
                                kernel_variable(getpid()),
                                fmt::format("{}={}", env_hosts, hosts_)};
   if (!plan_.parent.empty()) all.push_back(fmt::format("{}={}", env_parent, plan_.parent));
@@ -183,17 +183,17 @@ std::vector<std::string> JobPart::variables(std::uint32_t local) const {
 Result<void> JobPart::start_rank(std::uint32_t local) {
   const std::uint32_t rank = mine_[local];
   const Processors* const processors =
-      local < cores_.size() ? &uses_.cores.processors(cores_[local]) : nullptr;
-  PARC_TRY(process, uses_.processes.start(plan_.program, variables(local), plan_.program.reads_input(rank),
-                                          processors));
-  ranks_.push_back(std::make_unique<Rank>(*this, uses_.loop.events(), uses_.processes, rank, process,
+      local < cores_.size() ? &needs_.cores.processors(cores_[local]) : nullptr;
+  PARC_TRY(process, needs_.processes.start(plan_.program, variables(local), plan_.program.reads_input(rank),
+                                           processors));
+  ranks_.push_back(std::make_unique<Rank>(*this, needs_.loop.events(), needs_.processes, rank, process,
                                           kernel::output_credit(plan_.size)));
-  const Sessions::Place place{plan_.job, static_cast<std::int32_t>(rank),
-                              static_cast<std::int32_t>(plan_.size), first_endpoint_ + local};
-  const auto session_ended = [&jobs = uses_.jobs, job = plan_.job, rank](Sessions::End) {
+  const Sessions::Member member{plan_.job, static_cast<std::int32_t>(rank),
+                                static_cast<std::int32_t>(plan_.size), first_endpoint_ + local};
+  const auto session_ended = [&jobs = needs_.jobs, job = plan_.job, rank](Sessions::End) {
     jobs.rank_departs(job, static_cast<std::int32_t>(rank));
   };
-  uses_.sessions.add(place, std::move(process.from_program), std::move(process.to_program), session_ended);
+  needs_.sessions.add(member, std::move(process.from_program), std::move(process.to_program), session_ended);
   give_early_signals(*ranks_.back());
   if (RankInput* const input = ranks_.back()->input()) {
     input->add(input_.waiting);
@@ -244,7 +244,7 @@ std::uint64_t JobPart::endpoint_of(const Rank& rank) const {
 }
 
 void JobPart::peer_departed(const protocol::Address& peer) {
-  const std::int32_t row = uses_.engine.row_in_group(group_, peer);
+  const std::int32_t row = needs_.engine.row_in_group(group_, peer);
   if (row < 0) return;
   const auto rank = static_cast<std::uint32_t>(row);
   if (known_departures_.all.insert(rank).second) known_departures_.untold.push_back(rank);
@@ -290,12 +290,12 @@ void JobPart::note(RankExit how) {
       how.signal == 0 ? fmt::format("ended with exit status {}", how.status)
                       : fmt::format("was killed by signal {} ({}){}", how.signal,
                                     strsignal(static_cast<int>(how.signal)), how.no_memory ? no_memory : "");
-  uses_.loop.errors().note(ErrorKind::Program, status, fmt::format("{} {}", plan_.program.name(), end));
+  needs_.loop.errors().note(ErrorKind::Program, status, fmt::format("{} {}", plan_.program.name(), end));
 }
 
 void JobPart::died(Rank& rank, RankExit how) {
   if (!rank.ordered) note(how);
-  uses_.sessions.process_died(endpoint_of(rank));
+  needs_.sessions.process_died(endpoint_of(rank));
   if (how.signal != 0) killed_.push_back(rank.id());
   departs(rank.number());
   kernel::Exited exit{
@@ -308,7 +308,7 @@ void JobPart::ended(Rank& rank) {
   std::vector<kernel::UnreadMessage> messages;
   for (const Unread& each : unread_messages_)
     messages.push_back({.to = each.rank,
-                        .from = std::max(uses_.engine.row_in_group(group_, each.from), -1),
+                        .from = std::max(needs_.engine.row_in_group(group_, each.from), -1),
                         .tag = each.tag,
                         .bytes = each.bytes});
   tell(kernel::Ended{.rank = rank.number(), .unread = unread_, .messages = std::move(messages)});
@@ -425,9 +425,9 @@ void JobPart::go_when_empty() {
   if (stage_ == Stage::gone || !std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); }))
     return;
   enter(Stage::gone);
-  if (!killed_.empty()) uses_.processes.clean_up_after(killed_);
-  if (!ranks_.empty()) uses_.processes.end_strays(job_variable());
-  uses_.jobs.forget_part(plan_.job);
+  if (!killed_.empty()) needs_.processes.clean_up_after(killed_);
+  if (!ranks_.empty()) needs_.processes.end_strays(job_variable());
+  needs_.jobs.forget_part(plan_.job);
 }
 
 std::vector<std::pair<std::string, std::int32_t>> JobPart::hosts() const {
@@ -447,7 +447,7 @@ std::vector<RankState> JobPart::look() const {
                     .host = plan_.hosts[plan_.self].name,
                     .program = rank->alive() ? program_of(rank->id()) : std::string(),
                     .operations = {}};
-    uses_.sessions.look_at(endpoint_of(*rank), most, state);
+    needs_.sessions.look_at(endpoint_of(*rank), most, state);
     all.push_back(std::move(state));
   }
   return all;

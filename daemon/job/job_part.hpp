@@ -33,7 +33,7 @@ class Sessions;
 
 class JobPart {
 public:
-  struct Uses { // and outlives none of
+  struct Needs { // and outlives none of
     Loop& loop;
     protocol::Engine& engine;
     Peers& peers;
@@ -44,7 +44,7 @@ public:
     Post& post;
     Jobs& jobs;
   };
-  JobPart(const Uses& uses, JobPlan plan);
+  JobPart(const Needs& needs, JobPlan plan);
   ~JobPart();
 
   void prepare();
@@ -126,12 +126,12 @@ private:
     if (orphaned()) return;
     message.job = plan_.job;
     message.host = plan_.self;
-    uses_.post.send(plan_.origin, std::move(message));
+    needs_.post.send(plan_.origin, std::move(message));
   }
   Rank* find(std::uint64_t number);
   [[nodiscard]] std::uint64_t endpoint_of(const Rank& rank) const;
 
-  Uses uses_;
+  Needs needs_;
   JobPlan plan_;
   std::int64_t since_s_ = std::time(nullptr);               // Unix time
   std::string hosts_;                                       // as its ranks are told

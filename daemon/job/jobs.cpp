@@ -140,7 +140,7 @@ void Jobs::prepare(std::int32_t from, const kernel::Prepare& message) {
   if (plan) {
     const std::uint64_t job = plan.value().job;
     auto& made = parts_[job] = std::make_unique<JobPart>(
-        JobPart::Uses{loop_, engine_, peers_, sessions_, runtime_dir_, processes_, cores_, post_, *this},
+        JobPart::Needs{loop_, engine_, peers_, sessions_, runtime_dir_, processes_, cores_, post_, *this},
         std::move(plan).value());
     return made->prepare();
   }

@@ -30,14 +30,14 @@ Rank::Rank(JobPart& part, event_base* loop, const Processes& processes, std::uin
       credit_(credit), process_(std::move(process.process)), report_(std::move(process.report)),
       ended_(loop, process_.get(), EV_READ, [this](short) { process_ended(); }),
       reported_(loop, report_.get(), EV_READ, [this](short) { read_start_report(); }) {
-  streams_[0].pipe = std::move(process.output);
-  streams_[1].pipe = std::move(process.errors);
-  streams_[2].pipe = std::move(process.trace);
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
-    if (!streams_[i].pipe) continue;
-    streams_[i].readable =
-        Event(loop, streams_[i].pipe.get(), EV_READ | EV_PERSIST, [this, i](short) { read_output(i); });
-    streams_[i].readable.add();
+  outputs_[0].pipe = std::move(process.output);
+  outputs_[1].pipe = std::move(process.errors);
+  outputs_[2].pipe = std::move(process.trace);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i].pipe) continue;
+    outputs_[i].readable =
+        Event(loop, outputs_[i].pipe.get(), EV_READ | EV_PERSIST, [this, i](short) { read_output(i); });
+    outputs_[i].readable.add();
   }
   if (process.input) input_.emplace(loop, std::move(process.input), [this] { part_.input_taken(); });
   ended_.add();
@@ -80,35 +80,35 @@ void Rank::process_ended() {
 }
 
 void Rank::read_output(std::size_t index) {
-  Stream& stream = streams_[index];
+  OutputPipe& output = outputs_[index];
   char buffer[chunk];
   const std::size_t room = discards_ ? chunk : std::min<std::uint64_t>(chunk, credit_);
-  const ssize_t got = read(stream.pipe.get(), buffer, room);
+  const ssize_t got = read(output.pipe.get(), buffer, room);
   if (got < 0 && (errno == EINTR || (errno == EAGAIN && alive()))) return;
   if (got <= 0) { // its end; or the process is dead, and what still holds the pipe writes for nobody
-    close(stream);
+    close(output);
     return end_if_over();
   }
   if (discards_) return;
   credit_ -= static_cast<std::uint64_t>(got);
   part_.output(*this, index + 1, std::string(buffer, static_cast<std::size_t>(got)));
   if (credit_ != 0) return;
-  for (Stream& each : streams_)
+  for (OutputPipe& each : outputs_)
     if (each.pipe) each.readable.remove();
 }
 
 // After the death: all that is there, as far as the credit goes; the rest when there is more of it.
 void Rank::drain() {
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
-    if (discards_ && streams_[i].pipe) close(streams_[i]);
-    while (streams_[i].pipe && credit_ != 0) read_output(i);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (discards_ && outputs_[i].pipe) close(outputs_[i]);
+    while (outputs_[i].pipe && credit_ != 0) read_output(i);
   }
 }
 
 void Rank::add_credit(std::uint64_t bytes) {
   if (credit_ == 0 && bytes != 0)
-    for (Stream& stream : streams_)
-      if (stream.pipe) stream.readable.add();
+    for (OutputPipe& output : outputs_)
+      if (output.pipe) output.readable.add();
   credit_ = std::min(credit_ + bytes, most_credit_); // whatever its origin says
   if (alive()) return;
   drain();
@@ -117,16 +117,16 @@ void Rank::add_credit(std::uint64_t bytes) {
 
 void Rank::discard_output() {
   discards_ = true;
-  for (Stream& stream : streams_)
-    if (stream.pipe) stream.readable.add();
+  for (OutputPipe& output : outputs_)
+    if (output.pipe) output.readable.add();
   if (alive()) return;
   drain();
   end_if_over();
 }
 
-void Rank::close(Stream& stream) {
-  stream.readable.remove();
-  stream.pipe.reset();
+void Rank::close(OutputPipe& output) {
+  output.readable.remove();
+  output.pipe.reset();
 }
 
 void Rank::end_if_over() {

@@ -43,7 +43,7 @@ public:
   [[nodiscard]] pid_t id() const { return id_; } // of its process, as long as it is alive
   [[nodiscard]] bool alive() const { return static_cast<bool>(process_); }
   [[nodiscard]] bool ended() const {
-    return !alive() && std::ranges::none_of(streams_, [](const Stream& each) { return bool(each.pipe); });
+    return !alive() && std::ranges::none_of(outputs_, [](const OutputPipe& each) { return bool(each.pipe); });
   }
 
   [[nodiscard]] RankInput* input() { return input_ ? &*input_ : nullptr; }
@@ -55,7 +55,7 @@ public:
   bool ordered = false;  // was told to end, because its job does
 
 private:
-  struct Stream {
+  struct OutputPipe {
     Fd pipe;
     Event readable;
   };
@@ -63,7 +63,7 @@ private:
   void process_ended();
   void read_output(std::size_t stream);
   void drain();
-  void close(Stream& stream);
+  void close(OutputPipe& output);
   void end_if_over();
 
   JobPart& part_;
@@ -78,9 +78,9 @@ private:
   Fd report_;
   Event ended_;
   Event reported_;
-  std::set<int> early_;            // signals that wait until the program runs
-  std::optional<RankInput> input_; // where it reads what `parc run` does
-  std::array<Stream, 3> streams_;  // stdout, stderr, trace
+  std::set<int> early_;               // signals that wait until the program runs
+  std::optional<RankInput> input_;    // where it reads what `parc run` does
+  std::array<OutputPipe, 3> outputs_; // stdout, stderr, trace
 };
 
 } // namespace parc::daemon

@@ -91,8 +91,8 @@ Result<std::unique_ptr<Stream>> SocketStreams::dial(const Address& to) {
 
 void SocketStreams::accept_for(Acceptance owner) {
   owner_ = std::move(owner);
-  acceptor_.emplace(loop_, Acceptor::Hooks{.room = owner_.room,
-                                           .accepted = [this](Fd socket) { accepted(std::move(socket)); }});
+  acceptor_.emplace(loop_, Acceptor::Events{.room = owner_.room,
+                                            .accepted = [this](Fd socket) { accepted(std::move(socket)); }});
 }
 
 // What has gone again meanwhile is nobody's.

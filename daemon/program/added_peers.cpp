@@ -42,7 +42,7 @@ std::optional<Completion> AddedPeers::add(std::uint64_t operation, const protoco
 
 Completion AddedPeers::reached(const EndpointAddress& address, const Result<std::int32_t>& link) {
   if (!needs_.has_table()) return {PARC_ECANCELED};
-  const Sessions::Place& to = needs_.place;
+  const Sessions::Member& to = needs_.member;
   if (!link) {
     spdlog::warn("rank {} of job {:x} cannot have {} as a peer: {}", to.rank, to.job, in_words(address),
                  link.error().text);

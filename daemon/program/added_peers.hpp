@@ -21,7 +21,7 @@ public:
   struct Needs { // and outlives none of
     protocol::Engine& engine;
     Peers& peers;
-    const Sessions::Place& place;    // the program's
+    const Sessions::Member& member;  // the program's
     std::function<bool()> has_table; // which rows can be added to
   };
   struct Events { // never when this has gone

@@ -38,8 +38,8 @@ std::string wish_in(const std::string& said) {
 
 } // namespace
 
-Door::Door(Loop& loop, std::string path, Hooks hooks)
-    : loop_(loop), path_(std::move(path)), hooks_(std::move(hooks)),
+Door::Door(Loop& loop, std::string path, Events events)
+    : loop_(loop), path_(std::move(path)), events_(std::move(events)),
       acceptor_(loop, {.room = [this] { return room(); },
                        .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
       turned_away_(loop, "programs turned away") {}
@@ -122,8 +122,8 @@ void Door::hear(std::list<Visitor>::iterator visitor, bool in_time) {
   visitor->event.remove(); // who it is handed on to has its own
   const char what = said == Said::all ? visitor->said.front() : '\0';
   if (what == door::program) admit_program(visitor->socket);
-  if (what == door::tool) hooks_.tool(std::move(visitor->socket));
-  if (what == door::joiner) hooks_.joiner(std::move(visitor->socket), wish_in(visitor->said));
+  if (what == door::tool) events_.tool(std::move(visitor->socket));
+  if (what == door::joiner) events_.joiner(std::move(visitor->socket), wish_in(visitor->said));
   loop_.after_step([this, visitor] {
     visitors_.erase(visitor);
     acceptor_.resume();
@@ -140,7 +140,7 @@ void Door::admit_program(const Fd& socket) {
 
 Result<void> Door::give_pipes(const Fd& socket) {
   PARC_TRY(pipes, give_program_pipes(socket));
-  hooks_.program(std::move(pipes.from_program), std::move(pipes.to_program));
+  events_.program(std::move(pipes.from_program), std::move(pipes.to_program));
   return success();
 }
 

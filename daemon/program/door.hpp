@@ -22,12 +22,12 @@ namespace parc::daemon {
 
 class Door {
 public:
-  struct Hooks {
+  struct Events {
     std::function<void(Fd from_program, Fd to_program)> program;
     std::function<void(Fd socket)> tool;
     std::function<void(Fd socket, std::string wants)> joiner; // empty: more than door::most_wanted bytes
   };
-  Door(Loop& loop, std::string path, Hooks hooks);
+  Door(Loop& loop, std::string path, Events events);
   ~Door();
   Result<void> open();
   // Listens again where its socket was removed. True: it was.
@@ -54,7 +54,7 @@ private:
 
   Loop& loop_;
   std::string path_;
-  Hooks hooks_;
+  Events events_;
   std::list<Visitor> visitors_; // who have not said all, the oldest first
   Acceptor acceptor_;
   Complaint turned_away_;

@@ -58,17 +58,17 @@ bool Letterboxes::add_area() {
 std::int32_t Letterboxes::connect(std::uint64_t sender, std::uint64_t receiver, std::int32_t row) {
   if (open(sender) == nullptr || open(receiver) == nullptr) return -1;
   Owned &from = *owned(sender), &to = *owned(receiver);
-  const auto known = std::ranges::find(from.receivers, receiver, &Way::other);
+  const auto known = std::ranges::find(from.receivers, receiver, &QueueEnd::other);
   if (known != from.receivers.end()) return static_cast<std::int32_t>(known - from.receivers.begin());
   const auto queue = static_cast<std::uint32_t>(from.receivers.size());
   const auto place = static_cast<std::uint32_t>(to.senders.size());
   if (from.departed || to.departed || queue == shm::max_neighbours || place == shm::max_neighbours) return -1;
   from.receivers.push_back({receiver, place});
   to.senders.push_back({sender, queue});
-  shm::ReceiverPlace& there = from.memory->kernel.to[queue];
+  shm::ReceiverEntry& there = from.memory->kernel.to[queue];
   there.at = to.place;
   there.sender = place;
-  shm::SenderPlace& here = to.memory->kernel.from[place];
+  shm::SenderEntry& here = to.memory->kernel.from[place];
   here.at = from.place;
   here.queue = queue;
   here.row = row;
@@ -111,12 +111,12 @@ void Letterboxes::departed(std::uint64_t endpoint, protocol::Departure how,
     other.memory->kernel.changes.fetch_add(1, std::memory_order_release);
     tell(other.endpoint);
   };
-  for (const Way& to : box->receivers)
+  for (const QueueEnd& to : box->receivers)
     if (Owned* const other = owned(to.other)) {
       other->memory->kernel.from[to.place].departed.store(word, std::memory_order_release);
       changed(*other);
     }
-  for (const Way& from : box->senders)
+  for (const QueueEnd& from : box->senders)
     if (Owned* const other = owned(from.other)) {
       other->memory->kernel.to[from.place].departed.store(word, std::memory_order_release);
       changed(*other);
@@ -143,13 +143,13 @@ void Letterboxes::clear() {
 // Nobody looks at it any more: those to whom its owner has sent, and who have sent to it, have gone, too, or
 // have said so.
 bool Letterboxes::is_drained(const Owned& box) const {
-  const auto has_left = [this](const Way& from) {
+  const auto has_left = [this](const QueueEnd& from) {
     const Owned* const other = owned(from.other);
     return other == nullptr || other->departed ||
            other->memory->owner.left[from.place].load(std::memory_order_acquire) != 0;
   };
   return box.released && std::ranges::all_of(box.senders, has_left) &&
-         std::ranges::all_of(box.receivers, [this](const Way& to) {
+         std::ranges::all_of(box.receivers, [this](const QueueEnd& to) {
            const Owned* const other = owned(to.other);
            return other == nullptr || other->departed ||
                   other->memory->owner.drained[to.place].load(std::memory_order_acquire) ==

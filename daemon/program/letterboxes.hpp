@@ -24,7 +24,7 @@ public:
   explicit Letterboxes(std::optional<shm::Progress> progress) : progress_(progress) {}
 
   struct Box {
-    shm::LetterboxPlace place{};
+    shm::LetterboxLocation place{};
     shm::Letterbox* memory = nullptr;
   };
   // Of an endpoint that is here, made now if need be. None: they are not wanted, or there is no room.
@@ -44,13 +44,13 @@ public:
   void released(std::uint64_t endpoint);
 
 private:
-  struct Way { // a queue, as one of its ends knows it
+  struct QueueEnd { // a queue, as one of its ends knows it
     std::uint64_t other;
     std::uint32_t place; // among the senders or receivers of the other
   };
   struct Owned : Box {
     std::uint64_t endpoint = 0;
-    std::vector<Way> senders, receivers; // by their places here
+    std::vector<QueueEnd> senders, receivers; // by their places here
     bool departed = false;
     bool released = false;
   };

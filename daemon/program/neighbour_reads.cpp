@@ -8,7 +8,7 @@ namespace parc::daemon {
 void NeighbourReads::open(bool wanted, const shm::Tables& tables) {
   tables_ = &tables;
   Letterboxes& all = needs_.letterboxes;
-  const std::uint64_t endpoint = needs_.place.endpoint;
+  const std::uint64_t endpoint = needs_.member.endpoint;
   const Letterboxes::Box* const box =
       wanted ? all.open(endpoint) : all.find(endpoint); // somebody may have written already
   if (box == nullptr) return;
@@ -17,14 +17,14 @@ void NeighbourReads::open(bool wanted, const shm::Tables& tables) {
 }
 
 std::optional<std::uint64_t> NeighbourReads::endpoint_in(std::int32_t row) const {
-  const auto to = needs_.engine.address(needs_.place.endpoint, row);
+  const auto to = needs_.engine.address(needs_.member.endpoint, row);
   return to && to->place == protocol::here ? std::optional(to->number) : std::nullopt;
 }
 
 // The way of a pair is chosen once, with its first message: so none can overtake another by another way.
 std::int32_t NeighbourReads::queue_to(std::int32_t row, const NeighbourReads* other) {
   protocol::Engine& engine = needs_.engine;
-  const std::uint64_t from = needs_.place.endpoint;
+  const std::uint64_t from = needs_.member.endpoint;
   const auto to = endpoint_in(row);
   if (!wanted_ || !to || !engine.is_there(*to) || (other != nullptr && !other->wanted_)) return -1;
   const std::int32_t our_row = engine.add_row(*to, {protocol::here, from});
@@ -38,10 +38,11 @@ std::int32_t NeighbourReads::queue_to(std::int32_t row, const NeighbourReads* ot
 }
 
 void NeighbourReads::leave_unread(const shm::Request& request) const {
-  const auto from = needs_.engine.address(needs_.place.endpoint, request.peer);
+  const auto from = needs_.engine.address(needs_.member.endpoint, request.peer);
   if (!from) return;
-  needs_.hooks.unread(needs_.place.endpoint, *from,
-                      {.space = protocol::Space::programs, .tag = request.read.tag, .total = request.length});
+  needs_.events.unread(
+      needs_.member.endpoint, *from,
+      {.space = protocol::Space::programs, .tag = request.read.tag, .total = request.length});
 }
 
 void NeighbourReads::withdraw(std::uint64_t id) {

@@ -24,15 +24,17 @@ public:
     protocol::Engine& engine;
     Letterboxes& letterboxes;
     OperationTable& slots;
-    const Sessions::Hooks& hooks; // `unread`
-    const Sessions::Place& place; // the program's
+    const Sessions::Events& events; // `unread`
+    const Sessions::Member& member; // the program's
   };
   explicit NeighbourReads(const Needs& needs) : needs_(needs) {}
 
   // The program is there, with these operations, and wants neighbours or not.
   void open(bool wanted, const shm::Tables& tables);
   [[nodiscard]] bool has_letterbox() const { return letterbox_.memory != nullptr; }
-  [[nodiscard]] const shm::LetterboxPlace& letterbox() const { return letterbox_.place; } // where it has one
+  [[nodiscard]] const shm::LetterboxLocation& letterbox() const {
+    return letterbox_.place;
+  } // where it has one
 
   // The endpoint in a row, of a program of this host.
   [[nodiscard]] std::optional<std::uint64_t> endpoint_in(std::int32_t row) const;

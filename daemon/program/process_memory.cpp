@@ -25,9 +25,9 @@ int error_of(ssize_t moved, std::uint64_t wanted) {
 
 } // namespace
 
-ProcessMemory::ProcessMemory(pid_t process, int segment, shm::Control& control, Hooks hooks)
+ProcessMemory::ProcessMemory(pid_t process, int segment, shm::Control& control, Events events)
     : process_(process), segment_(segment), proof_(random_number()),
-      proof_there_(control.header.address + offsetof(shm::ControlHeader, proof)), hooks_(std::move(hooks)),
+      proof_there_(control.header.address + offsetof(shm::ControlHeader, proof)), events_(std::move(events)),
       bounce_(control.bounce) {
   control.header.proof.store(proof_, std::memory_order_relaxed);
 }
@@ -57,7 +57,7 @@ bool ProcessMemory::read(std::byte* to, const std::byte* from, std::uint64_t len
   bool asks = false;
   const bool copied = name != no_name && bounce_.read(to, reinterpret_cast<std::uintptr_t>(from),
                                                       static_cast<std::uint32_t>(length), name, asks);
-  if (asks) hooks_.asks();
+  if (asks) events_.asks();
   return copied;
 }
 
@@ -70,13 +70,13 @@ bool ProcessMemory::write(std::byte* to, const std::byte* from, std::uint64_t le
   bool asks = false;
   const bool copied = name != no_name && bounce_.write(reinterpret_cast<std::uintptr_t>(to), from,
                                                        static_cast<std::uint32_t>(length), name, asks);
-  if (asks) hooks_.asks();
+  if (asks) events_.asks();
   return copied;
 }
 
 bool ProcessMemory::reached(int error) {
   reached_ = error == 0;
-  if (!reached_) hooks_.lost(error);
+  if (!reached_) events_.lost(error);
   return reached_;
 }
 

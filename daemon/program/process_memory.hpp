@@ -21,13 +21,13 @@ namespace parc::daemon {
 
 class ProcessMemory final : public protocol::CrossMemory {
 public:
-  struct Hooks {
+  struct Events {
     std::function<void(int error)> lost; // it is not reached any more, as the system said
     std::function<void()> asks;          // the program is to look at shm::Bounce
   };
 
   // `segment` is that of `control`, which is where this kernel has it.
-  ProcessMemory(pid_t process, int segment, shm::Control& control, Hooks hooks);
+  ProcessMemory(pid_t process, int segment, shm::Control& control, Events events);
 
   // Whether it can be reached.
   [[nodiscard]] bool probe() const;
@@ -53,7 +53,7 @@ private:
   const int segment_;
   const std::uint64_t proof_;       // the program may write over the one that it shares
   const std::uint64_t proof_there_; // its address in the program
-  const Hooks hooks_;
+  const Events events_;
   Bounce bounce_;
   bool reached_ = true; // through the system, as far as is known
 };

@@ -44,24 +44,24 @@ bool has_hello(std::span<const std::byte> bells) {
 } // namespace
 
 Session::Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, std::uint32_t number,
-                 const Sessions::Place& place, Fd from_program, Fd to_program, Sessions::Ended ended)
-    : loop_(loop), engine_(engine), sessions_(sessions), number_(number), place_(place),
+                 const Sessions::Member& member, Fd from_program, Fd to_program, Sessions::Ended ended)
+    : loop_(loop), engine_(engine), sessions_(sessions), number_(number), member_(member),
       from_program_(std::move(from_program)), to_program_(std::move(to_program)), ended_(std::move(ended)),
       bell_(loop.events(), from_program_.get(), EV_READ | EV_PERSIST, [this](short) { hear(); }),
       neighbour_reads_({.engine = engine,
                         .letterboxes = sessions.letterboxes_,
                         .slots = slots_,
-                        .hooks = sessions.hooks_,
-                        .place = place_}),
+                        .events = sessions.events_,
+                        .member = member_}),
       added_peers_(
-          {.engine = engine, .peers = peers, .place = place_, .has_table = [this] { return has_table(); }},
+          {.engine = engine, .peers = peers, .member = member_, .has_table = [this] { return has_table(); }},
           {.added = [this](std::uint64_t id, const Completion& how) { conclude(id, how); }}),
       spawned_programs_({.loop = loop,
                          .engine = engine,
                          .peers = peers,
                          .memory = extents_,
-                         .hooks = sessions.hooks_,
-                         .place = place_,
+                         .events = sessions.events_,
+                         .member = member_,
                          .has_table = [this] { return has_table(); }},
                         {.ended = [this](std::uint64_t id, const Completion& how) { conclude(id, how); }}) {
   bell_.add();
@@ -149,14 +149,14 @@ void Session::welcome(std::int32_t error) {
     ++sessions_.totals_.refused;
     loop_.errors().note(ErrorKind::Refused, error, "refused a program of another version");
   }
-  welcome.job = place_.job;
-  welcome.rank = place_.rank;
-  welcome.size = place_.size;
+  welcome.job = member_.job;
+  welcome.rank = member_.rank;
+  welcome.size = member_.size;
   welcome.kernel_pid = getpid();
-  welcome.copy_ns_per_kib = sessions_.told_.copy_ns_per_kib;
+  welcome.copy_ns_per_kib = sessions_.settings_.copy_ns_per_kib;
   welcome.area = neighbour_reads_.has_letterbox() ? neighbour_reads_.letterbox().area : -1;
   welcome.letterbox = neighbour_reads_.letterbox().number;
-  const std::string& name = sessions_.told_.host;
+  const std::string& name = sessions_.settings_.host;
   std::memcpy(welcome.host, name.data(), std::min(name.size(), sizeof welcome.host - 1));
   if (write(to_program_.get(), &welcome, sizeof welcome) != sizeof welcome) end(Sessions::End::broken);
 }
@@ -183,7 +183,7 @@ bool Session::has_requests() const {
 
 void Session::look_at(std::size_t most, RankState& state) const {
   shm::look_at(*control_, *tables_, most, state);
-  const protocol::Backlog backlog = engine_.backlog(place_.endpoint);
+  const protocol::Backlog backlog = engine_.backlog(member_.endpoint);
   state.backlog.kernel_held = backlog.held;
   state.backlog.kernel_unread = backlog.unread;
 }
@@ -197,7 +197,7 @@ bool Session::park() {
 }
 
 void Session::announce_sleep() {
-  const bool lightly = engine_.may_answer_reads(place_.endpoint);
+  const bool lightly = engine_.may_answer_reads(member_.endpoint);
   shm::announce_sleep(control_->header.kernel_asleep, lightly ? shm::Sleep::light : shm::Sleep::deep);
 }
 
@@ -351,7 +351,8 @@ void Session::process_died() {
 
 void Session::broke(const char* rule) {
   loop_.errors().note(ErrorKind::Refused, EPROTO, fmt::format("ended the session of a program: {}", rule));
-  spdlog::warn("ended the session of rank {} of job {:x} (pid {}): {}", place_.rank, place_.job, pid_, rule);
+  spdlog::warn("ended the session of rank {} of job {:x} (pid {}): {}", member_.rank, member_.job, pid_,
+               rule);
   ++sessions_.totals_.refused;
   end(Sessions::End::broken);
 }
@@ -369,9 +370,9 @@ void Session::end(Sessions::End how) {
   to_program_.reset();
   loop_.after_step([this, how, had_left, ended = std::move(ended_)] {
     if (how == Sessions::End::broken)
-      engine_.kill(place_.endpoint);
+      engine_.kill(member_.endpoint);
     else if (!had_left)
-      engine_.leave(place_.endpoint);
+      engine_.leave(member_.endpoint);
     ended(how);
     acted_on_ = true;
     if (drained_) sessions_.over(number_);
@@ -385,14 +386,15 @@ bool Session::drained() {
 
 void Session::publish(Counters& counters) {
   if (!row_)
-    row_.emplace(counters.session(place_.job, static_cast<std::uint64_t>(place_.rank), pid_, segment_.id()));
+    row_.emplace(
+        counters.session(member_.job, static_cast<std::uint64_t>(member_.rank), pid_, segment_.id()));
   (*row_)->reads.set(reads_);
   (*row_)->writes.set(writes_);
   (*row_)->messages_in.set(received_.messages);
   (*row_)->bytes_in.set(received_.bytes);
   (*row_)->messages_out.set(sent_.messages);
   (*row_)->bytes_out.set(sent_.bytes);
-  const protocol::Backlog backlog = engine_.backlog(place_.endpoint);
+  const protocol::Backlog backlog = engine_.backlog(member_.endpoint);
   control_->header.kernel_held.store(backlog.held, std::memory_order_relaxed);
   control_->header.kernel_unread.store(backlog.unread, std::memory_order_relaxed);
 }

@@ -28,7 +28,7 @@ namespace parc::daemon {
 class Session {
 public:
   Session(Loop& loop, protocol::Engine& engine, Peers& peers, Sessions& sessions, std::uint32_t number,
-          const Sessions::Place& place, Fd from_program, Fd to_program, Sessions::Ended ended);
+          const Sessions::Member& member, Fd from_program, Fd to_program, Sessions::Ended ended);
 
   static constexpr std::uint64_t requests_a_turn = 64;
   // What the program asked for before it went: an abort may stand behind a full ring. Nobody takes another
@@ -52,7 +52,7 @@ public:
   bool park();
   void announce_sleep();
   void announce_awake();
-  [[nodiscard]] const Sessions::Place& place() const { return place_; }
+  [[nodiscard]] const Sessions::Member& member() const { return member_; }
   [[nodiscard]] bool attached() const { return control_ != nullptr && open(); }
   [[nodiscard]] bool left() const { return state_ == State::leaving; }
   void look_at(std::size_t most, RankState& state) const; // where it is attached
@@ -109,7 +109,7 @@ private:
   protocol::Engine& engine_;
   Sessions& sessions_;
   std::uint32_t number_;
-  Sessions::Place place_;
+  Sessions::Member member_;
   static constexpr unsigned most_asked_in_vain = 128; // turns without a look of a program that polls
   std::uint32_t looks_ = 0;                           // when it was asked last
   unsigned asked_in_vain_ = most_asked_in_vain;

@@ -44,8 +44,8 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::unread: return neighbour_reads_.leave_unread(request);
   case shm::RequestKind::abort:
     loop_.after_step(
-        [&sessions = sessions_, place = place_, status = static_cast<int>(request.aborted.status & 0xff)] {
-          sessions.hooks_.aborted(place, status);
+        [&sessions = sessions_, member = member_, status = static_cast<int>(request.aborted.status & 0xff)] {
+          sessions.events_.aborted(member, status);
         });
     return;
   case shm::RequestKind::none: break;
@@ -109,7 +109,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   const std::uint64_t number = shm::slot_of(request.id);
   protocol::Pieces memory;
   const bool peer_fits =
-      (!writes && request.peer == PARC_ANY_SOURCE) || engine_.has_given(place_.endpoint, request.peer);
+      (!writes && request.peer == PARC_ANY_SOURCE) || engine_.has_given(member_.endpoint, request.peer);
   const bool claims = has(request.flags, protocol::MessageFlags::claim),
              claimed = has(request.flags, protocol::MessageFlags::claimed);
   const auto claim = claimed ? claims_.find(request.read.claim) : claims_.end();
@@ -130,15 +130,15 @@ void Session::begin(const shm::Request& request, Slot& slot) {
     ++writes_;
     if (request.with != shm::With::rendezvous) sent_.add(request.length);
     const bool gated =
-        gate_.shut() && request.peer != place_.rank && request.with != shm::With::taken; // its read waits
-    slot.handle = engine_.write(place_.endpoint, {.cookie = cookie,
-                                                  .destination = static_cast<std::uint32_t>(request.peer),
-                                                  .tag = named ? request.id : request.write.tag,
-                                                  .data = request.write.data,
-                                                  .space = space,
-                                                  .flags = request.flags,
-                                                  .memory = std::move(memory),
-                                                  .gated = gated});
+        gate_.shut() && request.peer != member_.rank && request.with != shm::With::taken; // its read waits
+    slot.handle = engine_.write(member_.endpoint, {.cookie = cookie,
+                                                   .destination = static_cast<std::uint32_t>(request.peer),
+                                                   .tag = named ? request.id : request.write.tag,
+                                                   .data = request.write.data,
+                                                   .space = space,
+                                                   .flags = request.flags,
+                                                   .memory = std::move(memory),
+                                                   .gated = gated});
     if (gated && slot.busy) gate_.keep(slot.handle);
     return;
   }
@@ -149,17 +149,17 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   claiming_ += claims;
   const std::uint64_t message = claimed ? claim->second : 0;
   if (claimed) claims_.erase(claim);
-  slot.handle = engine_.read(place_.endpoint, {.cookie = cookie,
-                                               .source = request.peer,
-                                               .tag = request.read.tag,
-                                               .ignore = request.read.ignore,
-                                               .space = space,
-                                               .flags = request.flags,
-                                               .memory = std::move(memory),
-                                               .probe = request.kind == shm::RequestKind::probe,
-                                               .claimed = message,
-                                               .owner_word = neighbour_reads_.owner_word(number, slot),
-                                               .late = request.pieces == shm::no_memory_yet});
+  slot.handle = engine_.read(member_.endpoint, {.cookie = cookie,
+                                                .source = request.peer,
+                                                .tag = request.read.tag,
+                                                .ignore = request.read.ignore,
+                                                .space = space,
+                                                .flags = request.flags,
+                                                .memory = std::move(memory),
+                                                .probe = request.kind == shm::RequestKind::probe,
+                                                .claimed = message,
+                                                .owner_word = neighbour_reads_.owner_word(number, slot),
+                                                .late = request.pieces == shm::no_memory_yet});
 }
 
 // It cannot be begun; a shared one only if nobody else has it.
@@ -201,8 +201,8 @@ void Session::connect_neighbour(const shm::Request& request) {
 // this message alone.
 bool Session::give_taken(const shm::Request& write) {
   Session* const reader = neighbour(write.peer);
-  if (reader == nullptr || !engine_.is_there(reader->place_.endpoint)) return true; // the write fails
-  const std::int32_t row = engine_.add_row(reader->place_.endpoint, {protocol::here, place_.endpoint});
+  if (reader == nullptr || !engine_.is_there(reader->member_.endpoint)) return true; // the write fails
+  const std::int32_t row = engine_.add_row(reader->member_.endpoint, {protocol::here, member_.endpoint});
   const auto read = row >= 0 ? reader->neighbour_reads_.take(write, row) : std::nullopt;
   if (!read) return false;
   reader->begin(*read, *reader->slots_.find(read->id));
@@ -240,9 +240,9 @@ void Session::ask_of_peers(const shm::Request& request) {
 void Session::leave(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   state_ = State::leaving;
-  loop_.after_step([&sessions = sessions_, place = place_] { sessions.hooks_.departs(place); });
+  loop_.after_step([&sessions = sessions_, member = member_] { sessions.events_.departs(member); });
   spawned_programs_.cancel_all();
-  engine_.leave(place_.endpoint);
+  engine_.leave(member_.endpoint);
   answer(shm::control_slot, PARC_OK);
 }
 
@@ -262,14 +262,14 @@ void Session::open_memory() {
     control_->header.cross_memory.store(shm::CrossMemory::lost, std::memory_order_relaxed);
     spdlog::info(
         "memory of rank {} of job {:x} (pid {}) cannot be reached: {}; it copies messages itself now",
-        place_.rank, place_.job, pid_, std::strerror(error));
+        member_.rank, member_.job, pid_, std::strerror(error));
   };
   auto how = shm::CrossMemory::no_neighbours;
   if (neighbour_reads_.has_letterbox()) {
     how = shm::CrossMemory::off;
-    if (sessions_.told_.cross_memory) {
+    if (sessions_.settings_.cross_memory) {
       memory_.emplace(pid_, segment_.id(), *control_,
-                      ProcessMemory::Hooks{.lost = lost, .asks = [this] { completed(); }});
+                      ProcessMemory::Events{.lost = lost, .asks = [this] { completed(); }});
       how = memory_->probe() ? shm::CrossMemory::reached : shm::CrossMemory::refused;
       if (how == shm::CrossMemory::refused) memory_.reset();
     }
@@ -299,7 +299,7 @@ void Session::map(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   const Result<void> mapped =
       extents_.map(request.address, request.length, static_cast<int>(request.attached.segment));
-  if (!mapped) spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, mapped.error().text);
+  if (!mapped) spdlog::warn("rank {} of job {:x}: {}", member_.rank, member_.job, mapped.error().text);
   answer(shm::control_slot, mapped ? PARC_OK : PARC_ENOMEM);
 }
 
@@ -321,7 +321,7 @@ void Session::grow(const shm::Request& request) {
   Result<shm::Segment> block =
       shm::Segment::attach(static_cast<int>(request.attached.segment), request.length);
   if (!block) {
-    spdlog::warn("rank {} of job {:x}: {}", place_.rank, place_.job, block.error().text);
+    spdlog::warn("rank {} of job {:x}: {}", member_.rank, member_.job, block.error().text);
     return answer(shm::control_slot, PARC_ENOMEM);
   }
   slots_.grow(number);
@@ -375,7 +375,7 @@ void Session::place(const shm::Request& request) {
   ++reads_;
   sessions_.changed(*this);
   slot->handle =
-      engine_.read(place_.endpoint,
+      engine_.read(member_.endpoint,
                    {.cookie = Cookie::of_session(number_, shm::slot_of(request.id), slot->generation).word(),
                     .flags = request.flags,
                     .memory = std::move(memory),

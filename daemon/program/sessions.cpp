@@ -19,22 +19,22 @@ constexpr double pages_kept_s = 5;
 
 } // namespace
 
-Sessions::Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks)
-    : loop_(loop), engine_(engine), peers_(peers), told_(std::move(told)), letterboxes_(told_.local),
-      hooks_(std::move(hooks)), let_go_(loop, [this] { let_go(); }) {}
+Sessions::Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Settings settings, Events events)
+    : loop_(loop), engine_(engine), peers_(peers), settings_(std::move(settings)),
+      letterboxes_(settings_.local), events_(std::move(events)), let_go_(loop, [this] { let_go(); }) {}
 Sessions::~Sessions() = default;
 
-void Sessions::add(const Place& place, Fd from_program, Fd to_program, Ended ended) {
+void Sessions::add(const Member& member, Fd from_program, Fd to_program, Ended ended) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(sessions_.size()));
     sessions_.emplace_back();
   }
   const std::uint32_t number = free_.back();
   free_.pop_back();
-  engine_.open(place.endpoint, number);
-  numbers_[place.endpoint] = number;
+  engine_.open(member.endpoint, number);
+  numbers_[member.endpoint] = number;
   sessions_[number] =
-      std::make_unique<Session>(loop_, engine_, peers_, *this, number, place, std::move(from_program),
+      std::make_unique<Session>(loop_, engine_, peers_, *this, number, member, std::move(from_program),
                                 std::move(to_program), std::move(ended));
 }
 
@@ -172,7 +172,7 @@ void Sessions::departed(std::uint64_t endpoint, protocol::Departure how) {
   if (how == protocol::Departure::left)
     letterboxes_.each_unread(
         endpoint, [&](std::uint64_t sender, protocol::Space space, std::uint64_t tag, std::uint64_t length) {
-          hooks_.unread(endpoint, {protocol::here, sender}, {.space = space, .tag = tag, .total = length});
+          events_.unread(endpoint, {protocol::here, sender}, {.space = space, .tag = tag, .total = length});
         });
   letterboxes_.departed(endpoint, how, [this](std::uint64_t other) { tell_neighbour(other); });
   if (!numbers_.contains(endpoint)) letterboxes_.released(endpoint);
@@ -204,7 +204,7 @@ void Sessions::over(std::uint32_t number) {
 void Sessions::forget(std::uint32_t number) {
   Session* const session = sessions_[number].get();
   for (std::vector<Session*>* list : {&listened_to_, &telling_, &unpublished_}) std::erase(*list, session);
-  const std::uint64_t endpoint = session->place().endpoint;
+  const std::uint64_t endpoint = session->member().endpoint;
   numbers_.erase(endpoint);
   sessions_[number].reset();
   free_.push_back(number);

@@ -29,7 +29,7 @@ class Session;
 
 class Sessions {
 public:
-  struct Place { // in a job
+  struct Member { // in a job
     std::uint64_t job;
     std::int32_t rank;
     std::int32_t size;
@@ -40,28 +40,28 @@ public:
     broken, // its pipe ended or it broke the rules: everything unfinished is aborted
   };
   using Ended = std::function<void(End)>;
-  struct Hooks {                                           // called at a step's end
-    std::function<void(const Place&, int status)> aborted; // it called parc_abort
-    std::function<void(const Place&)> departs;             // it leaves cleanly; `ended` follows
+  struct Events {                                           // called at a step's end
+    std::function<void(const Member&, int status)> aborted; // it called parc_abort
+    std::function<void(const Member&)> departs;             // it leaves cleanly; `ended` follows
     // It has left a neighbour's message unread; at once.
     std::function<void(std::uint64_t endpoint, const protocol::Address& from, const protocol::Outcome&)>
         unread;
-    std::function<void(const Place&, pid_t process, const SpawnRequest&, SpawnListener)> spawn; // parc_spawn
+    std::function<void(const Member&, pid_t process, const SpawnRequest&, SpawnListener)> spawn; // parc_spawn
     // parc_kill; false: that job is neither the program's nor one that it has spawned.
     std::function<bool(std::uint64_t job, std::uint32_t rank, int signal)> signal;
   };
-  struct Told { // to each program that attaches
+  struct Settings { // to each program that attaches
     std::string host;
     std::uint32_t copy_ns_per_kib;      // a memcpy on this machine
     std::optional<shm::Progress> local; // none: neighbours exchange messages through the kernel
     bool cross_memory;                  // the kernel reaches all memory of theirs, where it is permitted
   };
-  Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Told told, Hooks hooks);
+  Sessions(Loop& loop, protocol::Engine& engine, Peers& peers, Settings settings, Events events);
   ~Sessions();
 
   // A program that will say hello over these pipes (non-blocking, close-on-exec). `ended` is called once, at
   // a step's end.
-  void add(const Place& place, Fd from_program, Fd to_program, Ended ended);
+  void add(const Member& member, Fd from_program, Fd to_program, Ended ended);
   void add_by_hand(Fd from_program, Fd to_program); // as a job of one rank
   // The process is gone (pidfd): ends its session if there is one still.
   void process_died(std::uint64_t endpoint);
@@ -113,9 +113,9 @@ private:
   Loop& loop_;
   protocol::Engine& engine_;
   Peers& peers_;
-  Told told_;
+  Settings settings_;
   Letterboxes letterboxes_;
-  Hooks hooks_;
+  Events events_;
   Totals totals_;
   std::vector<std::unique_ptr<Session>> sessions_;           // by the number in their cookies
   std::vector<std::uint32_t> free_;                          // empty places

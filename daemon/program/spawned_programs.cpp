@@ -46,12 +46,12 @@ std::optional<Completion> SpawnedPrograms::spawn(const shm::Request& request, co
   auto wish = parse_spawn_request(texts, count);
   if (!wish) return Completion{PARC_EINVAL};
   if (calling_ == most_spawned_at_once) return Completion{PARC_EAGAIN};
-  wish->parent = to_text(needs_.peers.describe({protocol::here, needs_.place.endpoint}));
+  wish->parent = to_text(needs_.peers.describe({protocol::here, needs_.member.endpoint}));
   ++calling_;
   const auto call = std::make_shared<Call>(
       Call{.operation = request.id, .address = request.address, .length = request.length});
-  needs_.loop.after_step([&hooks = needs_.hooks, place = needs_.place, process, wish = std::move(*wish),
-                          listener = listen(call)] { hooks.spawn(place, process, wish, listener); });
+  needs_.loop.after_step([&events = needs_.events, member = needs_.member, process, wish = std::move(*wish),
+                          listener = listen(call)] { events.spawn(member, process, wish, listener); });
   return {};
 }
 
@@ -105,7 +105,7 @@ void SpawnedPrograms::add_rows(Call& call) {
   std::erase_if(processes_, [this](const auto& each) {
     const Process& process = each.second;
     return process.exit && process.waiting.empty() &&
-           !needs_.engine.address(needs_.place.endpoint, each.first);
+           !needs_.engine.address(needs_.member.endpoint, each.first);
   });
   for (std::uint32_t rank = 0; rank < call.ranks.size(); ++rank) {
     const std::int32_t link = call.links.at(call.ranks[rank].identity);
@@ -114,7 +114,7 @@ void SpawnedPrograms::add_rows(Call& call) {
       return;
     }
     const std::int32_t row = needs_.engine.add_row(
-        needs_.place.endpoint, {link == this_host ? protocol::here : link, call.ranks[rank].number});
+        needs_.member.endpoint, {link == this_host ? protocol::here : link, call.ranks[rank].number});
     if (row == protocol::Engine::no_room_for_row) {
       call.failure =
           Error{ENOSPC, "this program has 65,536 peers that are not of its job, and can have no more"};
@@ -151,14 +151,14 @@ Completion SpawnedPrograms::answer(const Call& call, const Result<void>& how) co
 Completion SpawnedPrograms::signal(std::int32_t row, std::uint64_t number) const {
   if (number >= NSIG) return {PARC_EINVAL};
   const auto send = [this, number](std::uint64_t job, std::uint32_t rank) {
-    return needs_.hooks.signal(job, rank, static_cast<int>(number));
+    return needs_.events.signal(job, rank, static_cast<int>(number));
   };
   if (const auto known = processes_.find(row); known != processes_.end()) {
     const Process& process = known->second;
     return {!process.exit && send(process.job, process.rank) ? PARC_OK : PARC_EPEER};
   }
-  const bool of_job = row >= 0 && row < needs_.place.size;
-  return {of_job && send(needs_.place.job, static_cast<std::uint32_t>(row)) ? PARC_OK : PARC_EINVAL};
+  const bool of_job = row >= 0 && row < needs_.member.size;
+  return {of_job && send(needs_.member.job, static_cast<std::uint32_t>(row)) ? PARC_OK : PARC_EINVAL};
 }
 
 std::optional<Completion> SpawnedPrograms::await_exit(std::uint64_t operation, std::int32_t row) {

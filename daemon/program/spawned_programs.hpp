@@ -30,8 +30,8 @@ public:
     protocol::Engine& engine;
     Peers& peers;
     const Extents& memory;           // the program's
-    const Sessions::Hooks& hooks;    // `spawn` and `signal`
-    const Sessions::Place& place;    // the program's
+    const Sessions::Events& events;  // `spawn` and `signal`
+    const Sessions::Member& member;  // the program's
     std::function<bool()> has_table; // which rows can be added to
   };
   struct Events { // never when this has gone

@@ -55,15 +55,15 @@ Spawners::Spawners(Post& post, Jobs& jobs, Peers& peers) : post_(post), jobs_(jo
   post_.on<kernel::SpawnFailed>(take);
 }
 
-void Spawners::ask(const Sessions::Place& place, pid_t process, const SpawnRequest& request,
+void Spawners::ask(const Sessions::Member& member, pid_t process, const SpawnRequest& request,
                    SpawnListener listener) {
   const std::uint64_t token = ++last_token_;
-  const JobPart* const part = jobs_.part(place.job);
+  const JobPart* const part = jobs_.part(member.job);
   const std::int32_t origin = part != nullptr ? part->plan().origin : this_host;
   if (!post_.reaches(origin)) return listener.started(error(ECONNRESET, lost_origin));
-  calls_.emplace(token, SpawnCall{place.endpoint, origin, request.count, std::move(listener)});
+  calls_.emplace(token, SpawnCall{member.endpoint, origin, request.count, std::move(listener)});
   if (part == nullptr) return ask_by_hand(token, process, request);
-  post_.send(origin, kernel::Spawn{.job = place.job,
+  post_.send(origin, kernel::Spawn{.job = member.job,
                                    .host = part->plan().self,
                                    .token = token,
                                    .count = request.count,

@@ -25,7 +25,8 @@ class Spawners {
 public:
   Spawners(Post& post, Jobs& jobs, Peers& peers);
 
-  void ask(const Sessions::Place& place, pid_t process, const SpawnRequest& request, SpawnListener listener);
+  void ask(const Sessions::Member& member, pid_t process, const SpawnRequest& request,
+           SpawnListener listener);
   // parc_kill: of a rank of a job that this host has a part of, or that one of its programs has spawned.
   // False: there is none.
   bool signal(std::uint64_t job, std::uint32_t rank, int signal);

@@ -14,8 +14,8 @@ constexpr std::size_t read_at_once = 65536;
 
 } // namespace
 
-ToolConnection::ToolConnection(event_base* loop, Fd socket, Actions actions)
-    : actions_(std::move(actions)),
+ToolConnection::ToolConnection(event_base* loop, Fd socket, Events events)
+    : events_(std::move(events)),
       connection_(
           bufferevent_socket_new(loop, socket.release(), BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS)) {
   bufferevent_setcb(
@@ -51,9 +51,9 @@ void ToolConnection::took(std::uint64_t bytes) {
   while (!outputs_.empty() && outputs_.front().end <= taken_) {
     const Output output = outputs_.front();
     outputs_.pop_front();
-    actions_.taken(output.rank, output.bytes);
+    events_.taken(output.rank, output.bytes);
   }
-  if (idle()) actions_.idle();
+  if (idle()) events_.idle();
 }
 
 void ToolConnection::read() {
@@ -71,7 +71,7 @@ void ToolConnection::read() {
       if (control::kind_of(frame.value()->message) == name(tool::Kind::ping))
         answer_ping();
       else
-        actions_.frame(std::move(*frame.value()));
+        events_.frame(std::move(*frame.value()));
     }
   }
 }
@@ -87,9 +87,9 @@ void ToolConnection::went() {
   if (gone_) return;
   gone_ = true;
   bufferevent_disable(connection_.get(), EV_READ | EV_WRITE);
-  for (const Output& output : outputs_) actions_.taken(output.rank, output.bytes);
+  for (const Output& output : outputs_) events_.taken(output.rank, output.bytes);
   outputs_.clear();
-  actions_.gone();
+  events_.gone();
 }
 
 } // namespace parc::daemon

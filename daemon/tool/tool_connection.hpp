@@ -2,7 +2,7 @@
 // The connection of one tool (parc run): frames both ways. Output of ranks is queued here, and credited when
 // the tool's socket has taken it. A ping, by which the tool sees whether this kernel hangs, is answered here.
 //
-// Invariants: its actions are called from the event loop, never from inside a call of its owner; what is
+// Invariants: its events are called from the event loop, never from inside a call of its owner; what is
 // queued is bounded by the credit of the ranks whose output it is.
 #pragma once
 
@@ -24,13 +24,13 @@ namespace parc::daemon {
 
 class ToolConnection : public JobClient {
 public:
-  struct Actions {
+  struct Events {
     std::function<void(control::Frame)> frame;
     std::function<void(std::uint32_t rank, std::uint64_t bytes)> taken;
     std::function<void()> idle; // everything sent so far has been taken
     std::function<void()> gone; // it has closed, or does not speak our language; after the last taken
   };
-  ToolConnection(event_base* loop, Fd socket, Actions actions);
+  ToolConnection(event_base* loop, Fd socket, Events events);
   ToolConnection(const ToolConnection&) = delete;
   ToolConnection& operator=(const ToolConnection&) = delete;
 
@@ -60,7 +60,7 @@ private:
   void took(std::uint64_t bytes);
   void went();
 
-  Actions actions_;
+  Events events_;
   control::FrameReader reader_;
   std::deque<Output> outputs_;
   std::uint64_t sent_ = 0;

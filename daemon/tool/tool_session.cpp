@@ -16,7 +16,7 @@ ToolSession::ToolSession(const Needs& needs, std::uint64_t number, Fd tool)
     : needs_(needs), number_(number),
       connection_(std::make_shared<ToolConnection>(
           needs.loop.events(), std::move(tool),
-          ToolConnection::Actions{
+          ToolConnection::Events{
               .frame = [this](const control::Frame& frame) { heard(frame); },
               .taken = [this](std::uint32_t rank, std::uint64_t bytes) { taken(rank, bytes); },
               .idle = [this] { idle(); },

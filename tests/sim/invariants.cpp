@@ -62,13 +62,13 @@ void Invariants::look_at(const Outgoing& message) {
         "no more is acknowledged than was promised, no more promised than there is");
   holds(!message.whole() || message.promised == message.total, "what goes whole is promised whole");
   if (!remote || stage == Stage::abandoned) return;
-  holds(message.stream != nullptr && message.stream->link == message.link &&
-            message.stream->from == message.from,
-        "a write is in its endpoint's stream");
-  OfStream& stream = streams_[message.stream];
+  holds(message.outflow != nullptr && message.outflow->link == message.link &&
+            message.outflow->from == message.from,
+        "a write is in its endpoint's outflow");
+  OfOutflow& outflow = outflows_[message.outflow];
   OfPair& pair = pairs_[message.pair];
-  if (stage == Stage::held) ++stream.held, ++pair.held;
-  if (stage == Stage::queued) ++stream.queued, ++pair.queued;
+  if (stage == Stage::held) ++outflow.held, ++pair.held;
+  if (stage == Stage::queued) ++outflow.queued, ++pair.queued;
 }
 
 void Invariants::look_at_incoming() {
@@ -185,10 +185,10 @@ void Invariants::look_at(const Endpoint& endpoint) {
   holds(!endpoint.killing, "no endpoint is being emptied between calls");
   holds(endpoint.writes.size() == endpoint.unfinished, "an endpoint counts its writes");
   bool waits = !endpoint.writes.empty();
-  for (const auto& [index, stream] : endpoint.streams) {
-    const OfStream& counted = streams_[stream.get()];
-    holds(stream->fresh == counted.held + counted.queued, "a stream counts what it has not announced");
-    waits = waits || stream->owed() || stream->fresh != 0;
+  for (const auto& [index, outflow] : endpoint.outflows) {
+    const OfOutflow& counted = outflows_[outflow.get()];
+    holds(outflow->fresh == counted.held + counted.queued, "a outflow counts what it has not announced");
+    waits = waits || outflow->owed() || outflow->fresh != 0;
   }
   std::uint64_t held = 0;
   for (const auto& [address, pair] : endpoint.pairs) {

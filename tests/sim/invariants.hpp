@@ -26,7 +26,7 @@ private:
   struct OnLink { // counted anew
     std::uint64_t unmatched = 0, senders = 0;
   };
-  struct OfStream {
+  struct OfOutflow {
     std::uint64_t held = 0, queued = 0;
   };
   struct OfPair {
@@ -57,7 +57,7 @@ private:
   std::unordered_map<const Incoming*, std::uint64_t> due_; // bytes that are not counted as arrived
   std::unordered_map<const Link*, OnLink> links_;
   std::unordered_map<const Pair*, OfPair> pairs_;
-  std::unordered_map<const Stream*, OfStream> streams_;
+  std::unordered_map<const Outflow*, OfOutflow> outflows_;
 };
 
 } // namespace parc::protocol

@@ -10,7 +10,7 @@ struct AddingProgram : test::ProgramHost {
   std::optional<AddedPeers> peers_of_it{
       std::in_place,
       AddedPeers::Needs{
-          .engine = engine, .peers = peers, .place = place, .has_table = [this] { return has_table; }},
+          .engine = engine, .peers = peers, .member = member, .has_table = [this] { return has_table; }},
       AddedPeers::Events{.added = [this](std::uint64_t id, const Completion& how) { over[id] = how; }}};
 
   std::optional<Completion> add(std::uint64_t operation, std::string text) {
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(who_is_named_can_be_added) {
   program.loop.end_step();
   const Completion& added = program.over.at(3);
   BOOST_TEST(added.error == PARC_OK);
-  const auto address = program.engine.address(program.place.endpoint, added.outcome.source);
+  const auto address = program.engine.address(program.member.endpoint, added.outcome.source);
   BOOST_REQUIRE(address.has_value());
   BOOST_TEST((address->place == protocol::here && address->number == other));
 

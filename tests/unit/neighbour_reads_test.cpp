@@ -12,11 +12,11 @@ using Teller = NeighbourReads::Teller;
 // One of two programs of a host, as far as it reads what neighbours send.
 struct Neighbour {
   Neighbour(test::ProgramHost& host, Letterboxes& letterboxes, std::uint64_t endpoint)
-      : place{.job = 5, .rank = 0, .size = 2, .endpoint = endpoint}, reads({.engine = host.engine,
-                                                                            .letterboxes = letterboxes,
-                                                                            .slots = slots,
-                                                                            .hooks = hooks,
-                                                                            .place = place}) {}
+      : member{.job = 5, .rank = 0, .size = 2, .endpoint = endpoint}, reads({.engine = host.engine,
+                                                                             .letterboxes = letterboxes,
+                                                                             .slots = slots,
+                                                                             .events = events,
+                                                                             .member = member}) {}
 
   void open(bool wanted = true) { reads.open(wanted, tables); }
   OperationTable::Slot& shared(std::uint64_t id) { // with neighbours, and in the engine
@@ -26,8 +26,8 @@ struct Neighbour {
     return *slot;
   }
 
-  Sessions::Place place;
-  Sessions::Hooks hooks;
+  Sessions::Member member;
+  Sessions::Events events;
   OperationTable slots;
   std::unique_ptr<shm::Control> control = std::make_unique<shm::Control>();
   shm::Tables tables{*control};
@@ -39,7 +39,7 @@ struct Neighbours : test::ProgramHost {
   Neighbour first{*this, letterboxes, 1}, second{*this, letterboxes, add_program(1)};
   std::int32_t row = engine.add_row(1, {protocol::here, 2}); // of the second, for the first
 
-  shm::Letterbox& memory(const Neighbour& of) { return *letterboxes.find(of.place.endpoint)->memory; }
+  shm::Letterbox& memory(const Neighbour& of) { return *letterboxes.find(of.member.endpoint)->memory; }
   // A read of the second that the first has taken, and the first's write.
   shm::Request take(std::uint64_t id) {
     shm::Letterbox& box = memory(second);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_pair_that_wants_it_has_a_way) {
   BOOST_TEST(host.first.reads.endpoint_in(host.row).value() == 2u);
   BOOST_TEST(host.first.reads.queue_to(host.row, &host.second.reads) == 0);
   BOOST_TEST(host.first.reads.queue_to(host.row, &host.second.reads) == 0);
-  const shm::SenderPlace& from = host.memory(host.second).kernel.from[0];
+  const shm::SenderEntry& from = host.memory(host.second).kernel.from[0];
   BOOST_TEST(host.engine.address(2, from.row).value().number == 1u);
 }
 
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_taken_read_is_as_its_reader_has_published_it) {
   BOOST_TEST((slot->with == With::taken && slot->tag == 70u));
   BOOST_TEST(NeighbourReads::is_matched(read_id, *slot));
   BOOST_TEST(host.second.reads.is_taken(read_id));
-  BOOST_TEST(host.second.reads.is_taken(shm::id_of(2, 9))); // one that had its place before
+  BOOST_TEST(host.second.reads.is_taken(shm::id_of(2, 9))); // one that had its member before
   BOOST_TEST(!host.second.reads.is_taken(shm::id_of(4, 9)));
   BOOST_TEST(!host.second.reads.take(write, 6).has_value()); // twice
 }
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(what_was_shared_is_withdrawn) {
   BOOST_TEST(host.finished_.empty());
   host.second.reads.withdraw(shm::id_of(1, 10));
   BOOST_TEST((host.finished_.at(shm::id_of(1, 10)).fault == protocol::Fault::canceled));
-  // The kernel's read ends where a neighbour takes it; here nobody frees its place.
+  // The kernel's read ends where a neighbour takes it; here nobody frees its member.
   BOOST_TEST(!host.second.reads.take(host.take(read_id), 0).has_value());
   BOOST_TEST((host.finished_.at(read_id).fault == protocol::Fault::canceled));
   host.second.slots[10].with = With::taken;
@@ -230,8 +230,8 @@ BOOST_AUTO_TEST_CASE(owner_words_behind_the_first_block) {
 BOOST_AUTO_TEST_CASE(a_message_that_is_left_unread_is_told_with_its_writer) {
   Neighbours host;
   std::vector<std::pair<protocol::Address, protocol::Outcome>> unread;
-  host.first.hooks.unread = [&](std::uint64_t endpoint, const protocol::Address& from,
-                                const protocol::Outcome& message) {
+  host.first.events.unread = [&](std::uint64_t endpoint, const protocol::Address& from,
+                                 const protocol::Outcome& message) {
     BOOST_TEST(endpoint == 1u);
     unread.emplace_back(from, message);
   };

@@ -28,7 +28,7 @@ struct ProgramHost : protocol::Listener {
   ProgramHost() : engine({}, *this), peers(loop, engine, streams, config, key, self(), {}) {
     spdlog::set_level(spdlog::level::off); // refusals are what these tests are made of
     add_program(0);
-    place.endpoint = 1;
+    member.endpoint = 1;
   }
   ~ProgramHost() override { spdlog::set_level(level); }
 
@@ -55,7 +55,7 @@ struct ProgramHost : protocol::Listener {
   protocol::Engine engine;
   NoStreams streams;
   daemon::Peers peers;
-  daemon::Sessions::Place place{.job = 5, .rank = 0, .size = 2, .endpoint = 0};
+  daemon::Sessions::Member member{.job = 5, .rank = 0, .size = 2, .endpoint = 0};
   bool has_table = true;
   std::map<std::uint64_t, daemon::Completion> over;     // operations that have been told of
   std::map<std::uint64_t, protocol::Outcome> finished_; // in the engine, by cookie

@@ -13,7 +13,7 @@ namespace {
 struct SpawningProgram : test::ProgramHost {
   static constexpr std::uint64_t address_there = 1 << 20, bytes = 4096;
   struct Spawn {
-    Sessions::Place by;
+    Sessions::Member by;
     pid_t process;
     SpawnRequest wish;
     SpawnListener listener;
@@ -30,20 +30,20 @@ struct SpawningProgram : test::ProgramHost {
     BOOST_REQUIRE(made.has_value());
     segment = std::move(made).value();
     BOOST_REQUIRE(memory.map(address_there, bytes, segment.id()).has_value());
-    hooks.spawn = [this](const Sessions::Place& by, pid_t process, const SpawnRequest& wish,
-                         SpawnListener listener) {
+    events.spawn = [this](const Sessions::Member& by, pid_t process, const SpawnRequest& wish,
+                          SpawnListener listener) {
       spawns.push_back({by, process, wish, std::move(listener)});
     };
-    hooks.signal = [this](std::uint64_t job, std::uint32_t rank, int number) {
+    events.signal = [this](std::uint64_t job, std::uint32_t rank, int number) {
       signals.push_back({job, rank, number});
-      return job == place.job || job == child_job;
+      return job == member.job || job == child_job;
     };
     spawned.emplace(SpawnedPrograms::Needs{.loop = loop,
                                            .engine = engine,
                                            .peers = peers,
                                            .memory = memory,
-                                           .hooks = hooks,
-                                           .place = place,
+                                           .events = events,
+                                           .member = member,
                                            .has_table = [this] { return has_table; }},
                     SpawnedPrograms::Events{
                         .ended = [this](std::uint64_t id, const Completion& how) { over[id] = how; }});
@@ -89,7 +89,7 @@ struct SpawningProgram : test::ProgramHost {
   static constexpr std::uint64_t child_job = 6;
   shm::Segment segment;
   Extents memory;
-  Sessions::Hooks hooks;
+  Sessions::Events events;
   std::vector<Spawn> spawns;
   std::vector<Signal> signals;
   std::optional<SpawnedPrograms> spawned;
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(signals_go_to_children_and_ranks_of_its_job) {
   BOOST_TEST(program.spawned->signal(row, SIGTERM).error == PARC_OK);
   BOOST_TEST(program.spawned->signal(1, 0).error == PARC_OK);
   const std::vector<SpawningProgram::Signal> sent{{SpawningProgram::child_job, 0, SIGTERM},
-                                                  {program.place.job, 1, 0}};
+                                                  {program.member.job, 1, 0}};
   BOOST_TEST((program.signals == sent));
   BOOST_TEST(program.spawned->signal(row, NSIG).error == PARC_EINVAL);
   for (const std::int32_t nobody : {-1, row + 1})
@@ -241,8 +241,8 @@ BOOST_AUTO_TEST_CASE(signals_go_to_children_and_ranks_of_its_job) {
   listener.exited(0, 0);
   BOOST_TEST(program.spawned->signal(row, SIGTERM).error == PARC_EPEER);
   BOOST_TEST((program.signals == sent));
-  program.place.job = 8; // one that nobody here knows
-  program.hooks.signal = [](std::uint64_t, std::uint32_t, int) { return false; };
+  program.member.job = 8; // one that nobody here knows
+  program.events.signal = [](std::uint64_t, std::uint32_t, int) { return false; };
   BOOST_TEST(program.spawned->signal(1, SIGTERM).error == PARC_EINVAL);
 }
 
