@@ -59,8 +59,9 @@ Kernel::Kernel(World world)
                               const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
       idle_(loop_, [this] { look_whether_idle(); }), last_words_(loop_, [this] { stopped_ = true; }),
       farewell_(loop_, [this] { stopped_ = true; }), no_memory_(loop_, "allocations failed") {
+  if (world_.config.encryption != "none") encrypted_.emplace(world_.key, plain_streams());
   peers_ = std::make_unique<Peers>(
-      loop_, engine_, world_.streams ? *world_.streams : sockets_, world_.config, world_.key,
+      loop_, engine_, encrypted_ ? *encrypted_ : plain_streams(), world_.config, world_.key,
       local_host(world_.config, world_.identity),
       HostSessions::Events{.link_up = [this](std::uint32_t link) { post_.listen(link); },
                            .link_lost = [this](std::uint32_t link) { link_lost(link); }});

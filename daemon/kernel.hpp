@@ -16,6 +16,7 @@
 #include "daemon/base/runtime_watch.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/link/socket_stream.hpp"
+#include "daemon/link/tls_stream.hpp"
 #include "daemon/process/start_process.hpp"
 #include "daemon/program/door.hpp"
 #include "daemon/program/sessions.hpp"
@@ -105,6 +106,8 @@ private:
   protocol::Engine engine_;
   std::unique_ptr<Counters> counters_;          // outlives the rows that actors hold
   SocketStreams sockets_{loop_, world_.config}; // not used where the streams are simulated
+  [[nodiscard]] StreamMaker& plain_streams() { return world_.streams ? *world_.streams : sockets_; }
+  std::optional<TlsStreams> encrypted_; // none: the configuration wants none
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Sessions> sessions_;
   Post post_;

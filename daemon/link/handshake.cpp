@@ -21,6 +21,7 @@ using namespace handshake;
 namespace {
 
 constexpr std::uint32_t smallest_fragment = 1024;
+constexpr std::byte record_of_tls{22}; // what its first message begins with
 
 template <class T> std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
@@ -116,6 +117,32 @@ std::string harmless(std::span<const std::byte> text) {
 
 } // namespace
 
+std::vector<std::byte> handshake::refusal(std::string_view text) {
+  const std::string_view said = text.substr(0, longest_refusal);
+  const Prefix prefix{magic, protocol::wire_version, Kind::Refusal, 0,
+                      static_cast<std::uint32_t>(said.size())};
+  std::vector<std::byte> frame(sizeof prefix + said.size());
+  std::memcpy(frame.data(), &prefix, sizeof prefix);
+  std::memcpy(frame.data() + sizeof prefix, said.data(), said.size());
+  return frame;
+}
+
+std::string handshake::about_versions(std::string_view who, std::uint16_t ours, std::uint16_t theirs) {
+  return fmt::format("{} (parcd " PARC_VERSION ") speaks wire version {}, the other side {}; upgrade the {}",
+                     who, ours, theirs, ours < theirs ? "former" : "latter");
+}
+
+InClear handshake::judge_clear(std::span<const std::byte> first) {
+  Prefix prefix{};
+  std::memcpy(&prefix, first.data(), std::min(first.size(), sizeof prefix));
+  if (first.size() < sizeof prefix || prefix.magic != magic)
+    return {.why = "what answers there is not a parcd, or none that encrypts what it sends"};
+  if (prefix.version != protocol::wire_version)
+    return {true, about_versions("this kernel", protocol::wire_version, prefix.version)};
+  return {true, "this kernel encrypts its links, and the other side does not: encryption = \"none\" in its "
+                "settings is to go"};
+}
+
 std::string_view describe(Verdict verdict) {
   switch (verdict) {
   case Verdict::Accepted: return "accepted";
@@ -159,8 +186,10 @@ void Handshake::examine_prefix() {
   std::memcpy(&prefix, in_.data(), in_length_);
   if (!std::equal(magic.begin(),
                   magic.begin() + static_cast<std::ptrdiff_t>(std::min(in_length_, magic.size())),
-                  prefix.magic.begin()))
+                  prefix.magic.begin())) {
+    if (in_[0] == record_of_tls) return refuse_encrypted();
     return fail(error(EPROTO, "what answers there is not a parcd"));
+  }
   if (in_length_ < sizeof(Prefix)) return;
   const bool refusal = prefix.kind == Kind::Refusal;
   if (!refusal && prefix.version != self_.wire_version) return refuse_version(prefix.version);
@@ -277,15 +306,22 @@ void Handshake::decide(Verdict verdict, std::uint32_t session) {
 
 void Handshake::refuse_version(std::uint16_t theirs) {
   const auto ours = self_.wire_version;
-  const auto text = fmt::format("host {} (parcd " PARC_VERSION
-                                ") speaks wire version {}, the other side {}; upgrade the {}",
-                                self_.name, ours, theirs, ours < theirs ? "former" : "latter");
+  const std::string text = about_versions("host " + self_.name, ours, theirs);
   send(Kind::Refusal, std::as_bytes(std::span(text).first(std::min(text.size(), longest_refusal))));
   fail(error(EPROTONOSUPPORT, "{}", text));
 }
 
-void Handshake::closed() {
+void Handshake::refuse_encrypted() {
+  constexpr std::string_view text = "the other side encrypts what it sends, and this kernel does not: take "
+                                    "encryption = \"none\" out of its "
+                                    "settings";
+  send(Kind::Refusal, std::as_bytes(std::span(text)));
+  fail(error(EPROTONOSUPPORT, "{}", text));
+}
+
+void Handshake::closed(std::string why) {
   if (state_ == State::Failed || (state_ == State::Established && outgoing().empty())) return;
+  if (!why.empty()) return fail(error(EPROTO, "{}", why));
   if (expected_ == Kind::Hello)
     return fail(error(ECONNRESET, "the connection ended before the other side said who it is"));
   fail(error(ECONNRESET,
@@ -326,10 +362,11 @@ Proof Handshake::proof_of(Role role) const {
   const std::string_view label = role == Role::Initiator ? "parc link: initiator" : "parc link: acceptor ";
   const auto& first = role_ == Role::Initiator ? our_hello_ : their_hello_;
   const auto& second = role_ == Role::Initiator ? their_hello_ : our_hello_;
-  std::array<unsigned char, 20 + 2 * sizeof(HelloFrame)> message;
+  std::array<unsigned char, 20 + 2 * sizeof(HelloFrame) + sizeof(ChannelBinding)> message;
   auto* end = std::copy(label.begin(), label.end(), message.data());
   std::memcpy(end, first.data(), first.size());
   std::memcpy(end + first.size(), second.data(), second.size());
+  std::memcpy(end + first.size() + second.size(), binding_.data(), binding_.size());
   Proof proof;
   unsigned length = 0;
   // Fails only when the library has no memory; random bytes convince nobody.

@@ -9,14 +9,15 @@
 //                    <-      ready
 //        adopt       <- or ->                 (then the carrier's bytes, both ways)
 //
-// A proof is HMAC-SHA256 with the shared key over the prover's role and both hellos, prefixes included:
-// nothing in either hello can be changed on the way, a proof cannot be reflected (the roles differ) nor
-// replayed (each hello has a nonce). `ready` carries the caller's verdict on the link, given when the other
-// side's identity is proved; the acceptor decides last and knows the initiator's verdict. It names the
-// session that goes on here, by number: the higher one of both sides counts, and a lower one is gone. The
-// kernel with the smaller identity then says which connection the session uses from here on: `adopt`, with a
-// number that rises. That settles two connections that were made at once, and one that only one side knows to
-// be dead.
+// A proof is HMAC-SHA256 with the shared key over the prover's role, both hellos, prefixes included, and what
+// both ends of an encrypted connection know alone (its binding): who ends the encryption in between has no
+// proof for the other side, nothing in either hello can be changed on the way, a proof cannot be reflected
+// (the roles differ) nor replayed (each hello has a nonce). `ready` carries the caller's verdict on the link,
+// given when the other side's identity is proved; the acceptor decides last and knows the initiator's
+// verdict. It names the session that goes on here, by number: the higher one of both sides counts, and a
+// lower one is gone. The kernel with the smaller identity then says which connection the session uses from
+// here on: `adopt`, with a number that rises. That settles two connections that were made at once, and one
+// that only one side knows to be dead.
 //
 // Every frame begins with a prefix that every version of the wire keeps, so that a refusal can be read by all
 // of them. Invariants: no length field is trusted before it is checked, nothing is allocated for the peer
@@ -25,6 +26,7 @@
 #pragma once
 
 #include "daemon/link/key.hpp"
+#include "daemon/link/stream.hpp"
 #include "protocol/wire.hpp"
 #include "system/error.hpp"
 
@@ -32,6 +34,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace parc::daemon {
 
@@ -117,6 +120,19 @@ inline constexpr std::size_t longest_refusal = 512; // UTF-8 text
 inline constexpr std::size_t longest_frame = sizeof(Prefix) + longest_refusal;
 using HelloFrame = std::array<std::byte, sizeof(Prefix) + sizeof(Hello)>;
 
+// A frame that says to any version why there will be no link.
+[[nodiscard]] std::vector<std::byte> refusal(std::string_view text);
+
+// What to do about two versions: who is to upgrade.
+[[nodiscard]] std::string about_versions(std::string_view who, std::uint16_t ours, std::uint16_t theirs);
+
+// Why bytes in clear, which a connection begins with, are none of an encrypted link.
+struct InClear {
+  bool of_kernel = false; // which hears why
+  std::string why;
+};
+[[nodiscard]] InClear judge_clear(std::span<const std::byte> first);
+
 } // namespace handshake
 
 class Handshake {
@@ -143,8 +159,11 @@ public:
   // handshake stays with the caller, and so does what came while a decision was due; feed that again
   // afterwards.
   [[nodiscard]] std::size_t feed(std::span<const std::byte> bytes);
-  // The connection ended: fails with words that fit the moment, unless all has been said and heard.
-  void closed();
+  // Of the connection, before anything is fed; zeros where it is not encrypted.
+  void bind(const ChannelBinding& binding) { binding_ = binding; }
+  // The connection ended, and why, where that is known: fails with words that fit the moment, unless all has
+  // been said and heard.
+  void closed(std::string why = {});
 
   // To be sent; the caller says how much of it went.
   [[nodiscard]] std::span<const std::byte> outgoing() const;
@@ -171,6 +190,7 @@ private:
   void take_adopt();
   void agreed();
   void refuse_version(std::uint16_t theirs);
+  void refuse_encrypted();
   void enter(State next);
   void fail(Error error);
   void send(handshake::Kind kind, std::span<const std::byte> body);
@@ -180,6 +200,7 @@ private:
   const Role role_;
   const LocalHost self_;
   Key key_;
+  ChannelBinding binding_{};
   State state_ = State::Exchanging;
   handshake::Kind expected_ = handshake::Kind::Hello;
   handshake::HelloFrame our_hello_;

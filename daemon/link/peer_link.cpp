@@ -50,7 +50,7 @@ void PeerLink::broke(const Transfer& how) {
   const std::string& host = session_.identity().name;
   close(how.status == Transfer::Status::ended
             ? error(ECONNRESET, "the connection to host {} ended", host)
-            : error(how.code, "the connection to host {} broke: {}", host, std::strerror(how.code)));
+            : error(how.code, "the connection to host {} broke: {}", host, stream_->describe(how.code)));
 }
 
 // The other side has said what it has, and that was right: the session goes on.
@@ -64,7 +64,7 @@ std::uint64_t PeerLink::write() {
   std::uint64_t moved = 0;
   while (moved < turn_bytes && stream_->writable()) {
     const std::span<const iovec> iovecs = engine_.plan_write(index_);
-    if (iovecs.empty()) break;
+    if (iovecs.empty() && !stream_->holds()) break;
     const Transfer sent = stream_->write(iovecs);
     if (sent.status == Transfer::Status::would_block) break;
     if (sent.status != Transfer::Status::moved) {

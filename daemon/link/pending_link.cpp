@@ -12,7 +12,7 @@
 namespace parc::daemon {
 namespace {
 
-constexpr double least_handshake_s = 1, trips_of_handshake = 4; // with a kernel, for a session to go on
+constexpr double least_handshake_s = 1, trips_of_handshake = 6; // with a kernel, for a session to go on
 constexpr double linger_s = 2;   // for the other side to read why it was refused
 constexpr int linger_reads = 64; // of what it still says, at a time; who says more is cut off
 
@@ -73,13 +73,13 @@ void PendingLink::connect() {
 
 std::uint64_t PendingLink::send() {
   std::uint64_t moved = 0;
-  while (!handshake_.outgoing().empty() && stream_->writable()) {
+  while ((!handshake_.outgoing().empty() || stream_->holds()) && stream_->writable()) {
     const auto bytes = handshake_.outgoing();
     const iovec from{const_cast<std::byte*>(bytes.data()), bytes.size()};
     const Transfer sent = stream_->write({&from, 1});
     if (sent.status == Transfer::Status::would_block) break;
     if (sent.status != Transfer::Status::moved) {
-      handshake_.closed();
+      closed(sent);
       return moved + 1;
     }
     handshake_.sent(sent.bytes);
@@ -99,10 +99,11 @@ std::uint64_t PendingLink::shake() {
     if (got.status == Transfer::Status::would_block) break;
     moved += got.bytes + 1;
     if (got.status == Transfer::Status::moved) {
+      if (!std::exchange(bound_, true)) handshake_.bind(stream_->binding());
       (void)handshake_.feed(std::span(bytes).first(got.bytes));
       answer();
     } else {
-      handshake_.closed();
+      closed(got);
     }
     if (stage_ == Stage::shaking) moved += send();
   }
@@ -118,6 +119,11 @@ std::uint64_t PendingLink::shake() {
     patience_.set(linger_s);
   }
   return moved + linger();
+}
+
+void PendingLink::closed(const Transfer& how) {
+  const bool said = how.status == Transfer::Status::broken && how.code == EPROTO; // the stream knows more
+  handshake_.closed(said ? stream_->describe(how.code) : std::string());
 }
 
 // What the handshake asks of who knows the other connections and sessions.

@@ -77,6 +77,7 @@ private:
   void out_of_patience();
   std::uint64_t shake();
   std::uint64_t send();
+  void closed(const Transfer& how);
   void answer();
   std::uint64_t linger();
 
@@ -93,6 +94,7 @@ private:
   Timer patience_;
   bool accepted_ = false;
   bool said_all_ = false;
+  bool bound_ = false; // the handshake, to the connection
 };
 
 // Begins to make a connection; what becomes of it is told to who owns those.

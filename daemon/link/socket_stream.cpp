@@ -24,7 +24,7 @@ Error connect_failure(int code, const Address& to) {
         code,
         "{} refuses the connection: no parcd listens there; start one, name its port under [hosts], or, "
         "where one was started but listens on loopback only (parc status on that host), end it with "
-        "parc stop and start it with --listen 0.0.0.0 --encryption none, as parcd(8) explains",
+        "parc stop and start it with --listen 0.0.0.0, as parcd(8) explains",
         to.text());
   return error(code, "{} cannot be reached: {}{}", to.text(), std::strerror(code), descriptor_advice(code));
 }

@@ -13,11 +13,14 @@
 #include "daemon/link/address.hpp"
 #include "daemon/link/path_gauge.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 #include <sys/uio.h>
 
 namespace parc::daemon {
@@ -38,6 +41,9 @@ struct PathReport {
   std::chrono::milliseconds silence{}; // since the other host gave a sign of life
 };
 
+// What both ends of one encrypted connection know, and nobody else; zeros where it is not encrypted.
+using ChannelBinding = std::array<std::byte, 32>;
+
 class Stream {
 public:
   Stream(const Stream&) = delete;
@@ -51,11 +57,18 @@ public:
   [[nodiscard]] virtual bool writable() const = 0;
   [[nodiscard]] virtual Transfer read(std::span<const iovec> to) = 0;
   [[nodiscard]] virtual Transfer write(std::span<const iovec> from) = 0;
+  // Some of what was written lies here still: it goes when its owner writes again, or writes nothing at all.
+  [[nodiscard]] virtual bool holds() const { return false; }
   virtual void end_output() = 0; // behind what was written the other side reads the end
 
   [[nodiscard]] virtual std::optional<PathReport> path() const = 0;
   virtual void limit(const PathLimits& limits) = 0;               // of what it holds: `unsent` and `flight`
   virtual void limit_silence(std::chrono::milliseconds time) = 0; // after which it is `broken`
+
+  // From the first byte that was read on.
+  [[nodiscard]] virtual ChannelBinding binding() const { return {}; }
+  // In words, why it is `broken`.
+  [[nodiscard]] virtual std::string describe(int code) const { return std::strerror(code); }
 
   [[nodiscard]] const Address& local() const { return local_; }
   [[nodiscard]] const Address& peer() const { return peer_; }

@@ -41,7 +41,7 @@ struct Config {
   PortRange port;
   std::vector<std::string> listen{"127.0.0.1", "::1"}; // numeric addresses
   std::string advertise;                               // address told to other hosts; empty: the link's own
-  std::string encryption;                              // "none" in so many words, or empty
+  std::string encryption = "tls";                      // of links: that, or "none" in so many words
   std::string key_file;
   std::string runtime_dir; // as chosen; empty: by the rules of system/runtime_dir.hpp
   RealtimePolicy realtime = RealtimePolicy::Auto;

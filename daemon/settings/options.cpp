@@ -125,8 +125,8 @@ Result<std::string> parse_word(std::string_view text, std::span<const std::strin
 }
 
 Result<std::string> parse_encryption(std::string_view text) {
-  static constexpr std::array<std::string_view, 2> words{"", "none"};
-  return parse_word(text, words, "available: the only value is \"none\"");
+  static constexpr std::array<std::string_view, 2> words{"tls", "none"};
+  return parse_word(text, words, "one of tls, none");
 }
 
 Result<std::string> parse_local(std::string_view text) {
@@ -204,9 +204,9 @@ const std::array<Option, option_count> table{{
      set_text<&Config::listen, parse_addresses>, [](const Config& c) { return c.listen; }},
     {"advertise", "ADDRESS", "address that other hosts are told to connect to (default: that of the link)",
      Form::Text, true, set_text<&Config::advertise, parse_advertised>, get_text<&Config::advertise>},
-    {"encryption", "none",
-     "say \"none\" to listen off loopback, where everybody on the network may read along", Form::Text, true,
-     set_text<&Config::encryption, parse_encryption>, get_text<&Config::encryption>},
+    {"encryption", "tls|none",
+     "of links to other hosts; with \"none\" everybody on the network may read along (default: tls)",
+     Form::Text, true, set_text<&Config::encryption, parse_encryption>, get_text<&Config::encryption>},
     {"key_file", "FILE",
      "key shared by all hosts (default: $XDG_CONFIG_HOME/parc/key, made at first start); -: standard input",
      Form::Text, true, set_text<&Config::key_file, parse_path>, get_text<&Config::key_file>},

@@ -21,7 +21,7 @@ work=$PARC_OUTAGES_INSIDE
 on() { "$bin/wanlink" exec "$@"; }
 kernels=()
 for host in a b c; do
-  on "$host" -- "$bin/parcd" --listen 0.0.0.0 --encryption none 2>"$work/$host.log" &
+  on "$host" -- "$bin/parcd" --listen 0.0.0.0 2>"$work/$host.log" &
   kernels+=($!)
 done
 trap 'kill "${kernels[@]}" 2>/dev/null; wait' EXIT

@@ -15,7 +15,7 @@ mkdir -m 700 "$dir/config" "$dir/state" "$dir/a" "$dir/b"
   on() { PARC_RUNTIME_DIR=$dir/$1 "$bin/wanlink" exec "$@"; }
   status=0
   for host in a b; do
-    on $host "$bin/parcd" --detach --name nobody-knows-$host --listen 0.0.0.0,:: --encryption none || exit 1
+    on $host "$bin/parcd" --detach --name nobody-knows-$host --listen 0.0.0.0,:: || exit 1
   done
   on a timeout 60 "$program" "$dir" 0 &
   on b timeout 60 "$program" "$dir" 1 || status=2

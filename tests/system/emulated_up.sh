@@ -42,7 +42,7 @@ for host in "${others[@]}"; do
   done
 done
 all=$(IFS=,; echo "${others[*]}")
-listening=(-- --listen 0.0.0.0 --encryption none --port 41000-41010)
+listening=(-- --listen 0.0.0.0 --port 41000-41010)
 on a -- "$bin/parcd" --detach "${listening[@]:1}"
 
 seconds() { # COMMAND...: what it takes

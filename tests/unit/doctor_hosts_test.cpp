@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(who_listens_on_loopback_only) {
   Settings settings = two_hosts();
   expect(check_listening(settings, {}), Level::information, "which other hosts do not reach",
          "listen = \"0.0.0.0\"");
-  expect(check_listening(settings, {reached({})}), Level::problem, "127.0.0.1", "encryption = \"none\"");
+  expect(check_listening(settings, {reached({})}), Level::problem, "127.0.0.1", "listen = \"0.0.0.0\"");
   settings.listen = {"0.0.0.0"};
   expect(check_listening(settings, {reached({})}), Level::ok, "on 0.0.0.0");
 }

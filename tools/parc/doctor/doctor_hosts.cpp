@@ -246,10 +246,9 @@ Finding check_reach(const Reach& reach) {
   } else if (reach.failed == ECONNREFUSED) {
     finding.level = Level::problem;
     finding.found = fmt::format("{} refuses connections: no kernel listens there", reach.place);
-    finding.mend =
-        fmt::format("start one there: parcd --detach --listen 0.0.0.0 --encryption none; where one runs "
-                    "(parc status on {0}), does it listen on this address and port? If not: {1}",
-                    host, entry);
+    finding.mend = fmt::format("start one there: parcd --detach --listen 0.0.0.0; where one runs "
+                               "(parc status on {0}), does it listen on this address and port? If not: {1}",
+                               host, entry);
   } else if (reach.failed == ETIMEDOUT) {
     finding.level = Level::problem;
     finding.found = fmt::format("{} does not answer: a firewall drops what comes there, or the host is down",
@@ -280,9 +279,9 @@ Finding check_listening(const Settings& settings, const std::vector<Reach>& othe
   const bool needed = std::ranges::any_of(
       others, [](const Reach& each) { return !each.from.empty() && !is_loopback(each.from); });
   finding.level = needed ? Level::problem : Level::information;
-  finding.mend =
-      "listen = \"0.0.0.0\" and encryption = \"none\" in parcd.toml (SECURITY.md says what that means), then "
-      "parc stop and parcd --detach";
+  finding.mend = "listen = \"0.0.0.0\" in parcd.toml (or the address of one of this host's networks), then "
+                 "parc stop and "
+                 "parcd --detach";
   return finding;
 }
 

@@ -121,7 +121,7 @@ Result<void> reach_all(const std::string& runtime_dir, std::vector<StartedHost>&
     there->reachable = false;
     there->why = fmt::format("{} (its kernel listens on {})", answer.why, there->says);
     if (there->says.find("on loopback only") != std::string::npos)
-      there->why += "; parc up ... -- --listen 0.0.0.0 --encryption none lets it listen everywhere";
+      there->why += "; parc up ... -- --listen 0.0.0.0 lets it listen everywhere";
   }
   return success();
 }

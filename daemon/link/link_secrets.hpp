@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is derived from the shared key for encrypted links: never the key itself goes into TLS, and who sees
+// the name of a key learns nothing of it.
+#pragma once
+
+#include "daemon/link/key.hpp"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace parc::daemon {
+
+using Secret = std::array<std::byte, 32>;
+
+// HKDF-SHA256 (RFC 5869) of the key, for one purpose.
+[[nodiscard]] Secret derive(const Key& key, std::string_view purpose);
+
+// The pre-shared key of TLS, and the name that goes over the network in clear.
+[[nodiscard]] Secret tls_secret(const Key& key);
+[[nodiscard]] std::string tls_identity(const Key& key);
+
+} // namespace parc::daemon

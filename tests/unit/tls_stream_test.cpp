@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an encrypted stream refuses, and with which words; that two ends of one connection know something that
+// nobody else does; and what is derived from a key.
+#include "daemon/link/tls_stream.hpp"
+
+#include "daemon/link/handshake.hpp"
+#include "daemon/link/link_secrets.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <openssl/ssl.h>
+#include <thread>
+
+namespace parc::daemon {
+
+using Status = Transfer::Status;
+
+namespace {
+
+using Bytes = std::deque<std::byte>;
+
+// One end of a connection in memory, whose bytes somebody on the way may change.
+class MemoryStream final : public Stream {
+public:
+  MemoryStream(Bytes& in, Bytes& out) : Stream({}, {}), in_(in), out_(out) {}
+  int opened() override { return 0; }
+  [[nodiscard]] bool readable() const override { return !in_.empty() || ended_; }
+  [[nodiscard]] bool writable() const override { return true; }
+  Transfer read(std::span<const iovec> to) override {
+    if (in_.empty()) return {.status = ended_ ? Status::ended : Status::would_block};
+    std::size_t got = 0;
+    for (const iovec& part : to)
+      for (std::size_t i = 0; i < part.iov_len && !in_.empty(); ++i, ++got, in_.pop_front())
+        static_cast<std::byte*>(part.iov_base)[i] = in_.front();
+    return {.bytes = got};
+  }
+  Transfer write(std::span<const iovec> from) override {
+    std::size_t went = 0;
+    for (const iovec& part : from)
+      for (std::size_t i = 0; i < part.iov_len; ++i, ++went)
+        out_.push_back(static_cast<const std::byte*>(part.iov_base)[i]);
+    return {.bytes = went};
+  }
+  void end_output() override {}
+  [[nodiscard]] std::optional<PathReport> path() const override { return {}; }
+  void limit(const PathLimits&) override {}
+  void limit_silence(std::chrono::milliseconds) override {}
+  void end() { ended_ = true; }
+
+private:
+  Bytes &in_, &out_;
+  bool ended_ = false;
+};
+
+Key key_of(int number) {
+  Key key{};
+  key[0] = static_cast<std::byte>(number);
+  return key;
+}
+
+struct Connection {
+  explicit Connection(int key_of_acceptor = 1) : other_(key_of(key_of_acceptor)) {}
+
+  Bytes to_acceptor, to_dialer;
+  TlsSettings one_{key_of(1)}, other_;
+  TlsStream dialer{one_, std::make_unique<MemoryStream>(to_dialer, to_acceptor), TlsStream::Side::dials};
+  TlsStream acceptor{other_, std::make_unique<MemoryStream>(to_acceptor, to_dialer),
+                     TlsStream::Side::accepts};
+
+  static Transfer write(TlsStream& from, std::string text) {
+    const iovec part{text.data(), text.size()};
+    return from.write({&part, 1});
+  }
+  static std::string read(TlsStream& from, Transfer& how) {
+    std::string text(100'000, '\0');
+    const iovec part{text.data(), text.size()};
+    how = from.read({&part, 1});
+    text.resize(how.bytes);
+    return text;
+  }
+  // Until it says something else than to wait.
+  std::string go(TlsStream& from, TlsStream& to, const std::string& text, Transfer& how) {
+    bool went = false;
+    for (int round = 0; round < 100; ++round) {
+      if (!went) went = write(from, text).status == Status::moved;
+      const std::string got = read(to, how);
+      if (how.status != Status::would_block) return got;
+    }
+    return {};
+  }
+};
+
+LocalHost plain_host() {
+  LocalHost host;
+  host.identity = 1;
+  host.name = "plain";
+  return host;
+}
+
+bool mentions(const Stream& stream, const Transfer& how, std::string_view words) {
+  BOOST_TEST((how.status == Status::broken && how.code == EPROTO));
+  return stream.describe(how.code).find(words) != std::string::npos;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(tls_stream)
+
+BOOST_AUTO_TEST_CASE(what_is_said_arrives_and_is_not_seen_on_the_way) {
+  Connection two;
+  Transfer how;
+  const std::string secret(50'000, 's');
+  BOOST_TEST(two.go(two.dialer, two.acceptor, "hello", how) == "hello");
+  (void)Connection::write(two.dialer, secret);
+  const std::string on_the_way(reinterpret_cast<const char*>(&*two.to_acceptor.begin()), 64);
+  BOOST_TEST(on_the_way.find("ssss") == std::string::npos);
+  std::string got;
+  while (got.size() < secret.size()) {
+    got += Connection::read(two.acceptor, how);
+    if (how.status == Status::would_block) (void)Connection::write(two.dialer, secret.substr(got.size()));
+  }
+  BOOST_TEST(got == secret);
+  BOOST_TEST((two.dialer.binding() == two.acceptor.binding()));
+  Connection others;
+  BOOST_TEST(others.go(others.dialer, others.acceptor, "hello", how) == "hello");
+  BOOST_TEST((two.dialer.binding() != others.dialer.binding()));
+}
+
+BOOST_AUTO_TEST_CASE(another_key_is_named_as_such_on_both_sides) {
+  Connection two(2);
+  Transfer how;
+  (void)two.go(two.dialer, two.acceptor, "hello", how);
+  BOOST_TEST(mentions(two.acceptor, how, "does not hold the key of this host"));
+  (void)Connection::read(two.dialer, how);
+  BOOST_TEST(mentions(two.dialer, how, "does not hold the key of this host"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_changed_on_the_way_is_refused) {
+  Connection two;
+  Transfer how;
+  BOOST_TEST(two.go(two.dialer, two.acceptor, "hello", how) == "hello");
+  (void)Connection::write(two.dialer, "more");
+  two.to_acceptor.back() ^= std::byte{1};
+  BOOST_TEST(Connection::read(two.acceptor, how).empty());
+  BOOST_TEST(mentions(two.acceptor, how, "encryption is not right"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_said_twice_is_refused) {
+  Connection two;
+  Transfer how;
+  BOOST_TEST(two.go(two.dialer, two.acceptor, "hello", how) == "hello");
+  (void)Connection::write(two.dialer, "more");
+  const Bytes record = two.to_acceptor;
+  BOOST_TEST(Connection::read(two.acceptor, how) == "more");
+  two.to_acceptor = record;
+  (void)Connection::read(two.acceptor, how);
+  BOOST_TEST(mentions(two.acceptor, how, "encryption is not right"));
+}
+
+// Who does not encrypt reads why in the language of all versions.
+BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_encrypt) {
+  Connection two;
+  Handshake plain(Role::Initiator, plain_host(), key_of(1), Nonce{});
+  const auto hello = plain.outgoing();
+  two.to_acceptor.assign(hello.begin(), hello.end());
+  Transfer how;
+  (void)Connection::read(two.acceptor, how);
+  BOOST_TEST(mentions(two.acceptor, how, "the other side does not"));
+  const std::vector<std::byte> answer(two.to_dialer.begin(), two.to_dialer.end());
+  (void)plain.feed(answer);
+  BOOST_TEST((plain.state() == Handshake::State::Failed));
+  BOOST_TEST(plain.failure().text.find("encryption = \"none\"") != std::string::npos, plain.failure().text);
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_that_encrypts_where_nobody_does) {
+  Connection two;
+  (void)Connection::write(two.dialer, "hello");
+  Handshake plain(Role::Acceptor, plain_host(), key_of(1), Nonce{});
+  const std::vector<std::byte> greeting(two.to_acceptor.begin(), two.to_acceptor.end());
+  (void)plain.feed(greeting);
+  BOOST_TEST((plain.state() == Handshake::State::Failed));
+  BOOST_TEST(plain.failure().text.find("encrypts what it sends") != std::string::npos, plain.failure().text);
+  const auto answer = plain.outgoing();
+  two.to_dialer.assign(answer.begin(), answer.end());
+  Transfer how;
+  (void)Connection::read(two.dialer, how);
+  BOOST_TEST(mentions(two.dialer, how, "the other side does not"));
+}
+
+BOOST_AUTO_TEST_CASE(another_program_and_a_certificate_are_no_kernel) {
+  Transfer how;
+  for (const std::string_view said : {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01garbage that is no greeting"}) {
+    Connection two;
+    for (const char c : said) two.to_acceptor.push_back(static_cast<std::byte>(c));
+    (void)Connection::read(two.acceptor, how);
+    BOOST_TEST((how.status == Status::broken || how.status == Status::would_block));
+  }
+}
+
+// An endless stream of key updates costs its connection.
+BOOST_AUTO_TEST_CASE(endless_updates_of_keys) {
+  Connection two;
+  Transfer how;
+  BOOST_TEST(two.go(two.dialer, two.acceptor, "hello", how) == "hello");
+  int updates = 0;
+  do {
+    two.dialer.renew_keys();
+    (void)Connection::write(two.dialer, "x");
+    (void)Connection::read(two.acceptor, how);
+  } while (how.status == Status::moved && ++updates < 100);
+  BOOST_TEST(updates > 5);
+  BOOST_TEST(mentions(two.acceptor, how, "too much besides data"));
+}
+
+// RFC 5869: the name of a key tells nothing of it, and secrets for two purposes differ.
+BOOST_AUTO_TEST_CASE(secrets_of_a_key) {
+  const Key key = key_of(7);
+  BOOST_TEST(tls_identity(key).size() == 5 + 32U);
+  BOOST_TEST(tls_identity(key) != tls_identity(key_of(8)));
+  BOOST_TEST((tls_secret(key) != derive(key, "something else")));
+  BOOST_TEST(std::memcmp(tls_secret(key).data(), key.data(), key.size()) != 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::daemon
