@@ -110,7 +110,7 @@ Command Hosts::on(std::size_t host, const Command& command) const {
 Command Hosts::kernel(std::size_t host) const {
   Command command = {program("parcd"), "--name", names_[host], "--log-level", "warning"};
   if (emulated())
-    command.insert(command.end(), {"--listen", "0.0.0.0", "--encryption", "none"});
+    command.insert(command.end(), {"--listen", "0.0.0.0"});
   else
     command.insert(command.end(), {"--port", std::to_string(kernel_ports_[host])});
   return command;
