@@ -181,8 +181,10 @@ ssize_t Endpoint::send(const Way& way, bool told) {
             static_cast<std::size_t>(length_of(way.pieces)), static_cast<std::size_t>(longest_message));
     return refuse(request, -FI_EMSGSIZE, "a message is too long: one may have 8 GiB");
   }
+  parc_envelope envelope = envelope_of(way, peer);
+  envelope.ignore = 0; // which fi_tsendmsg has a place for, and no use
   return begin_or_refuse(request, {.kind = Start::Kind::write,
-                                   .envelope = envelope_of(way, peer),
+                                   .envelope = envelope,
                                    .pieces = way.pieces,
                                    .flags = space_of(way) | (synchronous ? PARC_SYNCHRONOUS : 0u) |
                                             ((way.flags & FI_REMOTE_CQ_DATA) != 0 ? PARC_WITH_DATA : 0u),

@@ -90,10 +90,8 @@ parc_op KernelSession::try_start(const Start& start) const {
   const unsigned flags = start.flags | PARC_QUEUED;
   const auto count = static_cast<int>(start.pieces.size());
   switch (start.kind) {
-  case Start::Kind::write:
-    return parc_initwrite_envelope(parc_, &start.envelope, start.pieces.data(), count, flags);
-  case Start::Kind::read:
-    return parc_initread_envelope(parc_, &start.envelope, start.pieces.data(), count, flags);
+  case Start::Kind::write: return parc_initwritev(parc_, &start.envelope, start.pieces.data(), count, flags);
+  case Start::Kind::read: return parc_initreadv(parc_, &start.envelope, start.pieces.data(), count, flags);
   case Start::Kind::probe: return parc_initprobe(parc_, &start.envelope, flags);
   case Start::Kind::read_claimed:
     return parc_initread_claimed(parc_, start.claim, start.pieces.data(), count, flags);

@@ -63,16 +63,16 @@ parc_op parc_fortran_initread(parc_context* context, int peer, int tag, const CF
   if (is_endless(buffer)) return parc_initread(context, peer, tag, buffer->base_addr, SIZE_MAX);
   struct runs runs;
   split(buffer, &runs);
-  const parc_address address = {.peer = peer, .tag = tag};
-  return parc_initreadv(context, &address, runs.pieces, runs.count, 0);
+  const parc_envelope envelope = parc_envelope_of(peer, 0, tag);
+  return parc_initreadv(context, &envelope, runs.pieces, runs.count, 0);
 }
 
 parc_op parc_fortran_initwrite(parc_context* context, int peer, int tag, const CFI_cdesc_t* buffer) {
   if (is_endless(buffer)) return parc_initwrite(context, peer, tag, buffer->base_addr, SIZE_MAX);
   struct runs runs;
   split(buffer, &runs);
-  const parc_address address = {.peer = peer, .tag = tag};
-  return parc_initwritev(context, &address, runs.pieces, runs.count, 0);
+  const parc_envelope envelope = parc_envelope_of(peer, 0, tag);
+  return parc_initwritev(context, &envelope, runs.pieces, runs.count, 0);
 }
 
 int parc_fortran_read(parc_context* context, int peer, int tag, const CFI_cdesc_t* buffer,

@@ -21,7 +21,7 @@ module parc
   integer, parameter :: parc_op = c_int64_t ! the kind of an operation
   integer(parc_op), parameter :: PARC_OP_NULL = 0_parc_op
 
-  integer(c_int), parameter :: PARC_ANY_SOURCE = -1, PARC_ANY_TAG = -1
+  integer(c_int), parameter :: PARC_ANY_SOURCE = -1, PARC_ANY_TAG = -1, PARC_NO_PEER = -2
   integer(c_int32_t), parameter :: PARC_CONTEXT_RESERVED = int(z'ffff0000', c_int32_t) ! without a sign
   integer(c_int), parameter :: PARC_ADDRESS_BYTES = 64, PARC_MAX_OPERATIONS = 2097152
 
@@ -41,11 +41,6 @@ module parc
     integer(c_int) :: error = PARC_OK
     integer(c_int64_t) :: length = 0, data = 0
     integer(c_int) :: has_data = 0
-  end type
-
-  type, bind(c) :: parc_address
-    integer(c_int) :: peer, tag
-    integer(c_int32_t) :: context = 0
   end type
 
   type, bind(c) :: parc_envelope
@@ -166,23 +161,7 @@ module parc
       type(*), dimension(..), intent(in), asynchronous :: buffer
       integer(parc_op) :: operation
     end function
-    function parc_initreadv(context, address, pieces, count, flags) bind(c) result(operation)
-      import
-      type(c_ptr), value :: context
-      type(parc_address), intent(in) :: address
-      type(parc_iovec), intent(in) :: pieces(*)
-      integer(c_int), value :: count, flags
-      integer(parc_op) :: operation
-    end function
-    function parc_initwritev(context, address, pieces, count, flags) bind(c) result(operation)
-      import
-      type(c_ptr), value :: context
-      type(parc_address), intent(in) :: address
-      type(parc_iovec), intent(in) :: pieces(*)
-      integer(c_int), value :: count, flags
-      integer(parc_op) :: operation
-    end function
-    function parc_initread_envelope(context, envelope, pieces, count, flags) bind(c) result(operation)
+    function parc_initreadv(context, envelope, pieces, count, flags) bind(c) result(operation)
       import
       type(c_ptr), value :: context
       type(parc_envelope), intent(in) :: envelope
@@ -190,7 +169,7 @@ module parc
       integer(c_int), value :: count, flags
       integer(parc_op) :: operation
     end function
-    function parc_initwrite_envelope(context, envelope, pieces, count, flags) bind(c) result(operation)
+    function parc_initwritev(context, envelope, pieces, count, flags) bind(c) result(operation)
       import
       type(c_ptr), value :: context
       type(parc_envelope), intent(in) :: envelope
@@ -338,17 +317,17 @@ module parc
       type(*), dimension(..), intent(in) :: buffer
       integer(c_int) :: code
     end function
-    function parc_probe(context, address, status) bind(c) result(code)
+    function parc_probe(context, envelope, status) bind(c) result(code)
       import
       type(c_ptr), value :: context
-      type(parc_address), intent(in) :: address
+      type(parc_envelope), intent(in) :: envelope
       type(parc_status), intent(inout), optional :: status
       integer(c_int) :: code
     end function
-    function parc_iprobe(context, address, status) bind(c) result(code)
+    function parc_iprobe(context, envelope, status) bind(c) result(code)
       import
       type(c_ptr), value :: context
-      type(parc_address), intent(in) :: address
+      type(parc_envelope), intent(in) :: envelope
       type(parc_status), intent(inout), optional :: status
       integer(c_int) :: code
     end function
@@ -391,6 +370,22 @@ module parc
   private :: as_text
 
 contains
+
+  ! Of a context and a tag, or PARC_ANY_TAG, as parc.h has it.
+  function parc_envelope_of(peer, context, tag) result(envelope)
+    integer(c_int), intent(in) :: peer, tag
+    integer(c_int32_t), intent(in) :: context
+    type(parc_envelope) :: envelope
+    integer(c_int64_t), parameter :: lower_half = int(z'ffffffff', c_int64_t)
+    envelope = parc_envelope(peer, shiftl(int(context, c_int64_t), 32))
+    if (tag == PARC_ANY_TAG) then
+      envelope%ignore = lower_half
+    else
+      envelope%tag = ior(envelope%tag, iand(int(tag, c_int64_t), lower_half))
+    end if
+    if ((tag < 0 .and. tag /= PARC_ANY_TAG) .or. (context < 0 .and. context >= PARC_CONTEXT_RESERVED)) &
+      envelope%peer = PARC_NO_PEER
+  end function
 
   ! A text of C's; nothing where there is none.
   function as_text(address) result(text)

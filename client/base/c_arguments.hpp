@@ -8,6 +8,7 @@
 #include "system/error.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <sys/uio.h>
 
@@ -21,25 +22,33 @@ inline int no_place(const char* what) {
   return fail(error(PARC_EINVAL, "there is no place for the {} (a null pointer)", what));
 }
 
-// The message that an address means.
-inline Result<parc_envelope> envelope_of(const parc_address* address, bool any) {
-  if (!address) return error(PARC_EINVAL, "the address is a null pointer");
-  const bool any_tag = any && address->tag == PARC_ANY_TAG;
-  if (address->tag < 0 && !any_tag)
-    return error(PARC_EINVAL, "tag {} is out of range: a tag is 0 to {}", address->tag, INT32_MAX);
-  if (address->context >= PARC_CONTEXT_RESERVED)
-    return error(PARC_EINVAL, "context {:#x} is parc's own: a program's are below {:#x}", address->context,
-                 PARC_CONTEXT_RESERVED);
-  return parc_envelope{address->peer, shm::tag_of(address->context, any_tag ? 0 : address->tag),
-                       any_tag ? UINT32_MAX : 0, 0};
-}
-inline Result<parc_envelope> envelope_of(const parc_envelope* envelope, bool /*any*/) {
+enum class Starts : bool { read, write }; // a probe is as a read
+
+// What a call was given, as it is asked for. An envelope of parc_envelope_of's that no message can have says
+// in its tag what was wrong.
+inline Result<parc_envelope> checked(const parc_envelope* envelope, Starts what) {
   if (!envelope) return error(PARC_EINVAL, "the envelope is a null pointer");
+  if (envelope->peer == PARC_NO_PEER) {
+    const std::int32_t tag = shm::tag_in(envelope->tag);
+    if (tag < 0) return error(PARC_EINVAL, "tag {} is out of range: a tag is 0 to {}", tag, INT32_MAX);
+    const std::uint32_t context = shm::context_in(envelope->tag);
+    if (context >= PARC_CONTEXT_RESERVED)
+      return error(PARC_EINVAL, "context {:#x} is parc's own: a program's are below {:#x}", context,
+                   PARC_CONTEXT_RESERVED);
+  }
+  if (envelope->ignore != 0 && what == Starts::write)
+    return error(
+        PARC_EINVAL,
+        "a write needs one tag: PARC_ANY_TAG, as whatever ignores bits of the tag (here {:#x}), is for "
+        "reads and probes",
+        envelope->ignore);
   return *envelope;
 }
-inline Result<parc_envelope> envelope_of(int peer, int tag, bool any) {
-  const parc_address address{peer, tag, 0};
-  return envelope_of(&address, any);
+
+// Of a call without an envelope.
+inline Result<parc_envelope> checked(int peer, int tag, Starts what) {
+  const parc_envelope envelope = parc_envelope_of(peer, 0, tag);
+  return checked(&envelope, what);
 }
 
 // Where the caller wants no status.

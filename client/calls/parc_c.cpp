@@ -23,13 +23,14 @@ using namespace parc; // NOLINT: the calls themselves are outside
 using client::adoption;
 using client::awaited;
 using client::bad_list;
-using client::envelope_of;
+using client::checked;
 using client::forked;
 using client::list;
 using client::no_place;
 using client::one_context;
 using client::open_context;
 using client::piece;
+using client::Starts;
 using client::StatusFor;
 
 namespace {
@@ -273,7 +274,7 @@ void parc_free(parc_context* context, void* memory) {
 parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, size_t bytes) {
   const iovec whole = piece(buffer, bytes);
   return started(context, caller(), [&]() -> Result<parc_op> {
-    PARC_TRY(envelope, envelope_of(peer, tag, true));
+    PARC_TRY(envelope, checked(peer, tag, Starts::read));
     return context->starts().read(envelope, {&whole, 1}, 0);
   });
 }
@@ -281,7 +282,7 @@ parc_op parc_initread(parc_context* context, int peer, int tag, void* buffer, si
 parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buffer, size_t bytes) {
   const iovec whole = piece(buffer, bytes);
   return started(context, caller(), [&]() -> Result<parc_op> {
-    PARC_TRY(envelope, envelope_of(peer, tag, false));
+    PARC_TRY(envelope, checked(peer, tag, Starts::write));
     return context->starts().write(envelope, {&whole, 1}, 0);
   });
 }
@@ -293,52 +294,31 @@ parc_op noted(parc_context* context, parc_op id, unsigned flags) {
   return id;
 }
 
-// Of an address or of an envelope.
-template <class Address> parc_op start_read(parc_context* context, const void* site, const Address* address,
-                                            const struct iovec* pieces, int count, unsigned flags) {
-  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
-  return started(context, site, [&]() -> Result<parc_op> {
-    PARC_TRY(envelope, envelope_of(address, true));
-    PARC_TRY(id, context->starts().read(envelope, list(pieces, count), flags));
-    return noted(context, id, flags);
-  });
-}
-
-template <class Address> parc_op start_write(parc_context* context, const void* site, const Address* address,
-                                             const struct iovec* pieces, int count, unsigned flags) {
-  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
-  return started(context, site, [&]() -> Result<parc_op> {
-    PARC_TRY(envelope, envelope_of(address, false));
-    PARC_TRY(id, context->starts().write(envelope, list(pieces, count), flags));
-    return noted(context, id, flags);
-  });
-}
-
 } // namespace
 
-parc_op parc_initreadv(parc_context* context, const parc_address* address, const struct iovec* pieces,
+parc_op parc_initreadv(parc_context* context, const parc_envelope* envelope, const struct iovec* pieces,
                        int count, unsigned flags) {
-  return start_read(context, caller(), address, pieces, count, flags);
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(wanted, checked(envelope, Starts::read));
+    PARC_TRY(id, context->starts().read(wanted, list(pieces, count), flags));
+    return noted(context, id, flags);
+  });
 }
 
-parc_op parc_initwritev(parc_context* context, const parc_address* address, const struct iovec* pieces,
+parc_op parc_initwritev(parc_context* context, const parc_envelope* envelope, const struct iovec* pieces,
                         int count, unsigned flags) {
-  return start_write(context, caller(), address, pieces, count, flags);
-}
-
-parc_op parc_initread_envelope(parc_context* context, const parc_envelope* envelope,
-                               const struct iovec* pieces, int count, unsigned flags) {
-  return start_read(context, caller(), envelope, pieces, count, flags);
-}
-
-parc_op parc_initwrite_envelope(parc_context* context, const parc_envelope* envelope,
-                                const struct iovec* pieces, int count, unsigned flags) {
-  return start_write(context, caller(), envelope, pieces, count, flags);
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(wanted, checked(envelope, Starts::write));
+    PARC_TRY(id, context->starts().write(wanted, list(pieces, count), flags));
+    return noted(context, id, flags);
+  });
 }
 
 parc_op parc_initprobe(parc_context* context, const parc_envelope* envelope, unsigned flags) {
   return started(context, caller(), [&]() -> Result<parc_op> {
-    PARC_TRY(wanted, envelope_of(envelope, true));
+    PARC_TRY(wanted, checked(envelope, Starts::read));
     return context->starts().probe(wanted, flags);
   });
 }
@@ -442,7 +422,7 @@ int parc_read(parc_context* context, int peer, int tag, void* buffer, size_t byt
   return guarded(
       context,
       [&] {
-        const auto envelope = envelope_of(peer, tag, true);
+        const auto envelope = checked(peer, tag, Starts::read);
         if (!envelope) return client::fail(envelope.error());
         return context->read(envelope.value(), piece(buffer, bytes), status);
       },
@@ -453,29 +433,29 @@ int parc_write(parc_context* context, int peer, int tag, const void* buffer, siz
   return guarded(
       context,
       [&] {
-        const auto envelope = envelope_of(peer, tag, false);
+        const auto envelope = checked(peer, tag, Starts::write);
         if (!envelope) return client::fail(envelope.error());
         return context->write(envelope.value(), piece(buffer, bytes));
       },
       called(context, trace::Call::write));
 }
 
-int parc_probe(parc_context* context, const parc_address* address, parc_status* status) {
+int parc_probe(parc_context* context, const parc_envelope* envelope, parc_status* status) {
   return guarded(
       context,
       [&] {
-        const auto envelope = envelope_of(address, true);
-        if (!envelope) return client::fail(envelope.error());
-        return context->probe(envelope.value(), true, StatusFor(status));
+        const auto wanted = checked(envelope, Starts::read);
+        if (!wanted) return client::fail(wanted.error());
+        return context->probe(wanted.value(), true, StatusFor(status));
       },
       called(context, trace::Call::probe));
 }
 
-int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status) {
+int parc_iprobe(parc_context* context, const parc_envelope* envelope, parc_status* status) {
   return guarded(context, [&] {
-    const auto envelope = envelope_of(address, true);
-    if (!envelope) return client::fail(envelope.error());
-    return context->probe(envelope.value(), false, StatusFor(status));
+    const auto wanted = checked(envelope, Starts::read);
+    if (!wanted) return client::fail(wanted.error());
+    return context->probe(wanted.value(), false, StatusFor(status));
   });
 }
 

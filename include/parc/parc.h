@@ -27,14 +27,14 @@
  * may still wait for; what a cancelled call had started itself it gives up first, as parc_cancel and
  * parc_wait do.
  *
- * parc_test, parc_done, parc_op_index, parc_rank, parc_size, parc_host, parc_clock and parc_error_string may
- * be called from a signal handler; no other call may: one that has interrupted a call of libparc in its
- * thread gets PARC_EINVAL from it (parc_abort ends the program). A call that blocks goes on after a handler
- * has run, as with SA_RESTART. A handler may call exit(); where it has interrupted a call, the program does
- * not leave its job as parc_close does, but is seen to have ended: what it wrote and what no kernel has taken
- * yet may be lost, and others get PARC_EPEER. It must not leave a call by siglongjmp: every later call of
- * that thread that may not be made in a handler is refused with PARC_EINVAL, and other threads may wait for
- * ever for what it holds.
+ * parc_test, parc_done, parc_op_index, parc_envelope_of, parc_rank, parc_size, parc_host, parc_clock and
+ * parc_error_string may be called from a signal handler; no other call may: one that has interrupted a call
+ * of libparc in its thread gets PARC_EINVAL from it (parc_abort ends the program). A call that blocks goes on
+ * after a handler has run, as with SA_RESTART. A handler may call exit(); where it has interrupted a call,
+ * the program does not leave its job as parc_close does, but is seen to have ended: what it wrote and what no
+ * kernel has taken yet may be lost, and others get PARC_EPEER. It must not leave a call by siglongjmp: every
+ * later call of that thread that may not be made in a handler is refused with PARC_EINVAL, and other threads
+ * may wait for ever for what it holds.
  *
  * A forked child that was not exec'ed, and whose parent had a context open, gets PARC_EFORK from parc_open,
  * parc_join and every call on a context; parc_abort ends it alone. One that is made while another thread
@@ -63,8 +63,11 @@ typedef int64_t parc_op;
 #define PARC_ANY_SOURCE (-1) /* a message of any rank */
 #define PARC_ANY_TAG (-1)    /* a message with any tag */
 /* Contexts separate libraries of one program (an MPI communicator is one). From here on they are parc's own,
- * and refused with PARC_EINVAL; 0 is the default. */
+ * and refused as PARC_NO_PEER says; 0 is the default. */
 #define PARC_CONTEXT_RESERVED 0xffff0000u
+/* Peer of an envelope that parc_envelope_of makes of a context or a tag out of range: every call refuses it
+ * with PARC_EINVAL. */
+#define PARC_NO_PEER (-2)
 
 enum parc_error {
   PARC_OK = 0,
@@ -91,12 +94,32 @@ typedef struct parc_status {
   int has_data;    /* 1 where that is not 0, or came with PARC_WITH_DATA */
 } parc_status;
 
-/* Who and what a message is for, in the calls that take all of it. */
-typedef struct parc_address {
-  int peer;         /* rank; reads, probes: or PARC_ANY_SOURCE */
-  int tag;          /* 0 to INT32_MAX; reads, probes: or PARC_ANY_TAG */
-  uint32_t context; /* below PARC_CONTEXT_RESERVED */
-} parc_address;
+/* Who a message is for and all that it is matched by, in the calls that take all of it. The context and the
+ * tag of a message are the halves of the envelope's tag. What a call without an envelope wrote, in context 0,
+ * a call with one can read, and the other way round. An envelope that parc_envelope_of has not made may have
+ * any tag of 64 bits, for libraries that carry the messages of another interface: also one whose halves are
+ * no context or no tag of a program. It matches the same bits and nothing of parc's own. In statuses its
+ * halves stand as they are, and the lower one may be negative there. */
+typedef struct parc_envelope {
+  int peer;        /* rank; reads, probes: or PARC_ANY_SOURCE */
+  uint64_t tag;    /* any 64 bits (context << 32 | tag) */
+  uint64_t ignore; /* reads, probes: the bits of the tag that may be any; writes: 0 */
+  uint64_t data;   /* writes: for who reads it, in parc_status.data */
+} parc_envelope;
+
+/* Makes an envelope of a context and a tag, which is 0 to INT32_MAX, or PARC_ANY_TAG for reads and probes:
+ * its data is 0. Where the context or the tag is out of range its peer is PARC_NO_PEER, and the call that
+ * gets it says which of them is. */
+static inline parc_envelope parc_envelope_of(int peer, uint32_t context, int tag) {
+  parc_envelope envelope = {peer, context, 0, 0};
+  envelope.tag <<= 32;
+  if (tag == PARC_ANY_TAG)
+    envelope.ignore = UINT32_MAX;
+  else
+    envelope.tag |= (uint32_t)tag;
+  if ((tag < 0 && tag != PARC_ANY_TAG) || context >= PARC_CONTEXT_RESERVED) envelope.peer = PARC_NO_PEER;
+  return envelope;
+}
 
 /* Flags of reads and writes. */
 #define PARC_FROM_END 1u /* the program walks downwards: messages go from their last byte to their first */
@@ -115,15 +138,6 @@ typedef struct parc_address {
 #define PARC_UNTAGGED 64u
 /* Of writes: who reads the message is told that it has data, also when parc_envelope.data is 0. */
 #define PARC_WITH_DATA 128u
-
-/* All that a message is matched by, for libraries that carry the messages of another interface. A program's
- * context and tag are the halves of this tag: what one of the two ways wrote, the other can read. */
-typedef struct parc_envelope {
-  int peer;        /* rank; reads, probes: or PARC_ANY_SOURCE */
-  uint64_t tag;    /* any 64 bits (context << 32 | tag) */
-  uint64_t ignore; /* reads, probes: the bits of the tag that may be any */
-  uint64_t data;   /* writes: for who reads it, in parc_status.data */
-} parc_envelope;
 
 /* ---- Context ------------------------------------------------------------------------------------------- */
 
@@ -306,18 +320,13 @@ PARC_API parc_op parc_initread(parc_context* context, int peer, int tag, void* b
  * PARC_EAGAIN, PARC_ENOMEM; of the operation PARC_EPEER (the peer has departed). */
 PARC_API parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buffer, size_t bytes);
 
-/* Do the same with a full address, from and to a list of at most 1,024 pieces that follow each other in the
- * message, and with flags. The list itself may be used again when the call returns. */
-PARC_API parc_op parc_initreadv(parc_context* context, const parc_address* address,
+/* Do the same by envelope, from and to a list of at most 1,024 pieces that follow each other in the message,
+ * and with flags. The envelope and the list itself may be used again when the call returns. A write is
+ * refused where its envelope ignores bits of the tag, as that of PARC_ANY_TAG does. */
+PARC_API parc_op parc_initreadv(parc_context* context, const parc_envelope* envelope,
                                 const struct iovec* pieces, int count, unsigned flags);
-PARC_API parc_op parc_initwritev(parc_context* context, const parc_address* address,
+PARC_API parc_op parc_initwritev(parc_context* context, const parc_envelope* envelope,
                                  const struct iovec* pieces, int count, unsigned flags);
-
-/* Do the same by envelope. */
-PARC_API parc_op parc_initread_envelope(parc_context* context, const parc_envelope* envelope,
-                                        const struct iovec* pieces, int count, unsigned flags);
-PARC_API parc_op parc_initwrite_envelope(parc_context* context, const parc_envelope* envelope,
-                                         const struct iovec* pieces, int count, unsigned flags);
 
 /* Is a probe as an operation: finished when a message that a read with this envelope would match is there,
  * which its status describes. With PARC_CLAIM the message is this operation's: no other read or probe sees
@@ -435,12 +444,12 @@ PARC_API int parc_read(parc_context* context, int peer, int tag, void* buffer, s
                        parc_status* status);
 PARC_API int parc_write(parc_context* context, int peer, int tag, const void* buffer, size_t bytes);
 
-/* Blocks until a message that a read with this address would match is there; `status` describes it. It stays
+/* Blocks until a message that a read with this envelope would match is there; `status` describes it. It stays
  * there. Errors: PARC_EAGAIN and PARC_ENOMEM (a probe counts as a read), PARC_EPEER. */
-PARC_API int parc_probe(parc_context* context, const parc_address* address, parc_status* status);
+PARC_API int parc_probe(parc_context* context, const parc_envelope* envelope, parc_status* status);
 /* Returns 1 and its status when there is such a message, 0 when there is none yet. Never blocks for a peer.
  * Errors: those of parc_probe. */
-PARC_API int parc_iprobe(parc_context* context, const parc_address* address, parc_status* status);
+PARC_API int parc_iprobe(parc_context* context, const parc_envelope* envelope, parc_status* status);
 
 /* Blocks until every rank of the job has called it. Errors: PARC_EPEER; PARC_EAGAIN and PARC_ENOMEM as for a
  * read, after which the same barrier goes on when it is called again. */

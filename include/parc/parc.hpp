@@ -41,7 +41,7 @@ inline constexpr int any_source = PARC_ANY_SOURCE;
 inline constexpr int any_tag = PARC_ANY_TAG;
 
 using Status = parc_status;
-using Address = parc_address;
+using Envelope = parc_envelope; // of a context and a tag: parc_envelope_of makes it
 
 // A call that failed.
 class Failure : public std::runtime_error {
@@ -206,11 +206,11 @@ public:
     return {get(), detail::checked(
                        parc_initwrite(get(), peer, tag, std::ranges::data(from), detail::bytes_of(from)))};
   }
-  Operation initread(const Address& address, std::span<const iovec> pieces, unsigned flags = 0) {
-    return {get(), detail::checked(parc_initreadv(get(), &address, pieces.data(), count(pieces), flags))};
+  Operation initread(const Envelope& envelope, std::span<const iovec> pieces, unsigned flags = 0) {
+    return {get(), detail::checked(parc_initreadv(get(), &envelope, pieces.data(), count(pieces), flags))};
   }
-  Operation initwrite(const Address& address, std::span<const iovec> pieces, unsigned flags = 0) {
-    return {get(), detail::checked(parc_initwritev(get(), &address, pieces.data(), count(pieces), flags))};
+  Operation initwrite(const Envelope& envelope, std::span<const iovec> pieces, unsigned flags = 0) {
+    return {get(), detail::checked(parc_initwritev(get(), &envelope, pieces.data(), count(pieces), flags))};
   }
 
   template <detail::room Range>
@@ -272,14 +272,14 @@ public:
     return finished;
   }
 
-  Status probe(const Address& address) {
+  Status probe(const Envelope& envelope) {
     Status status{};
-    detail::checked(parc_probe(get(), &address, &status));
+    detail::checked(parc_probe(get(), &envelope, &status));
     return status;
   }
-  std::optional<Status> iprobe(const Address& address) {
+  std::optional<Status> iprobe(const Envelope& envelope) {
     Status status{};
-    if (detail::checked(parc_iprobe(get(), &address, &status)) == 0) return std::nullopt;
+    if (detail::checked(parc_iprobe(get(), &envelope, &status)) == 0) return std::nullopt;
     return status;
   }
 

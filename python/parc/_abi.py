@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 ANY_SOURCE = -1
 ANY_TAG = -1
+NO_PEER = -2
 CONTEXT_RESERVED = 0xFFFF0000
 ADDRESS_BYTES = 64
 MAX_OPERATIONS = 2097152
@@ -57,10 +58,6 @@ class Status(_Described):
                 ("data", c_uint64), ("has_data", c_int)]
 
 
-class Address(ctypes.Structure):
-    _fields_ = [("peer", c_int), ("tag", c_int), ("context", c_uint32)]
-
-
 class Envelope(ctypes.Structure):
     _fields_ = [("peer", c_int), ("tag", c_uint64), ("ignore", c_uint64), ("data", c_uint64)]
 
@@ -80,8 +77,7 @@ class IoVec(ctypes.Structure):
 
 
 # Calls and constants of parc.h that Python does otherwise (scripts/check-bindings looks):
-#   parc_initreadv: initread takes lists of buffers, a context and flags
-#   parc_initwritev: as initwrite
+#   parc_envelope_of: the arguments of a call are an envelope
 #   parc_free: memory goes with its last view
 #   parc_op_index: completions() gives back the operation itself
 #   parc_on_lost: a handler may run in a signal's handler, where Python must not
@@ -105,10 +101,8 @@ _PROTOTYPES = {
     "parc_clock": (c_double, []),
     "parc_alloc": (c_void_p, [c_void_p, c_size_t]),
     "parc_free": (None, [c_void_p, c_void_p]),
-    "parc_initreadv": (c_int64, [c_void_p, POINTER(Address), POINTER(IoVec), c_int, c_uint]),
-    "parc_initwritev": (c_int64, [c_void_p, POINTER(Address), POINTER(IoVec), c_int, c_uint]),
-    "parc_initread_envelope": (c_int64, [c_void_p, POINTER(Envelope), POINTER(IoVec), c_int, c_uint]),
-    "parc_initwrite_envelope": (c_int64, [c_void_p, POINTER(Envelope), POINTER(IoVec), c_int, c_uint]),
+    "parc_initreadv": (c_int64, [c_void_p, POINTER(Envelope), POINTER(IoVec), c_int, c_uint]),
+    "parc_initwritev": (c_int64, [c_void_p, POINTER(Envelope), POINTER(IoVec), c_int, c_uint]),
     "parc_initprobe": (c_int64, [c_void_p, POINTER(Envelope), c_uint]),
     "parc_initread_claimed": (c_int64, [c_void_p, c_int64, POINTER(IoVec), c_int, c_uint]),
     "parc_wait": (c_int, [c_void_p, c_int64, POINTER(Status)]),
@@ -122,8 +116,8 @@ _PROTOTYPES = {
     "parc_wake": (c_int, [c_void_p]),
     "parc_descriptor": (c_int, [c_void_p]),
     "parc_arm": (c_int, [c_void_p]),
-    "parc_probe": (c_int, [c_void_p, POINTER(Address), POINTER(Status)]),
-    "parc_iprobe": (c_int, [c_void_p, POINTER(Address), POINTER(Status)]),
+    "parc_probe": (c_int, [c_void_p, POINTER(Envelope), POINTER(Status)]),
+    "parc_iprobe": (c_int, [c_void_p, POINTER(Envelope), POINTER(Status)]),
     "parc_barrier": (c_int, [c_void_p]),
     "parc_set_copy_room": (c_int, [c_void_p, c_size_t]),
     "parc_set_put_off": (c_int, [c_void_p, c_uint64, c_int]),

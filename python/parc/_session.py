@@ -9,14 +9,21 @@ import threading
 import weakref
 from ctypes import byref, c_int
 
-from ._abi import (ADDRESS_BYTES, ANY_SOURCE, EINVAL, QUEUED, Address, Completion, Envelope, Error, ReleaseCounts, Status, check,
-                   lib, number)
+from ._abi import (ADDRESS_BYTES, ANY_SOURCE, ANY_TAG, CONTEXT_RESERVED, EINVAL, NO_PEER, QUEUED, Completion, Envelope, Error,
+                   ReleaseCounts, Status, check, lib, number)
 from ._buffers import Pieces
 from ._operation import NULL, Operation, alone
 
 
-def _address(peer, tag, context):
-    return Address(number("the peer", peer, 32), number("the tag", tag, 32), number("the context", context, 32, False))
+# parc.h's parc_envelope_of: the call says what is wrong with an envelope of NO_PEER.
+def _envelope_of(peer, context, tag):
+    peer, tag = number("the peer", peer, 32), number("the tag", tag, 32)
+    context = number("the context", context, 32, False)
+    if tag < 0 and tag != ANY_TAG or context >= CONTEXT_RESERVED:
+        peer = NO_PEER
+    if tag == ANY_TAG:
+        return Envelope(peer, context << 32, 0xFFFFFFFF, 0)
+    return Envelope(peer, context << 32 | tag & 0xFFFFFFFF, 0, 0)
 
 
 def _envelope(peer, tag, ignore=0, data=0):
@@ -224,19 +231,19 @@ class Session:
 
     def initread(self, peer, tag, buffer, *, context=0, flags=0):
         """Starts reading a message of peer (or ANY_SOURCE) with tag (or ANY_TAG); returns an Operation."""
-        return self._start(lib.parc_initreadv, _address(peer, tag, context), buffer, True, flags)
+        return self._start(lib.parc_initreadv, _envelope_of(peer, context, tag), buffer, True, flags)
 
     def initwrite(self, peer, tag, buffer, *, context=0, flags=0):
         """Starts writing a message to peer; returns an Operation. Never waits for a read."""
-        return self._start(lib.parc_initwritev, _address(peer, tag, context), buffer, False, flags)
+        return self._start(lib.parc_initwritev, _envelope_of(peer, context, tag), buffer, False, flags)
 
-    def initread_envelope(self, peer, tag, buffer, *, ignore=0, flags=0):
+    def initreadv(self, peer, tag, buffer, *, ignore=0, flags=0):
         """initread by a tag of 64 bits, of which those in ignore may be any."""
-        return self._start(lib.parc_initread_envelope, _envelope(peer, tag, ignore), buffer, True, flags)
+        return self._start(lib.parc_initreadv, _envelope(peer, tag, ignore), buffer, True, flags)
 
-    def initwrite_envelope(self, peer, tag, buffer, *, data=0, flags=0):
+    def initwritev(self, peer, tag, buffer, *, data=0, flags=0):
         """initwrite by a tag of 64 bits, with a number of 64 bits for the status of who reads the message."""
-        return self._start(lib.parc_initwrite_envelope, _envelope(peer, tag, 0, data), buffer, False, flags)
+        return self._start(lib.parc_initwritev, _envelope(peer, tag, 0, data), buffer, False, flags)
 
     def initprobe(self, peer, tag, *, ignore=0, flags=0):
         """An operation that finishes when such a message is there, with NOW at once; with CLAIM it takes it."""
@@ -346,13 +353,13 @@ class Session:
     def probe(self, peer, tag, *, context=0):
         """Blocks until a message that such a read would match is there, and returns its status."""
         status = Status()
-        check(lib.parc_probe(self._open, _address(peer, tag, context), byref(status)))
+        check(lib.parc_probe(self._open, _envelope_of(peer, context, tag), byref(status)))
         return status
 
     def iprobe(self, peer, tag, *, context=0):
         """The status of a message that such a read would match, or None where there is none yet."""
         status = Status()
-        return status if check(lib.parc_iprobe(self._open, _address(peer, tag, context), byref(status))) else None
+        return status if check(lib.parc_iprobe(self._open, _envelope_of(peer, context, tag), byref(status))) else None
 
     # ---- Settings, and early release
 

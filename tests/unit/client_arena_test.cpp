@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_large_segment_that_nobody_uses_any_more_is_given_back) {
   char* const kept = program.alloc(100);
   for (const std::size_t bytes : {100 * mib, 200 * mib}) parc_free(program.p, program.alloc(bytes));
   parc_status status;
-  const parc_address nobody{0, 1, 0};
+  const parc_envelope nobody = parc_envelope_of(0, 0, 1);
   while (program.kernel.segments() != 1) BOOST_TEST(parc_iprobe(program.p, &nobody, &status) == 0);
   kept[0] = 'k';
   // What is needed again is no larger than it must be, and little is kept.

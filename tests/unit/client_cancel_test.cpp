@@ -111,10 +111,10 @@ BOOST_AUTO_TEST_CASE(a_cancelled_follower_leaves_the_others_be) {
 
 BOOST_AUTO_TEST_CASE(a_cancelled_call_gives_up_what_it_started) {
   Waiting program(2);
-  const parc_address address{0, 5, 0};
+  const parc_envelope envelope = parc_envelope_of(0, 0, 5);
   const std::function<int()> calls[] = {
       [&] { return parc_read(program.p, 0, 4, &program.bytes[4], 1, nullptr); },
-      [&] { return parc_probe(program.p, &address, nullptr); },
+      [&] { return parc_probe(program.p, &envelope, nullptr); },
   };
   for (const auto& call : calls) {
     Caller caller(call);

@@ -117,8 +117,8 @@ BOOST_AUTO_TEST_CASE(an_operation_that_is_dropped_gives_its_buffer_back) {
   { const auto dropped = p.initread(0, 1, std::span(buffer)); }
   p.write(0, 1, std::span<const char>("y", 1));
   BOOST_TEST(buffer[0] == 'x');
-  BOOST_TEST(p.iprobe({0, 1, 0})->length == 1u);
-  BOOST_TEST(!p.iprobe({0, 2, 0}));
+  BOOST_TEST(p.iprobe(parc_envelope_of(0, 0, 1))->length == 1u);
+  BOOST_TEST(!p.iprobe(parc_envelope_of(0, 0, 2)));
 }
 
 BOOST_AUTO_TEST_CASE(several_are_waited_for_together) {

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(every_call_keeps_errno) {
   parc_op none = PARC_OP_NULL;
   parc_release_counts counts;
   parc_completion completion;
-  const parc_address nobody{0, 77, 0};
+  const parc_envelope nobody = parc_envelope_of(0, 0, 77);
   const parc_envelope to_self{0, 5, 0, 0};
   const iovec piece{&status, 0};
   int index = 0, done = 0, peers[1];
@@ -98,8 +98,6 @@ BOOST_AUTO_TEST_CASE(every_call_keeps_errno) {
       {"initwrite", [&] { (void)parc_initwrite(p, 0, 9, memory.data(), 8); }},
       {"initreadv", [&] { (void)parc_cancel(p, parc_initreadv(p, &nobody, &piece, 1, 0)); }},
       {"initwritev", [&] { (void)parc_initwritev(p, &nobody, &piece, 1, 0); }},
-      {"initread_envelope", [&] { (void)parc_cancel(p, parc_initread_envelope(p, &to_self, &piece, 1, 0)); }},
-      {"initwrite_envelope", [&] { (void)parc_initwrite_envelope(p, &to_self, &piece, 1, 0); }},
       {"initread_claimed", [&] { (void)parc_initread_claimed(p, 1, &piece, 1, 0); }},
       {"initprobe", [&] { (void)parc_cancel(p, parc_initprobe(p, &to_self, 0)); }},
       {"iprobe", [&] { (void)parc_iprobe(p, &nobody, &status); }},
@@ -183,7 +181,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_death_ends_every_call) {
   BOOST_TEST(parc_write(program.p, 0, 0, &byte, 1) == PARC_EKERNEL);
   BOOST_TEST(parc_barrier(program.p) == PARC_OK); // alone, there is nobody to wait for
   BOOST_TEST(parc_alloc(program.p, 100u << 20) == static_cast<void*>(nullptr));
-  const parc_address any{PARC_ANY_SOURCE, PARC_ANY_TAG, 0};
+  const parc_envelope any = parc_envelope_of(PARC_ANY_SOURCE, 0, PARC_ANY_TAG);
   BOOST_TEST(parc_iprobe(program.p, &any, nullptr) == PARC_EKERNEL);
 }
 

@@ -93,9 +93,9 @@ BOOST_DATA_TEST_CASE(lists_of_pieces_are_one_message,
   std::copy(text.begin(), text.end(), from);
   const iovec pieces_out[] = {{from, 10}, {nullptr, 0}, {from + 10, 4990}, {from + 5000, 4000}};
   const iovec pieces_in[] = {{to, 6000}, {direct ? to + 6000 : heap.data(), 3000}, {to, 0}};
-  const parc_address address{0, 1, 5};
-  const parc_op read = parc_initreadv(program.p, &address, pieces_in, 3, flags);
-  const parc_op write = parc_initwritev(program.p, &address, pieces_out, 4, flags);
+  const parc_envelope envelope = parc_envelope_of(0, 5, 1);
+  const parc_op read = parc_initreadv(program.p, &envelope, pieces_in, 3, flags);
+  const parc_op write = parc_initwritev(program.p, &envelope, pieces_out, 4, flags);
   BOOST_TEST(parc_wait(program.p, write, nullptr) == PARC_OK);
   parc_status status;
   BOOST_TEST(parc_wait(program.p, read, &status) == PARC_OK);
@@ -104,9 +104,39 @@ BOOST_DATA_TEST_CASE(lists_of_pieces_are_one_message,
   BOOST_TEST((got == text));
 }
 
+BOOST_AUTO_TEST_CASE(an_envelope_is_of_a_context_and_a_tag) {
+  const auto same = [](const parc_envelope& got, const parc_envelope& wanted) {
+    BOOST_TEST(got.peer == wanted.peer);
+    BOOST_TEST(got.tag == wanted.tag);
+    BOOST_TEST(got.ignore == wanted.ignore);
+    BOOST_TEST(got.data == wanted.data);
+  };
+  const std::uint32_t last = PARC_CONTEXT_RESERVED - 1;
+  same(parc_envelope_of(3, 0, 9), {3, 9, 0, 0});
+  same(parc_envelope_of(3, last, INT32_MAX), {3, 0xfffe'ffff'7fff'ffff, 0, 0});
+  same(parc_envelope_of(PARC_ANY_SOURCE, last, PARC_ANY_TAG),
+       {PARC_ANY_SOURCE, 0xfffe'ffff'0000'0000, 0xffff'ffff, 0});
+  same(parc_envelope_of(3, 5, -2), {PARC_NO_PEER, 0x5'ffff'fffe, 0, 0});
+  same(parc_envelope_of(3, PARC_CONTEXT_RESERVED, 1), {PARC_NO_PEER, 0xffff'0000'0000'0001, 0, 0});
+}
+
+// Whose halves are no context and no tag of a program: the bits count, and a status shows them as they are.
+BOOST_AUTO_TEST_CASE(any_tag_of_64_bits_is_one) {
+  FakeProgram program;
+  const parc_envelope last{0, UINT64_MAX, 0, 0};
+  const parc_envelope of_context_0 = parc_envelope_of(0, 0, PARC_ANY_TAG);
+  const iovec piece{nullptr, 0};
+  BOOST_TEST(parc_wait(program.p, parc_initwritev(program.p, &last, &piece, 1, 0), nullptr) == PARC_OK);
+  parc_status status;
+  BOOST_TEST(parc_iprobe(program.p, &of_context_0, &status) == 0);
+  BOOST_TEST(parc_wait(program.p, parc_initreadv(program.p, &last, &piece, 1, 0), &status) == PARC_OK);
+  BOOST_TEST(status.tag == -1);
+  BOOST_TEST(status.context == UINT32_MAX);
+}
+
 BOOST_AUTO_TEST_CASE(blocking_calls_and_probes) {
   FakeProgram program;
-  const parc_address any{PARC_ANY_SOURCE, PARC_ANY_TAG, 0};
+  const parc_envelope any = parc_envelope_of(PARC_ANY_SOURCE, 0, PARC_ANY_TAG);
   parc_status status;
   BOOST_TEST(parc_iprobe(program.p, &any, &status) == 0);
   BOOST_TEST(parc_write(program.p, 0, 9, "abc", 3) == PARC_OK);
@@ -155,7 +185,24 @@ BOOST_AUTO_TEST_CASE(answers_name_what_is_wrong) {
   BOOST_TEST(parc_waitsome(program.p, 1, none, nullptr, nullptr, nullptr) == PARC_EINVAL);
   said("there is no place for the number");
   BOOST_TEST(parc_probe(program.p, nullptr, nullptr) == PARC_EINVAL);
-  said("the address is a null pointer");
+  said("the envelope is a null pointer");
+  parc_envelope wrong = parc_envelope_of(0, 0, -7);
+  const iovec nothing{nullptr, 0};
+  BOOST_TEST(parc_probe(program.p, &wrong, nullptr) == PARC_EINVAL);
+  said("tag -7 is out of range: a tag is 0 to 2147483647");
+  BOOST_TEST(parc_initwritev(program.p, &wrong, &nothing, 1, 0) == PARC_EINVAL);
+  said("tag -7 is out of range");
+  for (const int tag : {5, PARC_ANY_TAG}) {
+    wrong = parc_envelope_of(0, PARC_CONTEXT_RESERVED + 1, tag);
+    BOOST_TEST(parc_initprobe(program.p, &wrong, 0) == PARC_EINVAL);
+    said("context 0xffff0001 is parc's own: a program's are below 0xffff0000");
+  }
+  wrong = parc_envelope_of(0, 7, PARC_ANY_TAG);
+  BOOST_TEST(parc_initwritev(program.p, &wrong, &nothing, 1, 0) == PARC_EINVAL);
+  said("a write needs one tag: PARC_ANY_TAG, as whatever ignores bits of the tag (here 0xffffffff)");
+  wrong = parc_envelope_of(PARC_NO_PEER, 0, 0);
+  BOOST_TEST(parc_initreadv(program.p, &wrong, &nothing, 1, 0) == PARC_EINVAL);
+  said("there is no rank -2 in this job of 2");
   const parc_op spent = parc_initwrite(program.p, 0, 9, "abcdef", 6);
   BOOST_TEST(parc_wait(program.p, spent, nullptr) == PARC_OK);
   BOOST_TEST(parc_test(program.p, spent, nullptr) == PARC_EINVAL);
@@ -183,13 +230,13 @@ BOOST_AUTO_TEST_CASE(bad_arguments_are_refused_with_a_sentence) {
   BOOST_TEST(parc_initwrite(program.p, 1, PARC_ANY_TAG, buffer, 8) == PARC_EINVAL);
   BOOST_TEST(parc_initread(program.p, 0, 0, nullptr, 8) == PARC_EINVAL);
   BOOST_TEST(parc_initread(program.p, 0, 0, buffer, std::size_t{9} << 30) == PARC_EINVAL);
-  const parc_address reserved{0, 0, PARC_CONTEXT_RESERVED};
+  const parc_envelope reserved = parc_envelope_of(0, PARC_CONTEXT_RESERVED, 0);
   const iovec piece{buffer, 8};
   BOOST_TEST(parc_initreadv(program.p, &reserved, &piece, 1, 0) == PARC_EINVAL);
-  const parc_address address{0, 0, 0};
-  BOOST_TEST(parc_initreadv(program.p, &address, &piece, 1, 8) == PARC_EINVAL);
+  const parc_envelope envelope = parc_envelope_of(0, 0, 0);
+  BOOST_TEST(parc_initreadv(program.p, &envelope, &piece, 1, 8) == PARC_EINVAL);
   const std::vector<iovec> too_many(1025, piece);
-  BOOST_TEST(parc_initreadv(program.p, &address, too_many.data(), 1025, 0) == PARC_EINVAL);
+  BOOST_TEST(parc_initreadv(program.p, &envelope, too_many.data(), 1025, 0) == PARC_EINVAL);
   BOOST_TEST(parc_initread(nullptr, 0, 0, buffer, 8) == PARC_EINVAL);
   BOOST_TEST(program.kernel.requests() == 0u);
 }
@@ -236,7 +283,7 @@ BOOST_AUTO_TEST_CASE(queued_operations_behind_the_first_block_are_reported) {
   const iovec piece{&byte, 1};
   const parc_envelope envelope{0, 1, 0, 0};
   std::vector<parc_op> reads(9000);
-  for (auto& read : reads) read = parc_initread_envelope(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  for (auto& read : reads) read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
   BOOST_TEST(*std::min_element(reads.begin(), reads.end()) > 0);
   for (const auto read : reads) BOOST_TEST(parc_cancel(program.p, read) == PARC_OK);
   std::vector<parc_op> ended;

@@ -23,9 +23,9 @@ struct HeldWrite {
     buffer = program.alloc(length);
     std::copy(text.begin(), text.end(), buffer);
     program.kernel.set_pace(pace);
-    const parc_address address{1, 4, 0};
+    const parc_envelope envelope = parc_envelope_of(1, 0, 4);
     const iovec pieces[] = {{buffer, length / 3}, {buffer + length / 3, length - length / 3}};
-    write = parc_initwritev(program.p, &address, pieces, 2, flags);
+    write = parc_initwritev(program.p, &envelope, pieces, 2, flags);
     BOOST_REQUIRE(write > 0);
     program.kernel.await([&] { return program.kernel.writes_in_progress() == 1 || pace != 0; });
   }
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(the_descriptor_says_that_the_kernel_has_gone) {
   char byte = 0;
   const iovec piece{&byte, 1};
   const parc_envelope envelope{0, 1, 0, 0};
-  const parc_op read = parc_initread_envelope(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  const parc_op read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
   BOOST_TEST(parc_arm(program.p) == 0);
   BOOST_TEST(poll(&waits, 1, 0) == 0);
   program.kernel.die();
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(the_descriptor_says_that_a_read_can_be_released) {
   char* const buffer = program.alloc(size);
   const iovec piece{buffer, size};
   const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
-  const parc_op read = parc_initread_envelope(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  const parc_op read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
   program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
   const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size)};
   parc_completion completion;
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_queued_read_that_cannot_be_released_is_waited_for) {
   BOOST_TEST(parc_set_release(program.p, PARC_RELEASE_ENVELOPE) == PARC_OK);
   const iovec piece{program.alloc(size), size};
   const parc_envelope envelope{PARC_ANY_SOURCE, 7, 0, 0};
-  const parc_op read = parc_initread_envelope(program.p, &envelope, &piece, 1, PARC_QUEUED);
+  const parc_op read = parc_initreadv(program.p, &envelope, &piece, 1, PARC_QUEUED);
   program.kernel.await([&] { return program.kernel.reads_posted() == 1; });
   const FakeKernel::Message message{.source = 0, .tag = 7, .bytes = pattern(size + 1)};
   program.kernel.begin(message, 5000, 5000);
@@ -349,8 +349,8 @@ BOOST_AUTO_TEST_CASE(a_read_of_many_pieces_is_waited_for) {
   char* const buffer = program.alloc(count * size);
   std::vector<iovec> pieces;
   for (std::size_t i = 0; i < count; ++i) pieces.push_back({buffer + i * size, size});
-  const parc_address address{PARC_ANY_SOURCE, 7, 0};
-  const parc_op read = parc_initreadv(program.p, &address, pieces.data(), count, 0);
+  const parc_envelope envelope = parc_envelope_of(PARC_ANY_SOURCE, 0, 7);
+  const parc_op read = parc_initreadv(program.p, &envelope, pieces.data(), count, 0);
   program.kernel.send({.source = 0, .tag = 7, .bytes = pattern(count * size)});
   parc_status status;
   BOOST_TEST(parc_wait(program.p, read, &status) == PARC_OK);

@@ -125,26 +125,32 @@ contains
     integer(c_int), target :: sent, got
     type(parc_iovec) :: from(1), to(1)
     type(parc_status) :: status
-    integer(parc_op) :: writing, claim
+    integer(parc_op) :: reading, writing, claim
     sent = 77 + rank
     got = 0
     from(1) = parc_iovec(c_loc(sent), c_sizeof(sent))
     to(1) = parc_iovec(c_loc(got), c_sizeof(got))
-    writing = parc_initwrite_envelope(context, parc_envelope(other, ibset(7_c_int64_t, 63), data=-1), from, 1, PARC_SYNCHRONOUS)
+    writing = parc_initwritev(context, parc_envelope(other, ibset(7_c_int64_t, 63), data=-1), from, 1, PARC_SYNCHRONOUS)
     claim = parc_initprobe(context, parc_envelope(PARC_ANY_SOURCE, 7, ignore=ibset(0_c_int64_t, 63)), PARC_CLAIM)
     call check(parc_wait(context, claim, status))
     call expect(status%data == -1 .and. status%has_data == 1 .and. status%length == 4, 'a message is claimed')
     call check(parc_wait(context, parc_initread_claimed(context, claim, to, 1, 0)))
     call check(parc_wait(context, writing))
     call expect(got == 77 + other, 'and read')
-    writing = parc_initwritev(context, parc_address(other, 8, 5), [from, from], 2, PARC_FROM_END)
-    call expect(parc_iprobe(context, parc_address(other, 8)) == 0, 'another context has no message')
-    call check(parc_probe(context, parc_address(other, PARC_ANY_TAG, 5), status))
+    writing = parc_initwritev(context, parc_envelope_of(other, 5, 8), [from, from], 2, PARC_FROM_END)
+    call expect(parc_iprobe(context, parc_envelope_of(other, 0, 8)) == 0, 'another context has no message')
+    call check(parc_probe(context, parc_envelope_of(other, 5, PARC_ANY_TAG), status))
     call expect(status%length == 8 .and. status%context == 5 .and. status%tag == 8, 'its own has')
-    call expect(parc_wait(context, parc_initreadv(context, parc_address(other, 8, 5), to, 1, 0)) == PARC_ETRUNCATE, 'half of it')
+    reading = parc_initreadv(context, parc_envelope_of(other, 5, 8), to, 1, 0)
+    call expect(parc_wait(context, reading) == PARC_ETRUNCATE, 'half of it')
     call check(parc_wait(context, writing))
-    writing = parc_initwrite_envelope(context, parc_envelope(other, 0), from, 1, PARC_UNTAGGED)
-    call check(parc_wait(context, parc_initread_envelope(context, parc_envelope(other, 0), to, 1, PARC_UNTAGGED)))
+    call expect(parc_iprobe(context, parc_envelope_of(other, 5, -2)) == PARC_EINVAL, 'no tag is -2')
+    call expect(index(parc_error_detail(), 'tag -2') > 0, 'which is said')
+    call expect(parc_iprobe(context, parc_envelope_of(other, PARC_CONTEXT_RESERVED, 8)) == PARC_EINVAL, 'a context of parc')
+    call expect(index(parc_error_detail(), 'context 0xffff0000') > 0, 'which is said, too')
+    call expect(parc_iprobe(context, parc_envelope_of(other, PARC_CONTEXT_RESERVED - 1, 8)) == 0, 'as the one below is')
+    writing = parc_initwritev(context, parc_envelope(other, 0), from, 1, PARC_UNTAGGED)
+    call check(parc_wait(context, parc_initreadv(context, parc_envelope(other, 0), to, 1, PARC_UNTAGGED)))
     call check(parc_wait(context, writing))
   end subroutine
 
@@ -154,7 +160,7 @@ contains
     type(parc_completion) :: ended(2)
     integer(parc_op) :: reading
     to(1) = parc_iovec(c_loc(got), c_sizeof(got))
-    reading = parc_initreadv(context, parc_address(other, 30), to, 1, PARC_QUEUED)
+    reading = parc_initreadv(context, parc_envelope(other, 30), to, 1, PARC_QUEUED)
     call expect(parc_op_index(reading) >= 0 .and. parc_op_index(reading) < PARC_MAX_OPERATIONS, 'it has a place')
     call expect(parc_completions(context, ended, 2, 0.0_c_double) == 0, 'nothing has ended')
     call expect(parc_descriptor(context) >= 0 .and. parc_arm(context) == 0, 'it can be slept for')
@@ -214,13 +220,12 @@ contains
   end subroutine
 
   subroutine say_sizes()
-    type(parc_address) :: address
     type(parc_envelope) :: envelope
     type(parc_status) :: status
     type(parc_completion) :: completion
     type(parc_lost) :: lost
     type(parc_release_counts) :: counts
-    print '(a,6(1x,i0))', 'sizes', c_sizeof(address), c_sizeof(envelope), c_sizeof(status), c_sizeof(completion), &
+    print '(a,5(1x,i0))', 'sizes', c_sizeof(envelope), c_sizeof(status), c_sizeof(completion), &
       c_sizeof(counts), c_sizeof(lost)
   end subroutine
 end module

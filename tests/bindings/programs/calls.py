@@ -122,7 +122,7 @@ def failures(p, other):
 
 def envelopes(p, other):
     tag = 1 << 63 | 7
-    write = p.initwrite_envelope(other, tag, b"tagged", data=2**64 - 1, flags=parc.SYNCHRONOUS)
+    write = p.initwritev(other, tag, b"tagged", data=2**64 - 1, flags=parc.SYNCHRONOUS)
     assert p.initprobe(other, 6, flags=parc.NOW).wait().source == parc.ANY_SOURCE
     claim = p.initprobe(parc.ANY_SOURCE, 7, ignore=1 << 63, flags=parc.CLAIM)
     status = claim.wait()
@@ -135,10 +135,10 @@ def envelopes(p, other):
     assert p.iprobe(other, 8) is None
     status = p.probe(parc.ANY_SOURCE, parc.ANY_TAG, context=5)
     assert (status.tag, status.context, status.length) == (8, 5, 7) and p.iprobe(other, 8, context=5).length == 7
-    read = p.initread_envelope(other, 5 << 32 | 8, bytearray(7))
+    read = p.initreadv(other, 5 << 32 | 8, bytearray(7))
     assert read.wait().context == 5
-    p.initwrite_envelope(other, 0, b"plain", flags=parc.UNTAGGED | parc.WITH_DATA)
-    assert p.initread_envelope(other, 0, bytearray(5), flags=parc.UNTAGGED).wait().has_data == 1
+    p.initwritev(other, 0, b"plain", flags=parc.UNTAGGED | parc.WITH_DATA)
+    assert p.initreadv(other, 0, bytearray(5), flags=parc.UNTAGGED).wait().has_data == 1
 
 
 def the_queue(p, other):

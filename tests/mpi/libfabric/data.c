@@ -16,8 +16,12 @@ static int has_data(enum way way) {
 static void send_one(enum way way, uint64_t data, size_t length, int tagged) {
   const struct iovec piece = {out, length};
   const struct fi_msg message = {.msg_iov = &piece, .iov_count = 1, .addr = peer, .data = data};
-  const struct fi_msg_tagged with_tag = {
-      .msg_iov = &piece, .iov_count = 1, .addr = peer, .tag = 7, .data = data};
+  const struct fi_msg_tagged with_tag = {.msg_iov = &piece,
+                                         .iov_count = 1,
+                                         .addr = peer,
+                                         .tag = 7,
+                                         .ignore = 1, // which holds for receives alone
+                                         .data = data};
   const uint64_t flags = way == by_message_with_data ? FI_REMOTE_CQ_DATA : 0;
   switch (way) {
   case plain:

@@ -123,7 +123,7 @@ void queued(bool reads) {
       auto& buffer = buffers.emplace_back(length_of(2));
       rank::fill(buffer.data(), buffer.size(), static_cast<std::uint64_t>(i));
       const iovec piece{buffer.data(), buffer.size()};
-      const parc_address to{1, i, 0};
+      const parc_envelope to = parc_envelope_of(1, 0, i);
       last = parc_initwritev(parc, &to, &piece, 1, PARC_QUEUED);
       rank::expect(last > 0, "write %d gave %lld", i, static_cast<long long>(last));
       parc_completion over{};
@@ -145,7 +145,7 @@ void queued(bool reads) {
     if (!reads) _exit(0); // without a word
     for (int i = 0; i < messages - 1; ++i) read(0, i, length_of(2), PARC_ANY_TAG);
     parc_status status{};
-    const parc_address any{0, PARC_ANY_TAG, 0};
+    const parc_envelope any = parc_envelope_of(0, 0, PARC_ANY_TAG);
     rank::expect(parc_iprobe(parc, &any, &status) == 0, "message %d was given up", status.tag);
   }
 }
@@ -162,7 +162,7 @@ void stands(int messages, std::size_t bytes) {
   int next = 0;
   while (next < messages / 2) read(0, next++, bytes, PARC_ANY_TAG);
   say("taken");
-  const parc_address never{0, messages, 0};
+  const parc_envelope never = parc_envelope_of(0, 0, messages);
   while (!std::filesystem::exists(directory + "/end")) {
     parc_status status{};
     rank::expect_code(parc_iprobe(parc, &never, &status), 0, "probe");

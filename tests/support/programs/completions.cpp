@@ -69,7 +69,7 @@ void write_all(parc_context* parc) {
     const parc_envelope envelope{1, untagged ? 0 : static_cast<std::uint64_t>(m), 0,
                                  static_cast<std::uint64_t>(m)};
     const unsigned synchronous = m % 4 == 0 ? PARC_SYNCHRONOUS : 0;
-    begun(parc_initwrite_envelope(parc, &envelope, &piece, 1, PARC_QUEUED | space_of(m) | synchronous), m);
+    begun(parc_initwritev(parc, &envelope, &piece, 1, PARC_QUEUED | space_of(m) | synchronous), m);
   }
   take(parc, left, [](int message, const parc_status& status) {
     rank::expect(status.error == PARC_OK && status.length == size_of(message), "write %d: %d", message,
@@ -87,7 +87,7 @@ void read_all(parc_context* parc) {
     bytes.resize(size_of(m));
     const iovec piece{bytes.data(), bytes.size()};
     const parc_envelope envelope{PARC_ANY_SOURCE, space_of(m) != 0 ? 0 : static_cast<std::uint64_t>(m), 0, 0};
-    begun(parc_initread_envelope(parc, &envelope, &piece, 1, PARC_QUEUED | space_of(m)), m);
+    begun(parc_initreadv(parc, &envelope, &piece, 1, PARC_QUEUED | space_of(m)), m);
   };
   for (int m = messages - 1; m >= 0; --m)
     if (space_of(m) == 0) read(m);
@@ -111,7 +111,7 @@ void start_and_cancel(parc_context* parc) {
   const parc_envelope nobodys{PARC_ANY_SOURCE, 1, 0, 0};
   std::vector<parc_op> started;
   for (int i = 0; i < many; ++i) {
-    started.push_back(parc_initread_envelope(parc, &nobodys, nullptr, 0, PARC_QUEUED));
+    started.push_back(parc_initreadv(parc, &nobodys, nullptr, 0, PARC_QUEUED));
     begun(started.back(), i);
   }
   parc_completion none;
@@ -129,7 +129,7 @@ void write_many(parc_context* parc) {
   const parc_envelope envelope{1, 7, 0, 0};
   std::atomic<int> left = many;
   for (int i = 0; i < many; ++i)
-    begun(parc_initwrite_envelope(parc, &envelope, nullptr, 0, PARC_QUEUED | PARC_SYNCHRONOUS), i);
+    begun(parc_initwritev(parc, &envelope, nullptr, 0, PARC_QUEUED | PARC_SYNCHRONOUS), i);
   take(parc, left, [](int, const parc_status& status) {
     rank::expect_code(status.error, PARC_OK, "a write that was matched");
   });
@@ -138,7 +138,7 @@ void write_many(parc_context* parc) {
 void read_many(parc_context* parc) {
   const parc_envelope envelope{0, 7, 0, 0};
   std::atomic<int> left = many;
-  for (int i = 0; i < many; ++i) begun(parc_initread_envelope(parc, &envelope, nullptr, 0, PARC_QUEUED), i);
+  for (int i = 0; i < many; ++i) begun(parc_initreadv(parc, &envelope, nullptr, 0, PARC_QUEUED), i);
   take(parc, left,
        [](int, const parc_status& status) { rank::expect_code(status.error, PARC_OK, "a read of nothing"); });
 }

@@ -153,10 +153,10 @@ private:
   }
 
   parc_op write(int to, int number, const Range& source) {
-    const parc_address address{to, number, 0};
+    const parc_envelope envelope = parc_envelope_of(to, 0, number);
     const iovec whole{source.memory(), source.bytes};
     const unsigned flags = at_.random.chance(50) ? at_.early_flags : 0;
-    const parc_op id = parc_initwritev(parc, &address, &whole, 1, flags);
+    const parc_op id = parc_initwritev(parc, &envelope, &whole, 1, flags);
     if (id < 0) wrong("cannot write: %s", parc_error_detail());
     return id;
   }
@@ -232,7 +232,7 @@ private:
   }
 
   parc_op start_read(int from, int number, const Range& buffer) {
-    const parc_address address{from, number, 0};
+    const parc_envelope envelope = parc_envelope_of(from, 0, number);
     std::vector<iovec> pieces;
     const std::size_t count = at_.random.chance(70) ? 1 : at_.random.between(2, 4);
     for (std::size_t i = 0, done = 0; i < count; ++i) {
@@ -242,7 +242,7 @@ private:
       done += part;
     }
     const unsigned flags = at_.random.chance(50) ? at_.early_flags : 0;
-    const parc_op id = parc_initreadv(parc, &address, pieces.data(), static_cast<int>(pieces.size()), flags);
+    const parc_op id = parc_initreadv(parc, &envelope, pieces.data(), static_cast<int>(pieces.size()), flags);
     if (id < 0) wrong("cannot read: %s", parc_error_detail());
     return id;
   }

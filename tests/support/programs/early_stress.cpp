@@ -136,8 +136,8 @@ private:
     const auto& pieces = in.place.pieces;
     if (pieces.size() == 1 && random_.chance(60))
       return parc_initread(parc, from, message.number, pieces[0].iov_base, pieces[0].iov_len);
-    const parc_address address{from, message.number, 0};
-    return parc_initreadv(parc, &address, pieces.data(), static_cast<int>(pieces.size()),
+    const parc_envelope envelope = parc_envelope_of(from, 0, message.number);
+    return parc_initreadv(parc, &envelope, pieces.data(), static_cast<int>(pieces.size()),
                           (random_.chance(30) ? PARC_EARLY : 0) | (random_.chance(30) ? PARC_FROM_END : 0));
   }
 
@@ -157,9 +157,10 @@ private:
       });
       pieces = place.pieces;
     }
-    const parc_address address{message.to, message.number, 0};
+    const parc_envelope envelope = parc_envelope_of(message.to, 0, message.number);
     const unsigned flags = (random_.chance(30) ? PARC_FROM_END : 0) | (random_.chance(40) ? PARC_EARLY : 0);
-    const parc_op id = parc_initwritev(parc, &address, pieces.data(), static_cast<int>(pieces.size()), flags);
+    const parc_op id =
+        parc_initwritev(parc, &envelope, pieces.data(), static_cast<int>(pieces.size()), flags);
     written_.push_back({started(id, "initwrite"), std::move(place)});
   }
 

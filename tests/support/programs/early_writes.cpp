@@ -61,7 +61,7 @@ void tell_reader() {
 void write_released(unsigned flags = 0) {
   rank::fill(buffer, bytes, 7);
   const iovec whole{buffer, bytes};
-  const parc_address to{0, message_tag, 0};
+  const parc_envelope to = parc_envelope_of(0, 0, message_tag);
   rank::expect_code(parc_wait(parc, parc_initwritev(parc, &to, &whole, 1, flags | PARC_EARLY), nullptr),
                     PARC_OK, "write");
   if (kind != "arena") return; // copied when it began
@@ -160,7 +160,7 @@ void full_table() {
   rank::fill(buffer, part, 7);
   tell_reader();
   const iovec piece{buffer, part};
-  const parc_address to{0, message_tag, 0};
+  const parc_envelope to = parc_envelope_of(0, 0, message_tag);
   for (int i = 0; i < many; ++i)
     rank::expect_code(parc_wait(parc, parc_initwritev(parc, &to, &piece, 1, PARC_EARLY), nullptr), PARC_OK,
                       "write");
@@ -171,7 +171,7 @@ void status_on_page() {
   rank::fill(buffer, bytes, 7);
   const iovec piece{buffer, bytes};
   auto* const status = reinterpret_cast<parc_status*>(buffer + bytes);
-  const parc_address to{0, message_tag, 0};
+  const parc_envelope to = parc_envelope_of(0, 0, message_tag);
   parc_op write = parc_initwritev(parc, &to, &piece, 1, PARC_EARLY);
   tell_reader();
   int index = -1;

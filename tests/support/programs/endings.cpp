@@ -23,7 +23,7 @@ void stay(parc_context* parc) {
     rank::expect(status.length == length && status.error == PARC_ETRUNCATE, "its length is wrong");
     rank::expect(rank::filled(buffer.data(), 10, 7) && buffer[10] == 0xee, "its beginning is wrong");
   }
-  const parc_address probed{.peer = PARC_ANY_SOURCE, .tag = tag_probed, .context = 0};
+  const parc_envelope probed = parc_envelope_of(PARC_ANY_SOURCE, 0, tag_probed);
   parc_status status;
   rank::expect_code(parc_probe(parc, &probed, &status), PARC_OK, "probe");
   rank::expect(status.source == 1 && status.length == 3, "the probe saw something else");

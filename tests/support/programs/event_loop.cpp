@@ -64,8 +64,8 @@ void exchange(parc_context* parc, Sleep& sleep) {
     std::uint64_t bytes = writes ? static_cast<std::uint64_t>(round) : 0;
     const iovec piece{&bytes, sizeof bytes};
     const parc_envelope envelope{peer, in_loop, 0, 0};
-    const parc_op operation = writes ? parc_initwrite_envelope(parc, &envelope, &piece, 1, PARC_QUEUED)
-                                     : parc_initread_envelope(parc, &envelope, &piece, 1, PARC_QUEUED);
+    const parc_op operation = writes ? parc_initwritev(parc, &envelope, &piece, 1, PARC_QUEUED)
+                                     : parc_initreadv(parc, &envelope, &piece, 1, PARC_QUEUED);
     const parc_status status = finish(parc, sleep, operation, round);
     rank::expect(status.error == PARC_OK && bytes == static_cast<std::uint64_t>(round), "round %d", round);
   }

@@ -58,8 +58,8 @@ int main(int count, char** words) {
     if (rank::number == 0) {
       const parc_envelope envelope{1, 0xffff'fffb, 0, 0};
       const iovec piece{bytes, sizeof bytes};
-      rank::expect_code(parc_wait(parc, parc_initwrite_envelope(parc, &envelope, &piece, 1, 0), nullptr),
-                        PARC_OK, "write");
+      rank::expect_code(parc_wait(parc, parc_initwritev(parc, &envelope, &piece, 1, 0), nullptr), PARC_OK,
+                        "write");
       rank::expect_code(parc_write(parc, 1, 1, bytes, 1), PARC_OK, "write");
     } else {
       rank::expect_code(parc_read(parc, 0, 1, bytes, 1, nullptr), PARC_OK, "read");

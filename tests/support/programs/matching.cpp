@@ -28,14 +28,14 @@ void write_all(parc_context* parc) {
     rank::fill(memory.data(), size, size);
     const iovec piece{memory.data(), size};
     // A context and a tag are the halves of a tag; the second is found by its high half alone.
-    const parc_address address{1, 5, 7};
+    const parc_envelope of_halves = parc_envelope_of(1, 7, 5);
     const parc_envelope envelope{1, high | size, 0, data_of(size)};
-    wait(parc, parc_initwritev(parc, &address, &piece, 1, 0), PARC_OK, "a write by address");
-    wait(parc, parc_initwrite_envelope(parc, &envelope, &piece, 1, 0), PARC_OK, "a write by envelope");
-    wait(parc, parc_initwrite_envelope(parc, &envelope, &piece, 1, 0), PARC_OK, "a write to be claimed");
+    wait(parc, parc_initwritev(parc, &of_halves, &piece, 1, 0), PARC_OK, "a write of halves");
+    wait(parc, parc_initwritev(parc, &envelope, &piece, 1, 0), PARC_OK, "a write by envelope");
+    wait(parc, parc_initwritev(parc, &envelope, &piece, 1, 0), PARC_OK, "a write to be claimed");
 
     // The reader says when it has seen that this one is there and not done.
-    const parc_op synchronous = parc_initwrite_envelope(parc, &envelope, &piece, 1, PARC_SYNCHRONOUS);
+    const parc_op synchronous = parc_initwritev(parc, &envelope, &piece, 1, PARC_SYNCHRONOUS);
     char go = 0;
     rank::expect_code(parc_read(parc, 1, 1, &go, 1, nullptr), PARC_OK, "the reader's word");
     rank::expect(parc_done(parc, synchronous) == 0, "a synchronous write was done before its match");
@@ -53,10 +53,8 @@ void read_all(parc_context* parc) {
     };
     const parc_envelope by_halves{0, std::uint64_t{7} << 32 | 5, 0, 0};
     const parc_envelope any_low{0, high, UINT32_MAX, 0}, any{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
-    check(wait(parc, parc_initread_envelope(parc, &by_halves, &piece, 1, 0), PARC_OK, "a read of halves"),
-          "halves");
-    const auto masked =
-        wait(parc, parc_initread_envelope(parc, &any_low, &piece, 1, 0), PARC_OK, "a masked read");
+    check(wait(parc, parc_initreadv(parc, &by_halves, &piece, 1, 0), PARC_OK, "a read of halves"), "halves");
+    const auto masked = wait(parc, parc_initreadv(parc, &any_low, &piece, 1, 0), PARC_OK, "a masked read");
     check(masked, "masked");
     rank::expect(masked.data == data_of(size) && (std::uint64_t{masked.context} << 32 |
                                                   static_cast<std::uint32_t>(masked.tag)) == (high | size),
@@ -73,7 +71,7 @@ void read_all(parc_context* parc) {
     wait(parc, seen, PARC_OK, "a probe");
     rank::expect_code(parc_write(parc, 0, 1, "", 1), PARC_OK, "our word");
     rank::expect_code(parc_read(parc, 0, 2, nullptr, 0, nullptr), PARC_OK, "the writer's word");
-    check(wait(parc, parc_initread_envelope(parc, &any_low, &piece, 1, 0), PARC_OK, "a synchronous message"),
+    check(wait(parc, parc_initreadv(parc, &any_low, &piece, 1, 0), PARC_OK, "a synchronous message"),
           "synchronous");
 
     if (size == 10) { // thrown away
@@ -91,7 +89,7 @@ void read_all(parc_context* parc) {
   const parc_envelope any{PARC_ANY_SOURCE, 0, UINT64_MAX, 0};
   rank::expect_code(static_cast<int>(parc_initprobe(parc, &any, PARC_FROM_END)), PARC_EINVAL,
                     "an unknown flag");
-  rank::expect_code(static_cast<int>(parc_initread_envelope(parc, nullptr, nullptr, 0, 0)), PARC_EINVAL,
+  rank::expect_code(static_cast<int>(parc_initreadv(parc, nullptr, nullptr, 0, 0)), PARC_EINVAL,
                     "no envelope");
 }
 

@@ -53,7 +53,7 @@ void read_into(unsigned char* in, Wait how = Wait::released) {
   ++messages;
   std::memset(in, 1, bytes);
   if (how == Wait::perhaps) told->store(messages);
-  const parc_address from{0, 0, 0};
+  const parc_envelope from = parc_envelope_of(0, 0, 0);
   const iovec whole{in, bytes};
   const parc_op read =
       parc_initreadv(parc, &from, &whole, 1, at_once ? PARC_EARLY : 0U); // whether it pays or not
@@ -123,7 +123,7 @@ void bytes_are_discarded(unsigned char* in, const char* kind) {
 // While a message comes into others that were adopted with them.
 void bytes_are_kept_from_children(unsigned char* in, const char* kind) {
   ++messages;
-  const parc_address from{0, 0, 0};
+  const parc_envelope from = parc_envelope_of(0, 0, 0);
   const iovec half{in + bytes / 2, bytes / 2};
   const parc_op read = parc_initreadv(parc, &from, &half, 1, at_once ? PARC_EARLY : 0U);
   std::memset(in, 1, bytes / 2);

@@ -29,9 +29,9 @@ void await_bytes(const unsigned char* memory, std::size_t bytes) {
 void receive(parc_context* parc, unsigned char* memory, std::size_t bytes, bool message_first) {
   memory[bytes - 1] = 0;
   if (message_first) {
-    const parc_address address{.peer = 1, .tag = tag, .context = 0};
+    const parc_envelope envelope = parc_envelope_of(1, 0, tag);
     rank::expect_code(parc_write(parc, 1, tag_ready, nullptr, 0), PARC_OK, "ready");
-    rank::expect_code(parc_probe(parc, &address, nullptr), PARC_OK, "probe");
+    rank::expect_code(parc_probe(parc, &envelope, nullptr), PARC_OK, "probe");
     let_kernels_sleep();
   }
   const parc_op read = parc_initread(parc, 1, tag, memory, bytes);

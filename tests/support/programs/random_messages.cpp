@@ -156,7 +156,7 @@ private:
   void write(const Message& message) {
     Room room(parc_, random_, message.bytes);
     room.fill(message.number);
-    const parc_address to{.peer = message.to, .tag = message.tag, .context = message.context};
+    const parc_envelope to = parc_envelope_of(message.to, message.context, message.tag);
     const parc_op operation =
         parc_initwritev(parc_, &to, room.pieces().data(), static_cast<int>(room.pieces().size()), flags());
     started(operation, message, false, std::move(room));
@@ -166,9 +166,9 @@ private:
     const std::size_t bytes =
         message.context == from_anybody ? most_from_anybody : message.bytes + random_() % 50;
     Room room(parc_, random_, bytes);
-    const parc_address from{.peer = message.context == from_anybody ? PARC_ANY_SOURCE : message.from,
-                            .tag = message.any_tag ? PARC_ANY_TAG : message.tag,
-                            .context = message.context};
+    const parc_envelope from =
+        parc_envelope_of(message.context == from_anybody ? PARC_ANY_SOURCE : message.from, message.context,
+                         message.any_tag ? PARC_ANY_TAG : message.tag);
     const parc_op operation =
         parc_initreadv(parc_, &from, room.pieces().data(), static_cast<int>(room.pieces().size()), 0);
     started(operation, message, true, std::move(room));

@@ -46,8 +46,8 @@ void write_all(parc_context* parc, int many) {
   std::vector<parc_op> writes;
   for (int i = 0; i < many; ++i) {
     const iovec piece{at(memory, i), bytes};
-    const parc_address address{1, i, 0};
-    writes.push_back(parc_initwritev(parc, &address, &piece, 1, PARC_SYNCHRONOUS));
+    const parc_envelope envelope = parc_envelope_of(1, 0, i);
+    writes.push_back(parc_initwritev(parc, &envelope, &piece, 1, PARC_SYNCHRONOUS));
     rank::expect(writes.back() > 0, "write %d was not started", i);
   }
   rank::expect_code(parc_write(parc, 1, many, nullptr, 0), PARC_OK, "write");
