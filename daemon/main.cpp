@@ -5,6 +5,7 @@
 #include "daemon/base/logging.hpp"
 #include "daemon/base/memory_reserve.hpp"
 #include "daemon/kernel.hpp"
+#include "daemon/link/tls_settings.hpp"
 #include "daemon/settings/config.hpp"
 #include "shm/leftovers.hpp"
 #include "system/limits.hpp"
@@ -29,6 +30,17 @@ constexpr std::string_view key_on_stdin = "-";
 
 // What would keep a kernel with these settings from starting, as far as that can be known without changing
 // anything. The port may be in use: by the kernel that runs.
+// Whether the library can do what links need: it may be told not to, by its own configuration.
+Result<void> check_encryption(const Config& config, const Key& key) {
+  if (config.encryption == "none") return success();
+  const TlsSettings settings(key);
+  if (settings.problem().empty()) return success();
+  return error(EPROTONOSUPPORT,
+               "links cannot be encrypted here, as OpenSSL says: {}; mend its configuration "
+               "(openssl.cnf), or say encryption = \"none\" on all hosts",
+               settings.problem());
+}
+
 Result<void> check_start(Config config) {
   const auto dir = find_runtime_dir(config.runtime_dir);
   if (!dir && dir.error().code != ENOENT) return dir.error();
@@ -53,6 +65,7 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
   PARC_TRY(removed, shm::remove_leftovers());
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
   PARC_TRY(key, given_key ? Result<Key>(*given_key) : read_or_make_key(config.key_file));
+  PARC_TRY(check_encryption(config, key));
   PARC_TRY(scheduling, SchedulingClass::acquire(config.realtime));
   std::error_code failure;
   const auto directory = std::filesystem::current_path(failure); // of paths on the command line

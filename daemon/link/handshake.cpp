@@ -136,11 +136,12 @@ InClear handshake::judge_clear(std::span<const std::byte> first) {
   Prefix prefix{};
   std::memcpy(&prefix, first.data(), std::min(first.size(), sizeof prefix));
   if (first.size() < sizeof prefix || prefix.magic != magic)
-    return {.why = "what answers there is not a parcd, or none that encrypts what it sends"};
+    return {.why = error(EPROTO, "what answers there is not a parcd, or none that encrypts what it sends")};
   if (prefix.version != protocol::wire_version)
-    return {true, about_versions("this kernel", protocol::wire_version, prefix.version)};
-  return {true, "this kernel encrypts its links, and the other side does not: encryption = \"none\" in its "
-                "settings is to go"};
+    return {true, error(EPROTONOSUPPORT, "{}",
+                        about_versions("this kernel", protocol::wire_version, prefix.version))};
+  return {true, error(EPROTOTYPE, "this kernel encrypts its links, and the other side does not: encryption = "
+                                  "\"none\" in its settings is to go")};
 }
 
 std::string_view describe(Verdict verdict) {
@@ -316,12 +317,12 @@ void Handshake::refuse_encrypted() {
                                     "encryption = \"none\" out of its "
                                     "settings";
   send(Kind::Refusal, std::as_bytes(std::span(text)));
-  fail(error(EPROTONOSUPPORT, "{}", text));
+  fail(error(EPROTOTYPE, "{}", text));
 }
 
-void Handshake::closed(std::string why) {
+void Handshake::closed(const Error& why) {
   if (state_ == State::Failed || (state_ == State::Established && outgoing().empty())) return;
-  if (!why.empty()) return fail(error(EPROTO, "{}", why));
+  if (why.code != 0) return fail(why);
   if (expected_ == Kind::Hello)
     return fail(error(ECONNRESET, "the connection ended before the other side said who it is"));
   fail(error(ECONNRESET,

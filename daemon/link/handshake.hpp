@@ -129,7 +129,7 @@ using HelloFrame = std::array<std::byte, sizeof(Prefix) + sizeof(Hello)>;
 // Why bytes in clear, which a connection begins with, are none of an encrypted link.
 struct InClear {
   bool of_kernel = false; // which hears why
-  std::string why;
+  Error why;
 };
 [[nodiscard]] InClear judge_clear(std::span<const std::byte> first);
 
@@ -163,7 +163,7 @@ public:
   void bind(const ChannelBinding& binding) { binding_ = binding; }
   // The connection ended, and why, where that is known: fails with words that fit the moment, unless all has
   // been said and heard.
-  void closed(std::string why = {});
+  void closed(const Error& why = {});
 
   // To be sent; the caller says how much of it went.
   [[nodiscard]] std::span<const std::byte> outgoing() const;

@@ -23,6 +23,7 @@ const char* in_short(int code) {
   switch (code) {
   case EKEYREJECTED: return "it does not hold the key of this host; both need the same key file";
   case EPROTONOSUPPORT: return "it is a parcd of another version";
+  case EPROTOTYPE: return "one of the two encrypts its links, the other does not";
   case EPROTO: return "it does not speak as a parcd does";
   case ECONNRESET: return "it ended before it said who it is";
   default: return std::strerror(code);

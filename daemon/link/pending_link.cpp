@@ -122,8 +122,11 @@ std::uint64_t PendingLink::shake() {
 }
 
 void PendingLink::closed(const Transfer& how) {
-  const bool said = how.status == Transfer::Status::broken && how.code == EPROTO; // the stream knows more
-  handshake_.closed(said ? stream_->describe(how.code) : std::string());
+  // Of what encrypts, the stream knows more.
+  const bool said =
+      how.status == Transfer::Status::broken && (how.code == EPROTO || how.code == EPROTOTYPE ||
+                                                 how.code == EPROTONOSUPPORT || how.code == EKEYREJECTED);
+  handshake_.closed(said ? error(how.code, "{}", stream_->describe(how.code)) : Error());
 }
 
 // What the handshake asks of who knows the other connections and sessions.
@@ -141,7 +144,8 @@ void PendingLink::answer() {
 
 // What was said last must arrive before the close, or a reset would overtake it.
 std::uint64_t PendingLink::linger() {
-  if (handshake_.outgoing().empty() && !std::exchange(said_all_, true)) stream_->end_output();
+  if (handshake_.outgoing().empty() && !stream_->holds() && !std::exchange(said_all_, true))
+    stream_->end_output();
   std::array<std::byte, 1024> rest;
   const iovec to{rest.data(), rest.size()};
   std::uint64_t moved = 0;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The library encrypts and decrypts, and this moves what it makes and wants. It reads straight from the
-// stream below into its own large buffer, and from there straight to where the bytes belong; what it writes
-// is gathered, and goes in one piece.
+// The library encrypts and decrypts, and this moves what it makes and wants. What comes is fetched in large
+// pieces, and handed to it a record at a time (its own buffer, made large, is moved to its front for each
+// record); it puts what is right straight where the bytes belong. What it writes is gathered, and goes in one
+// piece.
 #include "daemon/link/tls_stream.hpp"
 
 #include "daemon/link/handshake.hpp"
-#include "daemon/link/link_secrets.hpp"
 #include "system/identity.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <utility>
@@ -18,94 +20,18 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::size_t record_bytes = SSL3_RT_MAX_PLAIN_LENGTH;
-constexpr std::size_t read_ahead = std::size_t{256} << 10;
-constexpr std::size_t least_at_once = record_bytes, most_at_once = std::size_t{256} << 10;
+// Read at a time from the stream below; and while nobody is known yet, from whom the library has no more than
+// a greeting takes.
+constexpr std::size_t read_ahead = std::size_t{256} << 10, first_read = 1024, longest_greeting = 4096;
+constexpr std::size_t least_at_once = record_bytes, most_at_once = std::size_t{128} << 10;
 constexpr std::size_t overhead = 512; // of a record, with room to spare
 // Long before what AES-GCM may encrypt with one key (2^24.5 records).
 constexpr std::uint64_t records_of_key = std::uint64_t{1} << 23, bytes_of_key = std::uint64_t{64} << 30;
 // Of the other side: it renews its keys every 64 GiB, and has nothing else to say besides data.
 constexpr std::uint64_t most_besides_data = 16, forgotten_after = std::uint64_t{1} << 30;
 constexpr unsigned char content_alert = 21, content_handshake = 22;
-constexpr int key_unknown = SSL_AD_INTERNAL_ERROR; // what the library says where we do not know a key's name
-
-const unsigned char usage[] = {'p', 'a', 'r', 'c'};
-const unsigned char suite[] = {0x13, 0x01}; // TLS_AES_128_GCM_SHA256
-
-const TlsSettings& settings_of(SSL* tls) {
-  return *static_cast<const TlsSettings*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(tls)));
-}
-
-// The library frees the session that it is given: each time a reference of its own.
-SSL_SESSION* session_of(SSL* tls) {
-  SSL_SESSION* const session = settings_of(tls).session();
-  SSL_SESSION_up_ref(session);
-  return session;
-}
-
-int use_key(SSL* tls, const EVP_MD* digest, const unsigned char** name, std::size_t* length,
-            SSL_SESSION** session) {
-  *session = nullptr;
-  if (digest != nullptr && !EVP_MD_is_a(digest, "SHA256")) return 1; // not with what that one is for
-  const std::string& identity = settings_of(tls).identity();
-  *name = reinterpret_cast<const unsigned char*>(identity.data());
-  *length = identity.size();
-  *session = session_of(tls);
-  return 1;
-}
-
-// Who names another key ends here: there is nothing else that we could agree on.
-int find_key(SSL* tls, const unsigned char* name, std::size_t length, SSL_SESSION** session) {
-  *session = nullptr;
-  const std::string& identity = settings_of(tls).identity();
-  if (!std::equal(name, name + length, identity.begin(), identity.end(),
-                  [](unsigned char a, char b) { return a == static_cast<unsigned char>(b); }))
-    return 0;
-  *session = session_of(tls);
-  return 1;
-}
 
 } // namespace
-
-void TlsSettings::Free::operator()(SSL_CTX* context) const {
-  SSL_CTX_free(context);
-}
-void TlsSettings::Free::operator()(SSL_SESSION* session) const {
-  SSL_SESSION_free(session);
-}
-void TlsStream::Free::operator()(SSL* tls) const {
-  SSL_free(tls);
-}
-
-TlsSettings::TlsSettings(const Key& key)
-    : identity_(tls_identity(key)), session_(SSL_SESSION_new()), context_(SSL_CTX_new(TLS_method())) {
-  SSL_CTX* const all = context_.get();
-  const Secret secret = tls_secret(key);
-  const bool done =
-      all != nullptr && session_ != nullptr && SSL_CTX_set_min_proto_version(all, TLS1_3_VERSION) == 1 &&
-      SSL_CTX_set_max_proto_version(all, TLS1_3_VERSION) == 1 &&
-      SSL_CTX_set_ciphersuites(all, "TLS_AES_128_GCM_SHA256") == 1 &&
-      SSL_CTX_set1_groups_list(all, "X25519") == 1 && SSL_CTX_set_num_tickets(all, 0) == 1 &&
-      SSL_SESSION_set1_master_key(session_.get(), reinterpret_cast<const unsigned char*>(secret.data()),
-                                  secret.size()) == 1 &&
-      SSL_SESSION_set_protocol_version(session_.get(), TLS1_3_VERSION) == 1 &&
-      // The library wants these, where a certificate would be looked at.
-      SSL_CTX_set_session_id_context(all, usage, sizeof usage) == 1 &&
-      SSL_SESSION_set1_id_context(session_.get(), usage, sizeof usage) == 1;
-  if (!done) throw std::bad_alloc(); // the library has no other reason
-  SSL_CTX_set_options(all, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_session_cache_mode(all, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_verify(all, SSL_VERIFY_PEER, nullptr); // a certificate convinces nobody here
-  SSL_CTX_set_app_data(all, this);
-  SSL_CTX_set_psk_use_session_callback(all, use_key);
-  SSL_CTX_set_psk_find_session_callback(all, find_key);
-  SSL_CTX_set_read_ahead(all, 1);
-  SSL_CTX_set_default_read_buffer_len(all, read_ahead); // untouched pages of it cost nothing
-  std::unique_ptr<SSL, void (*)(SSL*)> any(SSL_new(all), SSL_free);
-  const SSL_CIPHER* const cipher = any ? SSL_CIPHER_find(any.get(), suite) : nullptr;
-  if (cipher == nullptr || SSL_SESSION_set_cipher(session_.get(), cipher) != 1) throw std::bad_alloc();
-}
-
-TlsSettings::~TlsSettings() = default;
 
 BIO_METHOD* TlsStream::bio_methods() {
   static BIO_METHOD* const methods = [] {
@@ -119,18 +45,27 @@ BIO_METHOD* TlsStream::bio_methods() {
   return methods;
 }
 
-TlsStream::TlsStream(const TlsSettings& settings, std::unique_ptr<Stream> under, Side side)
-    : Stream(under->local(), under->peer()), under_(std::move(under)), side_(side),
-      greeting_sends_(side == Side::dials), tls_(SSL_new(settings.context())), at_once_(least_at_once) {
-  BIO* const bio = BIO_new(bio_methods());
-  if (!tls_ || bio == nullptr) {
-    BIO_free(bio);
-    throw std::bad_alloc();
+Result<std::unique_ptr<Stream>> TlsStream::make(const TlsSettings& settings, std::unique_ptr<Stream> under,
+                                                Side side) {
+  if (!settings.problem().empty())
+    return error(EPROTONOSUPPORT, "links cannot be encrypted here: OpenSSL says: {}", settings.problem());
+  auto tls = settings.make();
+  BIO* const bio = tls ? BIO_new(bio_methods()) : nullptr;
+  if (bio == nullptr) {
+    ERR_clear_error();
+    return error(ENOMEM, "there is no memory to encrypt a link with");
   }
+  return std::unique_ptr<Stream>(new TlsStream(std::move(tls), bio, std::move(under), side));
+}
+
+TlsStream::TlsStream(std::unique_ptr<SSL, TlsSettings::Free> tls, BIO* bio, std::unique_ptr<Stream> under,
+                     Side side)
+    : Stream(under->local(), under->peer()), under_(std::move(under)), side_(side),
+      greeting_sends_(side == Side::dials), tls_(std::move(tls)),
+      at_once_(under_->path() ? least_at_once : most_at_once) { // which nobody measures
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(tls_.get(), bio, bio);
-  SSL_set_app_data(tls_.get(), this);
   SSL_set_msg_callback(tls_.get(), heard);
   SSL_set_msg_callback_arg(tls_.get(), this);
   if (side_ == Side::dials)
@@ -143,25 +78,54 @@ TlsStream::~TlsStream() = default;
 
 // ---- What the library asks for.
 
+// Of a stream in which more came than a peer has to say it gets nothing: it would eat that in one call.
 int TlsStream::bio_read(BIO* bio, char* to, std::size_t bytes, std::size_t* got) {
   auto& stream = *static_cast<TlsStream*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
   *got = 0;
-  if (!stream.under_->readable()) {
-    if (stream.input_.status == Transfer::Status::moved) BIO_set_retry_read(bio);
+  const bool too_much = stream.of_greeting_ > longest_greeting || stream.besides_data_ > most_besides_data;
+  if (too_much) return 0;
+  if ((!stream.judged_ || stream.handed_ == stream.came_end_) && !stream.fetch()) {
+    if (stream.input_.status == Transfer::Status::moved && !stream.clear_) BIO_set_retry_read(bio);
     return 0;
   }
-  const iovec part{to, bytes};
-  const Transfer how = stream.under_->read({&part, 1});
-  if (how.status == Transfer::Status::moved) {
-    *got = how.bytes;
-    return stream.judge_first_bytes(to, how.bytes) ? 1 : 0;
-  }
-  if (how.status == Transfer::Status::would_block)
-    BIO_set_retry_read(bio);
-  else
-    stream.input_ = how;
-  return 0;
+  *got = std::min(bytes, stream.came_end_ - stream.handed_);
+  std::memcpy(to, stream.came_.data() + stream.handed_, *got);
+  stream.handed_ += *got;
+  if (stream.stage_ == Stage::greeting) stream.of_greeting_ += *got;
+  return 1;
+}
+
+bool TlsStream::fetch() {
+  if (judged_) handed_ = came_end_ = 0;
+  const std::size_t room = stage_ == Stage::open ? read_ahead : first_read;
+  if (came_.size() < room) came_.resize(room);
+  do {
+    if (!under_->readable()) return false;
+    const iovec part{came_.data() + came_end_, came_.size() - came_end_};
+    const Transfer how = under_->read({&part, 1});
+    if (how.status == Transfer::Status::moved) {
+      came_end_ += how.bytes;
+    } else if (how.status == Transfer::Status::would_block) {
+      return false;
+    } else {
+      input_ = how;
+      return is_clear() ? false : came_end_ != handed_;
+    }
+  } while (is_clear() && !clear_);
+  return !clear_;
+}
+
+// A connection that begins with anything but a record of TLS is another program's, or a kernel's that does
+// not encrypt. Which of them is known when its first frame's head is there, or its end.
+bool TlsStream::is_clear() {
+  if (judged_ || came_end_ == 0) return false;
+  const auto first = static_cast<unsigned char>(came_[0]);
+  judged_ = first == content_handshake || first == content_alert;
+  if (judged_) return false;
+  if (came_end_ >= sizeof(handshake::Prefix) || input_.status != Transfer::Status::moved)
+    clear_ = handshake::judge_clear(std::span(came_).first(came_end_));
+  return true;
 }
 
 // All of it: who fills this has looked at how much lies here.
@@ -185,16 +149,6 @@ void TlsStream::heard(int outgoing, int, int type, const void*, std::size_t, SSL
   ++self.besides_data_;
 }
 
-// A stream that begins with anything but a record of TLS is another program's, or a kernel's that does not
-// encrypt.
-bool TlsStream::judge_first_bytes(const char* bytes, std::size_t count) {
-  if (std::exchange(any_came_, true) || count == 0) return true;
-  const auto first = static_cast<unsigned char>(bytes[0]);
-  if (first == content_handshake || first == content_alert) return true;
-  clear_ = handshake::judge_clear(std::as_bytes(std::span(bytes, count)));
-  return false;
-}
-
 // ---- Going on.
 
 bool TlsStream::readable() const {
@@ -203,16 +157,16 @@ bool TlsStream::readable() const {
   case Stage::open: return !starved_ || under_->readable();
   case Stage::broken: break;
   }
-  return true;
+  return under_->readable();
 }
 
 bool TlsStream::writable() const {
   switch (stage_) {
   case Stage::greeting: return greeting_sends_ ? under_->writable() : under_->readable();
-  case Stage::open: return under_->writable();
+  case Stage::open:
   case Stage::broken: break;
   }
-  return true;
+  return under_->writable();
 }
 
 bool TlsStream::flush() {
@@ -235,16 +189,17 @@ bool TlsStream::flush() {
 bool TlsStream::greet() {
   if (stage_ != Stage::greeting) return stage_ == Stage::open;
   if (under_->opened() != 0) return false;
+  ERR_clear_error();
   const int result = SSL_do_handshake(tls_.get());
-  const bool all_gone = flush();
-  greeting_sends_ = !all_gone;
+  greeting_sends_ = !flush() && output_.status == Transfer::Status::moved;
   if (result != 1) {
-    (void)not_now(result);
+    const Transfer how = not_now(result);
+    if (how.status == Transfer::Status::ended) input_ = how;
     return false;
   }
   // A key was used, or it was greeted by nobody whom we know.
   if (SSL_session_reused(tls_.get()) != 1) {
-    (void)is_broken("the other side offers a certificate where a key is meant");
+    (void)is_broken(error(EPROTO, "the other side offers a certificate where a key is meant"));
     return false;
   }
   stage_ = Stage::open;
@@ -256,6 +211,8 @@ bool TlsStream::greet() {
 Transfer TlsStream::not_now(int result) {
   const int why = SSL_get_error(tls_.get(), result);
   if (clear_) return is_broken(clear_->why);
+  if (of_greeting_ > longest_greeting || besides_data_ > most_besides_data)
+    return is_broken(error(EPROTO, "it says too much besides data"));
   if (input_.status != Transfer::Status::moved) return input_;
   if (why == SSL_ERROR_WANT_READ) {
     starved_ = true;
@@ -265,58 +222,69 @@ Transfer TlsStream::not_now(int result) {
   return is_broken(why_refused());
 }
 
-std::string TlsStream::why_refused() const {
+Error TlsStream::why_refused() const {
   const unsigned long what = ERR_peek_error();
-  const int reason = ERR_GET_REASON(what);
-  const bool of_key = reason == SSL_R_BAD_EXTENSION || reason == SSL_R_BINDER_DOES_NOT_VERIFY ||
-                      reason == SSL_AD_REASON_OFFSET + key_unknown ||
-                      reason == SSL_AD_REASON_OFFSET + SSL_AD_UNKNOWN_PSK_IDENTITY;
-  if (stage_ == Stage::greeting && of_key)
-    return "the kernel there does not hold the key of this host; both need the same key file";
+  if (stage_ == Stage::greeting && is_of_other_key(what))
+    return error(EKEYREJECTED,
+                 "the kernel there does not hold the key of this host; both need the same key file");
   const char* const words = ERR_reason_error_string(what);
-  return fmt::format("its encryption is not right: {}", words != nullptr ? words : "it says no more");
+  return error(EPROTO, "its encryption is not right: {}", words != nullptr ? words : "it says no more");
 }
 
-Transfer TlsStream::is_broken(std::string why) {
+// The other side may hear why: by an alert, or, where it does not encrypt, in its language.
+Transfer TlsStream::is_broken(Error why) {
   ERR_clear_error();
-  if (stage_ != Stage::broken) why_ = std::move(why);
-  // The other side may hear why, in its language.
-  if (stage_ != Stage::broken && clear_ && clear_->of_kernel && side_ == Side::accepts)
-    encrypted_ = handshake::refusal(clear_->why);
-  (void)flush();
-  stage_ = Stage::broken;
-  return {.status = Transfer::Status::broken, .code = EPROTO};
+  if (stage_ != Stage::broken) {
+    why_ = std::move(why);
+    if (clear_ && clear_->of_kernel && side_ == Side::accepts) encrypted_ = handshake::refusal(why_.text);
+    (void)flush();
+    stage_ = Stage::broken;
+  }
+  return {.status = Transfer::Status::broken, .code = why_.code};
 }
 
 // Why nothing can be read or written.
 Transfer TlsStream::not_open() {
-  if (stage_ == Stage::broken) return {.status = Transfer::Status::broken, .code = EPROTO};
+  if (stage_ == Stage::broken) return {.status = Transfer::Status::broken, .code = why_.code};
   if (stage_ == Stage::greeting && input_.status != Transfer::Status::moved) return input_;
+  if (output_.status != Transfer::Status::moved) return output_;
   return {.status = Transfer::Status::would_block};
 }
 
 std::string TlsStream::describe(int code) const {
-  return stage_ == Stage::broken && code == EPROTO ? why_ : under_->describe(code);
+  return stage_ == Stage::broken && code == why_.code ? why_.text : under_->describe(code);
+}
+
+// What still comes on a broken stream is of no use; but who closes over unread bytes cuts off its last words.
+Transfer TlsStream::discard() {
+  std::array<std::byte, 4096> rest;
+  const iovec part{rest.data(), rest.size()};
+  const Transfer how = under_->read({&part, 1});
+  if (how.status != Transfer::Status::moved) return how;
+  return {.status = Transfer::Status::would_block};
 }
 
 Transfer TlsStream::read(std::span<const iovec> to) {
+  if (stage_ == Stage::broken) return discard();
   if (!greet()) return not_open();
   (void)flush(); // what the library has answered meanwhile
   std::size_t moved = 0;
   for (const iovec& part : to) {
     for (std::size_t done = 0; done < part.iov_len;) {
+      if (moved >= read_ahead) return {.bytes = moved}; // others have their turn
       std::size_t got = 0;
+      ERR_clear_error();
       const int result =
           SSL_read_ex(tls_.get(), static_cast<std::byte*>(part.iov_base) + done, part.iov_len - done, &got);
       if (result != 1) {
         const Transfer how = not_now(result);
-        return moved != 0 ? Transfer{.bytes = moved} : how; // why there is no more is said again
+        if (moved != 0) return {.bytes = moved}; // why there is no more is said again
+        return how.status == Transfer::Status::would_block ? not_open() : how;
       }
       starved_ = false;
       moved += got;
       done += got;
       bytes_in_ += got;
-      if (besides_data_ > most_besides_data) return is_broken("it says too much besides data");
       if (bytes_in_ >= forgotten_after) bytes_in_ = besides_data_ = 0;
     }
   }
@@ -324,7 +292,8 @@ Transfer TlsStream::read(std::span<const iovec> to) {
 }
 
 Transfer TlsStream::write(std::span<const iovec> from) {
-  if (!greet() || !flush()) return output_.status != Transfer::Status::moved ? output_ : not_open();
+  const bool greeted = greet();
+  if (!flush() || !greeted) return not_open();
   if (records_ >= records_of_key || bytes_ >= bytes_of_key) renew_keys();
   encrypted_.reserve(at_once_ + at_once_ / 16 + overhead);
   std::size_t taken = 0;
@@ -357,6 +326,7 @@ Transfer TlsStream::write(std::span<const iovec> from) {
 
 bool TlsStream::encrypt(std::span<const std::byte> bytes) {
   std::size_t went = 0;
+  ERR_clear_error();
   ++records_;
   bytes_ += bytes.size();
   return SSL_write_ex(tls_.get(), bytes.data(), bytes.size(), &went) == 1 && went == bytes.size();
@@ -365,6 +335,7 @@ bool TlsStream::encrypt(std::span<const std::byte> bytes) {
 void TlsStream::renew_keys() {
   records_ = bytes_ = 0;
   (void)SSL_key_update(tls_.get(), SSL_KEY_UPDATE_NOT_REQUESTED); // goes before the next record
+  ERR_clear_error();
 }
 
 // Behind what was written. What the other stream does not take now is lost: nobody waits for it.
@@ -388,20 +359,22 @@ ChannelBinding TlsStream::binding() const {
       SSL_export_keying_material(tls_.get(), reinterpret_cast<unsigned char*>(binding.data()), binding.size(),
                                  label.data(), label.size(), nullptr, 0, 0) != 1)
     fill_random(binding); // which convinces nobody
+  ERR_clear_error();
   return binding;
 }
 
 Result<std::unique_ptr<Stream>> TlsStreams::dial(const Address& to) {
   PARC_TRY(stream, under_.dial(to));
-  return std::unique_ptr<Stream>(new TlsStream(settings_, std::move(stream), TlsStream::Side::dials));
+  return TlsStream::make(settings_, std::move(stream), TlsStream::Side::dials);
 }
 
+// Where there is no memory for one it ends again, and its kernel tries anew.
 void TlsStreams::accept_for(Acceptance owner) {
   owner_ = std::move(owner);
-  under_.accept_for(
-      {.room = owner_.room, .accepted = [this](std::unique_ptr<Stream> stream) {
-         owner_.accepted(std::make_unique<TlsStream>(settings_, std::move(stream), TlsStream::Side::accepts));
-       }});
+  under_.accept_for({.room = owner_.room, .accepted = [this](std::unique_ptr<Stream> stream) {
+                       auto made = TlsStream::make(settings_, std::move(stream), TlsStream::Side::accepts);
+                       if (made) owner_.accepted(std::move(made).value());
+                     }});
 }
 
 } // namespace parc::daemon

@@ -13,9 +13,9 @@
 #pragma once
 
 #include "daemon/link/handshake.hpp"
-#include "daemon/link/key.hpp"
 #include "daemon/link/stream.hpp"
 #include "daemon/link/stream_maker.hpp"
+#include "daemon/link/tls_settings.hpp"
 
 #include <array>
 #include <memory>
@@ -23,38 +23,16 @@
 #include <string>
 #include <vector>
 
-struct bio_method_st; // of the library: names that its small header lacks
-struct ssl_session_st;
+struct bio_method_st; // of the library: a name that its small header lacks
 
 namespace parc::daemon {
-
-// What all streams of a kernel share: the library's settings, and the key.
-class TlsSettings {
-public:
-  explicit TlsSettings(const Key& key);
-  ~TlsSettings();
-  TlsSettings(const TlsSettings&) = delete;
-  TlsSettings& operator=(const TlsSettings&) = delete;
-
-  [[nodiscard]] SSL_CTX* context() const { return context_.get(); }
-  [[nodiscard]] const std::string& identity() const { return identity_; }
-  [[nodiscard]] ssl_session_st* session() const { return session_.get(); } // the key, as the library has it
-
-private:
-  struct Free {
-    void operator()(SSL_CTX* context) const;
-    void operator()(ssl_session_st* session) const;
-  };
-  std::string identity_;
-  std::unique_ptr<ssl_session_st, Free> session_;
-  std::unique_ptr<SSL_CTX, Free> context_;
-};
 
 class TlsStream final : public Stream {
 public:
   enum class Side : std::uint8_t { dials, accepts };
-  // The settings outlive it.
-  TlsStream(const TlsSettings& settings, std::unique_ptr<Stream> under, Side side);
+  // The settings outlive it. Errors: ENOMEM, EPROTONOSUPPORT (the library cannot do what links need).
+  [[nodiscard]] static Result<std::unique_ptr<Stream>> make(const TlsSettings& settings,
+                                                            std::unique_ptr<Stream> under, Side side);
   ~TlsStream() override;
 
   int opened() override { return under_->opened(); }
@@ -74,6 +52,7 @@ public:
 
 private:
   enum class Stage : std::uint8_t { greeting, open, broken };
+  TlsStream(std::unique_ptr<SSL, TlsSettings::Free> tls, BIO* bio, std::unique_ptr<Stream> under, Side side);
   static int bio_read(BIO* bio, char* to, std::size_t bytes, std::size_t* got);
   static int bio_write(BIO* bio, const char* from, std::size_t bytes, std::size_t* went);
   static long bio_control(BIO* bio, int what, long number, void* pointer);
@@ -82,26 +61,28 @@ private:
   static bio_method_st* bio_methods();
 
   [[nodiscard]] bool greet(); // false: it takes longer, or the stream is broken
-  [[nodiscard]] bool judge_first_bytes(const char* bytes, std::size_t count);
+  [[nodiscard]] bool fetch(); // false: nothing is there that the library may have
+  [[nodiscard]] bool is_clear();
   [[nodiscard]] Transfer not_now(int result);
-  [[nodiscard]] Transfer is_broken(std::string why);
+  [[nodiscard]] Transfer is_broken(Error why);
   [[nodiscard]] Transfer not_open();
-  [[nodiscard]] std::string why_refused() const;
+  [[nodiscard]] Transfer discard();
+  [[nodiscard]] Error why_refused() const;
   bool flush(); // false: the other stream has broken, or takes no more for now
   [[nodiscard]] bool encrypt(std::span<const std::byte> bytes);
 
-  struct Free {
-    void operator()(SSL* tls) const;
-  };
   std::unique_ptr<Stream> under_;
   const Side side_;
   Stage stage_ = Stage::greeting;
   bool greeting_sends_; // what the greeting waits for
-  std::unique_ptr<SSL, Free> tls_;
+  std::unique_ptr<SSL, TlsSettings::Free> tls_;
   bool starved_ = true; // no whole record lies here: more has to come before there is anything to read
-  bool any_came_ = false;
+  std::vector<std::byte> came_; // ahead of the library, from handed_ to came_end_
+  std::size_t handed_ = 0, came_end_ = 0;
+  std::size_t of_greeting_ = 0;             // bytes that the library has had while it was greeting
+  bool judged_ = false;                     // it began as a connection of TLS does
   std::optional<handshake::InClear> clear_; // the other side does not encrypt
-  std::vector<std::byte> encrypted_;     // that has not gone, from gone_ on
+  std::vector<std::byte> encrypted_;        // that has not gone, from gone_ on
   std::size_t gone_ = 0;
   std::size_t at_once_;                   // bytes that are encrypted at a time, by what the path can take
   std::vector<std::byte> record_;         // short pieces, until they are one record
@@ -109,7 +90,7 @@ private:
   std::uint64_t besides_data_ = 0;        // messages of the other side's, since `bytes_in_`
   std::uint64_t bytes_in_ = 0;
   Transfer input_{}, output_{}; // how those of the stream below have ended
-  std::string why_;
+  Error why_;                   // it is broken
 };
 
 // Makes encrypted streams of the streams of another maker, which it outlives not.
@@ -120,6 +101,7 @@ public:
   Result<std::unique_ptr<Stream>> dial(const Address& to) override;
   void accept_for(Acceptance owner) override;
   void resume() override { under_.resume(); }
+  [[nodiscard]] const TlsSettings& settings() const { return settings_; }
 
 private:
   TlsSettings settings_;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all encrypted streams of a kernel share: the library's settings, and the key by which both sides of a
+// connection know each other. TLS 1.3 alone, one suite, one group, no certificates, tickets or early data.
+#pragma once
+
+#include "daemon/link/key.hpp"
+
+#include <memory>
+#include <openssl/types.h>
+#include <string>
+
+struct ssl_session_st; // of the library: a name that its small header lacks
+
+namespace parc::daemon {
+
+class TlsSettings {
+public:
+  explicit TlsSettings(const Key& key);
+  TlsSettings(const TlsSettings&) = delete;
+  TlsSettings& operator=(const TlsSettings&) = delete;
+
+  struct Free {
+    void operator()(SSL* tls) const;
+    void operator()(SSL_CTX* context) const;
+    void operator()(ssl_session_st* session) const;
+  };
+  // One side of a connection; none: there is no memory, or the library cannot do what links need.
+  [[nodiscard]] std::unique_ptr<SSL, Free> make() const;
+  [[nodiscard]] const std::string& problem() const { return problem_; } // why it cannot; empty: it can
+
+  // For the library's questions; the session is the key, as the library has it.
+  [[nodiscard]] const std::string& identity() const { return identity_; }
+  [[nodiscard]] ssl_session_st* session() const { return session_.get(); }
+
+private:
+  [[nodiscard]] bool set_up(const Key& key);
+
+  std::string identity_;
+  std::unique_ptr<ssl_session_st, Free> session_;
+  std::unique_ptr<SSL_CTX, Free> context_;
+  std::string problem_;
+};
+
+// Whether the last failure of the library, in this thread, says that the two sides hold other keys.
+[[nodiscard]] bool is_of_other_key(unsigned long error);
+
+} // namespace parc::daemon
