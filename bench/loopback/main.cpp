@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Loopback and same host: latency and bandwidth of parc beside plain sockets, a pipe and memcpy, interleaved
-// in one run; and parc_alloc beside malloc. Started by hand it starts two kernels on loopback and itself as
+// in one run; links that are encrypted beside those that are not; and parc_alloc beside malloc. Started by
+// hand it starts two kernels on loopback and itself as
 // the ranks of a job; as a rank it measures.
 #include "bench/figures/bench.hpp"
 #include "bench/loopback/peers.hpp"
@@ -107,8 +108,16 @@ Result<std::map<std::size_t, double>> run_ranks(const Hosts& hosts, const std::s
   return seconds;
 }
 
+// Two kernels whose links are encrypted, or not.
+Result<std::map<std::size_t, double>> run_apart(const Hosts& hosts, const std::string& encryption) {
+  PARC_TRY(kernels, heat::demo::Kernels::start(hosts, {.options = {"--encryption", encryption}}));
+  auto seconds = run_ranks(hosts, "a:1,b:1");
+  kernels.stop();
+  return seconds;
+}
+
 std::vector<Row> empty_rows() {
-  const std::string apart = "two hosts on loopback", together = "same host";
+  const std::string apart = "two hosts, not encrypted", together = "same host", encrypted = "two hosts, TLS";
   return {{apart, "8 bytes one way", "us", "plain sockets, polling", "<= 2"},
           {apart, "8 bytes one way", "us", "plain sockets, blocking", "<= 0.5"},
           {apart, "bandwidth, 1 MiB", "GB/s", "plain sockets at their best", ">= 0.9"},
@@ -116,7 +125,10 @@ std::vector<Row> empty_rows() {
           {together, "8 bytes one way", "us", "pipe between two cores", "<= 0.25"},
           {together, "bandwidth, 1 MiB", "GB/s", "memcpy", ">= 0.8"},
           {together, "bandwidth, 16 MiB", "GB/s", "memcpy", ">= 0.8"},
-          {together, "1,000 pieces of 8 bytes", "us", "malloc and free", "<= 1"}};
+          {together, "1,000 pieces of 8 bytes", "us", "malloc and free", "<= 1"},
+          {encrypted, "8 bytes one way", "us", "not encrypted", "<= 1.3"},
+          {encrypted, "bandwidth, 1 MiB", "GB/s", "not encrypted", ""},
+          {encrypted, "bandwidth, 16 MiB", "GB/s", "not encrypted", ""}};
 }
 
 Result<void> measure_once(const Hosts& hosts, std::vector<Row>& rows) {
@@ -126,16 +138,23 @@ Result<void> measure_once(const Hosts& hosts, std::vector<Row>& rows) {
   const auto best = [](std::size_t bytes, int times) {
     return std::min(socket_one_way(bytes, times, true), socket_one_way(bytes, times, false));
   };
-  PARC_TRY(apart, run_ranks(hosts, "a:1,b:1"));
+  PARC_TRY(apart, run_apart(hosts, "none"));
+  PARC_TRY(encrypted, run_apart(hosts, "tls"));
   rows[0].add(apart[8] * 1e6, socket_one_way(8, sizes[0].times, true) * 1e6);
   rows[1].add(apart[8] * 1e6, socket_one_way(8, sizes[0].times, false) * 1e6);
+  PARC_TRY(kernels, heat::demo::Kernels::start(hosts, {}));
   PARC_TRY(together, run_ranks(hosts, "a:2"));
+  kernels.stop();
   rows[4].add(together[8] * 1e6, pipe_one_way(sizes[0].times) * 1e6);
   for (std::size_t i = 1; i < 3; ++i) {
     const auto [bytes, times] = sizes[i];
     rows[1 + i].add(bandwidth(bytes, apart[bytes]), bandwidth(bytes, best(bytes, times)));
     rows[4 + i].add(bandwidth(bytes, together[bytes]), bandwidth(bytes, memcpy_time(bytes, times)));
   }
+  rows[8].add(encrypted[8] * 1e6, apart[8] * 1e6);
+  for (std::size_t i = 1; i < 3; ++i)
+    rows[8 + i].add(bandwidth(sizes[i].bytes, encrypted[sizes[i].bytes]),
+                    bandwidth(sizes[i].bytes, apart[sizes[i].bytes]));
   rows[7].add(together[of_parc_alloc] * 1e6, together[of_malloc] * 1e6);
   return success();
 }
@@ -161,5 +180,6 @@ int main(int argc, char** argv) {
   bench.add_flag("--rank", rank)->group("");
   bench.begin(argc, argv);
   if (rank) return measure_as_rank();
-  return bench.measure({}, options, [&](const Hosts& hosts) { return measure(hosts, options.repeats); });
+  return bench.measure({.kernels = false}, options,
+                       [&](const Hosts& hosts) { return measure(hosts, options.repeats); });
 }
