@@ -19,12 +19,12 @@ std::uint64_t length_of(std::span<const iovec> pieces) {
   return length;
 }
 
-std::uint64_t kind_of(const Way& way) {
-  return way.tagged ? FI_TAGGED : FI_MSG;
+std::uint64_t kind_of(const Transfer& transfer) {
+  return transfer.tagged ? FI_TAGGED : FI_MSG;
 }
 
-unsigned space_of(const Way& way) {
-  return way.tagged ? 0 : PARC_UNTAGGED;
+unsigned space_of(const Transfer& transfer) {
+  return transfer.tagged ? 0 : PARC_UNTAGGED;
 }
 
 // Who waits in MPI hears of an internal error, and libfabric's log is silent unless it is asked: why this job
@@ -153,91 +153,94 @@ ssize_t Endpoint::begin_or_refuse(const Request& request, const Start& start) {
   return code == 0 ? 0 : refuse(request, code, parc_error_detail());
 }
 
-parc_envelope Endpoint::envelope_of(const Way& way, int peer) {
-  return {
-      .peer = peer, .tag = way.tagged ? way.tag : 0, .ignore = way.tagged ? way.ignore : 0, .data = way.data};
+parc_envelope Endpoint::envelope_of(const Transfer& transfer, int peer) {
+  return {.peer = peer,
+          .tag = transfer.tagged ? transfer.tag : 0,
+          .ignore = transfer.tagged ? transfer.ignore : 0,
+          .data = transfer.data};
 }
 
-ssize_t Endpoint::send(const Way& way, bool told) {
+ssize_t Endpoint::send(const Transfer& transfer, bool told) {
   if (!enabled_) return -FI_EOPBADSTATE;
-  const int peer = vector_->peer(way.address);
+  const int peer = vector_->peer(transfer.address);
   if (peer < 0) {
     FI_WARN(&provider, FI_LOG_EP_DATA, "cannot send to address %zu: it is not in the endpoint's vector\n",
-            static_cast<std::size_t>(way.address));
+            static_cast<std::size_t>(transfer.address));
     return -FI_EINVAL;
   }
-  const bool reported = told && (!selective_sent_ || (way.flags & FI_COMPLETION) != 0);
-  const bool synchronous = (way.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0;
+  const bool reported = told && (!selective_sent_ || (transfer.flags & FI_COMPLETION) != 0);
+  const bool synchronous = (transfer.flags & (FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE)) != 0;
   // Nobody expects a completion with no context where a success would have none: Open MPI's acknowledgements.
   const Request request{.endpoint = this,
-                        .context = way.context,
-                        .flags = FI_SEND | kind_of(way),
+                        .context = transfer.context,
+                        .flags = FI_SEND | kind_of(transfer),
                         .purpose = Purpose::send,
                         .reported = reported,
-                        .anonymous = !reported && way.context == nullptr,
+                        .anonymous = !reported && transfer.context == nullptr,
                         .synchronous = synchronous};
-  if (length_of(way.pieces) > longest_message) {
+  if (length_of(transfer.pieces) > longest_message) {
     FI_WARN(&provider, FI_LOG_EP_DATA, "cannot send a message of %zu bytes: one has %zu at most\n",
-            static_cast<std::size_t>(length_of(way.pieces)), static_cast<std::size_t>(longest_message));
+            static_cast<std::size_t>(length_of(transfer.pieces)), static_cast<std::size_t>(longest_message));
     return refuse(request, -FI_EMSGSIZE, "a message is too long: one may have 8 GiB");
   }
-  parc_envelope envelope = envelope_of(way, peer);
+  parc_envelope envelope = envelope_of(transfer, peer);
   envelope.ignore = 0; // which fi_tsendmsg has a place for, and no use
   return begin_or_refuse(request, {.kind = Start::Kind::write,
                                    .envelope = envelope,
-                                   .pieces = way.pieces,
-                                   .flags = space_of(way) | (synchronous ? PARC_SYNCHRONOUS : 0u) |
-                                            ((way.flags & FI_REMOTE_CQ_DATA) != 0 ? PARC_WITH_DATA : 0u),
-                                   .injected = !told || (way.flags & FI_INJECT) != 0});
+                                   .pieces = transfer.pieces,
+                                   .flags = space_of(transfer) | (synchronous ? PARC_SYNCHRONOUS : 0u) |
+                                            ((transfer.flags & FI_REMOTE_CQ_DATA) != 0 ? PARC_WITH_DATA : 0u),
+                                   .injected = !told || (transfer.flags & FI_INJECT) != 0});
 }
 
 // Sources that the vector does not know can be any of several: what they send waits until it does.
-std::optional<parc_envelope> Endpoint::wanted(const Way& way) const {
-  if (!directed_ || way.address == FI_ADDR_UNSPEC) return envelope_of(way, PARC_ANY_SOURCE);
-  const int peer = vector_->peer(way.address);
+std::optional<parc_envelope> Endpoint::wanted(const Transfer& transfer) const {
+  if (!directed_ || transfer.address == FI_ADDR_UNSPEC) return envelope_of(transfer, PARC_ANY_SOURCE);
+  const int peer = vector_->peer(transfer.address);
   if (peer < 0) return {};
-  return envelope_of(way, peer);
+  return envelope_of(transfer, peer);
 }
 
-Request Endpoint::request_of(Purpose purpose, const Way& way) {
+Request Endpoint::request_of(Purpose purpose, const Transfer& transfer) {
   return {.endpoint = this,
-          .context = way.context,
-          .flags = FI_RECV | kind_of(way),
+          .context = transfer.context,
+          .flags = FI_RECV | kind_of(transfer),
           .purpose = purpose,
-          .reported = !selective_received_ || (way.flags & FI_COMPLETION) != 0,
-          .buffer = way.pieces.empty() ? nullptr : way.pieces[0].iov_base,
-          .room = length_of(way.pieces)};
+          .reported = !selective_received_ || (transfer.flags & FI_COMPLETION) != 0,
+          .buffer = transfer.pieces.empty() ? nullptr : transfer.pieces[0].iov_base,
+          .room = length_of(transfer.pieces)};
 }
 
-ssize_t Endpoint::receive(const Way& way) {
+ssize_t Endpoint::receive(const Transfer& transfer) {
   if (!enabled_) return -FI_EOPBADSTATE;
-  if (way.flags & FI_PEEK) return look(way);
-  if (way.flags & FI_CLAIM) return receive_claimed(way);
-  const auto envelope = wanted(way);
+  if (transfer.flags & FI_PEEK) return look(transfer);
+  if (transfer.flags & FI_CLAIM) return receive_claimed(transfer);
+  const auto envelope = wanted(transfer);
   if (!envelope) return -FI_EINVAL;
-  Request request = request_of(Purpose::receive, way);
-  request.several = !way.tagged && (way.flags & FI_MULTI_RECV) != 0;
+  Request request = request_of(Purpose::receive, transfer);
+  request.several = !transfer.tagged && (transfer.flags & FI_MULTI_RECV) != 0;
   if (request.several) {
-    if (way.pieces.size() != 1) return -FI_EINVAL;
+    if (transfer.pieces.size() != 1) return -FI_EINVAL;
     request.peer = envelope->peer;
     request.least_room = least_room.load();
   }
-  return begin_or_refuse(
-      request,
-      {.kind = Start::Kind::read, .envelope = *envelope, .pieces = way.pieces, .flags = space_of(way)});
+  return begin_or_refuse(request, {.kind = Start::Kind::read,
+                                   .envelope = *envelope,
+                                   .pieces = transfer.pieces,
+                                   .flags = space_of(transfer)});
 }
 
-ssize_t Endpoint::look(const Way& way) {
-  const auto envelope = wanted(way);
+ssize_t Endpoint::look(const Transfer& transfer) {
+  const auto envelope = wanted(transfer);
   if (!envelope) return -FI_EINVAL;
-  const Purpose purpose = (way.flags & FI_DISCARD) != 0 ? Purpose::peek_and_discard
-                          : (way.flags & FI_CLAIM) != 0 ? Purpose::peek_and_claim
-                                                        : Purpose::peek;
+  const Purpose purpose = (transfer.flags & FI_DISCARD) != 0 ? Purpose::peek_and_discard
+                          : (transfer.flags & FI_CLAIM) != 0 ? Purpose::peek_and_claim
+                                                             : Purpose::peek;
   const unsigned claim = purpose == Purpose::peek ? 0 : PARC_CLAIM;
-  return begin(request_of(purpose, way), {.kind = Start::Kind::probe,
-                                          .envelope = *envelope,
-                                          .pieces = {},
-                                          .flags = PARC_NOW | space_of(way) | claim});
+  return begin(request_of(purpose, transfer), {.kind = Start::Kind::probe,
+                                               .envelope = *envelope,
+                                               .pieces = {},
+                                               .flags = PARC_NOW | space_of(transfer) | claim});
 }
 
 ssize_t Endpoint::read_claim(const Request& request, parc_op claim, std::span<const iovec> pieces) {
@@ -245,21 +248,21 @@ ssize_t Endpoint::read_claim(const Request& request, parc_op claim, std::span<co
 }
 
 // The context of the look that has claimed a message says which it is.
-ssize_t Endpoint::receive_claimed(const Way& way) {
+ssize_t Endpoint::receive_claimed(const Transfer& transfer) {
   parc_op claim = PARC_OP_NULL;
   {
     const std::lock_guard hold(lock_);
-    const auto found = claims_.find(way.context);
+    const auto found = claims_.find(transfer.context);
     if (found == claims_.end()) return -FI_EINVAL;
     claim = found->second;
     claims_.erase(found);
   }
-  const bool discards = (way.flags & FI_DISCARD) != 0;
-  const Request request = request_of(discards ? Purpose::discard : Purpose::receive, way);
-  const ssize_t code = read_claim(request, claim, discards ? std::span<const iovec>() : way.pieces);
+  const bool discards = (transfer.flags & FI_DISCARD) != 0;
+  const Request request = request_of(discards ? Purpose::discard : Purpose::receive, transfer);
+  const ssize_t code = read_claim(request, claim, discards ? std::span<const iovec>() : transfer.pieces);
   if (code == 0) return 0;
   const std::lock_guard hold(lock_);
-  claims_.emplace(way.context, claim);
+  claims_.emplace(transfer.context, claim);
   return code;
 }
 

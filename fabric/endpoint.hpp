@@ -16,9 +16,9 @@
 
 namespace parc::fabric {
 
-// A message's way, in the calls that have all of it. Flags are those of fi_sendmsg and fi_recvmsg, the tag
-// counts only where it is `tagged`.
-struct Way {
+// A message and whom it is for, in the calls that have all of it. Flags are those of fi_sendmsg and
+// fi_recvmsg, the tag counts only where it is `tagged`.
+struct Transfer {
   std::span<const iovec> pieces;
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint64_t tag = 0;
@@ -42,8 +42,8 @@ public:
 
   // Each is one operation; its end is told to the queue and the counter that are bound for its direction.
   // What was not `told` is not: an injected message.
-  ssize_t send(const Way& way, bool told = true);
-  ssize_t receive(const Way& way);
+  ssize_t send(const Transfer& transfer, bool told = true);
+  ssize_t receive(const Transfer& transfer);
   ssize_t cancel(const void* context);
 
   // FI_OPT_MIN_MULTI_RECV.
@@ -59,11 +59,11 @@ private:
   ssize_t begin(const Request& request, const Start& start);
   ssize_t begin_or_refuse(const Request& request, const Start& start);
   ssize_t refuse(const Request& request, ssize_t code, const char* sentence);
-  [[nodiscard]] static parc_envelope envelope_of(const Way& way, int peer);
-  [[nodiscard]] std::optional<parc_envelope> wanted(const Way& way) const;
-  [[nodiscard]] Request request_of(Purpose purpose, const Way& way);
-  ssize_t look(const Way& way);
-  ssize_t receive_claimed(const Way& way);
+  [[nodiscard]] static parc_envelope envelope_of(const Transfer& transfer, int peer);
+  [[nodiscard]] std::optional<parc_envelope> wanted(const Transfer& transfer) const;
+  [[nodiscard]] Request request_of(Purpose purpose, const Transfer& transfer);
+  ssize_t look(const Transfer& transfer);
+  ssize_t receive_claimed(const Transfer& transfer);
   ssize_t read_claim(const Request& request, parc_op claim, std::span<const iovec> pieces);
   void looked(const Request& request, const parc_completion& completion);
   void received_one(const Request& request, const parc_status& status);

@@ -243,17 +243,17 @@ template <class Wanted> std::optional<Request> KernelSession::take_waiting(const
   return request;
 }
 
-KernelSession::Place& KernelSession::Places::of(parc_op operation) {
+KernelSession::Slot& KernelSession::Slots::of(parc_op operation) {
   const auto index = static_cast<std::size_t>(parc_op_index(operation));
-  if (runs_.size() <= index / run_places) runs_.resize(index / run_places + 1);
-  auto& run = runs_[index / run_places];
-  if (!run) run = std::make_unique<Place[]>(run_places);
-  return run[index % run_places];
+  if (runs_.size() <= index / run_slots) runs_.resize(index / run_slots + 1);
+  auto& run = runs_[index / run_slots];
+  if (!run) run = std::make_unique<Slot[]>(run_slots);
+  return run[index % run_slots];
 }
 
-template <class Use> void KernelSession::Places::each(const Use& use) {
+template <class Use> void KernelSession::Slots::each(const Use& use) {
   for (const auto& run : runs_)
-    for (std::size_t i = 0; run && i < run_places; ++i)
+    for (std::size_t i = 0; run && i < run_slots; ++i)
       if (run[i].operation != PARC_OP_NULL && use(run[i])) return;
 }
 
@@ -263,9 +263,9 @@ void KernelSession::note(parc_op operation, const Request& request) {
     const std::lock_guard hold(lock_);
     const auto found = std::ranges::find(early_, operation, &parc_completion::operation);
     if (found == early_.end()) {
-      Place& place = places_.of(operation);
-      if (place.operation != PARC_OP_NULL) displaced_.push_back(place);
-      place = {operation, false, request};
+      Slot& slot = slots_.of(operation);
+      if (slot.operation != PARC_OP_NULL) displaced_.push_back(slot);
+      slot = {operation, false, request};
       return;
     }
     early = *found;
@@ -278,11 +278,11 @@ void KernelSession::ended(const parc_completion& completion) {
   Request request;
   {
     const std::lock_guard hold(lock_);
-    Place& place = places_.of(completion.operation);
-    if (place.operation == completion.operation) {
-      place.operation = PARC_OP_NULL;
-      request = std::move(place.request);
-    } else if (const auto found = std::ranges::find(displaced_, completion.operation, &Place::operation);
+    Slot& slot = slots_.of(completion.operation);
+    if (slot.operation == completion.operation) {
+      slot.operation = PARC_OP_NULL;
+      request = std::move(slot.request);
+    } else if (const auto found = std::ranges::find(displaced_, completion.operation, &Slot::operation);
                found != displaced_.end()) {
       request = found->request;
       displaced_.erase(found);
@@ -397,9 +397,9 @@ bool KernelSession::cancel(const Endpoint& endpoint, const void* context) {
   }
   const std::lock_guard hold(lock_);
   bool found = false;
-  places_.each([&](const Place& place) {
-    if (wanted(place.request)) (void)parc_cancel(parc_, place.operation);
-    return found = wanted(place.request);
+  slots_.each([&](const Slot& slot) {
+    if (wanted(slot.request)) (void)parc_cancel(parc_, slot.operation);
+    return found = wanted(slot.request);
   });
   return found;
 }
@@ -411,9 +411,9 @@ void KernelSession::cancel_all(const Endpoint& endpoint) {
   while (const auto waiting = take_waiting(waits_for_others))
     hand_on(*waiting, {PARC_OP_NULL, ended_with(PARC_ECANCELED)});
   const std::lock_guard hold(lock_);
-  places_.each([&](Place& place) {
-    if (waits_for_others(place.request) && !std::exchange(place.given_up, true))
-      (void)parc_cancel(parc_, place.operation);
+  slots_.each([&](Slot& slot) {
+    if (waits_for_others(slot.request) && !std::exchange(slot.given_up, true))
+      (void)parc_cancel(parc_, slot.operation);
     return false;
   });
 }

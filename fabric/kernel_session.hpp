@@ -107,21 +107,21 @@ public:
   void cancel_all(const Endpoint& endpoint);
 
 private:
-  struct Place { // of an operation, at parc_op_index
+  struct Slot { // of an operation, at parc_op_index
     parc_op operation = PARC_OP_NULL;
     bool given_up = false;
     Request request;
   };
-  // Places in runs, which are made when they are first needed. Under lock_.
-  class Places {
+  // Slots in runs, which are made when they are first needed. Under lock_.
+  class Slots {
   public:
-    [[nodiscard]] Place& of(parc_op operation);
-    // Until use(place) is true; only those that have an operation.
+    [[nodiscard]] Slot& of(parc_op operation);
+    // Until use(slot) is true; only those that have an operation.
     template <class Use> void each(const Use& use);
 
   private:
-    static constexpr std::size_t run_places = 256;
-    std::vector<std::unique_ptr<Place[]>> runs_;
+    static constexpr std::size_t run_slots = 256;
+    std::vector<std::unique_ptr<Slot[]>> runs_;
   };
 
   // What could not be started yet.
@@ -165,13 +165,13 @@ private:
   unsigned polls_since_ = 0;        // under looks_lock_
 
   std::mutex lock_;
-  Places places_;
+  Slots slots_;
   // Operations that ended, in another thread, before what they were for was noted. Their places may have gone
   // to others meanwhile.
   std::vector<parc_completion> early_;
   // Operations that libparc has reported to another thread, which is still on its way here, while their
   // places went to others.
-  std::vector<Place> displaced_;
+  std::vector<Slot> displaced_;
 
   std::mutex waiting_lock_;         // held while what waits is started: nothing overtakes it
   std::list<Waiting> waiting_ones_; // under waiting_lock_, in the program's order

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The forms in which libfabric has a message sent and received (fi_msg(3), fi_tagged(3)): each is a Way.
+// The forms in which libfabric has a message sent and received (fi_msg(3), fi_tagged(3)): each is a Transfer.
 #include "fabric/endpoint.hpp"
 #include "fabric/info.hpp"
 
 namespace parc::fabric {
 namespace {
 
-ssize_t send(fid_ep* of, const Way& way, bool told = true) {
-  return guarded([&] { return object_of<Endpoint>(of).send(way, told); });
+ssize_t send(fid_ep* of, const Transfer& transfer, bool told = true) {
+  return guarded([&] { return object_of<Endpoint>(of).send(transfer, told); });
 }
 
-ssize_t receive(fid_ep* of, const Way& way) {
-  return guarded([&] { return object_of<Endpoint>(of).receive(way); });
+ssize_t receive(fid_ep* of, const Transfer& transfer) {
+  return guarded([&] { return object_of<Endpoint>(of).receive(transfer); });
 }
 
 iovec piece(const void* buffer, std::size_t length) {
@@ -19,7 +19,7 @@ iovec piece(const void* buffer, std::size_t length) {
 }
 
 // Of the calls with all of it; what they have in flags is all that holds.
-Way way_of(const fi_msg& message, std::uint64_t flags) {
+Transfer transfer_of(const fi_msg& message, std::uint64_t flags) {
   return {.pieces = {message.msg_iov, message.iov_count},
           .address = message.addr,
           .data = (flags & FI_REMOTE_CQ_DATA) != 0 ? message.data : 0,
@@ -27,7 +27,7 @@ Way way_of(const fi_msg& message, std::uint64_t flags) {
           .flags = flags};
 }
 
-Way way_of(const fi_msg_tagged& message, std::uint64_t flags) {
+Transfer transfer_of(const fi_msg_tagged& message, std::uint64_t flags) {
   return {.pieces = {message.msg_iov, message.iov_count},
           .address = message.addr,
           .tag = message.tag,
@@ -57,7 +57,7 @@ ssize_t msg_recvv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi
 }
 
 ssize_t msg_recvmsg(fid_ep* of, const fi_msg* message, std::uint64_t flags) {
-  return receive(of, way_of(*message, flags));
+  return receive(of, transfer_of(*message, flags));
 }
 
 ssize_t msg_sendv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t to, void* context) {
@@ -68,7 +68,7 @@ ssize_t msg_sendv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi
 }
 
 ssize_t msg_sendmsg(fid_ep* of, const fi_msg* message, std::uint64_t flags) {
-  return send(of, way_of(*message, flags));
+  return send(of, transfer_of(*message, flags));
 }
 
 // `with_data`: FI_REMOTE_CQ_DATA, or 0.
@@ -126,7 +126,7 @@ ssize_t tagged_recv(fid_ep* of, void* buffer, std::size_t length, void* descript
 }
 
 ssize_t tagged_recvmsg(fid_ep* of, const fi_msg_tagged* message, std::uint64_t flags) {
-  return receive(of, way_of(*message, flags));
+  return receive(of, transfer_of(*message, flags));
 }
 
 ssize_t tagged_sendv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t to,
@@ -140,7 +140,7 @@ ssize_t tagged_sendv(fid_ep* of, const iovec* pieces, void**, std::size_t count,
 }
 
 ssize_t tagged_sendmsg(fid_ep* of, const fi_msg_tagged* message, std::uint64_t flags) {
-  return send(of, way_of(*message, flags));
+  return send(of, transfer_of(*message, flags));
 }
 
 ssize_t tagged_send_one(fid_ep* of, const void* buffer, std::size_t length, std::uint64_t with_data,
