@@ -63,6 +63,16 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 56 && most_published <= 1U << 10);
 
+// Copied once: its owner may change it, and is trusted in nothing. All that is read of the copy is in its
+// range: a kind that there is not would be whole for one reader and none for another.
+inline Cell copy_of(const Cell& cell) {
+  Cell copy;
+  std::memcpy(&copy, &cell, sizeof copy);
+  if (copy.length > short_message) copy.length = short_message;
+  if (copy.kind != CellKind::whole) copy.kind = CellKind::rendezvous;
+  return copy;
+}
+
 struct alignas(64) StampedCell {
   std::atomic<std::uint64_t> stamp;
   Cell cell;

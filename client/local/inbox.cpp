@@ -24,14 +24,6 @@ Operations::End message_of(const Neighbour& from, const shm::Cell& cell) {
           .total = shm::length_of(cell)};
 }
 
-// Once: its owner may change it, and is trusted in nothing.
-shm::Cell copy_of(const shm::Cell& cell) {
-  shm::Cell copy;
-  std::memcpy(&copy, &cell, sizeof copy);
-  copy.length = std::min<std::uint16_t>(copy.length, shm::short_message);
-  return copy;
-}
-
 } // namespace
 
 thread_local bool Inbox::inside_ = false;
@@ -224,7 +216,7 @@ Inbox::AtOnce Inbox::take_at_once(const parc_envelope& wanted, const iovec& buff
   if (sending_ > 1 && ++taken_at_once_ % others_turn == 0) return AtOnce::never;
   const shm::Cell* const there = published(from);
   if (there == nullptr) return AtOnce::not_yet;
-  const shm::Cell cell = copy_of(*there);
+  const shm::Cell cell = shm::copy_of(*there);
   if (cell.kind != shm::CellKind::whole || cell.space != protocol::Space::programs ||
       ((cell.tag ^ wanted.tag) & ~wanted.ignore) != 0 || cell.length > buffer.iov_len)
     return AtOnce::never;
@@ -285,7 +277,7 @@ void Inbox::drain(Neighbour& from) {
   if (from.stopped && !may_store(from)) return;
   from.stopped = from.starved = false;
   while (const shm::Cell* const there = published(from)) {
-    const shm::Cell cell = copy_of(*there);
+    const shm::Cell cell = shm::copy_of(*there);
     if (!take(from, cell, shm::body_in(from.from->owner, cell))) {
       from.stopped = true;
       break;

@@ -90,8 +90,7 @@ void Letterboxes::each_unread(std::uint64_t endpoint, const Unread& of) const {
     for (std::uint32_t i = 0; i < shm::most_published; ++i, ++count) {
       const shm::StampedCell& stamped = owner.cells[number];
       if (stamped.stamp.load(std::memory_order_acquire) != shm::stamp_of(queue, count)) break;
-      shm::Cell cell;
-      std::memcpy(&cell, &stamped.cell, sizeof cell);
+      const shm::Cell cell = shm::copy_of(stamped.cell);
       number = cell.next % shm::letterbox_cells;
       const std::uint64_t generation = shm::generation_of(shm::rendezvous_in(cell).write);
       if (cell.kind == shm::CellKind::rendezvous &&

@@ -187,7 +187,7 @@ void Invariants::look_at(const Endpoint& endpoint) {
   bool waits = !endpoint.writes.empty();
   for (const auto& [index, outflow] : endpoint.outflows) {
     const OfOutflow& counted = outflows_[outflow.get()];
-    holds(outflow->fresh == counted.held + counted.queued, "a outflow counts what it has not announced");
+    holds(outflow->fresh == counted.held + counted.queued, "an outflow counts what it has not announced");
     waits = waits || outflow->owed() || outflow->fresh != 0;
   }
   std::uint64_t held = 0;

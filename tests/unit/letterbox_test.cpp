@@ -36,6 +36,19 @@ BOOST_AUTO_TEST_CASE(a_claim_word_says_whose_and_of_which_operation) {
     BOOST_TEST(!is(owner_word(generation, owner), generation, Owner::neighbour));
 }
 
+// A neighbour may write anything there: readers that took a kind which there is not for two different ones
+// read from where no body was.
+BOOST_AUTO_TEST_CASE(a_copied_cell_is_one_of_the_two_kinds_and_short) {
+  shm::Cell cell{};
+  for (int kind = 0; kind < 8; ++kind) {
+    cell.kind = static_cast<shm::CellKind>(kind);
+    cell.length = 60'000;
+    const shm::Cell copy = shm::copy_of(cell);
+    BOOST_TEST((copy.kind == (kind == 0 ? shm::CellKind::whole : shm::CellKind::rendezvous)));
+    BOOST_TEST(copy.length == shm::short_message);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(stored_messages_keep_their_bytes_and_give_their_memory_back) {
   client::StoredMessages memory;
   for (int round = 0; round < 3; ++round) {
