@@ -488,7 +488,9 @@ void Inbox::arm() {
   while (hold && background_ != 0 && !closed_) {
     own_.all.armed.store(interrupt_word_, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!anything_published()) return;
+    // One that has just begun to send may have published before it could see that this is armed.
+    const bool new_sender = !unheard_ && own_.kernel.senders.load(std::memory_order_acquire) != accepted_;
+    if (!anything_published() && !new_sender) return;
     disarm();
     drain_locked();
   }
