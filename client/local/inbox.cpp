@@ -489,7 +489,7 @@ void Inbox::arm() {
     own_.all.armed.store(interrupt_word_, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     // One that has just begun to send may have published before it could see that this is armed.
-    const bool new_sender = !unheard_ && own_.kernel.senders.load(std::memory_order_acquire) != accepted_;
+    const bool new_sender = !unheard_ && has_new_senders();
     if (!anything_published() && !new_sender) return;
     disarm();
     drain_locked();
@@ -507,9 +507,7 @@ bool Inbox::announce_sleep() {
   own_.owner.sleeps.store((sleeps + 1) | 1,
                           std::memory_order_relaxed); // another sleep, with a bell of its own
   areas_.barrier();
-  if (own_.kernel.senders.load(std::memory_order_acquire) != accepted_ ||
-      own_.kernel.changes.load(std::memory_order_acquire) != changes_)
-    return false;
+  if (has_new_senders() || own_.kernel.changes.load(std::memory_order_acquire) != changes_) return false;
   return !anything_published();
 }
 

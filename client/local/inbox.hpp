@@ -140,6 +140,9 @@ private:
 
   // All of these with lock_ held.
   void drain_locked();
+  [[nodiscard]] bool has_new_senders() const {
+    return own_.kernel.senders.load(std::memory_order_acquire) != accepted_;
+  }
   void hear_new_senders();
   void accept_senders();
   void drain(Neighbour& from);

@@ -10,8 +10,8 @@
 //        adopt       <- or ->                 (then the carrier's bytes, both ways)
 //
 // A proof is HMAC-SHA256 with the shared key over the prover's role, both hellos, prefixes included, and what
-// both ends of an encrypted connection know alone (its binding): who ends the encryption in between has no
-// proof for the other side, nothing in either hello can be changed on the way, a proof cannot be reflected
+// both ends of an encrypted connection know alone (its binding). So who ends the encryption in between has no
+// proof for the other side; nothing in either hello can be changed on the way, a proof cannot be reflected
 // (the roles differ) nor replayed (each hello has a nonce). `ready` carries the caller's verdict on the link,
 // given when the other side's identity is proved; the acceptor decides last and knows the initiator's
 // verdict. It names the session that goes on here, by number: the higher one of both sides counts, and a

@@ -3,37 +3,40 @@
 
 #include "system/identity.hpp"
 
-#include <algorithm>
-#include <fmt/format.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <vector>
+#include <array>
+#include <memory>
+#include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
 
 namespace parc::daemon {
 namespace {
 
-constexpr std::size_t name_bytes = 16; // of the identity that goes in clear
-
-Secret hmac(const Secret& secret, const std::vector<unsigned char>& message) {
-  Secret result;
-  unsigned length = 0;
-  // Fails only when the library has no memory; random bytes convince nobody.
-  if (!HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), message.data(), message.size(),
-            reinterpret_cast<unsigned char*>(result.data()), &length))
-    fill_random(result);
-  return result;
-}
+constexpr std::size_t name_digits = 32; // of the identity that goes in clear
 
 } // namespace
 
-// Extract with a salt of zeros, then one block of expand, which is as long as the secret.
 Secret derive(const Key& key, std::string_view purpose) {
-  std::vector<unsigned char> input(key.size());
-  std::ranges::transform(key, input.begin(), [](std::byte b) { return static_cast<unsigned char>(b); });
-  const Secret extracted = hmac(Secret{}, input);
-  std::vector<unsigned char> info(purpose.begin(), purpose.end());
-  info.push_back(1);
-  return hmac(extracted, info);
+  const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> hkdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr),
+                                                               EVP_KDF_free);
+  const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> run(
+      hkdf ? EVP_KDF_CTX_new(hkdf.get()) : nullptr, EVP_KDF_CTX_free);
+  Key secret = key; // the library's parameters are not const
+  std::string digest = "SHA256", info(purpose);
+  const std::array<OSSL_PARAM, 4> how{
+      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), 0),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, secret.data(), secret.size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
+      OSSL_PARAM_construct_end()};
+  Secret result;
+  // Fails only when the library has no memory, or may not: random bytes convince nobody.
+  if (!run || EVP_KDF_derive(run.get(), reinterpret_cast<unsigned char*>(result.data()), result.size(),
+                             how.data()) != 1)
+    fill_random(result);
+  OPENSSL_cleanse(secret.data(), secret.size());
+  ERR_clear_error();
+  return result;
 }
 
 Secret tls_secret(const Key& key) {
@@ -41,11 +44,7 @@ Secret tls_secret(const Key& key) {
 }
 
 std::string tls_identity(const Key& key) {
-  const Secret name = derive(key, "parc link: name of the key");
-  std::string text = "parc-";
-  for (const std::byte b : std::span(name).first(name_bytes))
-    text += fmt::format("{:02x}", static_cast<unsigned>(b));
-  return text;
+  return "parc-" + to_text(derive(key, "parc link: name of the key")).substr(0, name_digits);
 }
 
 } // namespace parc::daemon

@@ -236,7 +236,10 @@ Transfer TlsStream::is_broken(Error why) {
   ERR_clear_error();
   if (stage_ != Stage::broken) {
     why_ = std::move(why);
-    if (clear_ && clear_->of_kernel && side_ == Side::accepts) encrypted_ = handshake::refusal(why_.text);
+    if (clear_ && clear_->of_kernel && side_ == Side::accepts) {
+      encrypted_ = handshake::refusal(why_.text);
+      gone_ = 0;
+    }
     (void)flush();
     stage_ = Stage::broken;
   }

@@ -101,7 +101,6 @@ public:
   Result<std::unique_ptr<Stream>> dial(const Address& to) override;
   void accept_for(Acceptance owner) override;
   void resume() override { under_.resume(); }
-  [[nodiscard]] const TlsSettings& settings() const { return settings_; }
 
 private:
   TlsSettings settings_;
