@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(what_neighbours_do_not_take_is_seen) {
   Hosts hosts(1, {"--local", "direct"});
   const std::string files = hosts.directory() + "/files", said = " have waited for 10 s ";
   std::filesystem::create_directory(files);
-  Process job = hosts.run(
-      {"--hosts", "a:2", PARC_TEST_PROGRAMS "/backlog", files, "stands", std::to_string(messages), "100"});
+  Process job = hosts.run({"--hosts", "a:2", PARC_TEST_PROGRAMS "/backlog", files, "stands",
+                           std::to_string(messages), "100", std::to_string(messages / 2)});
   const auto backlog_of = [&](std::size_t rank) {
     const auto sessions = hosts.status()["sessions"];
     return sessions.size() == 2 ? sessions[rank]["backlog"] : nlohmann::json();

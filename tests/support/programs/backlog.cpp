@@ -150,9 +150,8 @@ void queued(bool reads) {
   }
 }
 
-// Until "take" is there none is taken, and then half of them until "end" is: whoever looks on sees them
-// stand.
-void stands(int messages, std::size_t bytes) {
+// Until "take" is there none is taken, and then so many until "end" is: whoever looks on sees them stand.
+void stands(int messages, std::size_t bytes, int taken) {
   if (rank::number == 0) {
     for (int i = 0; i < messages; ++i) rank::expect_code(write(1, i, bytes), PARC_OK, "write");
     say("written");
@@ -160,7 +159,7 @@ void stands(int messages, std::size_t bytes) {
   }
   await("take");
   int next = 0;
-  while (next < messages / 2) read(0, next++, bytes, PARC_ANY_TAG);
+  while (next < taken) read(0, next++, bytes, PARC_ANY_TAG);
   say("taken");
   const parc_envelope never = parc_envelope_of(0, 0, messages);
   while (!std::filesystem::exists(directory + "/end")) {
@@ -200,7 +199,7 @@ int main(int, char** arguments) {
   else if (what == "gone")
     queued(false);
   else if (what == "stands")
-    stands(std::atoi(arguments[3]), std::strtoul(arguments[4], nullptr, 10));
+    stands(std::atoi(arguments[3]), std::strtoul(arguments[4], nullptr, 10), std::atoi(arguments[5]));
   else if (what == "closing")
     closing(5000, true);
   else
