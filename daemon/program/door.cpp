@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <utility>
 
 namespace parc::daemon {
@@ -25,12 +23,6 @@ constexpr double visitor_patience_s = 5; // for what it has to say
 constexpr std::size_t most_visitors = 64;
 constexpr auto time_of_visitor = 500ms; // when others wait
 
-bool is_ours(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
-}
-
 std::string wish_in(const std::string& said) {
   const std::size_t length = door::length_of_wish(said);
   return length <= door::most_wanted ? said.substr(door::begin_of_wish, length) : std::string();
@@ -39,43 +31,19 @@ std::string wish_in(const std::string& said) {
 } // namespace
 
 Door::Door(Loop& loop, std::string path, Events events)
-    : loop_(loop), path_(std::move(path)), events_(std::move(events)),
+    : loop_(loop), socket_(std::move(path)), events_(std::move(events)),
       acceptor_(loop, {.room = [this] { return room(); },
                        .accepted = [this](Fd socket) { accept(std::move(socket)); }}),
       turned_away_(loop, "programs turned away") {}
 
-Door::~Door() {
-  if (is_there()) unlink(path_.c_str());
-}
-
-// And not another kernel's, in its place.
-bool Door::is_there() const {
-  struct stat found {};
-  return place_.st_ino != 0 && lstat(path_.c_str(), &found) == 0 && found.st_dev == place_.st_dev &&
-         found.st_ino == place_.st_ino;
-}
-
-Result<Fd> Door::make_listener() const {
-  unlink(path_.c_str()); // of a kernel that was killed: this one holds the lock
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path_.data(), std::min(path_.size(), sizeof address.sun_path - 1));
-  Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!listener || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(listener.get(), accept_backlog) != 0)
-    return system_error("cannot listen on {}", path_);
-  return listener;
-}
-
 Result<void> Door::open() {
-  PARC_TRY(listener, make_listener());
+  PARC_TRY(listener, socket_.listen());
   acceptor_.listen_instead(std::move(listener));
-  if (lstat(path_.c_str(), &place_) != 0) place_.st_ino = 0;
   return success();
 }
 
 Result<bool> Door::put_back() {
-  if (is_there()) return false;
+  if (socket_.is_there()) return false;
   PARC_TRY(open());
   return true;
 }
@@ -89,7 +57,7 @@ bool Door::room() {
 }
 
 void Door::accept(Fd socket) {
-  if (!is_ours(socket.get())) return;
+  if (!is_of_this_user(socket.get())) return;
   const auto visitor = visitors_.emplace(visitors_.end());
   visitor->socket = std::move(socket);
   visitor->came = loop_.now();

@@ -9,6 +9,7 @@
 #include "daemon/base/complaint.hpp"
 #include "daemon/base/event.hpp"
 #include "daemon/base/loop.hpp"
+#include "daemon/base/unix_listener.hpp"
 #include "system/error.hpp"
 #include "system/fd.hpp"
 
@@ -16,7 +17,6 @@
 #include <list>
 #include <optional>
 #include <string>
-#include <sys/stat.h>
 
 namespace parc::daemon {
 
@@ -28,7 +28,6 @@ public:
     std::function<void(Fd socket, std::string wants)> joiner; // empty: more than door::most_wanted bytes
   };
   Door(Loop& loop, std::string path, Events events);
-  ~Door();
   Result<void> open();
   // Listens again where its socket was removed. True: it was.
   Result<bool> put_back();
@@ -43,8 +42,6 @@ private:
     bool heard = false; // goes at the step's end
   };
   enum class Said { a_part, all, nothing };
-  [[nodiscard]] bool is_there() const;
-  Result<Fd> make_listener() const;
   bool room();
   void accept(Fd socket);
   void hear(std::list<Visitor>::iterator visitor, bool in_time);
@@ -53,12 +50,11 @@ private:
   Result<void> give_pipes(const Fd& socket);
 
   Loop& loop_;
-  std::string path_;
+  UnixListener socket_;
   Events events_;
   std::list<Visitor> visitors_; // who have not said all, the oldest first
   Acceptor acceptor_;
   Complaint turned_away_;
-  struct stat place_ {}; // of its socket; st_ino 0: there is none
 };
 
 } // namespace parc::daemon
