@@ -178,25 +178,32 @@ struct HostToAsk {
   std::string name = {};
   std::optional<std::string> address = {}; // where it is from now on
   std::uint16_t port = 0;
+  std::string ssh = {};         // where it cannot be dialed, this gets there; empty: nothing does
+  std::string link_socket = {}; // of its kernel, for who comes through ssh
 };
 
 } // namespace parc::control::tool
 
 namespace parc::control {
 
-// A name, or [name, address, port].
+// A name, or [name, address, port], or besides where ssh gets there [..., ssh, link socket].
 template <> struct Codec<tool::HostToAsk> {
   static void put(nlohmann::json& to, const tool::HostToAsk& value) {
-    if (value.address)
+    if (!value.address)
+      to = value.name;
+    else if (value.ssh.empty())
       to = {value.name, *value.address, value.port};
     else
-      to = value.name;
+      to = {value.name, *value.address, value.port, value.ssh, value.link_socket};
   }
   static bool take(const nlohmann::json& from, tool::HostToAsk& value, std::uint64_t) {
     if (from.is_string()) return take_value(from, value.name, no_limit);
-    return from.is_array() && from.size() == 3 && take_value(from[0], value.name, no_limit) &&
+    const bool has_ssh = from.is_array() && from.size() == 5;
+    return from.is_array() && (from.size() == 3 || has_ssh) && take_value(from[0], value.name, no_limit) &&
            take_value(from[1], value.address.emplace(), no_limit) &&
-           take_value(from[2], value.port, no_limit);
+           take_value(from[2], value.port, no_limit) &&
+           (!has_ssh || (take_value(from[3], value.ssh, no_limit) &&
+                         take_value(from[4], value.link_socket, no_limit)));
   }
 };
 
@@ -218,12 +225,13 @@ struct Reached {
   std::string host = {};
   std::string text = {};                   // why there is no answer; empty: there is
   std::optional<std::string> address = {}; // of its kernel, with the port
+  std::optional<std::string> way = {};     // how it is reached
   std::optional<std::uint64_t> rtt_us = {};
   std::optional<HostAnswer> answer = {};
   static constexpr auto fields() {
-    return std::array{field<&Reached::host>("host"), field<&Reached::text>("text"),
-                      field<&Reached::address>("address"), field<&Reached::rtt_us>("rtt_us"),
-                      field<&Reached::answer>("answer")};
+    return std::array{field<&Reached::host>("host"),       field<&Reached::text>("text"),
+                      field<&Reached::address>("address"), field<&Reached::way>("way"),
+                      field<&Reached::rtt_us>("rtt_us"),   field<&Reached::answer>("answer")};
   }
 };
 

@@ -57,14 +57,16 @@ Kernel::Kernel(World world)
              .tool = [this](Fd socket) { tools_->connected(std::move(socket)); },
              .joiner = [this](Fd socket,
                               const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
-      idle_(loop_, [this] { look_whether_idle(); }), last_words_(loop_, [this] { stopped_ = true; }),
-      farewell_(loop_, [this] { stopped_ = true; }), no_memory_(loop_, "allocations failed") {
+      link_socket_(world_.runtime_dir.link_socket()), idle_(loop_, [this] { look_whether_idle(); }),
+      last_words_(loop_, [this] { stopped_ = true; }), farewell_(loop_, [this] { stopped_ = true; }),
+      no_memory_(loop_, "allocations failed") {
   if (world_.config.encryption != "none") encrypted_.emplace(world_.key, plain_streams());
   peers_ = std::make_unique<Peers>(
       loop_, engine_, encrypted_ ? *encrypted_ : plain_streams(), world_.config, world_.key,
       local_host(world_.config, world_.identity),
       HostSessions::Events{.link_up = [this](std::uint32_t link) { post_.listen(link); },
-                           .link_lost = [this](std::uint32_t link) { link_lost(link); }});
+                           .link_lost = [this](std::uint32_t link) { link_lost(link); }},
+      &tunnels_);
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
       Sessions::Settings{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),
@@ -121,6 +123,7 @@ Result<void> Kernel::start() {
   loop_.errors().show_in(counters_->errors());
   peers_->listen(std::move(listeners.at), predecessor);
   for (Fd& socket : listeners.sockets) sockets_.listen(std::move(socket));
+  PARC_TRY(hear_tunnels());
   PARC_TRY(door_.open());
   watch_signal(SIGTERM, [this] { stop(); });
   watch_signal(SIGINT, [this] { stop(); });
@@ -138,7 +141,16 @@ Result<bool> Kernel::put_back_runtime_dir() {
   PARC_TRY(place, world_.instance->put_back());
   PARC_TRY(counters, counters_->put_back(world_.runtime_dir));
   PARC_TRY(door, door_.put_back());
-  return place || counters || door;
+  PARC_TRY(tunnels, hear_tunnels());
+  return place || counters || door || tunnels;
+}
+
+// False: that is so already.
+Result<bool> Kernel::hear_tunnels() {
+  if (link_socket_.is_there()) return false;
+  PARC_TRY(listener, link_socket_.listen());
+  sockets_.listen(std::move(listener));
+  return true;
 }
 
 // A kernel that nobody finds would be started a second time, beside its jobs.

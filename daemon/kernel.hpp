@@ -14,6 +14,7 @@
 #include "daemon/base/loop.hpp"
 #include "daemon/base/post.hpp"
 #include "daemon/base/runtime_watch.hpp"
+#include "daemon/base/unix_listener.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/link/socket_stream.hpp"
 #include "daemon/link/tls_stream.hpp"
@@ -21,6 +22,7 @@
 #include "daemon/program/door.hpp"
 #include "daemon/program/sessions.hpp"
 #include "daemon/settings/config.hpp"
+#include "daemon/ssh/ssh_tunnels.hpp"
 #include "protocol/engine.hpp"
 #include "system/identity.hpp"
 #include "system/runtime_dir.hpp"
@@ -87,6 +89,7 @@ private:
   void look_whether_all_is_said();
   void link_lost(std::uint32_t link);
   void look_after_runtime_dir();
+  [[nodiscard]] Result<bool> hear_tunnels();
   [[nodiscard]] Result<bool> put_back_runtime_dir();
   void watch_signal(int signal, std::function<void()> action);
 
@@ -108,6 +111,7 @@ private:
   SocketStreams sockets_{loop_, world_.config}; // not used where the streams are simulated
   [[nodiscard]] StreamMaker& plain_streams() { return world_.streams ? *world_.streams : sockets_; }
   std::optional<TlsStreams> encrypted_; // none: the configuration wants none
+  SshTunnels tunnels_{loop_, world_.processes, world_.config, world_.runtime_dir};
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Sessions> sessions_;
   Post post_;
@@ -116,6 +120,7 @@ private:
   std::unique_ptr<Joins> joins_;
   std::unique_ptr<Tools> tools_;
   Door door_;
+  UnixListener link_socket_; // for kernels that come through a tunnel
   std::unique_ptr<IdlePolicy> idle_policy_;
   std::uint64_t core_chosen_at_ = 0; // turns
   std::vector<Event> signals_;

@@ -45,14 +45,54 @@ std::string any_shells_line(const std::vector<std::string>& words) {
   return fmt::format(R"line(sh -c 'eval "exec $(printf %b "{}")"')line", text);
 }
 
-} // namespace
-
-Launcher by_ssh(std::string_view ssh) {
+// ssh as it was asked for; nobody is there to answer a question.
+Launcher::Words first_words(std::string_view ssh) {
   Launcher::Words first;
   std::istringstream parts{std::string(ssh)};
   for (std::string part; parts >> part;) first.push_back(std::move(part));
   if (first.empty()) first.emplace_back("ssh"); // PARC_SSH is set to blanks
   for (const char* option : {"-o", "BatchMode=yes", "-o", "ConnectTimeout=10"}) first.emplace_back(option);
+  return first;
+}
+
+// A connection of its own, that does what it is for and nothing that the user's configuration wants besides;
+// known to be dead some seconds after its path is.
+Launcher::Words alone(std::string_view ssh) {
+  Launcher::Words all = first_words(ssh);
+  for (const char* option :
+       {"IgnoreUnknown=ForkAfterAuthentication,SessionType,StdinNull", "ForkAfterAuthentication=no",
+        "SessionType=default", "StdinNull=no", "ControlMaster=no", "ControlPath=none", "ForwardAgent=no",
+        "ForwardX11=no", "PermitLocalCommand=no", "RemoteCommand=none", "ServerAliveInterval=3",
+        "ServerAliveCountMax=3", "LogLevel=INFO", "StreamLocalBindUnlink=yes", "StreamLocalBindMask=0177",
+        "ExitOnForwardFailure=no", "EscapeChar=none"})
+    all.insert(all.end(), {"-o", option});
+  return all;
+}
+
+std::string without_colons(std::string_view path) { // as -L takes it
+  std::string text;
+  for (const char c : path) text += c == ':' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  return text;
+}
+
+} // namespace
+
+Launcher::Words ssh_tunnel(std::string_view ssh, const std::string& host, const std::string& near,
+                           const std::string& far, const Launcher::Words& words) {
+  Launcher::Words all = alone(ssh);
+  all.insert(all.end(), {"-tt", "-L", without_colons(near) + ":" + without_colons(far), "--", host,
+                         any_shells_line(words)});
+  return all;
+}
+
+Launcher::Words ssh_command(std::string_view ssh, const std::string& host, const Launcher::Words& words) {
+  Launcher::Words all = alone(ssh);
+  all.insert(all.end(), {"-T", "--", host, any_shells_line(words)});
+  return all;
+}
+
+Launcher by_ssh(std::string_view ssh) {
+  const Launcher::Words first = first_words(ssh);
   const auto command = [first](const std::string& host, const Launcher::Words& words) {
     Launcher::Words all = first;
     all.push_back(host);
@@ -64,9 +104,10 @@ Launcher by_ssh(std::string_view ssh) {
     all.insert(all.end(), {"-G", host});
     return all;
   };
-  return {.command = command, .question = question, .address = [](const std::string& said) {
-            return value_of("hostname", said);
-          }};
+  return {.command = command,
+          .question = question,
+          .address = [](const std::string& said) { return value_of("hostname", said); },
+          .ssh = std::string(ssh)};
 }
 
 // All that the job has on that host, whatever the variables of the job say of its other steps.

@@ -17,12 +17,23 @@ struct Launcher {
   // Where `host` is: what says that, and the address in it; empty: it does not say.
   std::function<Words(const std::string& host)> question;
   std::function<std::string(const std::string& said)> address;
-  bool keeps = false; // what a command leaves running there ends with it
+  std::string ssh = {}; // it is this ssh, and options of it, which carries links, too; empty: it is not
+  bool keeps = false;   // what a command leaves running there ends with it
 };
 
 // By this ssh, which may have options of its own ("ssh -F file").
 [[nodiscard]] Launcher by_ssh(std::string_view ssh);
 // As a step of this job of Slurm, beside its others.
 [[nodiscard]] Launcher by_srun();
+
+// What keeps a tunnel through `ssh` open: who connects to the socket `near`, which ssh makes here, is
+// connected to `far` there, and no port is open on either side. `words` run there as long; with a terminal,
+// for which ssh sends what is short at once. Nothing of what the user's configuration does besides is done.
+[[nodiscard]] Launcher::Words ssh_tunnel(std::string_view ssh, const std::string& host,
+                                         const std::string& near, const std::string& far,
+                                         const Launcher::Words& words);
+// `words` on `host`, in the same way.
+[[nodiscard]] Launcher::Words ssh_command(std::string_view ssh, const std::string& host,
+                                          const Launcher::Words& words);
 
 } // namespace parc

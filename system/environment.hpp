@@ -14,7 +14,8 @@ inline constexpr const char* env_runtime_dir = "PARC_RUNTIME_DIR";
 // Whether who finds no kernel may start one: read by libparc and tools (system/start_kernel.hpp). parc probe
 // sets it for the ranks that it starts.
 inline constexpr const char* env_autostart = "PARC_AUTOSTART";
-// How to get to another host: read by the commands of parc that start kernels there.
+// How to get to another host: read by the commands of parc that start kernels there, and by parcd, which
+// reaches some through it.
 inline constexpr const char* env_ssh = "PARC_SSH";
 
 // ---- Which rank a process is. parcd sets them for the ranks that it starts; without it, users do for those

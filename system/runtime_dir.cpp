@@ -5,6 +5,8 @@
 
 #include "system/environment.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -137,6 +139,8 @@ Result<void> check_directory(const std::string& path) {
   return success();
 }
 
+constexpr std::string_view tunnel_prefix = "parc-ssh-";
+
 Result<void> check_length(const std::string& socket) {
   constexpr std::size_t limit = sizeof(sockaddr_un::sun_path) - 1;
   if (socket.size() <= limit) return success();
@@ -207,10 +211,26 @@ std::vector<RuntimeDir> find_batch_job_dirs(std::string_view flag) {
   return dirs;
 }
 
+std::string RuntimeDir::tunnel_socket(unsigned number) const {
+  return fmt::format("{}/{}{}-{}", path_, tunnel_prefix, getpid(), number);
+}
+
+std::vector<std::string> files_of_kernel(const RuntimeDir& dir) {
+  const std::array<std::string, 5> named{dir.socket(), dir.link_socket(), dir.pid_file(), dir.counters(),
+                                         dir.counters() + ".new"};
+  std::vector<std::string> files;
+  std::error_code failure;
+  for (std::filesystem::directory_iterator at(dir.path(), failure), end; !failure && at != end;
+       at.increment(failure))
+    if ((at->path().filename().string().starts_with(tunnel_prefix) && at->is_socket(failure)) ||
+        std::ranges::find(named, at->path().string()) != named.end())
+      files.push_back(at->path().string());
+  return files;
+}
+
 void remove_runtime_dir(const RuntimeDir& dir) {
-  for (const std::string& file :
-       {dir.socket(), dir.pid_file(), dir.counters(), dir.counters() + ".new", dir.lock()})
-    unlink(file.c_str());
+  for (const std::string& file : files_of_kernel(dir)) unlink(file.c_str());
+  unlink(dir.lock().c_str());
   rmdir(dir.path().c_str());
 }
 

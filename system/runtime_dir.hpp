@@ -26,6 +26,10 @@ public:
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string lock() const { return path_ + "/lock"; }
   [[nodiscard]] std::string socket() const { return path_ + "/kernel.sock"; }
+  // Where kernels that come through a tunnel are heard, and the near end of such a tunnel from here: of this
+  // process alone, as another may have the directory while this one's jobs end.
+  [[nodiscard]] std::string link_socket() const { return path_ + "/link.sock"; }
+  [[nodiscard]] std::string tunnel_socket(unsigned number) const;
   [[nodiscard]] std::string counters() const { return path_ + "/counters"; }
   [[nodiscard]] std::string pid_file() const { return path_ + "/kernel.pid"; }
   // Whether it is a batch job's subdirectory, where nobody looks any more when its kernel has ended.
@@ -60,6 +64,9 @@ private:
 
 // The directories of batch jobs that had a kernel on this host (rules 3 and 4); none under rules 1 and 2.
 [[nodiscard]] std::vector<RuntimeDir> find_batch_job_dirs(std::string_view flag = {});
+
+// What a kernel has made there and is there now, but the lock.
+[[nodiscard]] std::vector<std::string> files_of_kernel(const RuntimeDir& dir);
 
 // Removes the directory, with all that a kernel leaves in it. The caller holds its lock, which goes last.
 void remove_runtime_dir(const RuntimeDir& dir);

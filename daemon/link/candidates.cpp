@@ -36,6 +36,11 @@ const Candidate* Candidates::last_answered() const {
   return last;
 }
 
+std::optional<Address> Candidates::tunnel() const {
+  const Candidate* const last = last_answered();
+  return last != nullptr && last->address.family() == AF_UNIX ? std::optional(last->address) : std::nullopt;
+}
+
 void Candidates::advertised(std::optional<Address> at) {
   drop(Source::advertised);
   if (at) put(Source::advertised, *at);
@@ -48,6 +53,7 @@ void Candidates::resolved(const std::vector<Address>& all) {
 }
 
 bool Candidates::has_answered_at(const Address& at) const {
+  if (at.family() == AF_UNIX) return false; // it is whoever carries the bytes that refuses there
   return std::ranges::any_of(
       all_, [&](const Candidate& each) { return each.answered.has_value() && each.address == at; });
 }

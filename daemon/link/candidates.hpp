@@ -41,6 +41,8 @@ public:
   // Where to dial it at the `turn`-th time, from 0: in turn where its name was found and where it is known to
   // listen. `by_name`: the latter is not for this host, unless it answered there and no name was found.
   [[nodiscard]] std::optional<Address> dial(unsigned turn, bool by_name) const;
+  // The near end of the tunnel through which it has answered last; none: it has answered otherwise.
+  [[nodiscard]] std::optional<Address> tunnel() const;
   [[nodiscard]] bool has_answered_at(const Address& at) const;
   [[nodiscard]] std::optional<Address> for_others() const; // where they are told that it listens
   [[nodiscard]] bool known() const { return listens_at().has_value(); }

@@ -30,11 +30,17 @@ Dialer::Attempt* Dialer::begin(const std::string& host, Connected connected, std
 
 void Dialer::reach(const std::string& host, Connected connected, bool in_haste) {
   const auto end = in_haste ? std::nullopt : std::optional(end_of_patience());
-  if (begin(host, std::move(connected), end) == nullptr) return;
-  const HostAddress where = needs_.directory.address_of(host);
-  needs_.resolver.resolve(
-      where.address, where.port, std::chrono::seconds(needs_.config.connect_timeout_s),
-      [this, host](Result<std::vector<Address>> addresses) { resolved(host, std::move(addresses)); });
+  if (Attempt* const made = begin(host, std::move(connected), end)) locate(*made);
+}
+
+void Dialer::locate(Attempt& attempt) {
+  const HostAddress where = needs_.directory.address_of(attempt.host);
+  attempt.tunnelled = !where.ssh.host.empty();
+  attempt.locating = true;
+  needs_.locator.find(where, std::chrono::seconds(needs_.config.connect_timeout_s),
+                      [this, host = attempt.host](Result<std::vector<Address>> addresses) {
+                        resolved(host, std::move(addresses));
+                      });
 }
 
 // Nobody has to know its name.
@@ -56,17 +62,26 @@ void Dialer::resolved(const std::string& host, Result<std::vector<Address>> addr
   if (!addresses)
     return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
   Attempt& attempt = found->second;
+  attempt.locating = false;
   attempt.addresses = std::move(addresses).value();
+  if (attempt.again) return begin_round(attempt);
   for (Attempt::Waiting& each : attempt.waiting)
     if (each.end) each.end = end_of_patience();
   attempt.pause_s = first_round_pause_s;
   attempt.again.emplace(needs_.loop, [this, host] {
     needs_.loop.after_step([this, host] { // the attempt may end, and this timer with it
       const auto waiting = attempts_.find(host);
-      if (waiting != attempts_.end() && waiting->second.waits) begin_round(waiting->second);
+      if (waiting == attempts_.end() || !waiting->second.waits) return;
+      waiting->second.waits = false;
+      leads_through_tunnel(waiting->second) ? locate(waiting->second) : begin_round(waiting->second);
     });
   });
   begin_round(attempt);
+}
+
+// Now; it may have been told meanwhile.
+bool Dialer::leads_through_tunnel(const Attempt& attempt) const {
+  return attempt.wanted == 0 && !needs_.directory.address_of(attempt.host).ssh.host.empty();
 }
 
 void Dialer::begin_round(Attempt& attempt) {
@@ -129,8 +144,11 @@ void Dialer::note(Attempt& attempt, const Error& why) {
 }
 
 void Dialer::fail(Attempt& attempt, const Error& why) {
-  if (attempt.waits) return;
+  if (attempt.waits || attempt.locating) return;
   note(attempt, why);
+  if (attempt.tunnelled)
+    if (auto more = needs_.locator.why_ended(needs_.directory.address_of(attempt.host)); !more.empty())
+      attempt.why = std::move(more);
   try_next(attempt);
 }
 

@@ -9,8 +9,8 @@
 #include "daemon/link/endpoint_address.hpp"
 #include "daemon/link/host_directory.hpp"
 #include "daemon/link/host_sessions.hpp"
+#include "daemon/link/locator.hpp"
 #include "daemon/link/pending_link.hpp"
-#include "daemon/link/resolver.hpp"
 #include "daemon/settings/config.hpp"
 #include "system/error.hpp"
 
@@ -30,7 +30,7 @@ public:
 
   struct Needs {
     Loop& loop;
-    Resolver& resolver;
+    Locator& locator;
     const Config& config;
     HostDirectory& directory;
     const HostSessions& sessions;
@@ -58,6 +58,8 @@ private:
     std::string host;
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
     std::vector<Waiting> waiting;
+    bool tunnelled = false; // each round asks for the tunnel again
+    bool locating = false;  // its addresses are being found out
     std::vector<Address> addresses;
     std::size_t next = 0;       // of the addresses, to try in this round
     std::uint64_t identity = 0; // known, and its other connection is about to be up
@@ -71,6 +73,8 @@ private:
   Attempt* begin(const std::string& host, Connected connected, std::optional<Loop::Time> end);
   Attempt* find(const std::string& host);
   void resolved(const std::string& host, Result<std::vector<Address>> addresses);
+  void locate(Attempt& attempt);
+  [[nodiscard]] bool leads_through_tunnel(const Attempt& attempt) const;
   void begin_round(Attempt& attempt);
   void try_next(Attempt& attempt);
   void finish(const std::string& host, const Result<std::int32_t>& result);

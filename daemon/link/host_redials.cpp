@@ -36,12 +36,26 @@ std::optional<Address> HostSessions::place_of(const HostSession& session) const 
 void HostSessions::redial(std::uint64_t identity) {
   HostSession* const session = look(identity);
   if (session == nullptr || stopping_) return;
+  if (const auto near = session->candidates().tunnel())
+    return needs_.locator.reopen(*near, [this, identity](const Result<std::vector<Address>>& found) {
+      needs_.loop.after_step([this, identity, found] { redial_through(identity, found); });
+    });
   const auto at = place_of(*session);
   if (!session->candidates().name().empty() && (!at || session->dials() % 2 == 0))
     look_up(identity, [this, identity, awaited = !at](const Result<void>& found) {
       if (awaited) redial_now(identity, found);
     });
   if (at) dial_again(*session, *at);
+}
+
+// Whatever its name means by now: where the tunnel leads, that kernel was.
+void HostSessions::redial_through(std::uint64_t identity, const Result<std::vector<Address>>& tunnel) {
+  HostSession* const session = look(identity);
+  if (session == nullptr || stopping_) return;
+  if (tunnel)
+    dial_again(*session, tunnel.value().front());
+  else
+    session->dial_ended(tunnel.error(), false);
 }
 
 void HostSessions::redial_now(std::uint64_t identity, const Result<void>& found) {
@@ -58,14 +72,14 @@ void HostSessions::redial_now(std::uint64_t identity, const Result<void>& found)
 
 void HostSessions::look_up(std::uint64_t identity, std::function<void(const Result<void>&)> then) {
   const HostAddress where = needs_.directory.address_of(find(identity)->candidates().name());
-  needs_.resolver.resolve(where.address, where.port, std::chrono::seconds(needs_.config.connect_timeout_s),
-                          [this, identity, then = std::move(then)](Result<std::vector<Address>> addresses) {
-                            HostSession* const still = look(identity);
-                            if (still == nullptr) return;
-                            Result<void> found = addresses ? success() : Result<void>(addresses.error());
-                            if (addresses) still->candidates().resolved(addresses.value());
-                            needs_.loop.after_step([then, found = std::move(found)] { then(found); });
-                          });
+  needs_.locator.find(where, std::chrono::seconds(needs_.config.connect_timeout_s),
+                      [this, identity, then = std::move(then)](Result<std::vector<Address>> addresses) {
+                        HostSession* const still = look(identity);
+                        if (still == nullptr) return;
+                        Result<void> found = addresses ? success() : Result<void>(addresses.error());
+                        if (addresses) still->candidates().resolved(addresses.value());
+                        needs_.loop.after_step([then, found = std::move(found)] { then(found); });
+                      });
 }
 
 void HostSessions::dial_again(HostSession& session, const Address& at) {

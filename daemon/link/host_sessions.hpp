@@ -10,9 +10,9 @@
 #include "daemon/base/loop.hpp"
 #include "daemon/link/host_directory.hpp"
 #include "daemon/link/host_session.hpp"
+#include "daemon/link/locator.hpp"
 #include "daemon/link/peer_link.hpp"
 #include "daemon/link/pending_link.hpp"
-#include "daemon/link/resolver.hpp"
 #include "daemon/settings/config.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
@@ -33,7 +33,7 @@ public:
     Loop& loop;
     protocol::Engine& engine;
     const Config& config;
-    Resolver& resolver;
+    Locator& locator;
     const HostDirectory& directory;
     std::uint64_t self; // this kernel's identity
     Dial dial;
@@ -89,6 +89,7 @@ private:
   void call_back_now(std::uint64_t identity);
   [[nodiscard]] std::optional<Address> place_of(const HostSession& session) const;
   void redial(std::uint64_t identity);
+  void redial_through(std::uint64_t identity, const Result<std::vector<Address>>& tunnel);
   void redial_now(std::uint64_t identity, const Result<void>& found);
   void look_up(std::uint64_t identity, std::function<void(const Result<void>&)> then);
   void dial_again(HostSession& session, const Address& at);

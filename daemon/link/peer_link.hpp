@@ -37,6 +37,7 @@ public:
 
   [[nodiscard]] bool open() const { return stream_ != nullptr; }
   [[nodiscard]] std::string local_host() const { return open() ? stream_->local().host() : std::string(); }
+  [[nodiscard]] bool through_tunnel() const { return open() && stream_->local().family() == AF_UNIX; }
   [[nodiscard]] HostSession& session() const { return session_; } // while it is open
   [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
   enum class Path : std::uint8_t { quiet, waits, seems_dead };

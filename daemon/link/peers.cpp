@@ -38,18 +38,18 @@ const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
 } // namespace
 
 Peers::Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Key& key,
-             LocalHost self, HostSessions::Events events)
-    : loop_(loop), streams_(streams), config_(config), key_(key), self_(std::move(self)), resolver_(loop),
-      directory_(config), sessions_({.loop = loop,
-                                     .engine = engine,
-                                     .config = config,
-                                     .resolver = resolver_,
-                                     .directory = directory_,
-                                     .self = self_.identity,
-                                     .dial = dialing()},
-                                    std::move(events)),
+             LocalHost self, HostSessions::Events events, Tunnels* tunnels)
+    : loop_(loop), streams_(streams), config_(config), key_(key), self_(std::move(self)),
+      locator_(loop, tunnels), directory_(config), sessions_({.loop = loop,
+                                                              .engine = engine,
+                                                              .config = config,
+                                                              .locator = locator_,
+                                                              .directory = directory_,
+                                                              .self = self_.identity,
+                                                              .dial = dialing()},
+                                                             std::move(events)),
       dialer_({.loop = loop,
-               .resolver = resolver_,
+               .locator = locator_,
                .config = config,
                .directory = directory_,
                .sessions = sessions_,
@@ -73,7 +73,14 @@ void Peers::listen(ListensAt at, std::uint64_t predecessor) {
 LocalHost Peers::self_at(const Address& at) const {
   LocalHost self = self_;
   if (at.family() == AF_UNIX) {
-    self.port = 0; // nobody there sees where this host is
+    // Nobody there sees where this host is: it says so itself, for others who may reach it.
+    std::vector<std::string> hosts = listens_.advertised;
+    if (hosts.empty()) hosts = reachable_at(listens_.hosts, in_use());
+    std::erase_if(hosts, is_loopback);
+    if (hosts.empty())
+      self.port = 0;
+    else
+      self.advertised = hosts.front();
     return self;
   }
   if (!self.advertised.empty() && !std::ranges::all_of(listens_.hosts, is_loopback)) return self;
@@ -189,7 +196,7 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
                        .name = name_tag(session->identity().name),
                        .port = 0,
                        .hosts = {}};
-  if (const auto at = session->candidates().for_others()) {
+  if (const auto at = session->candidates().for_others(); at && at->family() != AF_UNIX) {
     made.port = at->port();
     made.hosts.push_back(at->host());
   }
@@ -213,9 +220,21 @@ std::uint32_t Peers::rtt_us(std::int32_t link) const {
   return session != nullptr ? session->rtt_us() : 0;
 }
 
+std::string Peers::way_of(std::int32_t link) const {
+  const HostSession* const session = sessions_.at(link);
+  if (session == nullptr || session->connection() == nullptr) return {};
+  return session->connection()->through_tunnel() ? "ssh" : "direct";
+}
+
+std::string Peers::way_to(const std::string& host) const {
+  const HostSession* const session = sessions_.named(host);
+  return session == nullptr ? std::string() : way_of(static_cast<std::int32_t>(session->link()));
+}
+
 void Peers::learn(std::int32_t from, const std::vector<NamedKernel>& others) {
   const auto note = [this](const std::string& host, const EndpointAddress& told) {
     if (directory_.is_this_host(host) || directory_.is_configured(host)) return;
+    if (!directory_.address_of(host).ssh.host.empty()) return; // nobody else knows of a way through ssh
     const HostSession* const session = sessions_.find(told.identity);
     const EndpointAddress at =
         session != nullptr && session->candidates().known()

@@ -19,8 +19,8 @@
 #include "daemon/link/host_sessions.hpp"
 #include "daemon/link/key.hpp"
 #include "daemon/link/listeners.hpp"
+#include "daemon/link/locator.hpp"
 #include "daemon/link/pending_link.hpp"
-#include "daemon/link/resolver.hpp"
 #include "daemon/link/stream_maker.hpp"
 #include "daemon/settings/config.hpp"
 #include "system/error.hpp"
@@ -37,9 +37,9 @@ class Peers final : PendingLink::Owner {
 public:
   using Connected = Dialer::Connected;
 
-  // `config` may change (hosts_changed()); `self` needs no port.
+  // `config` may change (hosts_changed()); `self` needs no port; `tunnels`: none: nobody is behind one.
   Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Key& key,
-        LocalHost self, HostSessions::Events events);
+        LocalHost self, HostSessions::Events events, Tunnels* tunnels = nullptr);
 
   // `predecessor`: the identity of the kernel that ran here before; 0: none known.
   void listen(ListensAt at, std::uint64_t predecessor);
@@ -74,6 +74,9 @@ public:
   // Of the host at a link, or this one: its name; and the round trip that TCP last measured, or 0.
   [[nodiscard]] std::string name_of(std::int32_t link) const;
   [[nodiscard]] std::uint32_t rtt_us(std::int32_t link) const;
+  // How that host is reached at this moment: "direct" or "ssh"; empty: it is not, or it is this one.
+  [[nodiscard]] std::string way_of(std::int32_t link) const;
+  [[nodiscard]] std::string way_to(const std::string& host) const; // by the name people use
 
   std::uint64_t read();                               // the turn's second step: takes what has arrived
   std::uint64_t write() { return sessions_.write(); } // the turn's fourth step
@@ -108,7 +111,7 @@ private:
   Key key_;
   LocalHost self_;
   ListensAt listens_;
-  Resolver resolver_;
+  Locator locator_;
   HostDirectory directory_;
   HostSessions sessions_;
   Dialer dialer_;

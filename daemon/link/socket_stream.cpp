@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/link/socket_stream.hpp"
 
+#include "daemon/base/unix_listener.hpp"
 #include "daemon/link/tcp_stream.hpp"
 #include "system/limits.hpp"
 
@@ -98,8 +99,11 @@ void SocketStreams::accept_for(Acceptance owner) {
 // What has gone again meanwhile is nobody's.
 void SocketStreams::accepted(Fd socket) {
   const Address peer = peer_address(socket.get());
-  if (local_address(socket.get()).family() == AF_UNIX)
-    return owner_.accepted(std::make_unique<SocketStream>(loop_.events(), std::move(socket), peer, true));
+  if (local_address(socket.get()).family() == AF_UNIX) {
+    if (is_of_this_user(socket.get()))
+      owner_.accepted(std::make_unique<SocketStream>(loop_.events(), std::move(socket), peer, true));
+    return;
+  }
   if (prepare_accepted(socket.get()))
     owner_.accepted(std::make_unique<TcpStream>(loop_.events(), std::move(socket), peer, config_, true));
 }

@@ -21,7 +21,7 @@
 namespace parc::daemon {
 
 inline constexpr std::uint16_t default_port = 7272;
-inline constexpr std::size_t option_count = 21;
+inline constexpr std::size_t option_count = 22;
 
 struct PortRange {
   std::uint16_t first = default_port;
@@ -30,9 +30,18 @@ struct PortRange {
   bool operator==(const PortRange&) const = default;
 };
 
+// A host that ssh gets to, whose kernel this one reaches through it.
+struct SshAddress {
+  std::string host;    // as ssh knows it; empty: the kernel is dialed
+  std::string command; // ssh, and options of it; empty: as the setting says
+  std::string socket;  // where the kernel over there hears who comes so; empty: it is asked
+  auto operator<=>(const SshAddress&) const = default;
+};
+
 struct HostAddress {
   std::string address; // numeric, or a name that is resolved when it is needed
   std::uint16_t port = default_port;
+  SshAddress ssh = {};
   bool operator==(const HostAddress&) const = default;
 };
 
@@ -43,6 +52,7 @@ struct Config {
   std::string advertise;                               // address told to other hosts; empty: the link's own
   std::string encryption = "tls";                      // of links: that, or "none" in so many words
   std::string key_file;
+  std::string ssh = "ssh"; // and options of it: how this kernel gets to hosts that are reached through it
   std::string runtime_dir; // as chosen; empty: by the rules of system/runtime_dir.hpp
   RealtimePolicy realtime = RealtimePolicy::Auto;
   std::uint32_t fragment_size = 4096;
@@ -115,6 +125,7 @@ struct CommandLine {
 
 // The address of a kernel: "address", "address:port", "[v6]:port" or a bare IPv6 address.
 [[nodiscard]] Result<HostAddress> parse_host_address(std::string_view text);
+[[nodiscard]] Result<HostAddress> parse_ssh_host(std::string_view text);
 [[nodiscard]] std::string_view trimmed(std::string_view text); // without blanks at its ends
 
 // The name of a host, as it calls itself and [hosts] calls it; an error says which characters it may have.

@@ -86,14 +86,23 @@ private:
   static Result<HostAddress> host_of(const toml::node& entry) {
     if (const auto text = entry.as_string()) return parse_host_address(text->get());
     const auto table = entry.as_table();
-    if (!table) return error(EBADMSG, "write \"address:port\" or {{ address = \"...\", port = ... }}");
-    static constexpr std::array<std::string_view, 2> known{"address", "port"};
+    if (!table)
+      return error(EBADMSG, "write \"address:port\", {{ address = \"...\", port = ... }} or "
+                            "{{ ssh = \"...\" }}");
+    static constexpr std::array<std::string_view, 3> known{"address", "port", "ssh"};
     for (const auto& [key, value] : *table)
-      if (key != "address" && key != "port")
+      if (std::ranges::find(known, key.str()) == known.end())
         return error(EBADMSG,
                      "unknown key {}{} (a name with a dot in it stands in quotation marks: "
                      "\"node1.site\" = ...)",
                      quote(key.str()), did_you_mean(key.str(), known));
+    if (const auto ssh = (*table)["ssh"]) {
+      if (table->size() != 1)
+        return error(EBADMSG, "a host is reached through ssh or dialed: write ssh, or address and port");
+      const auto host = ssh.value<std::string>();
+      if (!host) return error(EBADMSG, "ssh must be a text in quotes");
+      return parse_ssh_host(*host);
+    }
     const auto address = (*table)["address"].value<std::string>();
     if (!address) return error(EBADMSG, "address is missing or not a text in quotes");
     // The port has its own key here, so a colon can only belong to an IPv6 address.
@@ -185,8 +194,10 @@ std::string to_toml(const Config& config) {
   }
   if (!config.hosts.empty()) out += "\n[hosts]\n";
   for (const auto& [name, host] : config.hosts)
-    out += fmt::format("{} = {{ address = {}, port = {} }}\n", in_quotes(name), in_quotes(host.address),
-                       host.port);
+    out += host.ssh.host.empty()
+               ? fmt::format("{} = {{ address = {}, port = {} }}\n", in_quotes(name), in_quotes(host.address),
+                             host.port)
+               : fmt::format("{} = {{ ssh = {} }}\n", in_quotes(name), in_quotes(host.ssh.host));
   return out;
 }
 

@@ -191,6 +191,11 @@ Result<void> set_fragment_size(Config& config, std::string_view text) {
   return success();
 }
 
+Result<std::string> parse_command(std::string_view text) {
+  if (text.find_first_not_of(" \t") == text.npos) return error(EINVAL, "it is empty");
+  return std::string(text);
+}
+
 Result<std::string> parse_path(std::string_view text) {
   return std::string(text);
 }
@@ -210,6 +215,8 @@ const std::array<Option, option_count> table{{
     {"key_file", "FILE",
      "key shared by all hosts (default: $XDG_CONFIG_HOME/parc/key, made at first start); -: standard input",
      Form::Text, true, set_text<&Config::key_file, parse_path>, get_text<&Config::key_file>},
+    {"ssh", "COMMAND", "ssh, and options of it, to hosts that are reached through it (default: ssh)",
+     Form::Text, true, set_text<&Config::ssh, parse_command>, get_text<&Config::ssh>},
     {"runtime_dir", "DIR",
      "where programs of this host find the kernel (default: $XDG_RUNTIME_DIR/parc or /tmp/parc-UID)",
      Form::Text, false, set_text<&Config::runtime_dir, parse_path>, get_text<&Config::runtime_dir>},
@@ -266,6 +273,16 @@ std::string Option::variable() const {
   std::transform(variable.begin(), variable.end(), variable.begin(),
                  [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
   return variable;
+}
+
+// What ssh takes for an option is no host.
+Result<HostAddress> parse_ssh_host(std::string_view text) {
+  const auto is_special = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
+  if (text.empty() || text.size() > longest_name || text.starts_with('-') ||
+      std::any_of(text.begin(), text.end(), is_special))
+    return error(EINVAL, "{} is not a host as ssh takes it: NAME, USER@NAME or an alias of ~/.ssh/config",
+                 quote(text));
+  return HostAddress{.address = {}, .ssh = {.host = std::string(text), .command = {}, .socket = {}}};
 }
 
 Result<HostAddress> parse_host_address(std::string_view text) {

@@ -22,26 +22,48 @@ void HostSearch::ask(const tool::Search& search) {
   question_ = search.question;
   for (const tool::HostToAsk& host : search.hosts) {
     learned_ |= host.address.has_value();
-    if (host.address) peers_.learn(host.name, {*host.address, host.port});
+    const HostAddress direct{.address = host.address.value_or(""), .port = host.port};
+    const bool is_through = !host.ssh.empty() && peers_.way_to(host.name) == "ssh";
+    if (host.address && !is_through) peers_.learn(host.name, direct);
+    if (!host.ssh.empty() && !is_through)
+      other_ways_[host.name] = {direct, {.address = {}, .ssh = {host.name, host.ssh, host.link_socket}}};
     inquiry_.add(host.name);
   }
   all_known_ = search.hosts.empty();
   if (all_known_)
     for (std::string& name : peers_.known()) inquiry_.add(std::move(name));
-  // Who looks hears at once that nobody listens there; who has just started them is patient.
-  for (std::size_t place = 0; place < inquiry_.hosts().size(); ++place)
-    peers_.connect(
-        inquiry_.hosts()[place].name,
-        [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
-          if (const auto it = self.lock()) (*it)->connected(place, link);
-        },
-        !learned_);
+  for (std::size_t place = 0; place < inquiry_.hosts().size(); ++place) connect(place);
+}
+
+// Who looks hears at once that nobody listens there; who has just started them is patient, unless there is
+// another way.
+void HostSearch::connect(std::size_t place) {
+  const std::string& host = inquiry_.hosts()[place].name;
+  const auto other = other_ways_.find(host);
+  const bool has_other = other != other_ways_.end() && other->second.why_not_direct.empty();
+  peers_.connect(
+      host,
+      [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
+        if (const auto it = self.lock()) (*it)->connected(place, link);
+      },
+      !learned_ || has_other);
 }
 
 void HostSearch::connected(std::size_t place, const Result<std::int32_t>& link) {
   Inquiry::Host& host = inquiry_.host(place);
   if (!link) {
-    failed(host, link.error().text);
+    const auto other = other_ways_.find(host.name);
+    if (other != other_ways_.end() && other->second.why_not_direct.empty()) {
+      other->second.why_not_direct = link.error().text;
+      peers_.learn(host.name, other->second.through_ssh);
+      return connect(place);
+    }
+    std::string why = link.error().text;
+    if (other != other_ways_.end()) {
+      peers_.learn(host.name, other->second.direct); // a way that leads nowhere is forgotten
+      why = fmt::format("{}; and {}", other->second.why_not_direct, why);
+    }
+    failed(host, why);
     inquiry_.over(host);
   } else if (all_known_ && !asked_.insert(link.value()).second) {
     inquiry_.over(host); // by another name
@@ -58,6 +80,7 @@ void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
     connection_.send(
         tool::Reached{.host = host->name,
                       .address = at.hosts.empty() ? "" : fmt::format("{}:{}", at.hosts.front(), at.port),
+                      .way = peers_.way_of(from),
                       .rtt_us = peers_.rtt_us(from),
                       .answer = message.answer});
   inquiry_.over(*host);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,6 +28,7 @@ public:
   void answered(std::int32_t from, const kernel::Answer& message);
 
 private:
+  void connect(std::size_t place);
   void connected(std::size_t place, const Result<std::int32_t>& link);
   void failed(Inquiry::Host& host, const std::string& why);
   void all_over();
@@ -36,9 +38,14 @@ private:
   ToolConnection& connection_;
   std::function<void()> over_;
   control::HostQuestion question_;
-  bool all_known_ = false;                                                  // none was named
-  std::set<std::int32_t> asked_;                                            // links, where all are
-  bool learned_ = false;                                                    // where some of them are
+  bool all_known_ = false;       // none was named
+  std::set<std::int32_t> asked_; // links, where all are
+  bool learned_ = false;         // where some of them are
+  struct OtherWay {
+    HostAddress direct, through_ssh;
+    std::string why_not_direct = {}; // empty: that is to be seen
+  };
+  std::map<std::string, OtherWay> other_ways_;                              // by host
   bool telling_ = false;                                                    // all have answered
   std::shared_ptr<HostSearch*> self_ = std::make_shared<HostSearch*>(this); // for links that come after it
   Inquiry inquiry_;

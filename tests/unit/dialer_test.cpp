@@ -42,19 +42,19 @@ public:
   Loop loop{&time};
   Config config;
   protocol::Engine engine{{}, *this};
-  Resolver resolver{loop};
+  Locator locator{loop, nullptr};
   HostDirectory directory{config};
   HostSessions sessions{{.loop = loop,
                          .engine = engine,
                          .config = config,
-                         .resolver = resolver,
+                         .locator = locator,
                          .directory = directory,
                          .self = 1,
                          .dial = [](const Address&, const PendingLink::Purpose&) { return success(); }},
                         {.link_up = [](std::uint32_t) {}, .link_lost = [](std::uint32_t) {}}};
   Dialer dialer{
       {.loop = loop,
-       .resolver = resolver,
+       .locator = locator,
        .config = config,
        .directory = directory,
        .sessions = sessions,

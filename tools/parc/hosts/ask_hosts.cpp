@@ -29,6 +29,7 @@ Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
     answers.push_back({.host = std::move(reached.host),
                        .why = std::move(reached.text),
                        .address = std::move(reached.address).value_or(""),
+                       .way = std::move(reached.way).value_or(""),
                        .rtt_us = reached.rtt_us.value_or(0),
                        .said = std::move(reached.answer).value_or(control::HostAnswer())});
   }

@@ -24,6 +24,7 @@ void print(const std::vector<AskedHost>& answers) {
   Table table{{{.title = "HOST", .name = true},
                {"STATE"},
                {.title = "ADDRESS", .name = true},
+               {"WAY"},
                {"VERSION"},
                {"RTT", true},
                {"JOBS", true},
@@ -32,10 +33,11 @@ void print(const std::vector<AskedHost>& answers) {
   for (const AskedHost& answer : answers) {
     if (answer.up())
       table.rows.push_back({answer.host, "up", answer.address.empty() ? "-" : answer.address,
-                            answer.said.version, answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
+                            answer.way.empty() ? "-" : answer.way, answer.said.version,
+                            answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
                             fmt::to_string(answer.said.jobs.size()), fmt::to_string(ranks_of(answer))});
     else
-      table.rows.emplace_back(std::vector<std::string>{answer.host, "down", "-", "-", "-", "-", "-"},
+      table.rows.emplace_back(std::vector<std::string>{answer.host, "down", "-", "-", "-", "-", "-", "-"},
                               Style::bad);
   }
   show(table_lines(table, display_of(stdout)), stdout);
@@ -47,6 +49,7 @@ void print_json(const std::vector<AskedHost>& answers) {
     auto& row = hosts.emplace_back(nlohmann::json{{"host", answer.host}, {"up", answer.up()}});
     if (answer.up()) {
       row["address"] = answer.address.empty() ? nlohmann::json() : nlohmann::json(answer.address);
+      row["way"] = answer.way.empty() ? nlohmann::json() : nlohmann::json(answer.way);
       row["version"] = answer.said.version;
       row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);
       row["jobs"] = answer.said.jobs.size();

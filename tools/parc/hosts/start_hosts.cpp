@@ -65,6 +65,7 @@ void read_status(const Child& child, StartedHost& there) {
     return;
   }
   there.port = static_cast<std::uint16_t>(number_in(*kernel, "port", UINT16_MAX).value_or(0));
+  there.link_socket = text_in(*kernel, "link_socket");
   there.says = fmt::format("{}, parcd {}", text_in(*kernel, "listens"), text_in(*kernel, "version"));
 }
 
@@ -109,15 +110,23 @@ std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<s
 }
 
 // Our kernel connects to each that is up, or says why it cannot.
-Result<void> reach_all(const std::string& runtime_dir, std::vector<StartedHost>& all) {
+Result<void> reach_all(const std::string& runtime_dir, const Launcher& launcher,
+                       std::vector<StartedHost>& all) {
   std::vector<tool::HostToAsk> hosts;
   for (const StartedHost& there : all)
-    if (there.up()) hosts.push_back({.name = there.host, .address = there.address, .port = there.port});
+    if (there.up())
+      hosts.push_back({.name = there.host,
+                       .address = there.address,
+                       .port = there.port,
+                       .ssh = is_this_host(launcher, there.host) ? "" : launcher.ssh,
+                       .link_socket = there.link_socket});
   if (hosts.empty()) return success();
   PARC_TRY(answers, ask_hosts(runtime_dir, hosts, {}, true));
   for (const AskedHost& answer : answers) {
     const auto there = std::ranges::find(all, answer.host, &StartedHost::host);
-    if (there == all.end() || answer.up()) continue;
+    if (there == all.end()) continue;
+    there->way = answer.way;
+    if (answer.up()) continue;
     there->reachable = false;
     there->why = fmt::format("{} (its kernel listens on {})", answer.why, there->says);
     if (there->says.find("on loopback only") != std::string::npos)
@@ -179,7 +188,7 @@ Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hos
   running.reset(); // nothing is asked of it here
   PARC_TRY(key, ask_for_key(runtime_dir, options));
   auto all = start_all(launcher, hosts, key, runtime_dir, options, patience);
-  PARC_TRY(reach_all(runtime_dir, all));
+  PARC_TRY(reach_all(runtime_dir, launcher, all));
   end_unreachable(launcher, all);
   for (StartedHost& there : all)
     if (is_this_host(launcher, there.host)) there.ran = ran;

@@ -16,10 +16,12 @@ struct StartedHost {
   std::string host;
   std::string address = {}; // where its launcher finds it
   std::uint16_t port = 0;
-  std::string says = {}; // where it listens, and its version
-  std::string why = {};  // it is not up
-  bool ran = false;      // its kernel, before it was to be started
-  bool reachable = true; // false: its kernel runs or did, but not where this host could connect to it
+  std::string link_socket = {}; // of its kernel, for who comes through ssh
+  std::string way = {};         // how this host's kernel reaches it
+  std::string says = {};        // where it listens, and its version
+  std::string why = {};         // it is not up
+  bool ran = false;             // its kernel, before it was to be started
+  bool reachable = true;        // false: its kernel runs or did, but not where this host could connect to it
   [[nodiscard]] bool up() const { return why.empty(); }
 };
 

@@ -51,7 +51,8 @@ int report(const std::vector<StartedHost>& all, bool with_options) {
   for (const StartedHost& there : all)
     if (there.up())
       std::cout << fmt::format(
-          "{}: up at {}, listening on {}{}\n", there.host, there.address, there.says,
+          "{}: up at {}{}, listening on {}{}\n", there.host, there.address,
+          there.way == "ssh" ? ", reached through ssh" : "", there.says,
           with_options && there.ran ? " (it ran before, with settings of its own: parc down ends it)" : "");
   std::cout.flush();
   for (const StartedHost& there : all)

@@ -24,9 +24,7 @@ int fail(const Error& error) {
 
 // The lock stays: see daemon/base/instance.hpp.
 void remove_files(const RuntimeDir& dir) {
-  const std::array<std::string, 4> files{dir.socket(), dir.pid_file(), dir.counters(),
-                                         dir.counters() + ".new"};
-  for (const std::string& file : files)
+  for (const std::string& file : files_of_kernel(dir))
     if (unlink(file.c_str()) == 0) std::cout << "removed " << file << " of a dead kernel\n";
 }
 

@@ -89,9 +89,10 @@ int status(const StatusOptions& options) {
   }
   const KernelView view = look_at_kernel(counters.value());
   if (options.json) {
-    std::cout
-        << to_json(view.kernel, view.programs).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-        << '\n';
+    auto shown = to_json(view.kernel, view.programs);
+    if (const auto dir = find_runtime_dir(options.runtime_dir))
+      shown["kernel"]["link_socket"] = dir.value().link_socket();
+    std::cout << shown.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     return 0;
   }
   const auto now = static_cast<std::uint64_t>(std::time(nullptr));

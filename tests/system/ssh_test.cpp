@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hosts that only ssh leads to: kernels that listen where nobody else looks for them, behind a real sshd.
+#include "tests/support/reachable.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace parc::test {
+namespace {
+
+using Json = nlohmann::json;
+
+// Where ssh's HostName is not.
+const std::vector<std::string> elsewhere{"--listen", "127.0.0.9"};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+struct Far : Reachable {
+  // WORDS, at the kernel of another host.
+  Process on(const std::string& host, std::vector<std::string> words) {
+    words.insert(words.begin(), {"env", "PARC_RUNTIME_DIR=" + runtime_dir(host), "PARC_AUTOSTART=off"});
+    return hosts.start(std::move(words));
+  }
+  [[nodiscard]] std::string runtime_dir(const std::string& host) const {
+    return hosts.directory() + "/" + host + "/run/parc";
+  }
+  void bring_up(const std::string& named) {
+    const Ended up = command("up", named, elsewhere);
+    BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts.logs());
+    BOOST_TEST(contains(up.output, "b: up at 127.0.0.1, reached through ssh, listening on 127.0.0.9"),
+               up.output);
+  }
+  Json host_row(const std::string& host) {
+    Process asked = hosts.parc("hosts", {"--hosts", host, "--json"});
+    (void)asked.wait();
+    const Json all = Json::parse(asked.output(), nullptr, false);
+    return all.is_object() && !all["hosts"].empty() ? all["hosts"][0] : Json{{"up", false}};
+  }
+  Json link_to_b() {
+    const Json links = hosts.status()["links"];
+    return links.empty() ? Json{{"connections", 0}, {"state", "none"}} : links[0];
+  }
+  [[nodiscard]] std::vector<std::string> tunnel_sockets() {
+    std::vector<std::string> found;
+    for (const auto& each : std::filesystem::directory_iterator(hosts[0].runtime_dir()))
+      if (each.path().filename().string().starts_with("parc-ssh-")) found.push_back(each.path());
+    return found;
+  }
+  // Of the kernel of host a.
+  [[nodiscard]] std::vector<pid_t> ssh_processes() {
+    std::vector<pid_t> found;
+    for (const auto& each : std::filesystem::directory_iterator("/proc")) {
+      std::ifstream file(each.path() / "stat");
+      std::string number, name, state;
+      pid_t parent = 0;
+      if (file >> number >> name >> state >> parent && name == "(ssh)" && parent == hosts[0].kernel().id())
+        found.push_back(std::stoi(number));
+    }
+    return found;
+  }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(ssh, Far)
+
+BOOST_AUTO_TEST_CASE(jobs_run_through_a_tunnel_in_both_directions) {
+  bring_up("b");
+  const Json row = host_row("b");
+  BOOST_TEST(row["way"] == "ssh", row.dump());
+  BOOST_TEST(row["address"].is_null(), row.dump());
+  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "20", "100000"});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  Process back =
+      on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,a", PARC_TEST_PROGRAMS "/ring", "20", "1000"});
+  const int status_back = back.wait();
+  BOOST_TEST(status_back == 0, back.errors() << hosts.logs());
+  BOOST_TEST(tunnel_sockets().size() == 1u);
+  Process stop = hosts.parc("stop", {});
+  BOOST_TEST(stop.wait() == 0, stop.errors());
+  BOOST_TEST(tunnel_sockets().empty());
+}
+
+// Also when the kernel has been told anew, and has forgotten, where the other one is.
+BOOST_AUTO_TEST_CASE(a_job_outlives_its_tunnels) {
+  bring_up("b");
+  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "4000", "100000"});
+  BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 4u; }), job.errors());
+  std::uint64_t connections = link_to_b()["connections"];
+  for (int tunnel = 0; tunnel < 4; ++tunnel) {
+    if (tunnel == 1) bring_up("b");
+    if (tunnel == 2) hosts[0].kernel().signal(SIGHUP);
+    const auto running = ssh_processes();
+    BOOST_TEST_REQUIRE(running.size() == 1u);
+    kill(running.front(), SIGKILL);
+    BOOST_TEST_REQUIRE(eventually([&] {
+                         const Json link = link_to_b();
+                         return link["state"] == "up" && link["connections"] > connections;
+                       }),
+                       link_to_b().dump() << hosts.logs());
+    connections = link_to_b()["connections"];
+  }
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+}
+
+BOOST_AUTO_TEST_CASE(no_ssh_outlives_its_kernel) {
+  bring_up("b");
+  const auto running = ssh_processes();
+  BOOST_TEST_REQUIRE(running.size() == 1u);
+  hosts[0].kernel().signal(SIGKILL);
+  BOOST_TEST(eventually([&] { return kill(running.front(), 0) != 0; }));
+  hosts[0].start(); // which removes what was left
+  BOOST_TEST(tunnel_sockets().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_behind_a_tunnel_is_started_again) {
+  bring_up("b");
+  Process pid = on("b", {"cat", runtime_dir("b") + "/kernel.pid"});
+  BOOST_TEST_REQUIRE(pid.wait() == 0);
+  kill(std::stoi(pid.output()), SIGKILL);
+  BOOST_TEST(eventually([&] { return host_row("b")["up"] == false; }));
+  bring_up("b");
+  BOOST_TEST(host_row("b")["up"] == true);
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "20", "1000"});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+}
+
+// A sentence that names both ways, and what was started for nothing is ended.
+BOOST_AUTO_TEST_CASE(an_sshd_that_forwards_no_sockets) {
+  const Ended up = command("up", "d", elsewhere);
+  BOOST_TEST(up.status == 1);
+  BOOST_TEST(contains(up.errors,
+                      "parc: host d is not up: its kernel was started, could not be reached from here and "
+                      "was ended again: "),
+             up.errors);
+  BOOST_TEST(contains(up.errors, "refuses the connection"), up.errors);
+  BOOST_TEST(contains(up.errors, "; and cannot reach host d: ssh to d: "), up.errors);
+  BOOST_TEST(contains(up.errors, "AllowStreamLocalForwarding"), up.errors);
+  BOOST_TEST(!is_up("d"));
+}
+
+// Nobody has said where its socket is: it is asked.
+BOOST_AUTO_TEST_CASE(a_host_of_the_configuration) {
+  bring_up("b");
+  const std::string config = hosts.directory() + "/reader.toml", dir = hosts.directory() + "/reader";
+  std::ofstream(config)
+      << "key_file = \"" << hosts.directory() << "/key\"\nname = \"reader\"\nport = 0\n"
+      << "[hosts]\nb = { ssh = \"b\" }\nc = { ssh = \"c\" }\nnone = { ssh = \"nowhere.invalid\" }\n";
+  Process reader =
+      hosts.parcd({"--config", config, "--runtime-dir", dir, "--ssh", "ssh -F " + ssh_config(), "--detach"});
+  BOOST_TEST_REQUIRE(reader.wait() == 0, reader.errors());
+  Process asked =
+      hosts.start({PARC_TEST_BIN "/parc", "hosts", "--runtime-dir", dir, "--hosts", "b,c,none", "--json"});
+  BOOST_TEST(asked.wait() == 1);
+  const Json rows = Json::parse(asked.output())["hosts"];
+  BOOST_TEST(rows[0]["way"] == "ssh", rows.dump());
+  BOOST_TEST(contains(rows[1].value("why", ""), "ssh to c: parc: no parcd runs here"), rows.dump());
+  BOOST_TEST(contains(rows[2].value("why", ""), "ssh to nowhere.invalid: ssh: Could not resolve"),
+             rows.dump());
+  Process stop = hosts.start({PARC_TEST_BIN "/parc", "stop", "--runtime-dir", dir});
+  BOOST_TEST(stop.wait() == 0, stop.errors());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
