@@ -51,6 +51,7 @@
 //
 // ---- Tools: any kernel asks any other. "look" is answered by "seen", "question" by "answer", with the
 // asker's token and place. "kill_job" goes from any kernel of a job to its origin.
+// Of relayed connections and signs of life: control/link_messages.hpp.
 #pragma once
 
 #include "control/host_answer.hpp"
@@ -107,8 +108,15 @@ enum class Kind : std::uint8_t {
   question,
   answer,
   kill_job,
+  relay_open,
+  relay_opened,
+  relay_bytes,
+  relay_taken,
+  relay_close,
+  ping,
+  pong,
 };
-inline constexpr std::size_t kinds = static_cast<std::size_t>(Kind::kill_job) + 1;
+inline constexpr std::size_t kinds = static_cast<std::size_t>(Kind::pong) + 1;
 [[nodiscard]] std::string_view name(Kind kind);
 [[nodiscard]] std::optional<Kind> kind_named(std::string_view name);
 

@@ -202,8 +202,8 @@ template <> struct Codec<tool::HostToAsk> {
     return from.is_array() && (from.size() == 3 || has_ssh) && take_value(from[0], value.name, no_limit) &&
            take_value(from[1], value.address.emplace(), no_limit) &&
            take_value(from[2], value.port, no_limit) &&
-           (!has_ssh || (take_value(from[3], value.ssh, no_limit) &&
-                         take_value(from[4], value.link_socket, no_limit)));
+           (!has_ssh ||
+            (take_value(from[3], value.ssh, no_limit) && take_value(from[4], value.link_socket, no_limit)));
   }
 };
 

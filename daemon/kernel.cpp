@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/kernel.hpp"
 
+#include "control/link_messages.hpp"
 #include "daemon/base/cookie.hpp"
 #include "daemon/base/copy_cost.hpp"
 #include "daemon/base/instance.hpp"
@@ -60,13 +61,26 @@ Kernel::Kernel(World world)
       link_socket_(world_.runtime_dir.link_socket()), idle_(loop_, [this] { look_whether_idle(); }),
       last_words_(loop_, [this] { stopped_ = true; }), farewell_(loop_, [this] { stopped_ = true; }),
       no_memory_(loop_, "allocations failed") {
-  if (world_.config.encryption != "none") encrypted_.emplace(world_.key, plain_streams());
+  if (world_.config.encryption != "none") encrypted_.emplace(world_.key, relays_);
   peers_ = std::make_unique<Peers>(
-      loop_, engine_, encrypted_ ? *encrypted_ : plain_streams(), world_.config, world_.key,
-      local_host(world_.config, world_.identity),
+      loop_, engine_, encrypted_ ? static_cast<StreamMaker&>(*encrypted_) : relays_, world_.config,
+      world_.key, local_host(world_.config, world_.identity),
       HostSessions::Events{.link_up = [this](std::uint32_t link) { post_.listen(link); },
-                           .link_lost = [this](std::uint32_t link) { link_lost(link); }},
+                           .link_lost = [this](std::uint32_t link) { link_lost(link); },
+                           .ping =
+                               [this](std::uint32_t link, std::uint64_t number) {
+                                 post_.send(static_cast<std::int32_t>(link), kernel::Ping{.number = number});
+                               }},
       &tunnels_);
+  post_.on<kernel::Ping>([this](std::int32_t from, kernel::Ping ping) {
+    post_.send(from, kernel::Pong{.number = ping.number});
+  });
+  post_.on<kernel::Pong>([this](std::int32_t from, kernel::Pong pong) { peers_->pong(from, pong.number); });
+  relays_.begin({.to = [this](std::uint64_t identity,
+                              const std::string& name) { return peers_->near_link(identity, name); },
+                 .all = [this] { return peers_->near_links(); },
+                 .name = [this](std::int32_t link) { return peers_->name_of(link); },
+                 .identity = [this](std::int32_t link) { return peers_->identity_of(link); }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
       Sessions::Settings{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),
@@ -175,7 +189,7 @@ void Kernel::look_after_runtime_dir() {
 }
 
 bool Kernel::none() const {
-  return sessions_->none() && jobs_->none() && joins_->none() && tools_->none();
+  return sessions_->none() && jobs_->none() && joins_->none() && tools_->none() && relays_.none();
 }
 
 // Nothing for a whole period: who was started for a program ends some time after it.
@@ -285,6 +299,7 @@ void Kernel::look_whether_all_is_said() {
 }
 
 void Kernel::link_lost(std::uint32_t link) {
+  relays_.link_lost(static_cast<std::int32_t>(link));
   spawners_->link_lost(link);
   joins_->link_lost(link);
   jobs_->link_lost(link);

@@ -21,6 +21,7 @@
 #include "daemon/process/start_process.hpp"
 #include "daemon/program/door.hpp"
 #include "daemon/program/sessions.hpp"
+#include "daemon/relay/relays.hpp"
 #include "daemon/settings/config.hpp"
 #include "daemon/ssh/ssh_tunnels.hpp"
 #include "protocol/engine.hpp"
@@ -110,6 +111,7 @@ private:
   std::unique_ptr<Counters> counters_;          // outlives the rows that actors hold
   SocketStreams sockets_{loop_, world_.config}; // not used where the streams are simulated
   [[nodiscard]] StreamMaker& plain_streams() { return world_.streams ? *world_.streams : sockets_; }
+  Relays relays_{loop_, post_, plain_streams()};
   std::optional<TlsStreams> encrypted_; // none: the configuration wants none
   SshTunnels tunnels_{loop_, world_.processes, world_.config, world_.runtime_dir};
   std::unique_ptr<Peers> peers_;

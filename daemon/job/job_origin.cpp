@@ -73,12 +73,11 @@ Result<void> JobOrigin::plan(const tool::Run& run) {
                hosts_.size());
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     const std::string& name = hosts_[host].name;
-    peers_.connect(
-        name.empty() ? peers_.self().name : name,
-        [&jobs = jobs_, id = id_, host](Result<std::int32_t> link) {
-          if (JobOrigin* origin = jobs.origin(id)) origin->reached(host, std::move(link));
-        },
-        run.in_haste == 1U);
+    peers_.connect(name.empty() ? peers_.self().name : name,
+                   [&jobs = jobs_, id = id_, host](Result<std::int32_t> link) {
+                     if (JobOrigin* origin = jobs.origin(id)) origin->reached(host, std::move(link));
+                   },
+                   {.in_haste = run.in_haste == 1U});
   }
   return success();
 }

@@ -11,17 +11,36 @@
 
 namespace parc::daemon {
 
+namespace {
+
+struct Relayed { // as it lies in an Address
+  sa_family_t family = AF_UNSPEC;
+  std::array<char, 6> unused{}; // so that two of one kernel are the same bytes
+  std::uint64_t identity = 0;
+  std::array<char, 96> name{};
+};
+static_assert(sizeof(Relayed) <= sizeof(sockaddr_storage));
+
+Relayed relayed_in(const Address& address) {
+  Relayed relayed;
+  std::memcpy(static_cast<void*>(&relayed), &address.storage, sizeof relayed);
+  return relayed;
+}
+
+} // namespace
+
 // The port stands in the same place in both families.
 std::uint16_t Address::port() const {
-  if (family() == AF_UNIX) return 0;
+  if (!is_ip()) return 0;
   return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
 }
 
 void Address::set_port(std::uint16_t port) {
-  if (family() != AF_UNIX) reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);
+  if (is_ip()) reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);
 }
 
 std::string Address::host() const {
+  if (relayed()) return {};
   if (family() == AF_UNIX) {
     const auto* const at = reinterpret_cast<const sockaddr_un*>(&storage);
     return {at->sun_path, strnlen(at->sun_path, length - offsetof(sockaddr_un, sun_path))};
@@ -32,7 +51,24 @@ std::string Address::host() const {
   return known ? text.data() : "an unknown address";
 }
 
+Address::RelayTarget Address::relay_target() const {
+  const Relayed relayed = relayed_in(*this);
+  return {relayed.identity,
+          std::string(relayed.name.data(), strnlen(relayed.name.data(), relayed.name.size()))};
+}
+
+Address relayed_address(std::uint64_t identity, std::string_view name) {
+  Relayed relayed;
+  relayed.identity = identity;
+  name.substr(0, relayed.name.size()).copy(relayed.name.data(), relayed.name.size());
+  Address address;
+  std::memcpy(&address.storage, &relayed, sizeof relayed);
+  address.length = sizeof relayed;
+  return address;
+}
+
 std::string Address::text() const {
+  if (relayed()) return "a relay";
   if (family() != AF_UNIX) return fmt::format("{} port {}", host(), port());
   const std::string path = host();
   return path.empty() ? "a Unix socket" : fmt::format("the Unix socket {}", path);

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace parc::daemon {
+namespace {
+
+constexpr unsigned turns_of_relay = 12; // some seconds
+
+} // namespace
 
 const Candidate* Candidates::find(Source source) const {
   const auto found = std::ranges::find(all_, source, &Candidate::source);
@@ -53,7 +58,7 @@ void Candidates::resolved(const std::vector<Address>& all) {
 }
 
 bool Candidates::has_answered_at(const Address& at) const {
-  if (at.family() == AF_UNIX) return false; // it is whoever carries the bytes that refuses there
+  if (!at.is_ip()) return false; // it is whoever carries the bytes that refuses there
   return std::ranges::any_of(
       all_, [&](const Candidate& each) { return each.answered.has_value() && each.address == at; });
 }
@@ -82,6 +87,10 @@ std::optional<Address> Candidates::dial(unsigned turn, bool by_name) const {
   const auto other = !by_name ? listens_at() : met != nullptr ? std::optional(met->address) : std::nullopt;
   if (other && (!by_name || places.empty()) && std::ranges::find(places, *other) == places.end())
     places.push_back(*other);
+  // What is relayed stays so: not before it is clear that nothing else leads there.
+  if (const Candidate* const relay = find(Source::relayed);
+      relay != nullptr && (places.empty() || turn % turns_of_relay == turns_of_relay - 1))
+    return relay->address;
   if (places.empty()) return std::nullopt;
   return places[turn % places.size()];
 }

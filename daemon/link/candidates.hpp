@@ -19,7 +19,8 @@ struct Candidate {
     called_back, // the same, only to see whether it answers: whether others can is not known
     seen,        // its connection came from that host, and it says that it listens at that port
     advertised,  // it says that others reach it there
-    resolved     // its name was looked up
+    resolved,    // its name was looked up
+    relayed      // others had a link there
   };
   Address address;
   Source source;
@@ -31,6 +32,7 @@ public:
   // Of the same kernel: this side's dial to that address ended with it.
   void answered(const Address& at, Loop::Time when);
   void answered_back(const Address& at, Loop::Time when); // the connection was not needed
+  void relayed(const Address& by) { put(Source::relayed, by); }
   void seen(const Address& at) { put(Source::seen, at); }
   void advertised(std::optional<Address> at);     // none: it says so no more
   void resolved(const std::vector<Address>& all); // in place of what was before

@@ -9,6 +9,9 @@
 namespace parc::daemon {
 namespace {
 
+using namespace std::chrono_literals;
+constexpr auto time_without_relay = 1s; // of rounds, where another one may help
+constexpr double patience_with_relays_s = 3;
 constexpr double first_round_pause_s = 0.02, longest_round_pause_s = 0.5; // between two rounds of an attempt
 
 } // namespace
@@ -28,9 +31,15 @@ Dialer::Attempt* Dialer::begin(const std::string& host, Connected connected, std
   return &made;
 }
 
-void Dialer::reach(const std::string& host, Connected connected, bool in_haste) {
-  const auto end = in_haste ? std::nullopt : std::optional(end_of_patience());
-  if (Attempt* const made = begin(host, std::move(connected), end)) locate(*made);
+// A name of [hosts] is what that says: others may call another host so.
+void Dialer::reach(const std::string& host, Connected connected, Wish wish) {
+  const auto end = wish.in_haste ? std::nullopt : std::optional(end_of_patience());
+  Attempt* const made = begin(host, std::move(connected), end);
+  if (wish.identity == 0) wish.identity = needs_.directory.identity_of(host).value_or(0);
+  const bool is_meant = wish.identity != 0 || !needs_.directory.is_configured(host);
+  if (Attempt& attempt = attempts_.at(host); wish.relayed && is_meant && attempt.relay_since == Loop::Time())
+    attempt.relay = relayed_address(wish.identity, host);
+  if (made != nullptr) locate(*made);
 }
 
 void Dialer::locate(Attempt& attempt) {
@@ -44,7 +53,7 @@ void Dialer::locate(Attempt& attempt) {
 }
 
 // Nobody has to know its name.
-void Dialer::reach(const EndpointAddress& address, Connected connected) {
+void Dialer::reach(const EndpointAddress& address, Connected connected, bool relayed) {
   Attempt* const made = begin(in_words(address), std::move(connected), end_of_patience());
   if (made == nullptr) return;
   made->wanted = address.identity;
@@ -52,22 +61,29 @@ void Dialer::reach(const EndpointAddress& address, Connected connected) {
   for (const std::string& host : address.hosts)
     if (const auto place = numeric_address(host, address.port); place && address.port != 0)
       places.push_back(place.value());
-  if (places.empty()) return finish(made->host, error(EHOSTUNREACH, "cannot reach {}", made->host));
+  if (relayed) made->relay = relayed_address(address.identity, {});
+  if (places.empty()) return resolved(made->host, error(EHOSTUNREACH, "cannot reach {}", made->host));
   resolved(made->host, std::move(places));
 }
 
 void Dialer::resolved(const std::string& host, Result<std::vector<Address>> addresses) {
   const auto found = attempts_.find(host);
   if (found == attempts_.end()) return;
-  if (!addresses)
-    return finish(host, std::move(addresses).error().in(fmt::format("cannot reach host {}", host)));
   Attempt& attempt = found->second;
   attempt.locating = false;
-  attempt.addresses = std::move(addresses).value();
+  attempt.not_found.reset();
+  attempt.addresses.clear();
+  if (addresses)
+    attempt.addresses = std::move(addresses).value();
+  else if (attempt.wanted != 0)
+    attempt.not_found = std::move(addresses).error();
+  else
+    attempt.not_found = std::move(addresses).error().in(fmt::format("cannot reach host {}", host));
   if (attempt.again) return begin_round(attempt);
   for (Attempt::Waiting& each : attempt.waiting)
     if (each.end) each.end = end_of_patience();
   attempt.pause_s = first_round_pause_s;
+  attempt.relay_from = needs_.loop.now() + time_without_relay;
   attempt.again.emplace(needs_.loop, [this, host] {
     needs_.loop.after_step([this, host] { // the attempt may end, and this timer with it
       const auto waiting = attempts_.find(host);
@@ -91,6 +107,18 @@ void Dialer::begin_round(Attempt& attempt) {
   try_next(attempt);
 }
 
+// Last of all, and not while its own addresses may be of use in a moment: what is relayed stays so.
+bool Dialer::try_relay(Attempt& attempt) {
+  const auto is_patient = [](const Attempt::Waiting& each) { return each.end.has_value(); };
+  const bool is_soon = attempt.may_change && needs_.loop.now() < attempt.relay_from &&
+                       std::ranges::any_of(attempt.waiting, is_patient);
+  if (!attempt.relay || is_soon || !needs_.sessions.any_near()) return false;
+  attempt.relay_since = needs_.loop.now();
+  const Address at = *std::exchange(attempt.relay, std::nullopt);
+  return static_cast<bool>(needs_.dial(
+      at, {.host = attempt.host, .named = attempt.wanted == 0, .patience_s = patience_with_relays_s}));
+}
+
 void Dialer::try_next(Attempt& attempt) {
   while (attempt.next < attempt.addresses.size()) {
     const Address address = attempt.addresses[attempt.next++];
@@ -100,6 +128,8 @@ void Dialer::try_next(Attempt& attempt) {
     if (dialed) return;
     note(attempt, dialed.error());
   }
+  if (try_relay(attempt)) return;
+  if (attempt.not_found) return finish(std::string(attempt.host), Error(*attempt.not_found));
   const auto pause =
       std::chrono::duration_cast<Loop::Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
   const Error why = error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH, "cannot reach host {}: {}",
@@ -143,9 +173,12 @@ void Dialer::note(Attempt& attempt, const Error& why) {
   attempt.may_change |= std::ranges::find(passing, why.code) != passing.end();
 }
 
-void Dialer::fail(Attempt& attempt, const Error& why) {
+// That nobody relays says nothing of the host, and costs nobody's patience.
+void Dialer::fail(Attempt& attempt, const Error& why, bool relayed) {
   if (attempt.waits || attempt.locating) return;
-  note(attempt, why);
+  if (!relayed) note(attempt, why);
+  for (Attempt::Waiting& each : attempt.waiting)
+    if (relayed && each.end) *each.end += needs_.loop.now() - attempt.relay_since;
   if (attempt.tunnelled)
     if (auto more = needs_.locator.why_ended(needs_.directory.address_of(attempt.host)); !more.empty())
       attempt.why = std::move(more);
@@ -198,13 +231,13 @@ void Dialer::refused(const PendingLink& link, const Error& why) {
     found->identity = link.identity();
     (void)finish_with_session(link);
   } else {
-    fail(*found, why);
+    fail(*found, why, link.relayed());
   }
 }
 
 void Dialer::failed(const PendingLink& link, const Error& why) {
   Attempt* const found = find(link.purpose().host);
-  if (found != nullptr && !finish_with_session(link)) fail(*found, why);
+  if (found != nullptr && !finish_with_session(link)) fail(*found, why, link.relayed());
 }
 
 // Attempts whose own connection was a duplicate wait for the other one: where that died before it was up,

@@ -39,8 +39,16 @@ public:
   explicit Dialer(Needs needs) : needs_(std::move(needs)) {}
 
   // `connected` is called once, at a step's end; who is in haste hears at once that nobody listens there yet.
-  void reach(const std::string& host, Connected connected, bool in_haste);
-  void reach(const EndpointAddress& address, Connected connected); // nobody has to know its name
+  // `relayed`: where nothing else leads there, those that this one is linked to may relay; `identity`: that
+  // of the kernel, if it is known.
+  struct Wish {
+    bool in_haste = false;
+    bool relayed = true;
+    std::uint64_t identity = 0;
+  };
+  void reach(const std::string& host, Connected connected, Wish wish);
+  void reach(const EndpointAddress& address, Connected connected,
+             bool relayed); // nobody has to know its name
   void answer(Connected connected, const Result<std::int32_t>& result);
 
   // What became of a connection that was being made, on whose side ever.
@@ -58,14 +66,18 @@ private:
     std::string host;
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
     std::vector<Waiting> waiting;
-    bool tunnelled = false; // each round asks for the tunnel again
-    bool locating = false;  // its addresses are being found out
+    bool tunnelled = false;       // each round asks for the tunnel again
+    bool locating = false;        // its addresses are being found out
+    std::optional<Address> relay; // to be tried once, when those of its own are of no use
+    Loop::Time relay_from{};      // while they may become of some
+    Loop::Time relay_since{};     // it is being tried
     std::vector<Address> addresses;
-    std::size_t next = 0;       // of the addresses, to try in this round
-    std::uint64_t identity = 0; // known, and its other connection is about to be up
-    std::string why;            // what was tried last failed
-    bool may_change = false;    // soon: another round is worth it
-    double pause_s = 0;         // before that
+    std::size_t next = 0;           // of the addresses, to try in this round
+    std::uint64_t identity = 0;     // known, and its other connection is about to be up
+    std::optional<Error> not_found; // its name leads nowhere
+    std::string why;                // what was tried last failed
+    bool may_change = false;        // soon: another round is worth it
+    double pause_s = 0;             // before that
     std::optional<Timer> again;
     bool waits = false; // for it
   };
@@ -76,12 +88,13 @@ private:
   void locate(Attempt& attempt);
   [[nodiscard]] bool leads_through_tunnel(const Attempt& attempt) const;
   void begin_round(Attempt& attempt);
+  bool try_relay(Attempt& attempt);
   void try_next(Attempt& attempt);
   void finish(const std::string& host, const Result<std::int32_t>& result);
   bool finish_with_session(const PendingLink& link);
   void reached(const PendingLink& link, std::int32_t index);
   static void note(Attempt& attempt, const Error& why);
-  void fail(Attempt& attempt, const Error& why);
+  void fail(Attempt& attempt, const Error& why, bool relayed = false);
   [[nodiscard]] Loop::Time end_of_patience() const;
 
   Needs needs_;

@@ -23,6 +23,7 @@ constexpr unsigned dials_before_doubling = 4;
 // A kernel listens as long as it lives where it says so, and tries, too: a host that refuses for so long has
 // none any more.
 constexpr auto longest_refusal = 1s;
+constexpr double longest_pulse_s = 5, beats_of_timeout = 8;
 
 double in_seconds(Loop::Clock::duration time) {
   return std::chrono::duration<double>(time).count();
@@ -44,7 +45,8 @@ HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std:
              events_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
                                    identity_.name, link_timeout_.count()));
            }),
-      look_(loop, [this] { look(); }) {}
+      look_(loop, [this] { look(); }), pulse_(loop, [this] { beat(); }),
+      pulse_s_(std::min(longest_pulse_s, in_seconds(link_timeout_) / beats_of_timeout)) {}
 
 // Not before the other side's statement is there is anything proved.
 void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
@@ -53,7 +55,35 @@ void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
   dialed_ = dialed;
   doubted_ = dialing_ = false;
   dial_.cancel();
+  begin_pulse();
   sent();
+}
+
+void HostSession::begin_pulse() {
+  pulse_.cancel();
+  silent_s_ = 0;
+  heard_bytes_ = connection_->bytes_heard();
+  if (!connection_->is_measured()) pulse_.set(pulse_s_);
+}
+
+// Whatever comes is a sign of life.
+void HostSession::beat() {
+  if (connection_ == nullptr) return;
+  const std::uint64_t heard = connection_->bytes_heard();
+  silent_s_ = std::exchange(heard_bytes_, heard) == heard ? silent_s_ + pulse_s_ : 0;
+  if (silent_s_ >= in_seconds(link_timeout_) / 2)
+    return events_.silent(error(ETIMEDOUT, "the connection to host {} is dead: no sign of life for {:.0f} s",
+                                identity_.name, silent_s_));
+  pinged_at_ = loop_.now();
+  events_.ping(++pings_);
+  pulse_.set(pulse_s_);
+}
+
+// The lowest of them is what the path is like: others have waited behind something.
+void HostSession::pong(std::uint64_t number) {
+  if (number != pings_ || connection_ == nullptr) return;
+  connection_->took_round_trip(
+      std::chrono::duration_cast<std::chrono::microseconds>(loop_.now() - pinged_at_));
 }
 
 void HostSession::resumed() {
@@ -69,6 +99,10 @@ void HostSession::resumed() {
 
 std::uint32_t HostSession::rtt_us() const {
   return connection_ != nullptr && connection_->rtt_us() != 0 ? connection_->rtt_us() : rtt_us_;
+}
+
+bool HostSession::is_near() const {
+  return connection_ != nullptr && connection_->way() != "relay";
 }
 
 double HostSession::patience_s() const {

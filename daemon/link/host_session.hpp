@@ -33,6 +33,8 @@ public:
   struct Events {
     std::function<void()> dial;         // tries once; dial_ended() follows
     std::function<void(Error)> give_up; // may be called from inside any call of this; the session stays
+    std::function<void(std::uint64_t number)> ping; // pong() follows, where the other kernel lives
+    std::function<void(Error)> silent;              // its connection is to be closed
   };
 
   // `seed`: of its pauses; not the same on both sides.
@@ -46,14 +48,16 @@ public:
   // Code 0: there is a connection. `refused`: there is no such kernel any more where it was met.
   void dial_ended(const Error& why, bool refused);
   void lives() { refused_since_.reset(); } // as its key proves, on a connection that is not up yet
-  void sent();                             // something that is to be acknowledged
-  void stalled() { ++stalls_; }            // there was more to send than its connection took
+  void pong(std::uint64_t number);
+  void sent();                  // something that is to be acknowledged
+  void stalled() { ++stalls_; } // there was more to send than its connection took
   void publish(Counters& counters, const protocol::Link& link);
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] std::uint32_t rtt_us() const;                        // as TCP last measured it; 0: not yet
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
+  [[nodiscard]] bool is_near() const;                                // it has one that nobody relays
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
   [[nodiscard]] Candidates& candidates() { return candidates_; }     // where to dial it
   [[nodiscard]] const Candidates& candidates() const { return candidates_; }
@@ -63,6 +67,8 @@ public:
 
 private:
   void look();
+  void begin_pulse();
+  void beat();
   void dial_later();
 
   Loop& loop_;
@@ -89,6 +95,12 @@ private:
   Timer dial_;
   Timer end_;
   Timer look_;
+  Timer pulse_; // of a connection whose path nobody measures
+  double pulse_s_;
+  std::uint64_t heard_bytes_ = 0; // at the last beat
+  double silent_s_ = 0;
+  std::uint64_t pings_ = 0;
+  Loop::Time pinged_at_{};
   std::optional<LinkCounters> row_;
 };
 

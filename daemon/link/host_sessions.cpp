@@ -31,6 +31,10 @@ std::optional<std::int32_t> HostSessions::carried(std::uint64_t identity) const 
   return static_cast<std::int32_t>(session->link());
 }
 
+bool HostSessions::any_near() const {
+  return std::ranges::any_of(sessions_, [](const auto& each) { return each.second->is_near(); });
+}
+
 bool HostSessions::full() const {
   return sessions_.size() >= max_links;
 }
@@ -127,6 +131,14 @@ HostSession& HostSessions::begin(const PendingLink& link, std::uint32_t number) 
       .give_up =
           [this, identity = peer.identity](Error why) {
             needs_.loop.after_step([this, identity, why = std::move(why)] { end(identity, why); });
+          },
+      .ping =
+          [this, index](std::uint64_t ping) {
+            needs_.loop.after_step([this, index, ping] { events_.ping(index, ping); });
+          },
+      .silent =
+          [this, identity = peer.identity](Error why) {
+            needs_.loop.after_step([this, identity, why = std::move(why)] { silent(identity, why); });
           }};
   auto made = std::make_unique<HostSession>(
       needs_.loop, HostSession::Identity{peer.identity, number, peer.name}, index,
@@ -149,7 +161,9 @@ Candidates HostSessions::candidates_of(const PendingLink& link) const {
   const bool advertised_elsewhere = advertised.has_value();
   made.advertised(std::move(advertised));
   Address at = link.peer_address();
-  if (link.role() == Role::Initiator) {
+  if (at.relayed()) {
+    made.relayed(relayed_address(peer.identity, peer.name));
+  } else if (link.role() == Role::Initiator) {
     made.answered(at, needs_.loop.now());
   } else if (peer.port != 0) {
     at.set_port(peer.port);
@@ -187,6 +201,19 @@ void HostSessions::end(std::uint64_t identity, const Error& why) {
   if (session->connection() != nullptr) session->connection()->close(why);
   needs_.engine.break_link(session->link());
   needs_.loop.after_step([this, link = session->link()] { events_.link_lost(link); });
+}
+
+// Whatever carries it may be what hangs: another one is to.
+void HostSessions::silent(std::uint64_t identity, const Error& why) {
+  const HostSession* const session = find(identity);
+  if (session == nullptr || session->connection() == nullptr) return;
+  if (const auto near = session->candidates().tunnel()) needs_.locator.renew(*near);
+  session->connection()->close(why);
+}
+
+void HostSessions::pong(std::int32_t link, std::uint64_t number) {
+  const HostSession* const session = at(link);
+  if (session != nullptr) look(session->identity().host)->pong(number);
 }
 
 void HostSessions::said_nonsense(std::uint32_t link, const Error& why) {

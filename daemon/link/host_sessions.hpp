@@ -41,6 +41,7 @@ public:
   struct Events { // at a step's end; a link that is lost has been broken in the engine
     std::function<void(std::uint32_t link)> link_up;
     std::function<void(std::uint32_t link)> link_lost;
+    std::function<void(std::uint32_t link, std::uint64_t number)> ping; // pong() follows
   };
   HostSessions(Needs needs, Events events);
 
@@ -56,6 +57,7 @@ public:
   // one.
   [[nodiscard]] const HostSession* named(const std::string& host) const;
   [[nodiscard]] const std::map<std::uint64_t, std::unique_ptr<HostSession>>& all() const { return sessions_; }
+  [[nodiscard]] bool any_near() const; // that may relay
   [[nodiscard]] bool full() const;
 
   // For a handshake that is under way: the number of the session that goes on, or would begin, and that of
@@ -69,6 +71,7 @@ public:
   void redialed(const PendingLink& link, const Error& why, bool lives);
   void called_back(const PendingLink& link); // it answers there
 
+  void pong(std::int32_t link, std::uint64_t number);
   void said_nonsense(std::uint32_t link, const Error& why); // which ends the session
   std::uint64_t read();
   std::uint64_t write();
@@ -81,6 +84,7 @@ private:
   void carry(HostSession& session, PendingLink& link);
   [[nodiscard]] Candidates candidates_of(const PendingLink& link) const;
   void end(std::uint64_t identity, const Error& why);
+  void silent(std::uint64_t identity, const Error& why);
   void broke_rules(PeerLink& link, protocol::Refusal refusal) override;
   void closed(const PeerLink& link, const Error& why) override;
 

@@ -16,6 +16,10 @@ void Locator::reopen(const Address& near, Resolver::Answer answer) {
   answer(std::vector{near}); // whoever made it looks after it
 }
 
+void Locator::renew(const Address& near) {
+  if (tunnels_ != nullptr) tunnels_->renew(near);
+}
+
 std::string Locator::why_ended(const HostAddress& host) const {
   if (host.ssh.host.empty() || tunnels_ == nullptr) return {};
   return tunnels_->why_refused(host.ssh);

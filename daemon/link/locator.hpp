@@ -19,6 +19,7 @@ public:
   virtual void open(const SshAddress& to, Resolver::Answer answer) = 0;
   // That with this near end, once more where it has ended meanwhile. ENOENT: there never was one.
   virtual void reopen(const Address& near, Resolver::Answer answer) = 0;
+  virtual void renew(const Address& near) = 0; // it hangs
   // What its far end has just said of a connection that ended there; empty: nothing.
   [[nodiscard]] virtual std::string why_refused(const SshAddress& to) const = 0;
 };
@@ -30,6 +31,7 @@ public:
   // As Resolver::resolve(); for a tunnel there is as much time as that takes itself.
   void find(const HostAddress& host, std::chrono::seconds patience, Resolver::Answer answer);
   void reopen(const Address& near, Resolver::Answer answer);
+  void renew(const Address& near);
   // Why a dial of that host ended, where a tunnel knows more than who dialed.
   [[nodiscard]] std::string why_ended(const HostAddress& host) const;
 

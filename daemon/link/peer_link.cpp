@@ -3,6 +3,7 @@
 
 #include "daemon/link/host_session.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -23,6 +24,11 @@ PeerLink::PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSessi
   if (const std::optional<PathReport> report = stream_->path()) rtt_us_ = report->rtt_us;
 }
 
+std::string_view PeerLink::way() const {
+  if (!open() || stream_->peer().is_ip()) return "direct";
+  return stream_->peer().relayed() ? "relay" : "ssh";
+}
+
 std::uint64_t PeerLink::read() {
   if (!open()) return 0;
   std::uint64_t moved = 0;
@@ -36,6 +42,7 @@ std::uint64_t PeerLink::read() {
       return moved + 1;
     }
     moved += got.bytes;
+    bytes_heard_ += got.bytes;
     const protocol::Refusal refusal = engine_.took(index_, got.bytes);
     if (refusal != protocol::Refusal::none) {
       owner_.broke_rules(*this, refusal);
@@ -86,6 +93,11 @@ PeerLink::Path PeerLink::path() const {
   if (!report) return Path::quiet;
   if (report->retransmits >= retransmits_of_dead) return Path::seems_dead;
   return report->waits ? Path::waits : Path::quiet;
+}
+
+void PeerLink::took_round_trip(std::chrono::microseconds time) {
+  const auto us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(time.count(), 1, UINT32_MAX));
+  rtt_us_ = rtt_us_ == 0 ? us : std::min(rtt_us_, us);
 }
 
 void PeerLink::measure_path() {

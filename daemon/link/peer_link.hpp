@@ -9,8 +9,11 @@
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace parc::daemon {
 
@@ -37,9 +40,13 @@ public:
 
   [[nodiscard]] bool open() const { return stream_ != nullptr; }
   [[nodiscard]] std::string local_host() const { return open() ? stream_->local().host() : std::string(); }
-  [[nodiscard]] bool through_tunnel() const { return open() && stream_->local().family() == AF_UNIX; }
+  [[nodiscard]] std::string_view way() const;                     // "direct", "ssh" or "relay"
   [[nodiscard]] HostSession& session() const { return session_; } // while it is open
   [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
+  // Whether its stream knows what the path is like. Where it does not, its owner asks the other side.
+  [[nodiscard]] bool is_measured() const { return open() && stream_->path().has_value(); }
+  void took_round_trip(std::chrono::microseconds time);
+  [[nodiscard]] std::uint64_t bytes_heard() const { return bytes_heard_; }
   enum class Path : std::uint8_t { quiet, waits, seems_dead };
   // What its stream knows: nothing is under way; something is; the other host has not answered for several
   // times.
@@ -60,6 +67,7 @@ private:
   const std::uint32_t index_;      // in the engine
   bool resumed_ = false;
   std::uint32_t rtt_us_ = 0;
+  std::uint64_t bytes_heard_ = 0;
   std::uint64_t bytes_to_measure_ = 0;
   PathGauge gauge_;
   Loop::Time last_heard_{};

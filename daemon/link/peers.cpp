@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr std::size_t max_strangers = 64;
+constexpr std::size_t most_asked = 16; // whether they relay
 // A stranger's time when others wait for its place. A handshake takes two round trips.
 constexpr auto time_of_stranger = 500ms;
 
@@ -72,7 +73,7 @@ void Peers::listen(ListensAt at, std::uint64_t predecessor) {
 
 LocalHost Peers::self_at(const Address& at) const {
   LocalHost self = self_;
-  if (at.family() == AF_UNIX) {
+  if (!at.is_ip()) {
     // Nobody there sees where this host is: it says so itself, for others who may reach it.
     std::vector<std::string> hosts = listens_.advertised;
     if (hosts.empty()) hosts = reachable_at(listens_.hosts, in_use());
@@ -133,33 +134,41 @@ void Peers::publish(Counters& counters) {
 
 // ---- Who is asked for
 
-void Peers::connect(const std::string& host, Connected connected, bool in_haste) {
+void Peers::connect(const std::string& host, Connected connected, Dialer::Wish wish) {
   if (directory_.is_this_host(host)) return dialer_.answer(std::move(connected), this_host);
   if (const HostSession* const session = sessions_.named(host))
     return dialer_.answer(std::move(connected), static_cast<std::int32_t>(session->link()));
-  dialer_.reach(host, std::move(connected), in_haste);
+  dialer_.reach(host, std::move(connected), wish);
 }
 
+// The other kernel may see it elsewhere than it is for us, and what is relayed is the last of all.
 void Peers::connect(const std::string& host, const std::string& address, Connected connected) {
   const auto known = parse_endpoint_address(address);
-  if (!known || directory_.is_configured(host)) return connect(host, std::move(connected));
-  connect(known.value(), [this, host, connected = std::move(connected)](Result<std::int32_t> link) {
+  if (!known) return connect(host, std::move(connected));
+  const Dialer::Wish by_name{.identity = known.value().identity};
+  if (directory_.is_configured(host)) return connect(host, std::move(connected), by_name);
+  const auto try_name = [this, host, by_name, connected = std::move(connected)](Result<std::int32_t> link) {
     if (link) return connected(std::move(link));
-    connect(host, connected); // the other kernel may see it elsewhere than it is for us
-  });
+    connect(host, connected, by_name);
+  };
+  reach(known.value(), try_name, false);
 }
 
 void Peers::connect(const EndpointAddress& address, Connected connected) {
+  reach(address, std::move(connected), true);
+}
+
+void Peers::reach(const EndpointAddress& address, Connected connected, bool relayed) {
   if (const auto link = link_to(address.identity)) return dialer_.answer(std::move(connected), *link);
   const auto host = directory_.configured_as(address.name);
-  if (!host) return dialer_.reach(address, std::move(connected));
+  if (!host) return dialer_.reach(address, std::move(connected), relayed);
   const auto check = [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
     const HostSession* const found = sessions_.find(address.identity);
     if (!link || (found != nullptr && link.value() == static_cast<std::int32_t>(found->link())))
       return connected(std::move(link));
     connected(error(ESTALE, "there is another kernel now in place of {}", in_words(address)));
   };
-  dialer_.reach(*host, check, false);
+  dialer_.reach(*host, check, {.relayed = relayed, .identity = address.identity});
 }
 
 std::optional<std::int32_t> Peers::link_to(std::uint64_t identity) const {
@@ -196,7 +205,7 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
                        .name = name_tag(session->identity().name),
                        .port = 0,
                        .hosts = {}};
-  if (const auto at = session->candidates().for_others(); at && at->family() != AF_UNIX) {
+  if (const auto at = session->candidates().for_others(); at && at->is_ip()) {
     made.port = at->port();
     made.hosts.push_back(at->host());
   }
@@ -223,7 +232,31 @@ std::uint32_t Peers::rtt_us(std::int32_t link) const {
 std::string Peers::way_of(std::int32_t link) const {
   const HostSession* const session = sessions_.at(link);
   if (session == nullptr || session->connection() == nullptr) return {};
-  return session->connection()->through_tunnel() ? "ssh" : "direct";
+  return std::string(session->connection()->way());
+}
+
+std::optional<std::int32_t> Peers::near_link(std::uint64_t identity, const std::string& name) const {
+  const HostSession* session = identity != 0 ? sessions_.find(identity) : nullptr;
+  if (session == nullptr && !name.empty()) session = sessions_.named(name); // started again meanwhile
+  if (session == nullptr || !session->is_near()) return std::nullopt;
+  return static_cast<std::int32_t>(session->link());
+}
+
+std::vector<std::int32_t> Peers::near_links() const {
+  std::vector<const HostSession*> near;
+  for (const auto& [identity, session] : sessions_.all())
+    if (session->is_near()) near.push_back(session.get());
+  const auto distance = [](const HostSession* each) { return each->rtt_us() - 1; }; // not known: far
+  std::ranges::sort(near, {}, distance);
+  if (near.size() > most_asked) near.resize(most_asked);
+  std::vector<std::int32_t> links;
+  for (const HostSession* session : near) links.push_back(static_cast<std::int32_t>(session->link()));
+  return links;
+}
+
+std::uint64_t Peers::identity_of(std::int32_t link) const {
+  const HostSession* const session = sessions_.at(link);
+  return session != nullptr ? session->identity().host : 0;
 }
 
 std::string Peers::way_to(const std::string& host) const {

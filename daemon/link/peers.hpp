@@ -45,6 +45,7 @@ public:
   void listen(ListensAt at, std::uint64_t predecessor);
   void stop() { sessions_.stop(); } // no session begins or goes on from here on
   // The kernel at that link has said what makes no sense, which ends the session with it.
+  void pong(std::int32_t link, std::uint64_t number) { sessions_.pong(link, number); }
   void said_nonsense(std::uint32_t link, const Error& why) { sessions_.said_nonsense(link, why); }
   [[nodiscard]] const LocalHost& self() const { return self_; }
 
@@ -61,7 +62,7 @@ public:
   [[nodiscard]] std::vector<NamedKernel> linked() const; // to this one, at this moment
   // Finds or makes the session with a host by the name people use. `connected` is called once, later; who is
   // in haste hears at once that nobody listens there yet.
-  void connect(const std::string& host, Connected connected, bool in_haste = false);
+  void connect(const std::string& host, Connected connected, Dialer::Wish wish = {});
   // The same of a host that another kernel has named, with its address (as text; empty: not known), where
   // nothing is said of that name here.
   void connect(const std::string& host, const std::string& address, Connected connected);
@@ -74,7 +75,12 @@ public:
   // Of the host at a link, or this one: its name; and the round trip that TCP last measured, or 0.
   [[nodiscard]] std::string name_of(std::int32_t link) const;
   [[nodiscard]] std::uint32_t rtt_us(std::int32_t link) const;
-  // How that host is reached at this moment: "direct" or "ssh"; empty: it is not, or it is this one.
+  [[nodiscard]] std::uint64_t identity_of(std::int32_t link) const; // of the kernel there; 0: there is none
+  // Links that are up and not relayed: to the kernel with that identity, or, where that is 0, that name; and
+  // some of all, the shortest round trip first.
+  [[nodiscard]] std::optional<std::int32_t> near_link(std::uint64_t identity, const std::string& name) const;
+  [[nodiscard]] std::vector<std::int32_t> near_links() const;
+  // How that host is reached at this moment: "direct", "ssh" or "relay"; empty: it is not, or it is this one.
   [[nodiscard]] std::string way_of(std::int32_t link) const;
   [[nodiscard]] std::string way_to(const std::string& host) const; // by the name people use
 
@@ -86,6 +92,7 @@ public:
   void publish(Counters& counters);
 
 private:
+  void reach(const EndpointAddress& address, Connected connected, bool relayed);
   [[nodiscard]] LocalHost self_at(const Address& at) const; // for who connects there
   [[nodiscard]] std::vector<std::string> in_use() const;
   [[nodiscard]] PendingLink::Shared shared();

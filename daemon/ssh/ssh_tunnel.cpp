@@ -211,7 +211,10 @@ void SshTunnel::ended() {
 
 void SshTunnel::out_of_time() {
   loop_.after_step([this] {
-    if (stage_ == Stage::asking || stage_ == Stage::opening)
+    if (stage_ == Stage::ending) {
+      limit_.set(longest_start_s); // it does not end: who has asked meanwhile hears that there is none
+      answer_all();
+    } else if (stage_ == Stage::asking || stage_ == Stage::opening)
       fail(fmt::format("it was not through within {} s", longest_start_s));
   });
 }
@@ -224,9 +227,11 @@ void SshTunnel::fail(std::string why) {
     enter(Stage::closed);
     return pause();
   }
+  if (stage_ == Stage::open && loop_.now() - opened_at_ > long_enough) pause_s_ = first_pause_s;
   enter(Stage::ending);
   processes_.signal(ssh_.id, SIGKILL);
   answer_all();
+  limit_.set(longest_start_s);
 }
 
 // A far end that was asked for may have changed.

@@ -29,6 +29,7 @@ public:
   ~SshTunnel();
 
   void open(Resolver::Answer answer); // this and the next as in Tunnels
+  void renew() { fail("nothing comes through it any more"); }
   [[nodiscard]] std::string why_refused() const;
   [[nodiscard]] const std::string& near() const { return near_; }
 

@@ -14,11 +14,19 @@ void SshTunnels::open(const SshAddress& to, Resolver::Answer answer) {
   tunnel->open(std::move(answer));
 }
 
-void SshTunnels::reopen(const Address& near, Resolver::Answer answer) {
+SshTunnel* SshTunnels::at(const Address& near) const {
   const auto found = std::ranges::find_if(
       all_, [path = near.host()](const auto& each) { return each.second->near() == path; });
-  if (found == all_.end()) return answer(error(ENOENT, "there is no tunnel at {}", near.host()));
-  found->second->open(std::move(answer));
+  return found == all_.end() ? nullptr : found->second.get();
+}
+
+void SshTunnels::reopen(const Address& near, Resolver::Answer answer) {
+  if (SshTunnel* const tunnel = at(near)) return tunnel->open(std::move(answer));
+  answer(error(ENOENT, "there is no tunnel at {}", near.host()));
+}
+
+void SshTunnels::renew(const Address& near) {
+  if (SshTunnel* const tunnel = at(near)) tunnel->renew();
 }
 
 std::string SshTunnels::why_refused(const SshAddress& to) const {

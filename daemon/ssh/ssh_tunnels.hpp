@@ -19,6 +19,7 @@ public:
 
   void open(const SshAddress& to, Resolver::Answer answer) override;
   void reopen(const Address& near, Resolver::Answer answer) override;
+  void renew(const Address& near) override;
   std::string why_refused(const SshAddress& to) const override;
 
 private:
@@ -26,6 +27,8 @@ private:
   const Processes& processes_;
   const Config& config_;
   const RuntimeDir& dir_;
+  [[nodiscard]] SshTunnel* at(const Address& near) const;
+
   std::map<SshAddress, std::unique_ptr<SshTunnel>> all_;
 };
 

@@ -24,9 +24,10 @@ void HostSearch::ask(const tool::Search& search) {
     learned_ |= host.address.has_value();
     const HostAddress direct{.address = host.address.value_or(""), .port = host.port};
     const bool is_through = !host.ssh.empty() && peers_.way_to(host.name) == "ssh";
-    if (host.address && !is_through) peers_.learn(host.name, direct);
-    if (!host.ssh.empty() && !is_through)
-      other_ways_[host.name] = {direct, {.address = {}, .ssh = {host.name, host.ssh, host.link_socket}}};
+    const HostAddress through_ssh{.address = {}, .ssh = {host.name, host.ssh, host.link_socket}};
+    if (host.address && !is_through) peers_.learn(host.name, direct.address.empty() ? through_ssh : direct);
+    if (!host.ssh.empty() && !is_through && !direct.address.empty())
+      other_ways_[host.name] = {direct, through_ssh};
     inquiry_.add(host.name);
   }
   all_known_ = search.hosts.empty();
@@ -41,12 +42,11 @@ void HostSearch::connect(std::size_t place) {
   const std::string& host = inquiry_.hosts()[place].name;
   const auto other = other_ways_.find(host);
   const bool has_other = other != other_ways_.end() && other->second.why_not_direct.empty();
-  peers_.connect(
-      host,
-      [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
-        if (const auto it = self.lock()) (*it)->connected(place, link);
-      },
-      !learned_ || has_other);
+  peers_.connect(host,
+                 [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
+                   if (const auto it = self.lock()) (*it)->connected(place, link);
+                 },
+                 {.in_haste = !learned_ || has_other, .relayed = !has_other});
 }
 
 void HostSearch::connected(std::size_t place, const Result<std::int32_t>& link) {

@@ -2,6 +2,7 @@
 // The types of all control messages, for tests that do the same with each.
 #pragma once
 
+#include "control/link_messages.hpp"
 #include "control/tool_messages.hpp"
 
 namespace parc::control {
@@ -17,7 +18,9 @@ using Kernels =
         kernel::Kill, kernel::Finish, kernel::SpawnPrepared, kernel::SpawnKnown, kernel::SpawnStarted,
         kernel::SpawnFailed, kernel::SpawnExit, kernel::EndSpawned, kernel::SignalRank, kernel::Join,
         kernel::Unjoin, kernel::Joined, kernel::Formed, kernel::Go, kernel::JoinRefused, kernel::SignalJoined,
-        kernel::Look, kernel::Seen, kernel::Question, kernel::Answer, kernel::KillJob>;
+        kernel::Look, kernel::Seen, kernel::Question, kernel::Answer, kernel::KillJob, kernel::RelayOpen,
+        kernel::RelayOpened, kernel::RelayBytes, kernel::RelayTaken, kernel::RelayClose, kernel::Ping,
+        kernel::Pong>;
 using Tools = All<tool::Ping, tool::Heard, tool::Run, tool::Input, tool::Signal, tool::Kill, tool::TimedOut,
                   tool::Output, tool::InputTaken, tool::Unreached, tool::Dump, tool::DumpBegins, tool::Ranks,
                   tool::Dumped, tool::Search, tool::Reached, tool::AskForKey, tool::Done>;

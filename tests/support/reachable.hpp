@@ -56,9 +56,9 @@ private:
 class Reachable {
 public:
   static constexpr std::array others{"b", "c", "d"};
-  Hosts hosts{1, {}, unused_ports()};
+  Hosts hosts;
 
-  Reachable() {
+  explicit Reachable(std::vector<std::string> options = {}) : hosts(1, std::move(options), unused_ports()) {
     const std::string& dir = hosts.directory();
     run({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", dir + "/host_key"});
     run({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", dir + "/user_key"});

@@ -23,6 +23,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 struct Far : Reachable {
+  using Reachable::Reachable;
   // WORDS, at the kernel of another host.
   Process on(const std::string& host, std::vector<std::string> words) {
     words.insert(words.begin(), {"env", "PARC_RUNTIME_DIR=" + runtime_dir(host), "PARC_AUTOSTART=off"});
@@ -67,6 +68,10 @@ struct Far : Reachable {
   }
 };
 
+struct Impatient : Far {
+  Impatient() : Far({"--link-timeout-s", "8"}) {}
+};
+
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(ssh, Far)
@@ -76,11 +81,11 @@ BOOST_AUTO_TEST_CASE(jobs_run_through_a_tunnel_in_both_directions) {
   const Json row = host_row("b");
   BOOST_TEST(row["way"] == "ssh", row.dump());
   BOOST_TEST(row["address"].is_null(), row.dump());
-  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "20", "100000"});
+  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "100000", "20"});
   const int status = job.wait();
   BOOST_TEST(status == 0, job.errors() << hosts.logs());
   Process back =
-      on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,a", PARC_TEST_PROGRAMS "/ring", "20", "1000"});
+      on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,a", PARC_TEST_PROGRAMS "/ring", "1000", "20"});
   const int status_back = back.wait();
   BOOST_TEST(status_back == 0, back.errors() << hosts.logs());
   BOOST_TEST(tunnel_sockets().size() == 1u);
@@ -92,7 +97,7 @@ BOOST_AUTO_TEST_CASE(jobs_run_through_a_tunnel_in_both_directions) {
 // Also when the kernel has been told anew, and has forgotten, where the other one is.
 BOOST_AUTO_TEST_CASE(a_job_outlives_its_tunnels) {
   bring_up("b");
-  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "4000", "100000"});
+  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "100000", "4000"});
   BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 4u; }), job.errors());
   std::uint64_t connections = link_to_b()["connections"];
   for (int tunnel = 0; tunnel < 4; ++tunnel) {
@@ -110,6 +115,19 @@ BOOST_AUTO_TEST_CASE(a_job_outlives_its_tunnels) {
   }
   const int status = job.wait();
   BOOST_TEST(status == 0, job.errors() << hosts.logs());
+}
+
+// Nothing says so but that nothing comes.
+BOOST_FIXTURE_TEST_CASE(a_tunnel_that_hangs_is_given_up, Impatient) {
+  bring_up("b");
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100000", "3000"});
+  BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 2u; }), job.errors());
+  const auto running = ssh_processes();
+  BOOST_TEST_REQUIRE(running.size() == 1u);
+  kill(running.front(), SIGSTOP);
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(link_to_b()["connections"] > 1u);
 }
 
 BOOST_AUTO_TEST_CASE(no_ssh_outlives_its_kernel) {
@@ -130,7 +148,47 @@ BOOST_AUTO_TEST_CASE(a_kernel_behind_a_tunnel_is_started_again) {
   BOOST_TEST(eventually([&] { return host_row("b")["up"] == false; }));
   bring_up("b");
   BOOST_TEST(host_row("b")["up"] == true);
-  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "20", "1000"});
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "1000", "20"});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+}
+
+// Neither can dial the other: what has links to both relays.
+BOOST_AUTO_TEST_CASE(hosts_behind_tunnels_reach_each_other) {
+  bring_up("b,c");
+  Process job = hosts.run({"--hosts", "a,b:2,c:2", PARC_TEST_PROGRAMS "/ring", "300000", "50"});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  Process asked = on("b", {PARC_TEST_BIN "/parc", "hosts", "--hosts", "a,c", "--json"});
+  BOOST_TEST(asked.wait() == 0, asked.errors());
+  const Json rows = Json::parse(asked.output())["hosts"];
+  BOOST_TEST(rows[0]["way"] == "ssh", rows.dump());
+  BOOST_TEST(rows[1]["way"] == "relay", rows.dump());
+  Process far = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,c",
+                         PARC_TEST_PROGRAMS "/random_messages", "3", "300"});
+  const int status_far = far.wait();
+  BOOST_TEST(status_far == 0, far.errors() << hosts.logs());
+}
+
+// Its links are made anew, and what it relays goes on.
+BOOST_AUTO_TEST_CASE(what_is_relayed_outlives_the_tunnels) {
+  bring_up("b,c");
+  Process job = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b:2,c:2", PARC_TEST_PROGRAMS "/ring",
+                         "100000", "3000"});
+  BOOST_TEST_REQUIRE(
+      eventually([&] { return hosts.status()["links"].size() == 2u && ssh_processes().size() == 2u; }));
+  const auto connections = [&] {
+    std::uint64_t all = 0;
+    const Json links = hosts.status()["links"];
+    for (const Json& link : links)
+      if (link["state"] == "up") all += link["connections"].get<std::uint64_t>();
+    return all;
+  };
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t before = connections();
+    for (const pid_t each : ssh_processes()) kill(each, SIGKILL);
+    BOOST_TEST_REQUIRE(eventually([&] { return connections() >= before + 2; }), hosts.logs());
+  }
   const int status = job.wait();
   BOOST_TEST(status == 0, job.errors() << hosts.logs());
 }

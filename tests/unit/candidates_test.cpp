@@ -105,6 +105,21 @@ BOOST_AUTO_TEST_CASE(by_name_alone) {
   for (unsigned turn = 0; turn < 4; ++turn) BOOST_TEST(host_of(peer.dial(turn, true)) == "10.0.0.3");
 }
 
+// A relay is for when nothing else leads there, and takes no other's place.
+BOOST_AUTO_TEST_CASE(a_relay_comes_last) {
+  const Address relay = relayed_address(9, "b");
+  Candidates peer;
+  peer.relayed(relay);
+  BOOST_TEST((peer.dial(0, false) == relay));
+  peer.answered(at("10.0.0.1"), now);
+  unsigned relayed = 0;
+  for (unsigned turn = 0; turn < 24; ++turn) relayed += peer.dial(turn, false) == relay ? 1 : 0;
+  BOOST_TEST(relayed == 2u);
+  BOOST_TEST(host_of(peer.dial(0, false)) == "10.0.0.1");
+  BOOST_TEST(!peer.has_answered_at(relay));
+  BOOST_TEST(host_of(peer.for_others()) == "10.0.0.1");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::daemon

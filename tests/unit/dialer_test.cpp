@@ -51,7 +51,9 @@ public:
                          .directory = directory,
                          .self = 1,
                          .dial = [](const Address&, const PendingLink::Purpose&) { return success(); }},
-                        {.link_up = [](std::uint32_t) {}, .link_lost = [](std::uint32_t) {}}};
+                        {.link_up = [](std::uint32_t) {},
+                         .link_lost = [](std::uint32_t) {},
+                         .ping = [](std::uint32_t, std::uint64_t) {}}};
   Dialer dialer{
       {.loop = loop,
        .locator = locator,
@@ -75,7 +77,7 @@ private:
 BOOST_FIXTURE_TEST_SUITE(dialer, Alone)
 
 BOOST_AUTO_TEST_CASE(who_is_in_haste_hears_at_once) {
-  dialer.reach("b", heard(), true);
+  dialer.reach("b", heard(), {.in_haste = true});
   BOOST_TEST(answers.empty()); // an actor may be in the middle of something
   loop.end_step();
   BOOST_TEST(answers.size() == 1U);
@@ -87,8 +89,8 @@ BOOST_AUTO_TEST_CASE(who_is_in_haste_hears_at_once) {
 
 // A kernel that is only about to listen is there in the next round, or the one after.
 BOOST_AUTO_TEST_CASE(the_patient_hear_after_the_last_round) {
-  dialer.reach("b", heard(), false);
-  dialer.reach("b", heard(), false); // waits for the same
+  dialer.reach("b", heard(), {});
+  dialer.reach("b", heard(), {}); // waits for the same
   loop.end_step();
   BOOST_TEST(dialed.size() == 1U);
   for (int i = 0; i < 14; ++i) pass(100ms);
@@ -105,7 +107,7 @@ BOOST_AUTO_TEST_CASE(the_patient_hear_after_the_last_round) {
 // No other round would find anything else.
 BOOST_AUTO_TEST_CASE(what_will_not_change_is_not_tried_again) {
   code = EHOSTUNREACH;
-  dialer.reach("b", heard(), false);
+  dialer.reach("b", heard(), {});
   loop.end_step();
   BOOST_TEST(answers.size() == 1U);
   BOOST_TEST(dialed.size() == 1U);
@@ -114,7 +116,7 @@ BOOST_AUTO_TEST_CASE(what_will_not_change_is_not_tried_again) {
 BOOST_AUTO_TEST_CASE(the_addresses_of_a_kernel_in_turn) {
   dialer.reach(
       EndpointAddress{.identity = 9, .number = 1, .name = 0, .port = 7301, .hosts = {"10.0.0.1", "10.0.0.2"}},
-      heard());
+      heard(), true);
   const std::vector<std::string> both{"10.0.0.1 port 7301", "10.0.0.2 port 7301"};
   BOOST_TEST(dialed == both, boost::test_tools::per_element());
   BOOST_TEST(!last.named);
@@ -122,7 +124,7 @@ BOOST_AUTO_TEST_CASE(the_addresses_of_a_kernel_in_turn) {
 
 BOOST_AUTO_TEST_CASE(a_kernel_that_listens_nowhere) {
   dialer.reach(EndpointAddress{.identity = 9, .number = 1, .name = 0, .port = 0, .hosts = {"10.0.0.1"}},
-               heard());
+               heard(), true);
   loop.end_step();
   BOOST_TEST(dialed.empty());
   BOOST_TEST(answers.size() == 1U);

@@ -26,7 +26,8 @@ public:
       : address(numeric_address("127.0.0.1", port).value()), loop(&network.time), engine({}, *this),
         streams(network.streams_of(address)), peers(loop, engine, *streams, config, key, self(name, identity),
                                                     {.link_up = [this](std::uint32_t at) { link = at; },
-                                                     .link_lost = [this](std::uint32_t) { lost = true; }}),
+                                                     .link_lost = [this](std::uint32_t) { lost = true; },
+                                                     .ping = [](std::uint32_t, std::uint64_t) {}}),
         endpoint(engine.add_endpoint()) {
     config.name = name;
     engine.open(endpoint, 0);
@@ -235,8 +236,7 @@ BOOST_AUTO_TEST_CASE(haste_hears_at_once) {
   two.network.hang_up(two.b.address);
   std::optional<Result<std::int32_t>> hasty, patient;
   const Loop::Time begin = two.network.time;
-  two.a.peers.connect(
-      "other", [&](const Result<std::int32_t>& link) { hasty = link; }, true);
+  two.a.peers.connect("other", [&](const Result<std::int32_t>& link) { hasty = link; }, {.in_haste = true});
   two.a.peers.connect("other", [&](const Result<std::int32_t>& link) { patient = link; });
   while (!hasty) two.go_round();
   BOOST_TEST(hasty->error().code == ECONNREFUSED);

@@ -109,16 +109,23 @@ std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<s
   return all;
 }
 
+// What listens on loopback alone is not to be dialed where another host is.
+bool is_out_of_reach(const StartedHost& there) {
+  const bool is_near =
+      there.address.starts_with("127.") || there.address == "::1" || there.address == "localhost";
+  return !is_near && there.says.find("on loopback only") != std::string::npos;
+}
+
 // Our kernel connects to each that is up, or says why it cannot.
 Result<void> reach_all(const std::string& runtime_dir, const Launcher& launcher,
                        std::vector<StartedHost>& all) {
   std::vector<tool::HostToAsk> hosts;
   for (const StartedHost& there : all)
-    if (there.up())
+    if (const bool by_ssh = !is_this_host(launcher, there.host) && !launcher.ssh.empty(); there.up())
       hosts.push_back({.name = there.host,
-                       .address = there.address,
+                       .address = by_ssh && is_out_of_reach(there) ? "" : there.address,
                        .port = there.port,
-                       .ssh = is_this_host(launcher, there.host) ? "" : launcher.ssh,
+                       .ssh = by_ssh ? launcher.ssh : "",
                        .link_socket = there.link_socket});
   if (hosts.empty()) return success();
   PARC_TRY(answers, ask_hosts(runtime_dir, hosts, {}, true));

@@ -52,7 +52,10 @@ int report(const std::vector<StartedHost>& all, bool with_options) {
     if (there.up())
       std::cout << fmt::format(
           "{}: up at {}{}, listening on {}{}\n", there.host, there.address,
-          there.way == "ssh" ? ", reached through ssh" : "", there.says,
+          there.way == "ssh"     ? ", reached through ssh"
+          : there.way == "relay" ? ", relayed"
+                                 : "",
+          there.says,
           with_options && there.ran ? " (it ran before, with settings of its own: parc down ends it)" : "");
   std::cout.flush();
   for (const StartedHost& there : all)

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What kernels say to each other so that links are there: of the kinds of control/kernel_messages.hpp.
+//
+// ---- Relayed connections: two kernels that cannot dial each other, and one that has links to both
+//
+//   asker             relay              other
+//   relay_open   ->          relay_open  ->      to whom; from whom
+//                <-  relay_opened        <-      it may begin
+//   relay_bytes  <->                     <->     of the connection; none: it says nothing more
+//   relay_taken  <->                     <->     so many have been read: as many more may come
+//   relay_close  <->                     <->     it is over, or will never be: a sentence
+//
+// Each link has its own numbers of them; who has begun one there says so with "begun".
+//
+// ---- A link whose path nobody else measures is asked for a sign of life now and then: "ping", and "pong".
+#pragma once
+
+#include "control/kernel_messages.hpp"
+
+namespace parc::control::kernel {
+
+// Of one direction of a relayed connection: bytes on their way, and of them in a message.
+inline constexpr std::uint64_t relay_window = 1 << 20;
+inline constexpr std::uint64_t most_relayed_bytes = 128 << 10;
+
+// ---- Relayed connections
+
+struct RelayOpen {
+  static constexpr Kind kind = Kind::relay_open;
+  std::uint64_t stream = 0;
+  std::uint64_t to = 0,
+                from = 0; // identities of kernels; to 0: whoever has that name; from 0: the sender asks
+  std::string name = {};  // of the other end
+  static constexpr auto fields() {
+    return std::array{field<&RelayOpen::stream>("stream"), field<&RelayOpen::to>("to"),
+                      field<&RelayOpen::from>("from"), field<&RelayOpen::name>("name")};
+  }
+};
+
+struct RelayOpened {
+  static constexpr Kind kind = Kind::relay_opened;
+  std::uint64_t stream = 0;
+  static constexpr auto fields() { return std::array{field<&RelayOpened::stream>("stream")}; }
+};
+
+struct RelayBytes {
+  static constexpr Kind kind = Kind::relay_bytes;
+  std::uint64_t stream = 0;
+  std::uint32_t begun = 0; // 1: by who sends this
+  std::string payload = {};
+  static constexpr auto fields() {
+    return std::array{field<&RelayBytes::stream>("stream"), field<&RelayBytes::begun>("begun", 1)};
+  }
+};
+
+struct RelayTaken {
+  static constexpr Kind kind = Kind::relay_taken;
+  std::uint64_t stream = 0;
+  std::uint32_t begun = 0;
+  std::uint64_t bytes = 0;
+  static constexpr auto fields() {
+    return std::array{field<&RelayTaken::stream>("stream"), field<&RelayTaken::begun>("begun", 1),
+                      field<&RelayTaken::bytes>("bytes", relay_window)};
+  }
+};
+
+struct RelayClose {
+  static constexpr Kind kind = Kind::relay_close;
+  std::uint64_t stream = 0;
+  std::uint32_t begun = 0;
+  std::string text = {}; // why
+  static constexpr auto fields() {
+    return std::array{field<&RelayClose::stream>("stream"), field<&RelayClose::begun>("begun", 1),
+                      field<&RelayClose::text>("text")};
+  }
+};
+
+struct Ping {
+  static constexpr Kind kind = Kind::ping;
+  std::uint64_t number = 0;
+  static constexpr auto fields() { return std::array{field<&Ping::number>("number")}; }
+};
+
+struct Pong {
+  static constexpr Kind kind = Kind::pong;
+  std::uint64_t number = 0; // of the ping
+  static constexpr auto fields() { return std::array{field<&Pong::number>("number")}; }
+};
+
+} // namespace parc::control::kernel

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One end of a relayed connection.
+#pragma once
+
+#include "daemon/link/stream.hpp"
+#include "daemon/relay/relays.hpp"
+
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace parc::daemon {
+
+class RelayedStream final : public Stream {
+public:
+  // To whom it is asked for: of each link in turn. Accepted: with the leg that it is the end of.
+  RelayedStream(Relays& relays, const Address& to, std::vector<std::int32_t> links);
+  RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg);
+  ~RelayedStream() override;
+
+  int opened() override;
+  [[nodiscard]] bool readable() const override;
+  [[nodiscard]] bool writable() const override;
+  Transfer read(std::span<const iovec> to) override;
+  Transfer write(std::span<const iovec> from) override;
+  void end_output() override;
+  // What carries it has its own path, and its own silence.
+  [[nodiscard]] std::optional<PathReport> path() const override { return std::nullopt; }
+  void limit(const PathLimits&) override {}
+  void limit_silence(std::chrono::milliseconds) override {}
+
+  // From its relay, or the other end.
+  void is_open();
+  void came(std::string bytes);
+  void may_send(std::uint64_t bytes);
+  void is_closed();
+
+private:
+  enum class Stage : std::uint8_t { opening, open, closed };
+  void ask_next();
+  void silent();
+  void enter(Stage next);
+
+  Relays& relays_;
+  Stage stage_;
+  std::optional<Relays::Key> leg_;  // none: nobody is asked, or it is over
+  std::vector<std::int32_t> links_; // to ask still, the next one last
+  std::optional<Timer> patience_;   // with who is asked
+  bool was_open_ = false;
+  std::uint64_t credit_ = kernel::relay_window;
+  std::deque<std::string> in_; // an empty one: the end
+  std::size_t read_ = 0;       // of the first
+  std::uint64_t unsaid_ = 0;   // bytes that were read, and not credited back yet
+};
+
+} // namespace parc::daemon

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/relay/relays.hpp"
+
+#include "daemon/relay/relayed_stream.hpp"
+
+#include <algorithm>
+#include <spdlog/spdlog.h>
+
+namespace parc::daemon {
+namespace {
+
+constexpr std::size_t most_legs = 2048; // at a relay, two of each connection
+
+} // namespace
+
+void Relays::begin(Links links) {
+  links_ = std::move(links);
+  post_.on<kernel::RelayOpen>([this](std::int32_t from, kernel::RelayOpen message) { asked(from, message); });
+  post_.on<kernel::RelayOpened>(
+      [this](std::int32_t from, kernel::RelayOpened message) { opened(from, message); });
+  post_.on<kernel::RelayBytes>(
+      [this](std::int32_t from, kernel::RelayBytes message) { came(from, std::move(message)); });
+  post_.on<kernel::RelayTaken>(
+      [this](std::int32_t from, kernel::RelayTaken message) { taken(from, message); });
+  post_.on<kernel::RelayClose>(
+      [this](std::int32_t from, kernel::RelayClose message) { closed(from, message); });
+}
+
+Result<std::unique_ptr<Stream>> Relays::dial(const Address& to) {
+  if (!to.relayed()) return under_.dial(to);
+  return std::unique_ptr<Stream>(std::make_unique<RelayedStream>(*this, to, links_.all()));
+}
+
+void Relays::accept_for(Acceptance owner) {
+  owner_ = owner;
+  under_.accept_for(std::move(owner));
+}
+
+Relays::Leg* Relays::find(const Key& key) {
+  const auto found = legs_.find(key);
+  return found == legs_.end() ? nullptr : &found->second;
+}
+
+// ---- What ends say. They may be in the middle of the turn's steps: it leaves at the end of the step.
+
+std::optional<Relays::Key> Relays::ask(std::int32_t link, const Address& to, RelayedStream& end) {
+  if (!post_.reaches(link)) return std::nullopt;
+  const Key key{link, true, ++numbers_};
+  legs_[key].end = &end;
+  const auto [identity, name] = to.relay_target();
+  loop_.after_step(
+      [this, key, message = kernel::RelayOpen{.stream = key.number, .to = identity, .name = name}] {
+        post_.send(key.link, message);
+      });
+  return key;
+}
+
+void Relays::send_bytes(const Key& from, std::string bytes) {
+  loop_.after_step([this, from, bytes = std::move(bytes)]() mutable {
+    post_.send(from.link, kernel::RelayBytes{
+                              .stream = from.number, .begun = from.begun_here, .payload = std::move(bytes)});
+  });
+}
+
+void Relays::send_taken(const Key& from, std::uint64_t bytes) {
+  if (Leg* const leg = find(from); leg != nullptr && leg->end != nullptr)
+    leg->unread -= std::min(leg->unread, bytes);
+  loop_.after_step([this, from, bytes] {
+    post_.send(from.link,
+               kernel::RelayTaken{.stream = from.number, .begun = from.begun_here, .bytes = bytes});
+  });
+}
+
+void Relays::forget(const Key& key, const char* why) {
+  legs_.erase(key);
+  loop_.after_step([this, key, why] { close(key, why); });
+}
+
+void Relays::close(const Key& key, const std::string& why) {
+  post_.send(key.link, kernel::RelayClose{.stream = key.number, .begun = key.begun_here, .text = why});
+}
+
+// ---- What comes.
+
+void Relays::asked(std::int32_t from, const kernel::RelayOpen& message) {
+  const Key key{from, false, message.stream};
+  if (from == this_host || !post_.reaches(from)) return;
+  if (find(key) != nullptr) {
+    close(key, "it has been asked for before");
+    return drop(key, "it was asked for again");
+  }
+  if (message.from != 0) return accept(key, message);
+  relay(key, message);
+}
+
+void Relays::relay(const Key& from, const kernel::RelayOpen& message) {
+  if (legs_.size() + 2 > most_legs) return close(from, "too many connections are relayed there");
+  const auto link = links_.to(message.to, message.name);
+  const bool is_near = links_.to(links_.identity(from.link), {}).has_value();
+  if (!link || !is_near || *link == from.link) return close(from, "no link leads there");
+  const Key to{*link, true, ++numbers_};
+  legs_[from].other = to;
+  legs_[to].other = from;
+  post_.send(to.link, kernel::RelayOpen{.stream = to.number,
+                                        .to = links_.identity(to.link),
+                                        .from = links_.identity(from.link),
+                                        .name = links_.name(from.link)});
+  spdlog::debug("relays a link between hosts {} and {}", links_.name(from.link), links_.name(to.link));
+}
+
+void Relays::accept(const Key& from, const kernel::RelayOpen& message) {
+  if (!owner_.room || !owner_.room()) return close(from, "too many have not said who they are");
+  auto stream = std::make_unique<RelayedStream>(*this, relayed_address(message.from, message.name), from);
+  legs_[from].end = stream.get();
+  post_.send(from.link, kernel::RelayOpened{.stream = from.number});
+  owner_.accepted(std::move(stream));
+}
+
+void Relays::opened(std::int32_t from, const kernel::RelayOpened& message) {
+  Leg* const leg = find({from, true, message.stream});
+  if (leg == nullptr) return;
+  if (leg->end != nullptr) return leg->end->is_open();
+  if (!leg->other.begun_here) post_.send(leg->other.link, kernel::RelayOpened{.stream = leg->other.number});
+}
+
+void Relays::came(std::int32_t from, kernel::RelayBytes message) {
+  const Key key{from, message.begun == 0, message.stream};
+  Leg* const leg = find(key);
+  if (leg == nullptr) return; // it has ended meanwhile
+  leg->unread += message.payload.size();
+  const bool goes_on = !leg->ended;
+  leg->ended = message.payload.empty();
+  if (leg->unread > kernel::relay_window || !goes_on) {
+    close(key, "it sends more than it may");
+    return drop(key, "it was sent more than it may be");
+  }
+  if (leg->end != nullptr) return leg->end->came(std::move(message.payload));
+  post_.send(leg->other.link, kernel::RelayBytes{.stream = leg->other.number,
+                                                 .begun = leg->other.begun_here,
+                                                 .payload = std::move(message.payload)});
+}
+
+// Of what went from here: at a relay, from the other leg on.
+void Relays::taken(std::int32_t from, const kernel::RelayTaken& message) {
+  Leg* const leg = find({from, message.begun == 0, message.stream});
+  if (leg == nullptr) return;
+  if (leg->end != nullptr) return leg->end->may_send(message.bytes);
+  Leg* const other = find(leg->other);
+  const std::uint64_t bytes = other != nullptr ? std::min(other->unread, message.bytes) : 0;
+  if (bytes == 0) return;
+  other->unread -= bytes;
+  send_taken(leg->other, bytes);
+}
+
+void Relays::closed(std::int32_t from, const kernel::RelayClose& message) {
+  drop({from, message.begun == 0, message.stream}, message.text);
+}
+
+void Relays::drop(const Key& key, const std::string& why) {
+  const auto leg = legs_.extract(key);
+  if (leg.empty()) return;
+  if (leg.mapped().end != nullptr) return leg.mapped().end->is_closed();
+  legs_.erase(leg.mapped().other);
+  close(leg.mapped().other, why);
+}
+
+bool Relays::none() const {
+  return std::ranges::all_of(legs_, [](const auto& each) { return each.second.end != nullptr; });
+}
+
+void Relays::link_lost(std::int32_t link) {
+  std::vector<Key> gone;
+  for (const auto& [key, leg] : legs_)
+    if (key.link == link) gone.push_back(key);
+  for (const Key& key : gone) drop(key, "the link to its other end is lost");
+}
+
+} // namespace parc::daemon

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections to kernels that cannot be dialed, through one that has links to both: what the two say to each
+// other is encrypted and proved from end to end, and goes as messages between kernels over those links, of
+// which it outlives the connections.
+//
+// Any kernel asks those that it has links to, one after another, and relays for others as long as they are
+// not too many. A relay takes only links that are not relayed themselves: nothing goes in circles.
+//
+// Invariants: what lies at a relay is bounded by the window of each direction, which the ends credit back as
+// they read; the end of a relayed connection, for whatever reason, is told to both ends.
+#pragma once
+
+#include "control/link_messages.hpp"
+#include "daemon/base/loop.hpp"
+#include "daemon/base/post.hpp"
+#include "daemon/link/stream_maker.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parc::daemon {
+
+class RelayedStream;
+
+class Relays final : public StreamMaker {
+public:
+  struct Links { // that are up, and not relayed
+    std::function<std::optional<std::int32_t>(std::uint64_t identity, const std::string& name)> to;
+    std::function<std::vector<std::int32_t>()> all; // which to ask first, first
+    std::function<std::string(std::int32_t link)> name;
+    std::function<std::uint64_t(std::int32_t link)> identity;
+  };
+  // `under`: for all other addresses.
+  Relays(Loop& loop, Post& post, StreamMaker& under) : loop_(loop), post_(post), under_(under) {}
+  void begin(Links links); // before any message comes
+
+  Result<std::unique_ptr<Stream>> dial(const Address& to) override;
+  void accept_for(Acceptance owner) override;
+  void resume() override { under_.resume(); }
+
+  void link_lost(std::int32_t link); // its session is over
+  [[nodiscard]] bool none() const;   // that are others'
+
+private:
+  friend class RelayedStream;
+  struct Key { // of a connection on one link
+    std::int32_t link;
+    bool begun_here; // by this side of the link, which has numbered it
+    std::uint64_t number;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Leg { // what it is here: an end, or a relay's
+    RelayedStream* end = nullptr;
+    Key other{};              // of a relay
+    std::uint64_t unread = 0; // bytes that came, and the end has not taken
+    bool ended = false;       // the other side says nothing more
+  };
+
+  // For ends.
+  std::optional<Key> ask(std::int32_t link, const Address& to, RelayedStream& end);
+  void send_bytes(const Key& from, std::string bytes); // empty: that was all
+  void send_taken(const Key& from, std::uint64_t bytes);
+  void forget(const Key& key, const char* why); // tells the other side
+
+  void asked(std::int32_t from, const kernel::RelayOpen& message);
+  void opened(std::int32_t from, const kernel::RelayOpened& message);
+  void came(std::int32_t from, kernel::RelayBytes message);
+  void taken(std::int32_t from, const kernel::RelayTaken& message);
+  void closed(std::int32_t from, const kernel::RelayClose& message);
+  void relay(const Key& from, const kernel::RelayOpen& message);
+  void accept(const Key& from, const kernel::RelayOpen& message);
+  void close(const Key& key, const std::string& why);
+  Leg* find(const Key& key);
+  void drop(const Key& key, const std::string& why); // as the other side has said, or the link's end
+
+  Loop& loop_;
+  Post& post_;
+  StreamMaker& under_;
+  Links links_;
+  Acceptance owner_;
+  std::map<Key, Leg> legs_;
+  std::uint64_t numbers_ = 0;
+};
+
+} // namespace parc::daemon
