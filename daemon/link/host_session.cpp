@@ -23,6 +23,7 @@ constexpr unsigned dials_before_doubling = 4;
 // A kernel listens as long as it lives where it says so, and tries, too: a host that refuses for so long has
 // none any more.
 constexpr auto longest_refusal = 1s;
+constexpr double first_pulse_s = 0.05; // tells the round trip
 constexpr double longest_pulse_s = 5, beats_of_timeout = 8;
 
 double in_seconds(Loop::Clock::duration time) {
@@ -63,7 +64,7 @@ void HostSession::begin_pulse() {
   pulse_.cancel();
   silent_s_ = 0;
   heard_bytes_ = connection_->bytes_heard();
-  if (!connection_->is_measured()) pulse_.set(pulse_s_);
+  if (!connection_->is_measured()) pulse_.set(first_pulse_s);
 }
 
 // Whatever comes is a sign of life.
