@@ -106,6 +106,7 @@ void SshTunnel::run(const std::vector<std::string>& words) {
   for (char** variable = environ; *variable != nullptr; ++variable)
     if (!std::string_view(*variable).starts_with("PARC_")) program_.environment.emplace_back(*variable);
   said_.clear();
+  complained_.clear();
   complaint_.clear();
   lines_ = 0;
   auto started = processes_.start(program_, {}, true, nullptr);
@@ -161,11 +162,10 @@ bool SshTunnel::hear_complaints() {
     if (got == 0 || errno != EAGAIN) complaints_.remove();
     return false;
   }
-  for (std::string_view rest(bytes.data(), static_cast<std::size_t>(got)); !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
-    complained(without_end(rest.substr(0, end)));
-    rest.remove_prefix(end);
-  }
+  complained_.append(bytes.data(), static_cast<std::size_t>(got));
+  for (std::size_t end = 0; (end = complained_.find('\n')) != complained_.npos; complained_.erase(0, end + 1))
+    complained(without_end(std::string_view(complained_).substr(0, end)));
+  if (complained_.size() > longest_line) complained_.erase(0, complained_.size() - longest_line);
   return true;
 }
 
@@ -192,6 +192,7 @@ void SshTunnel::ended() {
   }
   for (int reads = 0; reads < last_reads && hear_complaints(); ++reads) {
   }
+  complained(without_end(complained_));
   const auto report = read_report(ssh_.report);
   const RankExit how = processes_.reap(ssh_.process);
   const Stage was = std::exchange(stage_, Stage::closed);

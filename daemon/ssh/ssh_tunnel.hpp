@@ -66,8 +66,9 @@ private:
   Program program_;
   StartedProcess ssh_;
   Event output_, complaints_, end_;
-  std::string said_;      // of its output, what is not a whole line yet
-  std::string complaint_; // the last line of those
+  std::string said_;       // of its output, what is not a whole line yet
+  std::string complained_; // the same of its errors
+  std::string complaint_;  // the last line of those
   std::size_t lines_ = 0;
   Loop::Time opened_at_{};
   Timer limit_; // of a start

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(jobs_run_through_a_tunnel_in_both_directions) {
 // Also when the kernel has been told anew, and has forgotten, where the other one is.
 BOOST_AUTO_TEST_CASE(a_job_outlives_its_tunnels) {
   bring_up("b");
-  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "100000", "4000"});
+  Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "20000", "4000"});
   BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 4u; }), job.errors());
   std::uint64_t connections = link_to_b()["connections"];
   for (int tunnel = 0; tunnel < 4; ++tunnel) {
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_job_outlives_its_tunnels) {
 // Nothing says so but that nothing comes.
 BOOST_FIXTURE_TEST_CASE(a_tunnel_that_hangs_is_given_up, Impatient) {
   bring_up("b");
-  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100000", "3000"});
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "20000", "3000"});
   BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 2u; }), job.errors());
   const auto running = ssh_processes();
   BOOST_TEST_REQUIRE(running.size() == 1u);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(hosts_behind_tunnels_reach_each_other) {
 BOOST_AUTO_TEST_CASE(what_is_relayed_outlives_the_tunnels) {
   bring_up("b,c");
   Process job = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b:2,c:2", PARC_TEST_PROGRAMS "/ring",
-                         "100000", "3000"});
+                         "20000", "3000"});
   BOOST_TEST_REQUIRE(
       eventually([&] { return hosts.status()["links"].size() == 2u && ssh_processes().size() == 2u; }));
   const auto connections = [&] {
