@@ -173,8 +173,8 @@ BOOST_AUTO_TEST_CASE(hosts_behind_tunnels_reach_each_other) {
 // Its links are made anew, and what it relays goes on.
 BOOST_AUTO_TEST_CASE(what_is_relayed_outlives_the_tunnels) {
   bring_up("b,c");
-  Process job = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b:2,c:2", PARC_TEST_PROGRAMS "/ring",
-                         "20000", "3000"});
+  Process job = on(
+      "b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b:2,c:2", PARC_TEST_PROGRAMS "/ring", "20000", "3000"});
   BOOST_TEST_REQUIRE(
       eventually([&] { return hosts.status()["links"].size() == 2u && ssh_processes().size() == 2u; }));
   const auto connections = [&] {
