@@ -43,14 +43,16 @@ struct RelayOpened {
   static constexpr auto fields() { return std::array{field<&RelayOpened::stream>("stream")}; }
 };
 
+template <class Message> constexpr auto relay_fields() {
+  return std::array{field<&Message::stream>("stream"), field<&Message::begun>("begun", 1)};
+}
+
 struct RelayBytes {
   static constexpr Kind kind = Kind::relay_bytes;
   std::uint64_t stream = 0;
   std::uint32_t begun = 0; // 1: by who sends this
   std::string payload = {};
-  static constexpr auto fields() {
-    return std::array{field<&RelayBytes::stream>("stream"), field<&RelayBytes::begun>("begun", 1)};
-  }
+  static constexpr auto fields() { return relay_fields<RelayBytes>(); }
 };
 
 struct RelayTaken {
@@ -59,8 +61,7 @@ struct RelayTaken {
   std::uint32_t begun = 0;
   std::uint64_t bytes = 0;
   static constexpr auto fields() {
-    return std::array{field<&RelayTaken::stream>("stream"), field<&RelayTaken::begun>("begun", 1),
-                      field<&RelayTaken::bytes>("bytes", relay_window)};
+    return relay_fields<RelayTaken>() + std::array{field<&RelayTaken::bytes>("bytes", relay_window)};
   }
 };
 
@@ -70,8 +71,7 @@ struct RelayClose {
   std::uint32_t begun = 0;
   std::string text = {}; // why
   static constexpr auto fields() {
-    return std::array{field<&RelayClose::stream>("stream"), field<&RelayClose::begun>("begun", 1),
-                      field<&RelayClose::text>("text")};
+    return relay_fields<RelayClose>() + std::array{field<&RelayClose::text>("text")};
   }
 };
 

@@ -30,11 +30,6 @@ public:
   Transfer write(std::span<const iovec> from) override;
   void end_output() override;
 
-  // A Unix socket has no path that the system would measure, and no silence that it would notice.
-  [[nodiscard]] std::optional<PathReport> path() const override { return std::nullopt; }
-  void limit(const PathLimits&) override {}
-  void limit_silence(std::chrono::milliseconds) override {}
-
   // `open`: it is connected already.
   SocketStream(event_base* loop, Fd socket, const Address& peer, bool open);
 

@@ -61,9 +61,11 @@ public:
   [[nodiscard]] virtual bool holds() const { return false; }
   virtual void end_output() = 0; // behind what was written the other side reads the end
 
-  [[nodiscard]] virtual std::optional<PathReport> path() const = 0;
-  virtual void limit(const PathLimits& limits) = 0;               // of what it holds: `unsent` and `flight`
-  virtual void limit_silence(std::chrono::milliseconds time) = 0; // after which it is `broken`
+  // Of one that the system measures; what others carry has no path of its own, and no silence that it
+  // notices.
+  [[nodiscard]] virtual std::optional<PathReport> path() const { return std::nullopt; }
+  virtual void limit(const PathLimits&) {}                 // of what it holds: `unsent` and `flight`
+  virtual void limit_silence(std::chrono::milliseconds) {} // after which it is `broken`
 
   // From the first byte that was read on.
   [[nodiscard]] virtual ChannelBinding binding() const { return {}; }

@@ -24,10 +24,6 @@ public:
   Transfer read(std::span<const iovec> to) override;
   Transfer write(std::span<const iovec> from) override;
   void end_output() override;
-  // What carries it has its own path, and its own silence.
-  [[nodiscard]] std::optional<PathReport> path() const override { return std::nullopt; }
-  void limit(const PathLimits&) override {}
-  void limit_silence(std::chrono::milliseconds) override {}
 
   // From its relay, or the other end.
   void is_open();

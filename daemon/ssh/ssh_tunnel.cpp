@@ -3,13 +3,14 @@
 
 #include "jobs/launcher.hpp"
 #include "system/identity.hpp"
-#include "system/start_kernel.hpp"
 
 #include <array>
 #include <cassert>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 #include <utility>
@@ -39,6 +40,13 @@ std::string_view without_end(std::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n' || line.back() == ' '))
     line.remove_suffix(1);
   return line;
+}
+
+// What is whole of it; of what is longer than a line should be, the end stays.
+void take_lines(std::string& text, const std::function<void(std::string_view)>& take) {
+  for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.erase(0, end + 1))
+    take(without_end(std::string_view(text).substr(0, end)));
+  if (text.size() > longest_line) text.erase(0, text.size() - longest_line);
 }
 
 } // namespace
@@ -134,11 +142,10 @@ bool SshTunnel::hear() {
   }
   if (stage_ == Stage::open || lines_ > most_lines) return true;
   said_.append(bytes.data(), static_cast<std::size_t>(got));
-  for (std::size_t end = 0; (end = said_.find('\n')) != said_.npos; said_.erase(0, end + 1)) {
+  take_lines(said_, [this](std::string_view line) {
     ++lines_;
-    heard(without_end(std::string_view(said_).substr(0, end)));
-  }
-  if (said_.size() > longest_line) said_.erase(0, said_.size() - longest_line);
+    heard(line);
+  });
   return true;
 }
 
@@ -163,9 +170,7 @@ bool SshTunnel::hear_complaints() {
     return false;
   }
   complained_.append(bytes.data(), static_cast<std::size_t>(got));
-  for (std::size_t end = 0; (end = complained_.find('\n')) != complained_.npos; complained_.erase(0, end + 1))
-    complained(without_end(std::string_view(complained_).substr(0, end)));
-  if (complained_.size() > longest_line) complained_.erase(0, complained_.size() - longest_line);
+  take_lines(complained_, [this](std::string_view line) { complained(line); });
   return true;
 }
 
@@ -201,7 +206,8 @@ void SshTunnel::ended() {
   if (was == Stage::asking && !far_.empty()) return start();
   if (was == Stage::open && loop_.now() - opened_at_ > long_enough) pause_s_ = first_pause_s;
   why_ = complaint_;
-  if (report) why_ = explain(program_, *report, "here").text;
+  if (report)
+    why_ = fmt::format("cannot start {} here: {}", program_.arguments[0], std::strerror(report->error));
   if (why_.empty() && was == Stage::asking && how.status == 0) why_ = "no kernel runs there";
   if (why_.empty())
     why_ = how.signal != 0 ? fmt::format("it was ended by signal {}", how.signal)
