@@ -104,6 +104,7 @@ void Dialer::begin_round(Attempt& attempt) {
   attempt.waits = false;
   attempt.next = 0;
   attempt.may_change = false;
+  if (attempt.relay_again) attempt.relay = std::exchange(attempt.relay_again, std::nullopt);
   try_next(attempt);
 }
 
@@ -129,11 +130,13 @@ void Dialer::try_next(Attempt& attempt) {
     note(attempt, dialed.error());
   }
   if (try_relay(attempt)) return;
-  if (attempt.not_found) return finish(std::string(attempt.host), Error(*attempt.not_found));
+  if (attempt.not_found && !attempt.may_change)
+    return finish(std::string(attempt.host), Error(*attempt.not_found));
   const auto pause =
       std::chrono::duration_cast<Loop::Clock::duration>(std::chrono::duration<double>(attempt.pause_s));
-  const Error why = error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH, "cannot reach host {}: {}",
-                          attempt.host, attempt.why);
+  const Error why = attempt.not_found ? *attempt.not_found
+                                      : error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH,
+                                              "cannot reach host {}: {}", attempt.host, attempt.why);
   const auto given_up = std::ranges::stable_partition(attempt.waiting, [&](const Attempt::Waiting& each) {
     return attempt.may_change && each.end && needs_.loop.now() + pause < *each.end;
   });
@@ -173,12 +176,26 @@ void Dialer::note(Attempt& attempt, const Error& why) {
   attempt.may_change |= std::ranges::find(passing, why.code) != passing.end();
 }
 
-// That nobody relays says nothing of the host, and costs nobody's patience.
-void Dialer::fail(Attempt& attempt, const Error& why, bool relayed) {
+void Dialer::fail(Attempt& attempt, const Error& why, const PendingLink& link) {
+  return link.relayed() ? no_relay(attempt, why, link.peer_address()) : fail(attempt, why);
+}
+
+// Says nothing of the host. Who has not answered may do so in a moment: its links may be being made anew.
+void Dialer::no_relay(Attempt& attempt, const Error& why, const Address& relay) {
   if (attempt.waits || attempt.locating) return;
-  if (!relayed) note(attempt, why);
-  for (Attempt::Waiting& each : attempt.waiting)
-    if (relayed && each.end) *each.end += needs_.loop.now() - attempt.relay_since;
+  if (why.code == ETIMEDOUT) {
+    attempt.relay_again = relay;
+    attempt.may_change = true;
+  } else { // costs nobody's patience
+    for (Attempt::Waiting& each : attempt.waiting)
+      if (each.end) *each.end += needs_.loop.now() - attempt.relay_since;
+  }
+  try_next(attempt);
+}
+
+void Dialer::fail(Attempt& attempt, const Error& why) {
+  if (attempt.waits || attempt.locating) return;
+  note(attempt, why);
   if (attempt.tunnelled)
     if (auto more = needs_.locator.why_ended(needs_.directory.address_of(attempt.host)); !more.empty())
       attempt.why = std::move(more);
@@ -231,13 +248,13 @@ void Dialer::refused(const PendingLink& link, const Error& why) {
     found->identity = link.identity();
     (void)finish_with_session(link);
   } else {
-    fail(*found, why, link.relayed());
+    fail(*found, why, link);
   }
 }
 
 void Dialer::failed(const PendingLink& link, const Error& why) {
   Attempt* const found = find(link.purpose().host);
-  if (found != nullptr && !finish_with_session(link)) fail(*found, why, link.relayed());
+  if (found != nullptr && !finish_with_session(link)) fail(*found, why, link);
 }
 
 // Attempts whose own connection was a duplicate wait for the other one: where that died before it was up,

@@ -66,11 +66,12 @@ private:
     std::string host;
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
     std::vector<Waiting> waiting;
-    bool tunnelled = false;       // each round asks for the tunnel again
-    bool locating = false;        // its addresses are being found out
-    std::optional<Address> relay; // to be tried once, when those of its own are of no use
-    Loop::Time relay_from{};      // while they may become of some
-    Loop::Time relay_since{};     // it is being tried
+    bool tunnelled = false;             // each round asks for the tunnel again
+    bool locating = false;              // its addresses are being found out
+    std::optional<Address> relay;       // to be tried once, when those of its own are of no use
+    std::optional<Address> relay_again; // in the next round: nobody has answered
+    Loop::Time relay_from{};            // while its own may become of some
+    Loop::Time relay_since{};           // it is being tried
     std::vector<Address> addresses;
     std::size_t next = 0;           // of the addresses, to try in this round
     std::uint64_t identity = 0;     // known, and its other connection is about to be up
@@ -94,7 +95,9 @@ private:
   bool finish_with_session(const PendingLink& link);
   void reached(const PendingLink& link, std::int32_t index);
   static void note(Attempt& attempt, const Error& why);
-  void fail(Attempt& attempt, const Error& why, bool relayed = false);
+  void fail(Attempt& attempt, const Error& why);
+  void fail(Attempt& attempt, const Error& why, const PendingLink& link);
+  void no_relay(Attempt& attempt, const Error& why, const Address& relay);
   [[nodiscard]] Loop::Time end_of_patience() const;
 
   Needs needs_;

@@ -54,6 +54,7 @@ void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
   connection_ = &by;
   carrier_ = carrier;
   dialed_ = dialed;
+  near_ = by.way() != "relay";
   doubted_ = dialing_ = false;
   dial_.cancel();
   begin_pulse();
@@ -100,10 +101,6 @@ void HostSession::resumed() {
 
 std::uint32_t HostSession::rtt_us() const {
   return connection_ != nullptr && connection_->rtt_us() != 0 ? connection_->rtt_us() : rtt_us_;
-}
-
-bool HostSession::is_near() const {
-  return connection_ != nullptr && connection_->way() != "relay";
 }
 
 double HostSession::patience_s() const {

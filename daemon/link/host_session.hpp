@@ -57,7 +57,7 @@ public:
   [[nodiscard]] std::uint32_t rtt_us() const;                        // as TCP last measured it; 0: not yet
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
-  [[nodiscard]] bool is_near() const;                                // it has one that nobody relays
+  [[nodiscard]] bool is_near() const { return near_; }               // nobody relayed the last one
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
   [[nodiscard]] Candidates& candidates() { return candidates_; }     // where to dial it
   [[nodiscard]] const Candidates& candidates() const { return candidates_; }
@@ -81,6 +81,7 @@ private:
   std::uint32_t rtt_us_ = 0; // of connections that have ended
   std::uint64_t stalls_ = 0;
   bool dialed_ = false;
+  bool near_ = false;
   bool doubted_ = false;
   bool watching_ = false; // look_ is set
   bool dialing_ = false;  // a try is under way or will be

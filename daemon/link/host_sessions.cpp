@@ -46,19 +46,25 @@ const HostSession* HostSessions::at(std::int32_t link) const {
 }
 
 const HostSession* HostSessions::named(const std::string& host) const {
-  const auto has_connection = [](const HostSession* session) {
-    return session != nullptr && session->connection() != nullptr;
-  };
-  const auto identity = needs_.directory.identity_of(host);
-  if (identity && has_connection(find(*identity))) return find(*identity);
+  return only(host, [](const HostSession& session) { return session.connection() != nullptr; });
+}
+
+const HostSession* HostSessions::expected(const std::string& host) const {
+  return only(host, [](const HostSession&) { return true; });
+}
+
+const HostSession* HostSessions::only(const std::string& host, bool (*counts)(const HostSession&)) const {
+  if (const auto identity = needs_.directory.identity_of(host))
+    if (const HostSession* const session = find(*identity); session != nullptr && counts(*session))
+      return session;
   if (needs_.directory.is_undecided(host)) return nullptr;
-  const HostSession* only = nullptr;
+  const HostSession* found = nullptr;
   for (const auto& [number, session] : sessions_) {
-    if (session->identity().name != host || !has_connection(session.get())) continue;
-    if (only != nullptr) return nullptr; // which is meant?
-    only = session.get();
+    if (session->identity().name != host || !counts(*session)) continue;
+    if (found != nullptr) return nullptr; // which is meant?
+    found = session.get();
   }
-  return only;
+  return found;
 }
 
 std::uint32_t HostSessions::number(std::uint64_t identity) const {

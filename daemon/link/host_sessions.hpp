@@ -56,8 +56,10 @@ public:
   // With the only kernel of that name that a link is up to, unless it is yet to be seen whether it is the
   // one.
   [[nodiscard]] const HostSession* named(const std::string& host) const;
+  // Likewise, with one whose connection may be about to be made anew.
+  [[nodiscard]] const HostSession* expected(const std::string& host) const;
   [[nodiscard]] const std::map<std::uint64_t, std::unique_ptr<HostSession>>& all() const { return sessions_; }
-  [[nodiscard]] bool any_near() const; // that may relay
+  [[nodiscard]] bool any_near() const; // that may relay, now or soon
   [[nodiscard]] bool full() const;
 
   // For a handshake that is under way: the number of the session that goes on, or would begin, and that of
@@ -80,6 +82,7 @@ public:
 
 private:
   HostSession* look(std::uint64_t identity) const;
+  const HostSession* only(const std::string& host, bool (*counts)(const HostSession&)) const;
   HostSession& begin(const PendingLink& link, std::uint32_t number);
   void carry(HostSession& session, PendingLink& link);
   [[nodiscard]] Candidates candidates_of(const PendingLink& link) const;

@@ -238,6 +238,7 @@ std::string Peers::way_of(std::int32_t link) const {
 std::optional<std::int32_t> Peers::near_link(std::uint64_t identity, const std::string& name) const {
   const HostSession* session = identity != 0 ? sessions_.find(identity) : nullptr;
   if (session == nullptr && !name.empty()) session = sessions_.named(name); // started again meanwhile
+  if (session == nullptr && !name.empty()) session = sessions_.expected(name);
   if (session == nullptr || !session->is_near()) return std::nullopt;
   return static_cast<std::int32_t>(session->link());
 }
@@ -246,7 +247,9 @@ std::vector<std::int32_t> Peers::near_links() const {
   std::vector<const HostSession*> near;
   for (const auto& [identity, session] : sessions_.all())
     if (session->is_near()) near.push_back(session.get());
-  const auto distance = [](const HostSession* each) { return each->rtt_us() - 1; }; // not known: far
+  const auto distance = [](const HostSession* each) {
+    return std::pair(each->connection() == nullptr, each->rtt_us() - 1); // not known: far
+  };
   std::ranges::sort(near, {}, distance);
   if (near.size() > most_asked) near.resize(most_asked);
   std::vector<std::int32_t> links;

@@ -50,6 +50,7 @@ void RelayedStream::ask_next() {
 // Who does not answer is not waited for: another one may relay.
 void RelayedStream::silent() {
   if (stage_ != Stage::opening || !leg_) return;
+  silent_ = true;
   relays_.forget(*leg_, "it took too long");
   ask_next();
 }
@@ -60,7 +61,8 @@ int RelayedStream::opened() {
   case Stage::open: return 0;
   case Stage::closed: break;
   }
-  return was_open_ ? 0 : ENETUNREACH; // what came before the end is to be read
+  if (was_open_) return 0; // what came before the end is to be read
+  return silent_ ? ETIMEDOUT : ENETUNREACH;
 }
 
 void RelayedStream::is_open() {

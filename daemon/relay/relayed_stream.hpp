@@ -43,6 +43,7 @@ private:
   std::vector<std::int32_t> links_; // to ask still, the next one last
   std::optional<Timer> patience_;   // with who is asked
   bool was_open_ = false;
+  bool silent_ = false; // one of those that were asked
   std::uint64_t credit_ = kernel::relay_window;
   std::deque<std::string> in_; // an empty one: the end
   std::size_t read_ = 0;       // of the first

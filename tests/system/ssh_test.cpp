@@ -193,6 +193,19 @@ BOOST_AUTO_TEST_CASE(what_is_relayed_outlives_the_tunnels) {
   BOOST_TEST(status == 0, job.errors() << hosts.logs());
 }
 
+// What relays is away for a moment: a host that only it knows is not unknown for that.
+BOOST_AUTO_TEST_CASE(a_job_begins_while_the_tunnels_are_made_anew) {
+  bring_up("b,c");
+  BOOST_TEST_REQUIRE(eventually([&] { return ssh_processes().size() == 2u; }));
+  for (int round = 0; round < 3; ++round) {
+    for (const pid_t each : ssh_processes()) kill(each, SIGKILL);
+    Process job = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,c",
+                           PARC_TEST_PROGRAMS "/random_messages", "3", "30"});
+    const int status = job.wait();
+    BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  }
+}
+
 // A sentence that names both ways, and what was started for nothing is ended.
 BOOST_AUTO_TEST_CASE(an_sshd_that_forwards_no_sockets) {
   const Ended up = command("up", "d", elsewhere);
