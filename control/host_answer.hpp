@@ -51,13 +51,15 @@ struct HostQuestion { // of a tool: which jobs are there; and:
   }
 };
 struct HostAnswer {
-  static constexpr std::uint64_t most_jobs = 4096;
+  static constexpr std::uint64_t most_jobs = 4096, most_keys = 2;
   std::string version = {};
+  std::vector<std::string> keys = {}; // names: of what proves that kernel, and of what convinces it, too
   std::vector<JobRow> jobs = {};
   std::vector<WaitingJob> waiting = {};
   std::optional<bool> killed = {}; // there is such a job
   static constexpr auto fields() {
-    return std::array{field<&HostAnswer::version>("version"), field<&HostAnswer::jobs>("jobs", most_jobs),
+    return std::array{field<&HostAnswer::version>("version"), field<&HostAnswer::keys>("keys", most_keys),
+                      field<&HostAnswer::jobs>("jobs", most_jobs),
                       field<&HostAnswer::waiting>("waiting", most_jobs),
                       field<&HostAnswer::killed>("killed")};
   }

@@ -61,10 +61,10 @@ Kernel::Kernel(World world)
       link_socket_(world_.runtime_dir.link_socket()), idle_(loop_, [this] { look_whether_idle(); }),
       last_words_(loop_, [this] { stopped_ = true; }), farewell_(loop_, [this] { stopped_ = true; }),
       no_memory_(loop_, "allocations failed") {
-  if (world_.config.encryption != "none") encrypted_.emplace(world_.key, relays_);
+  if (world_.config.encryption != "none") encrypted_.emplace(world_.keys, relays_);
   peers_ = std::make_unique<Peers>(
       loop_, engine_, encrypted_ ? static_cast<StreamMaker&>(*encrypted_) : relays_, world_.config,
-      world_.key, local_host(world_.config, world_.identity),
+      world_.keys, local_host(world_.config, world_.identity),
       HostSessions::Events{.link_up = [this](std::uint32_t link) { post_.listen(link); },
                            .link_lost = [this](std::uint32_t link) { link_lost(link); },
                            .ping =
@@ -205,17 +205,27 @@ void Kernel::look_whether_idle() {
 }
 
 void Kernel::reload() {
-  std::optional<Config> fresh = world_.reload();
-  if (!fresh) return;
-  world_.config.log_level = fresh->log_level;
-  world_.config.connect_timeout_s = fresh->connect_timeout_s;
-  world_.config.hosts = std::move(fresh->hosts);
+  std::optional<World::Fresh> read = world_.reload();
+  if (!read) return;
+  Config& fresh = read->config;
+  world_.config.log_level = fresh.log_level;
+  world_.config.connect_timeout_s = fresh.connect_timeout_s;
+  world_.config.hosts = std::move(fresh.hosts);
   peers_->hosts_changed();
-  const std::string late = differences(world_.config, *fresh);
-  spdlog::info(
-      "read the configuration again: [hosts] (which names {}), log_level and connect_timeout_s are in "
-      "force{}{}",
-      world_.config.hosts.size(), late.empty() ? "" : "; these need a restart: ", late);
+  use(read->keys);
+  const std::string late = differences(world_.config, fresh);
+  spdlog::info("read the configuration again: the keys, [hosts] (which names {}), log_level and "
+               "connect_timeout_s are in "
+               "force{}{}",
+               world_.config.hosts.size(), late.empty() ? "" : "; these need a restart: ", late);
+}
+
+void Kernel::use(const Keys& keys) {
+  if (keys == peers_->keys()) return;
+  spdlog::info("the key that proves this kernel is {} now{}", fingerprint(keys.own),
+               keys.other ? "; " + fingerprint(*keys.other) + " convinces it, too" : "");
+  if (encrypted_) encrypted_->use(keys);
+  peers_->use(keys);
 }
 
 void Kernel::watch_signal(int signal, std::function<void()> action) {

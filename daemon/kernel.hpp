@@ -48,9 +48,13 @@ public:
   struct World { // what a kernel starts with; all of it has been checked
     Config config;
     RuntimeDir runtime_dir;
-    Key key;
+    Keys keys;
     SchedulingClass scheduling;
-    std::function<std::optional<Config>()> reload; // SIGHUP; none: it is wrong, and that has been said
+    struct Fresh {
+      Config config;
+      Keys keys;
+    };
+    std::function<std::optional<Fresh>()> reload; // SIGHUP; none: it is wrong, and that has been said
     std::function<std::uint64_t()> log_lines_dropped;
     Instance* instance = nullptr; // none: nobody looks after the runtime directory
     std::uint64_t identity = random_number();
@@ -84,6 +88,7 @@ private:
   bool prepare_to_sleep();
   void publish();
   void reload();
+  void use(const Keys& keys);
   void save_memory();
   [[nodiscard]] bool none() const; // neither a program nor a job nor a tool is here
   void look_whether_idle();

@@ -5,6 +5,7 @@
 #include "daemon/base/logging.hpp"
 #include "daemon/base/memory_reserve.hpp"
 #include "daemon/kernel.hpp"
+#include "daemon/link/link_secrets.hpp"
 #include "daemon/link/tls_settings.hpp"
 #include "daemon/settings/config.hpp"
 #include "shm/leftovers.hpp"
@@ -31,9 +32,9 @@ constexpr std::string_view key_on_stdin = "-";
 // What would keep a kernel with these settings from starting, as far as that can be known without changing
 // anything. The port may be in use: by the kernel that runs.
 // Whether the library can do what links need: it may be told not to, by its own configuration.
-Result<void> check_encryption(const Config& config, const Key& key) {
+Result<void> check_encryption(const Config& config, const Keys& keys) {
   if (config.encryption == "none") return success();
-  const TlsSettings settings(key);
+  const TlsSettings settings(keys);
   if (settings.problem().empty()) return success();
   return error(EPROTONOSUPPORT,
                "links cannot be encrypted here, as OpenSSL says: {}; mend its configuration "
@@ -41,11 +42,26 @@ Result<void> check_encryption(const Config& config, const Key& key) {
                settings.problem());
 }
 
+// In words for who made it.
+Result<std::string> make_named_key(const std::string& path) {
+  if (path == key_on_stdin) return error(EINVAL, "a key is made in a file: name it with --key-file");
+  if (auto made = make_key(path); !made) {
+    if (made.error().code != EEXIST) return std::move(made).error();
+    const auto there = read_keys(path);
+    return error(
+        EEXIST,
+        "there is a key {} already{}, which kernels may use: it stays; name another file for a new one", path,
+        there ? " (" + fingerprint(there.value().own) + ")" : "");
+  }
+  PARC_TRY(keys, read_keys(path));
+  return fmt::format("made the key {} ({})", path, fingerprint(keys.own));
+}
+
 Result<void> check_start(Config config) {
   const auto dir = find_runtime_dir(config.runtime_dir);
   if (!dir && dir.error().code != ENOENT) return dir.error();
   if (config.key_file != key_on_stdin && access(config.key_file.c_str(), F_OK) == 0) {
-    PARC_TRY(read_key(config.key_file));
+    PARC_TRY(read_keys(config.key_file));
   }
   config.port = {0, 0, true};
   PARC_TRY(bind_listeners(config));
@@ -53,7 +69,14 @@ Result<void> check_start(Config config) {
   return success();
 }
 
-Result<void> serve(Config config, const std::optional<Key>& given_key, const RuntimeDir& dir,
+// Keys that were handed over stay.
+Result<Kernel::World::Fresh> read_again(int argc, char** argv, const std::optional<Keys>& given) {
+  PARC_TRY(line, read_command_line(argc, argv));
+  PARC_TRY(keys, given ? Result<Keys>(*given) : read_keys(line.config.key_file));
+  return Kernel::World::Fresh{std::move(line.config), keys};
+}
+
+Result<void> serve(Config config, const std::optional<Keys>& given, const RuntimeDir& dir,
                    Readiness& readiness, Logging& logging, int argc, char** argv) {
   raise_descriptor_limit(); // a rank takes several; its own limit is that of its parc run
   if (descriptor_limit() < least_descriptors)
@@ -64,28 +87,28 @@ Result<void> serve(Config config, const std::optional<Key>& given_key, const Run
     spdlog::info("ended {} processes of jobs of a kernel that was killed", ended);
   PARC_TRY(removed, shm::remove_leftovers());
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
-  PARC_TRY(key, given_key ? Result<Key>(*given_key) : read_or_make_key(config.key_file));
-  PARC_TRY(check_encryption(config, key));
+  PARC_TRY(keys, given ? Result<Keys>(*given) : read_or_make_key(config.key_file));
+  PARC_TRY(check_encryption(config, keys));
   PARC_TRY(scheduling, SchedulingClass::acquire(config.realtime));
   std::error_code failure;
   const auto directory = std::filesystem::current_path(failure); // of paths on the command line
-  const auto reload = [&logging, directory, argc, argv]() -> std::optional<Config> {
+  const auto reload = [&logging, &given, directory, argc, argv]() -> std::optional<Kernel::World::Fresh> {
     std::error_code ignored;
     const auto here = std::filesystem::current_path(ignored);
     (void)!chdir(directory.c_str());
-    Result<CommandLine> fresh = read_command_line(argc, argv);
+    Result<Kernel::World::Fresh> fresh = read_again(argc, argv, given);
     (void)!chdir(here.c_str());
     if (!fresh) {
       spdlog::error("kept the settings as they were: {}", fresh.error().text);
       return {};
     }
     logging.set_level(fresh.value().config.log_level);
-    return std::move(fresh).value().config;
+    return std::move(fresh).value();
   };
   const auto dropped = [&logging] { return logging.lines_dropped(); };
   let_children_go_first();
   const MemoryReserve reserve;
-  Kernel kernel({std::move(config), dir, key, std::move(scheduling), reload, dropped, &instance});
+  Kernel kernel({std::move(config), dir, keys, std::move(scheduling), reload, dropped, &instance});
   PARC_TRY(kernel.start());
   readiness.ready();
   kernel.run();
@@ -117,6 +140,12 @@ int main(int argc, char** argv) {
     std::fputs(line.answer ? line.answer->c_str() : to_toml(line.config).c_str(), stdout);
     return 0; // whether it could be written, the end looks
   }
+  if (line.make_key) {
+    const Result<std::string> made = make_named_key(line.config.key_file);
+    if (!made) return fail(made.error(), exit_failed);
+    std::printf("%s\n", made.value().c_str());
+    return 0;
+  }
   if (line.check) {
     const auto good = check_start(line.config);
     return good ? 0 : fail(good.error(), exit_failed);
@@ -124,11 +153,11 @@ int main(int argc, char** argv) {
 
   const Result<RuntimeDir> dir = make_runtime_dir(line.config.runtime_dir);
   if (!dir) return fail(dir.error(), exit_failed);
-  std::optional<Key> key; // before the input goes
+  std::optional<Keys> keys; // before the input goes
   if (line.config.key_file == key_on_stdin) {
-    const Result<Key> taken = take_key(STDIN_FILENO);
+    const Result<Keys> taken = take_keys(STDIN_FILENO);
     if (!taken) return fail(taken.error(), exit_failed);
-    key = taken.value();
+    keys = taken.value();
   }
   Readiness readiness;
   std::string log;
@@ -139,7 +168,8 @@ int main(int argc, char** argv) {
     readiness = std::move(told).value();
   }
   Logging logging(STDERR_FILENO, line.config.log_level, form_for(STDERR_FILENO), log);
-  const Result<void> served = serve(std::move(line.config), key, dir.value(), readiness, logging, argc, argv);
+  const Result<void> served =
+      serve(std::move(line.config), keys, dir.value(), readiness, logging, argc, argv);
   if (served) return 0;
   readiness.failed(served.error());
   return fail(served.error(), exit_failed);

@@ -155,9 +155,14 @@ std::string_view describe(Verdict verdict) {
   return "unknown reason";
 }
 
-Handshake::Handshake(Role role, const LocalHost& self, const Key& key, const Nonce& nonce)
-    : role_(role), self_(self), key_(key) {
-  send(Kind::Hello, bytes_of(hello_of(role, self, nonce)));
+Handshake::Handshake(Role role, const LocalHost& self, const Keys& keys, const Nonce& nonce)
+    : role_(role), self_(self), key_(keys.own) {
+  Hello hello = hello_of(role, self, nonce);
+  if (role == Role::Initiator)
+    hello.key = name_of(key_);
+  else
+    other_key_ = keys.other;
+  send(Kind::Hello, bytes_of(hello));
   std::copy_n(out_.begin(), our_hello_.size(), our_hello_.begin());
   // An acceptor answers, it does not begin: take_hello() sends this.
   if (role == Role::Acceptor) out_end_ = 0;
@@ -165,6 +170,7 @@ Handshake::Handshake(Role role, const LocalHost& self, const Key& key, const Non
 
 Handshake::~Handshake() {
   OPENSSL_cleanse(key_.data(), key_.size());
+  if (other_key_) OPENSSL_cleanse(other_key_->data(), other_key_->size());
 }
 
 std::size_t Handshake::feed(std::span<const std::byte> bytes) {
@@ -224,6 +230,7 @@ void Handshake::take_hello() {
     return fail(error(EPROTO, "the other kernel's hello has a bad {}", fault));
   std::copy_n(in_.begin(), their_hello_.size(), their_hello_.begin());
   if (role_ == Role::Acceptor) {
+    if (other_key_ && hello.key == name_of(*other_key_)) key_ = *other_key_;
     send(Kind::Hello, std::span(our_hello_).subspan(sizeof(Prefix)));
     send(Kind::Proof, proof_of(role_));
   }

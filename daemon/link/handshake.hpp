@@ -26,6 +26,7 @@
 #pragma once
 
 #include "daemon/link/key.hpp"
+#include "daemon/link/link_secrets.hpp"
 #include "daemon/link/stream.hpp"
 #include "protocol/wire.hpp"
 #include "system/error.hpp"
@@ -92,7 +93,7 @@ static_assert(sizeof(Prefix) == 12 && offsetof(Prefix, version) == 4 && offsetof
 struct Hello {
   std::uint64_t identity;
   std::uint64_t predecessor;
-  std::uint32_t reserved; // 0; what comes is not looked at
+  KeyName key; // that the initiator proves; an acceptor's is zero
   std::uint32_t fragment_size;
   std::uint32_t window;
   std::uint16_t port;
@@ -148,7 +149,7 @@ public:
     Failed,
   };
 
-  Handshake(Role role, const LocalHost& self, const Key& key, const Nonce& nonce);
+  Handshake(Role role, const LocalHost& self, const Keys& keys, const Nonce& nonce);
   Handshake(const Handshake&) = delete;
   Handshake& operator=(const Handshake&) = delete;
   ~Handshake();
@@ -174,6 +175,7 @@ public:
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] const Peer& peer() const { return peer_; }         // from Deciding on
+  [[nodiscard]] const Key& key() const { return key_; }            // that both have proved, likewise
   [[nodiscard]] std::uint32_t session() const { return session_; } // as this side has said
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; } // when Established
   [[nodiscard]] const Error& failure() const { return failure_; }  // when Failed
@@ -199,6 +201,7 @@ private:
 
   const Role role_;
   const LocalHost self_;
+  std::optional<Key> other_key_; // that the initiator may mean
   Key key_;
   ChannelBinding binding_{};
   State state_ = State::Exchanging;

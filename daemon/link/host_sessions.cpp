@@ -120,7 +120,7 @@ void HostSessions::carry(HostSession& session, PendingLink& link) {
   stream->limit_silence(std::chrono::milliseconds(std::chrono::seconds(needs_.config.link_timeout_s)) / 2);
   PeerLink* const older = session.connection();
   links_.push_back(std::make_unique<PeerLink>(static_cast<Owner&>(*this), needs_.loop, needs_.engine, session,
-                                              std::move(stream)));
+                                              std::move(stream), name_of(link.handshake().key())));
   session.carried(*links_.back(), link.handshake().carrier(), link.role() == Role::Initiator);
   if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
 }
@@ -215,6 +215,17 @@ void HostSessions::silent(std::uint64_t identity, const Error& why) {
   if (session == nullptr || session->connection() == nullptr) return;
   if (const auto near = session->candidates().tunnel()) needs_.locator.renew(*near);
   session->connection()->close(why);
+}
+
+// The session outlives it.
+void HostSessions::keys_changed(const Keys& keys) {
+  std::vector<KeyName> known{name_of(keys.own)};
+  if (keys.other) known.push_back(name_of(*keys.other));
+  for (std::size_t i = 0; i < links_.size(); ++i) // what ends here may make others
+    if (PeerLink* const link = links_[i].get();
+        link->open() && std::ranges::find(known, link->key()) == known.end())
+      link->close(error(EKEYREVOKED, "the connection to host {} was made with a key that is gone",
+                        link->session().identity().name));
 }
 
 void HostSessions::pong(std::int32_t link, std::uint64_t number) {

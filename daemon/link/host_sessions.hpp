@@ -69,6 +69,7 @@ public:
   [[nodiscard]] bool still_true(const PendingLink& link) const;
   // One has ended well: the link of its session; none: it is not needed.
   std::optional<std::uint32_t> adopt(PendingLink& link);
+  void keys_changed(const Keys& keys); // what was made with others is made anew
   // What a session dialed ended so; code 0: with a connection. `lives`: that kernel shakes hands elsewhere.
   void redialed(const PendingLink& link, const Error& why, bool lives);
   void called_back(const PendingLink& link); // it answers there

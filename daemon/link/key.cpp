@@ -11,11 +11,14 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace parc::daemon {
 namespace {
 
 constexpr std::size_t digits = 2 * sizeof(Key);
+constexpr std::size_t longest = 2 * digits + 16; // of two keys, and white space
+constexpr std::string_view white = " \r\n";
 
 int digit_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -24,10 +27,7 @@ int digit_value(char c) {
   return -1;
 }
 
-// The digits, and white space after them, as an editor or echo leaves it.
 bool from_hex(std::string_view text, Key& key) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
-    text.remove_suffix(1);
   if (text.size() != digits) return false;
   for (std::size_t i = 0; i < key.size(); ++i) {
     const int high = digit_value(text[2 * i]), low = digit_value(text[2 * i + 1]);
@@ -37,26 +37,53 @@ bool from_hex(std::string_view text, Key& key) {
   return true;
 }
 
+// One or two lines of digits, and white space behind them, as an editor or echo leaves it.
+std::optional<Keys> parse(std::string_view text) {
+  std::vector<Key> found;
+  while (true) {
+    const auto begin = text.find_first_not_of(white);
+    if (begin == text.npos) break;
+    text.remove_prefix(begin);
+    const std::string_view word = text.substr(0, text.find_first_of(white));
+    text.remove_prefix(word.size());
+    if (found.size() == 2 || !from_hex(word, found.emplace_back())) return {};
+  }
+  if (found.empty()) return {};
+  Keys keys(found[0]);
+  if (found.size() == 2) keys.other = found[1];
+  return keys;
+}
+
+std::string digits_of(const Key& key) {
+  std::string text;
+  for (const std::byte b : key) text += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return text;
+}
+
 Result<void> write_whole(int file, std::string_view text, const std::string& path) {
   if (write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || fsync(file) != 0)
     return system_error("cannot write the key for {}", path);
   return success();
 }
 
-// Links what `from` names to `path`; somebody else's file there is as good as ours.
+// Links what `from` names to `path`.
 Result<void> publish(const std::string& from, const std::string& path, int flags) {
-  if (linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), flags) == 0 || errno == EEXIST) return success();
+  if (linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), flags) == 0) return success();
+  if (errno == EEXIST) return error(EEXIST, "there is a file {} already", path);
   return system_error("cannot put the key at {}", path);
 }
 
+} // namespace
+
 Result<void> make_key(const std::string& path) {
+  if (path.find('/') == std::string::npos) return make_key("./" + path);
   const std::string directory = path.substr(0, path.rfind('/'));
-  PARC_TRY(make_directories(directory));
+  PARC_TRY(make_directories(directory.empty() ? "/" : directory));
   Key key;
   fill_random(key);
-  const std::string text = to_text(key) + "\n";
+  const std::string text = digits_of(key) + "\n";
 
-  const Fd nameless(open(directory.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+  const Fd nameless(open((directory + "/").c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
   if (nameless) {
     PARC_TRY(write_whole(nameless.get(), text, path));
     return publish(fmt::format("/proc/self/fd/{}", nameless.get()), path, AT_SYMLINK_FOLLOW);
@@ -70,9 +97,7 @@ Result<void> make_key(const std::string& path) {
   return made;
 }
 
-} // namespace
-
-Result<Key> read_key(const std::string& path) {
+Result<Keys> read_keys(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // a pipe there must not hold us up
   if (!file) return system_error("cannot open the key {}", path);
   struct stat status {};
@@ -88,43 +113,39 @@ Result<Key> read_key(const std::string& path) {
                  "the key {} can be read by others (mode {:04o}); make it private with: chmod 600 {} "
                  "(and make another if it may have been read: remove it everywhere and start again)",
                  path, status.st_mode & 07777, path);
-  std::array<char, digits + 16> buffer{};
+  std::array<char, longest> buffer{};
   const ssize_t got = read(file.get(), buffer.data(), buffer.size());
   if (got < 0) return system_error("cannot read the key {}", path);
-  Key key;
-  if (!from_hex({buffer.data(), static_cast<std::size_t>(got)}, key))
-    return error(EINVAL,
-                 "the key {} is malformed: it must be one line of {} hexadecimal digits; copy it again from "
-                 "another host, or remove it to have one made",
-                 path, digits);
-  return key;
+  if (auto keys = parse({buffer.data(), static_cast<std::size_t>(got)})) return *keys;
+  return error(EINVAL,
+               "the key {} is malformed: it must be one line of {} hexadecimal digits, or two while keys are "
+               "being changed; copy it again from another host, or remove it to have one made",
+               path, digits);
 }
 
-std::string to_text(const Key& key) {
-  std::string text;
-  for (const std::byte b : key) text += fmt::format("{:02x}", static_cast<unsigned>(b));
-  return text;
+std::string to_text(const Keys& keys) {
+  return keys.other ? digits_of(keys.own) + "\n" + digits_of(*keys.other) : digits_of(keys.own);
 }
 
-Result<Key> take_key(int from) {
-  std::array<char, digits + 16> buffer{};
+Result<Keys> take_keys(int from) {
+  std::array<char, longest> buffer{};
   std::size_t length = 0;
   for (ssize_t got = 1; got != 0 && length < buffer.size();) {
     got = read(from, buffer.data() + length, buffer.size() - length);
     if (got < 0 && errno != EINTR) return system_error("cannot read the key from standard input");
     if (got > 0) length += static_cast<std::size_t>(got);
   }
-  Key key;
-  if (from_hex({buffer.data(), length}, key)) return key;
-  return error(EINVAL, "standard input has no key: that is one line of {} hexadecimal digits", digits);
+  if (auto keys = parse({buffer.data(), length})) return *keys;
+  return error(EINVAL, "standard input has no key: that is one line of {} hexadecimal digits, or two",
+               digits);
 }
 
-Result<Key> read_or_make_key(const std::string& path) {
-  if (path.find('/') == std::string::npos) return read_or_make_key("./" + path);
-  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
-    if (auto made = make_key(path); !made) return std::move(made).error().in("there is no key yet");
-  }
-  return read_key(path);
+// Of several that make one, the first counts.
+Result<Keys> read_or_make_key(const std::string& path) {
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT)
+    if (auto made = make_key(path); !made && made.error().code != EEXIST)
+      return std::move(made).error().in("there is no key yet");
+  return read_keys(path);
 }
 
 } // namespace parc::daemon

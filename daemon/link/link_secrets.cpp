@@ -3,17 +3,29 @@
 
 #include "system/identity.hpp"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
+#include <span>
 
 namespace parc::daemon {
 namespace {
 
 constexpr std::size_t name_digits = 32; // of the identity that goes in clear
+
+std::string in_digits(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte b : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return text;
+}
+
+Secret whole_name(const Key& key) {
+  return derive(key, "parc link: name of the key");
+}
 
 } // namespace
 
@@ -44,7 +56,17 @@ Secret tls_secret(const Key& key) {
 }
 
 std::string tls_identity(const Key& key) {
-  return "parc-" + to_text(derive(key, "parc link: name of the key")).substr(0, name_digits);
+  return "parc-" + in_digits(whole_name(key)).substr(0, name_digits);
+}
+
+KeyName name_of(const Key& key) {
+  KeyName name;
+  std::copy_n(whole_name(key).begin(), name.size(), name.begin());
+  return name;
+}
+
+std::string fingerprint(const Key& key) {
+  return in_digits(name_of(key));
 }
 
 } // namespace parc::daemon

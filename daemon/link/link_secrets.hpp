@@ -21,4 +21,9 @@ using Secret = std::array<std::byte, 32>;
 [[nodiscard]] Secret tls_secret(const Key& key);
 [[nodiscard]] std::string tls_identity(const Key& key);
 
+// Which key is meant, between those who may hold two; and the same for people, in hexadecimal digits.
+using KeyName = std::array<std::byte, 4>;
+[[nodiscard]] KeyName name_of(const Key& key);
+[[nodiscard]] std::string fingerprint(const Key& key);
+
 } // namespace parc::daemon

@@ -18,9 +18,9 @@ constexpr std::size_t iovecs_at_once = 64;
 } // namespace
 
 PeerLink::PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSession& session,
-                   std::unique_ptr<Stream> stream)
+                   std::unique_ptr<Stream> stream, KeyName key)
     : owner_(owner), loop_(loop), engine_(engine), session_(session), stream_(std::move(stream)),
-      index_(session.link()) {
+      index_(session.link()), key_(key) {
   if (const std::optional<PathReport> report = stream_->path()) rtt_us_ = report->rtt_us;
 }
 

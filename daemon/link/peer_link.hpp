@@ -4,6 +4,7 @@
 #pragma once
 
 #include "daemon/base/loop.hpp"
+#include "daemon/link/link_secrets.hpp"
 #include "daemon/link/path_gauge.hpp"
 #include "daemon/link/stream.hpp"
 #include "protocol/engine.hpp"
@@ -31,7 +32,7 @@ public:
   };
   // The session outlives it, or closes it.
   PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSession& session,
-           std::unique_ptr<Stream> stream);
+           std::unique_ptr<Stream> stream, KeyName key);
 
   std::uint64_t read();  // takes what has arrived, within the turn's budget
   std::uint64_t write(); // sends what the engine has to say
@@ -41,6 +42,7 @@ public:
   [[nodiscard]] bool open() const { return stream_ != nullptr; }
   [[nodiscard]] std::string local_host() const { return open() ? stream_->local().host() : std::string(); }
   [[nodiscard]] std::string_view way() const;                     // "direct", "ssh" or "relay"
+  [[nodiscard]] KeyName key() const { return key_; }              // that it was made with
   [[nodiscard]] HostSession& session() const { return session_; } // while it is open
   [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
   // Whether its stream knows what the path is like. Where it does not, its owner asks the other side.
@@ -65,6 +67,7 @@ private:
   HostSession& session_;
   std::unique_ptr<Stream> stream_; // none: it is closed
   const std::uint32_t index_;      // in the engine
+  const KeyName key_;
   bool resumed_ = false;
   std::uint32_t rtt_us_ = 0;
   std::uint64_t bytes_heard_ = 0;

@@ -38,9 +38,9 @@ const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
 
 } // namespace
 
-Peers::Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Key& key,
-             LocalHost self, HostSessions::Events events, Tunnels* tunnels)
-    : loop_(loop), streams_(streams), config_(config), key_(key), self_(std::move(self)),
+Peers::Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config,
+             const Keys& keys, LocalHost self, HostSessions::Events events, Tunnels* tunnels)
+    : loop_(loop), streams_(streams), config_(config), keys_(keys), self_(std::move(self)),
       locator_(loop, tunnels), directory_(config), sessions_({.loop = loop,
                                                               .engine = engine,
                                                               .config = config,
@@ -101,7 +101,7 @@ bool Peers::room() {
 }
 
 PendingLink::Shared Peers::shared() {
-  return {.owner = *this, .loop = loop_, .key = key_, .handshake_s = double(config_.connect_timeout_s)};
+  return {.owner = *this, .loop = loop_, .keys = keys_, .handshake_s = double(config_.connect_timeout_s)};
 }
 
 void Peers::accept(std::unique_ptr<Stream> stream) {
@@ -130,6 +130,11 @@ std::uint64_t Peers::read() {
 void Peers::publish(Counters& counters) {
   counters.set(Counter::LinksRefused, strangers_refused_ + sessions_.refused());
   sessions_.publish(counters);
+}
+
+void Peers::use(const Keys& keys) {
+  keys_ = keys;
+  sessions_.keys_changed(keys);
 }
 
 // ---- Who is asked for

@@ -38,7 +38,7 @@ public:
   using Connected = Dialer::Connected;
 
   // `config` may change (hosts_changed()); `self` needs no port; `tunnels`: none: nobody is behind one.
-  Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Key& key,
+  Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Keys& keys,
         LocalHost self, HostSessions::Events events, Tunnels* tunnels = nullptr);
 
   // `predecessor`: the identity of the kernel that ran here before; 0: none known.
@@ -88,7 +88,8 @@ public:
   std::uint64_t write() { return sessions_.write(); } // the turn's fourth step
 
   void hosts_changed() { directory_.forget(); } // [hosts] was read again: a host may have another address
-  [[nodiscard]] std::string key_text() const { return to_text(key_); } // for who may have it
+  void use(const Keys& keys); // from now on; connections that were made with others are made anew
+  [[nodiscard]] const Keys& keys() const { return keys_; } // for who may have them
   void publish(Counters& counters);
 
 private:
@@ -115,7 +116,7 @@ private:
   Loop& loop_;
   StreamMaker& streams_;
   const Config& config_;
-  Key key_;
+  Keys keys_;
   LocalHost self_;
   ListensAt listens_;
   Locator locator_;

@@ -26,7 +26,7 @@ Nonce fresh_nonce() {
 
 PendingLink::PendingLink(const Shared& shared, LocalHost self, std::unique_ptr<Stream> accepted)
     : owner_(shared.owner), role_(Role::Acceptor),
-      handshake_(role_, std::move(self), shared.key, fresh_nonce()), stage_(Stage::shaking),
+      handshake_(role_, std::move(self), shared.keys, fresh_nonce()), stage_(Stage::shaking),
       born_(shared.loop.now()), stream_(std::move(accepted)), address_(stream_->peer().text()),
       relayed_(stream_->peer().relayed()), handshake_s_(shared.handshake_s), patience_s_(handshake_s_),
       patience_(shared.loop, [this] { out_of_patience(); }) {
@@ -36,7 +36,7 @@ PendingLink::PendingLink(const Shared& shared, LocalHost self, std::unique_ptr<S
 PendingLink::PendingLink(const Shared& shared, LocalHost self, Purpose purpose,
                          std::unique_ptr<Stream> connecting)
     : owner_(shared.owner), role_(Role::Initiator),
-      handshake_(role_, std::move(self), shared.key, fresh_nonce()), stage_(Stage::connecting),
+      handshake_(role_, std::move(self), shared.keys, fresh_nonce()), stage_(Stage::connecting),
       born_(shared.loop.now()), stream_(std::move(connecting)), purpose_(std::move(purpose)),
       address_(stream_->peer().text()), relayed_(stream_->peer().relayed()), handshake_s_(shared.handshake_s),
       patience_s_(purpose_.patience_s), patience_(shared.loop, [this] { out_of_patience(); }) {

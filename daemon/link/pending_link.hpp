@@ -45,7 +45,7 @@ public:
   struct Shared { // by all that an owner has
     Owner& owner;
     Loop& loop;
-    const Key& key;
+    const Keys& keys;
     double handshake_s; // the time for shaking hands
   };
   // One that came in, or one that is being made; `self`: what is said of this host there.

@@ -22,8 +22,8 @@ const TlsSettings& settings_of(SSL* tls) {
 
 // The library frees what it is given, each time a reference of its own, and lets sessions grow old, which a
 // key does not.
-SSL_SESSION* session_of(SSL* tls) {
-  SSL_SESSION* const session = settings_of(tls).session();
+SSL_SESSION* session_of(const TlsSettings::Identity& identity) {
+  SSL_SESSION* const session = identity.session.get();
   SSL_SESSION_set_time(session, std::time(nullptr));
   SSL_SESSION_up_ref(session);
   return session;
@@ -33,21 +33,21 @@ int use_key(SSL* tls, const EVP_MD* digest, const unsigned char** name, std::siz
             SSL_SESSION** session) {
   *session = nullptr;
   if (digest != nullptr && !EVP_MD_is_a(digest, "SHA256")) return 1; // not with what that one is for
-  const std::string& identity = settings_of(tls).identity();
-  *name = reinterpret_cast<const unsigned char*>(identity.data());
-  *length = identity.size();
-  *session = session_of(tls);
+  const TlsSettings::Identity& own = settings_of(tls).identities().front();
+  *name = reinterpret_cast<const unsigned char*>(own.name.data());
+  *length = own.name.size();
+  *session = session_of(own);
   return 1;
 }
 
 // Who names another key ends here, before any exchange of keys: there is nothing else to agree on.
 int find_key(SSL* tls, const unsigned char* name, std::size_t length, SSL_SESSION** session) {
   *session = nullptr;
-  const std::string& identity = settings_of(tls).identity();
-  if (!std::equal(name, name + length, identity.begin(), identity.end(),
-                  [](unsigned char a, char b) { return a == static_cast<unsigned char>(b); }))
-    return 0;
-  *session = session_of(tls);
+  const std::string_view wanted(reinterpret_cast<const char*>(name), length);
+  const auto& all = settings_of(tls).identities();
+  const auto found = std::ranges::find(all, wanted, &TlsSettings::Identity::name);
+  if (found == all.end()) return 0;
+  *session = session_of(*found);
   return 1;
 }
 
@@ -75,31 +75,22 @@ void TlsSettings::Free::operator()(SSL_SESSION* session) const {
   SSL_SESSION_free(session);
 }
 
-TlsSettings::TlsSettings(const Key& key)
-    : identity_(tls_identity(key)), session_(SSL_SESSION_new()), context_(SSL_CTX_new(TLS_method())) {
+TlsSettings::TlsSettings(const Keys& keys) : context_(SSL_CTX_new(TLS_method())) {
   ERR_clear_error();
-  if (context_ && session_ && set_up(key)) return;
+  if (context_ && set_up(keys)) return;
   const char* const words = ERR_reason_error_string(ERR_peek_error());
   problem_ = words != nullptr ? words : "it does not say why";
   ERR_clear_error();
 }
 
-bool TlsSettings::set_up(const Key& key) {
+bool TlsSettings::set_up(const Keys& keys) {
   SSL_CTX* const all = context_.get();
-  Secret secret = tls_secret(key);
-  const bool has_key =
-      SSL_SESSION_set1_master_key(session_.get(), reinterpret_cast<const unsigned char*>(secret.data()),
-                                  secret.size()) == 1;
-  OPENSSL_cleanse(secret.data(), secret.size());
-  if (!has_key || SSL_SESSION_set_protocol_version(session_.get(), TLS1_3_VERSION) != 1 ||
-      SSL_SESSION_set_timeout(session_.get(), INT_MAX) != 1 ||
-      SSL_CTX_set_min_proto_version(all, TLS1_3_VERSION) != 1 ||
+  if (SSL_CTX_set_min_proto_version(all, TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(all, TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_ciphersuites(all, "TLS_AES_128_GCM_SHA256") != 1 ||
       SSL_CTX_set1_groups_list(all, "X25519") != 1 || SSL_CTX_set_num_tickets(all, 0) != 1 ||
-      // The library wants these, where a certificate would be looked at.
-      SSL_CTX_set_session_id_context(all, usage, sizeof usage) != 1 ||
-      SSL_SESSION_set1_id_context(session_.get(), usage, sizeof usage) != 1)
+      // The library wants this, where a certificate would be looked at.
+      SSL_CTX_set_session_id_context(all, usage, sizeof usage) != 1)
     return false;
   SSL_CTX_set_options(all, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_session_cache_mode(all, SSL_SESS_CACHE_OFF);
@@ -110,7 +101,23 @@ bool TlsSettings::set_up(const Key& key) {
   SSL_CTX_set_psk_find_session_callback(all, find_key);
   const std::unique_ptr<SSL, Free> any(SSL_new(all));
   const SSL_CIPHER* const cipher = any ? SSL_CIPHER_find(any.get(), suite) : nullptr;
-  return cipher != nullptr && SSL_SESSION_set_cipher(session_.get(), cipher) == 1;
+  return cipher != nullptr && add(keys.own, cipher) && (!keys.other || add(*keys.other, cipher));
+}
+
+bool TlsSettings::add(const Key& key, const SSL_CIPHER* cipher) {
+  SSL_SESSION* const session =
+      identities_.emplace_back(tls_identity(key), std::unique_ptr<SSL_SESSION, Free>(SSL_SESSION_new()))
+          .session.get();
+  Secret secret = tls_secret(key);
+  const bool has_key =
+      session != nullptr &&
+      SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(secret.data()),
+                                  secret.size()) == 1;
+  OPENSSL_cleanse(secret.data(), secret.size());
+  return has_key && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1 &&
+         SSL_SESSION_set_timeout(session, INT_MAX) == 1 &&
+         SSL_SESSION_set1_id_context(session, usage, sizeof usage) == 1 &&
+         SSL_SESSION_set_cipher(session, cipher) == 1;
 }
 
 std::unique_ptr<SSL, TlsSettings::Free> TlsSettings::make() const {

@@ -8,14 +8,16 @@
 #include <memory>
 #include <openssl/types.h>
 #include <string>
+#include <vector>
 
-struct ssl_session_st; // of the library: a name that its small header lacks
+struct ssl_session_st; // of the library: names that its small header lacks
+struct ssl_cipher_st;
 
 namespace parc::daemon {
 
 class TlsSettings {
 public:
-  explicit TlsSettings(const Key& key);
+  explicit TlsSettings(const Keys& keys);
   TlsSettings(const TlsSettings&) = delete;
   TlsSettings& operator=(const TlsSettings&) = delete;
 
@@ -28,15 +30,18 @@ public:
   [[nodiscard]] std::unique_ptr<SSL, Free> make() const;
   [[nodiscard]] const std::string& problem() const { return problem_; } // why it cannot; empty: it can
 
-  // For the library's questions; the session is the key, as the library has it.
-  [[nodiscard]] const std::string& identity() const { return identity_; }
-  [[nodiscard]] ssl_session_st* session() const { return session_.get(); }
+  // For the library's questions; the session is the key, as the library has it. Who dials has the first one.
+  struct Identity {
+    std::string name;
+    std::unique_ptr<ssl_session_st, Free> session;
+  };
+  [[nodiscard]] const std::vector<Identity>& identities() const { return identities_; }
 
 private:
-  [[nodiscard]] bool set_up(const Key& key);
+  [[nodiscard]] bool set_up(const Keys& keys);
+  [[nodiscard]] bool add(const Key& key, const ssl_cipher_st* cipher);
 
-  std::string identity_;
-  std::unique_ptr<ssl_session_st, Free> session_;
+  std::vector<Identity> identities_;
   std::unique_ptr<SSL_CTX, Free> context_;
   std::string problem_;
 };

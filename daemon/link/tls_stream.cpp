@@ -45,23 +45,24 @@ BIO_METHOD* TlsStream::bio_methods() {
   return methods;
 }
 
-Result<std::unique_ptr<Stream>> TlsStream::make(const TlsSettings& settings, std::unique_ptr<Stream> under,
-                                                Side side) {
-  if (!settings.problem().empty())
-    return error(EPROTONOSUPPORT, "links cannot be encrypted here: OpenSSL says: {}", settings.problem());
-  auto tls = settings.make();
+Result<std::unique_ptr<Stream>> TlsStream::make(std::shared_ptr<const TlsSettings> settings,
+                                                std::unique_ptr<Stream> under, Side side) {
+  if (!settings->problem().empty())
+    return error(EPROTONOSUPPORT, "links cannot be encrypted here: OpenSSL says: {}", settings->problem());
+  auto tls = settings->make();
   BIO* const bio = tls ? BIO_new(bio_methods()) : nullptr;
   if (bio == nullptr) {
     ERR_clear_error();
     return error(ENOMEM, "there is no memory to encrypt a link with");
   }
-  return std::unique_ptr<Stream>(new TlsStream(std::move(tls), bio, std::move(under), side));
+  return std::unique_ptr<Stream>(
+      new TlsStream(std::move(settings), std::move(tls), bio, std::move(under), side));
 }
 
-TlsStream::TlsStream(std::unique_ptr<SSL, TlsSettings::Free> tls, BIO* bio, std::unique_ptr<Stream> under,
-                     Side side)
-    : Stream(under->local(), under->peer()), under_(std::move(under)), side_(side),
-      greeting_sends_(side == Side::dials), tls_(std::move(tls)),
+TlsStream::TlsStream(std::shared_ptr<const TlsSettings> settings, std::unique_ptr<SSL, TlsSettings::Free> tls,
+                     BIO* bio, std::unique_ptr<Stream> under, Side side)
+    : Stream(under->local(), under->peer()), settings_(std::move(settings)), under_(std::move(under)),
+      side_(side), greeting_sends_(side == Side::dials), tls_(std::move(tls)),
       at_once_(under_->path() ? least_at_once : most_at_once) { // which nobody measures
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);

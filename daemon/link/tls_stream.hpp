@@ -30,8 +30,8 @@ namespace parc::daemon {
 class TlsStream final : public Stream {
 public:
   enum class Side : std::uint8_t { dials, accepts };
-  // The settings outlive it. Errors: ENOMEM, EPROTONOSUPPORT (the library cannot do what links need).
-  [[nodiscard]] static Result<std::unique_ptr<Stream>> make(const TlsSettings& settings,
+  // Errors: ENOMEM, EPROTONOSUPPORT (the library cannot do what links need).
+  [[nodiscard]] static Result<std::unique_ptr<Stream>> make(std::shared_ptr<const TlsSettings> settings,
                                                             std::unique_ptr<Stream> under, Side side);
   ~TlsStream() override;
 
@@ -52,7 +52,8 @@ public:
 
 private:
   enum class Stage : std::uint8_t { greeting, open, broken };
-  TlsStream(std::unique_ptr<SSL, TlsSettings::Free> tls, BIO* bio, std::unique_ptr<Stream> under, Side side);
+  TlsStream(std::shared_ptr<const TlsSettings> settings, std::unique_ptr<SSL, TlsSettings::Free> tls,
+            BIO* bio, std::unique_ptr<Stream> under, Side side);
   static int bio_read(BIO* bio, char* to, std::size_t bytes, std::size_t* got);
   static int bio_write(BIO* bio, const char* from, std::size_t bytes, std::size_t* went);
   static long bio_control(BIO* bio, int what, long number, void* pointer);
@@ -71,6 +72,7 @@ private:
   bool flush(); // false: the other stream has broken, or takes no more for now
   [[nodiscard]] bool encrypt(std::span<const std::byte> bytes);
 
+  std::shared_ptr<const TlsSettings> settings_; // as they were when it began
   std::unique_ptr<Stream> under_;
   const Side side_;
   Stage stage_ = Stage::greeting;
@@ -96,14 +98,15 @@ private:
 // Makes encrypted streams of the streams of another maker, which it outlives not.
 class TlsStreams final : public StreamMaker {
 public:
-  TlsStreams(const Key& key, StreamMaker& under) : settings_(key), under_(under) {}
+  TlsStreams(const Keys& keys, StreamMaker& under) : under_(under) { use(keys); }
+  void use(const Keys& keys) { settings_ = std::make_shared<const TlsSettings>(keys); } // from now on
 
   Result<std::unique_ptr<Stream>> dial(const Address& to) override;
   void accept_for(Acceptance owner) override;
   void resume() override { under_.resume(); }
 
 private:
-  TlsSettings settings_;
+  std::shared_ptr<const TlsSettings> settings_;
   StreamMaker& under_;
   Acceptance owner_;
 };

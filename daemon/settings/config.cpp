@@ -62,6 +62,7 @@ void add_options(CLI::App& app, Flags& flags, CommandLine& line) {
       ->excludes(detach);
   app.add_flag("-t", line.check, "check the configuration and exit");
   app.add_flag("-T", line.print, "print the effective settings as TOML and exit");
+  app.add_flag("--make-key", line.make_key, "make the key file, which must not be there, and exit");
   app.add_option("--config", flags.file, "read this file instead of the two above")->type_name("FILE");
   for (std::size_t i = 0; i < option_count; ++i) {
     const Option& option = options()[i];

@@ -100,6 +100,7 @@ struct CommandLine {
   bool announce = false;             // stay, and say when it is ready
   bool check = false;                // -t: answer whether the configuration is right
   bool print = false;                // -T: print the effective settings
+  bool make_key = false;             // make the key's file, which is not there yet, and do nothing else
   std::optional<std::string> answer; // --help, --version: print this and do nothing else
 };
 

@@ -3,6 +3,7 @@
 
 #include "daemon/job/jobs.hpp"
 #include "daemon/join/joins.hpp"
+#include "daemon/link/link_secrets.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/tool/known_hosts.hpp"
 
@@ -42,7 +43,11 @@ std::vector<RankState> LocalJobs::look(std::uint64_t job) const {
 }
 
 control::HostAnswer LocalJobs::answer(std::int32_t from, const control::HostQuestion& question) {
-  control::HostAnswer said{.version = PARC_VERSION, .jobs = jobs_.list(), .waiting = joins_.waiting()};
+  control::HostAnswer said{.version = PARC_VERSION,
+                           .keys = {fingerprint(peers_.keys().own)},
+                           .jobs = jobs_.list(),
+                           .waiting = joins_.waiting()};
+  if (peers_.keys().other) said.keys.push_back(fingerprint(*peers_.keys().other));
   std::ranges::copy(joins_.jobs().list(), std::back_inserter(said.jobs));
   if (said.jobs.size() > said.most_jobs) said.jobs.resize(said.most_jobs);
   if (said.waiting.size() > said.most_jobs) said.waiting.resize(said.most_jobs);

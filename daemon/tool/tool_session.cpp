@@ -78,7 +78,7 @@ void ToolSession::heard(const tool::Search& message) {
 }
 
 void ToolSession::heard(const tool::AskForKey&) {
-  answer({.key = needs_.peers.key_text()});
+  answer({.key = to_text(needs_.peers.keys())});
 }
 
 void ToolSession::answered(std::int32_t from, const kernel::Seen& message) {

@@ -195,7 +195,7 @@ void Kernels::start_kernel(std::size_t number) {
   host.kernel = std::make_unique<daemon::Kernel>(daemon::Kernel::World{
       .config = std::move(config),
       .runtime_dir = runtime_dir(),
-      .key = {},
+      .keys = {},
       .scheduling = ordinary(),
       .reload = [] { return std::nullopt; },
       .log_lines_dropped = [] { return 0; },

@@ -154,8 +154,9 @@ BOOST_AUTO_TEST_CASE(its_hosts_are_read_again) {
   std::ofstream(hosts.directory() + "/parcd.toml")
       << "pool = \"32 MiB\"\n[hosts]\nnew = \"127.0.0.1:" << others[0].port() << "\"\n";
   hosts[0].kernel().signal(SIGHUP);
-  BOOST_TEST(eventually(
-      [&] { return contains(hosts[0].log(), "read the configuration again: [hosts] (which names 1)"); }));
+  BOOST_TEST(eventually([&] {
+    return contains(hosts[0].log(), "read the configuration again: the keys, [hosts] (which names 1)");
+  }));
   BOOST_TEST(contains(hosts[0].log(), "; these need a restart: pool"), hosts[0].log());
   Process job = hosts.run({"--hosts", "a,new", "true"});
   BOOST_TEST(job.wait() == 0, job.errors());
@@ -163,6 +164,54 @@ BOOST_AUTO_TEST_CASE(its_hosts_are_read_again) {
   std::ofstream(hosts.directory() + "/parcd.toml") << "[hosts\n";
   hosts[0].kernel().signal(SIGHUP);
   BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "kept the settings as they were: "); }));
+}
+
+// As parcd.toml(5) has it: the new key is known everywhere before anybody proves it, and the old one goes
+// last.
+BOOST_AUTO_TEST_CASE(a_change_of_keys) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/key", fresh = hosts.directory() + "/fresh";
+  Process made = hosts.start({PARC_TEST_BIN "/parc", "keygen", fresh});
+  BOOST_TEST(made.wait() == 0, made.errors());
+  BOOST_TEST(contains(made.output(), "made the key " + fresh + " ("), made.output());
+  Process again = hosts.start({PARC_TEST_BIN "/parc", "keygen", fresh});
+  BOOST_TEST(again.wait() == 1);
+  BOOST_TEST(contains(again.errors(), "there is a key " + fresh + " already ("), again.errors());
+
+  const auto line = [](const std::string& path) {
+    std::string text;
+    std::getline(std::ifstream(path) >> std::ws, text);
+    return text;
+  };
+  const auto row = [&](std::size_t host) {
+    Process asked = hosts.parc("hosts", {"--hosts", "a,b", "--json"}, host);
+    BOOST_TEST(asked.wait() == 0, asked.errors());
+    return nlohmann::json::parse(asked.output())["hosts"];
+  };
+  const auto connections = [&] { return hosts.status()["links"][0]["connections"].get<int>(); };
+  const std::string before = line(file), after = line(fresh);
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/hang", "cycle"});
+  BOOST_TEST_REQUIRE(eventually([&] { return hosts.status()["links"].size() == 1u; }));
+  const std::string old_name = row(0)[0]["keys"][0];
+  const auto change = [&](const std::string& text, const std::string& words) {
+    std::ofstream(file) << text;
+    for (std::size_t i : {0u, 1u}) {
+      hosts[i].kernel().signal(SIGHUP);
+      BOOST_TEST_REQUIRE(eventually([&] { return contains(hosts[i].log(), words); }), hosts[i].log());
+    }
+  };
+  change(before + "\n" + after + "\n", "is " + old_name + " now; ");
+  const std::string new_name = row(1)[0]["keys"][1];
+  change(after + "\n" + before + "\n", "is " + new_name + " now; " + old_name);
+  BOOST_TEST(connections() == 1);
+  change(after + "\n", "is " + new_name + " now\n");
+  BOOST_TEST(eventually([&] { return connections() > 1; })); // made anew, by the new key
+  BOOST_TEST(row(0)[1]["keys"] == nlohmann::json{new_name});
+  BOOST_TEST(job.running());
+  job.signal(SIGTERM);
+  BOOST_TEST(job.wait() != 0);
+  check_works(hosts);
+  change("nonsense\n", "kept the settings as they were: the key ");
 }
 
 BOOST_AUTO_TEST_CASE(it_is_stopped) {

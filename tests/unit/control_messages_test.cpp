@@ -88,8 +88,8 @@ BOOST_AUTO_TEST_CASE(they_change_with_the_version_of_the_wire) {
         to_json(kernel::Question{.question = {.job = 1, .signal = 1, .hosts = {{{"a", "b"}}}}}),
         to_json(kernel::Answer{.answer = {.jobs = {JobRow()}, .waiting = {WaitingJob()}, .killed = true}})})
     add(sample.dump());
-  BOOST_TEST(protocol::wire_version == 12u);
-  BOOST_TEST(hash == 15257611055442115231u);
+  BOOST_TEST(protocol::wire_version == 13u);
+  BOOST_TEST(hash == 16686214758408340989u);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_beyond_its_limit_is_refused) {

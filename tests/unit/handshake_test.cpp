@@ -43,7 +43,7 @@ Bytes take(Handshake& side) {
 // Two sides and the wire between them; whatever a side cannot take yet waits, as in a socket.
 struct Pair {
   Pair() = default;
-  Pair(const LocalHost& a, const LocalHost& b, const Key& key_a, const Key& key_b)
+  Pair(const LocalHost& a, const LocalHost& b, const Keys& key_a, const Keys& key_b)
       : first(Role::Initiator, a, key_a, random_nonce()), second(Role::Acceptor, b, key_b, random_nonce()) {}
 
   // Moves at most `step` bytes at a time until nothing moves any more.
@@ -109,6 +109,20 @@ constexpr std::size_t hello_at = sizeof(handshake::Prefix);
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(handshake_exchange)
+
+// While keys are being changed, whoever dials says which of two it means.
+BOOST_AUTO_TEST_CASE(the_initiator_names_the_key) {
+  const Key old = random_key(), fresh = random_key();
+  for (const Keys& of_acceptor : {Keys(old, fresh), Keys(fresh, old), Keys(fresh)}) {
+    Pair pair(host("a", 1), host("b", 2), Keys(fresh, old), of_acceptor);
+    pair.run(Verdict::Accepted, Verdict::Accepted);
+    BOOST_TEST((pair.second.state() == State::Established));
+    BOOST_TEST((pair.second.key() == fresh));
+  }
+  Pair late(host("a", 1), host("b", 2), Keys(fresh, old), old); // in the wrong order
+  late.run(Verdict::Accepted, Verdict::Accepted);
+  BOOST_TEST(late.first.failure().code == EKEYREJECTED);
+}
 
 BOOST_AUTO_TEST_CASE(both_learn_who_the_other_is) {
   auto a = host("alpha", 11);

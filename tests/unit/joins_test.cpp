@@ -117,7 +117,7 @@ struct World {
     for (const Host& each : hosts) config.hosts[each.name] = {"127.0.0.1", each.address.port()};
     host.kernel = std::make_unique<Kernel>(Kernel::World{.config = std::move(config),
                                                          .runtime_dir = no_door(),
-                                                         .key = {},
+                                                         .keys = {},
                                                          .scheduling = ordinary(),
                                                          .reload = [] { return std::nullopt; },
                                                          .log_lines_dropped = [] { return 0; },

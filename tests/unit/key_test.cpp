@@ -35,7 +35,7 @@ BOOST_FIXTURE_TEST_SUITE(key, Fixture)
 
 BOOST_AUTO_TEST_CASE(made_once_and_private) {
   const std::string deep = scratch / "a/b/key";
-  BOOST_TEST(!read_key(deep).has_value());
+  BOOST_TEST(!read_keys(deep).has_value());
   const auto made = read_or_make_key(deep);
   BOOST_REQUIRE(made.has_value());
   struct stat status {};
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(made_once_and_private) {
 BOOST_AUTO_TEST_CASE(kernels_that_start_together_agree) {
   for (int round = 0; round < 20; ++round) {
     const std::string common = scratch / ("key" + std::to_string(round));
-    std::vector<Key> keys(8);
+    std::vector<Keys> keys(8);
     std::vector<std::thread> kernels;
     for (auto& mine : keys)
       kernels.emplace_back([&mine, &common] { mine = read_or_make_key(common).value(); });
@@ -70,13 +70,30 @@ BOOST_AUTO_TEST_CASE(readable_by_others_is_refused) {
 
 BOOST_AUTO_TEST_CASE(malformed_is_refused) {
   const std::string right(64, 'a');
-  for (const auto& text : {std::string{}, right.substr(1), right + "a", right.substr(1) + "g",
-                           right + "\n\n" + right, std::string(100'000, 'a')}) {
+  for (const auto& text :
+       {std::string{}, right.substr(1), right + "a", right.substr(1) + "g", right + right,
+        right + "\n" + right + "\n" + right, right + "\nmore", std::string(100'000, 'a')}) {
     write_key(text);
     BOOST_TEST(refused_for("malformed"));
   }
   write_key(right + "\r\n");
   BOOST_TEST(read_or_make_key(path).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(two_keys) {
+  const std::string first(64, 'a'), second(64, 'b');
+  write_key(first + "\n" + second + "\n");
+  const Keys keys = read_keys(path).value();
+  BOOST_TEST(to_text(keys) == first + "\n" + second);
+  write_key(first);
+  BOOST_TEST((read_keys(path).value() == Keys(keys.own)));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_there_stays) {
+  BOOST_TEST_REQUIRE(make_key(path).has_value());
+  const Keys keys = read_keys(path).value();
+  BOOST_TEST(make_key(path).error().code == EEXIST);
+  BOOST_TEST((read_keys(path).value() == keys));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_file_is_refused) {

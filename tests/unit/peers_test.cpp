@@ -21,7 +21,7 @@ using sim::FaultyNetwork, sim::StreamFaults;
 // One kernel, as far as links go, and a program on it that writes and reads so many messages.
 class Node : protocol::Listener {
 public:
-  Node(const std::string& name, std::uint64_t identity, std::uint16_t port, const Key& key,
+  Node(const std::string& name, std::uint64_t identity, std::uint16_t port, const Keys& key,
        FaultyNetwork& network)
       : address(numeric_address("127.0.0.1", port).value()), loop(&network.time), engine({}, *this),
         streams(network.streams_of(address)), peers(loop, engine, *streams, config, key, self(name, identity),

@@ -61,10 +61,12 @@ Key key_of(int number) {
 }
 
 struct Connection {
-  explicit Connection(int key_of_acceptor = 1) : other_(key_of(key_of_acceptor)) {}
+  explicit Connection(int key_of_acceptor = 1) : Connection(key_of(1), key_of(key_of_acceptor)) {}
+  Connection(const Keys& of_dialer, const Keys& of_acceptor)
+      : one_(std::make_shared<TlsSettings>(of_dialer)), other_(std::make_shared<TlsSettings>(of_acceptor)) {}
 
   Bytes to_acceptor, to_dialer;
-  TlsSettings one_{key_of(1)}, other_;
+  std::shared_ptr<const TlsSettings> one_, other_;
   std::unique_ptr<Stream> dialer_ =
       TlsStream::make(one_, std::make_unique<MemoryStream>(to_dialer, to_acceptor), TlsStream::Side::dials)
           .value();
@@ -144,10 +146,21 @@ BOOST_AUTO_TEST_CASE(another_key_is_named_as_such_on_both_sides) {
   BOOST_TEST(mentions(two.dialer, how, "does not hold the key of this host", EKEYREJECTED));
 }
 
+// While keys are being changed.
+BOOST_AUTO_TEST_CASE(a_second_key_convinces_an_acceptor) {
+  Connection two(key_of(2), Keys(key_of(1), key_of(2)));
+  Transfer how;
+  BOOST_TEST(two.go(two.dialer, two.acceptor, "hello", how) == "hello");
+  Connection late(Keys(key_of(2), key_of(1)), key_of(1)); // in the wrong order
+  BOOST_TEST(late.go(late.dialer, late.acceptor, "hello", how).empty());
+  BOOST_TEST(how.code == EKEYREJECTED);
+}
+
 // The library lets sessions grow old, and a key is none.
 BOOST_AUTO_TEST_CASE(a_kernel_that_has_run_for_long) {
   Connection two;
-  for (const TlsSettings* each : {&two.one_, &two.other_}) SSL_SESSION_set_time(each->session(), 1000);
+  for (const auto& each : {two.one_, two.other_})
+    SSL_SESSION_set_time(each->identities().front().session.get(), 1000);
   Transfer how;
   BOOST_TEST(two.go(two.dialer, two.acceptor, "hello", how) == "hello");
 }

@@ -28,17 +28,19 @@ void print(const std::vector<AskedHost>& answers) {
                {"VERSION"},
                {"RTT", true},
                {"JOBS", true},
-               {"RANKS", true}},
+               {"RANKS", true},
+               {"KEY"}},
               {}};
   for (const AskedHost& answer : answers) {
     if (answer.up())
       table.rows.push_back({answer.host, "up", answer.address.empty() ? "-" : answer.address,
                             answer.way.empty() ? "-" : answer.way, answer.said.version,
                             answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
-                            fmt::to_string(answer.said.jobs.size()), fmt::to_string(ranks_of(answer))});
+                            fmt::to_string(answer.said.jobs.size()), fmt::to_string(ranks_of(answer)),
+                            fmt::to_string(fmt::join(answer.said.keys, " +"))});
     else
-      table.rows.emplace_back(std::vector<std::string>{answer.host, "down", "-", "-", "-", "-", "-", "-"},
-                              Style::bad);
+      table.rows.emplace_back(
+          std::vector<std::string>{answer.host, "down", "-", "-", "-", "-", "-", "-", "-"}, Style::bad);
   }
   show(table_lines(table, display_of(stdout)), stdout);
 }
@@ -50,6 +52,7 @@ void print_json(const std::vector<AskedHost>& answers) {
     if (answer.up()) {
       row["address"] = answer.address.empty() ? nlohmann::json() : nlohmann::json(answer.address);
       row["way"] = answer.way.empty() ? nlohmann::json() : nlohmann::json(answer.way);
+      row["keys"] = answer.said.keys;
       row["version"] = answer.said.version;
       row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);
       row["jobs"] = answer.said.jobs.size();

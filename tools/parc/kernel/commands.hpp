@@ -8,5 +8,6 @@ namespace parc::tools {
 
 [[nodiscard]] Command stop_command();
 [[nodiscard]] Command clean_command();
+[[nodiscard]] Command keygen_command();
 
 } // namespace parc::tools
