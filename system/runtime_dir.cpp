@@ -216,7 +216,8 @@ std::string RuntimeDir::tunnel_socket(unsigned number) const {
 }
 
 std::vector<std::string> files_of_kernel(const RuntimeDir& dir) {
-  const std::array<std::string, 5> named{dir.socket(), dir.link_socket(), dir.pid_file(), dir.counters(),
+  const std::array<std::string, 7> named{dir.socket(),           dir.link_socket(), dir.pid_file(),
+                                         dir.counters(),         dir.up_hosts(),    dir.up_hosts() + ".new",
                                          dir.counters() + ".new"};
   std::vector<std::string> files;
   std::error_code failure;

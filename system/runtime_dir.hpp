@@ -32,6 +32,7 @@ public:
   [[nodiscard]] std::string tunnel_socket(unsigned number) const;
   [[nodiscard]] std::string counters() const { return path_ + "/counters"; }
   [[nodiscard]] std::string pid_file() const { return path_ + "/kernel.pid"; }
+  [[nodiscard]] std::string up_hosts() const { return path_ + "/up-hosts"; } // a hostfile, by parc up
   // Whether it is a batch job's subdirectory, where nobody looks any more when its kernel has ended.
   [[nodiscard]] bool of_batch_job() const { return of_batch_job_; }
 

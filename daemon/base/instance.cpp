@@ -166,6 +166,7 @@ Instance::~Instance() {
   }
   unlink(dir_.socket().c_str());
   unlink(dir_.pid_file().c_str());
+  unlink(dir_.up_hosts().c_str());
 }
 
 Result<Readiness> Readiness::detach(const std::string& log_path) {

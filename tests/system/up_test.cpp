@@ -89,6 +89,48 @@ BOOST_AUTO_TEST_CASE(every_kernel_is_told_where_the_others_are) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_is_up_is_what_other_commands_are_about) {
+  const Ended up = command("up", "b:2,c");
+  BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts.logs());
+  const auto ended = [&](Process process) {
+    const int status = process.wait();
+    return Ended{status, process.output(), process.errors()};
+  };
+  const std::string ssh = "ssh -F " + ssh_config();
+  const Ended job = ended(hosts.run({"sh", "-c", "echo $PARC_SIZE $PARC_HOSTS"}));
+  BOOST_TEST(contains(job.output, "3 b:2,c:1"), job.output << job.errors);
+  BOOST_TEST(contains(job.errors, "parc: the hosts are those of parc up: b, c (--hosts names others)"));
+  const Ended named = ended(hosts.run({"--hosts", "a", "sh", "-c", "echo $PARC_HOSTS"}));
+  BOOST_TEST(contains(named.output, "a:1"), named.output);
+  BOOST_TEST(named.errors.empty(), named.errors);
+  const Ended two = ended(hosts.parc("probe", {}));
+  BOOST_TEST(two.status == 2);
+  BOOST_TEST(contains(two.errors, "name one of the hosts of parc up: b, c"), two.errors);
+
+  const Ended first = ended(hosts.parc("down", {"--ssh", ssh, "--hosts", "c"}));
+  BOOST_TEST(first.status == 0, first.errors);
+  const Ended probe = ended(hosts.parc("probe", {"--json"}));
+  BOOST_TEST(probe.status == 0, probe.errors);
+  BOOST_TEST(contains(probe.output, "\"to\": \"b\""), probe.output);
+  const Ended down = ended(hosts.parc("down", {"--ssh", ssh}));
+  BOOST_TEST(down.status == 0, down.errors);
+  BOOST_TEST(lines_in(down.output) == 1U, down.output);
+  BOOST_TEST((!is_up("b") && !is_up("c")));
+  const Ended none = ended(hosts.parc("down", {"--ssh", ssh}));
+  BOOST_TEST(none.status == 2);
+  BOOST_TEST(contains(none.errors, "no hosts are named"), none.errors);
+  const Ended here = ended(hosts.run({"sh", "-c", "echo $PARC_HOSTS"}));
+  BOOST_TEST(contains(here.output, "a:1"), here.output);
+
+  // The list is their kernel's, and goes with it.
+  BOOST_TEST_REQUIRE(command("up", "b").status == 0);
+  BOOST_TEST(std::filesystem::exists(hosts[0].runtime_dir() + "/up-hosts"));
+  hosts[0].kernel().signal(SIGKILL);
+  (void)hosts[0].kernel().wait();
+  hosts[0].start();
+  BOOST_TEST(!std::filesystem::exists(hosts[0].runtime_dir() + "/up-hosts"));
+}
+
 // The key came to them on standard input, and is in no file of theirs.
 BOOST_AUTO_TEST_CASE(the_key_stays_in_memory) {
   const Ended up = command("up", "b");

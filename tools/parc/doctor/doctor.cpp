@@ -7,6 +7,7 @@
 #include "tools/parc/doctor/doctor_checks.hpp"
 #include "tools/parc/doctor/doctor_far.hpp"
 #include "tools/parc/hosts/hosts.hpp"
+#include "tools/parc/hosts/up_hosts.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -35,9 +36,13 @@ struct Asked {
 
 Result<Asked> understand(const DoctorOptions& options) {
   Asked asked;
-  const bool named = options.named.any();
-  if (named || options.at.empty()) {
+  bool is_given = options.named.any();
+  if (is_given || options.at.empty()) {
     PARC_TRY(hosts, named_hosts(options.named));
+    if (hosts.empty()) {
+      hosts = up_hosts(options.runtime_dir);
+      is_given = !hosts.empty();
+    }
     for (HostSlots& host : hosts) asked.hosts.push_back(std::move(host.name));
   }
   for (const std::string& text : options.at) {
@@ -45,7 +50,7 @@ Result<Asked> understand(const DoctorOptions& options) {
     asked.at.push_back(std::move(target));
   }
   asked.ssh = options.ssh;
-  if (asked.ssh.empty() && named) asked.ssh = asked_ssh().empty() ? "ssh" : asked_ssh();
+  if (asked.ssh.empty() && is_given) asked.ssh = asked_ssh().empty() ? "ssh" : asked_ssh();
   return asked;
 }
 
@@ -191,23 +196,23 @@ int examine(const DoctorOptions& options) {
 
 Command doctor_command() {
   const auto options = std::make_shared<diagnosis::DoctorOptions>();
-  return {.name = "doctor",
-          .help = "Say what on this host, and on the way to others, is in the way",
-          .options =
-              [options](CLI::App& app) {
-                add_json(app, options->json);
-                add_hosts(app, options->named,
-                          "those of [hosts], which are reached but do not try to reach this one");
-                app.add_option(
-                       "--at", options->at,
-                       "Where a host listens, in place of what [hosts] says: NAME=ADDRESS:PORT; may be "
-                       "repeated")
-                    ->expected(1)
-                    ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-                app.add_option("--ssh", options->ssh, "How to get to the hosts: ssh, and options of it");
-                add_runtime_dir(app, options->runtime_dir);
-              },
-          .run = [options] { return diagnosis::examine(*options); }};
+  return {
+      .name = "doctor",
+      .help = "Say what on this host, and on the way to others, is in the way",
+      .options =
+          [options](CLI::App& app) {
+            add_json(app, options->json);
+            add_hosts(app, options->named,
+                      "those of parc up, or of [hosts], which are reached but do not try to reach this one");
+            app.add_option("--at", options->at,
+                           "Where a host listens, in place of what [hosts] says: NAME=ADDRESS:PORT; may be "
+                           "repeated")
+                ->expected(1)
+                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+            app.add_option("--ssh", options->ssh, "How to get to the hosts: ssh, and options of it");
+            add_runtime_dir(app, options->runtime_dir);
+          },
+      .run = [options] { return diagnosis::examine(*options); }};
 }
 
 } // namespace parc::tools

@@ -6,6 +6,7 @@
 #include "tools/parc/hosts/commands.hpp"
 #include "tools/parc/hosts/hosts.hpp"
 #include "tools/parc/hosts/start_hosts.hpp"
+#include "tools/parc/hosts/up_hosts.hpp"
 #include "tools/parc/talk/children.hpp"
 
 #include <algorithm>
@@ -38,13 +39,24 @@ int end_of(const Result<int>& status) {
   return !status && status.error().code == wrong_usage ? status_usage : said;
 }
 
-Result<std::vector<std::string>> host_names(const UpOptions& options, std::string_view command) {
-  PARC_TRY(hosts, named_hosts(options.named));
-  if (hosts.empty())
-    return error(wrong_usage, "no hosts are named: parc {} --hosts a,b or --hostfile FILE", command);
+Error no_hosts(std::string_view command) {
+  return error(wrong_usage, "no hosts are named: parc {} --hosts a,b or --hostfile FILE", command);
+}
+
+std::vector<std::string> names_of(const std::vector<HostSlots>& hosts) {
   std::vector<std::string> names;
-  for (HostSlots& host : hosts) names.push_back(std::move(host.name));
+  for (const HostSlots& host : hosts) names.push_back(host.name);
   return names;
+}
+
+// What other commands are about from now on.
+Result<void> remember(const UpOptions& options, std::vector<HostSlots> hosts,
+                      const std::vector<StartedHost>& all) {
+  std::erase_if(hosts, [&](const HostSlots& host) {
+    const auto there = std::ranges::find(all, host.name, &StartedHost::host);
+    return there == all.end() || !there->up();
+  });
+  return add_up_hosts(options.runtime_dir, hosts);
 }
 
 int report(const std::vector<StartedHost>& all, bool with_options) {
@@ -85,10 +97,13 @@ Result<void> check_options_of_parcd(const std::vector<std::string>& options) {
 }
 
 Result<int> start(const UpOptions& options) {
-  PARC_TRY(hosts, host_names(options, "up"));
+  PARC_TRY(named, named_hosts(options.named));
+  if (named.empty()) return no_hosts("up");
   PARC_TRY(check_options_of_parcd(options.of_parcd));
+  const std::vector<std::string> hosts = names_of(named);
   const Launcher launcher = launcher_to(hosts, options.ssh);
   PARC_TRY(all, start_hosts(hosts, launcher, options.runtime_dir, options.of_parcd, patience_with_children));
+  PARC_TRY(remember(options, std::move(named), all));
   return report(all, !options.of_parcd.empty());
 }
 
@@ -100,7 +115,10 @@ bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& h
 }
 
 Result<int> stop_all(const UpOptions& options) {
-  PARC_TRY(hosts, host_names(options, "down"));
+  PARC_TRY(named, named_hosts(options.named));
+  if (named.empty()) named = up_hosts(options.runtime_dir);
+  if (named.empty()) return no_hosts("down");
+  std::vector<std::string> hosts = names_of(named);
   const Launcher launcher = launcher_to(hosts, options.ssh);
   const std::vector<std::string> stop = words_of_stop(options.runtime_dir);
   std::vector<Child> children;
@@ -113,9 +131,11 @@ Result<int> stop_all(const UpOptions& options) {
   }
   run_all(children);
   int status = 0;
+  std::vector<std::string> ended;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     if (const std::string said = last_line(children[i].output); children[i].status == 0) {
       std::cout << fmt::format("{}: {}\n", hosts[i], said);
+      ended.push_back(hosts[i]);
     } else {
       std::cout.flush();
       std::cerr << fmt::format("parc: cannot end the kernel of host {}: {}{}\n", hosts[i],
@@ -124,6 +144,7 @@ Result<int> stop_all(const UpOptions& options) {
       status = status_failure;
     }
   }
+  PARC_TRY(remove_up_hosts(options.runtime_dir, ended));
   return status;
 }
 

@@ -6,7 +6,9 @@
 #include "jobs/placement.hpp"
 #include "shm/guarded_pages.hpp"
 #include "system/environment.hpp"
+#include "system/identity.hpp"
 #include "tools/parc/hosts/ask_hosts.hpp"
+#include "tools/parc/hosts/up_hosts.hpp"
 #include "tools/parc/probe/commands.hpp"
 #include "tools/parc/probe/probe_papers.hpp"
 #include "tools/parc/screen/table.hpp"
@@ -18,6 +20,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/ranges.h>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -238,7 +241,24 @@ nlohmann::json to_json(const Probed& probed) {
   return json;
 }
 
-int probe(const ProbeOptions& options) {
+// The one that is named, or the only other one of parc up.
+Result<std::string> other_host(const ProbeOptions& options) {
+  if (!options.host.empty()) return options.host;
+  std::vector<std::string> names;
+  for (const HostSlots& host : up_hosts(options.runtime_dir))
+    if (!means_this_host(host.name)) names.push_back(host.name);
+  if (names.size() == 1) return names.front();
+  if (names.empty()) return error(EINVAL, "name the other host: parc probe HOST");
+  return error(EINVAL, "name one of the hosts of parc up: {}", fmt::join(names, ", "));
+}
+
+int probe(ProbeOptions options) {
+  auto host = other_host(options);
+  if (!host) {
+    std::cerr << "parc: " << host.error().text << '\n';
+    return status_usage;
+  }
+  options.host = std::move(host).value();
   const auto probed = measure(options);
   if (!probed) {
     std::cerr << "parc: " << probed.error().text << '\n';
@@ -261,8 +281,8 @@ Command probe_command() {
           .help = "Measure messages between this host and another, and faults here",
           .options =
               [options](CLI::App& app) {
-                app.add_option("HOST", options->host, "The other host, as parc hosts names it")
-                    ->required()
+                app.add_option("HOST", options->host,
+                               "The other host, as parc hosts names it; default: the one of parc up")
                     ->check(wrong_with_one_host, "", "");
                 add_json(app, options->json);
                 add_runtime_dir(app, options->runtime_dir);

@@ -6,6 +6,7 @@
 #include "system/start_kernel.hpp"
 #include "tools/parc/hosts/hosts.hpp"
 #include "tools/parc/hosts/start_hosts.hpp"
+#include "tools/parc/hosts/up_hosts.hpp"
 #include "tools/parc/run/commands.hpp"
 #include "tools/parc/run/input.hpp"
 #include "tools/parc/run/output.hpp"
@@ -133,8 +134,19 @@ Result<Program> describe_program(const RunOptions& options) {
 
 // ---- Where
 
+// And says so: a job elsewhere than here is a surprise to who has forgotten.
+std::vector<HostSlots> hosts_of_up(const std::string& runtime_dir) {
+  std::vector<HostSlots> hosts = up_hosts(runtime_dir);
+  std::string names;
+  for (const HostSlots& host : hosts) names += (names.empty() ? "" : ", ") + host.name;
+  if (!hosts.empty())
+    std::cerr << fmt::format("parc: the hosts are those of parc up: {} (--hosts names others)\n", names);
+  return hosts;
+}
+
 Result<tool::Run> describe_places(const RunOptions& options) {
   PARC_TRY(hosts, named_hosts(options.named));
+  if (hosts.empty()) hosts = hosts_of_up(options.runtime_dir);
   if (hosts.empty()) hosts.push_back({"", options.ranks.value_or(1)}); // the kernel's own
   std::uint64_t slots = 0;
   for (HostSlots& host : hosts) {
@@ -463,7 +475,7 @@ void add_options(CLI::App& app, RunOptions& options) {
   app.add_option("-n,--np", options.ranks, "Number of ranks")->check(number_from(1u, max_ranks));
   auto* const hosts = app.add_option("-H,--host,--hosts", options.named.hosts,
                                      "Where they run: host:slots, separated by commas; default: the hosts "
-                                     "of the batch job, or this one")
+                                     "of the batch job, those of parc up, or this one")
                           ->multi_option_policy(CLI::MultiOptionPolicy::Join);
   app.add_option("-f,--hostfile,--machinefile", options.named.hostfile,
                  "Where they run: a file with a host a line, as host slots=4 or host:4")
