@@ -104,7 +104,7 @@ void Dialer::begin_round(Attempt& attempt) {
   attempt.waits = false;
   attempt.next = 0;
   attempt.may_change = false;
-  if (attempt.relay_again) attempt.relay = std::exchange(attempt.relay_again, std::nullopt);
+  if (std::exchange(attempt.relay_silent, false)) attempt.relay = attempt.relay_asked;
   try_next(attempt);
 }
 
@@ -115,9 +115,10 @@ bool Dialer::try_relay(Attempt& attempt) {
                        std::ranges::any_of(attempt.waiting, is_patient);
   if (!attempt.relay || is_soon || !needs_.sessions.any_near()) return false;
   attempt.relay_since = needs_.loop.now();
-  const Address at = *std::exchange(attempt.relay, std::nullopt);
+  attempt.relay_asked = std::exchange(attempt.relay, std::nullopt);
   return static_cast<bool>(needs_.dial(
-      at, {.host = attempt.host, .named = attempt.wanted == 0, .patience_s = patience_with_relays_s}));
+      *attempt.relay_asked,
+      {.host = attempt.host, .named = attempt.wanted == 0, .patience_s = patience_with_relays_s}));
 }
 
 void Dialer::try_next(Attempt& attempt) {
@@ -177,14 +178,14 @@ void Dialer::note(Attempt& attempt, const Error& why) {
 }
 
 void Dialer::fail(Attempt& attempt, const Error& why, const PendingLink& link) {
-  return link.relayed() ? no_relay(attempt, why, link.peer_address()) : fail(attempt, why);
+  return link.relayed() ? no_relay(attempt, why) : fail(attempt, why);
 }
 
 // Says nothing of the host. Who has not answered may do so in a moment: its links may be being made anew.
-void Dialer::no_relay(Attempt& attempt, const Error& why, const Address& relay) {
+void Dialer::no_relay(Attempt& attempt, const Error& why) {
   if (attempt.waits || attempt.locating) return;
   if (why.code == ETIMEDOUT) {
-    attempt.relay_again = relay;
+    attempt.relay_silent = true;
     attempt.may_change = true;
   } else { // costs nobody's patience
     for (Attempt::Waiting& each : attempt.waiting)

@@ -69,7 +69,8 @@ private:
     bool tunnelled = false;             // each round asks for the tunnel again
     bool locating = false;              // its addresses are being found out
     std::optional<Address> relay;       // to be tried once, when those of its own are of no use
-    std::optional<Address> relay_again; // in the next round: nobody has answered
+    std::optional<Address> relay_asked; // which is being tried, or was
+    bool relay_silent = false;          // nobody has answered: in the next round again
     Loop::Time relay_from{};            // while its own may become of some
     Loop::Time relay_since{};           // it is being tried
     std::vector<Address> addresses;
@@ -97,7 +98,7 @@ private:
   static void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why, const PendingLink& link);
-  void no_relay(Attempt& attempt, const Error& why, const Address& relay);
+  void no_relay(Attempt& attempt, const Error& why);
   [[nodiscard]] Loop::Time end_of_patience() const;
 
   Needs needs_;
