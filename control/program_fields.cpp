@@ -2,6 +2,7 @@
 #include "control/program_fields.hpp"
 
 #include "control/words/texts.hpp"
+#include "jobs/host_place.hpp"
 
 #include <cerrno>
 
@@ -16,6 +17,7 @@ Error malformed() {
 
 std::string encode_program(const Program& program, ProgramFields& fields) {
   fields = {.arguments = program.arguments.size(),
+            .here = program.here.size(),
             .umask = program.umask,
             .input = program.input,
             .binds = program.binds ? 1u : 0u,
@@ -25,6 +27,7 @@ std::string encode_program(const Program& program, ProgramFields& fields) {
   std::string payload;
   add_text(payload, program.directory);
   for (const auto& argument : program.arguments) add_text(payload, argument);
+  for (const auto& variable : program.here) add_text(payload, variable);
   for (const auto& variable : program.environment) add_text(payload, variable);
   return payload;
 }
@@ -44,12 +47,16 @@ Result<Program> decode_program(const ProgramFields& fields, std::string_view pay
         {static_cast<std::uint32_t>(fields.limits[i]), fields.limits[i + 1], fields.limits[i + 2]});
   }
   auto texts = texts_in(payload);
-  if (!texts || texts->size() < 1 + fields.arguments || !texts->front().starts_with('/')) return malformed();
+  if (!texts || fields.arguments > max_program_bytes || fields.here > max_program_bytes ||
+      texts->size() < 1 + fields.arguments + fields.here || !is_path_of_host(texts->front()))
+    return malformed();
   const auto first = texts->begin() + 1;
-  const auto last = first + static_cast<std::ptrdiff_t>(fields.arguments);
+  const auto here = first + static_cast<std::ptrdiff_t>(fields.arguments);
+  const auto last = here + static_cast<std::ptrdiff_t>(fields.here);
   if (first->empty()) return malformed();
   program.directory = std::move(texts->front());
-  program.arguments.assign(first, last);
+  program.arguments.assign(first, here);
+  program.here.assign(here, last);
   program.environment.assign(last, texts->end());
   return program;
 }

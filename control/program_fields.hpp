@@ -18,7 +18,7 @@ namespace parc::control {
 inline constexpr std::size_t max_program_bytes = std::size_t{1} << 20; // of all its texts
 
 struct ProgramFields {
-  std::uint64_t arguments = 0; // how many
+  std::uint64_t arguments = 0, here = 0; // how many
   std::uint32_t umask = 0;
   std::uint64_t input = 0;
   std::uint32_t binds = 0;
@@ -28,6 +28,7 @@ struct ProgramFields {
 // Those of a message that has them in the member `program`.
 template <auto program> constexpr auto program_fields() {
   return std::array{field<program, &ProgramFields::arguments>("arguments", max_program_bytes),
+                    field<program, &ProgramFields::here>("here", max_program_bytes),
                     field<program, &ProgramFields::umask>("umask", 0777),
                     field<program, &ProgramFields::input>("input", Program::no_rank),
                     field<program, &ProgramFields::binds>("binds", 1),

@@ -17,7 +17,7 @@
 //                <-    dumped      that was all; hosts that have not answered
 //   search       ->                a question to kernels of several hosts
 //                <-    reached     one has answered, or will not
-//   key          ->                the cluster's
+//   key          ->                the cluster's, and where [hosts] says that parc is installed
 //                <-    done        the last word of all but a dump: a status, and a sentence
 #pragma once
 
@@ -75,17 +75,28 @@ struct Heard {
 
 // ---- A job
 
+struct RankPlace { // what is a host's own
+  static constexpr std::uint64_t most_variables = 4096;
+  std::string wdir = {}; // empty: as everywhere
+  std::vector<std::string> env = {};
+  static constexpr auto fields() {
+    return std::array{field<&RankPlace::wdir>("wdir"), field<&RankPlace::env>("env", most_variables)};
+  }
+};
+
 struct Run {
   static constexpr Kind kind = Kind::run;
-  std::vector<std::string> hosts = {};        // names; empty: this one
-  std::vector<std::uint64_t> runs = {};       // host, ranks, host, ranks, ...
-  std::uint32_t keep_going = 0;               // 1: a rank that fails ends itself alone
-  std::optional<std::uint32_t> in_haste = {}; // 1: where no kernel runs, that is said at once
+  std::vector<std::string> hosts = {};               // names; empty: this one
+  std::optional<std::vector<RankPlace>> places = {}; // of each of these; none: nothing is
+  std::vector<std::uint64_t> runs = {};              // host, ranks, host, ranks, ...
+  std::uint32_t keep_going = 0;                      // 1: a rank that fails ends itself alone
+  std::optional<std::uint32_t> in_haste = {};        // 1: where no kernel runs, that is said at once
   ProgramFields program = {};
   std::string payload = {}; // its texts
   static constexpr auto fields() {
-    return std::array{field<&Run::hosts>("hosts", most_hosts), field<&Run::runs>("runs", 2 * max_ranks),
-                      field<&Run::keep_going>("keep_going", 1), field<&Run::in_haste>("in_haste", 1)} +
+    return std::array{field<&Run::hosts>("hosts", most_hosts), field<&Run::places>("places", most_hosts),
+                      field<&Run::runs>("runs", 2 * max_ranks), field<&Run::keep_going>("keep_going", 1),
+                      field<&Run::in_haste>("in_haste", 1)} +
            program_fields<&Run::program>();
   }
 };
@@ -226,12 +237,17 @@ struct Reached {
   std::string text = {};                   // why there is no answer; empty: there is
   std::optional<std::string> address = {}; // of its kernel, with the port
   std::optional<std::string> way = {};     // how it is reached
+  std::optional<std::uint32_t> encrypted = {};
   std::optional<std::uint64_t> rtt_us = {};
   std::optional<HostAnswer> answer = {};
   static constexpr auto fields() {
-    return std::array{field<&Reached::host>("host"),       field<&Reached::text>("text"),
-                      field<&Reached::address>("address"), field<&Reached::way>("way"),
-                      field<&Reached::rtt_us>("rtt_us"),   field<&Reached::answer>("answer")};
+    return std::array{field<&Reached::host>("host"),
+                      field<&Reached::text>("text"),
+                      field<&Reached::address>("address"),
+                      field<&Reached::way>("way"),
+                      field<&Reached::encrypted>("encrypted", 1),
+                      field<&Reached::rtt_us>("rtt_us"),
+                      field<&Reached::answer>("answer")};
   }
 };
 
@@ -249,10 +265,14 @@ struct Done {
   std::optional<std::vector<std::array<std::string, 2>>> ends = {}; // of ranks: how, and which
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<std::string> key = {};
+  std::optional<std::vector<std::array<std::string, 2>>> prefixes = {}; // with the key: of hosts, by name
   static constexpr auto fields() {
-    return std::array{field<&Done::status>("status", most_status), field<&Done::text>("text"),
-                      field<&Done::ends>("ends", max_ranks), field<&Done::warnings>("warnings", max_ranks),
-                      field<&Done::key>("key")};
+    return std::array{field<&Done::status>("status", most_status),
+                      field<&Done::text>("text"),
+                      field<&Done::ends>("ends", max_ranks),
+                      field<&Done::warnings>("warnings", max_ranks),
+                      field<&Done::key>("key"),
+                      field<&Done::prefixes>("prefixes", most_hosts)};
   }
 };
 

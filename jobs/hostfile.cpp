@@ -56,6 +56,8 @@ Result<void> take_word(HostSlots& host, std::string_view word) {
                  "parc runs all ranks as the user who calls it, not as {}; name users of other "
                  "hosts in ~/.ssh/config",
                  quote(value));
+  PARC_TRY(taken, set(host.place, key, value));
+  if (taken) return success();
   if (std::ranges::find(ignored, key) != ignored.end() && key.size() != word.size()) return success();
   return error(EINVAL, "{} behind host {} means nothing; write slots=4", quote(word), host.name);
 }
@@ -114,6 +116,14 @@ Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, std::string
 
 Result<std::vector<HostSlots>> read_hostfile(const std::string& path) {
   return read(path, host_of_line);
+}
+
+std::string to_line(const HostSlots& host) {
+  std::string line = fmt::format("{} slots={}", host.name, host.slots);
+  if (!host.place.prefix.empty()) line += " prefix=" + host.place.prefix;
+  if (!host.place.wdir.empty()) line += " wdir=" + host.place.wdir;
+  for (const std::string& variable : host.place.env) line += " env=" + variable;
+  return line + "\n";
 }
 
 Result<std::vector<HostSlots>> read_grid_engine_hostfile(const std::string& path) {

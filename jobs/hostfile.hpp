@@ -6,6 +6,7 @@
 //   node1 slots=4 max_slots=8      Open MPI
 //   node2:4                        MPICH
 //   node3                          one slot; a host on several lines has the slots of all
+//   node4 wdir=~/run prefix=/opt/parc env=NAME=VALUE      what is that host's own (host_place.hpp)
 #pragma once
 
 #include "jobs/placement.hpp"
@@ -15,6 +16,9 @@ namespace parc {
 // Errors name the line, and `name` as that of the file.
 [[nodiscard]] Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, std::string_view name);
 [[nodiscard]] Result<std::vector<HostSlots>> read_hostfile(const std::string& path);
+
+// As a line of such a file.
+[[nodiscard]] std::string to_line(const HostSlots& host);
 
 // $PE_HOSTFILE of Grid Engine: a host, its slots, its queue and its processors in each line.
 [[nodiscard]] Result<std::vector<HostSlots>> read_grid_engine_hostfile(const std::string& path);

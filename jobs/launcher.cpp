@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "jobs/launcher.hpp"
 
+#include "system/identity.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -75,7 +78,30 @@ std::string without_colons(std::string_view path) { // as -L takes it
   return text;
 }
 
+constexpr std::string_view find_parc = R"sh(there=$1 named=$2; shift 2
+case $there in "~"*) there=$HOME${there#"~"};; esac
+[ -x "$there/parc" ] && PATH=$there:$PATH
+if [ -n "$named" ] && ! [ -x "$there/parc" ]; then
+  echo "parc is not installed there in $there, as prefix says" >&2
+  exit 127
+fi
+if ! command -v parc >/dev/null; then
+  echo "parc is not installed there: neither in $there, as here, nor in PATH ($PATH); install it at one of these" >&2
+  exit 127
+fi
+)sh";
+
 } // namespace
+
+Launcher::Words beside_parc(std::string_view script, const std::string& prefix,
+                            const Launcher::Words& arguments) {
+  const std::string here = std::filesystem::path(path_of_this_program()).parent_path();
+  Launcher::Words all{
+      "sh",  "-c", std::string(find_parc).append(script), "parc", prefix.empty() ? here : prefix + "/bin",
+      prefix};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
 
 Launcher::Words ssh_tunnel(std::string_view ssh, const std::string& host, const std::string& near,
                            const std::string& far, const Launcher::Words& words) {

@@ -26,6 +26,12 @@ struct Launcher {
 // As a step of this job of Slurm, beside its others.
 [[nodiscard]] Launcher by_srun();
 
+// What runs a shell's `script` on another host, with parc's programs in its PATH: those in the bin of
+// `prefix`, or, where that is empty, those that lie where this program does, or in the PATH there. Its
+// arguments follow.
+[[nodiscard]] Launcher::Words beside_parc(std::string_view script, const std::string& prefix,
+                                          const Launcher::Words& arguments = {});
+
 // What keeps a tunnel through `ssh` open: who connects to the socket `near`, which ssh makes here, is
 // connected to `far` there, and no port is open on either side. `words` run there as long; with a terminal,
 // for which ssh sends what is short at once. Nothing of what the user's configuration does besides is done.

@@ -49,8 +49,9 @@ Result<HostSlots> parse_host(std::string_view text) {
 void HostList::add(HostSlots host) {
   const auto [place, first] = places_.try_emplace(host.name, hosts_.size());
   if (first) return hosts_.push_back(std::move(host));
-  std::uint32_t& slots = hosts_[place->second].slots;
-  slots = std::min(slots + host.slots, max_ranks);
+  HostSlots& known = hosts_[place->second];
+  known.slots = std::min(known.slots + host.slots, max_ranks);
+  if (host.place != HostPlace()) known.place = std::move(host.place);
 }
 
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {

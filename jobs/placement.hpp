@@ -3,6 +3,7 @@
 // when there are more ranks than slots.
 #pragma once
 
+#include "jobs/host_place.hpp"
 #include "system/error.hpp"
 
 #include <cstdint>
@@ -21,6 +22,7 @@ inline constexpr std::uint32_t max_slots = 4096; // that "host:N" may give: a la
 struct HostSlots {
   std::string name;
   std::uint32_t slots = 1;
+  HostPlace place = {};
   bool operator==(const HostSlots&) const = default;
 };
 

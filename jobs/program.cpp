@@ -9,9 +9,11 @@
 namespace parc {
 namespace {
 
-constexpr std::array<std::string_view, 10> given_names{"PATH", "HOME",    "LANG",  "LD_LIBRARY_PATH", "TERM",
-                                                       "USER", "LOGNAME", "SHELL", "TMPDIR",          "TZ"};
+constexpr std::array<std::string_view, 3> given_names{"LANG", "TERM", "TZ"};
 constexpr std::array<std::string_view, 3> given_prefixes{"LC_", "OMP_", "PARC_"};
+constexpr std::array<std::string_view, 7> site_names{"PATH",    "HOME",  "LD_LIBRARY_PATH", "USER",
+                                                     "LOGNAME", "SHELL", "TMPDIR"};
+constexpr std::string_view site_prefix = "XDG_";
 // Every rank has its own; those of a rank that starts a job are not handed down.
 constexpr std::array<std::string_view, 10> own_names{env_rank,   env_size,  env_local_rank,  env_job,
                                                      env_pipes,  env_hosts, env_runtime_dir, env_kernel,
@@ -24,6 +26,10 @@ bool is_given_to_ranks(std::string_view name) {
   return std::ranges::find(given_names, name) != given_names.end() ||
          std::ranges::any_of(given_prefixes,
                              [name](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+bool is_of_site(std::string_view name) {
+  return name.starts_with(site_prefix) || std::ranges::find(site_names, name) != site_names.end();
 }
 
 } // namespace parc

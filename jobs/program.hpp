@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `parc run` asks to be run: the same for all ranks. Invariant: it has a name and an absolute directory,
-// and no text in it holds a zero byte.
+// What `parc run` asks to be run: the same for all ranks. Invariant: it has a name, a directory that is
+// absolute or in the home of each host's own ("~/..."), and no text in it holds a zero byte.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ struct Program {
   };
   std::vector<std::string> arguments; // the first is the program's name
   std::vector<std::string> environment;
+  std::vector<std::string> here = {}; // what besides holds on the host alone that it is started on
   std::string directory;
   std::uint32_t umask = 022;
   std::vector<Limit> limits;
@@ -35,7 +36,9 @@ struct Program {
 // that while it starts one.
 inline constexpr std::size_t descriptors_of_rank = 6, descriptors_to_start = 48;
 
-// Whether ranks get this variable of the environment that their job is started in.
+// Whether ranks get this variable of the environment that their job is started in: on all hosts, or on that
+// one alone, for others have their own.
 [[nodiscard]] bool is_given_to_ranks(std::string_view name);
+[[nodiscard]] bool is_of_site(std::string_view name);
 
 } // namespace parc

@@ -109,9 +109,9 @@ LinkCounters Counters::link(std::string_view peer, std::uint64_t identity, LinkS
     row.identity.set(identity);
     row.state.set(static_cast<std::uint64_t>(state));
     row.since_s.set(static_cast<std::uint64_t>(std::time(nullptr)));
-    for (auto* cell :
-         {&row.bytes_in, &row.bytes_out, &row.credit, &row.rtt_us, &row.unacknowledged, &row.carriers,
-          &row.messages_in, &row.messages_out, &row.resent_bytes, &row.stalls, &row.queue})
+    for (auto* cell : {&row.bytes_in, &row.bytes_out, &row.credit, &row.rtt_us, &row.way, &row.encrypted,
+                       &row.unacknowledged, &row.carriers, &row.messages_in, &row.messages_out,
+                       &row.resent_bytes, &row.stalls, &row.queue})
       cell->set(0);
   });
 }

@@ -3,6 +3,7 @@
 
 #include "control/exit_status.hpp"
 #include "daemon/job/jobs.hpp"
+#include "daemon/job/rank_program.hpp"
 #include "daemon/link/peers.hpp"
 
 #include <algorithm>
@@ -53,7 +54,12 @@ Result<void> JobOrigin::plan(const tool::Run& run) {
     return error(ESHUTDOWN, "the kernel of host {} is stopping; start it again", peers_.self().name);
   const auto malformed = [] { return error(EPROTO, "parc run sent a request that makes no sense"); };
   if (run.hosts.empty() || run.runs.size() % 2 != 0) return malformed();
-  for (const std::string& name : run.hosts) hosts_.push_back({.name = name});
+  if (run.places && run.places->size() != run.hosts.size()) return malformed();
+  for (std::size_t i = 0; i < run.hosts.size(); ++i) {
+    auto place = place_of(run, i);
+    if (!place) return std::move(place).error();
+    hosts_.push_back({.name = run.hosts[i], .place = std::move(place).value()});
+  }
   for (std::size_t i = 0; i < run.runs.size(); i += 2) {
     const auto host = run.runs[i], count = run.runs[i + 1];
     if (host >= hosts_.size() || count == 0 || count > max_ranks - ranks_.size()) return malformed();
@@ -201,11 +207,32 @@ void JobOrigin::prepare() {
   }
   departures_ = Departures(plan_.host_of_rank());
   for (plan_.self = 0; plan_.self < hosts_.size(); ++plan_.self)
-    if (!post_.try_send(*hosts_[plan_.self].link, encode_plan(plan_)))
+    if (!post_.try_send(*hosts_[plan_.self].link, plan_for(hosts_[plan_.self])))
       return decide(status_failed,
                     fmt::format("the job has too many hosts, or its program too many arguments or "
                                 "variables: what its kernels are told takes more than {} bytes",
                                 Post::max_message));
+}
+
+kernel::Prepare JobOrigin::plan_for(const Host& host) const {
+  kernel::Prepare message = encode_plan(plan_);
+  if (host.place != HostPlace())
+    message.payload = control::encode_program(with_place(plan_.program, host.place), message.program);
+  return message;
+}
+
+// What a hostfile says goes before what [hosts] does.
+Result<HostPlace> JobOrigin::place_of(const tool::Run& run, std::size_t host) const {
+  HostPlace place = peers_.place_of(run.hosts[host]);
+  if (!run.places) return place;
+  const tool::RankPlace& told = (*run.places)[host];
+  if (!told.wdir.empty()) {
+    PARC_TRY(set(place, "wdir", told.wdir));
+  }
+  for (const std::string& variable : told.env) {
+    PARC_TRY(set(place, "env", variable));
+  }
+  return place;
 }
 
 void JobOrigin::heard(Host& host, const kernel::Prepared& message) {

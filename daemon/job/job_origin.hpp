@@ -88,6 +88,7 @@ private:
       lost,    // whatever it says
     };
     std::string name;
+    HostPlace place = {}; // what its ranks have for themselves
     Stage stage = Stage::connecting;
     std::optional<std::int32_t> link = {}; // or this_host; from `reached` on
     Error why = {};                        // it was not reached
@@ -161,6 +162,8 @@ private:
   [[nodiscard]] bool all_are(Host::Stage at_least) const {
     return std::ranges::all_of(hosts_, [at_least](const Host& host) { return host.stage >= at_least; });
   }
+  [[nodiscard]] Result<HostPlace> place_of(const tool::Run& run, std::size_t host) const;
+  [[nodiscard]] kernel::Prepare plan_for(const Host& host) const;
   [[nodiscard]] bool all_prepared() const { return all_are(Host::Stage::prepared); }
   void start();
 

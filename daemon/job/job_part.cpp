@@ -3,9 +3,11 @@
 
 #include "control/exit_status.hpp"
 #include "daemon/job/jobs.hpp"
+#include "daemon/job/rank_program.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/program/sessions.hpp"
 #include "include/parc/parc.h"
+#include "jobs/installed.hpp"
 #include "shm/layout.hpp"
 #include "shm/segment.hpp"
 #include "system/environment.hpp"
@@ -17,6 +19,7 @@
 #include <cerrno>
 #include <csignal>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 namespace parc::daemon {
 namespace {
@@ -52,6 +55,19 @@ Result<void> check_room(const Program& program, std::size_t ranks) {
   return success();
 }
 
+// Where libparc is, if nobody looks there by themselves.
+std::string own_libraries() {
+  const std::string library = installed_library("libparc.so.0");
+  if (library.empty() || library.starts_with("/usr/") || library.starts_with("/lib")) return {};
+  return library.substr(0, library.rfind('/'));
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
+  return all;
+}
+
 } // namespace
 
 JobPart::JobPart(const Needs& needs, JobPlan plan)
@@ -62,6 +78,8 @@ JobPart::JobPart(const Needs& needs, JobPlan plan)
   for (std::uint32_t rank = 0; rank < plan_.size; ++rank)
     if (host_of_rank[rank] == plan_.self) mine_.push_back(rank);
   hosts_ = plan_.hosts_in_words();
+  plan_.program = program_of_ranks(std::move(plan_.program), plan_.self == plan_.origin_place,
+                                   own_environment(), own_libraries());
 }
 
 JobPart::~JobPart() {

@@ -54,7 +54,7 @@ void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
   connection_ = &by;
   carrier_ = carrier;
   dialed_ = dialed;
-  near_ = by.way() != "relay";
+  near_ = by.way() != LinkWay::Relay;
   doubted_ = dialing_ = false;
   dial_.cancel();
   begin_pulse();
@@ -103,6 +103,11 @@ std::uint32_t HostSession::rtt_us() const {
   return connection_ != nullptr && connection_->rtt_us() != 0 ? connection_->rtt_us() : rtt_us_;
 }
 
+std::uint32_t HostSession::lowest_rtt_us() const {
+  return connection_ != nullptr && connection_->lowest_rtt_us() != 0 ? connection_->lowest_rtt_us()
+                                                                     : lowest_rtt_us_;
+}
+
 double HostSession::patience_s() const {
   const double rtt_s = rtt_us() / 1e6;
   const double least = rtt_s == 0 ? first_patience_s : std::max(least_patience_s, trips_of_patience * rtt_s);
@@ -112,6 +117,7 @@ double HostSession::patience_s() const {
 
 void HostSession::parted(const Error& why, Loop::Time last_heard) {
   rtt_us_ = rtt_us();
+  lowest_rtt_us_ = lowest_rtt_us();
   connection_ = nullptr;
   doubted_ = false;
   spdlog::log(ending_ ? spdlog::level::debug : spdlog::level::warn, "{}; trying to reach host {} again",
@@ -180,7 +186,11 @@ void HostSession::publish(Counters& counters, const protocol::Link& link) {
   row->bytes_in.set(link.bytes_in);
   row->bytes_out.set(link.bytes_out);
   row->credit.set((link.credit - link.credit_used) * link.fragment);
-  row->rtt_us.set(rtt_us());
+  row->rtt_us.set(lowest_rtt_us());
+  if (connection_ != nullptr) {
+    row->way.set(static_cast<std::uint64_t>(connection_->way()));
+    row->encrypted.set(connection_->encrypted() ? 1 : 0);
+  }
   row->unacknowledged.set(link.sequence - link.acknowledged);
   row->messages_in.set(link.messages_in);
   row->messages_out.set(link.messages_out);

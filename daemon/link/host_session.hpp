@@ -55,6 +55,7 @@ public:
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] std::uint32_t rtt_us() const;                        // as TCP last measured it; 0: not yet
+  [[nodiscard]] std::uint32_t lowest_rtt_us() const;                 // of this path, likewise
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
   [[nodiscard]] bool is_near() const { return near_; }               // nobody relayed the last one
@@ -78,7 +79,7 @@ private:
   Events events_;
   PeerLink* connection_ = nullptr;
   std::uint64_t carrier_ = 0;
-  std::uint32_t rtt_us_ = 0; // of connections that have ended
+  std::uint32_t rtt_us_ = 0, lowest_rtt_us_ = 0; // of connections that have ended
   std::uint64_t stalls_ = 0;
   bool dialed_ = false;
   bool near_ = false;

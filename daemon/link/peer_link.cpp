@@ -20,13 +20,19 @@ constexpr std::size_t iovecs_at_once = 64;
 PeerLink::PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSession& session,
                    std::unique_ptr<Stream> stream, KeyName key)
     : owner_(owner), loop_(loop), engine_(engine), session_(session), stream_(std::move(stream)),
-      index_(session.link()), key_(key) {
-  if (const std::optional<PathReport> report = stream_->path()) rtt_us_ = report->rtt_us;
+      index_(session.link()), key_(key), encrypted_(stream_->binding() != ChannelBinding()) {
+  if (const std::optional<PathReport> report = stream_->path()) take(*report);
 }
 
-std::string_view PeerLink::way() const {
-  if (!open() || stream_->peer().is_ip()) return "direct";
-  return stream_->peer().relayed() ? "relay" : "ssh";
+LinkWay PeerLink::way() const {
+  if (!open() || stream_->peer().is_ip()) return LinkWay::Direct;
+  return stream_->peer().relayed() ? LinkWay::Relay : LinkWay::Ssh;
+}
+
+void PeerLink::take(const PathReport& report) {
+  rtt_us_ = report.rtt_us;
+  const std::uint32_t lowest = report.sample.min_rtt_us;
+  if (lowest != 0 && lowest != UINT32_MAX) lowest_rtt_us_ = lowest; // of some minutes
 }
 
 std::uint64_t PeerLink::read() {
@@ -97,14 +103,14 @@ PeerLink::Path PeerLink::path() const {
 
 void PeerLink::took_round_trip(std::chrono::microseconds time) {
   const auto us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(time.count(), 1, UINT32_MAX));
-  rtt_us_ = rtt_us_ == 0 ? us : std::min(rtt_us_, us);
+  rtt_us_ = lowest_rtt_us_ = rtt_us_ == 0 ? us : std::min(rtt_us_, us);
 }
 
 void PeerLink::measure_path() {
   bytes_to_measure_ = 0;
   std::optional<PathReport> report = stream_->path();
   if (!report) return;
-  rtt_us_ = report->rtt_us;
+  take(*report);
   report->sample.bytes_in = engine_.link(index_).bytes_in;
   if (!gauge_.take(report->sample)) return;
   const PathLimits& limits = gauge_.limits();
@@ -116,7 +122,7 @@ void PeerLink::close(Error why) {
   if (!open()) return;
   last_heard_ = loop_.now();
   if (const std::optional<PathReport> report = stream_->path()) {
-    rtt_us_ = report->rtt_us;
+    take(*report);
     if (why.code != ECONNRESET) last_heard_ -= report->silence;
   }
   stream_.reset();

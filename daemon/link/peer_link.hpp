@@ -41,10 +41,12 @@ public:
 
   [[nodiscard]] bool open() const { return stream_ != nullptr; }
   [[nodiscard]] std::string local_host() const { return open() ? stream_->local().host() : std::string(); }
-  [[nodiscard]] std::string_view way() const;                     // "direct", "ssh" or "relay"
+  [[nodiscard]] LinkWay way() const;
+  [[nodiscard]] bool encrypted() const { return encrypted_; }
   [[nodiscard]] KeyName key() const { return key_; }              // that it was made with
   [[nodiscard]] HostSession& session() const { return session_; } // while it is open
-  [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }
+  [[nodiscard]] std::uint32_t rtt_us() const { return rtt_us_; }  // as last measured
+  [[nodiscard]] std::uint32_t lowest_rtt_us() const { return lowest_rtt_us_; }
   // Whether its stream knows what the path is like. Where it does not, its owner asks the other side.
   [[nodiscard]] bool is_measured() const { return open() && stream_->path().has_value(); }
   void took_round_trip(std::chrono::microseconds time);
@@ -60,6 +62,7 @@ private:
   void resumed();
   void broke(const Transfer& how);
   void measure_path();
+  void take(const PathReport& report);
 
   Owner& owner_;
   Loop& loop_;
@@ -69,7 +72,8 @@ private:
   const std::uint32_t index_;      // in the engine
   const KeyName key_;
   bool resumed_ = false;
-  std::uint32_t rtt_us_ = 0;
+  const bool encrypted_;
+  std::uint32_t rtt_us_ = 0, lowest_rtt_us_ = 0; // 0: not measured yet
   std::uint64_t bytes_heard_ = 0;
   std::uint64_t bytes_to_measure_ = 0;
   PathGauge gauge_;

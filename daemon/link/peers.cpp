@@ -217,6 +217,18 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
   return made;
 }
 
+std::vector<std::array<std::string, 2>> Peers::prefixes() const {
+  std::vector<std::array<std::string, 2>> all;
+  for (const auto& [name, host] : config_.hosts)
+    if (!host.place.prefix.empty()) all.push_back({name, host.place.prefix});
+  return all;
+}
+
+HostPlace Peers::place_of(const std::string& host) const {
+  const auto found = config_.hosts.find(host);
+  return found == config_.hosts.end() ? HostPlace() : found->second.place;
+}
+
 std::vector<std::string> Peers::known() const {
   const std::vector<std::string> told = directory_.names();
   std::set<std::string> names(told.begin(), told.end());
@@ -231,13 +243,22 @@ std::string Peers::name_of(std::int32_t link) const {
 
 std::uint32_t Peers::rtt_us(std::int32_t link) const {
   const HostSession* const session = sessions_.at(link);
-  return session != nullptr ? session->rtt_us() : 0;
+  return session != nullptr ? session->lowest_rtt_us() : 0;
+}
+
+const PeerLink* Peers::connection_of(std::int32_t link) const {
+  const HostSession* const session = sessions_.at(link);
+  return session != nullptr ? session->connection() : nullptr;
 }
 
 std::string Peers::way_of(std::int32_t link) const {
-  const HostSession* const session = sessions_.at(link);
-  if (session == nullptr || session->connection() == nullptr) return {};
-  return std::string(session->connection()->way());
+  const PeerLink* const connection = connection_of(link);
+  return connection != nullptr ? std::string(name(connection->way())) : std::string();
+}
+
+bool Peers::encrypted(std::int32_t link) const {
+  const PeerLink* const connection = connection_of(link);
+  return connection != nullptr && connection->encrypted();
 }
 
 std::optional<std::int32_t> Peers::near_link(std::uint64_t identity, const std::string& name) const {
@@ -253,7 +274,7 @@ std::vector<std::int32_t> Peers::near_links() const {
   for (const auto& [identity, session] : sessions_.all())
     if (session->is_near()) near.push_back(session.get());
   const auto distance = [](const HostSession* each) {
-    return std::pair(each->connection() == nullptr, each->rtt_us() - 1); // not known: far
+    return std::pair(each->connection() == nullptr, each->lowest_rtt_us() - 1); // not known: far
   };
   std::ranges::sort(near, {}, distance);
   if (near.size() > most_asked) near.resize(most_asked);

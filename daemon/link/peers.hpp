@@ -71,8 +71,11 @@ public:
   // To the kernel with that identity, or this_host; none: there is none at this moment.
   [[nodiscard]] std::optional<std::int32_t> link_to(std::uint64_t identity) const;
   [[nodiscard]] EndpointAddress describe(const protocol::Address& address) const; // for others to connect to
-  [[nodiscard]] std::vector<std::string> known() const; // names of hosts, this one among them
-  // Of the host at a link, or this one: its name; and the round trip that TCP last measured, or 0.
+  // Where parc is installed on other hosts, by their names, likewise.
+  [[nodiscard]] std::vector<std::array<std::string, 2>> prefixes() const;
+  [[nodiscard]] HostPlace place_of(const std::string& host) const; // as [hosts] says
+  [[nodiscard]] std::vector<std::string> known() const;            // names of hosts, this one among them
+  // Of the host at a link, or this one: its name; and the lowest round trip of its path, or 0.
   [[nodiscard]] std::string name_of(std::int32_t link) const;
   [[nodiscard]] std::uint32_t rtt_us(std::int32_t link) const;
   [[nodiscard]] std::uint64_t identity_of(std::int32_t link) const; // of the kernel there; 0: there is none
@@ -82,6 +85,7 @@ public:
   [[nodiscard]] std::vector<std::int32_t> near_links() const;
   // How that host is reached at this moment: "direct", "ssh" or "relay"; empty: it is not, or it is this one.
   [[nodiscard]] std::string way_of(std::int32_t link) const;
+  [[nodiscard]] bool encrypted(std::int32_t link) const;
   [[nodiscard]] std::string way_to(const std::string& host) const; // by the name people use
 
   std::uint64_t read();                               // the turn's second step: takes what has arrived
@@ -101,6 +105,7 @@ private:
   void accept(std::unique_ptr<Stream> stream);
   Result<void> dial(const Address& address, PendingLink::Purpose purpose);
   [[nodiscard]] Dial dialing();
+  [[nodiscard]] const PeerLink* connection_of(std::int32_t link) const;
   [[nodiscard]] bool shakes_hands_elsewhere(std::uint64_t identity) const;
   [[nodiscard]] bool has_hope_of(std::uint64_t identity) const;
   void redialed(const PendingLink& link, const Error& why);

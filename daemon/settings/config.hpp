@@ -6,6 +6,7 @@
 // its settings agree with each other.
 #pragma once
 
+#include "jobs/host_place.hpp"
 #include "system/error.hpp"
 #include "system/scheduling.hpp"
 
@@ -32,9 +33,10 @@ struct PortRange {
 
 // A host that ssh gets to, whose kernel this one reaches through it.
 struct SshAddress {
-  std::string host;    // as ssh knows it; empty: the kernel is dialed
-  std::string command; // ssh, and options of it; empty: as the setting says
-  std::string socket;  // where the kernel over there hears who comes so; empty: it is asked
+  std::string host;        // as ssh knows it; empty: the kernel is dialed
+  std::string command;     // ssh, and options of it; empty: as the setting says
+  std::string socket;      // where the kernel over there hears who comes so; empty: it is asked
+  std::string prefix = {}; // where parc is installed there; empty: where it is here, or in PATH
   auto operator<=>(const SshAddress&) const = default;
 };
 
@@ -42,6 +44,7 @@ struct HostAddress {
   std::string address; // numeric, or a name that is resolved when it is needed
   std::uint16_t port = default_port;
   SshAddress ssh = {};
+  HostPlace place = {}; // what is that host's own
   bool operator==(const HostAddress&) const = default;
 };
 

@@ -76,35 +76,68 @@ private:
     for (const auto& [name, entry] : *table) {
       if (auto named = parse_host_name(name.str()); !named)
         return error(EBADMSG, "{}: {}", position(entry), named.error().text);
-      auto host = host_of(entry);
+      auto host = host_of(name.str(), entry);
       if (!host) return error(EBADMSG, "{}: host {}: {}", position(entry), name.str(), host.error().text);
       config_.hosts.insert_or_assign(std::string(name.str()), std::move(host).value());
     }
     return success();
   }
 
-  static Result<HostAddress> host_of(const toml::node& entry) {
+  static Result<HostAddress> host_of(std::string_view name, const toml::node& entry) {
     if (const auto text = entry.as_string()) return parse_host_address(text->get());
     const auto table = entry.as_table();
     if (!table)
       return error(EBADMSG, "write \"address:port\", {{ address = \"...\", port = ... }} or "
                             "{{ ssh = \"...\" }}");
-    static constexpr std::array<std::string_view, 3> known{"address", "port", "ssh"};
+    static constexpr std::array<std::string_view, 6> known{"address", "port", "ssh", "prefix", "wdir", "env"};
     for (const auto& [key, value] : *table)
       if (std::ranges::find(known, key.str()) == known.end())
         return error(EBADMSG,
                      "unknown key {}{} (a name with a dot in it stands in quotation marks: "
                      "\"node1.site\" = ...)",
                      quote(key.str()), did_you_mean(key.str(), known));
+    PARC_TRY(place, place_of(*table));
+    PARC_TRY(host, way_of(name, *table));
+    host.place = std::move(place);
+    host.ssh.prefix = host.place.prefix;
+    return host;
+  }
+
+  static Result<HostPlace> place_of(const toml::table& table) {
+    HostPlace place;
+    const auto take = [&place](std::string_view key, const toml::node& node,
+                               const std::string& before = {}) -> Result<void> {
+      const auto value = node.value<std::string>();
+      if (!value) return error(EBADMSG, "{} must be a text in quotes", key);
+      const auto taken = set(place, key, before + *value);
+      return taken ? success() : Result<void>(error(EBADMSG, "{}", taken.error().text));
+    };
+    for (const char* key : {"prefix", "wdir"})
+      if (const toml::node* const node = table.get(key)) {
+        PARC_TRY(take(key, *node));
+      }
+    const toml::node* const env = table.get("env");
+    if (env == nullptr) return place;
+    if (!env->is_table()) return error(EBADMSG, "env must be a table: {{ NAME = \"VALUE\" }}");
+    for (const auto& [name, value] : *env->as_table()) {
+      PARC_TRY(take("env", value, std::string(name.str()) + "="));
+    }
+    return place;
+  }
+
+  // How it is reached; nothing is said of that: by its name.
+  static Result<HostAddress> way_of(std::string_view name, const toml::table& entry) {
+    const toml::table* const table = &entry;
     if (const auto ssh = (*table)["ssh"]) {
-      if (table->size() != 1)
+      if (table->contains("address") || table->contains("port"))
         return error(EBADMSG, "a host is reached through ssh or dialed: write ssh, or address and port");
       const auto host = ssh.value<std::string>();
       if (!host) return error(EBADMSG, "ssh must be a text in quotes");
       return parse_ssh_host(*host);
     }
-    const auto address = (*table)["address"].value<std::string>();
-    if (!address) return error(EBADMSG, "address is missing or not a text in quotes");
+    auto address = (*table)["address"].value<std::string>();
+    if (!address && table->contains("address")) return error(EBADMSG, "address must be a text in quotes");
+    if (!address) address = std::string(name);
     // The port has its own key here, so a colon can only belong to an IPv6 address.
     PARC_TRY(host,
              parse_host_address(address->find(':') == std::string::npos ? *address : "[" + *address + "]"));
@@ -166,6 +199,18 @@ std::optional<std::string> without_quotes(std::string_view text, std::size_t num
   return fmt::format("{0} = {1}: texts stand in quotation marks: {0} = \"{1}\"", key, value);
 }
 
+std::string in_toml(const HostPlace& place) {
+  std::string out, variables;
+  if (!place.prefix.empty()) out += ", prefix = " + in_quotes(place.prefix);
+  if (!place.wdir.empty()) out += ", wdir = " + in_quotes(place.wdir);
+  for (const std::string& variable : place.env) {
+    const auto equals = variable.find('=');
+    variables += fmt::format("{}{} = {}", variables.empty() ? "" : ", ",
+                             in_quotes(variable.substr(0, equals)), in_quotes(variable.substr(equals + 1)));
+  }
+  return variables.empty() ? out : out + ", env = { " + variables + " }";
+}
+
 } // namespace
 
 Result<void> read_config_file(Config& config, const std::string& path) {
@@ -194,10 +239,11 @@ std::string to_toml(const Config& config) {
   }
   if (!config.hosts.empty()) out += "\n[hosts]\n";
   for (const auto& [name, host] : config.hosts)
-    out += host.ssh.host.empty()
-               ? fmt::format("{} = {{ address = {}, port = {} }}\n", in_quotes(name), in_quotes(host.address),
-                             host.port)
-               : fmt::format("{} = {{ ssh = {} }}\n", in_quotes(name), in_quotes(host.ssh.host));
+    out += fmt::format("{} = {{ {}{} }}\n", in_quotes(name),
+                       host.ssh.host.empty()
+                           ? fmt::format("address = {}, port = {}", in_quotes(host.address), host.port)
+                           : fmt::format("ssh = {}", in_quotes(host.ssh.host)),
+                       in_toml(host.place));
   return out;
 }
 

@@ -2,14 +2,12 @@
 #include "daemon/ssh/ssh_tunnel.hpp"
 
 #include "jobs/launcher.hpp"
-#include "system/identity.hpp"
 
 #include <array>
 #include <cassert>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -30,9 +28,7 @@ constexpr std::size_t longest_line = 4096, most_lines = 1000; // of what is said
 // What runs over there says these among whatever else is said at a login.
 constexpr std::string_view sign_of_socket = "parc-link-socket ", sign_of_tunnel = "parc-tunnel-is-open";
 constexpr const char* question_script =
-    R"sh([ -x "$1/parc" ] && PATH=$1:$PATH
-command -v parc >/dev/null || { echo "parc is not installed there: neither in $1, as here, nor in PATH" >&2; exit 127; }
-parc status --json | sed -n 's/.*"link_socket": "\(.*\)".*/parc-link-socket \1/p')sh";
+    R"sh(parc status --json | sed -n 's/.*"link_socket": "\(.*\)".*/parc-link-socket \1/p')sh";
 // Until the connection ends, or who keeps its input open does.
 constexpr const char* tunnel_script = "echo parc-tunnel-is-open; exec cat >/dev/null";
 
@@ -101,8 +97,7 @@ void SshTunnel::start() {
   limit_.set(longest_start_s);
   if (far_.empty()) {
     enter(Stage::asking);
-    const std::string here = std::filesystem::path(path_of_this_program()).parent_path();
-    run(ssh_command(command_, to_.host, {"sh", "-c", question_script, "parc", here}));
+    run(ssh_command(command_, to_.host, beside_parc(question_script, to_.prefix)));
   } else {
     enter(Stage::opening);
     run(ssh_tunnel(command_, to_.host, near_, far_, {"sh", "-c", tunnel_script}));

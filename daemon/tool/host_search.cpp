@@ -81,6 +81,7 @@ void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
         tool::Reached{.host = host->name,
                       .address = at.hosts.empty() ? "" : fmt::format("{}:{}", at.hosts.front(), at.port),
                       .way = peers_.way_of(from),
+                      .encrypted = peers_.encrypted(from) ? 1u : 0u,
                       .rtt_us = peers_.rtt_us(from),
                       .answer = message.answer});
   inquiry_.over(*host);

@@ -78,7 +78,7 @@ void ToolSession::heard(const tool::Search& message) {
 }
 
 void ToolSession::heard(const tool::AskForKey&) {
-  answer({.key = to_text(needs_.peers.keys())});
+  answer({.key = to_text(needs_.peers.keys()), .prefixes = needs_.peers.prefixes()});
 }
 
 void ToolSession::answered(std::int32_t from, const kernel::Seen& message) {

@@ -40,6 +40,8 @@ template <class Rows, class Out, class Copy> void collect(const Rows& rows, Out&
 CounterSnapshot::Link copy_link(const LinkRow& row) {
   return {.peer = row.peer.get(),
           .state = static_cast<LinkState>(row.state.get()),
+          .way = static_cast<LinkWay>(row.way.get()),
+          .encrypted = row.encrypted.get() != 0,
           .identity = row.identity.get(),
           .bytes_in = row.bytes_in.get(),
           .bytes_out = row.bytes_out.get(),
@@ -92,6 +94,15 @@ std::string_view name(ErrorKind kind) {
   case ErrorKind::Refused: return "refused";
   }
   return "unknown";
+}
+
+std::string_view name(LinkWay way) {
+  switch (way) {
+  case LinkWay::Direct: return "direct";
+  case LinkWay::Ssh: return "ssh";
+  case LinkWay::Relay: return "relay";
+  }
+  return "?";
 }
 
 std::string_view name(LinkState state) {

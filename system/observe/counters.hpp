@@ -118,6 +118,7 @@ static_assert(
     "the rows stand in the order of the enum");
 
 enum class LinkState : std::uint64_t { Up, Reconnecting };
+enum class LinkWay : std::uint64_t { Direct, Ssh, Relay };
 enum class JobState : std::uint64_t { Starting, Running, Ending };
 // Whose error it is, and so what its code means.
 enum class ErrorKind : std::uint64_t {
@@ -130,6 +131,7 @@ enum class ErrorKind : std::uint64_t {
 inline constexpr std::size_t error_kinds = 5;
 [[nodiscard]] std::string_view name(ErrorKind kind);
 [[nodiscard]] std::string_view name(LinkState state);
+[[nodiscard]] std::string_view name(LinkWay way);
 [[nodiscard]] std::string_view name(JobState state);
 
 namespace counters {
@@ -187,7 +189,9 @@ struct LinkRow {
   Cell bytes_in;
   Cell bytes_out;
   Cell credit; // bytes that may still be sent unasked
-  Cell rtt_us;
+  Cell rtt_us; // the lowest of its path
+  Cell way;    // LinkWay
+  Cell encrypted;
   Cell unacknowledged; // trains
   Cell since_s;        // Unix time: began
   Cell carriers;       // connections so far
@@ -197,7 +201,7 @@ struct LinkRow {
   Cell stalls;       // times that there was more to send than the connection took
   Cell queue;        // envelopes, payload runs and answers that are not acknowledged
 };
-static_assert(sizeof(LinkRow) == 192);
+static_assert(sizeof(LinkRow) == 208);
 
 struct JobRow {
   Stamp stamp;
@@ -243,7 +247,7 @@ struct ErrorTable {
 };
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 6;
+inline constexpr std::uint64_t version = 7;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
@@ -277,6 +281,8 @@ struct CounterSnapshot {
   struct Link {
     std::string peer;
     LinkState state{};
+    LinkWay way{};
+    bool encrypted = false;
     std::uint64_t identity = 0, bytes_in = 0, bytes_out = 0, credit = 0, rtt_us = 0, unacknowledged = 0,
                   since_s = 0, carriers = 0, messages_in = 0, messages_out = 0, resent_bytes = 0, stalls = 0,
                   queue = 0;

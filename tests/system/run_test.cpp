@@ -165,9 +165,55 @@ BOOST_AUTO_TEST_CASE(the_callers_world_goes_along) {
                     .directory = hosts.directory()});
   }();
   BOOST_TEST(job.wait() == 0);
-  BOOST_TEST(job.output() == hosts.directory() + "\n0027\n200\n3--a b-/home/x\n/dev/null\n");
+  BOOST_TEST(job.output() ==
+             hosts.directory() + "\n0027\n200\n3--a b-" + std::getenv("HOME") + "\n/dev/null\n");
   check({"--wdir", "/usr", "--hosts", "b", "sh", "-c", "test $(pwd) = /usr"}, 0, "");
   check({"-x", "NOT_SET_HERE", "true"}, 125, "--env NOT_SET_HERE: that variable is not set here");
+}
+
+// Home and paths are those of each host's kernel, but where the caller is.
+BOOST_AUTO_TEST_CASE(another_host_is_another_world) {
+  const std::string home = hosts.directory() + "/home", script = "echo $PARC_RANK $HOME $(pwd) $PLACE";
+  std::filesystem::create_directories(home + "/sub");
+  const auto run = [&](std::vector<std::string> words, const std::string& directory) {
+    auto environment = hosts.environment();
+    environment.insert(environment.end(), {{"HOME", home}, {"PLACE", "unseen"}});
+    words.insert(words.begin(), {PARC_TEST_BIN "/parc", "run", "--runtime-dir", hosts[0].runtime_dir()});
+    words.insert(words.end(), {"sh", "-c", script});
+    Process job({.command = words,
+                 .output = hosts.directory() + "/other.out",
+                 .errors = hosts.directory() + "/other.err",
+                 .environment = environment,
+                 .directory = directory});
+    const int status = job.wait();
+    BOOST_TEST(status == 0, job.errors());
+    return job.output();
+  };
+  const std::string there = std::getenv("HOME");
+  BOOST_TEST(run({"--hosts", "a"}, home + "/sub") == "0 " + home + " " + home + "/sub\n");
+  BOOST_TEST(run({"--hosts", "b", "--wdir", "~"}, "/") == "0 " + there + " " + there + "\n");
+  BOOST_TEST(run({"--hosts", "b", "-x", "HOME"}, home) == "0 " + home + " " + home + "\n");
+  const std::string file = hosts.directory() + "/places";
+  std::ofstream(file) << "b wdir=/usr env=PLACE=there\n";
+  BOOST_TEST(run({"--hostfile", file}, home) == "0 " + there + " /usr there\n");
+  std::ofstream(file) << "b wdir=usr\n";
+  check({"--hostfile", file, "true"}, 125, "wdir: \"usr\" begins neither with / nor with ~/");
+}
+
+// By [hosts], which is the kernel's; and a hostfile goes before it.
+BOOST_AUTO_TEST_CASE(what_is_said_of_a_host_among_the_settings) {
+  std::ofstream(hosts.directory() + "/parcd.toml", std::ios::app)
+      << "other = { address = \"127.0.0.1\", port = " << hosts[1].port()
+      << ", wdir = \"/usr\", env = { PLACE = \"there\" } }\n";
+  hosts[0].kernel().signal(SIGHUP);
+  BOOST_TEST_REQUIRE(eventually([&] {
+    Process job = hosts.run({"--hosts", "other", "sh", "-c", "echo $(pwd) $PLACE"});
+    return job.wait() == 0 && job.output() == "/usr there\n";
+  }));
+  std::ofstream(hosts.directory() + "/places") << "other env=PLACE=elsewhere\n";
+  Process job = hosts.run({"--hostfile", hosts.directory() + "/places", "sh", "-c", "echo $(pwd) $PLACE"});
+  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.output() == "/usr elsewhere\n");
 }
 
 BOOST_AUTO_TEST_CASE(what_the_ranks_read) {

@@ -42,6 +42,15 @@ BOOST_AUTO_TEST_CASE(hostfiles_of_open_mpi_and_mpich) {
   BOOST_TEST((in_file("a slots=0\nb") == Hosts{{"b", 1}}));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_a_hosts_own) {
+  const Hosts hosts = in_file("a slots=2 prefix=/opt/parc wdir=~/run env=A=1 env=B=x=y\nb wd=/data\n");
+  BOOST_TEST((hosts[0].place == HostPlace{.prefix = "/opt/parc", .wdir = "~/run", .env = {"A=1", "B=x=y"}}));
+  BOOST_TEST((hosts[1].place == HostPlace{.prefix = {}, .wdir = "/data", .env = {}}));
+  BOOST_TEST((in_file((to_line(hosts[0]) + to_line(hosts[1])).c_str()) == hosts));
+  BOOST_TEST(complaint("a wdir=run\n") == "hosts:1: wdir: \"run\" begins neither with / nor with ~/");
+  BOOST_TEST(complaint("a env=A\n") == "hosts:1: env: \"A\" is no NAME=VALUE");
+}
+
 BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_hostfile) {
   const std::pair<const char*, const char*> wrong[]{
       {"", "hosts names no host"},

@@ -76,13 +76,18 @@ BOOST_AUTO_TEST_CASE(a_chosen_file_stands_for_all_files) {
 
 BOOST_AUTO_TEST_CASE(hosts_in_both_forms) {
   test::write_file(file, "[hosts]\na = \"10.0.0.1:7000\"\nb = { address = \"fd00::2\", port = 7001 }\n"
-                         "c = \"[::1]:7002\"\nd = \"node4\"\n");
+                         "c = \"[::1]:7002\"\nd = \"node4\"\n"
+                         "e = { prefix = \"/opt/parc\", wdir = \"~/run\", env = { A = \"1\" } }\n"
+                         "f = { ssh = \"far\", prefix = \"~/parc\" }\n");
   const auto hosts = parcd({}).value().config.hosts;
-  BOOST_TEST(hosts.size() == 4U);
+  BOOST_TEST(hosts.size() == 6U);
   BOOST_TEST((hosts.at("a") == HostAddress{"10.0.0.1", 7000}));
   BOOST_TEST((hosts.at("b") == HostAddress{"fd00::2", 7001}));
   BOOST_TEST((hosts.at("c") == HostAddress{"::1", 7002}));
   BOOST_TEST((hosts.at("d") == HostAddress{"node4", 7272}));
+  BOOST_TEST(hosts.at("e").address == "e");
+  BOOST_TEST((hosts.at("e").place == HostPlace{.prefix = "/opt/parc", .wdir = "~/run", .env = {"A=1"}}));
+  BOOST_TEST(hosts.at("f").ssh.prefix == "~/parc");
   BOOST_TEST((parse_host_address("fd00::2").value() == HostAddress{"fd00::2", 7272}));
   for (const auto* bad : {"", "a:", "a:0", "a:65536", "[::1", "[::1]7", ":7272", "a b:1"})
     BOOST_TEST(!parse_host_address(bad).has_value(), bad);
@@ -101,7 +106,10 @@ BOOST_AUTO_TEST_CASE(complaints_name_file_line_and_remedy) {
   BOOST_TEST(contains(complaint("runtime_dir = \"/x\"\n"), "use --runtime-dir or PARC_RUNTIME_DIR"));
   BOOST_TEST(contains(complaint("[hosts]\na = \"x:y\"\n"), "2: host a: "));
   BOOST_TEST(contains(complaint("[hosts]\na = { adress = \"x\" }\n"), "did you mean address?"));
-  BOOST_TEST(contains(complaint("\n[hosts]\na = { port = 1 }\n"), "3: host a: address is missing"));
+  BOOST_TEST(contains(complaint("\n[hosts]\na = { address = 1 }\n"), "3: host a: address must be a text"));
+  BOOST_TEST(contains(complaint("[hosts]\na = { wdir = \"x\" }\n"), "2: host a: wdir: \"x\" begins neither"));
+  BOOST_TEST(contains(complaint("[hosts]\na = { env = [\"A=1\"] }\n"), "2: host a: env must be a table"));
+  BOOST_TEST(contains(complaint("[hosts]\na = { env = { A = 1 } }\n"), "2: host a: env must be a text"));
 }
 
 BOOST_AUTO_TEST_CASE(complaints_about_other_layers_name_them) {
@@ -152,7 +160,9 @@ BOOST_AUTO_TEST_CASE(what_differs_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(printed_settings_read_back_the_same) {
-  test::write_file(file, "[hosts]\n\"n-1.x\" = \"10.0.0.1:7000\"\nv6 = \"[fd00::2]:1\"\n");
+  test::write_file(file,
+                   "[hosts]\n\"n-1.x\" = \"10.0.0.1:7000\"\nv6 = \"[fd00::2]:1\"\n"
+                   "own = { ssh = \"far\", prefix = \"/opt\", wdir = \"~\", env = { \"A\" = \"\\\"\" } }\n");
   const auto before = parcd({"--port",        "60000-60099",
                              "--listen",      "0.0.0.0,::1",
                              "--encryption",  "none",

@@ -9,6 +9,7 @@ namespace {
 Program example() {
   return {.arguments = {"./solver", "", "\xff"},
           .environment = {"A=1", "B=x y"},
+          .here = {"HOME=/home/x"},
           .directory = "/home/x",
           .umask = 027,
           .limits = {{7, 1024, ~std::uint64_t{0}}},
@@ -26,6 +27,7 @@ BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
   BOOST_REQUIRE(decoded);
   BOOST_TEST(decoded.value().arguments == example().arguments);
   BOOST_TEST(decoded.value().environment == example().environment);
+  BOOST_TEST(decoded.value().here == example().here);
   BOOST_TEST(decoded.value().directory == "/home/x");
   BOOST_TEST(decoded.value().umask == 027u);
   BOOST_TEST(decoded.value().binds);
@@ -45,8 +47,9 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
     return !read || !decode_program(read.value().program, read.value().payload);
   };
   BOOST_TEST(refused("arguments", 0));
-  BOOST_TEST(refused("arguments", 6));
+  BOOST_TEST(refused("arguments", 7));
   BOOST_TEST(refused("arguments", "3"));
+  BOOST_TEST(refused("here", 4));
   BOOST_TEST(refused("umask", 01000));
   BOOST_TEST(refused("binds", 2));
   BOOST_TEST(refused("limits", {1, 2}));

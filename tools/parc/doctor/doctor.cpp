@@ -3,16 +3,20 @@
 #include "jobs/placement.hpp"
 #include "protocol/wire.hpp"
 #include "shm/layout.hpp"
+#include "system/runtime_dir.hpp"
 #include "tools/parc/doctor/commands.hpp"
 #include "tools/parc/doctor/doctor_checks.hpp"
 #include "tools/parc/doctor/doctor_far.hpp"
+#include "tools/parc/hosts/ask_hosts.hpp"
 #include "tools/parc/hosts/hosts.hpp"
 #include "tools/parc/hosts/up_hosts.hpp"
+#include "tools/parc/screen/display.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 namespace parc::tools {
 namespace diagnosis {
@@ -31,6 +35,7 @@ struct DoctorOptions {
 struct Asked {
   std::vector<std::string> hosts;
   std::vector<Target> at;
+  Prefixes prefixes;
   std::string ssh; // empty: nobody is asked what it finds
 };
 
@@ -43,6 +48,7 @@ Result<Asked> understand(const DoctorOptions& options) {
       hosts = up_hosts(options.runtime_dir);
       is_given = !hosts.empty();
     }
+    asked.prefixes = prefixes_of(hosts);
     for (HostSlots& host : hosts) asked.hosts.push_back(std::move(host.name));
   }
   for (const std::string& text : options.at) {
@@ -119,7 +125,10 @@ std::vector<Group> look_at_others(const ThisHost& host, const Asked& asked,
   if (asked.ssh.empty()) return groups;
   std::vector<std::string> back;
   for (const Reach& each : reaches) back.push_back(way_back(host, settings, each));
-  const auto answers = ask_hosts(asked.ssh, reaches, back);
+  Prefixes prefixes = asked.prefixes;
+  for (const auto& [name, there] : settings.hosts)
+    if (!there.prefix.empty()) prefixes.try_emplace(name, there.prefix);
+  const auto answers = ask_hosts(asked.ssh, reaches, std::move(prefixes), back);
   for (const FarAnswer& answer : answers)
     groups.push_back({"on host " + answer.host, check_far(answer, our_versions(), settings.name)});
   if (!answers.empty() && !host.kernel.runs)
@@ -129,23 +138,67 @@ std::vector<Group> look_at_others(const ThisHost& host, const Asked& asked,
   return groups;
 }
 
-void print(const std::vector<Group>& groups) {
-  for (const Group& group : groups) {
-    std::cout << (&group == groups.data() ? "" : "\n") << group.name << '\n';
-    for (const Finding& finding : group.findings)
-      std::cout << fmt::format("  {:<8} {}: {}{}{}\n", name(finding.level), finding.check, finding.found,
-                               finding.mend.empty()             ? ""
-                               : finding.level < Level::warning ? "; "
-                                                                : "; to mend it: ",
-                               finding.mend);
-  }
-}
-
 std::size_t count(const std::vector<Group>& groups, Level level) {
   std::size_t found = 0;
   for (const Group& group : groups)
     found += static_cast<std::size_t>(std::ranges::count(group.findings, level, &Finding::level));
   return found;
+}
+
+Style style_of(Level level) {
+  if (level < Level::warning) return Style::plain;
+  return level == Level::warning ? Style::warning : Style::bad;
+}
+
+void add(std::vector<Line>& lines, const Finding& finding, const std::string& group, std::size_t columns) {
+  constexpr std::size_t behind_level = 11;
+  const std::string_view then = finding.level < Level::warning ? "; " : "; to mend it: ";
+  const std::string text =
+      fmt::format("  {:<8} {}{}: {}{}{}", name(finding.level), group.empty() ? "" : group + ", ",
+                  finding.check, finding.found, finding.mend.empty() ? "" : then, finding.mend);
+  for (std::string& line : wrapped(text, columns, behind_level))
+    lines.push_back({std::move(line), style_of(finding.level)});
+}
+
+std::string counted(std::size_t number, std::string_view what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+// What is to be mended first, then the rest of each group, and how many of all at the end.
+void print(const std::vector<Group>& groups) {
+  constexpr std::size_t most_columns = 100;
+  const Display display = display_of(stdout);
+  const std::size_t columns = display.terminal ? std::min(display.columns, most_columns) : most_columns;
+  std::vector<Line> lines;
+  const auto begin = [&lines](const std::string& title) {
+    if (!lines.empty()) lines.push_back({});
+    lines.push_back({title, Style::title});
+  };
+  std::size_t wells = 0;
+  for (const Level level : {Level::problem, Level::warning})
+    for (const Group& group : groups)
+      for (const Finding& finding : group.findings) {
+        if (finding.level != level) continue;
+        if (lines.empty()) begin("to mend");
+        add(lines, finding, group.name, columns);
+      }
+  for (const Group& group : groups) {
+    const auto is_well = [](const Finding& finding) { return finding.level < Level::warning; };
+    if (std::ranges::none_of(group.findings, is_well)) continue;
+    begin(group.name);
+    for (const Finding& finding : group.findings | std::views::filter(is_well)) {
+      add(lines, finding, {}, columns);
+      ++wells;
+    }
+  }
+  const std::size_t problems = count(groups, Level::problem), warnings = count(groups, Level::warning);
+  lines.push_back({});
+  lines.push_back({fmt::format("{}, {}, and {} well or to note", counted(problems, "problem"),
+                               counted(warnings, "warning"), counted(wells, "check")),
+                   style_of(problems != 0   ? Level::problem
+                            : warnings != 0 ? Level::warning
+                                            : Level::ok)});
+  show(lines, stdout);
 }
 
 nlohmann::json to_json(const std::vector<Group>& groups, const std::string& host, double began) {
@@ -168,6 +221,15 @@ nlohmann::json to_json(const std::vector<Group>& groups, const std::string& host
   return json;
 }
 
+// A kernel that runs here finds its way to them now, if there is one; what there is its links show.
+void link_to(const std::vector<std::string>& hosts, const std::string& runtime_dir) {
+  std::vector<tool::HostToAsk> all;
+  for (const std::string& host : hosts) all.push_back({.name = host});
+  const auto dir = find_runtime_dir(runtime_dir);
+  const auto process = dir ? running_kernel(dir.value()) : Result<std::optional<pid_t>>(std::nullopt);
+  if (!all.empty() && process && process.value()) (void)parc::tools::ask_hosts(runtime_dir, all, {}, false);
+}
+
 int examine(const DoctorOptions& options) {
   const double began = seconds_of(WallClock::now());
   const auto asked = understand(options);
@@ -175,9 +237,11 @@ int examine(const DoctorOptions& options) {
     std::cerr << "parc: " << asked.error().text << '\n';
     return asked.error().code == EINVAL ? status_usage : status_failure;
   }
+  link_to(asked.value().hosts, options.runtime_dir);
   const ThisHost host(options.runtime_dir);
-  const auto targets =
+  auto targets =
       find_targets(host.known_settings(), host.kernel.counters, asked.value().hosts, asked.value().at);
+  if (!asked.value().ssh.empty()) find_by_ssh(asked.value().ssh, host.known_settings(), targets);
   const auto reaches = reach(targets, std::chrono::seconds(host.known_settings().connect_timeout_s));
   auto groups = look_at_this_host(host, longest_path(reaches));
   std::ranges::move(look_at_others(host, asked.value(), reaches), std::back_inserter(groups));

@@ -104,6 +104,7 @@ struct Settings {
   struct Address {
     std::string address;
     std::uint16_t port = 0;
+    std::string prefix = {};
   };
   std::string name, key_file, advertise, congestion = "auto", realtime = "auto", cross_memory = "auto";
   std::vector<std::string> listen;

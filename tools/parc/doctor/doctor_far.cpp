@@ -12,10 +12,7 @@
 namespace parc::tools::diagnosis {
 namespace {
 
-// Programs are where ours are, or in the PATH there.
-constexpr const char* script = R"(there=$1; shift
-[ -x "$there/parc" ] && PATH=$there:$PATH
-exec parc doctor --json "$@")";
+constexpr const char* script = R"(exec parc doctor --json "$@")";
 
 constexpr double noticeable_s = 1; // in logs, whose lines have whole seconds
 
@@ -89,13 +86,14 @@ Versions our_versions() {
   return {.parc = PARC_VERSION, .wire = protocol::wire_version};
 }
 
-std::vector<FarAnswer> ask_hosts(const std::string& ssh, const std::vector<Reach>& hosts,
+std::vector<FarAnswer> ask_hosts(const std::string& ssh, const std::vector<Reach>& hosts, Prefixes prefixes,
                                  const std::vector<std::string>& back) {
   std::vector<Child> children;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    std::vector<std::string> words{"sh", "-c", script, "parc-doctor", own_directory()};
-    if (!back[i].empty()) words.insert(words.end(), {"--at", back[i]});
-    children.push_back({.command = by_ssh(ssh).command(hosts[i].target.host, words)});
+    std::vector<std::string> words;
+    if (!back[i].empty()) words = {"--at", back[i]};
+    const std::string& host = hosts[i].target.host;
+    children.push_back({.command = by_ssh(ssh).command(host, beside_parc(script, prefixes[host], words))});
   }
   run_all(children);
   std::vector<FarAnswer> answers;
@@ -107,6 +105,21 @@ std::vector<FarAnswer> ask_hosts(const std::string& ssh, const std::vector<Reach
                        .why = why_failed(children[i], "parc doctor")});
   }
   return answers;
+}
+
+void find_by_ssh(const std::string& ssh, const Settings& settings, std::vector<Target>& targets) {
+  const Launcher launcher = by_ssh(ssh);
+  std::vector<Child> children;
+  std::vector<Target*> asked;
+  for (Target& target : targets) {
+    if (target.linked || target.address != target.host || settings.hosts.contains(target.host)) continue;
+    asked.push_back(&target);
+    children.push_back({.command = launcher.question(target.host)});
+  }
+  run_all(children);
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    if (std::string address = launcher.address(children[i].output); !address.empty())
+      asked[i]->address = std::move(address);
 }
 
 Findings check_far(const FarAnswer& answer, const Versions& ours, const std::string& self) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/parc/doctor/doctor_hosts.hpp"
+#include "tools/parc/hosts/start_hosts.hpp"
 
 #include <chrono>
 
@@ -27,9 +28,13 @@ struct FarAnswer {
   std::string why;                // nothing was printed
 };
 
-// `back`: NAME=ADDRESS:PORT of our kernel, as each host may reach it; empty: there is none to be reached.
+// `prefixes`: where parc is installed there. `back`: NAME=ADDRESS:PORT of our kernel, as each host may reach
+// it; empty: there is none to be reached.
 [[nodiscard]] std::vector<FarAnswer> ask_hosts(const std::string& ssh, const std::vector<Reach>& hosts,
-                                               const std::vector<std::string>& back);
+                                               Prefixes prefixes, const std::vector<std::string>& back);
+
+// Hosts that no setting and no link names lie where ssh finds them, as for parc up.
+void find_by_ssh(const std::string& ssh, const Settings& settings, std::vector<Target>& targets);
 
 // Findings about that host, the way back first; `self` is our name.
 [[nodiscard]] Findings check_far(const FarAnswer& answer, const Versions& ours, const std::string& self);

@@ -19,8 +19,6 @@
 namespace parc::tools::diagnosis {
 namespace {
 
-constexpr std::uint16_t default_port = 7272;
-
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1";
 }
@@ -116,6 +114,15 @@ void link_up(Target& target, const CounterSnapshot::Link& link) {
   target.linked = true;
   target.reconnecting = link.state == LinkState::Reconnecting;
   target.rtt_us = link.rtt_us;
+  target.way = link.way;
+  target.encrypted = link.encrypted;
+}
+
+std::string linked_text(const Target& target) {
+  const std::string_view how = target.way == LinkWay::Ssh     ? " through ssh"
+                               : target.way == LinkWay::Relay ? " by a relay"
+                                                              : "";
+  return fmt::format("linked{}{}", how, target.encrypted ? "" : ", not encrypted");
 }
 
 // The kernel has seen more of the path than one connection.
@@ -176,9 +183,12 @@ std::vector<Target> find_targets(const Settings& settings, const std::optional<C
     for (const auto& [host, address] : settings.hosts) add(host);
   if (!counters || !counters->alive) return targets;
   for (const auto& link : counters->links) {
-    if (const auto target = known(link.peer); target != targets.end())
+    if (const auto target = known(link.peer); target != targets.end()) {
       link_up(*target, link);
-    else if (named.empty() && at.empty())
+      // The kernel was told where it is, or has found another way: what its name says is no matter.
+      const bool is_at = std::ranges::find(at, link.peer, &Target::host) != at.end();
+      if (link.state == LinkState::Up && !is_at && !settings.hosts.contains(link.peer)) target->named = false;
+    } else if (named.empty() && at.empty())
       link_up(targets.emplace_back(Target{.host = link.peer, .address = {}, .named = false}), link);
   }
   return targets;
@@ -226,8 +236,9 @@ Finding check_reach(const Reach& reach) {
   Finding finding{"to " + host, Level::ok,
                   fmt::format("{} accepts connections{}", reach.place, round_trip_text(reach))};
   if (target.linked && !target.reconnecting) {
-    finding.found = "linked" + round_trip_text(reach);
-    if (!reach.failed && reach.unresolved.empty()) return finding;
+    finding.found = linked_text(target) + round_trip_text(reach);
+    const bool dialed_well = !reach.failed && reach.unresolved.empty();
+    if (dialed_well || target.way != LinkWay::Direct) return finding;
   } else if (!target.named) {
     finding.level = Level::problem;
     finding.found = "the connection is broken, and is being made again";

@@ -10,6 +10,8 @@
 
 namespace parc::tools::diagnosis {
 
+inline constexpr std::uint16_t default_port = 7272;
+
 struct Target {
   std::string host;
   std::string address; // numeric or a name
@@ -17,6 +19,8 @@ struct Target {
   bool named = true; // to us, or in [hosts]; false: only the running kernel knows it, and where it is
   // Of its link of the running kernel:
   bool linked = false, reconnecting = false;
+  LinkWay way = LinkWay::Direct;
+  bool encrypted = true;
   std::uint64_t rtt_us = 0; // 0: it has not been measured yet
 };
 

@@ -77,7 +77,8 @@ Result<Settings> parse_settings(const std::string& text) {
     for (const auto& [host, entry] : *hosts)
       if (const auto* fields = entry.as_table())
         settings.hosts[std::string(host.str())] = {.address = (*fields)["address"].value_or(std::string()),
-                                                   .port = (*fields)["port"].value_or(std::uint16_t{0})};
+                                                   .port = (*fields)["port"].value_or(std::uint16_t{0}),
+                                                   .prefix = (*fields)["prefix"].value_or(std::string())};
   return settings;
 }
 

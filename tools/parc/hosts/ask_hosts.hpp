@@ -18,6 +18,7 @@ struct AskedHost {
   std::string why = {};     // there is no answer
   std::string address = {}; // of its kernel, with the port
   std::string way = {};     // how it is reached; empty: it is this host
+  bool encrypted = true;
   std::uint64_t rtt_us = 0; // 0: not known, or this host
   control::HostAnswer said = {};
   [[nodiscard]] bool up() const { return why.empty(); }

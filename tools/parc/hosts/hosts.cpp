@@ -25,6 +25,13 @@ Result<std::vector<HostSlots>> named_hosts(const NamedHosts& named) {
   return allocation ? std::move(allocation->hosts) : std::vector<HostSlots>();
 }
 
+std::map<std::string, std::string> prefixes_of(const std::vector<HostSlots>& hosts) {
+  std::map<std::string, std::string> prefixes;
+  for (const HostSlots& host : hosts)
+    if (!host.place.prefix.empty()) prefixes[host.name] = host.place.prefix;
+  return prefixes;
+}
+
 Launcher launcher_to(std::span<const std::string> hosts, const std::string& ssh) {
   if (!ssh.empty()) return by_ssh(ssh);
   const auto allocation =

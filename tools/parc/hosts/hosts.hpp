@@ -6,6 +6,7 @@
 #include "jobs/placement.hpp"
 #include "tools/parc/talk/command.hpp"
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -13,6 +14,9 @@ namespace parc::tools {
 
 // As --hosts or --hostfile say, or whoever has given us hosts; none where nobody has.
 [[nodiscard]] Result<std::vector<HostSlots>> named_hosts(const NamedHosts& named);
+
+// Where parc is installed on those whose hostfile says so.
+[[nodiscard]] std::map<std::string, std::string> prefixes_of(const std::vector<HostSlots>& hosts);
 
 // How to get to these: as whoever has given us hosts does, where they are all among those, or by ssh; by
 // `ssh`, where that says more.

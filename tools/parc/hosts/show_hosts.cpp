@@ -34,8 +34,8 @@ void print(const std::vector<AskedHost>& answers) {
   for (const AskedHost& answer : answers) {
     if (answer.up())
       table.rows.push_back({answer.host, "up", answer.address.empty() ? "-" : answer.address,
-                            answer.way.empty() ? "-" : answer.way, answer.said.version,
-                            answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
+                            answer.way.empty() ? "-" : way_text(answer.way, answer.encrypted),
+                            answer.said.version, answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
                             fmt::to_string(answer.said.jobs.size()), fmt::to_string(ranks_of(answer)),
                             fmt::to_string(fmt::join(answer.said.keys, " +"))});
     else
@@ -52,6 +52,7 @@ void print_json(const std::vector<AskedHost>& answers) {
     if (answer.up()) {
       row["address"] = answer.address.empty() ? nlohmann::json() : nlohmann::json(answer.address);
       row["way"] = answer.way.empty() ? nlohmann::json() : nlohmann::json(answer.way);
+      if (!answer.way.empty()) row["encrypted"] = answer.encrypted;
       row["keys"] = answer.said.keys;
       row["version"] = answer.said.version;
       row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);

@@ -12,20 +12,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <fmt/ranges.h>
 
 namespace parc::tools {
 namespace {
 
-// Programs are where ours are, or in the PATH there. parcd closes its output when it is ready, or has said
+// parcd closes its output when it is ready, or has said
 // why it is not; what it says beside a kernel that runs already is no matter.
-constexpr const char* start_script = R"(there=$1 how=$2 name=$3; shift 3
-[ -x "$there/parcd" ] && PATH=$there:$PATH
-if ! command -v parcd >/dev/null; then
-  echo "parc is not installed there: neither in $there, as here, nor in PATH ($PATH); install it at one of these" >&2
-  exit 127
-fi
+constexpr const char* start_script = R"(how=$1 name=$2; shift 2
 ran=$(parc status --json 2>/dev/null </dev/null | grep -c '"alive": true')
 parcd "$how" --name "$name" --key-file - "$@" | {
   cat
@@ -34,18 +28,15 @@ parcd "$how" --name "$name" --key-file - "$@" | {
   echo '}'
   exit 0
 })";
-constexpr const char* stop_script = R"([ -x "$1/parc" ] && PATH=$1:$PATH
-shift
-exec parc stop "$@")";
 
-Result<std::string> ask_for_key(const std::string& runtime_dir, const std::vector<std::string>& options) {
+// And where parc is installed on others.
+Result<tool::Done> ask_for_key(const std::string& runtime_dir, const std::vector<std::string>& options) {
   PARC_TRY(kernel, KernelConnection::open(runtime_dir, options));
   PARC_TRY(kernel.send(tool::AskForKey{}));
   for (;;) {
     PARC_TRY(frame, kernel.await());
     if (control::kind_of(frame.message) != name(tool::Kind::done)) continue;
-    PARC_TRY(done, read<tool::Done>(frame));
-    return done.key.value_or("");
+    return read<tool::Done>(frame);
   }
 }
 
@@ -76,12 +67,12 @@ std::vector<std::string> question_of_status(const std::string& runtime_dir) {
   return words;
 }
 
-Child start_of(const Launcher& launcher, const std::string& host, const std::string& key,
-               const std::vector<std::string>& options) {
-  const char* const how = launcher.keeps ? "--announce" : "--detach";
-  std::vector<std::string> words{"sh", "-c", start_script, "parc-up", own_directory(), how, host};
+Child start_of(const Launcher& launcher, const std::string& host, const std::string& prefix,
+               const std::string& key, const std::vector<std::string>& options) {
+  std::vector<std::string> words{launcher.keeps ? "--announce" : "--detach", host};
   words.insert(words.end(), options.begin(), options.end());
-  Child child{.command = launcher.command(host, words), .input = key + "\n"};
+  Child child{.command = launcher.command(host, beside_parc(start_script, prefix, words)),
+              .input = key + "\n"};
   if (launcher.keeps)
     child.stays_after = [](const std::string& said) { return nlohmann::json::accept(said); };
   return child;
@@ -89,13 +80,13 @@ Child start_of(const Launcher& launcher, const std::string& host, const std::str
 
 // Where the launcher finds a host is where its kernel is: asked beside the start, which takes longer.
 std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<std::string>& hosts,
-                                   const std::string& key, const std::string& runtime_dir,
+                                   Prefixes& prefixes, const std::string& key, const std::string& runtime_dir,
                                    const std::vector<std::string>& options,
                                    std::chrono::milliseconds patience) {
   std::vector<Child> children;
   for (const std::string& host : hosts)
     children.push_back(is_this_host(launcher, host) ? Child{.command = question_of_status(runtime_dir)}
-                                                    : start_of(launcher, host, key, options));
+                                                    : start_of(launcher, host, prefixes[host], key, options));
   for (const std::string& host : hosts) children.push_back({.command = launcher.question(host)});
   run_all(children, patience);
   std::vector<StartedHost> all;
@@ -103,6 +94,7 @@ std::vector<StartedHost> start_all(const Launcher& launcher, const std::vector<s
     const std::string address = launcher.address(children[hosts.size() + i].output);
     StartedHost& there = all.emplace_back(StartedHost{.host = hosts[i]});
     there.address = address.empty() ? hosts[i] : address;
+    there.prefix = prefixes[hosts[i]];
     read_status(children[i], there);
     if (!there.up()) there.why += way_there(launcher, hosts[i], children[i]);
   }
@@ -153,7 +145,7 @@ void end_unreachable(const Launcher& launcher, std::vector<StartedHost>& all) {
       continue;
     }
     ended.push_back(&there);
-    children.push_back({.command = launcher.command(there.host, words_of_stop())});
+    children.push_back({.command = launcher.command(there.host, words_of_stop_at(there.prefix))});
   }
   run_all(children);
   for (std::size_t i = 0; i < ended.size(); ++i)
@@ -165,9 +157,13 @@ void end_unreachable(const Launcher& launcher, std::vector<StartedHost>& all) {
 } // namespace
 
 std::vector<std::string> words_of_stop(const std::string& runtime_dir) {
-  std::vector<std::string> words{"sh", "-c", stop_script, "parc-down", own_directory()};
+  std::vector<std::string> words{path_of_this_program(), "stop"};
   if (!runtime_dir.empty()) words.insert(words.end(), {"--runtime-dir", runtime_dir});
   return words;
+}
+
+std::vector<std::string> words_of_stop_at(const std::string& prefix) {
+  return beside_parc("exec parc stop", prefix);
 }
 
 std::string way_there(const Launcher& launcher, const std::string& host, const Child& child) {
@@ -182,19 +178,17 @@ bool is_this_host(const Launcher& launcher, const std::string& host) {
   return host == short_host_name() || means_this_host(host);
 }
 
-std::string own_directory() {
-  return std::filesystem::path(path_of_this_program()).parent_path();
-}
-
 Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher,
-                                             const std::string& runtime_dir,
+                                             const std::string& runtime_dir, Prefixes prefixes,
                                              const std::vector<std::string>& options,
                                              std::chrono::milliseconds patience) {
   PARC_TRY(running, connect_to_kernel(runtime_dir));
   const bool ran = static_cast<bool>(running);
   running.reset(); // nothing is asked of it here
-  PARC_TRY(key, ask_for_key(runtime_dir, options));
-  auto all = start_all(launcher, hosts, key, runtime_dir, options, patience);
+  PARC_TRY(done, ask_for_key(runtime_dir, options));
+  if (done.prefixes)
+    for (const auto& [host, prefix] : *done.prefixes) prefixes.try_emplace(host, prefix);
+  auto all = start_all(launcher, hosts, prefixes, done.key.value_or(""), runtime_dir, options, patience);
   PARC_TRY(reach_all(runtime_dir, launcher, all));
   end_unreachable(launcher, all);
   for (StartedHost& there : all)

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct StartedHost {
   std::string host;
   std::string address = {}; // where its launcher finds it
   std::uint16_t port = 0;
+  std::string prefix = {};      // parc is installed there; empty: where it is here, or in PATH
   std::string link_socket = {}; // of its kernel, for who comes through ssh
   std::string way = {};         // how this host's kernel reaches it
   std::string says = {};        // where it listens, and its version
@@ -25,22 +27,24 @@ struct StartedHost {
   [[nodiscard]] bool up() const { return why.empty(); }
 };
 
+using Prefixes = std::map<std::string, std::string>; // by host
+
 // All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
 // kernel, and connected; one that was started and cannot be reached is ended again. Who does not answer
-// within `patience` is not up. `options` are parcd's: of the kernel of this host, too, where that has to be
-// started.
+// within `patience` is not up. `prefixes` go before what [hosts] says; `options` are parcd's: of the kernel
+// of this host, too, where that has to be started.
 struct Child;
 
 [[nodiscard]] Result<std::vector<StartedHost>>
 start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher, const std::string& runtime_dir,
-            const std::vector<std::string>& options, std::chrono::milliseconds patience);
+            Prefixes prefixes, const std::vector<std::string>& options, std::chrono::milliseconds patience);
 
 // It is this one, and needs no launcher, which might have no way from a host to itself.
 [[nodiscard]] bool is_this_host(const Launcher& launcher, const std::string& host);
 
-[[nodiscard]] std::string own_directory(); // where our programs are, and so perhaps there
-// What ends the kernel of the host on which it is run.
-[[nodiscard]] std::vector<std::string> words_of_stop(const std::string& runtime_dir = {});
+// What ends the kernel of this host, and of one where parc is installed there.
+[[nodiscard]] std::vector<std::string> words_of_stop(const std::string& runtime_dir);
+[[nodiscard]] std::vector<std::string> words_of_stop_at(const std::string& prefix);
 // What to look at, behind the sentence of one whose launcher did not get there; empty: it did.
 [[nodiscard]] std::string way_there(const Launcher& launcher, const std::string& host, const Child& child);
 

@@ -52,9 +52,11 @@ std::vector<std::string> names_of(const std::vector<HostSlots>& hosts) {
 // What other commands are about from now on.
 Result<void> remember(const UpOptions& options, std::vector<HostSlots> hosts,
                       const std::vector<StartedHost>& all) {
-  std::erase_if(hosts, [&](const HostSlots& host) {
+  std::erase_if(hosts, [&](HostSlots& host) {
     const auto there = std::ranges::find(all, host.name, &StartedHost::host);
-    return there == all.end() || !there->up();
+    if (there == all.end() || !there->up()) return true;
+    host.place.prefix = there->prefix; // parc down does not ask for it
+    return false;
   });
   return add_up_hosts(options.runtime_dir, hosts);
 }
@@ -102,7 +104,8 @@ Result<int> start(const UpOptions& options) {
   PARC_TRY(check_options_of_parcd(options.of_parcd));
   const std::vector<std::string> hosts = names_of(named);
   const Launcher launcher = launcher_to(hosts, options.ssh);
-  PARC_TRY(all, start_hosts(hosts, launcher, options.runtime_dir, options.of_parcd, patience_with_children));
+  PARC_TRY(all, start_hosts(hosts, launcher, options.runtime_dir, prefixes_of(named), options.of_parcd,
+                            patience_with_children));
   PARC_TRY(remember(options, std::move(named), all));
   return report(all, !options.of_parcd.empty());
 }
@@ -116,15 +119,19 @@ bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& h
 
 Result<int> stop_all(const UpOptions& options) {
   PARC_TRY(named, named_hosts(options.named));
-  if (named.empty()) named = up_hosts(options.runtime_dir);
+  const std::vector<HostSlots> known = up_hosts(options.runtime_dir);
+  if (named.empty()) named = known;
   if (named.empty()) return no_hosts("down");
+  Prefixes prefixes = prefixes_of(named);
+  prefixes.merge(prefixes_of(known));
   std::vector<std::string> hosts = names_of(named);
   const Launcher launcher = launcher_to(hosts, options.ssh);
   const std::vector<std::string> stop = words_of_stop(options.runtime_dir);
   std::vector<Child> children;
   for (const std::string& host : hosts)
-    children.push_back(
-        {.command = is_this_host(launcher, host) ? stop : launcher.command(host, words_of_stop())});
+    children.push_back({.command = is_this_host(launcher, host)
+                                       ? stop
+                                       : launcher.command(host, words_of_stop_at(prefixes[host]))});
   if (ends_own_kernel(options, hosts)) {
     hosts.push_back(short_host_name());
     children.push_back({.command = stop});

@@ -28,7 +28,7 @@ Result<void> write(const RuntimeDir& dir, const std::vector<HostSlots>& hosts) {
     return success();
   }
   std::string text;
-  for (const HostSlots& host : hosts) text += fmt::format("{} slots={}\n", host.name, host.slots);
+  for (const HostSlots& host : hosts) text += to_line(host);
   const std::string fresh = path + ".new";
   const Fd file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
@@ -58,7 +58,7 @@ Result<void> add_up_hosts(const std::string& runtime_dir, std::span<const HostSl
     if (known == all.end())
       all.push_back(host);
     else
-      known->slots = host.slots;
+      *known = host;
   }
   return write(*dir, all);
 }

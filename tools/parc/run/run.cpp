@@ -22,6 +22,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -60,8 +61,8 @@ int cannot_run(const Error& error) {
 
 // ---- What is to run
 
-Result<std::vector<std::string>> environment(const std::vector<std::string>& asked) {
-  std::vector<std::string> variables;
+Result<void> set_environment(Program& program, const std::vector<std::string>& asked) {
+  std::vector<std::string>& variables = program.environment;
   for (std::string word : asked) {
     if (word.find('=') == word.npos) {
       const char* value = std::getenv(word.c_str());
@@ -80,9 +81,11 @@ Result<std::vector<std::string>> environment(const std::vector<std::string>& ask
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
     const auto name = variable.substr(0, variable.find('='));
-    if (is_given_to_ranks(name) && !is_asked(name)) variables.emplace_back(variable);
+    if (is_asked(name)) continue;
+    if (is_given_to_ranks(name)) variables.emplace_back(variable);
+    if (is_of_site(name)) program.here.emplace_back(variable);
   }
-  return variables;
+  return success();
 }
 
 std::vector<Program::Limit> own_limits() {
@@ -106,6 +109,22 @@ std::uint64_t who_reads(const std::string& input) {
   return input == "all" ? Program::all_ranks : std::stoul(input);
 }
 
+// Where this one lies in our home, it lies in that of each host.
+Result<std::string> directory_of_ranks(const std::string& asked) {
+  if (asked == "~" || asked.starts_with("~/")) return asked;
+  std::error_code failure;
+  std::string directory =
+      std::filesystem::absolute(asked.empty() ? "." : asked, failure).lexically_normal().string();
+  if (failure)
+    return error(failure.value(), "cannot tell the working directory: {}; use --wdir", failure.message());
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  const char* const home = std::getenv("HOME");
+  if (!asked.empty() || home == nullptr || *home != '/' || std::string_view(home) == "/") return directory;
+  if (directory == home) return std::string("~");
+  return directory.starts_with(std::string(home) + "/") ? "~" + directory.substr(std::strlen(home))
+                                                        : directory;
+}
+
 Result<Program> describe_program(const RunOptions& options) {
   Program program;
   program.arguments = options.command;
@@ -114,15 +133,9 @@ Result<Program> describe_program(const RunOptions& options) {
   if (!options.early_release.empty())
     asked.push_back(fmt::format("{}={}", env_early_release, options.early_release));
   if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", env_trace));
-  PARC_TRY(variables, environment(asked));
-  program.environment = std::move(variables);
-  std::error_code failure;
-  program.directory = std::filesystem::absolute(options.directory.empty() ? "." : options.directory, failure)
-                          .lexically_normal()
-                          .string();
-  if (failure)
-    return error(failure.value(), "cannot tell the working directory: {}; use --wdir", failure.message());
-  while (program.directory.size() > 1 && program.directory.back() == '/') program.directory.pop_back();
+  PARC_TRY(set_environment(program, asked));
+  PARC_TRY(directory, directory_of_ranks(options.directory));
+  program.directory = std::move(directory);
   const mode_t mask = ::umask(0);
   ::umask(mask);
   program.umask = mask;
@@ -144,9 +157,7 @@ std::vector<HostSlots> hosts_of_up(const std::string& runtime_dir) {
   return hosts;
 }
 
-Result<tool::Run> describe_places(const RunOptions& options) {
-  PARC_TRY(hosts, named_hosts(options.named));
-  if (hosts.empty()) hosts = hosts_of_up(options.runtime_dir);
+Result<tool::Run> describe_places(const RunOptions& options, std::vector<HostSlots> hosts) {
   if (hosts.empty()) hosts.push_back({"", options.ranks.value_or(1)}); // the kernel's own
   std::uint64_t slots = 0;
   for (HostSlots& host : hosts) {
@@ -160,7 +171,13 @@ Result<tool::Run> describe_places(const RunOptions& options) {
     return error(EINVAL, "--stdin names rank {}, and the ranks are 0 to {}", options.input, size - 1);
 
   tool::Run request{.keep_going = options.keep_going ? 1u : 0u};
-  for (const HostSlots& host : hosts) request.hosts.push_back(host.name);
+  const bool have_places =
+      std::ranges::any_of(hosts, [](const HostSlots& host) { return host.place != HostPlace(); });
+  if (have_places) request.places.emplace();
+  for (const HostSlots& host : hosts) {
+    request.hosts.push_back(host.name);
+    if (have_places) request.places->push_back({.wdir = host.place.wdir, .env = host.place.env});
+  }
   for (const Run& run : place_ranks(hosts, static_cast<std::uint32_t>(size)))
     request.runs.insert(request.runs.end(), {run.host, run.ranks});
   return request;
@@ -368,13 +385,15 @@ Deadline deadline_of(const RunOptions& options) {
 }
 
 // A line for each that is still missing.
-Result<void> start_missing(const RunOptions& options, const tool::Unreached& missing, Deadline deadline) {
+Result<void> start_missing(const RunOptions& options, const tool::Unreached& missing, Prefixes prefixes,
+                           Deadline deadline) {
   const Launcher launcher = launcher_to(missing.hosts, asked_ssh());
   std::chrono::milliseconds patience = patience_with_children;
   if (deadline)
     patience = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()),
                           std::chrono::milliseconds(0), patience);
-  PARC_TRY(started, start_hosts(missing.hosts, launcher, options.runtime_dir, {}, patience));
+  PARC_TRY(started,
+           start_hosts(missing.hosts, launcher, options.runtime_dir, std::move(prefixes), {}, patience));
   std::string lines;
   for (std::size_t i = 0; i < started.size(); ++i)
     if (!started[i].up())
@@ -384,7 +403,9 @@ Result<void> start_missing(const RunOptions& options, const tool::Unreached& mis
 }
 
 Result<int> run_job(const RunOptions& options) {
-  PARC_TRY(request, describe_places(options));
+  PARC_TRY(hosts, named_hosts(options.named));
+  if (hosts.empty()) hosts = hosts_of_up(options.runtime_dir);
+  PARC_TRY(request, describe_places(options, hosts));
   PARC_TRY(program, describe_program(options));
   request.payload = control::encode_program(program, request.program);
   if (request.payload.size() > control::max_program_bytes)
@@ -400,7 +421,7 @@ Result<int> run_job(const RunOptions& options) {
     request.in_haste = 1;
     PARC_TRY(status, run_once(options, request, deadline, &missing));
     if (missing.hosts.empty()) return status;
-    if (const auto started = start_missing(options, missing, deadline); !started) {
+    if (const auto started = start_missing(options, missing, prefixes_of(hosts), deadline); !started) {
       if (!deadline || Clock::now() < *deadline) return started.error();
       std::cerr << fmt::format("parc: {}\n", started.error().text);
       return status_late;

@@ -60,9 +60,8 @@ void show(const std::vector<Line>& lines, std::FILE* to) {
     std::fwrite(all.data(), 1, all.size(), to);
 }
 
-std::vector<std::string> wrapped(const std::string& text, std::size_t columns) {
-  constexpr std::string_view indent = "  ";
-  const std::size_t width = std::max(columns, indent.size() + 1);
+std::vector<std::string> wrapped(const std::string& text, std::size_t columns, std::size_t indent) {
+  const std::size_t width = std::max(columns, indent + 1);
   std::vector<std::string> lines;
   std::string rest = text;
   while (rest.size() > width) {
@@ -70,7 +69,7 @@ std::vector<std::string> wrapped(const std::string& text, std::size_t columns) {
     const bool at_blank = blank != rest.npos && blank > first;
     const std::size_t end = at_blank ? blank : width;
     lines.push_back(rest.substr(0, end));
-    rest = std::string(indent) + rest.substr(at_blank ? end + 1 : end);
+    rest = std::string(indent, ' ') + rest.substr(at_blank ? end + 1 : end);
   }
   lines.push_back(std::move(rest));
   return lines;

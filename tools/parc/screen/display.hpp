@@ -30,6 +30,7 @@ struct Line {
 void show(const std::vector<Line>& lines, std::FILE* to);
 
 // At blanks; the second line and those behind it are indented. A word that is longer is broken.
-[[nodiscard]] std::vector<std::string> wrapped(const std::string& text, std::size_t columns);
+[[nodiscard]] std::vector<std::string> wrapped(const std::string& text, std::size_t columns,
+                                               std::size_t indent = 2);
 
 } // namespace parc::tools

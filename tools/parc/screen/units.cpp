@@ -42,6 +42,10 @@ std::string round_trip_text(std::uint64_t us) {
   return fmt::format("{:.0f} s", ms / 1e3);
 }
 
+std::string way_text(std::string_view way, bool encrypted) {
+  return std::string(way).append(encrypted ? "" : ", plain");
+}
+
 std::string duration_text(std::uint64_t seconds) {
   if (seconds < 60) return fmt::format("{} s", seconds);
   if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);

@@ -27,7 +27,7 @@ constexpr Family<CounterSnapshot::Link> link_families[]{
      [](const CounterSnapshot::Link& link) { return number(link.since_s); }},
     {"parc_link_connections_total", "connections that it has had",
      [](const CounterSnapshot::Link& link) { return number(link.carriers); }},
-    {"parc_link_round_trip_seconds", "as TCP last measured it",
+    {"parc_link_round_trip_seconds", "the lowest of its path",
      [](const CounterSnapshot::Link& link) { return number(link.rtt_us) / 1e6; }},
     {"parc_link_received_bytes_total", "all bytes received, headers too",
      [](const CounterSnapshot::Link& link) { return number(link.bytes_in); }},

@@ -41,6 +41,8 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<ProgramV
   for (const auto& link : kernel.links)
     json["links"].push_back({{"host", link.peer},
                              {"state", name(link.state)},
+                             {"way", name(link.way)},
+                             {"encrypted", link.encrypted},
                              {"since", link.since_s},
                              {"connections", link.carriers},
                              {"rtt_us", link.rtt_us},

@@ -70,17 +70,19 @@ void add_links(Page& page, const CounterSnapshot& kernel, std::uint64_t now_s) {
   if (kernel.links.empty()) return add_nothing(page, "no links to other hosts");
   Table table{{{.title = "LINK", .name = true},
                {"STATE"},
+               {.title = "WAY", .spare = 1},
                {"FOR", true},
-               {.title = "CONNECTIONS", .number = true, .spare = 1},
+               {.title = "CONNECTIONS", .number = true, .spare = 2},
                {"RTT", true},
                {"RECEIVED", true},
                {"SENT", true},
                {"CREDIT", true},
-               {.title = "UNACKNOWLEDGED", .number = true, .spare = 2}},
+               {.title = "UNACKNOWLEDGED", .number = true, .spare = 3}},
               {}};
   for (const auto& link : kernel.links)
     table.rows.emplace_back(
-        std::vector<std::string>{link.peer, std::string(name(link.state)), time_since(link.since_s, now_s),
+        std::vector<std::string>{link.peer, std::string(name(link.state)),
+                                 way_text(name(link.way), link.encrypted), time_since(link.since_s, now_s),
                                  count_text(link.carriers), round_trip_text(link.rtt_us),
                                  bytes_text(link.bytes_in), bytes_text(link.bytes_out),
                                  bytes_text(link.credit), count_text(link.unacknowledged)},

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a program is on the host that its job was started on, and elsewhere.
+#include "daemon/job/rank_program.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+
+namespace parc::daemon {
+namespace {
+
+const std::vector<std::string> own{"HOME=/home/other", "PATH=/opt/bin", "LANG=C", "XDG_DATA_HOME=/d"};
+
+Program asked() {
+  return {.arguments = {"~/bin/solver", "~/left alone"},
+          .environment = {"OMP_NUM_THREADS=4", "TERM=x"},
+          .here = {"HOME=/home/me", "PATH=/bin"},
+          .directory = "~/run",
+          .limits = {}};
+}
+
+bool has(const Program& program, const std::string& variable) {
+  return std::ranges::count(program.environment, variable) == 1;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(rank_program)
+
+BOOST_AUTO_TEST_CASE(where_it_is_started_it_is_the_callers) {
+  const Program here = program_of_ranks(asked(), true, own, {});
+  BOOST_TEST(here.directory == "/home/me/run");
+  BOOST_TEST(here.arguments[0] == "/home/me/bin/solver");
+  BOOST_TEST(here.arguments[1] == "~/left alone");
+  BOOST_TEST((has(here, "PATH=/bin") && has(here, "OMP_NUM_THREADS=4")));
+  BOOST_TEST(!has(here, "XDG_DATA_HOME=/d"));
+  BOOST_TEST(here.here.empty());
+}
+
+BOOST_AUTO_TEST_CASE(elsewhere_home_and_path_are_that_hosts) {
+  Program program = asked();
+  program.environment.emplace_back("PATH=/asked/for"); // by -x
+  const Program there = program_of_ranks(program, false, own, "/opt/lib");
+  BOOST_TEST(there.directory == "/home/other/run");
+  BOOST_TEST((has(there, "HOME=/home/other") && has(there, "XDG_DATA_HOME=/d") && has(there, "TERM=x")));
+  BOOST_TEST((has(there, "PATH=/asked/for") && !has(there, "PATH=/opt/bin")));
+  BOOST_TEST(!has(there, "LANG=C")); // no matter of the site
+  BOOST_TEST(has(there, "LD_LIBRARY_PATH=/opt/lib"));
+  program.environment.emplace_back("LD_LIBRARY_PATH=/first");
+  BOOST_TEST(has(program_of_ranks(program, false, own, "/opt/lib"), "LD_LIBRARY_PATH=/first:/opt/lib"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_said_of_a_host_goes_before_what_holds_for_all) {
+  const Program there = with_place(asked(), {.prefix = {}, .wdir = "/data", .env = {"TERM=y", "NEW=1"}});
+  BOOST_TEST(there.directory == "/data");
+  BOOST_TEST((has(there, "TERM=y") && has(there, "NEW=1") && !has(there, "TERM=x")));
+  BOOST_TEST(with_place(asked(), {}).directory == "~/run");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::daemon
