@@ -4,9 +4,12 @@
 #include "daemon/link/resolver.hpp"
 #include "daemon/settings/config.hpp"
 #include "system/fd.hpp"
+#include "system/quote.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -65,23 +68,56 @@ Seen seen(Sight sight, std::string text) {
   return {sight, v6, std::move(text)};
 }
 
+struct OwnAddress {
+  int family;
+  std::string interface, text;
+  bool runs;
+};
+
 // Of the interfaces that are up.
-std::vector<Seen> own_addresses(int family) {
+std::vector<OwnAddress> own_addresses() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, FreeInterfaces> all(list);
-  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  std::vector<Seen> found;
+  std::vector<OwnAddress> found;
   for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != family || (each->ifa_flags & IFF_UP) == 0)
-      continue;
-    const Sight sight = is_bridge(socket, each->ifa_name)      ? Sight::bridge
-                        : (each->ifa_flags & IFF_RUNNING) == 0 ? Sight::idle
-                                                               : Sight::usual;
+    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
     if (std::string text = text_of(*each->ifa_addr); !text.empty())
-      found.push_back(seen(sight, std::move(text)));
+      found.push_back(
+          {each->ifa_addr->sa_family, each->ifa_name, std::move(text), (each->ifa_flags & IFF_RUNNING) != 0});
   }
   return found;
+}
+
+std::vector<Seen> seen_of_family(int family) {
+  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  std::vector<Seen> found;
+  for (OwnAddress& own : own_addresses())
+    if (own.family == family)
+      found.push_back(seen(is_bridge(socket, own.interface.c_str()) ? Sight::bridge
+                           : own.runs                               ? Sight::usual
+                                                                    : Sight::idle,
+                           std::move(own.text)));
+  return found;
+}
+
+using Bits = std::array<std::uint8_t, sizeof(in6_addr)>;
+
+bool is_in(const std::string& address, const std::string& network, unsigned bits) {
+  Bits one{}, other{};
+  const int family = network.find(':') == network.npos ? AF_INET : AF_INET6;
+  if (inet_pton(family, address.c_str(), one.data()) != 1 ||
+      inet_pton(family, network.c_str(), other.data()) != 1)
+    return false;
+  for (unsigned i = 0; i < bits; ++i)
+    if (((one[i / 8] ^ other[i / 8]) & (0x80 >> i % 8)) != 0) return false;
+  return true;
+}
+
+bool stands_for(const std::string& place, const OwnAddress& own) {
+  const auto slash = place.find('/');
+  if (slash == place.npos) return own.interface == place;
+  return is_in(own.text, place.substr(0, slash), static_cast<unsigned>(std::stoul(place.substr(slash + 1))));
 }
 
 // From which this host would speak to one of the documentation's networks, that is, to anywhere. To connect a
@@ -109,7 +145,7 @@ std::vector<std::string> reachable_at(std::span<const std::string> listens,
     }
     const int family = each == "::" ? AF_INET6 : AF_INET;
     const std::string shown = shown_address(family);
-    for (Seen& own : own_addresses(family)) {
+    for (Seen& own : seen_of_family(family)) {
       if (own.text == shown) own.sight = Sight::shown;
       if (std::ranges::find(in_use, own.text) != in_use.end()) own.sight = Sight::in_use;
       all.push_back(std::move(own));
@@ -125,6 +161,33 @@ std::vector<std::string> reachable_at(std::span<const std::string> listens,
   for (Seen& each : all)
     if (std::ranges::find(hosts, each.text) == hosts.end()) hosts.push_back(std::move(each.text));
   return hosts;
+}
+
+Result<std::vector<std::string>> addresses_of(std::span<const std::string> places) {
+  std::vector<std::string> all;
+  const auto add = [&all](const std::string& address) {
+    if (std::ranges::find(all, address) == all.end()) all.push_back(address);
+  };
+  for (const std::string& place : places) {
+    if (numeric_address(place, 0)) {
+      add(place);
+      continue;
+    }
+    bool found = false;
+    for (const OwnAddress& own : own_addresses()) {
+      if (!stands_for(place, own)) continue;
+      add(own.text);
+      found = true;
+    }
+    if (found) continue;
+    if (place.find('/') != place.npos)
+      return error(ENODEV, "listen: this host has no address in {} (ip address)", place);
+    return error(ENODEV,
+                 "listen: {} is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0), and no interface "
+                 "of that name has one here (ip address)",
+                 quote(place));
+  }
+  return all;
 }
 
 } // namespace parc::daemon

@@ -2,6 +2,8 @@
 // The network addresses of this host.
 #pragma once
 
+#include "system/error.hpp"
+
 #include <span>
 #include <string>
 #include <vector>
@@ -14,5 +16,9 @@ namespace parc::daemon {
 // has the same. In each part IPv4 comes before IPv6. Those of loopback only where there is nothing else.
 [[nodiscard]] std::vector<std::string> reachable_at(std::span<const std::string> listens,
                                                     std::span<const std::string> in_use);
+
+// The numeric addresses that these stand for: such ones, networks ("10.9.0.0/24") and interfaces ("wg0"),
+// which stand for those of this host that are in them, or theirs. ENODEV: for one there is none.
+[[nodiscard]] Result<std::vector<std::string>> addresses_of(std::span<const std::string> places);
 
 } // namespace parc::daemon

@@ -142,6 +142,7 @@ Result<Keys> take_keys(int from) {
 
 // Of several that make one, the first counts.
 Result<Keys> read_or_make_key(const std::string& path) {
+  if (path.find('/') == std::string::npos) return read_or_make_key("./" + path);
   if (access(path.c_str(), F_OK) != 0 && errno == ENOENT)
     if (auto made = make_key(path); !made && made.error().code != EEXIST)
       return std::move(made).error().in("there is no key yet");

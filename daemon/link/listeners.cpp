@@ -2,6 +2,7 @@
 #include "daemon/link/listeners.hpp"
 
 #include "daemon/base/acceptor.hpp"
+#include "daemon/link/interfaces.hpp"
 #include "daemon/link/resolver.hpp"
 #include "daemon/link/tcp_stream.hpp"
 #include "system/identity.hpp"
@@ -94,7 +95,10 @@ Result<Listeners> bind_range(const Config& config, const PortRange& ports) {
 } // namespace
 
 // Two users of one host need say nothing: others hear of the port from parc up.
-Result<Listeners> bind_listeners(const Config& config) {
+Result<Listeners> bind_listeners(const Config& asked) {
+  Config config = asked;
+  PARC_TRY(addresses, addresses_of(asked.listen));
+  config.listen = std::move(addresses);
   Result<Listeners> made = bind_range(config, config.port);
   const bool any_will_do = !config.port.chosen && std::ranges::all_of(config.listen, is_loopback);
   if (!made && made.error().code == EADDRINUSE && any_will_do) return bind_range(config, {0, 0, false});

@@ -51,7 +51,7 @@ struct HostAddress {
 struct Config {
   std::string name; // of this host, as others call it
   PortRange port;
-  std::vector<std::string> listen{"127.0.0.1", "::1"}; // numeric addresses
+  std::vector<std::string> listen{"127.0.0.1", "::1"}; // numeric addresses, networks, interfaces
   std::string advertise;                               // address told to other hosts; empty: the link's own
   std::string encryption = "tls";                      // of links: that, or "none" in so many words
   std::string key_file;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -84,13 +85,28 @@ bool is_numeric(const std::string& address) {
   return true;
 }
 
-Result<std::vector<std::string>> parse_addresses(std::string_view text) {
-  auto addresses = split_list(text);
-  if (addresses.empty()) return error(EINVAL, "at least one address is needed (such as 127.0.0.1)");
-  for (const auto& address : addresses)
-    if (!is_numeric(address))
-      return error(EINVAL, "{} is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0)", quote(address));
-  return addresses;
+// As the system may call one.
+bool is_interface_name(std::string_view text) {
+  const auto fits = [](char c) { return c > ' ' && c <= '~' && c != '/' && c != ':'; };
+  return !text.empty() && text.size() < IFNAMSIZ && std::ranges::all_of(text, fits);
+}
+
+Result<std::vector<std::string>> parse_places(std::string_view text) {
+  auto places = split_list(text);
+  if (places.empty()) return error(EINVAL, "at least one address is needed (such as 127.0.0.1)");
+  for (const std::string& place : places) {
+    const auto slash = place.find('/');
+    const std::string address = place.substr(0, slash);
+    const std::uint32_t most = address.find(':') == address.npos ? 32 : 128;
+    if (slash == place.npos ? is_numeric(place) || is_interface_name(place)
+                            : is_numeric(address) && parse_number(place.substr(slash + 1), 0u, most))
+      continue;
+    return error(EINVAL,
+                 "{} is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0), a network of them "
+                 "(10.9.0.0/24), or an interface (wg0)",
+                 quote(place));
+  }
+  return places;
 }
 
 } // namespace
@@ -205,8 +221,8 @@ const std::array<Option, option_count> table{{
      Form::Text, true, set_text<&Config::name, parse_host_name>, get_text<&Config::name>},
     {"port", "PORT", "TCP port to listen on; a range where users share hosts (60000-60099); 0 for any",
      Form::Number, true, set_text<&Config::port, parse_ports>, get_ports},
-    {"listen", "ADDRESS,...", "numeric addresses to listen on", Form::List, true,
-     set_text<&Config::listen, parse_addresses>, [](const Config& c) { return c.listen; }},
+    {"listen", "ADDRESS,...", "what to listen on: numeric addresses, networks (10.9.0.0/24), interfaces",
+     Form::List, true, set_text<&Config::listen, parse_places>, [](const Config& c) { return c.listen; }},
     {"advertise", "ADDRESS", "address that other hosts are told to connect to (default: that of the link)",
      Form::Text, true, set_text<&Config::advertise, parse_advertised>, get_text<&Config::advertise>},
     {"encryption", "tls|none",

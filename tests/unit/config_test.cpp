@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(complaints_name_file_line_and_remedy) {
   BOOST_TEST(complaint("port = 70000\n") == "1: port: 70000 is outside 0 to 65535");
   BOOST_TEST(complaint("port = true\n") == "1: port must be a number");
   BOOST_TEST(complaint("listen = [1]\n") == "1: listen: every element must be a text in quotes");
-  BOOST_TEST(contains(complaint("listen = [\"here\"]\n"), "1: listen: \"here\" is not a numeric address"));
+  BOOST_TEST(contains(complaint("listen = [\"he re\"]\n"), "1: listen: \"he re\" is not a numeric address"));
+  BOOST_TEST(contains(complaint("listen = [\"10.9.0.0/33\"]\n"), "or an interface (wg0)"));
   BOOST_TEST(contains(complaint("realtime = \"yes\"\n"), "1: realtime: \"yes\" is not one of"));
   BOOST_TEST(contains(complaint("pool = \"1 GB of it\"\n"), "1: pool: "));
   BOOST_TEST(contains(complaint("runtime_dir = \"/x\"\n"), "use --runtime-dir or PARC_RUNTIME_DIR"));
