@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto time_without_relay = 1s; // of rounds, where another one may help
 constexpr double patience_with_relays_s = 3;
+constexpr double stagger_s = 0.25;                                        // as RFC 8305 has it
 constexpr double first_round_pause_s = 0.02, longest_round_pause_s = 0.5; // between two rounds of an attempt
 
 } // namespace
@@ -21,6 +22,12 @@ Dialer::Attempt* Dialer::find(const std::string& host) {
   return found == attempts_.end() ? nullptr : &found->second;
 }
 
+// None: nobody waits for it any more, or somebody does again.
+Dialer::Attempt* Dialer::find(const PendingLink& link) {
+  Attempt* const found = find(link.purpose().host);
+  return found != nullptr && found->number == link.purpose().attempt ? found : nullptr;
+}
+
 // None: somebody waits for it already.
 Dialer::Attempt* Dialer::begin(const std::string& host, Connected connected, std::optional<Loop::Time> end) {
   auto [place, fresh] = attempts_.try_emplace(host);
@@ -28,6 +35,14 @@ Dialer::Attempt* Dialer::begin(const std::string& host, Connected connected, std
   made.waiting.push_back({std::move(connected), end});
   if (!fresh) return nullptr;
   made.host = host;
+  made.number = ++numbers_;
+  made.stagger.emplace(needs_.loop, [this, host, number = made.number] {
+    needs_.loop.after_step([this, host, number] { // the attempt may end, and this timer with it
+      Attempt* const attempt = find(host);
+      if (attempt != nullptr && attempt->number == number && !attempt->waits && !attempt->locating)
+        try_next(*attempt);
+    });
+  });
   return &made;
 }
 
@@ -116,20 +131,29 @@ bool Dialer::try_relay(Attempt& attempt) {
   if (!attempt.relay || is_soon || !needs_.sessions.any_near()) return false;
   attempt.relay_since = needs_.loop.now();
   attempt.relay_asked = std::exchange(attempt.relay, std::nullopt);
-  return static_cast<bool>(needs_.dial(
-      *attempt.relay_asked,
-      {.host = attempt.host, .named = attempt.wanted == 0, .patience_s = patience_with_relays_s}));
+  return dial(attempt, *attempt.relay_asked, patience_with_relays_s);
+}
+
+bool Dialer::dial(Attempt& attempt, const Address& address, double patience_s) {
+  const Result<void> dialed = needs_.dial(address, {.host = attempt.host,
+                                                    .named = attempt.wanted == 0,
+                                                    .attempt = attempt.number,
+                                                    .patience_s = patience_s});
+  if (dialed)
+    ++attempt.under_way;
+  else if (!address.relayed())
+    note(attempt, dialed.error());
+  return dialed.has_value();
 }
 
 void Dialer::try_next(Attempt& attempt) {
   while (attempt.next < attempt.addresses.size()) {
     const Address address = attempt.addresses[attempt.next++];
-    const Result<void> dialed = needs_.dial(address, {.host = attempt.host,
-                                                      .named = attempt.wanted == 0,
-                                                      .patience_s = double(needs_.config.connect_timeout_s)});
-    if (dialed) return;
-    note(attempt, dialed.error());
+    if (!dial(attempt, address, double(needs_.config.connect_timeout_s))) continue;
+    if (attempt.next < attempt.addresses.size()) attempt.stagger->set(stagger_s);
+    return;
   }
+  if (attempt.under_way != 0) return; // one of them may answer still
   if (try_relay(attempt)) return;
   if (attempt.not_found && !attempt.may_change)
     return finish(std::string(attempt.host), Error(*attempt.not_found));
@@ -183,6 +207,7 @@ void Dialer::fail(Attempt& attempt, const Error& why, const PendingLink& link) {
 
 // Says nothing of the host. Who has not answered may do so in a moment: its links may be being made anew.
 void Dialer::no_relay(Attempt& attempt, const Error& why) {
+  attempt.under_way -= attempt.under_way != 0 ? 1 : 0;
   if (attempt.waits || attempt.locating) return;
   if (why.code == ETIMEDOUT) {
     attempt.relay_silent = true;
@@ -195,6 +220,7 @@ void Dialer::no_relay(Attempt& attempt, const Error& why) {
 }
 
 void Dialer::fail(Attempt& attempt, const Error& why) {
+  attempt.under_way -= attempt.under_way != 0 ? 1 : 0;
   if (attempt.waits || attempt.locating) return;
   note(attempt, why);
   if (attempt.tunnelled)
@@ -206,7 +232,7 @@ void Dialer::fail(Attempt& attempt, const Error& why) {
 // What an attempt has dialed answers.
 void Dialer::reached(const PendingLink& link, std::int32_t index) {
   const std::string& host = link.purpose().host;
-  Attempt* const found = find(host);
+  Attempt* const found = find(link);
   if (found == nullptr) return;
   Attempt& attempt = *found;
   if (attempt.wanted == 0) needs_.directory.answered(host, link.identity());
@@ -219,7 +245,7 @@ void Dialer::reached(const PendingLink& link, std::int32_t index) {
 bool Dialer::finish_with_session(const PendingLink& link) {
   const std::optional<std::int32_t> index = needs_.sessions.carried(link.identity());
   const std::string& host = link.purpose().host;
-  const Attempt* const waiting = find(host);
+  const Attempt* const waiting = find(link);
   if (!index || (waiting != nullptr && waiting->wanted != 0)) return false; // established() would have
   needs_.directory.answered(host, link.identity());
   finish(host, *index);
@@ -238,7 +264,7 @@ void Dialer::established(const PendingLink& link, std::int32_t index) {
 }
 
 void Dialer::refused(const PendingLink& link, const Error& why) {
-  Attempt* const found = find(link.purpose().host);
+  Attempt* const found = find(link);
   if (found == nullptr) return;
   const Verdict verdict = link.handshake().verdict();
   if (found->wanted != 0 && found->wanted != link.identity() && link.identity() != 0) {
@@ -254,7 +280,7 @@ void Dialer::refused(const PendingLink& link, const Error& why) {
 }
 
 void Dialer::failed(const PendingLink& link, const Error& why) {
-  Attempt* const found = find(link.purpose().host);
+  Attempt* const found = find(link);
   if (found != nullptr && !finish_with_session(link)) fail(*found, why, link);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hosts that somebody waits for a link to: their names are looked up and their addresses dialed one after
-// another, in rounds, as long as another round may find what this one did not: a kernel that is only about to
-// listen, or one that hung up.
+// Hosts that somebody waits for a link to: their names are looked up and their addresses dialed, the next one
+// beside those that have not answered after a moment (RFC 8305), in rounds, as long as another round may find
+// what this one did not: a kernel that is only about to listen, or one that hung up.
 #pragma once
 
 #include "daemon/base/loop.hpp"
@@ -64,6 +64,7 @@ private:
       std::optional<Loop::Time> end; // no round begins later for it; none: it is in haste
     };
     std::string host;
+    std::uint64_t number = 0; // of all attempts
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
     std::vector<Waiting> waiting;
     bool tunnelled = false;             // each round asks for the tunnel again
@@ -75,6 +76,8 @@ private:
     Loop::Time relay_since{};           // it is being tried
     std::vector<Address> addresses;
     std::size_t next = 0;           // of the addresses, to try in this round
+    unsigned under_way = 0;         // connections that are being made
+    std::optional<Timer> stagger;   // then the next one is dialed beside them
     std::uint64_t identity = 0;     // known, and its other connection is about to be up
     std::optional<Error> not_found; // its name leads nowhere
     std::string why;                // what was tried last failed
@@ -92,6 +95,8 @@ private:
   void begin_round(Attempt& attempt);
   bool try_relay(Attempt& attempt);
   void try_next(Attempt& attempt);
+  bool dial(Attempt& attempt, const Address& address, double patience_s);
+  Attempt* find(const PendingLink& link);
   void finish(const std::string& host, const Result<std::int32_t>& result);
   bool finish_with_session(const PendingLink& link);
   void reached(const PendingLink& link, std::int32_t index);
@@ -103,6 +108,7 @@ private:
 
   Needs needs_;
   std::map<std::string, Attempt> attempts_; // by host
+  std::uint64_t numbers_ = 0;
 };
 
 } // namespace parc::daemon

@@ -23,6 +23,7 @@ public:
   struct Purpose {
     std::string host = {};
     bool named = true;         // `host` is its name
+    std::uint64_t attempt = 0; // of who dials hosts: the one that this belongs to
     std::uint64_t session = 0; // the identity of the other kernel
     bool met = false;          // there before
     bool calls_back = false;   // only to see that it answers there

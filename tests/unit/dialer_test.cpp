@@ -24,6 +24,7 @@ public:
   Result<void> refuse(const Address& to, const PendingLink::Purpose& why) {
     dialed.push_back(to.text());
     last = why;
+    if (code == 0) return success(); // nobody answers
     return error(code, "{} refuses", to.text());
   }
   Dialer::Connected heard() {
@@ -120,6 +121,24 @@ BOOST_AUTO_TEST_CASE(the_addresses_of_a_kernel_in_turn) {
   const std::vector<std::string> both{"10.0.0.1 port 7301", "10.0.0.2 port 7301"};
   BOOST_TEST(dialed == both, boost::test_tools::per_element());
   BOOST_TEST(!last.named);
+}
+
+// Who does not answer holds up no other address.
+BOOST_AUTO_TEST_CASE(the_next_address_beside_a_silent_one) {
+  code = 0;
+  dialer.reach(
+      EndpointAddress{
+          .identity = 9, .number = 1, .name = 0, .port = 7301, .hosts = {"10.0.0.1", "10.0.0.2", "10.0.0.3"}},
+      heard(), true);
+  pass(200ms);
+  BOOST_TEST(dialed.size() == 1U);
+  pass(100ms);
+  BOOST_TEST(dialed.size() == 2U);
+  pass(300ms);
+  BOOST_TEST(dialed.size() == 3U);
+  for (int i = 0; i < 10; ++i) pass(100ms);
+  BOOST_TEST(dialed.size() == 3U);
+  BOOST_TEST(answers.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_that_listens_nowhere) {
