@@ -90,8 +90,9 @@ BOOST_AUTO_TEST_CASE(what_a_kernel_did_is_counted) {
   const auto a = hosts.status()["counters"], b = hosts.status(1)["counters"];
   for (const char* moved :
        {"turns", "sleeps", "wakes", "trains_out", "fragments_in", "bytes_in", "messages_in", "messages_out",
-        "messages_local", "unexpected", "unexpected_bytes", "pool_peak", "copy_bytes"})
+        "messages_local", "unexpected", "unexpected_bytes", "copy_bytes"})
     BOOST_TEST(a[moved] > 0, moved);
+  BOOST_TEST(a["pool_peak"].get<int>() + b["pool_peak"].get<int>() > 0);
   BOOST_TEST(a["messages_out"] == b["messages_in"]);
   BOOST_TEST(b["messages_out"] == a["messages_in"]);
   BOOST_TEST(a["bytes_out"] == b["bytes_in"]);
