@@ -20,6 +20,7 @@ struct Keys {
   Keys() = default;
   Keys(const Key& first, const std::optional<Key>& second = {}) : own(first), other(second) {}
   bool operator==(const Keys&) const = default;
+  [[nodiscard]] bool hold(const Key& key) const { return key == own || key == other; }
 
   Key own{};                // proves this kernel to others
   std::optional<Key> other; // convinces it, too

@@ -219,14 +219,14 @@ EndpointAddress Peers::describe(const protocol::Address& address) const {
 
 std::vector<std::array<std::string, 2>> Peers::prefixes() const {
   std::vector<std::array<std::string, 2>> all;
-  for (const auto& [name, host] : config_.hosts)
-    if (!host.place.prefix.empty()) all.push_back({name, host.place.prefix});
+  for (const auto& [name, place] : config_.places)
+    if (!place.prefix.empty()) all.push_back({name, place.prefix});
   return all;
 }
 
 HostPlace Peers::place_of(const std::string& host) const {
-  const auto found = config_.hosts.find(host);
-  return found == config_.hosts.end() ? HostPlace() : found->second.place;
+  const auto found = config_.places.find(host.empty() ? config_.name : host);
+  return found == config_.places.end() ? HostPlace() : found->second;
 }
 
 std::vector<std::string> Peers::known() const {
@@ -347,6 +347,7 @@ Verdict Peers::judge(const PendingLink& link) {
 }
 
 bool Peers::adopt(PendingLink& link) {
+  if (!still_true(link)) return false; // its key may have gone meanwhile
   const auto index = sessions_.adopt(link);
   if (!index) return false;
   swept_ = false;

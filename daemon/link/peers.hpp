@@ -112,7 +112,9 @@ private:
 
   Verdict judge(const PendingLink& link) override;
   std::uint32_t session_number(std::uint64_t identity) const override { return sessions_.number(identity); }
-  bool still_true(const PendingLink& link) const override { return sessions_.still_true(link); }
+  bool still_true(const PendingLink& link) const override {
+    return keys_.hold(link.handshake().key()) && sessions_.still_true(link);
+  }
   std::uint64_t next_carrier(const PendingLink& link) const override { return sessions_.next_carrier(link); }
   bool adopt(PendingLink& link) override;
   void refused(const PendingLink& link) override;
