@@ -49,6 +49,7 @@ std::string fake_ssh(const Hosts& hosts) {
   const std::string path = hosts.directory() + "/ssh";
   std::ofstream(path) << "#!/bin/sh\nwhile [ \"$1\" = -o ]; do shift 2; done\n"
                          "[ \"$1\" != far ] || { echo 'far: no way there' >&2; exit 255; }\n"
+                      << "echo \"$1\" >>" << hosts.directory() << "/logins\n"
                       << "PARC_RUNTIME_DIR=" << hosts.directory() << "/$1 exec sh -c \"$2\"\n";
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   return path;
@@ -85,6 +86,23 @@ BOOST_AUTO_TEST_CASE(a_healthy_pair) {
   const Answer linked = ask(hosts);
   BOOST_TEST(linked.about("to b").at(0)["found"].get<std::string>().starts_with("linked"));
   BOOST_TEST(linked.status == 0);
+}
+
+// Where each has brought up the other: who is asked by ssh asks nobody.
+BOOST_AUTO_TEST_CASE(hosts_that_have_brought_up_each_other) {
+  Hosts hosts(2);
+  std::ofstream(hosts[0].runtime_dir() + "/up-hosts") << "b slots=1\n";
+  std::ofstream(hosts[1].runtime_dir() + "/up-hosts") << "a slots=1\n";
+  const Answer answer = ask(hosts, {"--ssh", fake_ssh(hosts)});
+  BOOST_TEST_CONTEXT(answer.text()) {
+    BOOST_TEST(answer.status == 0);
+    BOOST_TEST(answer.level("to b") == "ok");
+    BOOST_TEST(answer.level("version", "on host b") == "ok");
+  }
+  std::ifstream logins(hosts.directory() + "/logins");
+  std::string all, line;
+  while (std::getline(logins, line)) all += line + " ";
+  BOOST_TEST(all == "b ");
 }
 
 BOOST_AUTO_TEST_CASE(a_host_whose_port_is_closed) {

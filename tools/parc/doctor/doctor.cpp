@@ -26,6 +26,7 @@ constexpr int json_schema = 1;
 
 struct DoctorOptions {
   bool json = false;
+  bool here = false; // nobody else is looked for
   NamedHosts named;
   std::vector<std::string> at; // NAME=ADDRESS:PORT
   std::string ssh;             // and its options; empty: ssh, and only where hosts are named
@@ -39,10 +40,19 @@ struct Asked {
   std::string ssh; // empty: nobody is asked what it finds
 };
 
+Result<std::vector<Target>> targets_in(const std::vector<std::string>& texts) {
+  std::vector<Target> targets;
+  for (const std::string& text : texts) {
+    PARC_TRY(target, parse_target(text));
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
 Result<Asked> understand(const DoctorOptions& options) {
   Asked asked;
   bool is_given = options.named.any();
-  if (is_given || options.at.empty()) {
+  if (!options.here && (is_given || options.at.empty())) {
     PARC_TRY(hosts, named_hosts(options.named));
     if (hosts.empty()) {
       hosts = up_hosts(options.runtime_dir);
@@ -51,10 +61,8 @@ Result<Asked> understand(const DoctorOptions& options) {
     asked.prefixes = prefixes_of(hosts);
     for (HostSlots& host : hosts) asked.hosts.push_back(std::move(host.name));
   }
-  for (const std::string& text : options.at) {
-    PARC_TRY(target, parse_target(text));
-    asked.at.push_back(std::move(target));
-  }
+  PARC_TRY(at, targets_in(options.at));
+  asked.at = std::move(at);
   asked.ssh = options.ssh;
   if (asked.ssh.empty() && is_given) asked.ssh = asked_ssh().empty() ? "ssh" : asked_ssh();
   return asked;
@@ -222,12 +230,30 @@ nlohmann::json to_json(const std::vector<Group>& groups, const std::string& host
 }
 
 // A kernel that runs here finds its way to them now, if there is one; what there is its links show.
-void link_to(const std::vector<std::string>& hosts, const std::string& runtime_dir) {
+std::vector<AskedHost> link_to(const std::vector<std::string>& hosts, const std::string& runtime_dir) {
   std::vector<tool::HostToAsk> all;
   for (const std::string& host : hosts) all.push_back({.name = host});
   const auto dir = find_runtime_dir(runtime_dir);
   const auto process = dir ? running_kernel(dir.value()) : Result<std::optional<pid_t>>(std::nullopt);
-  if (!all.empty() && process && process.value()) (void)parc::tools::ask_hosts(runtime_dir, all, {}, false);
+  if (all.empty() || !process || !process.value()) return {};
+  auto answers = parc::tools::ask_hosts(runtime_dir, all, {}, false);
+  return answers ? std::move(answers).value() : std::vector<AskedHost>();
+}
+
+// Where the kernel knows better than the settings, that is looked at.
+void look_where_linked(const std::vector<AskedHost>& answers, const Settings& settings,
+                       std::vector<Target>& targets) {
+  for (Target& target : targets) {
+    const auto answer = std::ranges::find(answers, target.host, &AskedHost::host);
+    if (!target.linked || target.way != LinkWay::Direct || answer == answers.end() ||
+        settings.hosts.contains(target.host))
+      continue;
+    const auto at = parse_target(fmt::format("{}={}", target.host, answer->address));
+    if (!at) continue;
+    target.address = at.value().address;
+    target.port = at.value().port;
+    target.named = true;
+  }
 }
 
 int examine(const DoctorOptions& options) {
@@ -237,10 +263,12 @@ int examine(const DoctorOptions& options) {
     std::cerr << "parc: " << asked.error().text << '\n';
     return asked.error().code == EINVAL ? status_usage : status_failure;
   }
-  link_to(asked.value().hosts, options.runtime_dir);
+  const auto answers = link_to(asked.value().hosts, options.runtime_dir);
   const ThisHost host(options.runtime_dir);
-  auto targets =
-      find_targets(host.known_settings(), host.kernel.counters, asked.value().hosts, asked.value().at);
+  std::vector<Target> targets = asked.value().at;
+  if (!options.here)
+    targets = find_targets(host.known_settings(), host.kernel.counters, asked.value().hosts, targets);
+  look_where_linked(answers, host.known_settings(), targets);
   if (!asked.value().ssh.empty()) find_by_ssh(asked.value().ssh, host.known_settings(), targets);
   const auto reaches = reach(targets, std::chrono::seconds(host.known_settings().connect_timeout_s));
   auto groups = look_at_this_host(host, longest_path(reaches));
@@ -266,6 +294,7 @@ Command doctor_command() {
       .options =
           [options](CLI::App& app) {
             add_json(app, options->json);
+            app.add_flag("--here", options->here, "Look at no other host than those of --at");
             add_hosts(app, options->named,
                       "those of parc up, or of [hosts], which are reached but do not try to reach this one");
             app.add_option("--at", options->at,

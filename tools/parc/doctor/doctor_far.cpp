@@ -12,7 +12,7 @@
 namespace parc::tools::diagnosis {
 namespace {
 
-constexpr const char* script = R"(exec parc doctor --json "$@")";
+constexpr const char* script = R"(exec parc doctor --json --here "$@")";
 
 constexpr double noticeable_s = 1; // in logs, whose lines have whole seconds
 
