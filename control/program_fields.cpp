@@ -4,6 +4,7 @@
 #include "control/words/texts.hpp"
 #include "jobs/host_place.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace parc::control {
@@ -58,6 +59,9 @@ Result<Program> decode_program(const ProgramFields& fields, std::string_view pay
   program.arguments.assign(first, here);
   program.here.assign(here, last);
   program.environment.assign(last, texts->end());
+  if (!std::ranges::all_of(program.here, is_variable) ||
+      !std::ranges::all_of(program.environment, is_variable))
+    return malformed();
   return program;
 }
 

@@ -211,6 +211,8 @@ void Kernel::reload() {
   world_.config.log_level = fresh.log_level;
   world_.config.connect_timeout_s = fresh.connect_timeout_s;
   world_.config.hosts = std::move(fresh.hosts);
+  world_.config.places = std::move(fresh.places);
+  world_.config.key_file = fresh.key_file;
   peers_->hosts_changed();
   use(read->keys);
   const std::string late = differences(world_.config, fresh);

@@ -48,6 +48,7 @@ Result<std::string> make_named_key(const std::string& path) {
   if (auto made = make_key(path); !made) {
     if (made.error().code != EEXIST) return std::move(made).error();
     const auto there = read_keys(path);
+    if (!there) return error(EEXIST, "there is a file {} already, which is no key: it stays", path);
     return error(
         EEXIST,
         "there is a key {} already{}, which kernels may use: it stays; name another file for a new one", path,

@@ -21,6 +21,8 @@ Result<bool> set(HostPlace& place, std::string_view key, std::string_view value)
   }
   if (!is_path_of_host(value))
     return error(EINVAL, "{}: {} begins neither with / nor with ~/", key, quote(value));
+  if (is_prefix && value.find_first_of(" \t#") != value.npos) // hostfiles could not say it again
+    return error(EINVAL, "prefix: {} has a blank or # in it", quote(value));
   (is_prefix ? place.prefix : place.wdir) = value;
   return true;
 }

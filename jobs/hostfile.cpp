@@ -20,7 +20,8 @@ std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
   std::istringstream rest{std::string(line)};
   for (std::string word; rest >> word;) {
-    const bool continues = !words.empty() && (word.front() == '=' || words.back().back() == '=');
+    const bool is_key = !words.empty() && words.back().find('=') == words.back().size() - 1;
+    const bool continues = is_key || (!words.empty() && word.front() == '=');
     if (continues)
       words.back() += word;
     else
@@ -119,7 +120,7 @@ Result<std::vector<HostSlots>> read_hostfile(const std::string& path) {
 }
 
 std::string to_line(const HostSlots& host) {
-  std::string line = fmt::format("{} slots={}", host.name, host.slots);
+  std::string line = fmt::format("{} slots={}", host.name, std::min(host.slots, max_slots));
   if (!host.place.prefix.empty()) line += " prefix=" + host.place.prefix;
   if (!host.place.wdir.empty()) line += " wdir=" + host.place.wdir;
   for (const std::string& variable : host.place.env) line += " env=" + variable;

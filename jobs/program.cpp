@@ -21,6 +21,11 @@ constexpr std::array<std::string_view, 10> own_names{env_rank,   env_size,  env_
 
 } // namespace
 
+bool is_variable(std::string_view text) {
+  const auto equals = text.find('=');
+  return equals != text.npos && equals != 0;
+}
+
 bool is_given_to_ranks(std::string_view name) {
   if (std::ranges::find(own_names, name) != own_names.end()) return false;
   return std::ranges::find(given_names, name) != given_names.end() ||

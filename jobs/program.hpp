@@ -36,6 +36,8 @@ struct Program {
 // that while it starts one.
 inline constexpr std::size_t descriptors_of_rank = 6, descriptors_to_start = 48;
 
+[[nodiscard]] bool is_variable(std::string_view text); // NAME=VALUE
+
 // Whether ranks get this variable of the environment that their job is started in: on all hosts, or on that
 // one alone, for others have their own.
 [[nodiscard]] bool is_given_to_ranks(std::string_view name);

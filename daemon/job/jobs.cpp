@@ -115,10 +115,14 @@ std::uint64_t Jobs::spawn(const JobOrigin::Spawner& spawner, std::uint32_t first
                           const std::vector<HostSlots>& hosts, std::uint32_t count) {
   const std::uint64_t job = new_job();
   tool::Run run{.keep_going = 1};
+  auto& places = run.places.emplace();
   run.payload = control::encode_program(program, run.program);
   for (const Run& each : place_ranks(hosts, count)) {
-    while (run.hosts.size() <= each.host)
-      run.hosts.push_back(hosts[run.hosts.size()].name); // no host without a rank
+    while (run.hosts.size() <= each.host) { // no host without a rank
+      const HostSlots& host = hosts[run.hosts.size()];
+      run.hosts.push_back(host.name);
+      places.push_back({.wdir = host.place.wdir, .env = host.place.env});
+    }
     run.runs.insert(run.runs.end(), {each.host, each.ranks});
   }
   make_origin(job, std::make_shared<SpawnClient>(*this, job, spawner.root, first), spawner).begin(run);

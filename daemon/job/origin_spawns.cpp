@@ -54,6 +54,9 @@ void JobOrigin::spawn_now(const SpawnWish& wish) {
   if (hosts.empty())
     for (std::size_t i = 0; i < hosts_.size(); ++i)
       hosts.push_back({hosts_[(next_host_ + i) % hosts_.size()].name, 1});
+  for (HostSlots& host : hosts) // what is theirs in this job is so in that one
+    if (const auto known = std::ranges::find(hosts_, host.name, &Host::name); known != hosts_.end())
+      host.place = known->place;
   next_host_ = (next_host_ + request->count) % hosts_.size();
   Program program = plan_.program;
   program.arguments = request->arguments;

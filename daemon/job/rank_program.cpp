@@ -2,13 +2,15 @@
 #include "daemon/job/rank_program.hpp"
 
 #include <algorithm>
+#include <array>
 #include <pwd.h>
 #include <unistd.h>
 
 namespace parc::daemon {
 namespace {
 
-constexpr std::string_view library_path = "LD_LIBRARY_PATH";
+// Where the homes are the same, so may be what lies there: these begin with the caller's then.
+constexpr std::array<std::string_view, 2> paths{"PATH", "LD_LIBRARY_PATH"};
 
 std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
@@ -19,10 +21,55 @@ std::string* find(std::vector<std::string>& environment, std::string_view name) 
   return found == environment.end() ? nullptr : &*found;
 }
 
-std::string home_in(std::vector<std::string>& environment) {
-  if (const std::string* const home = find(environment, "HOME")) return home->substr(5);
-  const passwd* const user = getpwuid(geteuid()); // a kernel that a system manager has started
-  return user != nullptr ? user->pw_dir : "/";
+std::string value_in(const std::vector<std::string>& environment, std::string_view name) {
+  const auto found = std::ranges::find(environment, name, name_of);
+  return found == environment.end() ? std::string() : found->substr(std::min(name.size() + 1, found->size()));
+}
+
+// As the system has it: a kernel that a system manager has started has none in its environment.
+const std::string& home_of_user() {
+  static const std::string home = [] {
+    const passwd* const user = getpwuid(geteuid());
+    return std::string(user != nullptr ? user->pw_dir : "/");
+  }();
+  return home;
+}
+
+std::string home_in(const std::vector<std::string>& environment) {
+  std::string home = value_in(environment, "HOME");
+  return home.empty() ? home_of_user() : home;
+}
+
+// The elements of both, those of the first before; an empty one would be the working directory.
+std::string joined(std::string_view first, std::string_view second) {
+  std::vector<std::string_view> all;
+  for (std::string_view rest : {first, second})
+    while (!rest.empty()) {
+      const std::string_view element = rest.substr(0, rest.find(':'));
+      rest.remove_prefix(std::min(element.size() + 1, rest.size()));
+      if (!element.empty() && std::ranges::find(all, element) == all.end()) all.push_back(element);
+    }
+  std::string text;
+  for (const std::string_view element : all) text.append(text.empty() ? "" : ":").append(element);
+  return text;
+}
+
+std::vector<std::string> world_of(const Program& program, bool started_here,
+                                  const std::vector<std::string>& own) {
+  if (started_here) return program.here;
+  std::vector<std::string> world;
+  const bool same_home = home_in(program.here) == home_in(own);
+  for (const std::string& variable : own)
+    if (is_variable(variable) && is_of_site(name_of(variable))) world.push_back(variable);
+  for (const std::string_view name : paths) {
+    if (!same_home || value_in(program.here, name).empty()) continue;
+    std::string both = std::string(name) + "=" + joined(value_in(program.here, name), value_in(own, name));
+    if (std::string* const known = find(world, name))
+      *known = std::move(both);
+    else
+      world.push_back(std::move(both));
+  }
+  return world;
 }
 
 } // namespace
@@ -42,17 +89,21 @@ Program with_place(Program program, const HostPlace& place) {
 Program program_of_ranks(Program program, bool started_here, const std::vector<std::string>& own,
                          const std::string& libraries) {
   std::vector<std::string>& environment = program.environment;
-  for (const std::string& variable : started_here ? program.here : own)
-    if (is_of_site(name_of(variable)) && find(environment, name_of(variable)) == nullptr)
-      environment.push_back(variable);
+  std::vector<std::string> world = world_of(program, started_here, own);
+  // Whatever home ranks are told of, paths lie in that of who they belong to.
+  const std::string home = home_in(started_here && !value_in(world, "HOME").empty() ? world : own);
+  if (!started_here && value_in(world, "HOME").empty()) world.push_back("HOME=" + home);
+  for (std::string& variable : world)
+    if (find(environment, name_of(variable)) == nullptr) environment.push_back(std::move(variable));
   program.here.clear();
   if (!libraries.empty()) {
-    if (std::string* const path = find(environment, library_path))
-      *path += ":" + libraries;
+    const std::string_view name = paths[1];
+    std::string all = std::string(name) + "=" + joined(value_in(environment, name), libraries);
+    if (std::string* const known = find(environment, name))
+      *known = std::move(all);
     else
-      environment.push_back(std::string(library_path) + "=" + libraries);
+      environment.push_back(std::move(all));
   }
-  const std::string home = home_in(environment);
   program.directory = with_home(program.directory, home);
   program.arguments.front() = with_home(program.arguments.front(), home);
   return program;

@@ -44,7 +44,6 @@ struct HostAddress {
   std::string address; // numeric, or a name that is resolved when it is needed
   std::uint16_t port = default_port;
   SshAddress ssh = {};
-  HostPlace place = {}; // what is that host's own
   bool operator==(const HostAddress&) const = default;
 };
 
@@ -72,6 +71,7 @@ struct Config {
   std::uint32_t idle_timeout_s = 0; // 0: the kernel never ends by itself
   std::string log_level = "info";
   std::map<std::string, HostAddress> hosts; // [hosts]; other names are resolved
+  std::map<std::string, HostPlace> places;  // likewise: what is a host's own, wherever it is
 
   // Where each setting came from, by its index in options(): "/etc/parc/parcd.toml:3", "PARC_PORT", "--port";
   // empty: it is the default.

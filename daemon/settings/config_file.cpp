@@ -76,15 +76,18 @@ private:
     for (const auto& [name, entry] : *table) {
       if (auto named = parse_host_name(name.str()); !named)
         return error(EBADMSG, "{}: {}", position(entry), named.error().text);
-      auto host = host_of(name.str(), entry);
-      if (!host) return error(EBADMSG, "{}: host {}: {}", position(entry), name.str(), host.error().text);
-      config_.hosts.insert_or_assign(std::string(name.str()), std::move(host).value());
+      if (auto taken = take_host(std::string(name.str()), entry); !taken)
+        return error(EBADMSG, "{}: host {}: {}", position(entry), name.str(), taken.error().text);
     }
     return success();
   }
 
-  static Result<HostAddress> host_of(std::string_view name, const toml::node& entry) {
-    if (const auto text = entry.as_string()) return parse_host_address(text->get());
+  Result<void> take_host(const std::string& name, const toml::node& entry) {
+    if (const auto text = entry.as_string()) {
+      PARC_TRY(host, parse_host_address(text->get()));
+      config_.hosts.insert_or_assign(name, std::move(host));
+      return success();
+    }
     const auto table = entry.as_table();
     if (!table)
       return error(EBADMSG, "write \"address:port\", {{ address = \"...\", port = ... }} or "
@@ -97,10 +100,13 @@ private:
                      "\"node1.site\" = ...)",
                      quote(key.str()), did_you_mean(key.str(), known));
     PARC_TRY(place, place_of(*table));
-    PARC_TRY(host, way_of(name, *table));
-    host.place = std::move(place);
-    host.ssh.prefix = host.place.prefix;
-    return host;
+    if (table->contains("address") || table->contains("port") || table->contains("ssh")) {
+      PARC_TRY(host, way_of(name, *table));
+      host.ssh.prefix = place.prefix;
+      config_.hosts.insert_or_assign(name, std::move(host));
+    }
+    if (place != HostPlace()) config_.places.insert_or_assign(name, std::move(place));
+    return success();
   }
 
   static Result<HostPlace> place_of(const toml::table& table) {
@@ -125,7 +131,7 @@ private:
     return place;
   }
 
-  // How it is reached; nothing is said of that: by its name.
+  // How it is reached; without an address, by its name.
   static Result<HostAddress> way_of(std::string_view name, const toml::table& entry) {
     const toml::table* const table = &entry;
     if (const auto ssh = (*table)["ssh"]) {
@@ -200,15 +206,16 @@ std::optional<std::string> without_quotes(std::string_view text, std::size_t num
 }
 
 std::string in_toml(const HostPlace& place) {
-  std::string out, variables;
-  if (!place.prefix.empty()) out += ", prefix = " + in_quotes(place.prefix);
-  if (!place.wdir.empty()) out += ", wdir = " + in_quotes(place.wdir);
+  std::vector<std::string> parts, variables;
+  if (!place.prefix.empty()) parts.push_back("prefix = " + in_quotes(place.prefix));
+  if (!place.wdir.empty()) parts.push_back("wdir = " + in_quotes(place.wdir));
   for (const std::string& variable : place.env) {
     const auto equals = variable.find('=');
-    variables += fmt::format("{}{} = {}", variables.empty() ? "" : ", ",
-                             in_quotes(variable.substr(0, equals)), in_quotes(variable.substr(equals + 1)));
+    variables.push_back(fmt::format("{} = {}", in_quotes(variable.substr(0, equals)),
+                                    in_quotes(variable.substr(equals + 1))));
   }
-  return variables.empty() ? out : out + ", env = { " + variables + " }";
+  if (!variables.empty()) parts.push_back(fmt::format("env = {{ {} }}", fmt::join(variables, ", ")));
+  return fmt::to_string(fmt::join(parts, ", "));
 }
 
 } // namespace
@@ -237,13 +244,17 @@ std::string to_toml(const Config& config) {
         fmt::format("{}{} = {}", option.in_file ? "" : "# ", option.key, toml_value(option, config));
     out += fmt::format("{:<40} # {}\n", setting, config.origin[i].empty() ? "default" : config.origin[i]);
   }
-  if (!config.hosts.empty()) out += "\n[hosts]\n";
+  std::map<std::string, std::string> entries;
   for (const auto& [name, host] : config.hosts)
-    out += fmt::format("{} = {{ {}{} }}\n", in_quotes(name),
-                       host.ssh.host.empty()
-                           ? fmt::format("address = {}, port = {}", in_quotes(host.address), host.port)
-                           : fmt::format("ssh = {}", in_quotes(host.ssh.host)),
-                       in_toml(host.place));
+    entries[name] = host.ssh.host.empty()
+                        ? fmt::format("address = {}, port = {}", in_quotes(host.address), host.port)
+                        : fmt::format("ssh = {}", in_quotes(host.ssh.host));
+  for (const auto& [name, place] : config.places) {
+    std::string& entry = entries[name];
+    entry += (entry.empty() ? "" : ", ") + in_toml(place);
+  }
+  if (!entries.empty()) out += "\n[hosts]\n";
+  for (const auto& [name, entry] : entries) out += fmt::format("{} = {{ {} }}\n", in_quotes(name), entry);
   return out;
 }
 

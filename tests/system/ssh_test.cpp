@@ -196,8 +196,13 @@ BOOST_AUTO_TEST_CASE(what_is_relayed_outlives_the_tunnels) {
 // What relays is away for a moment: a host that only it knows is not unknown for that.
 BOOST_AUTO_TEST_CASE(a_job_begins_while_the_tunnels_are_made_anew) {
   bring_up("b,c");
-  BOOST_TEST_REQUIRE(eventually([&] { return ssh_processes().size() == 2u; }));
   for (int round = 0; round < 3; ++round) {
+    BOOST_TEST_REQUIRE(eventually([&] {
+      const Json links = hosts.status()["links"];
+      return ssh_processes().size() == 2u && std::ranges::count(links, "up", [](const Json& link) {
+                                               return link["state"].get<std::string>();
+                                             }) == 2;
+    }));
     for (const pid_t each : ssh_processes()) kill(each, SIGKILL);
     Process job = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,c",
                            PARC_TEST_PROGRAMS "/random_messages", "3", "30"});

@@ -131,6 +131,28 @@ BOOST_AUTO_TEST_CASE(what_is_up_is_what_other_commands_are_about) {
   BOOST_TEST(!std::filesystem::exists(hosts[0].runtime_dir() + "/up-hosts"));
 }
 
+// Of its own accord parc down ends what parc up has started, and not this host's kernel.
+BOOST_AUTO_TEST_CASE(this_hosts_kernel_outlives_the_others) {
+  const std::string own = hosts.directory() + "/own", ssh = "ssh -F " + ssh_config();
+  std::filesystem::create_directory(own);
+  std::filesystem::permissions(own, std::filesystem::perms::owner_all);
+  const auto parc = [&](std::vector<std::string> words) {
+    words.insert(words.begin(),
+                 {"env", "-u", "PARC_RUNTIME_DIR", "XDG_RUNTIME_DIR=" + own, PARC_TEST_BIN "/parc"});
+    Process process = hosts.start(std::move(words));
+    const int status = process.wait();
+    return Ended{status, process.output(), process.errors()};
+  };
+  const Ended up = parc({"up", "--ssh", ssh, "--hosts", "b", "--", "--port", "0"});
+  BOOST_TEST_REQUIRE(up.status == 0, up.errors);
+  const Ended down = parc({"down", "--ssh", ssh});
+  BOOST_TEST(down.status == 0, down.errors);
+  BOOST_TEST(lines_in(down.output) == 1U, down.output);
+  BOOST_TEST(!is_up("b"));
+  BOOST_TEST(contains(parc({"status", "--json"}).output, "\"alive\": true"));
+  BOOST_TEST(parc({"stop"}).status == 0);
+}
+
 // The key came to them on standard input, and is in no file of theirs.
 BOOST_AUTO_TEST_CASE(the_key_stays_in_memory) {
   const Ended up = command("up", "b");

@@ -47,6 +47,8 @@ BOOST_AUTO_TEST_CASE(what_is_a_hosts_own) {
   BOOST_TEST((hosts[0].place == HostPlace{.prefix = "/opt/parc", .wdir = "~/run", .env = {"A=1", "B=x=y"}}));
   BOOST_TEST((hosts[1].place == HostPlace{.prefix = {}, .wdir = "/data", .env = {}}));
   BOOST_TEST((in_file((to_line(hosts[0]) + to_line(hosts[1])).c_str()) == hosts));
+  BOOST_TEST((in_file("a env=A= slots=2\n") == Hosts{{"a", 2, {.prefix = {}, .wdir = {}, .env = {"A="}}}}));
+  BOOST_TEST(complaint("a prefix=/x#y\n").empty()); // the rest is a comment
   BOOST_TEST(complaint("a wdir=run\n") == "hosts:1: wdir: \"run\" begins neither with / nor with ~/");
   BOOST_TEST(complaint("a env=A\n") == "hosts:1: env: \"A\" is no NAME=VALUE");
 }

@@ -55,6 +55,10 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
   BOOST_TEST(refused("limits", {1, 2}));
   BOOST_TEST(refused("limits", {1000, 2, 3}));
   BOOST_TEST(!decode_program(good, bytes.substr(0, bytes.size() - 1)));
+  ProgramFields other;
+  Program nameless = example();
+  nameless.environment.emplace_back("HOME");
+  BOOST_TEST(!decode_program(other, encode_program(nameless, other)));
   BOOST_TEST(!decode_program(good, bytes.substr(1))); // the directory is relative
   BOOST_TEST(!decode_program(good, bytes + std::string(max_program_bytes, 'x') + '\0'));
 }

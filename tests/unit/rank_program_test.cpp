@@ -45,8 +45,28 @@ BOOST_AUTO_TEST_CASE(elsewhere_home_and_path_are_that_hosts) {
   BOOST_TEST((has(there, "PATH=/asked/for") && !has(there, "PATH=/opt/bin")));
   BOOST_TEST(!has(there, "LANG=C")); // no matter of the site
   BOOST_TEST(has(there, "LD_LIBRARY_PATH=/opt/lib"));
+  BOOST_TEST(has(program_of_ranks(program, false, own, {}), "HOME=/home/other"));
   program.environment.emplace_back("LD_LIBRARY_PATH=/first");
   BOOST_TEST(has(program_of_ranks(program, false, own, "/opt/lib"), "LD_LIBRARY_PATH=/first:/opt/lib"));
+}
+
+// A home that both have may be one, with what was installed there.
+BOOST_AUTO_TEST_CASE(where_homes_are_the_same_the_callers_paths_go_first) {
+  const std::vector<std::string> alike{"HOME=/home/me", "PATH=/opt/bin:/bin", "LD_LIBRARY_PATH="};
+  Program program = asked();
+  program.here = {"HOME=/home/me", "PATH=/home/me/bin:/bin::", "LD_LIBRARY_PATH=/home/me/lib"};
+  const Program there = program_of_ranks(program, false, alike, "/opt/lib");
+  BOOST_TEST(has(there, "PATH=/home/me/bin:/bin:/opt/bin"));
+  BOOST_TEST(has(there, "LD_LIBRARY_PATH=/home/me/lib:/opt/lib"));
+}
+
+// Ranks may be told of another home than who they belong to has, and of none.
+BOOST_AUTO_TEST_CASE(paths_lie_in_the_home_of_who_they_belong_to) {
+  Program program = asked();
+  program.environment.emplace_back("HOME=/scratch");
+  BOOST_TEST(program_of_ranks(program, true, own, {}).directory == "/home/me/run");
+  BOOST_TEST(program_of_ranks(program, false, own, {}).directory == "/home/other/run");
+  BOOST_TEST(program_of_ranks(asked(), false, {"HOME=", "PATH"}, {}).directory.ends_with("/run"));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_said_of_a_host_goes_before_what_holds_for_all) {

@@ -154,7 +154,22 @@ void end_unreachable(const Launcher& launcher, std::vector<StartedHost>& all) {
         children[i].status == 0 ? "was ended again" : "still runs (parc down ends it)", ended[i]->why);
 }
 
+Prefixes prefixes_in(const tool::Done& done) {
+  Prefixes prefixes;
+  if (done.prefixes)
+    for (const auto& [host, prefix] : *done.prefixes) prefixes[host] = prefix;
+  return prefixes;
+}
+
 } // namespace
+
+Result<Prefixes> prefixes_of_settings(const std::string& runtime_dir) {
+  PARC_TRY(running, connect_to_kernel(runtime_dir));
+  if (!running) return Prefixes();
+  running.reset();
+  PARC_TRY(done, ask_for_key(runtime_dir, {}));
+  return prefixes_in(done);
+}
 
 std::vector<std::string> words_of_stop(const std::string& runtime_dir) {
   std::vector<std::string> words{path_of_this_program(), "stop"};
@@ -186,8 +201,7 @@ Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hos
   const bool ran = static_cast<bool>(running);
   running.reset(); // nothing is asked of it here
   PARC_TRY(done, ask_for_key(runtime_dir, options));
-  if (done.prefixes)
-    for (const auto& [host, prefix] : *done.prefixes) prefixes.try_emplace(host, prefix);
+  prefixes.merge(prefixes_in(done));
   auto all = start_all(launcher, hosts, prefixes, done.key.value_or(""), runtime_dir, options, patience);
   PARC_TRY(reach_all(runtime_dir, launcher, all));
   end_unreachable(launcher, all);

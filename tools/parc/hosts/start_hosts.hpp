@@ -29,6 +29,9 @@ struct StartedHost {
 
 using Prefixes = std::map<std::string, std::string>; // by host
 
+// As [hosts] says, to the kernel of this host, if it runs.
+[[nodiscard]] Result<Prefixes> prefixes_of_settings(const std::string& runtime_dir);
+
 // All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
 // kernel, and connected; one that was started and cannot be reached is ended again. Who does not answer
 // within `patience` is not up. `prefixes` go before what [hosts] says; `options` are parcd's: of the kernel

@@ -106,24 +106,28 @@ Result<int> start(const UpOptions& options) {
   const Launcher launcher = launcher_to(hosts, options.ssh);
   PARC_TRY(all, start_hosts(hosts, launcher, options.runtime_dir, prefixes_of(named), options.of_parcd,
                             patience_with_children));
+  const int status = report(all, !options.of_parcd.empty());
   PARC_TRY(remember(options, std::move(named), all));
-  return report(all, !options.of_parcd.empty());
+  return status;
 }
 
 // The runtime directory of a batch job is its own, and so is the kernel in it: of this host, too, where that
 // is none of the job's.
 bool ends_own_kernel(const UpOptions& options, const std::vector<std::string>& hosts) {
-  return !options.named.any() && options.runtime_dir.empty() && std::getenv(env_runtime_dir) == nullptr &&
+  return options.runtime_dir.empty() && std::getenv(env_runtime_dir) == nullptr &&
          std::ranges::find(hosts, short_host_name()) == hosts.end();
 }
 
 Result<int> stop_all(const UpOptions& options) {
   PARC_TRY(named, named_hosts(options.named));
+  const bool is_of_batch_job = !options.named.any() && !named.empty();
   const std::vector<HostSlots> known = up_hosts(options.runtime_dir);
   if (named.empty()) named = known;
   if (named.empty()) return no_hosts("down");
   Prefixes prefixes = prefixes_of(named);
   prefixes.merge(prefixes_of(known));
+  PARC_TRY(told, prefixes_of_settings(options.runtime_dir));
+  prefixes.merge(std::move(told));
   std::vector<std::string> hosts = names_of(named);
   const Launcher launcher = launcher_to(hosts, options.ssh);
   const std::vector<std::string> stop = words_of_stop(options.runtime_dir);
@@ -132,7 +136,7 @@ Result<int> stop_all(const UpOptions& options) {
     children.push_back({.command = is_this_host(launcher, host)
                                        ? stop
                                        : launcher.command(host, words_of_stop_at(prefixes[host]))});
-  if (ends_own_kernel(options, hosts)) {
+  if (is_of_batch_job && ends_own_kernel(options, hosts)) {
     hosts.push_back(short_host_name());
     children.push_back({.command = stop});
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace parc::tools {
@@ -18,6 +19,13 @@ std::optional<RuntimeDir> where(const std::string& runtime_dir) {
   if (!dir) return {};
   const auto process = running_kernel(dir.value());
   return process && process.value() ? std::optional(dir.value()) : std::nullopt;
+}
+
+// Those who change it take turns.
+Result<Fd> lock(const RuntimeDir& dir) {
+  Fd file(open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file || flock(file.get(), LOCK_EX) != 0) return system_error("cannot lock {}", dir.path());
+  return file;
 }
 
 // Whoever reads it at this moment reads the old one or the new one.
@@ -52,6 +60,8 @@ std::vector<HostSlots> up_hosts(const std::string& runtime_dir) {
 Result<void> add_up_hosts(const std::string& runtime_dir, std::span<const HostSlots> hosts) {
   const auto dir = where(runtime_dir);
   if (!dir) return success();
+  PARC_TRY(turn, lock(*dir));
+  (void)turn; // until this is over
   std::vector<HostSlots> all = read(*dir);
   for (const HostSlots& host : hosts) {
     const auto known = std::ranges::find(all, host.name, &HostSlots::name);
@@ -66,6 +76,8 @@ Result<void> add_up_hosts(const std::string& runtime_dir, std::span<const HostSl
 Result<void> remove_up_hosts(const std::string& runtime_dir, std::span<const std::string> names) {
   const auto dir = where(runtime_dir);
   if (!dir) return success();
+  PARC_TRY(turn, lock(*dir));
+  (void)turn; // until this is over
   std::vector<HostSlots> all = read(*dir);
   const auto gone = std::erase_if(
       all, [&](const HostSlots& host) { return std::ranges::find(names, host.name) != names.end(); });

@@ -22,7 +22,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -80,6 +79,7 @@ Result<void> set_environment(Program& program, const std::vector<std::string>& a
   };
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
+    if (!is_variable(variable)) continue;
     const auto name = variable.substr(0, variable.find('='));
     if (is_asked(name)) continue;
     if (is_given_to_ranks(name)) variables.emplace_back(variable);
@@ -109,8 +109,8 @@ std::uint64_t who_reads(const std::string& input) {
   return input == "all" ? Program::all_ranks : std::stoul(input);
 }
 
-// Where this one lies in our home, it lies in that of each host.
-Result<std::string> directory_of_ranks(const std::string& asked) {
+// Where this one lies in our home, it lies in that of each host, unless ranks are told of another.
+Result<std::string> directory_of_ranks(const std::string& asked, bool have_our_home) {
   if (asked == "~" || asked.starts_with("~/")) return asked;
   std::error_code failure;
   std::string directory =
@@ -118,11 +118,12 @@ Result<std::string> directory_of_ranks(const std::string& asked) {
   if (failure)
     return error(failure.value(), "cannot tell the working directory: {}; use --wdir", failure.message());
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
-  const char* const home = std::getenv("HOME");
-  if (!asked.empty() || home == nullptr || *home != '/' || std::string_view(home) == "/") return directory;
+  const char* const named = std::getenv("HOME");
+  if (!asked.empty() || !have_our_home || named == nullptr || *named != '/') return directory;
+  const std::string home = std::filesystem::canonical(named, failure).string(); // as the system names ours
+  if (failure || home == "/") return directory;
   if (directory == home) return std::string("~");
-  return directory.starts_with(std::string(home) + "/") ? "~" + directory.substr(std::strlen(home))
-                                                        : directory;
+  return directory.starts_with(home + "/") ? "~" + directory.substr(home.size()) : directory;
 }
 
 Result<Program> describe_program(const RunOptions& options) {
@@ -134,7 +135,9 @@ Result<Program> describe_program(const RunOptions& options) {
     asked.push_back(fmt::format("{}={}", env_early_release, options.early_release));
   if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", env_trace));
   PARC_TRY(set_environment(program, asked));
-  PARC_TRY(directory, directory_of_ranks(options.directory));
+  const bool have_our_home = std::ranges::none_of(
+      asked, [](std::string_view word) { return word == "HOME" || word.starts_with("HOME="); });
+  PARC_TRY(directory, directory_of_ranks(options.directory, have_our_home));
   program.directory = std::move(directory);
   const mode_t mask = ::umask(0);
   ::umask(mask);
