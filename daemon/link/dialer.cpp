@@ -39,8 +39,9 @@ Dialer::Attempt* Dialer::begin(const std::string& host, Connected connected, std
   made.stagger.emplace(needs_.loop, [this, host, number = made.number] {
     needs_.loop.after_step([this, host, number] { // the attempt may end, and this timer with it
       Attempt* const attempt = find(host);
-      if (attempt != nullptr && attempt->number == number && !attempt->waits && !attempt->locating)
-        try_next(*attempt);
+      const bool is_of_use = attempt != nullptr && attempt->number == number && !attempt->waits &&
+                             !attempt->locating && !needs_.answered(number);
+      if (is_of_use) try_next(*attempt);
     });
   });
   return &made;
@@ -119,6 +120,7 @@ void Dialer::begin_round(Attempt& attempt) {
   attempt.waits = false;
   attempt.next = 0;
   attempt.may_change = false;
+  ++attempt.rounds;
   if (std::exchange(attempt.relay_silent, false)) attempt.relay = attempt.relay_asked;
   try_next(attempt);
 }
@@ -147,6 +149,7 @@ bool Dialer::dial(Attempt& attempt, const Address& address, double patience_s) {
 }
 
 void Dialer::try_next(Attempt& attempt) {
+  if (attempt.identity != 0) return; // ended() follows, or established()
   while (attempt.next < attempt.addresses.size()) {
     const Address address = attempt.addresses[attempt.next++];
     if (!dial(attempt, address, double(needs_.config.connect_timeout_s))) continue;
@@ -162,8 +165,11 @@ void Dialer::try_next(Attempt& attempt) {
   const Error why = attempt.not_found ? *attempt.not_found
                                       : error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH,
                                               "cannot reach host {}: {}", attempt.host, attempt.why);
+  // One that did not answer may have taken all the time of the first round.
   const auto given_up = std::ranges::stable_partition(attempt.waiting, [&](const Attempt::Waiting& each) {
-    return attempt.may_change && each.end && needs_.loop.now() + pause < *each.end;
+    if (!each.end) return false;
+    const bool is_late = needs_.loop.now() + pause >= *each.end && attempt.rounds > 1;
+    return attempt.may_change && !is_late;
   });
   if (!given_up.empty()) spdlog::warn("{}", why.text);
   for (Attempt::Waiting& each : given_up) answer(std::move(each.connected), why);
@@ -186,6 +192,8 @@ void Dialer::finish(const std::string& host, const Result<std::int32_t>& result)
   const auto found = attempts_.find(host);
   if (found == attempts_.end()) return;
   for (Attempt::Waiting& each : found->second.waiting) answer(std::move(each.connected), result);
+  if (found->second.under_way > 1)
+    needs_.loop.after_step([this, number = found->second.number] { needs_.drop(number); });
   attempts_.erase(found);
 }
 
@@ -221,6 +229,10 @@ void Dialer::no_relay(Attempt& attempt, const Error& why) {
 
 void Dialer::fail(Attempt& attempt, const Error& why) {
   attempt.under_way -= attempt.under_way != 0 ? 1 : 0;
+  go_on(attempt, why);
+}
+
+void Dialer::go_on(Attempt& attempt, const Error& why) {
   if (attempt.waits || attempt.locating) return;
   note(attempt, why);
   if (attempt.tunnelled)
@@ -270,9 +282,12 @@ void Dialer::refused(const PendingLink& link, const Error& why) {
   if (found->wanted != 0 && found->wanted != link.identity() && link.identity() != 0) {
     fail(*found, error(ESTALE, "another kernel answers at {}", link.address()));
   } else if (verdict == Verdict::Itself) {
-    finish(link.purpose().host, this_host);
+    --found->under_way;
+    if (found->under_way == 0) finish(link.purpose().host, this_host); // else another one may be meant
   } else if (verdict == Verdict::Duplicate) {
+    --found->under_way;
     found->identity = link.identity();
+    found->stagger->cancel();
     (void)finish_with_session(link);
   } else {
     fail(*found, why, link);
@@ -285,7 +300,7 @@ void Dialer::failed(const PendingLink& link, const Error& why) {
 }
 
 // Attempts whose own connection was a duplicate wait for the other one: where that died before it was up,
-// they need a new one.
+// they need a new one, unless one is being made.
 void Dialer::ended(std::uint64_t identity, const Error& why) {
   std::vector<std::string> waiting;
   for (const auto& [host, attempt] : attempts_)
@@ -293,7 +308,7 @@ void Dialer::ended(std::uint64_t identity, const Error& why) {
   for (const std::string& host : waiting) {
     Attempt& attempt = attempts_.at(host);
     attempt.identity = 0;
-    fail(attempt, Error{ECONNRESET, why.text});
+    if (attempt.under_way == 0) go_on(attempt, Error{ECONNRESET, why.text});
   }
 }
 

@@ -35,6 +35,9 @@ public:
     HostDirectory& directory;
     const HostSessions& sessions;
     Dial dial;
+    // Of the connections that an attempt is making: whether one has been answered; and those are not needed.
+    std::function<bool(std::uint64_t attempt)> answered;
+    std::function<void(std::uint64_t attempt)> drop;
   };
   explicit Dialer(Needs needs) : needs_(std::move(needs)) {}
 
@@ -77,6 +80,7 @@ private:
     std::vector<Address> addresses;
     std::size_t next = 0;           // of the addresses, to try in this round
     unsigned under_way = 0;         // connections that are being made
+    unsigned rounds = 0;            // that have begun
     std::optional<Timer> stagger;   // then the next one is dialed beside them
     std::uint64_t identity = 0;     // known, and its other connection is about to be up
     std::optional<Error> not_found; // its name leads nowhere
@@ -104,6 +108,7 @@ private:
   void fail(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why, const PendingLink& link);
   void no_relay(Attempt& attempt, const Error& why);
+  void go_on(Attempt& attempt, const Error& why);
   [[nodiscard]] Loop::Time end_of_patience() const;
 
   Needs needs_;

@@ -54,10 +54,25 @@ Peers::Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const C
                .config = config,
                .directory = directory_,
                .sessions = sessions_,
-               .dial = dialing()}),
+               .dial = dialing(),
+               .answered = [this](std::uint64_t attempt) { return is_answered(attempt); },
+               .drop = [this](std::uint64_t attempt) { drop(attempt); }}),
       refused_(loop, "connections refused"), dropped_(loop, "connections dropped") {
   streams_.accept_for({.room = [this] { return room(); },
                        .accepted = [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); }});
+}
+
+bool Peers::is_answered(std::uint64_t attempt) const {
+  return std::ranges::any_of(pending_, [attempt](const auto& link) {
+    return link->purpose().attempt == attempt && link->stage() == PendingLink::Stage::shaking;
+  });
+}
+
+// By index: what ends here may begin others.
+void Peers::drop(std::uint64_t attempt) {
+  for (std::size_t i = 0; i < pending_.size(); ++i)
+    if (pending_[i]->purpose().attempt == attempt && pending_[i]->stage() < PendingLink::Stage::lingering)
+      pending_[i]->drop(error(ECANCELED, "another address of that host has answered"));
 }
 
 Dial Peers::dialing() {

@@ -105,6 +105,8 @@ private:
   void accept(std::unique_ptr<Stream> stream);
   Result<void> dial(const Address& address, PendingLink::Purpose purpose);
   [[nodiscard]] Dial dialing();
+  [[nodiscard]] bool is_answered(std::uint64_t attempt) const;
+  void drop(std::uint64_t attempt);
   [[nodiscard]] const PeerLink* connection_of(std::int32_t link) const;
   [[nodiscard]] bool shakes_hands_elsewhere(std::uint64_t identity) const;
   [[nodiscard]] bool has_hope_of(std::uint64_t identity) const;

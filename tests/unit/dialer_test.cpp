@@ -61,7 +61,10 @@ public:
        .config = config,
        .directory = directory,
        .sessions = sessions,
-       .dial = [this](const Address& to, const PendingLink::Purpose& why) { return refuse(to, why); }}};
+       .dial = [this](const Address& to, const PendingLink::Purpose& why) { return refuse(to, why); },
+       .answered = [this](std::uint64_t) { return answered; },
+       .drop = [](std::uint64_t) {}}};
+  bool answered = false;
   int code = ECONNREFUSED;
   std::vector<std::string> dialed, answers;
   PendingLink::Purpose last;
@@ -139,6 +142,16 @@ BOOST_AUTO_TEST_CASE(the_next_address_beside_a_silent_one) {
   for (int i = 0; i < 10; ++i) pass(100ms);
   BOOST_TEST(dialed.size() == 3U);
   BOOST_TEST(answers.empty());
+}
+
+BOOST_AUTO_TEST_CASE(no_other_address_beside_one_that_answers) {
+  code = 0;
+  answered = true;
+  dialer.reach(
+      EndpointAddress{.identity = 9, .number = 1, .name = 0, .port = 7301, .hosts = {"10.0.0.1", "10.0.0.2"}},
+      heard(), true);
+  for (int i = 0; i < 10; ++i) pass(100ms);
+  BOOST_TEST(dialed.size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_that_listens_nowhere) {
