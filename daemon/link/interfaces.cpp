@@ -19,6 +19,7 @@
 #include <memory>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <spdlog/spdlog.h>
 #include <string_view>
 #include <sys/ioctl.h>
 #include <tuple>
@@ -165,6 +166,7 @@ std::vector<std::string> reachable_at(std::span<const std::string> listens,
 
 Result<std::vector<std::string>> addresses_of(std::span<const std::string> places) {
   std::vector<std::string> all;
+  std::vector<Error> missing;
   const auto add = [&all](const std::string& address) {
     if (std::ranges::find(all, address) == all.end()) all.push_back(address);
   };
@@ -180,13 +182,16 @@ Result<std::vector<std::string>> addresses_of(std::span<const std::string> place
       found = true;
     }
     if (found) continue;
-    if (place.find('/') != place.npos)
-      return error(ENODEV, "listen: this host has no address in {} (ip address)", place);
-    return error(ENODEV,
-                 "listen: {} is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0), and no interface "
-                 "of that name has one here (ip address)",
-                 quote(place));
+    const bool is_network = place.find('/') != place.npos;
+    missing.push_back(
+        is_network ? error(ENODEV, "listen: this host has no address in {} (ip address)", place)
+                   : error(ENODEV,
+                           "listen: {} is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0), and no "
+                           "interface of that name has one here (ip address)",
+                           quote(place)));
   }
+  if (all.empty() && !missing.empty()) return missing.front();
+  for (const Error& each : missing) spdlog::warn("{}", each.text);
   return all;
 }
 

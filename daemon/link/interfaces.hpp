@@ -18,7 +18,8 @@ namespace parc::daemon {
                                                     std::span<const std::string> in_use);
 
 // The numeric addresses that these stand for: such ones, networks ("10.9.0.0/24") and interfaces ("wg0"),
-// which stand for those of this host that are in them, or theirs. ENODEV: for one there is none.
+// which stand for those of this host that are in them, or theirs. ENODEV: there is none for any of them; one
+// of which there is none beside others is only logged.
 [[nodiscard]] Result<std::vector<std::string>> addresses_of(std::span<const std::string> places);
 
 } // namespace parc::daemon

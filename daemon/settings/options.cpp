@@ -7,6 +7,8 @@
 #include "system/quote.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <net/if.h>
@@ -85,6 +87,13 @@ bool is_numeric(const std::string& address) {
   return true;
 }
 
+// "10.9" is short for an address, and for no network.
+bool numbers_in(const std::string& address) {
+  std::array<std::byte, sizeof(in6_addr)> any;
+  return inet_pton(AF_INET, address.c_str(), any.data()) == 1 ||
+         inet_pton(AF_INET6, address.c_str(), any.data()) == 1;
+}
+
 // As the system may call one.
 bool is_interface_name(std::string_view text) {
   const auto fits = [](char c) { return c > ' ' && c <= '~' && c != '/' && c != ':'; };
@@ -99,7 +108,7 @@ Result<std::vector<std::string>> parse_places(std::string_view text) {
     const std::string address = place.substr(0, slash);
     const std::uint32_t most = address.find(':') == address.npos ? 32 : 128;
     if (slash == place.npos ? is_numeric(place) || is_interface_name(place)
-                            : is_numeric(address) && parse_number(place.substr(slash + 1), 0u, most))
+                            : numbers_in(address) && parse_number(place.substr(slash + 1), 0u, most))
       continue;
     return error(EINVAL,
                  "{} is not a numeric address (such as 127.0.0.1, ::1 or 0.0.0.0), a network of them "
