@@ -7,6 +7,14 @@
 
 namespace parc::daemon {
 
+namespace {
+
+std::string place_text(const std::string& host, std::uint16_t port) {
+  return host.find(':') == host.npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+} // namespace
+
 HostSearch::HostSearch(Loop& loop, Post& post, Peers& peers, std::uint64_t token, ToolConnection& connection,
                        std::function<void()> over)
     : peers_(peers), connection_(connection), over_(std::move(over)),
@@ -77,13 +85,12 @@ void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
   if (host == nullptr) return;
   const EndpointAddress at = peers_.describe({from, protocol::kernel_endpoint});
   if (!telling_)
-    connection_.send(
-        tool::Reached{.host = host->name,
-                      .address = at.hosts.empty() ? "" : fmt::format("{}:{}", at.hosts.front(), at.port),
-                      .way = peers_.way_of(from),
-                      .encrypted = peers_.encrypted(from) ? 1u : 0u,
-                      .rtt_us = peers_.rtt_us(from),
-                      .answer = message.answer});
+    connection_.send(tool::Reached{.host = host->name,
+                                   .address = at.hosts.empty() ? "" : place_text(at.hosts.front(), at.port),
+                                   .way = peers_.way_of(from),
+                                   .encrypted = peers_.encrypted(from) ? 1u : 0u,
+                                   .rtt_us = peers_.rtt_us(from),
+                                   .answer = message.answer});
   inquiry_.over(*host);
 }
 

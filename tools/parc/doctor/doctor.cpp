@@ -50,6 +50,8 @@ Result<std::vector<Target>> targets_in(const std::vector<std::string>& texts) {
 }
 
 Result<Asked> understand(const DoctorOptions& options) {
+  if (options.here && options.named.any())
+    return error(EINVAL, "--here looks at no other host than those of --at: leave out the others");
   Asked asked;
   bool is_given = options.named.any();
   if (!options.here && (is_given || options.at.empty())) {
@@ -134,8 +136,7 @@ std::vector<Group> look_at_others(const ThisHost& host, const Asked& asked,
   std::vector<std::string> back;
   for (const Reach& each : reaches) back.push_back(way_back(host, settings, each));
   Prefixes prefixes = asked.prefixes;
-  for (const auto& [name, there] : settings.hosts)
-    if (!there.prefix.empty()) prefixes.try_emplace(name, there.prefix);
+  for (const auto& [name, prefix] : settings.prefixes) prefixes.try_emplace(name, prefix);
   const auto answers = ask_hosts(asked.ssh, reaches, std::move(prefixes), back);
   for (const FarAnswer& answer : answers)
     groups.push_back({"on host " + answer.host, check_far(answer, our_versions(), settings.name)});
@@ -266,7 +267,7 @@ int examine(const DoctorOptions& options) {
   const auto answers = link_to(asked.value().hosts, options.runtime_dir);
   const ThisHost host(options.runtime_dir);
   std::vector<Target> targets = asked.value().at;
-  if (!options.here)
+  if (!options.here || !targets.empty())
     targets = find_targets(host.known_settings(), host.kernel.counters, asked.value().hosts, targets);
   look_where_linked(answers, host.known_settings(), targets);
   if (!asked.value().ssh.empty()) find_by_ssh(asked.value().ssh, host.known_settings(), targets);

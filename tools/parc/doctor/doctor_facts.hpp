@@ -104,12 +104,12 @@ struct Settings {
   struct Address {
     std::string address;
     std::uint16_t port = 0;
-    std::string prefix = {};
   };
   std::string name, key_file, advertise, congestion = "auto", realtime = "auto", cross_memory = "auto";
   std::vector<std::string> listen;
   std::uint64_t send_buffer = 0, receive_buffer = 0, connect_timeout_s = 5;
-  std::map<std::string, Address> hosts;
+  std::map<std::string, Address> hosts; // that are dialed
+  std::map<std::string, std::string> prefixes;
 };
 [[nodiscard]] Result<Settings> parse_settings(const std::string& toml);
 

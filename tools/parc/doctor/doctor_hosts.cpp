@@ -287,8 +287,10 @@ Finding check_listening(const Settings& settings, const std::vector<Reach>& othe
   Finding finding{"listening", Level::ok, "on " + listens};
   if (!std::ranges::all_of(settings.listen, is_loopback)) return finding;
   finding.found += ", which other hosts do not reach";
-  const bool needed = std::ranges::any_of(
-      others, [](const Reach& each) { return !each.from.empty() && !is_loopback(each.from); });
+  const bool needed = std::ranges::any_of(others, [](const Reach& each) {
+    const bool is_linked = each.target.linked && !each.target.reconnecting; // one side that dials is enough
+    return !is_linked && !each.from.empty() && !is_loopback(each.from);
+  });
   finding.level = needed ? Level::problem : Level::information;
   finding.mend = "listen = \"0.0.0.0\" in parcd.toml (or the address of one of this host's networks), then "
                  "parc stop and "

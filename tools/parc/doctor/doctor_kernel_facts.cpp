@@ -75,10 +75,13 @@ Result<Settings> parse_settings(const std::string& text) {
     for (const auto& each : *listen) settings.listen.push_back(each.value_or(std::string()));
   if (const auto* hosts = table["hosts"].as_table())
     for (const auto& [host, entry] : *hosts)
-      if (const auto* fields = entry.as_table())
-        settings.hosts[std::string(host.str())] = {.address = (*fields)["address"].value_or(std::string()),
-                                                   .port = (*fields)["port"].value_or(std::uint16_t{0}),
-                                                   .prefix = (*fields)["prefix"].value_or(std::string())};
+      if (const auto* fields = entry.as_table()) {
+        const std::string name(host.str()), prefix = (*fields)["prefix"].value_or(std::string());
+        if (!prefix.empty()) settings.prefixes[name] = prefix;
+        if (fields->contains("address"))
+          settings.hosts[name] = {.address = (*fields)["address"].value_or(std::string()),
+                                  .port = (*fields)["port"].value_or(std::uint16_t{0})};
+      }
   return settings;
 }
 
