@@ -282,6 +282,7 @@ BOOST_AUTO_TEST_CASE(a_long_message_of_a_neighbour_is_released) {
 
 BOOST_AUTO_TEST_CASE(random_buffers_and_touches) {
   Hosts hosts(2);
+  unsigned long long released = 0;
   for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
     for (const char* kind : random_kinds) {
       const std::string seed = std::to_string(std::random_device()());
@@ -290,7 +291,10 @@ BOOST_AUTO_TEST_CASE(random_buffers_and_touches) {
       BOOST_TEST((status == 0 && job.errors() == ""), kind << ", seed " << seed << " on " << placement
                                                            << ": status " << status << ": " << job.errors()
                                                            << hosts.logs());
+      std::istringstream counts(job.output());
+      for (unsigned long long each = 0; counts >> each;) released += each;
     }
+  BOOST_TEST(released > 100U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
