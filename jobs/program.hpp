@@ -20,6 +20,7 @@ struct Program {
   std::vector<std::string> environment;
   std::vector<std::string> here = {}; // what besides holds on the host alone that it is started on
   std::string directory;
+  std::string directory_otherwise = {}; // where that one is not there; empty: there is no other
   std::uint32_t umask = 022;
   std::vector<Limit> limits;
   bool binds = false; // each rank to a core of its own

@@ -58,7 +58,8 @@ std::vector<std::string> world_of(const Program& program, bool started_here,
                                   const std::vector<std::string>& own) {
   if (started_here) return program.here;
   std::vector<std::string> world;
-  const bool same_home = home_in(program.here) == home_in(own);
+  const std::string callers = value_in(program.here, "HOME");
+  const bool same_home = !callers.empty() && callers == home_in(own);
   for (const std::string& variable : own)
     if (is_variable(variable) && is_of_site(name_of(variable))) world.push_back(variable);
   for (const std::string_view name : paths) {
@@ -70,6 +71,14 @@ std::vector<std::string> world_of(const Program& program, bool started_here,
       world.push_back(std::move(both));
   }
   return world;
+}
+
+// What lies in the caller's home, in this one; empty: it does not.
+std::string in_home(const std::string& directory, const std::vector<std::string>& callers,
+                    const std::string& home) {
+  const std::string theirs = value_in(callers, "HOME");
+  if (theirs.size() < 2 || theirs == home || !(directory + "/").starts_with(theirs + "/")) return {};
+  return home + directory.substr(theirs.size());
 }
 
 } // namespace
@@ -92,10 +101,12 @@ Program program_of_ranks(Program program, bool started_here, const std::vector<s
   std::vector<std::string> world = world_of(program, started_here, own);
   // Whatever home ranks are told of, paths lie in that of who they belong to.
   const std::string home = home_in(started_here && !value_in(world, "HOME").empty() ? world : own);
-  if (!started_here && value_in(world, "HOME").empty()) world.push_back("HOME=" + home);
+  if (!started_here && value_in(world, "HOME").empty()) {
+    std::erase_if(world, [](const std::string& variable) { return name_of(variable) == "HOME"; });
+    world.push_back("HOME=" + home);
+  }
   for (std::string& variable : world)
     if (find(environment, name_of(variable)) == nullptr) environment.push_back(std::move(variable));
-  program.here.clear();
   if (!libraries.empty()) {
     const std::string_view name = paths[1];
     std::string all = std::string(name) + "=" + joined(value_in(environment, name), libraries);
@@ -104,8 +115,10 @@ Program program_of_ranks(Program program, bool started_here, const std::vector<s
     else
       environment.push_back(std::move(all));
   }
+  program.directory_otherwise = in_home(program.directory, program.here, home);
   program.directory = with_home(program.directory, home);
   program.arguments.front() = with_home(program.arguments.front(), home);
+  program.here.clear();
   return program;
 }
 

@@ -255,7 +255,11 @@ void set_oom_score(const std::string& score) {
   ready(); // the kernel closes its copies: it has no others to spare, and the next child must not inherit
            // them
   umask(program.umask);
-  if (chdir(program.directory.c_str()) != 0) give_up(plan, StartReport::Stage::directory, errno);
+  if (chdir(program.directory.c_str()) != 0) {
+    const int failure = errno;
+    if (program.directory_otherwise.empty() || chdir(program.directory_otherwise.c_str()) != 0)
+      give_up(plan, StartReport::Stage::directory, failure);
+  }
   set_limits(program);
   set_oom_score(plan.oom_score);
   if (!plan.processors.empty() &&

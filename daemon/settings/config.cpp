@@ -119,6 +119,10 @@ Result<Config> load(const std::string& file) {
 
 Result<void> complete(Config& config) {
   if (config.name.empty()) config.name = short_host_name();
+  for (auto& [name, host] : config.hosts) {
+    const auto place = config.places.find(name);
+    host.ssh.prefix = host.ssh.host.empty() || place == config.places.end() ? "" : place->second.prefix;
+  }
   if (config.key_file.empty()) {
     auto directory = user_config_dir();
     if (!directory)

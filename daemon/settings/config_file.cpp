@@ -102,7 +102,6 @@ private:
     PARC_TRY(place, place_of(*table));
     if (table->contains("address") || table->contains("port") || table->contains("ssh")) {
       PARC_TRY(host, way_of(name, *table));
-      host.ssh.prefix = place.prefix;
       config_.hosts.insert_or_assign(name, std::move(host));
     }
     if (place != HostPlace()) config_.places.insert_or_assign(name, std::move(place));

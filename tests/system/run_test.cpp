@@ -192,6 +192,7 @@ BOOST_AUTO_TEST_CASE(another_host_is_another_world) {
   const std::string there = std::getenv("HOME");
   BOOST_TEST(run({"--hosts", "a"}, home + "/sub") == "0 " + home + " " + home + "/sub\n");
   BOOST_TEST(run({"--hosts", "b", "--wdir", "~"}, "/") == "0 " + there + " " + there + "\n");
+  BOOST_TEST(run({"--hosts", "b"}, home + "/sub") == "0 " + there + " " + home + "/sub\n"); // both have it
   BOOST_TEST(run({"--hosts", "b", "-x", "HOME"}, home) == "0 " + home + " " + home + "\n");
   const std::string file = hosts.directory() + "/places";
   std::ofstream(file) << "b wdir=/usr env=PLACE=there\n";

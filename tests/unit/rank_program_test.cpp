@@ -60,13 +60,27 @@ BOOST_AUTO_TEST_CASE(where_homes_are_the_same_the_callers_paths_go_first) {
   BOOST_TEST(has(there, "LD_LIBRARY_PATH=/home/me/lib:/opt/lib"));
 }
 
+// Hosts may share directories without having one home.
+BOOST_AUTO_TEST_CASE(what_is_not_there_may_be_in_the_home_there) {
+  Program program = asked();
+  program.directory = "/home/me/work/run";
+  const Program there = program_of_ranks(program, false, own, {});
+  BOOST_TEST(there.directory == "/home/me/work/run");
+  BOOST_TEST(there.directory_otherwise == "/home/other/work/run");
+  BOOST_TEST(program_of_ranks(program, true, own, {}).directory_otherwise.empty());
+  program.directory = "/home/meagre";
+  BOOST_TEST(program_of_ranks(program, false, own, {}).directory_otherwise.empty());
+}
+
 // Ranks may be told of another home than who they belong to has, and of none.
 BOOST_AUTO_TEST_CASE(paths_lie_in_the_home_of_who_they_belong_to) {
   Program program = asked();
   program.environment.emplace_back("HOME=/scratch");
   BOOST_TEST(program_of_ranks(program, true, own, {}).directory == "/home/me/run");
   BOOST_TEST(program_of_ranks(program, false, own, {}).directory == "/home/other/run");
-  BOOST_TEST(program_of_ranks(asked(), false, {"HOME=", "PATH"}, {}).directory.ends_with("/run"));
+  const Program homeless = program_of_ranks(asked(), false, {"HOME=", "PATH"}, {});
+  BOOST_TEST(homeless.directory.ends_with("/run"));
+  BOOST_TEST(!has(homeless, "HOME="));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_said_of_a_host_goes_before_what_holds_for_all) {

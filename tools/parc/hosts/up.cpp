@@ -126,8 +126,7 @@ Result<int> stop_all(const UpOptions& options) {
   if (named.empty()) return no_hosts("down");
   Prefixes prefixes = prefixes_of(named);
   prefixes.merge(prefixes_of(known));
-  PARC_TRY(told, prefixes_of_settings(options.runtime_dir));
-  prefixes.merge(std::move(told));
+  if (auto told = prefixes_of_settings(options.runtime_dir)) prefixes.merge(std::move(told).value());
   std::vector<std::string> hosts = names_of(named);
   const Launcher launcher = launcher_to(hosts, options.ssh);
   const std::vector<std::string> stop = words_of_stop(options.runtime_dir);

@@ -81,9 +81,8 @@ Result<void> set_environment(Program& program, const std::vector<std::string>& a
     const std::string_view variable = *entry;
     if (!is_variable(variable)) continue;
     const auto name = variable.substr(0, variable.find('='));
-    if (is_asked(name)) continue;
-    if (is_given_to_ranks(name)) variables.emplace_back(variable);
     if (is_of_site(name)) program.here.emplace_back(variable);
+    if (is_given_to_ranks(name) && !is_asked(name)) variables.emplace_back(variable);
   }
   return success();
 }
@@ -109,8 +108,8 @@ std::uint64_t who_reads(const std::string& input) {
   return input == "all" ? Program::all_ranks : std::stoul(input);
 }
 
-// Where this one lies in our home, it lies in that of each host, unless ranks are told of another.
-Result<std::string> directory_of_ranks(const std::string& asked, bool have_our_home) {
+// Below our home by the name that this has in the environment, so that others see it is there.
+Result<std::string> directory_of_ranks(const std::string& asked) {
   if (asked == "~" || asked.starts_with("~/")) return asked;
   std::error_code failure;
   std::string directory =
@@ -119,11 +118,11 @@ Result<std::string> directory_of_ranks(const std::string& asked, bool have_our_h
     return error(failure.value(), "cannot tell the working directory: {}; use --wdir", failure.message());
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   const char* const named = std::getenv("HOME");
-  if (!asked.empty() || !have_our_home || named == nullptr || *named != '/') return directory;
-  const std::string home = std::filesystem::canonical(named, failure).string(); // as the system names ours
-  if (failure || home == "/") return directory;
-  if (directory == home) return std::string("~");
-  return directory.starts_with(home + "/") ? "~" + directory.substr(home.size()) : directory;
+  if (named == nullptr || *named != '/') return directory;
+  const std::string home = std::filesystem::canonical(named, failure).string();
+  if (!failure && home != "/" && (directory + "/").starts_with(home + "/"))
+    directory = named + directory.substr(home.size());
+  return directory;
 }
 
 Result<Program> describe_program(const RunOptions& options) {
@@ -135,9 +134,7 @@ Result<Program> describe_program(const RunOptions& options) {
     asked.push_back(fmt::format("{}={}", env_early_release, options.early_release));
   if (!options.trace.empty()) asked.push_back(fmt::format("{}=yes", env_trace));
   PARC_TRY(set_environment(program, asked));
-  const bool have_our_home = std::ranges::none_of(
-      asked, [](std::string_view word) { return word == "HOME" || word.starts_with("HOME="); });
-  PARC_TRY(directory, directory_of_ranks(options.directory, have_our_home));
+  PARC_TRY(directory, directory_of_ranks(options.directory));
   program.directory = std::move(directory);
   const mode_t mask = ::umask(0);
   ::umask(mask);
