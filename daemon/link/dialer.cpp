@@ -157,6 +157,7 @@ void Dialer::try_next(Attempt& attempt) {
     return;
   }
   if (attempt.under_way != 0) return; // one of them may answer still
+  if (attempt.is_here) return finish(std::string(attempt.host), this_host);
   if (try_relay(attempt)) return;
   if (attempt.not_found && !attempt.may_change)
     return finish(std::string(attempt.host), Error(*attempt.not_found));
@@ -192,7 +193,7 @@ void Dialer::finish(const std::string& host, const Result<std::int32_t>& result)
   const auto found = attempts_.find(host);
   if (found == attempts_.end()) return;
   for (Attempt::Waiting& each : found->second.waiting) answer(std::move(each.connected), result);
-  if (found->second.under_way > 1)
+  if (found->second.under_way != 0)
     needs_.loop.after_step([this, number = found->second.number] { needs_.drop(number); });
   attempts_.erase(found);
 }
@@ -283,7 +284,8 @@ void Dialer::refused(const PendingLink& link, const Error& why) {
     fail(*found, error(ESTALE, "another kernel answers at {}", link.address()));
   } else if (verdict == Verdict::Itself) {
     --found->under_way;
-    if (found->under_way == 0) finish(link.purpose().host, this_host); // else another one may be meant
+    found->is_here = true; // unless another one answers
+    if (found->under_way == 0) finish(link.purpose().host, this_host);
   } else if (verdict == Verdict::Duplicate) {
     --found->under_way;
     found->identity = link.identity();

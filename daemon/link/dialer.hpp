@@ -81,6 +81,7 @@ private:
     std::size_t next = 0;           // of the addresses, to try in this round
     unsigned under_way = 0;         // connections that are being made
     unsigned rounds = 0;            // that have begun
+    bool is_here = false;           // one of the addresses is this kernel's
     std::optional<Timer> stagger;   // then the next one is dialed beside them
     std::uint64_t identity = 0;     // known, and its other connection is about to be up
     std::optional<Error> not_found; // its name leads nowhere
