@@ -51,8 +51,8 @@ Result<std::string> make_named_key(const std::string& path) {
     if (!there) return error(EEXIST, "there is a file {} already, which is no key: it stays", path);
     return error(
         EEXIST,
-        "there is a key {} already{}, which kernels may use: it stays; name another file for a new one", path,
-        there ? " (" + fingerprint(there.value().own) + ")" : "");
+        "there is a key {} already ({}), which kernels may use: it stays; name another file for a new one",
+        path, fingerprint(there.value().own));
   }
   PARC_TRY(keys, read_keys(path));
   return fmt::format("made the key {} ({})", path, fingerprint(keys.own));

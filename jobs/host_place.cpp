@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "jobs/host_place.hpp"
 
+#include "jobs/program.hpp"
 #include "system/quote.hpp"
 
 #include <algorithm>
@@ -14,8 +15,7 @@ Result<bool> set(HostPlace& place, std::string_view key, std::string_view value)
   const auto is_zero = [](char c) { return c == '\0' || c == '\n'; };
   if (std::ranges::any_of(value, is_zero)) return error(EINVAL, "{} has an end of a line in it", key);
   if (key == "env") {
-    if (value.find('=') == value.npos || value.starts_with('='))
-      return error(EINVAL, "env: {} is no NAME=VALUE", quote(value));
+    if (!is_variable(value)) return error(EINVAL, "env: {} is no NAME=VALUE", quote(value));
     place.env.emplace_back(value);
     return true;
   }

@@ -26,6 +26,19 @@ bool is_variable(std::string_view text) {
   return equals != text.npos && equals != 0;
 }
 
+std::string_view name_of_variable(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+void set_variables(std::vector<std::string>& environment, const std::vector<std::string>& variables) {
+  std::erase_if(environment, [&](const std::string& theirs) {
+    return std::ranges::any_of(variables, [&](const std::string& ours) {
+      return name_of_variable(ours) == name_of_variable(theirs);
+    });
+  });
+  environment.insert(environment.end(), variables.begin(), variables.end());
+}
+
 bool is_given_to_ranks(std::string_view name) {
   if (std::ranges::find(own_names, name) != own_names.end()) return false;
   return std::ranges::find(given_names, name) != given_names.end() ||

@@ -38,6 +38,9 @@ struct Program {
 inline constexpr std::size_t descriptors_of_rank = 6, descriptors_to_start = 48;
 
 [[nodiscard]] bool is_variable(std::string_view text); // NAME=VALUE
+[[nodiscard]] std::string_view name_of_variable(std::string_view variable);
+// In place of those of the same names.
+void set_variables(std::vector<std::string>& environment, const std::vector<std::string>& variables);
 
 // Whether ranks get this variable of the environment that their job is started in: on all hosts, or on that
 // one alone, for others have their own.

@@ -12,17 +12,8 @@ namespace {
 // Where the homes are the same, so may be what lies there: these begin with the caller's then.
 constexpr std::array<std::string_view, 2> paths{"PATH", "LD_LIBRARY_PATH"};
 
-std::string_view name_of(std::string_view variable) {
-  return variable.substr(0, variable.find('='));
-}
-
-std::string* find(std::vector<std::string>& environment, std::string_view name) {
-  const auto found = std::ranges::find(environment, name, name_of);
-  return found == environment.end() ? nullptr : &*found;
-}
-
 std::string value_in(const std::vector<std::string>& environment, std::string_view name) {
-  const auto found = std::ranges::find(environment, name, name_of);
+  const auto found = std::ranges::find(environment, name, name_of_variable);
   return found == environment.end() ? std::string() : found->substr(std::min(name.size() + 1, found->size()));
 }
 
@@ -61,14 +52,11 @@ std::vector<std::string> world_of(const Program& program, bool started_here,
   const std::string callers = value_in(program.here, "HOME");
   const bool same_home = !callers.empty() && callers == home_in(own);
   for (const std::string& variable : own)
-    if (is_variable(variable) && is_of_site(name_of(variable))) world.push_back(variable);
+    if (is_variable(variable) && is_of_site(name_of_variable(variable))) world.push_back(variable);
   for (const std::string_view name : paths) {
     if (!same_home || value_in(program.here, name).empty()) continue;
-    std::string both = std::string(name) + "=" + joined(value_in(program.here, name), value_in(own, name));
-    if (std::string* const known = find(world, name))
-      *known = std::move(both);
-    else
-      world.push_back(std::move(both));
+    set_variables(world,
+                  {std::string(name) + "=" + joined(value_in(program.here, name), value_in(own, name))});
   }
   return world;
 }
@@ -85,13 +73,8 @@ std::string in_home(const std::string& directory, const std::vector<std::string>
 
 Program with_place(Program program, const HostPlace& place) {
   if (!place.wdir.empty()) program.directory = place.wdir;
-  for (const std::string& variable : place.env) {
-    std::string* const known = find(program.environment, name_of(variable));
-    if (known != nullptr)
-      *known = variable;
-    else
-      program.environment.push_back(variable);
-  }
+  for (const std::string& variable : place.env)
+    set_variables(program.environment, {variable}); // the last counts
   return program;
 }
 
@@ -101,20 +84,11 @@ Program program_of_ranks(Program program, bool started_here, const std::vector<s
   std::vector<std::string> world = world_of(program, started_here, own);
   // Whatever home ranks are told of, paths lie in that of who they belong to.
   const std::string home = home_in(started_here && !value_in(world, "HOME").empty() ? world : own);
-  if (!started_here && value_in(world, "HOME").empty()) {
-    std::erase_if(world, [](const std::string& variable) { return name_of(variable) == "HOME"; });
-    world.push_back("HOME=" + home);
-  }
-  for (std::string& variable : world)
-    if (find(environment, name_of(variable)) == nullptr) environment.push_back(std::move(variable));
-  if (!libraries.empty()) {
-    const std::string_view name = paths[1];
-    std::string all = std::string(name) + "=" + joined(value_in(environment, name), libraries);
-    if (std::string* const known = find(environment, name))
-      *known = std::move(all);
-    else
-      environment.push_back(std::move(all));
-  }
+  if (!started_here && value_in(world, "HOME").empty()) set_variables(world, {"HOME=" + home});
+  set_variables(world, environment);
+  environment = std::move(world);
+  if (const std::string_view name = paths[1]; !libraries.empty())
+    set_variables(environment, {std::string(name) + "=" + joined(value_in(environment, name), libraries)});
   program.directory_otherwise = in_home(program.directory, program.here, home);
   program.directory = with_home(program.directory, home);
   program.arguments.front() = with_home(program.arguments.front(), home);

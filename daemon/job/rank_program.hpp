@@ -2,8 +2,8 @@
 // What the ranks of one host run: the program of their job, as it is there. Their home, PATH and what else
 // differs from site to site are those of this host's kernel, and on the host that the job was started on
 // those of who did so; where the homes are the same, the caller's paths go before this host's. What begins
-// with ~/ lies in that home, whatever the ranks are told of it, and where
-// a directory of the caller's home is not there, so does that.
+// with ~/ lies in that home, whatever the ranks are told of it, and so does a directory of the caller's home
+// that is not there.
 #pragma once
 
 #include "jobs/host_place.hpp"

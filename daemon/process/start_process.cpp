@@ -115,10 +115,6 @@ struct Plan {
   std::vector<char*> envp;
 };
 
-std::string_view name_of(std::string_view variable) {
-  return variable.substr(0, variable.find('='));
-}
-
 std::string_view search_path(const Program& program) {
   for (const std::string& variable : program.environment)
     if (variable.starts_with("PATH=")) return std::string_view(variable).substr(5);
@@ -151,22 +147,15 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 Result<void> preload_for_early_release(std::vector<std::string>& environment) {
-  const auto asked = std::ranges::find(environment, env_early_release, name_of);
+  const auto asked = std::ranges::find(environment, env_early_release, name_of_variable);
   if (asked == environment.end() || *asked == fmt::format("{}=off", env_early_release)) return success();
   return preload_early_library(environment);
 }
 
 bool asks_for_trace(const Program& program) {
-  return std::ranges::any_of(program.environment,
-                             [](const std::string& variable) { return name_of(variable) == env_trace; });
-}
-
-void set_variables(std::vector<std::string>& environment, const std::vector<std::string>& variables) {
-  std::erase_if(environment, [&](const std::string& theirs) {
-    return std::ranges::any_of(variables,
-                               [&](const std::string& ours) { return name_of(ours) == name_of(theirs); });
+  return std::ranges::any_of(program.environment, [](const std::string& variable) {
+    return name_of_variable(variable) == env_trace;
   });
-  environment.insert(environment.end(), variables.begin(), variables.end());
 }
 
 Result<std::shared_ptr<Plan>> make_plan(const Program& program, const std::vector<std::string>& variables,

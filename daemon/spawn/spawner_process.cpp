@@ -50,7 +50,7 @@ Result<Program> program_like(pid_t process, const std::vector<std::string>& argu
     const std::string_view variable = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(std::min(variable.size() + 1, rest.size()));
     if (!is_variable(variable)) continue;
-    const std::string_view name = variable.substr(0, variable.find('='));
+    const std::string_view name = name_of_variable(variable);
     if (is_given_to_ranks(name)) program.environment.emplace_back(variable);
     if (is_of_site(name)) program.here.emplace_back(variable);
   }

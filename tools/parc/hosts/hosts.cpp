@@ -25,8 +25,8 @@ Result<std::vector<HostSlots>> named_hosts(const NamedHosts& named) {
   return allocation ? std::move(allocation->hosts) : std::vector<HostSlots>();
 }
 
-std::map<std::string, std::string> prefixes_of(const std::vector<HostSlots>& hosts) {
-  std::map<std::string, std::string> prefixes;
+Prefixes prefixes_of(const std::vector<HostSlots>& hosts) {
+  Prefixes prefixes;
   for (const HostSlots& host : hosts)
     if (!host.place.prefix.empty()) prefixes[host.name] = host.place.prefix;
   return prefixes;

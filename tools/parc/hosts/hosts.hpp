@@ -15,8 +15,10 @@ namespace parc::tools {
 // As --hosts or --hostfile say, or whoever has given us hosts; none where nobody has.
 [[nodiscard]] Result<std::vector<HostSlots>> named_hosts(const NamedHosts& named);
 
-// Where parc is installed on those whose hostfile says so.
-[[nodiscard]] std::map<std::string, std::string> prefixes_of(const std::vector<HostSlots>& hosts);
+using Prefixes = std::map<std::string, std::string>; // where parc is installed, by host
+
+// On those whose hostfile says so.
+[[nodiscard]] Prefixes prefixes_of(const std::vector<HostSlots>& hosts);
 
 // How to get to these: as whoever has given us hosts does, where they are all among those, or by ssh; by
 // `ssh`, where that says more.

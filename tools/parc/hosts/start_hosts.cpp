@@ -17,8 +17,8 @@
 namespace parc::tools {
 namespace {
 
-// parcd closes its output when it is ready, or has said
-// why it is not; what it says beside a kernel that runs already is no matter.
+// parcd closes its output when it is ready, or has said why it is not; what it says beside a kernel that runs
+// already is no matter.
 constexpr const char* start_script = R"(how=$1 name=$2; shift 2
 ran=$(parc status --json 2>/dev/null </dev/null | grep -c '"alive": true')
 parcd "$how" --name "$name" --key-file - "$@" | {

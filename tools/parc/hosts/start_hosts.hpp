@@ -4,10 +4,10 @@
 
 #include "jobs/launcher.hpp"
 #include "system/error.hpp"
+#include "tools/parc/hosts/hosts.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -26,8 +26,6 @@ struct StartedHost {
   bool reachable = true;        // false: its kernel runs or did, but not where this host could connect to it
   [[nodiscard]] bool up() const { return why.empty(); }
 };
-
-using Prefixes = std::map<std::string, std::string>; // by host
 
 // As [hosts] says, to the kernel of this host, if it runs.
 [[nodiscard]] Result<Prefixes> prefixes_of_settings(const std::string& runtime_dir);

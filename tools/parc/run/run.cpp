@@ -80,7 +80,7 @@ Result<void> set_environment(Program& program, const std::vector<std::string>& a
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
     if (!is_variable(variable)) continue;
-    const auto name = variable.substr(0, variable.find('='));
+    const std::string_view name = name_of_variable(variable);
     if (is_of_site(name)) program.here.emplace_back(variable);
     if (is_given_to_ranks(name) && !is_asked(name)) variables.emplace_back(variable);
   }
