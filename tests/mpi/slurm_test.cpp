@@ -2,7 +2,7 @@
 // Two nodes of a Slurm that each test has of its own (tests/mpi/slurm): MPI programs that srun starts, for
 // which what `parc mpi` prints for the environment is all that they are told, and the provider starts the
 // kernels; and kernels that parc starts by srun (tests/mpi/in_allocation).
-#include "tests/mpi/fabric_environment.hpp"
+#include "tests/mpi/mpi_job.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <unistd.h>
@@ -13,13 +13,10 @@ namespace {
 const std::vector<std::string> srun_by_parc{"OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi",
                                             "OMPI_MCA_mtl_ofi_provider_include=parc", "OMPI_MCA_osc=pt2pt",
                                             "OMPI_MCA_btl=self"};
-const std::vector<std::string> srun_by_tcp{"OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self",
-                                           "OMPI_MCA_btl_tcp_if_include=lo", "OMPI_MCA_osc=pt2pt"};
 
-std::string output_under_srun(Hosts& hosts, const std::vector<std::string>& transport,
-                              const std::string& program) {
+std::string output_under_srun(Hosts& hosts, const std::string& program) {
   std::vector<std::string> words{"env", "FI_PROVIDER_PATH=" PARC_PROVIDERS};
-  append(words, transport);
+  append(words, srun_by_parc);
   append(words, {PARC_SLURM, "timeout", "100", "srun", "--mpi=pmix", "--nodes=2", "--ntasks=4",
                  PARC_MPI_PROGRAMS "/" + program});
   Process run = hosts.start(words);
@@ -34,11 +31,11 @@ std::string output_under_srun(Hosts& hosts, const std::vector<std::string>& tran
 BOOST_AUTO_TEST_SUITE(slurm, *boost::unit_test::precondition(may_start_slurm))
 
 BOOST_AUTO_TEST_CASE(srun_with_pmix) {
-  Hosts hosts(0);
+  Hosts hosts(1);
   for (const char* const program : {"collectives", "point_to_point"}) {
-    const std::string ours = output_under_srun(hosts, srun_by_parc, program);
+    const std::string ours = output_under_srun(hosts, program);
     BOOST_TEST(!ours.empty());
-    BOOST_TEST(ours == output_under_srun(hosts, srun_by_tcp, program));
+    BOOST_TEST(ours == output_of(hosts, by_tcp, {.program = program, .ranks = 4}));
   }
 }
 
