@@ -40,14 +40,33 @@ struct WaitingJob { // that programs join, and that has not begun
   }
 };
 
+struct HostToReach {
+  std::string name = {};
+  std::uint64_t identity = 0; // of its kernel
+  static constexpr auto fields() {
+    return std::array{field<&HostToReach::name>("name"), field<&HostToReach::identity>("identity")};
+  }
+};
+struct HostTried {
+  std::string name = {};
+  std::string way = {};  // there; empty: it was not reached
+  std::string text = {}; // then why
+  static constexpr auto fields() {
+    return std::array{field<&HostTried::name>("name"), field<&HostTried::way>("way"),
+                      field<&HostTried::text>("text")};
+  }
+};
+
 struct HostQuestion { // of a tool: which jobs are there; and:
-  static constexpr std::uint64_t most_told = 4096;
+  static constexpr std::uint64_t most_told = 4096, most_reached = 64;
   std::optional<std::uint64_t> job = {}; // that is to get this signal
   std::optional<std::uint32_t> signal = {};
   std::optional<std::vector<std::array<std::string, 2>>> hosts = {}; // where others are: name, address
+  std::optional<std::vector<HostToReach>> reach = {}; // nothing but this: which of these can it reach?
   static constexpr auto fields() {
     return std::array{field<&HostQuestion::job>("job"), field<&HostQuestion::signal>("signal", NSIG - 1),
-                      field<&HostQuestion::hosts>("hosts", most_told)};
+                      field<&HostQuestion::hosts>("hosts", most_told),
+                      field<&HostQuestion::reach>("reach", most_reached)};
   }
 };
 struct HostAnswer {
@@ -57,11 +76,14 @@ struct HostAnswer {
   std::vector<JobRow> jobs = {};
   std::vector<WaitingJob> waiting = {};
   std::optional<bool> killed = {}; // there is such a job
+  std::optional<std::vector<HostTried>> tried = {};
   static constexpr auto fields() {
-    return std::array{field<&HostAnswer::version>("version"), field<&HostAnswer::keys>("keys", most_keys),
+    return std::array{field<&HostAnswer::version>("version"),
+                      field<&HostAnswer::keys>("keys", most_keys),
                       field<&HostAnswer::jobs>("jobs", most_jobs),
                       field<&HostAnswer::waiting>("waiting", most_jobs),
-                      field<&HostAnswer::killed>("killed")};
+                      field<&HostAnswer::killed>("killed"),
+                      field<&HostAnswer::tried>("tried", HostQuestion::most_reached)};
   }
 };
 

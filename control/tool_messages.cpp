@@ -7,7 +7,7 @@ namespace {
 // As Kind.
 constexpr std::array<std::string_view, kinds> names{
     "ping",      "heard", "run",   "input",  "signal", "kill",    "timeout", "output", "input_taken",
-    "unreached", "dump",  "ranks", "dumped", "search", "reached", "key",     "done"};
+    "unreached", "dump",  "ranks", "dumped", "search", "reached", "tried",   "key",    "done"};
 
 } // namespace
 

@@ -17,6 +17,7 @@
 //                <-    dumped      that was all; hosts that have not answered
 //   search       ->                a question to kernels of several hosts
 //                <-    reached     one has answered, or will not
+//                <-    tried       which of the others it reaches, where it was told where they are
 //   key          ->                the cluster's, and where [hosts] says that parc is installed
 //                <-    done        the last word of all but a dump: a status, and a sentence
 #pragma once
@@ -52,6 +53,7 @@ enum class Kind : std::uint8_t {
   dumped,
   search,
   reached,
+  tried,
   key,
   done,
 };
@@ -248,6 +250,17 @@ struct Reached {
                       field<&Reached::encrypted>("encrypted", 1),
                       field<&Reached::rtt_us>("rtt_us"),
                       field<&Reached::answer>("answer")};
+  }
+};
+
+struct Tried {
+  static constexpr Kind kind = Kind::tried;
+  std::string host = {};
+  std::string text = {}; // why it does not say; empty: it does
+  std::vector<HostTried> hosts = {};
+  static constexpr auto fields() {
+    return std::array{field<&Tried::host>("host"), field<&Tried::text>("text"),
+                      field<&Tried::hosts>("hosts", HostQuestion::most_reached)};
   }
 };
 

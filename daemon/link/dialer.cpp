@@ -55,6 +55,7 @@ void Dialer::reach(const std::string& host, Connected connected, Wish wish) {
   const bool is_meant = wish.identity != 0 || !needs_.directory.is_configured(host);
   if (Attempt& attempt = attempts_.at(host); wish.relayed && is_meant && attempt.relay_since == Loop::Time())
     attempt.relay = relayed_address(wish.identity, host);
+  if (wish.identity != 0) attempts_.at(host).meant = wish.identity;
   if (made != nullptr) locate(*made);
 }
 
@@ -265,11 +266,14 @@ bool Dialer::finish_with_session(const PendingLink& link) {
   return true;
 }
 
+// Also one that the other side has dialed.
 void Dialer::established(const PendingLink& link, std::int32_t index) {
   if (!link.purpose().host.empty()) reached(link, index);
   std::vector<std::string> waiting;
   for (const auto& [host, attempt] : attempts_)
-    if (attempt.identity == link.identity() || attempt.wanted == link.identity()) waiting.push_back(host);
+    if (const std::array expected{attempt.identity, attempt.wanted, attempt.meant};
+        std::ranges::find(expected, link.identity()) != expected.end())
+      waiting.push_back(host);
   for (const std::string& host : waiting) {
     if (attempts_.at(host).wanted == 0) needs_.directory.answered(host, link.identity());
     finish(host, index);

@@ -69,6 +69,7 @@ private:
     std::string host;
     std::uint64_t number = 0; // of all attempts
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
+    std::uint64_t meant = 0;  // that of the kernel which its name meant last; 0: not known
     std::vector<Waiting> waiting;
     bool tunnelled = false;             // each round asks for the tunnel again
     bool locating = false;              // its addresses are being found out

@@ -9,6 +9,9 @@ namespace parc::daemon {
 
 namespace {
 
+// Its patience with a name, an address that is silent, and relays: and some more.
+constexpr double tries_within_s = 20;
+
 std::string place_text(const std::string& host, std::uint16_t port) {
   return host.find(':') == host.npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
@@ -84,7 +87,10 @@ void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
   Inquiry::Host* const host = inquiry_.answered(from, message.place);
   if (host == nullptr) return;
   const EndpointAddress at = peers_.describe({from, protocol::kernel_endpoint});
-  if (!telling_)
+  if (stage_ == Stage::checking)
+    connection_.send(tool::Tried{.host = host->name,
+                                 .hosts = message.answer.tried.value_or(std::vector<control::HostTried>())});
+  if (stage_ == Stage::asking)
     connection_.send(tool::Reached{.host = host->name,
                                    .address = at.hosts.empty() ? "" : place_text(at.hosts.front(), at.port),
                                    .way = peers_.way_of(from),
@@ -95,19 +101,22 @@ void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
 }
 
 void HostSearch::failed(Inquiry::Host& host, const std::string& why) {
-  if (telling_) return;  // it has answered before
-  host.link = this_host; // it is not waited for again
+  if (stage_ == Stage::checking) connection_.send(tool::Tried{.host = host.name, .text = why});
+  if (stage_ != Stage::asking) return; // it has answered before
+  host.link = this_host;               // it is not waited for again
   connection_.send(tool::Reached{.host = host.name, .text = why});
 }
 
 void HostSearch::all_over() {
-  if (learned_ && !std::exchange(telling_, true)) return tell_where();
+  if (learned_ && stage_ == Stage::asking) return tell_where();
+  if (stage_ == Stage::telling) return check_pairs();
   connection_.send(tool::Done{});
   over_();
 }
 
 // Whoever has just answered is waited for, so that who sees parc up end can go on from any of its hosts.
 void HostSearch::tell_where() {
+  stage_ = Stage::telling;
   std::map<std::int32_t, std::optional<std::size_t>>
       places; // of links: that of a host; none: it is none of ours
   for (const auto& kernel : peers_.linked()) places.emplace(kernel.link, std::nullopt);
@@ -124,6 +133,22 @@ void HostSearch::tell_where() {
     waits |= place.has_value();
   }
   if (!waits) all_over();
+}
+
+// Of those of the tool; that this kernel reaches them has been seen.
+void HostSearch::check_pairs() {
+  stage_ = Stage::checking;
+  std::map<std::int32_t, std::size_t> places; // of links
+  for (std::size_t place = 0; place < inquiry_.hosts().size(); ++place)
+    if (const std::int32_t link = inquiry_.hosts()[place].link; peers_.identity_of(link) != 0)
+      places.emplace(link, place);
+  if (places.size() < 2 || places.size() > control::HostQuestion::most_reached) return all_over();
+  for (const auto& [link, place] : places) {
+    std::vector<control::HostToReach> others;
+    for (const auto& [other, at] : places)
+      if (other != link) others.push_back({inquiry_.hosts()[at].name, peers_.identity_of(other)});
+    inquiry_.ask(place, link, kernel::Question{.question = {.reach = std::move(others)}}, tries_within_s);
+  }
 }
 
 } // namespace parc::daemon

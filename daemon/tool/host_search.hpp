@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A question of a tool to several hosts (parc up, hosts, ps and kill): the kernel of the tool connects to
 // each, asks its kernel, and hands on what it says, or why it says nothing, as that is known. Where the tool
-// said where hosts are, every kernel that this one is linked to hears of them before it ends.
+// said where hosts are, every kernel that this one is linked to hears of them before it ends, and those of
+// few hosts say which of the others they reach.
 #pragma once
 
 #include "daemon/link/peers.hpp"
@@ -33,6 +34,7 @@ private:
   void failed(Inquiry::Host& host, const std::string& why);
   void all_over();
   void tell_where();
+  void check_pairs();
 
   Peers& peers_;
   ToolConnection& connection_;
@@ -45,8 +47,9 @@ private:
     HostAddress direct, through_ssh;
     std::string why_not_direct = {}; // empty: that is to be seen
   };
-  std::map<std::string, OtherWay> other_ways_;                              // by host
-  bool telling_ = false;                                                    // all have answered
+  std::map<std::string, OtherWay> other_ways_;                   // by host
+  enum class Stage : std::uint8_t { asking, telling, checking }; // the question, where hosts are, their pairs
+  Stage stage_ = Stage::asking;
   std::shared_ptr<HostSearch*> self_ = std::make_shared<HostSearch*>(this); // for links that come after it
   Inquiry inquiry_;
 };

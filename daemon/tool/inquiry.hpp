@@ -40,11 +40,12 @@ public:
   [[nodiscard]] Host& host(std::size_t place) { return hosts_[place]; }
   void add(std::string name) { hosts_.push_back({.name = std::move(name)}); }
 
-  template <class Question> void ask(std::size_t place, std::int32_t link, Question question) {
+  template <class Question>
+  void ask(std::size_t place, std::int32_t link, Question question, double within_s = answers_within_s) {
     hosts_[place].link = link;
     hosts_[place].state = State::asked;
     put(place, link, std::move(question));
-    if (all(State::asked)) patience_.set(answers_within_s); // from the last that is asked on
+    if (all(State::asked)) patience_.set(within_s); // from the last that is asked on
   }
   // The same of somebody whose answer is not waited for.
   template <class Question> void tell(std::int32_t link, Question message) {

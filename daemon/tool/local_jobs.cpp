@@ -6,6 +6,7 @@
 #include "daemon/link/link_secrets.hpp"
 #include "daemon/link/peers.hpp"
 #include "daemon/tool/known_hosts.hpp"
+#include "daemon/tool/reach_hosts.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -19,6 +20,9 @@ LocalJobs::LocalJobs(Post& post, Peers& peers, Jobs& jobs, Joins& joins)
     post.send(from, kernel::Seen{.token = message.token, .place = message.place, .ranks = look(message.job)});
   });
   post.on<kernel::Question>([this, &post](std::int32_t from, const kernel::Question& message) {
+    if (message.question.reach)
+      return reach_hosts(post, peers_, from, *message.question.reach,
+                         {.token = message.token, .place = message.place});
     post.send(from, kernel::Answer{.token = message.token,
                                    .place = message.place,
                                    .answer = answer(from, message.question)});

@@ -23,15 +23,20 @@ std::vector<json> values() {
   RankState rank;
   rank.operations.emplace_back();
   rank.backlog = {1, 2, 3, 4, 5, 6, 7};
-  const HostQuestion question{.job = 1, .signal = 15, .hosts = {{{"a", "b:7272"}}}};
-  const HostAnswer answer{
-      .version = "1", .jobs = {JobRow{.program = "p"}}, .waiting = {WaitingJob{}}, .killed = true};
+  const HostQuestion question{
+      .job = 1, .signal = 15, .hosts = {{{"a", "b:7272"}}}, .reach = {{HostToReach{.name = "a"}}}};
+  const HostAnswer answer{.version = "1",
+                          .jobs = {JobRow{.program = "p"}},
+                          .waiting = {WaitingJob{}},
+                          .killed = true,
+                          .tried = {{HostTried{.name = "a"}}}};
   std::vector<json> all{true, 0, 1, "text", {1, 2, 3}, {"a", "b"}, {{"a", "b"}}};
   all.push_back({"a", {"b", "c", 7}}); // hosts to ask
   put_value(all.emplace_back(), std::vector{kernel::UnreadMessage{.to = 1}});
   put_value(all.emplace_back(), std::vector{rank});
   put_value(all.emplace_back(), question);
   put_value(all.emplace_back(), answer);
+  put_value(all.emplace_back(), *answer.tried);
   return all;
 }
 

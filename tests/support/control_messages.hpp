@@ -23,6 +23,6 @@ using Kernels =
         kernel::Pong>;
 using Tools = All<tool::Ping, tool::Heard, tool::Run, tool::Input, tool::Signal, tool::Kill, tool::TimedOut,
                   tool::Output, tool::InputTaken, tool::Unreached, tool::Dump, tool::DumpBegins, tool::Ranks,
-                  tool::Dumped, tool::Search, tool::Reached, tool::AskForKey, tool::Done>;
+                  tool::Dumped, tool::Search, tool::Reached, tool::Tried, tool::AskForKey, tool::Done>;
 
 } // namespace parc::control

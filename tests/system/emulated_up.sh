@@ -14,7 +14,7 @@ if [ -z "${PARC_UP_INSIDE:-}" ]; then
   work=$(mktemp -d)
   trap 'rm -rf "$work"; remove_sshd_directory' EXIT
   make_sshd_directory
-  PARC_UP_INSIDE=$work "$bin/wanlink" run --preset gigabit --hosts "$count" -- "$0" "$@"
+  PARC_UP_INSIDE=$work "$bin/wanlink" run --preset gigabit --hosts "$count" --closed b:c -- "$0" "$@"
   exit
 fi
 
@@ -69,7 +69,10 @@ if [ -n "$times" ]; then
   done
 fi
 
-on a -- "$bin/parc" up --hosts "$all" "${listening[@]}"
+# b cannot dial c, which can dial b.
+on a -- "$bin/parc" up --hosts "$all" "${listening[@]}" | tee "$work/up"
+grep -q "^all [0-9]* pairs of these hosts reach each other$" "$work/up" ||
+  { echo "FAILED: some hosts do not reach each other, or not directly"; exit 1; }
 on a -- "$bin/parc" hosts
 heard=$(on a -- "$bin/parc" run -n 1000 --hosts "a,$all" "$programs/gather")
 [ "$heard" = "heard 999" ] || { echo "FAILED: 1,000 ranks: $heard"; exit 1; }

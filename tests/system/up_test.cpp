@@ -32,7 +32,8 @@ BOOST_FIXTURE_TEST_SUITE(up, Reachable)
 BOOST_AUTO_TEST_CASE(kernels_of_other_hosts_start_run_jobs_and_end) {
   const Ended up = command("up", "b,c");
   BOOST_TEST(up.status == 0, up.errors << hosts.logs());
-  BOOST_TEST(lines_in(up.output) == 2U);
+  BOOST_TEST(lines_in(up.output) == 3U);
+  BOOST_TEST(contains(up.output, "\nb and c reach each other\n"), up.output);
   for (const char* host : {"b", "c"}) {
     BOOST_TEST(contains(up.output, std::string(host) + ": up at 127.0.0.1, listening on 127.0.0.1"));
     BOOST_TEST(is_up(host));

@@ -98,7 +98,7 @@ int try_cross_memory() {
   if (child == 0) {
     char none;
     close(until[1]);
-    while (read(until[0], &none, 1) < 0 && errno == EINTR) {
+    while (::read(until[0], &none, 1) < 0 && errno == EINTR) {
     }
     _exit(0);
   }

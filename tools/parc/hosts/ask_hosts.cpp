@@ -24,6 +24,13 @@ Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
       if (!done.text.empty()) return error(EINVAL, "{}", done.text);
       break;
     }
+    if (kind == tool::Kind::tried) {
+      PARC_TRY(tried, read<tool::Tried>(frame));
+      if (const auto from = std::ranges::find(answers, tried.host, &AskedHost::host); from != answers.end()) {
+        from->tried = std::move(tried.hosts);
+        from->not_tried = std::move(tried.text);
+      }
+    }
     if (kind != tool::Kind::reached) continue;
     PARC_TRY(reached, read<tool::Reached>(frame));
     answers.push_back({.host = std::move(reached.host),

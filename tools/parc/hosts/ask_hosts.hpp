@@ -21,6 +21,8 @@ struct AskedHost {
   bool encrypted = true;
   std::uint64_t rtt_us = 0; // 0: not known, or this host
   control::HostAnswer said = {};
+  std::vector<control::HostTried> tried = {}; // the others, where it was told of them
+  std::string not_tried = {};                 // it was asked, and why it does not say
   [[nodiscard]] bool up() const { return why.empty(); }
 };
 

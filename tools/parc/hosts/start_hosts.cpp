@@ -121,10 +121,12 @@ Result<void> reach_all(const std::string& runtime_dir, const Launcher& launcher,
                        .link_socket = there.link_socket});
   if (hosts.empty()) return success();
   PARC_TRY(answers, ask_hosts(runtime_dir, hosts, {}, true));
-  for (const AskedHost& answer : answers) {
+  for (AskedHost& answer : answers) {
     const auto there = std::ranges::find(all, answer.host, &StartedHost::host);
     if (there == all.end()) continue;
     there->way = answer.way;
+    there->tried = std::move(answer.tried);
+    there->not_tried = std::move(answer.not_tried);
     if (answer.up()) continue;
     there->reachable = false;
     there->why = fmt::format("{} (its kernel listens on {})", answer.why, there->says);

@@ -2,6 +2,7 @@
 // Kernels of other hosts, started by this host's user: for parc up, and for parc run where one is missing.
 #pragma once
 
+#include "control/host_answer.hpp"
 #include "jobs/launcher.hpp"
 #include "system/error.hpp"
 #include "tools/parc/hosts/hosts.hpp"
@@ -17,13 +18,15 @@ struct StartedHost {
   std::string host;
   std::string address = {}; // where its launcher finds it
   std::uint16_t port = 0;
-  std::string prefix = {};      // parc is installed there; empty: where it is here, or in PATH
-  std::string link_socket = {}; // of its kernel, for who comes through ssh
-  std::string way = {};         // how this host's kernel reaches it
-  std::string says = {};        // where it listens, and its version
-  std::string why = {};         // it is not up
-  bool ran = false;             // its kernel, before it was to be started
-  bool reachable = true;        // false: its kernel runs or did, but not where this host could connect to it
+  std::string prefix = {};                    // parc is installed there; empty: where it is here, or in PATH
+  std::string link_socket = {};               // of its kernel, for who comes through ssh
+  std::string way = {};                       // how this host's kernel reaches it
+  std::string says = {};                      // where it listens, and its version
+  std::string why = {};                       // it is not up
+  std::vector<control::HostTried> tried = {}; // which others its kernel reaches
+  std::string not_tried = {};                 // why it has not said
+  bool ran = false;                           // its kernel, before it was to be started
+  bool reachable = true; // false: its kernel runs or did, but not where this host could connect to it
   [[nodiscard]] bool up() const { return why.empty(); }
 };
 

@@ -5,6 +5,7 @@
 #include "system/start_kernel.hpp"
 #include "tools/parc/hosts/commands.hpp"
 #include "tools/parc/hosts/hosts.hpp"
+#include "tools/parc/hosts/pairs.hpp"
 #include "tools/parc/hosts/start_hosts.hpp"
 #include "tools/parc/hosts/up_hosts.hpp"
 #include "tools/parc/talk/children.hpp"
@@ -71,10 +72,13 @@ int report(const std::vector<StartedHost>& all, bool with_options) {
                                  : "",
           there.says,
           with_options && there.ran ? " (it ran before, with settings of its own: parc down ends it)" : "");
+  const Pairs pairs = pairs_of(all);
+  std::cout << pairs.summary;
   std::cout.flush();
   for (const StartedHost& there : all)
     if (!there.up()) std::cerr << fmt::format("parc: host {} is not up: {}\n", there.host, there.why);
-  return std::ranges::all_of(all, &StartedHost::up) ? 0 : status_failure;
+  for (const std::string& problem : pairs.problems) std::cerr << fmt::format("parc: {}\n", problem);
+  return std::ranges::all_of(all, &StartedHost::up) && pairs.problems.empty() ? 0 : status_failure;
 }
 
 // Also where kernels run that will never see them.

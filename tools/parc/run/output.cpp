@@ -67,7 +67,7 @@ void Output::finish() {
 void Output::write_some() {
   Piece& piece = pending_.front();
   const ssize_t written =
-      write(piece.fd, piece.bytes.data(), std::min<std::size_t>(piece.bytes.size(), PIPE_BUF));
+      ::write(piece.fd, piece.bytes.data(), std::min<std::size_t>(piece.bytes.size(), PIPE_BUF));
   if (written < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (written < 0) return lose(piece.fd);
   piece.bytes.erase(0, static_cast<std::size_t>(written));

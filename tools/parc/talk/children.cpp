@@ -133,7 +133,8 @@ private:
   }
 
   void give() {
-    const ssize_t written = write(ours_[0].get(), child_.input.data() + given_, child_.input.size() - given_);
+    const ssize_t written =
+        ::write(ours_[0].get(), child_.input.data() + given_, child_.input.size() - given_);
     if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (written > 0) given_ += static_cast<std::size_t>(written);
     if (written < 0 || given_ == child_.input.size()) ours_[0].reset();
@@ -141,7 +142,7 @@ private:
 
   static void take(Fd& from, std::string& text) {
     std::array<char, 4096> buffer;
-    const ssize_t got = read(from.get(), buffer.data(), buffer.size());
+    const ssize_t got = ::read(from.get(), buffer.data(), buffer.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) return from.reset();
     text.append(buffer.data(), std::min(static_cast<std::size_t>(got), most_output - text.size()));
