@@ -29,11 +29,13 @@ struct RelayOpen {
   static constexpr Kind kind = Kind::relay_open;
   std::uint64_t stream = 0;
   std::uint64_t to = 0,
-                from = 0; // identities of kernels; to 0: whoever has that name; from 0: the sender asks
-  std::string name = {};  // of the other end
+                from = 0;  // identities of kernels; to 0: whoever has that name; from 0: the sender asks
+  std::string name = {};   // of the other end
+  std::uint32_t reach = 0; // 1: where there is no link yet, one is to be made
   static constexpr auto fields() {
     return std::array{field<&RelayOpen::stream>("stream"), field<&RelayOpen::to>("to"),
-                      field<&RelayOpen::from>("from"), field<&RelayOpen::name>("name")};
+                      field<&RelayOpen::from>("from"), field<&RelayOpen::name>("name"),
+                      field<&RelayOpen::reach>("reach", 1)};
   }
 };
 

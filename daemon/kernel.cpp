@@ -76,11 +76,16 @@ Kernel::Kernel(World world)
     post_.send(from, kernel::Pong{.number = ping.number});
   });
   post_.on<kernel::Pong>([this](std::int32_t from, kernel::Pong pong) { peers_->pong(from, pong.number); });
-  relays_.begin({.to = [this](std::uint64_t identity,
-                              const std::string& name) { return peers_->near_link(identity, name); },
-                 .all = [this] { return peers_->near_links(); },
-                 .name = [this](std::int32_t link) { return peers_->name_of(link); },
-                 .identity = [this](std::int32_t link) { return peers_->identity_of(link); }});
+  relays_.begin(
+      {.to = [this](std::uint64_t identity,
+                    const std::string& name) { return peers_->near_link(identity, name); },
+       .all = [this] { return peers_->near_links(); },
+       .name = [this](std::int32_t link) { return peers_->name_of(link); },
+       .identity = [this](std::int32_t link) { return peers_->identity_of(link); },
+       .connect =
+           [this](const std::string& name, std::uint64_t identity, Relays::Links::Connected connected) {
+             peers_->connect(name, std::move(connected), {.relayed = false, .identity = identity});
+           }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
       Sessions::Settings{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),

@@ -17,8 +17,13 @@ struct Relayed { // as it lies in an Address
   sa_family_t family = AF_UNSPEC;
   std::array<char, 6> unused{}; // so that two of one kernel are the same bytes
   std::uint64_t identity = 0;
-  std::array<char, 96> name{};
+  std::array<char, 56> name{}, via{};
 };
+
+std::string text_in(const std::array<char, 56>& bytes) {
+  return {bytes.data(), strnlen(bytes.data(), bytes.size())};
+}
+
 static_assert(sizeof(Relayed) <= sizeof(sockaddr_storage));
 
 Relayed relayed_in(const Address& address) {
@@ -53,14 +58,14 @@ std::string Address::host() const {
 
 Address::RelayTarget Address::relay_target() const {
   const Relayed relayed = relayed_in(*this);
-  return {relayed.identity,
-          std::string(relayed.name.data(), strnlen(relayed.name.data(), relayed.name.size()))};
+  return {relayed.identity, text_in(relayed.name), text_in(relayed.via)};
 }
 
-Address relayed_address(std::uint64_t identity, std::string_view name) {
+Address relayed_address(std::uint64_t identity, std::string_view name, std::string_view via) {
   Relayed relayed;
   relayed.identity = identity;
   name.substr(0, relayed.name.size()).copy(relayed.name.data(), relayed.name.size());
+  via.substr(0, relayed.via.size()).copy(relayed.via.data(), relayed.via.size());
   Address address;
   std::memcpy(&address.storage, &relayed, sizeof relayed);
   address.length = sizeof relayed;
@@ -68,7 +73,10 @@ Address relayed_address(std::uint64_t identity, std::string_view name) {
 }
 
 std::string Address::text() const {
-  if (relayed()) return "a relay";
+  if (relayed()) {
+    const RelayTarget target = relay_target();
+    return target.via.empty() ? "a relay" : fmt::format("the kernel of host {}", target.via);
+  }
   if (family() != AF_UNIX) return fmt::format("{} port {}", host(), port());
   const std::string path = host();
   return path.empty() ? "a Unix socket" : fmt::format("the Unix socket {}", path);

@@ -23,6 +23,7 @@ struct Address {
   struct RelayTarget {
     std::uint64_t identity; // 0: whoever has that name
     std::string name;
+    std::string via; // the host whose kernel is to relay; empty: whoever can
   };
   [[nodiscard]] RelayTarget relay_target() const; // of one that is relayed
   [[nodiscard]] int family() const { return storage.ss_family; }
@@ -39,6 +40,6 @@ Address peer_address(int socket);
 // ENAMETOOLONG where the system has no room for so long a path.
 Result<Address> unix_address(const std::string& path);
 // Of a name too long for it, the beginning.
-Address relayed_address(std::uint64_t identity, std::string_view name);
+Address relayed_address(std::uint64_t identity, std::string_view name, std::string_view via = {});
 
 } // namespace parc::daemon

@@ -12,7 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto time_without_relay = 1s; // of rounds, where another one may help
 constexpr double patience_with_relays_s = 3;
-constexpr double stagger_s = 0.25;                                        // as RFC 8305 has it
+constexpr double connections_via = 3; // to the relay, from there on, and the one that is relayed
+constexpr double stagger_s = 0.25;    // as RFC 8305 has it
 constexpr double first_round_pause_s = 0.02, longest_round_pause_s = 0.5; // between two rounds of an attempt
 
 } // namespace
@@ -144,7 +145,7 @@ bool Dialer::dial(Attempt& attempt, const Address& address, double patience_s) {
                                                     .patience_s = patience_s});
   if (dialed)
     ++attempt.under_way;
-  else if (!address.relayed())
+  else if (!address.relayed() || !address.relay_target().via.empty())
     note(attempt, dialed.error());
   return dialed.has_value();
 }
@@ -153,7 +154,8 @@ void Dialer::try_next(Attempt& attempt) {
   if (attempt.identity != 0) return; // ended() follows, or established()
   while (attempt.next < attempt.addresses.size()) {
     const Address address = attempt.addresses[attempt.next++];
-    if (!dial(attempt, address, double(needs_.config.connect_timeout_s))) continue;
+    const double patience_s = double(needs_.config.connect_timeout_s);
+    if (!dial(attempt, address, address.relayed() ? connections_via * patience_s : patience_s)) continue;
     if (attempt.next < attempt.addresses.size()) attempt.stagger->set(stagger_s);
     return;
   }
@@ -212,7 +214,7 @@ void Dialer::note(Attempt& attempt, const Error& why) {
 }
 
 void Dialer::fail(Attempt& attempt, const Error& why, const PendingLink& link) {
-  return link.relayed() ? no_relay(attempt, why) : fail(attempt, why);
+  return link.relayed() && !link.via() ? no_relay(attempt, why) : fail(attempt, why);
 }
 
 // Says nothing of the host. Who has not answered may do so in a moment: its links may be being made anew.

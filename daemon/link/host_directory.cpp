@@ -39,7 +39,10 @@ std::optional<std::string> HostDirectory::configured_as(std::uint32_t tag) const
 HostAddress HostDirectory::address_of(const std::string& host) const {
   if (const auto learned = learned_.find(host); learned != learned_.end()) return learned->second;
   const auto named = config_.hosts.find(host);
-  return named != config_.hosts.end() ? named->second : HostAddress{host, default_port};
+  if (named == config_.hosts.end()) return HostAddress{host, default_port};
+  HostAddress where = named->second;
+  if (is_this_host(where.via.relay)) where.via = {}; // the same text serves all hosts
+  return where;
 }
 
 std::optional<std::uint64_t> HostDirectory::identity_of(const std::string& host) const {

@@ -168,7 +168,8 @@ Candidates HostSessions::candidates_of(const PendingLink& link) const {
   made.advertised(std::move(advertised));
   Address at = link.peer_address();
   if (at.relayed()) {
-    made.relayed(relayed_address(peer.identity, peer.name));
+    const Address::RelayTarget by = at.relay_target();
+    made.relayed(relayed_address(peer.identity, by.via.empty() ? peer.name : by.name, by.via));
   } else if (link.role() == Role::Initiator) {
     made.answered(at, needs_.loop.now());
   } else if (peer.port != 0) {

@@ -6,6 +6,7 @@
 namespace parc::daemon {
 
 void Locator::find(const HostAddress& host, std::chrono::seconds patience, Resolver::Answer answer) {
+  if (!host.via.relay.empty()) return answer(std::vector{relayed_address(0, host.via.host, host.via.relay)});
   if (host.ssh.host.empty()) return resolver_.resolve(host.address, host.port, patience, std::move(answer));
   if (tunnels_ != nullptr) return tunnels_->open(host.ssh, std::move(answer));
   answer(error(EOPNOTSUPP, "this kernel reaches nobody through ssh"));

@@ -83,6 +83,9 @@ public:
   // some of all, the shortest round trip first.
   [[nodiscard]] std::optional<std::int32_t> near_link(std::uint64_t identity, const std::string& name) const;
   [[nodiscard]] std::vector<std::int32_t> near_links() const;
+  [[nodiscard]] bool is_via(const std::string& host) const { // as [hosts] says
+    return !directory_.address_of(host).via.relay.empty();
+  }
   // How that host is reached at this moment: "direct", "ssh" or "relay"; empty: it is not, or it is this one.
   [[nodiscard]] std::string way_of(std::int32_t link) const;
   [[nodiscard]] bool encrypted(std::int32_t link) const;

@@ -16,6 +16,10 @@ constexpr double least_handshake_s = 1, trips_of_handshake = 6; // with a kernel
 constexpr double linger_s = 2;   // for the other side to read why it was refused
 constexpr int linger_reads = 64; // of what it still says, at a time; who says more is cut off
 
+bool is_via(const Address& address) {
+  return address.relayed() && !address.relay_target().via.empty();
+}
+
 Nonce fresh_nonce() {
   Nonce nonce;
   fill_random(nonce);
@@ -27,7 +31,7 @@ Nonce fresh_nonce() {
 PendingLink::PendingLink(const Shared& shared, LocalHost self, std::unique_ptr<Stream> accepted)
     : owner_(shared.owner), role_(Role::Acceptor),
       handshake_(role_, std::move(self), shared.keys, fresh_nonce()), stage_(Stage::shaking),
-      born_(shared.loop.now()), stream_(std::move(accepted)), address_(stream_->peer().text()),
+      born_(shared.loop.now()), stream_(std::move(accepted)), address_(stream_->peer().text()), via_(false),
       relayed_(stream_->peer().relayed()), handshake_s_(shared.handshake_s), patience_s_(handshake_s_),
       patience_(shared.loop, [this] { out_of_patience(); }) {
   patience_.set(patience_s_);
@@ -38,8 +42,9 @@ PendingLink::PendingLink(const Shared& shared, LocalHost self, Purpose purpose,
     : owner_(shared.owner), role_(Role::Initiator),
       handshake_(role_, std::move(self), shared.keys, fresh_nonce()), stage_(Stage::connecting),
       born_(shared.loop.now()), stream_(std::move(connecting)), purpose_(std::move(purpose)),
-      address_(stream_->peer().text()), relayed_(stream_->peer().relayed()), handshake_s_(shared.handshake_s),
-      patience_s_(purpose_.patience_s), patience_(shared.loop, [this] { out_of_patience(); }) {
+      address_(stream_->peer().text()), via_(is_via(stream_->peer())), relayed_(stream_->peer().relayed()),
+      handshake_s_(shared.handshake_s), patience_s_(purpose_.patience_s),
+      patience_(shared.loop, [this] { out_of_patience(); }) {
   patience_.set(patience_s_);
 }
 
@@ -65,7 +70,9 @@ std::uint64_t PendingLink::advance() {
 void PendingLink::connect() {
   const int code = stream_->opened();
   if (code == EINPROGRESS) return;
-  if (code != 0) return drop(connect_failure(code, stream_->peer()));
+  if (code != 0)
+    return drop(via_ ? error(code, "{} does not lead there: {}", address_, stream_->describe(code))
+                     : connect_failure(code, stream_->peer()));
   enter(Stage::shaking);
   patience_s_ = std::min(handshake_s_, std::max(least_handshake_s, trips_of_handshake * patience_s_));
   patience_.set(patience_s_);

@@ -66,6 +66,7 @@ public:
   [[nodiscard]] Role role() const { return role_; }
   [[nodiscard]] const Purpose& purpose() const { return purpose_; }
   [[nodiscard]] bool relayed() const { return relayed_; }
+  [[nodiscard]] bool via() const { return via_; } // that relay alone, as [hosts] says
   [[nodiscard]] const Address& peer_address() const { return stream_->peer(); } // while it is pending
   [[nodiscard]] const std::string& address() const { return address_; }         // the same in words, for good
   [[nodiscard]] const Handshake& handshake() const { return handshake_; }
@@ -91,6 +92,7 @@ private:
   std::unique_ptr<Stream> stream_; // none: it is over
   Purpose purpose_;
   std::string address_;
+  bool via_;
   bool relayed_;
   double handshake_s_;
   double patience_s_;

@@ -18,7 +18,7 @@ RelayedStream::RelayedStream(Relays& relays, const Address& to, std::vector<std:
     : Stream(to, to), relays_(relays), stage_(Stage::opening), links_(std::move(links)) {
   std::ranges::reverse(links_);
   patience_.emplace(relays.loop_, [this] { silent(); });
-  ask_next();
+  if (!is_via()) ask_next();
 }
 
 RelayedStream::RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg)
@@ -26,6 +26,16 @@ RelayedStream::RelayedStream(Relays& relays, const Address& from, const Relays::
 
 RelayedStream::~RelayedStream() {
   if (leg_) relays_.forget(*leg_, "its end has gone");
+  relays_.stop_reaching(*this);
+}
+
+void RelayedStream::relay_reached(const Result<std::int32_t>& link) {
+  if (stage_ != Stage::opening) return;
+  if (link)
+    links_ = {link.value()};
+  else
+    why_not_ = link.error().text;
+  ask_next();
 }
 
 void RelayedStream::enter(Stage next) {
@@ -37,7 +47,7 @@ void RelayedStream::ask_next() {
   leg_.reset();
   in_.clear();
   credit_ = kernel::relay_window;
-  patience_->set(patience_with_one_s);
+  if (!is_via()) patience_->set(patience_with_one_s);
   while (!leg_ && !links_.empty()) {
     leg_ = relays_.ask(links_.back(), peer(), *this);
     links_.pop_back();
@@ -72,12 +82,19 @@ void RelayedStream::is_open() {
   patience_->cancel();
 }
 
+std::string RelayedStream::describe(int code) const {
+  return why_not_.empty() ? Stream::describe(code) : why_not_;
+}
+
 void RelayedStream::may_send(std::uint64_t bytes) {
   credit_ += std::min(bytes, kernel::relay_window - credit_);
 }
 
-void RelayedStream::is_closed() {
-  if (stage_ == Stage::opening) return ask_next();
+void RelayedStream::is_closed(const std::string& why) {
+  if (stage_ == Stage::opening) {
+    why_not_ = why;
+    return ask_next();
+  }
   leg_.reset();
   enter(Stage::closed);
 }

@@ -13,7 +13,8 @@ namespace parc::daemon {
 
 class RelayedStream final : public Stream {
 public:
-  // To whom it is asked for: of each link in turn. Accepted: with the leg that it is the end of.
+  // To whom it is asked for: of each link in turn; via one host: when relay_reached(). Accepted: with the leg
+  // that it is the end of.
   RelayedStream(Relays& relays, const Address& to, std::vector<std::int32_t> links);
   RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg);
   ~RelayedStream() override;
@@ -24,24 +25,28 @@ public:
   Transfer read(std::span<const iovec> to) override;
   Transfer write(std::span<const iovec> from) override;
   void end_output() override;
+  [[nodiscard]] std::string describe(int code) const override;
 
   // From its relay, or the other end.
+  void relay_reached(const Result<std::int32_t>& link);
   void is_open();
   void came(std::string bytes);
   void may_send(std::uint64_t bytes);
-  void is_closed();
+  void is_closed(const std::string& why);
 
 private:
   enum class Stage : std::uint8_t { opening, open, closed };
   void ask_next();
   void silent();
   void enter(Stage next);
+  [[nodiscard]] bool is_via() const { return !peer().relay_target().via.empty(); }
 
   Relays& relays_;
   Stage stage_;
   std::optional<Relays::Key> leg_;  // none: nobody is asked, or it is over
   std::vector<std::int32_t> links_; // to ask still, the next one last
   std::optional<Timer> patience_;   // with who is asked
+  std::string why_not_;             // what the one that was asked last has said
   bool was_open_ = false;
   bool silent_ = false; // one of those that were asked
   std::uint64_t credit_ = kernel::relay_window;

@@ -28,7 +28,11 @@ void Relays::begin(Links links) {
 
 Result<std::unique_ptr<Stream>> Relays::dial(const Address& to) {
   if (!to.relayed()) return under_.dial(to);
-  return std::unique_ptr<Stream>(std::make_unique<RelayedStream>(*this, to, links_.all()));
+  if (to.relay_target().via.empty())
+    return std::unique_ptr<Stream>(std::make_unique<RelayedStream>(*this, to, links_.all()));
+  auto stream = std::make_unique<RelayedStream>(*this, to, std::vector<std::int32_t>());
+  reach(*stream);
+  return std::unique_ptr<Stream>(std::move(stream));
 }
 
 void Relays::accept_for(Acceptance owner) {
@@ -41,17 +45,32 @@ Relays::Leg* Relays::find(const Key& key) {
   return found == legs_.end() ? nullptr : &found->second;
 }
 
+// Its own patience is that of who waits for the stream.
+void Relays::reach(RelayedStream& end) {
+  const std::uint64_t number = ++numbers_;
+  ends_.emplace(number, &end);
+  links_.connect(end.peer().relay_target().via, 0, [this, number](const Result<std::int32_t>& link) {
+    const auto waits = ends_.extract(number);
+    if (!waits.empty()) waits.mapped()->relay_reached(link);
+  });
+}
+
+void Relays::stop_reaching(const RelayedStream& end) {
+  std::erase_if(ends_, [&end](const auto& each) { return each.second == &end; });
+}
+
 // ---- What ends say. They may be in the middle of the turn's steps: it leaves at the end of the step.
 
 std::optional<Relays::Key> Relays::ask(std::int32_t link, const Address& to, RelayedStream& end) {
   if (!post_.reaches(link)) return std::nullopt;
   const Key key{link, true, ++numbers_};
   legs_[key].end = &end;
-  const auto [identity, name] = to.relay_target();
-  loop_.after_step(
-      [this, key, message = kernel::RelayOpen{.stream = key.number, .to = identity, .name = name}] {
-        post_.send(key.link, message);
-      });
+  const auto [identity, name, via] = to.relay_target();
+  loop_.after_step([this, key,
+                    message = kernel::RelayOpen{
+                        .stream = key.number, .to = identity, .name = name, .reach = via.empty() ? 0u : 1u}] {
+    post_.send(key.link, message);
+  });
   return key;
 }
 
@@ -85,7 +104,7 @@ void Relays::close(const Key& key, const std::string& why) {
 void Relays::asked(std::int32_t from, const kernel::RelayOpen& message) {
   const Key key{from, false, message.stream};
   if (from == this_host || !post_.reaches(from)) return;
-  if (find(key) != nullptr) {
+  if (find(key) != nullptr || reaching_.erase(key) != 0) {
     close(key, "it has been asked for before");
     return drop(key, "it was asked for again");
   }
@@ -94,10 +113,22 @@ void Relays::asked(std::int32_t from, const kernel::RelayOpen& message) {
 }
 
 void Relays::relay(const Key& from, const kernel::RelayOpen& message) {
-  if (legs_.size() + 2 > most_legs) return close(from, "too many connections are relayed there");
-  const auto link = links_.to(message.to, message.name);
+  if (legs_.size() + 2 * reaching_.size() + 2 > most_legs)
+    return close(from, "too many connections are relayed there");
   const bool is_near = links_.to(links_.identity(from.link), {}).has_value();
-  if (!link || !is_near || *link == from.link) return close(from, "no link leads there");
+  if (message.reach == 0 && !is_near) return close(from, "no link leads there");
+  if (message.reach == 0 || links_.to(message.to, message.name))
+    return relay_to(from, message, "no link leads there");
+  reaching_.insert(from);
+  links_.connect(message.name, message.to, [this, from, message](const Result<std::int32_t>& link) {
+    if (reaching_.erase(from) == 0) return; // nobody wants it any more
+    relay_to(from, message, link ? "it is relayed to that host itself" : link.error().text);
+  });
+}
+
+void Relays::relay_to(const Key& from, const kernel::RelayOpen& message, const std::string& why_not) {
+  const auto link = links_.to(message.to, message.name);
+  if (!link || *link == from.link) return close(from, why_not);
   const Key to{*link, true, ++numbers_};
   legs_[from].other = to;
   legs_[to].other = from;
@@ -153,22 +184,25 @@ void Relays::taken(std::int32_t from, const kernel::RelayTaken& message) {
 }
 
 void Relays::closed(std::int32_t from, const kernel::RelayClose& message) {
-  drop({from, message.begun == 0, message.stream}, message.text);
+  const Key key{from, message.begun == 0, message.stream};
+  if (reaching_.erase(key) == 0) drop(key, message.text);
 }
 
 void Relays::drop(const Key& key, const std::string& why) {
   const auto leg = legs_.extract(key);
   if (leg.empty()) return;
-  if (leg.mapped().end != nullptr) return leg.mapped().end->is_closed();
+  if (leg.mapped().end != nullptr) return leg.mapped().end->is_closed(why);
   legs_.erase(leg.mapped().other);
   close(leg.mapped().other, why);
 }
 
 bool Relays::none() const {
-  return std::ranges::all_of(legs_, [](const auto& each) { return each.second.end != nullptr; });
+  return reaching_.empty() &&
+         std::ranges::all_of(legs_, [](const auto& each) { return each.second.end != nullptr; });
 }
 
 void Relays::link_lost(std::int32_t link) {
+  std::erase_if(reaching_, [link](const Key& key) { return key.link == link; });
   std::vector<Key> gone;
   for (const auto& [key, leg] : legs_)
     if (key.link == link) gone.push_back(key);

@@ -4,7 +4,9 @@
 // which it outlives the connections.
 //
 // Any kernel asks those that it has links to, one after another, and relays for others as long as they are
-// not too many. A relay takes only links that are not relayed themselves: nothing goes in circles.
+// not too many. A relay takes only links that are not relayed themselves: nothing goes in circles. Where
+// [hosts] says via which one a host is reached, that one is asked alone, and makes the link to it where there
+// is none; the link to the relay may then be relayed itself: [hosts] does not go in circles.
 //
 // Invariants: what lies at a relay is bounded by the window of each direction, which the ends credit back as
 // they read; the end of a relayed connection, for whatever reason, is told to both ends.
@@ -19,6 +21,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +36,9 @@ public:
     std::function<std::vector<std::int32_t>()> all; // which to ask first, first
     std::function<std::string(std::int32_t link)> name;
     std::function<std::uint64_t(std::int32_t link)> identity;
+    // Finds or makes one, perhaps a relayed one; `connected` is called once, later.
+    using Connected = std::function<void(Result<std::int32_t>)>;
+    std::function<void(const std::string& name, std::uint64_t identity, Connected connected)> connect;
   };
   // `under`: for all other addresses.
   Relays(Loop& loop, Post& post, StreamMaker& under) : loop_(loop), post_(post), under_(under) {}
@@ -61,6 +67,8 @@ private:
   };
 
   // For ends.
+  void reach(RelayedStream& end); // its relay
+  void stop_reaching(const RelayedStream& end);
   std::optional<Key> ask(std::int32_t link, const Address& to, RelayedStream& end);
   void send_bytes(const Key& from, std::string bytes); // empty: that was all
   void send_taken(const Key& from, std::uint64_t bytes);
@@ -72,6 +80,7 @@ private:
   void taken(std::int32_t from, const kernel::RelayTaken& message);
   void closed(std::int32_t from, const kernel::RelayClose& message);
   void relay(const Key& from, const kernel::RelayOpen& message);
+  void relay_to(const Key& from, const kernel::RelayOpen& message, const std::string& why_not);
   void accept(const Key& from, const kernel::RelayOpen& message);
   void close(const Key& key, const std::string& why);
   Leg* find(const Key& key);
@@ -83,6 +92,8 @@ private:
   Links links_;
   Acceptance owner_;
   std::map<Key, Leg> legs_;
+  std::set<Key> reaching_;                       // asked for, while the link to the other end is made
+  std::map<std::uint64_t, RelayedStream*> ends_; // whose relay's link is being made
   std::uint64_t numbers_ = 0;
 };
 

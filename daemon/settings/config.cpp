@@ -117,8 +117,24 @@ Result<Config> load(const std::string& file) {
   return config;
 }
 
+// From one to the next, each of which the one before leads to; the last one is dialed, or this host.
+Result<void> check_ways(const Config& config) {
+  for (const auto& [name, host] : config.hosts) {
+    std::vector<std::string> way{name};
+    while (way.back() != config.name) {
+      const auto next = config.hosts.find(way.back());
+      if (next == config.hosts.end() || next->second.via.relay.empty()) break;
+      const bool was_there = std::ranges::find(way, next->second.via.relay) != way.end();
+      way.push_back(next->second.via.relay);
+      if (was_there) return error(EINVAL, "[hosts] goes in circles: {}", fmt::join(way, " via "));
+    }
+  }
+  return success();
+}
+
 Result<void> complete(Config& config) {
   if (config.name.empty()) config.name = short_host_name();
+  PARC_TRY(check_ways(config));
   for (auto& [name, host] : config.hosts) {
     const auto place = config.places.find(name);
     host.ssh.prefix = host.ssh.host.empty() || place == config.places.end() ? "" : place->second.prefix;

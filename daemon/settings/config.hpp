@@ -40,10 +40,19 @@ struct SshAddress {
   auto operator<=>(const SshAddress&) const = default;
 };
 
+// A host that another one leads to, whose kernel relays, as ssh's ProxyJump has it.
+struct ViaAddress {
+  static constexpr std::size_t longest_name = 56;
+  std::string relay; // its name; empty: the kernel is dialed
+  std::string host;  // what that is asked for
+  auto operator<=>(const ViaAddress&) const = default;
+};
+
 struct HostAddress {
   std::string address; // numeric, or a name that is resolved when it is needed
   std::uint16_t port = default_port;
   SshAddress ssh = {};
+  ViaAddress via = {};
   bool operator==(const HostAddress&) const = default;
 };
 

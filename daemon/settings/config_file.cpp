@@ -90,9 +90,10 @@ private:
     }
     const auto table = entry.as_table();
     if (!table)
-      return error(EBADMSG, "write \"address:port\", {{ address = \"...\", port = ... }} or "
-                            "{{ ssh = \"...\" }}");
-    static constexpr std::array<std::string_view, 6> known{"address", "port", "ssh", "prefix", "wdir", "env"};
+      return error(EBADMSG, "write \"address:port\", {{ address = \"...\", port = ... }}, "
+                            "{{ ssh = \"...\" }} or {{ via = \"...\" }}");
+    static constexpr std::array<std::string_view, 7> known{"address", "port", "ssh", "via",
+                                                           "prefix",  "wdir", "env"};
     for (const auto& [key, value] : *table)
       if (std::ranges::find(known, key.str()) == known.end())
         return error(EBADMSG,
@@ -100,7 +101,8 @@ private:
                      "\"node1.site\" = ...)",
                      quote(key.str()), did_you_mean(key.str(), known));
     PARC_TRY(place, place_of(*table));
-    if (table->contains("address") || table->contains("port") || table->contains("ssh")) {
+    constexpr std::array ways{"address", "port", "ssh", "via"};
+    if (std::ranges::any_of(ways, [table](const char* key) { return table->contains(key); })) {
       PARC_TRY(host, way_of(name, *table));
       config_.hosts.insert_or_assign(name, std::move(host));
     }
@@ -134,8 +136,8 @@ private:
   static Result<HostAddress> way_of(std::string_view name, const toml::table& entry) {
     const toml::table* const table = &entry;
     if (const auto ssh = (*table)["ssh"]) {
-      if (table->contains("address") || table->contains("port"))
-        return error(EBADMSG, "a host is reached through ssh or dialed: write ssh, or address and port");
+      if (table->contains("address") || table->contains("port") || table->contains("via"))
+        return error(EBADMSG, "a host is reached through ssh or dialed: write ssh, or address, port and via");
       const auto host = ssh.value<std::string>();
       if (!host) return error(EBADMSG, "ssh must be a text in quotes");
       return parse_ssh_host(*host);
@@ -151,6 +153,16 @@ private:
       if (!number || number->get() < 1 || number->get() > 65535)
         return error(EBADMSG, "port must be a number from 1 to 65535");
       host.port = static_cast<std::uint16_t>(number->get());
+    }
+    if (const auto via = (*table)["via"]) {
+      const auto relay = via.value<std::string>();
+      if (!relay) return error(EBADMSG, "via must be a text in quotes");
+      PARC_TRY(parse_host_name(*relay));
+      if (*relay == name) return error(EBADMSG, "it cannot be reached via itself");
+      for (const std::string_view each : {std::string_view(*relay), name})
+        if (each.size() > ViaAddress::longest_name)
+          return error(EBADMSG, "names that go with via have at most {} bytes", ViaAddress::longest_name);
+      host.via = {.relay = *relay, .host = std::string(name)};
     }
     return host;
   }
@@ -246,7 +258,8 @@ std::string to_toml(const Config& config) {
   std::map<std::string, std::string> entries;
   for (const auto& [name, host] : config.hosts)
     entries[name] = host.ssh.host.empty()
-                        ? fmt::format("address = {}, port = {}", in_quotes(host.address), host.port)
+                        ? fmt::format("address = {}, port = {}{}", in_quotes(host.address), host.port,
+                                      host.via.relay.empty() ? "" : ", via = " + in_quotes(host.via.relay))
                         : fmt::format("ssh = {}", in_quotes(host.ssh.host));
   for (const auto& [name, place] : config.places) {
     std::string& entry = entries[name];

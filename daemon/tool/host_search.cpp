@@ -33,13 +33,14 @@ void HostSearch::ask(const tool::Search& search) {
   question_ = search.question;
   for (const tool::HostToAsk& host : search.hosts) {
     learned_ |= host.address.has_value();
+    inquiry_.add(host.name);
+    if (peers_.is_via(host.name)) continue; // that is obeyed
     const HostAddress direct{.address = host.address.value_or(""), .port = host.port};
     const bool is_through = !host.ssh.empty() && peers_.way_to(host.name) == "ssh";
     const HostAddress through_ssh{.address = {}, .ssh = {host.name, host.ssh, host.link_socket}};
     if (host.address && !is_through) peers_.learn(host.name, direct.address.empty() ? through_ssh : direct);
     if (!host.ssh.empty() && !is_through && !direct.address.empty())
       other_ways_[host.name] = {direct, through_ssh};
-    inquiry_.add(host.name);
   }
   all_known_ = search.hosts.empty();
   if (all_known_)

@@ -78,10 +78,13 @@ BOOST_AUTO_TEST_CASE(hosts_in_both_forms) {
   test::write_file(file, "[hosts]\na = \"10.0.0.1:7000\"\nb = { address = \"fd00::2\", port = 7001 }\n"
                          "c = \"[::1]:7002\"\nd = \"node4\"\n"
                          "e = { prefix = \"/opt/parc\", wdir = \"~/run\", env = { A = \"1\" } }\n"
-                         "f = { ssh = \"far\", prefix = \"~/parc\" }\n");
+                         "f = { ssh = \"far\", prefix = \"~/parc\" }\n"
+                         "g = { via = \"a\" }\nh = { address = \"10.1.0.1\", port = 7003, via = \"g\" }\n");
   const Config config = parcd({}).value().config;
   const auto& hosts = config.hosts;
-  BOOST_TEST(hosts.size() == 5U);
+  BOOST_TEST(hosts.size() == 7U);
+  BOOST_TEST((hosts.at("g") == HostAddress{.address = "g", .via = {"a", "g"}}));
+  BOOST_TEST((hosts.at("h") == HostAddress{.address = "10.1.0.1", .port = 7003, .via = {"g", "h"}}));
   BOOST_TEST((hosts.at("a") == HostAddress{"10.0.0.1", 7000}));
   BOOST_TEST((hosts.at("b") == HostAddress{"fd00::2", 7001}));
   BOOST_TEST((hosts.at("c") == HostAddress{"::1", 7002}));
@@ -112,6 +115,18 @@ BOOST_AUTO_TEST_CASE(complaints_name_file_line_and_remedy) {
   BOOST_TEST(contains(complaint("[hosts]\na = { wdir = \"x\" }\n"), "2: host a: wdir: \"x\" begins neither"));
   BOOST_TEST(contains(complaint("[hosts]\na = { env = [\"A=1\"] }\n"), "2: host a: env must be a table"));
   BOOST_TEST(contains(complaint("[hosts]\na = { env = { A = 1 } }\n"), "2: host a: env must be a text"));
+  BOOST_TEST(complaint("[hosts]\na = { via = \"a\" }\n") == "2: host a: it cannot be reached via itself");
+  BOOST_TEST(contains(complaint("[hosts]\na = { via = 1 }\n"), "2: host a: via must be a text"));
+  BOOST_TEST(
+      contains(complaint("[hosts]\na = { via = \"b\", ssh = \"c\" }\n"), "2: host a: a host is reached"));
+  BOOST_TEST(contains(complaint("[hosts]\na = { via = \"" + std::string(57, 'b') + "\" }\n"), "at most 56"));
+}
+
+// But where this host is one of them: the same text serves all.
+BOOST_AUTO_TEST_CASE(hosts_that_lead_to_each_other) {
+  test::write_file(file, "[hosts]\na = { via = \"b\" }\nb = { via = \"c\" }\nc = { via = \"b\" }\n");
+  BOOST_TEST(parcd({"--name", "x"}).error().text == "[hosts] goes in circles: a via b via c via b");
+  BOOST_TEST(parcd({"--name", "b"}).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(complaints_about_other_layers_name_them) {
@@ -165,7 +180,7 @@ BOOST_AUTO_TEST_CASE(printed_settings_read_back_the_same) {
   test::write_file(file,
                    "[hosts]\n\"n-1.x\" = \"10.0.0.1:7000\"\nv6 = \"[fd00::2]:1\"\n"
                    "own = { ssh = \"far\", prefix = \"/opt\", wdir = \"~\", env = { \"A\" = \"\\\"\" } }\n"
-                   "alone = { wdir = \"/data\" }\n");
+                   "alone = { wdir = \"/data\" }\nfar = { via = \"v6\" }\n");
   const auto before = parcd({"--port",        "60000-60099",
                              "--listen",      "0.0.0.0,::1",
                              "--encryption",  "none",

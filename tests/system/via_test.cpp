@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hosts that [hosts] says are reached via others: the same text at all of them, as ssh's ProxyJump has it.
+#include "tests/support/hosts.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <fstream>
+
+namespace parc::test {
+namespace {
+
+using Json = nlohmann::json;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+std::size_t times_in(const std::string& text, const std::string& part) {
+  std::size_t times = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+struct TwoHeads {
+  Hosts hosts{4};
+  std::size_t said = 0;
+  // a | b, a head of its site | c, one of the other site | d, which only c can dial
+  TwoHeads() { say(true); }
+
+  [[nodiscard]] std::string port(std::size_t host) { return std::to_string(hosts[host].port()); }
+  // The text at all hosts, which read it again.
+  void say(bool is_up) {
+    std::ofstream(hosts.directory() + "/parcd.toml")
+        << "key_file = \"" << hosts.directory() << "/key\"\n[hosts]\n"
+        << "a = \"127.0.0.1:" << port(0) << "\"\nb = \"127.0.0.1:" << port(1) << "\"\n"
+        << "c = { address = \"127.0.0.1\", port = " << port(2) << ", via = \"b\" }\n"
+        << "d = { address = \"127.0.0.1\", port = " << (is_up ? port(3) : "1") << ", via = \"c\" }\n";
+    ++said;
+    for (std::size_t i = 0; i < 4; ++i) {
+      hosts[i].kernel().signal(SIGHUP);
+      BOOST_REQUIRE(
+          eventually([&] { return times_in(hosts[i].log(), "read the configuration again") == said; }));
+    }
+  }
+  Json row(const std::string& host, std::size_t on = 0) {
+    Process asked = hosts.parc("hosts", {"--hosts", host, "--json"}, on);
+    (void)asked.wait();
+    return Json::parse(asked.output())["hosts"][0];
+  }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(via, TwoHeads)
+
+BOOST_AUTO_TEST_CASE(a_job_over_two_heads) {
+  BOOST_TEST(row("d")["way"] == "relay");
+  BOOST_TEST(row("c")["way"] == "relay");
+  BOOST_TEST(row("b")["way"] == "direct");
+  BOOST_TEST(row("d", 2)["way"] == "direct"); // via itself
+  Process job = hosts.run({"--hosts", "a,b,c,d", PARC_TEST_PROGRAMS "/random_messages", "3", "200"});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  Process ring = hosts.run({"--hosts", "a:2,d:2", PARC_TEST_PROGRAMS "/ring", "1000000", "20"});
+  const int ended = ring.wait();
+  BOOST_TEST(ended == 0, ring.errors() << hosts.logs());
+}
+
+BOOST_AUTO_TEST_CASE(a_relay_is_killed_and_started_again) {
+  BOOST_TEST_REQUIRE(row("c")["way"] == "relay");
+  Process job = hosts.run({"--hosts", "a,c", PARC_TEST_PROGRAMS "/ring", "20000", "3000"});
+  for (int round = 0; round < 3; ++round) {
+    BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 2u; }));
+    hosts[1].kernel().signal(SIGKILL);
+    (void)hosts[1].kernel().wait();
+    hosts[1].start();
+    BOOST_TEST_REQUIRE(eventually([&] { return row("c")["up"] == true; }), hosts.logs());
+  }
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+}
+
+BOOST_AUTO_TEST_CASE(what_the_relay_met_is_said) {
+  say(false);
+  const std::string why = row("d")["why"];
+  BOOST_TEST(contains(why, "the kernel of host c does not lead there: cannot reach host d: 127.0.0.1 port 1"),
+             why);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::test
