@@ -28,7 +28,8 @@ BOOST_AUTO_TEST_CASE(hosts_that_were_not_asked_are_no_pair) {
 }
 
 BOOST_AUTO_TEST_CASE(two_of_them_are_named) {
-  const Pairs two = pairs_of({host("b", {reached("c", "direct")}), host("a", {}), host("c", {reached("b", "direct")})});
+  const Pairs two =
+      pairs_of({host("b", {reached("c", "direct")}), host("a", {}), host("c", {reached("b", "direct")})});
   BOOST_TEST(two.summary == "b and c reach each other\n");
   const Pairs relayed = pairs_of({host("b", {reached("c", "relay")}), host("c", {reached("b", "relay")})});
   BOOST_TEST(relayed.summary == "b and c reach each other, relayed\n");
