@@ -17,10 +17,11 @@ struct Relayed { // as it lies in an Address
   sa_family_t family = AF_UNSPEC;
   std::array<char, 6> unused{}; // so that two of one kernel are the same bytes
   std::uint64_t identity = 0;
-  std::array<char, 56> name{}, via{};
+  std::array<char, 72> name{}; // as long as ViaAddress has them
+  std::array<char, 40> via{};
 };
 
-std::string text_in(const std::array<char, 56>& bytes) {
+template <std::size_t Size> std::string text_in(const std::array<char, Size>& bytes) {
   return {bytes.data(), strnlen(bytes.data(), bytes.size())};
 }
 

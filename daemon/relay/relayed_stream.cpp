@@ -31,10 +31,13 @@ RelayedStream::~RelayedStream() {
 
 void RelayedStream::relay_reached(const Result<std::int32_t>& link) {
   if (stage_ != Stage::opening) return;
-  if (link)
-    links_ = {link.value()};
-  else
+  if (!link)
     why_not_ = link.error().text;
+  else if (link.value() == this_host)
+    why_not_ = fmt::format("host {} is this one by another name: call it in [hosts] as it calls itself",
+                           peer().relay_target().via);
+  else
+    links_ = {link.value()};
   ask_next();
 }
 
@@ -71,7 +74,8 @@ int RelayedStream::opened() {
   case Stage::open: return 0;
   case Stage::closed: break;
   }
-  if (was_open_) return 0; // what came before the end is to be read
+  if (was_open_) return 0;         // what came before the end is to be read
+  if (is_via()) return ECONNRESET; // it is the way there that was not, and may be in a moment
   return silent_ ? ETIMEDOUT : ENETUNREACH;
 }
 
@@ -79,6 +83,7 @@ void RelayedStream::is_open() {
   if (stage_ != Stage::opening) return;
   enter(Stage::open);
   was_open_ = true;
+  why_not_.clear();
   patience_->cancel();
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/relay/relays.hpp"
 
 #include "daemon/relay/relayed_stream.hpp"
+#include "daemon/settings/config.hpp"
 
 #include <algorithm>
 #include <spdlog/spdlog.h>
@@ -113,16 +114,19 @@ void Relays::asked(std::int32_t from, const kernel::RelayOpen& message) {
 }
 
 void Relays::relay(const Key& from, const kernel::RelayOpen& message) {
-  if (legs_.size() + 2 * reaching_.size() + 2 > most_legs)
+  if (legs_.size() + 2 * connecting_ + 2 > most_legs)
     return close(from, "too many connections are relayed there");
   const bool is_near = links_.to(links_.identity(from.link), {}).has_value();
   if (message.reach == 0 && !is_near) return close(from, "no link leads there");
   if (message.reach == 0 || links_.to(message.to, message.name))
     return relay_to(from, message, "no link leads there");
+  if (!parse_host_name(message.name)) return close(from, "that is no name of a host");
   reaching_.insert(from);
+  ++connecting_;
   links_.connect(message.name, message.to, [this, from, message](const Result<std::int32_t>& link) {
+    --connecting_;
     if (reaching_.erase(from) == 0) return; // nobody wants it any more
-    relay_to(from, message, link ? "it is relayed to that host itself" : link.error().text);
+    relay_to(from, message, link ? "it has no link of its own to that host" : link.error().text);
   });
 }
 

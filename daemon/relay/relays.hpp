@@ -93,6 +93,7 @@ private:
   Acceptance owner_;
   std::map<Key, Leg> legs_;
   std::set<Key> reaching_;                       // asked for, while the link to the other end is made
+  std::size_t connecting_ = 0;                   // such links, also those that nobody wants any more
   std::map<std::uint64_t, RelayedStream*> ends_; // whose relay's link is being made
   std::uint64_t numbers_ = 0;
 };

@@ -126,7 +126,7 @@ Result<void> check_ways(const Config& config) {
       if (next == config.hosts.end() || next->second.via.relay.empty()) break;
       const bool was_there = std::ranges::find(way, next->second.via.relay) != way.end();
       way.push_back(next->second.via.relay);
-      if (was_there) return error(EINVAL, "[hosts] goes in circles: {}", fmt::join(way, " via "));
+      if (was_there) return error(EBADMSG, "[hosts] goes in circles: {}", fmt::join(way, " via "));
     }
   }
   return success();

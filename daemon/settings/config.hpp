@@ -42,9 +42,9 @@ struct SshAddress {
 
 // A host that another one leads to, whose kernel relays, as ssh's ProxyJump has it.
 struct ViaAddress {
-  static constexpr std::size_t longest_name = 56;
-  std::string relay; // its name; empty: the kernel is dialed
-  std::string host;  // what that is asked for
+  static constexpr std::size_t longest_relay = 40, longest_host = 72; // bytes of names
+  std::string relay;                                                  // its name; empty: the kernel is dialed
+  std::string host;                                                   // what that is asked for
   auto operator<=>(const ViaAddress&) const = default;
 };
 
