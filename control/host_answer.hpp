@@ -40,11 +40,14 @@ struct WaitingJob { // that programs join, and that has not begun
   }
 };
 
+inline constexpr std::uint64_t longest_host = 255; // of its name
+
 struct HostToReach {
   std::string name = {};
   std::uint64_t identity = 0; // of its kernel
   static constexpr auto fields() {
-    return std::array{field<&HostToReach::name>("name"), field<&HostToReach::identity>("identity")};
+    return std::array{field<&HostToReach::name>("name", longest_host),
+                      field<&HostToReach::identity>("identity")};
   }
 };
 struct HostTried {

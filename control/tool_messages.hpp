@@ -228,8 +228,10 @@ struct Search {
   static constexpr Kind kind = Kind::search;
   std::vector<HostToAsk> hosts = {}; // none: all that are known
   HostQuestion question = {};
+  std::uint32_t pairs = 0; // 1: and whether those that have been told of each other reach each other
   static constexpr auto fields() {
-    return std::array{field<&Search::hosts>("hosts", most_hosts), field<&Search::question>("question")};
+    return std::array{field<&Search::hosts>("hosts", most_hosts), field<&Search::question>("question"),
+                      field<&Search::pairs>("pairs", 1)};
   }
 };
 

@@ -30,10 +30,10 @@ Dialer::Attempt* Dialer::find(const PendingLink& link) {
 }
 
 // None: somebody waits for it already.
-Dialer::Attempt* Dialer::begin(const std::string& host, Connected connected, std::optional<Loop::Time> end) {
+Dialer::Attempt* Dialer::begin(const std::string& host, Attempt::Waiting waiting) {
   auto [place, fresh] = attempts_.try_emplace(host);
   Attempt& made = place->second;
-  made.waiting.push_back({std::move(connected), end});
+  made.waiting.push_back(std::move(waiting));
   if (!fresh) return nullptr;
   made.host = host;
   made.number = ++numbers_;
@@ -51,12 +51,12 @@ Dialer::Attempt* Dialer::begin(const std::string& host, Connected connected, std
 // A name of [hosts] is what that says: others may call another host so.
 void Dialer::reach(const std::string& host, Connected connected, Wish wish) {
   const auto end = wish.in_haste ? std::nullopt : std::optional(end_of_patience());
-  Attempt* const made = begin(host, std::move(connected), end);
   if (wish.identity == 0) wish.identity = needs_.directory.identity_of(host).value_or(0);
-  const bool is_meant = wish.identity != 0 || !needs_.directory.is_configured(host);
+  Attempt* const made = begin(host, {std::move(connected), end, wish.identity});
+  const bool is_meant = (wish.identity != 0 || !needs_.directory.is_configured(host)) &&
+                        needs_.directory.address_of(host).via.relay.empty(); // that one alone relays
   if (Attempt& attempt = attempts_.at(host); wish.relayed && is_meant && attempt.relay_since == Loop::Time())
     attempt.relay = relayed_address(wish.identity, host);
-  if (wish.identity != 0) attempts_.at(host).meant = wish.identity;
   if (made != nullptr) locate(*made);
 }
 
@@ -64,15 +64,17 @@ void Dialer::locate(Attempt& attempt) {
   const HostAddress where = needs_.directory.address_of(attempt.host);
   attempt.tunnelled = !where.ssh.host.empty();
   attempt.locating = true;
-  needs_.locator.find(where, std::chrono::seconds(needs_.config.connect_timeout_s),
-                      [this, host = attempt.host](Result<std::vector<Address>> addresses) {
-                        resolved(host, std::move(addresses));
-                      });
+  needs_.locator.find(
+      where, std::chrono::seconds(needs_.config.connect_timeout_s),
+      [this, host = attempt.host, number = attempt.number](Result<std::vector<Address>> addresses) {
+        const Attempt* const still = find(host);
+        if (still != nullptr && still->number == number) resolved(host, std::move(addresses));
+      });
 }
 
 // Nobody has to know its name.
 void Dialer::reach(const EndpointAddress& address, Connected connected, bool relayed) {
-  Attempt* const made = begin(in_words(address), std::move(connected), end_of_patience());
+  Attempt* const made = begin(in_words(address), {std::move(connected), end_of_patience()});
   if (made == nullptr) return;
   made->wanted = address.identity;
   std::vector<Address> places;
@@ -268,18 +270,32 @@ bool Dialer::finish_with_session(const PendingLink& link) {
   return true;
 }
 
-// Also one that the other side has dialed.
+// The other side has dialed: who wants that very kernel has it. What a name of [hosts] means that says
+// nothing of.
+void Dialer::called(std::uint64_t identity, std::int32_t index) {
+  std::vector<std::string> over;
+  for (auto& [host, attempt] : attempts_) {
+    const auto have_it = std::ranges::stable_partition(
+        attempt.waiting, [identity](const Attempt::Waiting& each) { return each.meant != identity; });
+    if (have_it.empty()) continue;
+    if (!needs_.directory.is_configured(host)) needs_.directory.answered(host, identity);
+    for (Attempt::Waiting& each : have_it) answer(std::move(each.connected), index);
+    attempt.waiting.erase(have_it.begin(), have_it.end());
+    if (attempt.waiting.empty()) over.push_back(host);
+  }
+  for (const std::string& host : over) finish(host, index);
+}
+
 void Dialer::established(const PendingLink& link, std::int32_t index) {
   if (!link.purpose().host.empty()) reached(link, index);
   std::vector<std::string> waiting;
   for (const auto& [host, attempt] : attempts_)
-    if (const std::array expected{attempt.identity, attempt.wanted, attempt.meant};
-        std::ranges::find(expected, link.identity()) != expected.end())
-      waiting.push_back(host);
+    if (attempt.identity == link.identity() || attempt.wanted == link.identity()) waiting.push_back(host);
   for (const std::string& host : waiting) {
     if (attempts_.at(host).wanted == 0) needs_.directory.answered(host, link.identity());
     finish(host, index);
   }
+  called(link.identity(), index);
 }
 
 void Dialer::refused(const PendingLink& link, const Error& why) {

@@ -65,11 +65,11 @@ private:
     struct Waiting {
       Connected connected;
       std::optional<Loop::Time> end; // no round begins later for it; none: it is in haste
+      std::uint64_t meant = 0;       // the identity of the kernel that it wants; 0: whoever has the name
     };
     std::string host;
     std::uint64_t number = 0; // of all attempts
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
-    std::uint64_t meant = 0;  // that of the kernel which its name meant last; 0: not known
     std::vector<Waiting> waiting;
     bool tunnelled = false;             // each round asks for the tunnel again
     bool locating = false;              // its addresses are being found out
@@ -93,7 +93,7 @@ private:
     bool waits = false; // for it
   };
 
-  Attempt* begin(const std::string& host, Connected connected, std::optional<Loop::Time> end);
+  Attempt* begin(const std::string& host, Attempt::Waiting waiting);
   Attempt* find(const std::string& host);
   void resolved(const std::string& host, Result<std::vector<Address>> addresses);
   void locate(Attempt& attempt);
@@ -106,6 +106,7 @@ private:
   void finish(const std::string& host, const Result<std::int32_t>& result);
   bool finish_with_session(const PendingLink& link);
   void reached(const PendingLink& link, std::int32_t index);
+  void called(std::uint64_t identity, std::int32_t index);
   static void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why, const PendingLink& link);

@@ -2,6 +2,7 @@
 #include "daemon/tool/host_search.hpp"
 
 #include "daemon/tool/known_hosts.hpp"
+#include "daemon/tool/reach_hosts.hpp"
 
 #include <map>
 
@@ -9,8 +10,7 @@ namespace parc::daemon {
 
 namespace {
 
-// Its patience with a name, an address that is silent, and relays: and some more.
-constexpr double tries_within_s = 20;
+constexpr double pairs_within_s = tries_within_s + answers_within_s;
 
 std::string place_text(const std::string& host, std::uint16_t port) {
   return host.find(':') == host.npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
@@ -24,13 +24,15 @@ HostSearch::HostSearch(Loop& loop, Post& post, Peers& peers, std::uint64_t token
       inquiry_(loop, post, token,
                {.silent =
                     [this](Inquiry::Host& host) {
-                      failed(host, fmt::format("its kernel has not answered within {} s; does it hang?",
-                                               answers_within_s));
+                      failed(host,
+                             fmt::format("its kernel has not answered within {} s; does it hang?",
+                                         stage_ == Stage::checking ? pairs_within_s : answers_within_s));
                     },
                 .all_over = [this] { all_over(); }}) {}
 
 void HostSearch::ask(const tool::Search& search) {
   question_ = search.question;
+  pairs_ = search.pairs != 0;
   for (const tool::HostToAsk& host : search.hosts) {
     learned_ |= host.address.has_value();
     inquiry_.add(host.name);
@@ -85,6 +87,7 @@ void HostSearch::connected(std::size_t place, const Result<std::int32_t>& link) 
 }
 
 void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
+  if ((stage_ == Stage::checking) != message.answer.tried.has_value()) return; // to what was asked before
   Inquiry::Host* const host = inquiry_.answered(from, message.place);
   if (host == nullptr) return;
   const EndpointAddress at = peers_.describe({from, protocol::kernel_endpoint});
@@ -110,7 +113,7 @@ void HostSearch::failed(Inquiry::Host& host, const std::string& why) {
 
 void HostSearch::all_over() {
   if (learned_ && stage_ == Stage::asking) return tell_where();
-  if (stage_ == Stage::telling) return check_pairs();
+  if (pairs_ && stage_ == Stage::telling) return check_pairs();
   connection_.send(tool::Done{});
   over_();
 }
@@ -148,7 +151,7 @@ void HostSearch::check_pairs() {
     std::vector<control::HostToReach> others;
     for (const auto& [other, at] : places)
       if (other != link) others.push_back({inquiry_.hosts()[at].name, peers_.identity_of(other)});
-    inquiry_.ask(place, link, kernel::Question{.question = {.reach = std::move(others)}}, tries_within_s);
+    inquiry_.ask(place, link, kernel::Question{.question = {.reach = std::move(others)}}, pairs_within_s);
   }
 }
 

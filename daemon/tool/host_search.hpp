@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A question of a tool to several hosts (parc up, hosts, ps and kill): the kernel of the tool connects to
 // each, asks its kernel, and hands on what it says, or why it says nothing, as that is known. Where the tool
-// said where hosts are, every kernel that this one is linked to hears of them before it ends, and those of
-// few hosts say which of the others they reach.
+// said where hosts are, every kernel that this one is linked to hears of them before it ends; then, where it
+// is asked for, those of few hosts say which of the others they reach.
 #pragma once
 
 #include "daemon/link/peers.hpp"
@@ -40,6 +40,7 @@ private:
   ToolConnection& connection_;
   std::function<void()> over_;
   control::HostQuestion question_;
+  bool pairs_ = false;           // are asked for
   bool all_known_ = false;       // none was named
   std::set<std::int32_t> asked_; // links, where all are
   bool learned_ = false;         // where some of them are

@@ -14,14 +14,14 @@
 namespace parc::daemon {
 
 // A kernel that may ask is one of this user's: it has the key.
-LocalJobs::LocalJobs(Post& post, Peers& peers, Jobs& jobs, Joins& joins)
+LocalJobs::LocalJobs(Loop& loop, Post& post, Peers& peers, Jobs& jobs, Joins& joins)
     : peers_(peers), jobs_(jobs), joins_(joins) {
   post.on<kernel::Look>([this, &post](std::int32_t from, const kernel::Look& message) {
     post.send(from, kernel::Seen{.token = message.token, .place = message.place, .ranks = look(message.job)});
   });
-  post.on<kernel::Question>([this, &post](std::int32_t from, const kernel::Question& message) {
+  post.on<kernel::Question>([this, &loop, &post](std::int32_t from, const kernel::Question& message) {
     if (message.question.reach)
-      return reach_hosts(post, peers_, from, *message.question.reach,
+      return reach_hosts(loop, post, peers_, from, *message.question.reach,
                          {.token = message.token, .place = message.place});
     post.send(from, kernel::Answer{.token = message.token,
                                    .place = message.place,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "control/host_answer.hpp"
+#include "daemon/base/loop.hpp"
 #include "daemon/base/post.hpp"
 #include "system/observe/unfinished.hpp"
 
@@ -20,7 +21,7 @@ class Peers;
 
 class LocalJobs {
 public:
-  LocalJobs(Post& post, Peers& peers, Jobs& jobs, Joins& joins);
+  LocalJobs(Loop& loop, Post& post, Peers& peers, Jobs& jobs, Joins& joins);
 
   // Their numbers; and the hosts of one, each with its link (none: not yet reached).
   [[nodiscard]] std::vector<std::uint64_t> known() const;

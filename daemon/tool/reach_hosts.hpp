@@ -5,6 +5,7 @@
 #pragma once
 
 #include "control/host_answer.hpp"
+#include "daemon/base/loop.hpp"
 #include "daemon/base/post.hpp"
 #include "daemon/link/peers.hpp"
 
@@ -13,8 +14,9 @@
 
 namespace parc::daemon {
 
-// `answer` goes to the link `to` when all have been tried.
-void reach_hosts(Post& post, Peers& peers, std::int32_t to, const std::vector<control::HostToReach>& hosts,
-                 kernel::Answer answer);
+// `answer` goes to the link `to` when all have been tried, or after this time with those that have been.
+inline constexpr double tries_within_s = 15;
+void reach_hosts(Loop& loop, Post& post, Peers& peers, std::int32_t to,
+                 const std::vector<control::HostToReach>& hosts, kernel::Answer answer);
 
 } // namespace parc::daemon

@@ -8,7 +8,7 @@
 namespace parc::daemon {
 
 Tools::Tools(Loop& loop, Post& post, Peers& peers, Jobs& jobs, Joins& joins, std::function<void()> emptied)
-    : loop_(loop), post_(post), peers_(peers), jobs_(jobs), local_jobs_(post, peers, jobs, joins),
+    : loop_(loop), post_(post), peers_(peers), jobs_(jobs), local_jobs_(loop, post, peers, jobs, joins),
       emptied_(std::move(emptied)) {
   post_.on<kernel::Seen>([this](std::int32_t from, const kernel::Seen& message) {
     if (ToolSession* const at = find(message.token)) at->answered(from, message);

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(their_text_is_as_it_was) {
       R"({"kind":"question","place":2,"question":{"hosts":[["a","b"]]},"token":1})");
   BOOST_TEST(
       to_json(tool::Search{.hosts = {{.name = "a"}, {.name = "b", .address = "c", .port = 7}}}).dump() ==
-      R"({"hosts":["a",["b","c",7]],"kind":"search","question":null})");
+      R"({"hosts":["a",["b","c",7]],"kind":"search","pairs":0,"question":null})");
   BOOST_TEST(to_json(tool::Input{.end = 1}).dump() == R"({"end":1,"kind":"input"})");
   tool::Run run{.hosts = {""}, .runs = {0, 2}};
   run.payload =

@@ -11,10 +11,10 @@ namespace parc::tools {
 
 Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
                                          const std::vector<tool::HostToAsk>& hosts,
-                                         const control::HostQuestion& question, bool starts) {
+                                         const control::HostQuestion& question, bool starts, bool pairs) {
   PARC_TRY(kernel,
            starts ? KernelConnection::open(runtime_dir) : KernelConnection::open_running(runtime_dir));
-  PARC_TRY(kernel.send(tool::Search{.hosts = hosts, .question = question}));
+  PARC_TRY(kernel.send(tool::Search{.hosts = hosts, .question = question, .pairs = pairs ? 1u : 0u}));
   std::vector<AskedHost> answers;
   for (;;) {
     PARC_TRY(frame, kernel.await());

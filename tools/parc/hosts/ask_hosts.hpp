@@ -26,11 +26,12 @@ struct AskedHost {
   [[nodiscard]] bool up() const { return why.empty(); }
 };
 
-// `hosts`: empty: all that this kernel knows. `starts`: where no kernel runs here, one is started. In the
-// order of their names.
+// `hosts`: empty: all that this kernel knows. `starts`: where no kernel runs here, one is started. `pairs`:
+// they also say which others they reach. In the order of their names.
 [[nodiscard]] Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
                                                        const std::vector<tool::HostToAsk>& hosts,
-                                                       const control::HostQuestion& question, bool starts);
+                                                       const control::HostQuestion& question, bool starts,
+                                                       bool pairs = false);
 
 struct HostOptions {
   NamedHosts named;

@@ -31,7 +31,8 @@ Pairs pairs_of(const std::vector<StartedHost>& hosts) {
   std::vector<const StartedHost*> asked;
   for (const StartedHost& host : hosts)
     if (host.up() && (!host.tried.empty() || !host.not_tried.empty())) asked.push_back(&host);
-  if (constexpr auto most = control::HostQuestion::most_reached; asked.empty() && hosts.size() > most)
+  if (constexpr auto most = control::HostQuestion::most_reached;
+      asked.empty() && std::ranges::count_if(hosts, &StartedHost::up) > std::ptrdiff_t(most))
     return {.summary =
                 fmt::format("whether they reach each other is looked at only of up to {} hosts\n", most)};
   Pairs pairs;

@@ -110,7 +110,7 @@ bool is_out_of_reach(const StartedHost& there) {
 
 // Our kernel connects to each that is up, or says why it cannot.
 Result<void> reach_all(const std::string& runtime_dir, const Launcher& launcher,
-                       std::vector<StartedHost>& all) {
+                       std::vector<StartedHost>& all, bool pairs) {
   std::vector<tool::HostToAsk> hosts;
   for (const StartedHost& there : all)
     if (const bool by_ssh = !is_this_host(launcher, there.host) && !launcher.ssh.empty(); there.up())
@@ -120,7 +120,7 @@ Result<void> reach_all(const std::string& runtime_dir, const Launcher& launcher,
                        .ssh = by_ssh ? launcher.ssh : "",
                        .link_socket = there.link_socket});
   if (hosts.empty()) return success();
-  PARC_TRY(answers, ask_hosts(runtime_dir, hosts, {}, true));
+  PARC_TRY(answers, ask_hosts(runtime_dir, hosts, {}, true, pairs));
   for (AskedHost& answer : answers) {
     const auto there = std::ranges::find(all, answer.host, &StartedHost::host);
     if (there == all.end()) continue;
@@ -198,14 +198,14 @@ bool is_this_host(const Launcher& launcher, const std::string& host) {
 Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher,
                                              const std::string& runtime_dir, Prefixes prefixes,
                                              const std::vector<std::string>& options,
-                                             std::chrono::milliseconds patience) {
+                                             std::chrono::milliseconds patience, bool pairs) {
   PARC_TRY(running, connect_to_kernel(runtime_dir));
   const bool ran = static_cast<bool>(running);
   running.reset(); // nothing is asked of it here
   PARC_TRY(done, ask_for_key(runtime_dir, options));
   prefixes.merge(prefixes_in(done));
   auto all = start_all(launcher, hosts, prefixes, done.key.value_or(""), runtime_dir, options, patience);
-  PARC_TRY(reach_all(runtime_dir, launcher, all));
+  PARC_TRY(reach_all(runtime_dir, launcher, all, pairs));
   end_unreachable(launcher, all);
   for (StartedHost& there : all)
     if (is_this_host(launcher, there.host)) there.ran = ran;

@@ -36,12 +36,14 @@ struct StartedHost {
 // All at the same time; a kernel that runs already stays as it is. Those that are up are known to this host's
 // kernel, and connected; one that was started and cannot be reached is ended again. Who does not answer
 // within `patience` is not up. `prefixes` go before what [hosts] says; `options` are parcd's: of the kernel
-// of this host, too, where that has to be started.
+// of this host, too, where that has to be started; `pairs`: whether they reach each other is looked at, too.
 struct Child;
 
-[[nodiscard]] Result<std::vector<StartedHost>>
-start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher, const std::string& runtime_dir,
-            Prefixes prefixes, const std::vector<std::string>& options, std::chrono::milliseconds patience);
+[[nodiscard]] Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts,
+                                                           const Launcher& launcher,
+                                                           const std::string& runtime_dir, Prefixes prefixes,
+                                                           const std::vector<std::string>& options,
+                                                           std::chrono::milliseconds patience, bool pairs);
 
 // It is this one, and needs no launcher, which might have no way from a host to itself.
 [[nodiscard]] bool is_this_host(const Launcher& launcher, const std::string& host);

@@ -109,7 +109,7 @@ Result<int> start(const UpOptions& options) {
   const std::vector<std::string> hosts = names_of(named);
   const Launcher launcher = launcher_to(hosts, options.ssh);
   PARC_TRY(all, start_hosts(hosts, launcher, options.runtime_dir, prefixes_of(named), options.of_parcd,
-                            patience_with_children));
+                            patience_with_children, true));
   const int status = report(all, !options.of_parcd.empty());
   PARC_TRY(remember(options, std::move(named), all));
   return status;

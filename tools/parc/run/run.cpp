@@ -392,8 +392,8 @@ Result<void> start_missing(const RunOptions& options, const tool::Unreached& mis
   if (deadline)
     patience = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()),
                           std::chrono::milliseconds(0), patience);
-  PARC_TRY(started,
-           start_hosts(missing.hosts, launcher, options.runtime_dir, std::move(prefixes), {}, patience));
+  PARC_TRY(started, start_hosts(missing.hosts, launcher, options.runtime_dir, std::move(prefixes), {},
+                                patience, false));
   std::string lines;
   for (std::size_t i = 0; i < started.size(); ++i)
     if (!started[i].up())
