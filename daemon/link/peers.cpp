@@ -69,10 +69,14 @@ bool Peers::is_answered(std::uint64_t attempt) const {
 }
 
 // By index: what ends here may begin others.
+// Not those whose handshake is with a kernel that has a connection already: the other side may have chosen
+// this one of two, and else both sides hear that it is not needed.
 void Peers::drop(std::uint64_t attempt) {
   for (std::size_t i = 0; i < pending_.size(); ++i)
-    if (pending_[i]->purpose().attempt == attempt && pending_[i]->stage() < PendingLink::Stage::lingering)
-      pending_[i]->drop(error(ECANCELED, "another address of that host has answered"));
+    if (PendingLink& link = *pending_[i]; link.purpose().attempt == attempt &&
+                                          link.stage() < PendingLink::Stage::lingering &&
+                                          !link.accepted_by_us() && !sessions_.carried(link.identity()))
+      link.drop(error(ECANCELED, "another address of that host has answered"));
 }
 
 Dial Peers::dialing() {

@@ -3,6 +3,7 @@
 // may: messages arrive whole, once and in order, whatever becomes of the connections.
 #include "daemon/link/peers.hpp"
 
+#include "daemon/link/tls_stream.hpp"
 #include "daemon/tool/known_hosts.hpp"
 #include "tests/sim/faulty_network.hpp"
 
@@ -24,10 +25,11 @@ public:
   Node(const std::string& name, std::uint64_t identity, std::uint16_t port, const Keys& key,
        FaultyNetwork& network)
       : address(numeric_address("127.0.0.1", port).value()), loop(&network.time), engine({}, *this),
-        streams(network.streams_of(address)), peers(loop, engine, *streams, config, key, self(name, identity),
-                                                    {.link_up = [this](std::uint32_t at) { link = at; },
-                                                     .link_lost = [this](std::uint32_t) { lost = true; },
-                                                     .ping = [](std::uint32_t, std::uint64_t) {}}),
+        streams(network.streams_of(address)), encrypted(key, *streams),
+        peers(loop, engine, encrypted, config, key, self(name, identity),
+              {.link_up = [this](std::uint32_t at) { link = at; },
+               .link_lost = [this](std::uint32_t) { lost = true; },
+               .ping = [](std::uint32_t, std::uint64_t) {}}),
         endpoint(engine.add_endpoint()) {
     config.name = name;
     engine.open(endpoint, 0);
@@ -107,6 +109,7 @@ public:
   Loop loop;
   protocol::Engine engine;
   std::unique_ptr<StreamMaker> streams;
+  TlsStreams encrypted;
   Peers peers;
   std::uint64_t endpoint;
   std::optional<std::uint32_t> link;
@@ -158,6 +161,12 @@ struct Two : Quiet {
                             std::min(first.value_or(Loop::Time::max()), second.value_or(Loop::Time::max())));
   }
 
+  void go_round_if_anything() {
+    network.tick();
+    (void)a.go_round();
+    (void)b.go_round();
+  }
+
   void a_goes_alone() {
     network.tick();
     if (a.go_round() || !network.idle()) return;
@@ -207,6 +216,38 @@ BOOST_DATA_TEST_CASE(streams_that_break_at_any_byte, boost::unit_test::data::xra
   Two two(static_cast<std::uint64_t>(seed), {.most_of_life = 150'000});
   two.exchange(120);
   BOOST_TEST(two.network.breaks >= 5u);
+}
+
+// Of the two connections one stays, whatever order their handshakes end in; what each waited for is over with
+// the first of them.
+BOOST_AUTO_TEST_CASE(who_dial_each_other_lose_no_connection) {
+  for (std::uint64_t seed = 401; seed <= 700; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      Two two(seed, {.most_at_once = seed % 3 == 0 ? 100000 : 1 + seed % 97,
+                     .stalls = static_cast<unsigned>(seed % 13 < 2 ? 0 : 1 + seed % 13)});
+      unsigned reached = 0;
+      const auto count = [&reached](const Result<std::int32_t>& link) { reached += link ? 1 : 0; };
+      two.a.peers.connect("other", count, {.identity = two.b.peers.self().identity});
+      for (std::uint64_t i = 0; i < seed % 23; ++i) two.go_round_if_anything();
+      two.b.peers.connect("other", count, {.identity = two.a.peers.self().identity});
+      const auto is_up = [](Node& node) {
+        return node.link && node.engine.link(*node.link).carrier.stage == protocol::Carrier::Stage::up;
+      };
+      bool was_up = false;
+      int down = 0;                  // rounds on end
+      constexpr int most_down = 100; // while the other connection takes over
+      for (int after = 0; after < 400; after += was_up ? 1 : 0) {
+        reached == 2 ? two.go_round_if_anything() : two.go_round();
+        const bool now_up = is_up(two.a) && is_up(two.b);
+        down = was_up && !now_up ? down + 1 : 0;
+        was_up |= now_up;
+        if (down > most_down) break;
+      }
+      BOOST_TEST(reached == 2u);
+      BOOST_TEST(was_up);
+      BOOST_TEST(down <= most_down);
+    }
+  }
 }
 
 // Who asks for a host that is being tried already has as much time as who asked first.
