@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/link/address.hpp"
 
+#include "daemon/settings/config.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -17,8 +19,8 @@ struct Relayed { // as it lies in an Address
   sa_family_t family = AF_UNSPEC;
   std::array<char, 6> unused{}; // so that two of one kernel are the same bytes
   std::uint64_t identity = 0;
-  std::array<char, 72> name{}; // as long as ViaAddress has them
-  std::array<char, 40> via{};
+  std::array<char, ViaAddress::longest_host> name{};
+  std::array<char, ViaAddress::longest_relay> via{};
 };
 
 template <std::size_t Size> std::string text_in(const std::array<char, Size>& bytes) {

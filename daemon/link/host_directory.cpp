@@ -41,7 +41,10 @@ HostAddress HostDirectory::address_of(const std::string& host) const {
   const auto named = config_.hosts.find(host);
   if (named == config_.hosts.end()) return HostAddress{host, default_port};
   HostAddress where = named->second;
-  if (is_this_host(where.via.relay)) where.via = {}; // the same text serves all hosts
+  // The same text serves all hosts: the relay itself, and those that are behind the same one.
+  const auto self = config_.hosts.find(config_.name);
+  const bool is_neighbour = self != config_.hosts.end() && self->second.via.relay == where.via.relay;
+  if (is_neighbour || is_this_host(where.via.relay)) where.via = {};
   return where;
 }
 

@@ -42,7 +42,7 @@ struct SshAddress {
 
 // A host that another one leads to, whose kernel relays, as ssh's ProxyJump has it.
 struct ViaAddress {
-  static constexpr std::size_t longest_relay = 40, longest_host = 72; // bytes of names
+  static constexpr std::size_t longest_relay = 48, longest_host = 64; // bytes of names
   std::string relay;                                                  // its name; empty: the kernel is dialed
   std::string host;                                                   // what that is asked for
   auto operator<=>(const ViaAddress&) const = default;

@@ -159,9 +159,8 @@ private:
       if (!relay) return error(EBADMSG, "via must be a text in quotes");
       PARC_TRY(parse_host_name(*relay));
       if (*relay == name) return error(EBADMSG, "it cannot be reached via itself");
-      if (relay->size() > ViaAddress::longest_relay || name.size() > ViaAddress::longest_host)
-        return error(EBADMSG, "via takes names of at most {} bytes, for hosts with names of at most {}",
-                     ViaAddress::longest_relay, ViaAddress::longest_host);
+      if (relay->size() > ViaAddress::longest_relay)
+        return error(EBADMSG, "via takes names of at most {} bytes", ViaAddress::longest_relay);
       host.via = {.relay = *relay, .host = std::string(name)};
     }
     return host;

@@ -92,8 +92,7 @@ void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
   if (host == nullptr) return;
   const EndpointAddress at = peers_.describe({from, protocol::kernel_endpoint});
   if (stage_ == Stage::checking)
-    connection_.send(tool::Tried{.host = host->name,
-                                 .hosts = message.answer.tried.value_or(std::vector<control::HostTried>())});
+    connection_.send(tool::Tried{.host = host->name, .hosts = *message.answer.tried});
   if (stage_ == Stage::asking)
     connection_.send(tool::Reached{.host = host->name,
                                    .address = at.hosts.empty() ? "" : place_text(at.hosts.front(), at.port),

@@ -6,18 +6,16 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::size_t longest_name = 255;
-
-bool is_name(const std::string& name) {
-  return !name.empty() && name.size() <= longest_name &&
-         std::ranges::none_of(name, [](unsigned char each) { return each <= ' ' || each == 0x7f; });
-}
-
 bool on_loopback(const EndpointAddress& address) {
   return !address.hosts.empty() && is_loopback(address.hosts.front());
 }
 
 } // namespace
+
+bool is_host_name(const std::string& name) {
+  return !name.empty() && name.size() <= control::longest_host &&
+         std::ranges::none_of(name, [](unsigned char each) { return each <= ' ' || each == 0x7f; });
+}
 
 // One that is reached over loopback is on this machine, and so is who may be told that.
 ToldHosts hosts_to_tell(const Peers& peers, std::int32_t to) {
@@ -35,7 +33,8 @@ void learn_hosts(Peers& peers, std::int32_t from, const ToldHosts& told) {
   std::vector<Peers::NamedKernel> others;
   for (const auto& [name, text] : told) {
     auto address = parse_endpoint_address(text);
-    if (is_name(name) && address) others.push_back({.name = name, .address = std::move(address).value()});
+    if (is_host_name(name) && address)
+      others.push_back({.name = name, .address = std::move(address).value()});
   }
   peers.learn(from, others);
 }

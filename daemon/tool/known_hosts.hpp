@@ -19,6 +19,9 @@ using ToldHosts = std::vector<std::array<std::string, 2>>; // name, address
 // endpoint_address.hpp says it.
 [[nodiscard]] ToldHosts hosts_to_tell(const Peers& peers, std::int32_t to);
 
+// Of a host, as another kernel may say it.
+[[nodiscard]] bool is_host_name(const std::string& name);
+
 // What the kernel at the link `from` has told. What makes no sense is left out.
 void learn_hosts(Peers& peers, std::int32_t from, const ToldHosts& told);
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/tool/reach_hosts.hpp"
 
+#include "daemon/tool/known_hosts.hpp"
+
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 
 namespace parc::daemon {
@@ -57,12 +60,14 @@ void reach_hosts(Loop& loop, Post& post, Peers& peers, std::int32_t to,
                  const std::vector<control::HostToReach>& hosts, kernel::Answer answer) {
   const auto trial = std::make_shared<Trial>(loop, post, to, hosts, std::move(answer));
   if (hosts.empty()) return trial->send();
-  for (std::size_t place = 0; place < hosts.size(); ++place)
-    peers.connect(hosts[place].name,
-                  [&peers, place, host = hosts[place], trial](const Result<std::int32_t>& link) {
-                    trial->became(place, what_became(peers, host, link));
-                  },
-                  {.identity = hosts[place].identity});
+  for (std::size_t place = 0; place < hosts.size(); ++place) {
+    const control::HostToReach& host = hosts[place];
+    const auto became = [&peers, place, host, trial](const Result<std::int32_t>& link) {
+      trial->became(place, what_became(peers, host, link));
+    };
+    is_host_name(host.name) ? peers.connect(host.name, became, {.identity = host.identity})
+                            : became(error(EINVAL, "that is no name of a host"));
+  }
 }
 
 } // namespace parc::daemon

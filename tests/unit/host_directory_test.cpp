@@ -28,6 +28,20 @@ BOOST_AUTO_TEST_CASE(a_name_that_nobody_knows_is_its_own_address) {
   BOOST_TEST(directory.address_of("b").port == 7300);
 }
 
+// One text of [hosts] serves the relay and both sides of it.
+BOOST_AUTO_TEST_CASE(hosts_that_another_one_leads_to) {
+  for (const char* const host : {"n1", "n2"})
+    config.hosts[host] = {.address = host, .via = {.relay = "head", .host = host}};
+  const auto relay_at = [this](const std::string& name) {
+    config.name = name;
+    return directory.address_of("n1").via.relay;
+  };
+  BOOST_TEST(relay_at("a") == "head");
+  BOOST_TEST(relay_at("b") == "head");
+  BOOST_TEST(relay_at("head") == "");
+  BOOST_TEST(relay_at("n2") == "");
+}
+
 BOOST_AUTO_TEST_CASE(this_host) {
   BOOST_TEST(directory.is_this_host("a"));
   BOOST_TEST(directory.is_this_host("localhost"));
