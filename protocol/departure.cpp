@@ -150,6 +150,7 @@ std::uint32_t Engine::add_link(const LinkSettings& settings) {
   link.fragment = settings.fragment;
   link.self = settings.self;
   link.peer = settings.peer;
+  link.kernels_only = settings.kernels_only;
   link.train_bytes = max_entries * link.fragment;
   const std::uint64_t room =
       settings_.pool > pool_reserved_ ? (settings_.pool - pool_reserved_) / link.fragment : 0;

@@ -287,6 +287,7 @@ void Engine::watch(Peer& peer) {
 
 Refusal Engine::take_watch(Link& link, const Descriptor& d) {
   if (d.message == kernel_endpoint) return Refusal::request;
+  if (link.kernels_only) return Refusal::destination;
   if (Endpoint* endpoint = find_endpoint(d.message)) {
     const bool tells = endpoint->outflows.contains(link.index);
     Outflow& outflow = outflow_of(*endpoint, link);

@@ -84,6 +84,7 @@ struct LinkSettings {
   std::uint32_t fragment = default_fragment; // bytes of a full one, as negotiated
   std::uint32_t self = 0;                    // low halves of the two host identities
   std::uint32_t peer = 0;
+  bool kernels_only = false; // the peer may not write to programs
 };
 
 struct ReadRequest {

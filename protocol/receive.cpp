@@ -191,6 +191,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   const bool to_kernel = e.destination == kernel_endpoint;
   if (to_kernel != (e.space == Space::kernels) || to_kernel != (e.source == kernel_endpoint))
     return Refusal::envelope;
+  if (link.kernels_only && !to_kernel) return Refusal::destination;
   const Address source{static_cast<std::int32_t>(link.index), e.source};
   Endpoint* to = find_endpoint(e.destination);
   if (to != nullptr && to->departed()) to = nullptr;

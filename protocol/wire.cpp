@@ -15,6 +15,7 @@ const char* describe(Refusal refusal) {
   case Refusal::ack: return "it acknowledged what was never sent";
   case Refusal::kind: return "it sent an entry of a kind that this version does not speak";
   case Refusal::envelope: return "it sent an envelope that contradicts itself";
+  case Refusal::destination: return "it only relays, and wrote to a program";
   case Refusal::order: return "it sent an envelope out of order";
   case Refusal::fragment: return "it sent a fragment that nobody asked for";
   case Refusal::credit: return "it sent more than it had credit for";

@@ -141,20 +141,21 @@ inline constexpr std::uint64_t kernel_endpoint = 0;
 
 enum class Refusal : std::uint8_t {
   none = 0,
-  magic,     // neither statement nor train where one belongs: the stream is out of step or the peer speaks
-             // something else
-  length,    // a length field is out of range or does not add up
-  host,      // the train names other hosts than this link's
-  sequence,  // a train is missing or repeated
-  ack,       // acknowledges what was never sent
-  kind,      // an entry of a kind that this version does not speak
-  envelope,  // an envelope whose fields contradict each other
-  order,     // an envelope overtook another of its pair, or a message id is in use
-  fragment,  // a fragment that was neither eager nor asked for
-  credit,    // more unasked data or envelopes than granted
-  request,   // a want, cancel or answer that fits no message
-  departure, // a departure that fits no endpoint or counts
-  resume,    // a statement of what this session never sent, or that takes back an earlier one
+  magic,       // neither statement nor train where one belongs: the stream is out of step or the peer speaks
+               // something else
+  length,      // a length field is out of range or does not add up
+  host,        // the train names other hosts than this link's
+  sequence,    // a train is missing or repeated
+  ack,         // acknowledges what was never sent
+  kind,        // an entry of a kind that this version does not speak
+  envelope,    // an envelope whose fields contradict each other
+  destination, // a program, which this link does not lead to
+  order,       // an envelope overtook another of its pair, or a message id is in use
+  fragment,    // a fragment that was neither eager nor asked for
+  credit,      // more unasked data or envelopes than granted
+  request,     // a want, cancel or answer that fits no message
+  departure,   // a departure that fits no endpoint or counts
+  resume,      // a statement of what this session never sent, or that takes back an earlier one
 };
 const char* describe(Refusal refusal);
 

@@ -12,28 +12,38 @@ namespace {
 // Puts trains of its own making on the link from host 0 to host 1.
 class Stranger {
 public:
-  explicit Stranger(Hosts& hosts) : engine_(hosts.engine(1)), link_(hosts.link(1, 0)) {
+  explicit Stranger(Hosts& hosts) : Stranger(hosts, hosts.link(1, 0)) {}
+  Stranger(Hosts& hosts, std::uint32_t link) : engine_(hosts.engine(1)), link_(link) {
     const Statement statement{statement_magic, 0, 0, 0, 0, 1, 2};
     BOOST_TEST(say(&statement, sizeof statement) == Refusal::none);
   }
 
   Refusal announce(Envelope envelope) {
     envelope.kind = Kind::envelope;
+    return say_one(envelope);
+  }
+  Refusal watch(std::uint64_t endpoint) {
+    Descriptor watch{};
+    watch.kind = Kind::watch;
+    watch.message = endpoint;
+    return say_one(watch);
+  }
+  [[nodiscard]] std::size_t kept() const { return engine_.link(link_).incoming.size(); }
+
+private:
+  template <class Entry> Refusal say_one(const Entry& entry) {
     Prefix prefix{};
     prefix.magic = train_magic;
-    prefix.header_length = sizeof prefix + sizeof envelope;
+    prefix.header_length = sizeof prefix + sizeof entry;
     prefix.entries = 1;
     prefix.sequence = ++sequence_;
     prefix.source_host = 1;
     prefix.destination_host = 2;
     Bytes train(prefix.header_length);
     std::memcpy(train.data(), &prefix, sizeof prefix);
-    std::memcpy(train.data() + sizeof prefix, &envelope, sizeof envelope);
+    std::memcpy(train.data() + sizeof prefix, &entry, sizeof entry);
     return say(train.data(), train.size());
   }
-  [[nodiscard]] std::size_t kept() const { return engine_.link(link_).incoming.size(); }
-
-private:
   Refusal say(const void* bytes, std::size_t size) {
     std::array<iovec, 4> places;
     engine_.plan_read(link_, places);
@@ -83,6 +93,18 @@ BOOST_AUTO_TEST_CASE(kernels_speak_in_a_space_of_their_own) {
   BOOST_TEST((stranger.announce(envelope) == Refusal::none));
   envelope = long_message(kernel_endpoint, 2);
   BOOST_TEST((stranger.announce(envelope) == Refusal::envelope));
+}
+
+// As from a host that only relays.
+BOOST_AUTO_TEST_CASE(over_a_link_for_kernels_alone_nothing_comes_to_programs) {
+  Hosts hosts({0, 1});
+  Stranger stranger(hosts, hosts.engine(1).add_link({.self = 2, .peer = 1, .kernels_only = true}));
+  Envelope envelope = long_message(kernel_endpoint, 1);
+  envelope.space = Space::kernels;
+  BOOST_TEST((stranger.announce(envelope) == Refusal::none));
+  BOOST_TEST((stranger.announce(long_message(hosts.endpoint(1), 1)) == Refusal::destination));
+  Stranger another(hosts, hosts.engine(1).add_link({.self = 2, .peer = 1, .kernels_only = true}));
+  BOOST_TEST((another.watch(hosts.endpoint(1)) == Refusal::destination));
 }
 
 // What the peer has no place for waits at home, in order, and the peer keeps its word.
