@@ -117,6 +117,9 @@ enum class Kind : std::uint8_t {
   pong,
 };
 inline constexpr std::size_t kinds = static_cast<std::size_t>(Kind::pong) + 1;
+[[nodiscard]] constexpr bool of_relays(Kind kind) { // and of a link's own: all that a relay says and hears
+  return kind >= Kind::relay_open && kind <= Kind::pong;
+}
 [[nodiscard]] std::string_view name(Kind kind);
 [[nodiscard]] std::optional<Kind> kind_named(std::string_view name);
 

@@ -36,6 +36,9 @@ inline constexpr std::int32_t this_host = -1; // this kernel, in place of a link
 class Post {
 public:
   static constexpr std::size_t max_message = 4u << 20; // a job's arguments and environment fit
+  // Of whoever has proved a relay key alone: what it can cause is bounded here, but for what is relayed,
+  // which has a window.
+  static constexpr std::size_t most_answers = 16384;
   // Called when a message over a link makes no sense: nothing that follows it there is delivered.
   using Nonsense = std::function<void(std::uint32_t link, const Error& why)>;
 
@@ -74,14 +77,16 @@ public:
     }
     std::string_view payload;
     if constexpr (control::HasPayload<Message>) payload = message.payload;
-    return write(static_cast<std::uint32_t>(host), control::to_json(message), payload);
+    return write(static_cast<std::uint32_t>(host), Message::kind, control::to_json(message), payload);
   }
   // Whether a host's link is up: it may have broken before anybody was told.
   [[nodiscard]] bool reaches(std::int32_t host) const {
     return host == this_host || engine_.link(static_cast<std::uint32_t>(host)).open;
   }
 
-  void listen(std::uint32_t link); // to be called once for every link that comes up
+  // To be called once for every link that comes up. Over one that is only for relaying goes nothing else, and
+  // what comes over it makes no sense.
+  void listen(std::uint32_t link, bool only_relaying = false);
   // An operation of the post has finished: called by the kernel, which is the engine's Listener.
   void finished(Cookie cookie, const protocol::Outcome& outcome);
 
@@ -97,19 +102,27 @@ private:
     // behind that is read and not delivered.
     bool lost = false;
     std::string room; // for the message that the probe found
+    bool only_relaying = false;
+    std::size_t answers = 0; // that it has not taken yet, where it is only for relaying
   };
-  bool write(std::uint32_t link, const nlohmann::json& message, std::string_view payload);
+  bool write(std::uint32_t link, kernel::Kind kind, const nlohmann::json& message, std::string_view payload);
   void probe(std::uint32_t link, Inbox& inbox);
+  void written(std::uint64_t number);
   void refuse(std::uint32_t link, Inbox& inbox, const Error& why);
   void advance(std::uint32_t link, const protocol::Outcome& outcome);
-  Result<void> deliver(std::uint32_t link, std::string_view incoming);
+  Result<void> deliver(std::uint32_t link, std::string_view incoming, bool only_relaying);
 
   Loop& loop_;
   protocol::Engine& engine_;
   Nonsense nonsense_;
   std::array<Receiver, kernel::kinds> receivers_;
-  std::map<std::uint32_t, Inbox> inboxes_;      // by link
-  std::map<std::uint64_t, std::string> writes_; // by number, until the engine is done with them
+  std::map<std::uint32_t, Inbox> inboxes_; // by link
+  struct Write {
+    std::uint32_t link;
+    bool counts; // as an answer
+    std::string bytes;
+  };
+  std::map<std::uint64_t, Write> writes_; // by number, until the engine is done with them
   std::uint64_t last_write_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/base/post.hpp"
 
+#include "control/link_messages.hpp"
 #include "tests/sim/pipe.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -116,6 +117,41 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_delivered_to_nobody) {
     BOOST_TEST(pair.received == std::vector<std::uint64_t>{6}, boost::test_tools::per_element());
     BOOST_TEST(pair.nonsense == std::vector<std::string>{why}, boost::test_tools::per_element());
   }
+}
+
+// What makes this kernel answer, and takes no answer, is let go; what a connection's window bounds is not.
+BOOST_FIXTURE_TEST_CASE(a_relay_that_takes_no_answers, Pair) {
+  post.listen(link, true);
+  for (std::size_t i = 0; i < 2 * Post::most_answers; ++i)
+    post.send(static_cast<std::int32_t>(link), kernel::RelayBytes{.stream = 1, .begun = 0, .payload = "x"});
+  for (std::size_t i = 1; i < Post::most_answers; ++i)
+    post.send(static_cast<std::int32_t>(link), kernel::Pong{.number = i});
+  loop.end_step();
+  BOOST_TEST(nonsense.empty());
+  post.send(static_cast<std::int32_t>(link), kernel::Pong{.number = Post::most_answers});
+  loop.end_step();
+  BOOST_TEST(nonsense == std::vector<std::string>{"it takes no answers"}, boost::test_tools::per_element());
+}
+
+// Nothing but what relays say goes over it, in either direction.
+BOOST_FIXTURE_TEST_CASE(a_link_that_is_only_for_relaying, Pair) {
+  std::vector<std::uint64_t> taken;
+  post.on<kernel::RelayTaken>(
+      [&taken](std::int32_t, const kernel::RelayTaken& message) { taken.push_back(message.bytes); });
+  post.listen(link, true);
+  std::string relayed, other;
+  write(relayed, control::to_json(kernel::RelayTaken{.stream = 1, .begun = 0, .bytes = 5}).dump(), 0);
+  write(other, 6, 3);
+  arrive();
+  BOOST_TEST(taken == std::vector<std::uint64_t>{5}, boost::test_tools::per_element());
+  BOOST_TEST(received.empty());
+  BOOST_TEST(nonsense ==
+                 std::vector<std::string>{"it has proved a relay key alone, and sent a message \"input\""},
+             boost::test_tools::per_element());
+  post.send(static_cast<std::int32_t>(link), kernel::Input{.job = 1});
+  BOOST_TEST(engine.link(link).fresh.empty());
+  post.send(static_cast<std::int32_t>(link), kernel::RelayTaken{.stream = 1, .begun = 0, .bytes = 5});
+  BOOST_TEST(!engine.link(link).fresh.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
