@@ -22,6 +22,7 @@ namespace parc::control::kernel {
 // Of one direction of a relayed connection: bytes on their way, and of them in a message.
 inline constexpr std::uint64_t relay_window = 1 << 20;
 inline constexpr std::uint64_t most_relayed_bytes = 128 << 10;
+inline constexpr std::size_t longest_reason = 1024; // why it is over, in bytes
 
 // ---- Relayed connections
 
@@ -73,7 +74,7 @@ struct RelayClose {
   std::uint32_t begun = 0;
   std::string text = {}; // why
   static constexpr auto fields() {
-    return relay_fields<RelayClose>() + std::array{field<&RelayClose::text>("text")};
+    return relay_fields<RelayClose>() + std::array{field<&RelayClose::text>("text", longest_reason)};
   }
 };
 

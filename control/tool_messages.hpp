@@ -281,13 +281,15 @@ struct Done {
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<std::string> key = {};
   std::optional<std::vector<std::array<std::string, 2>>> prefixes = {}; // with the key: of hosts, by name
+  std::optional<std::vector<std::string>> relays = {};                  // likewise: hosts that only relay
   static constexpr auto fields() {
     return std::array{field<&Done::status>("status", most_status),
                       field<&Done::text>("text"),
                       field<&Done::ends>("ends", max_ranks),
                       field<&Done::warnings>("warnings", max_ranks),
                       field<&Done::key>("key"),
-                      field<&Done::prefixes>("prefixes", most_hosts)};
+                      field<&Done::prefixes>("prefixes", most_hosts),
+                      field<&Done::relays>("relays", most_hosts)};
   }
 };
 

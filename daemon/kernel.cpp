@@ -65,7 +65,10 @@ Kernel::Kernel(World world)
   peers_ = std::make_unique<Peers>(
       loop_, engine_, encrypted_ ? static_cast<StreamMaker&>(*encrypted_) : relays_, world_.config,
       world_.keys, local_host(world_.config, world_.identity),
-      HostSessions::Events{.link_up = [this](std::uint32_t link) { post_.listen(link); },
+      HostSessions::Events{.link_up =
+                               [this](std::uint32_t link) {
+                                 post_.listen(link, peers_->only_relays(static_cast<std::int32_t>(link)));
+                               },
                            .link_lost = [this](std::uint32_t link) { link_lost(link); },
                            .ping =
                                [this](std::uint32_t link, std::uint64_t number) {
@@ -81,11 +84,14 @@ Kernel::Kernel(World world)
                     const std::string& name) { return peers_->near_link(identity, name); },
        .all = [this] { return peers_->near_links(); },
        .name = [this](std::int32_t link) { return peers_->name_of(link); },
-       .identity = [this](std::int32_t link) { return peers_->identity_of(link); },
+       .identity = [this](std::int32_t link) { return drawn_identity(peers_->identity_of(link)); },
+       .is_near = [this](std::int32_t link) { return peers_->is_near(link); },
        .connect =
            [this](const std::string& name, std::uint64_t identity, Relays::Links::Connected connected) {
-             peers_->connect(name, std::move(connected), {.relayed = false, .identity = identity});
-           }});
+             peers_->connect(name, std::move(connected),
+                             {.relayed = false, .identity = identity, .to_relay = true});
+           },
+       .may_ask = [this](std::int32_t link) { return peers_->may_ask(link); }});
   sessions_ = std::make_unique<Sessions>(
       loop_, engine_, *peers_,
       Sessions::Settings{world_.config.name, copy_ns_per_kib(), progress_of(world_.config.local),
@@ -229,6 +235,9 @@ void Kernel::reload() {
 
 void Kernel::use(const Keys& keys) {
   if (keys == peers_->keys()) return;
+  if (keys.use != peers_->keys().use)
+    return spdlog::error(
+        "kept the key: between one that only relays and one for links a kernel is started again");
   spdlog::info("the key that proves this kernel is {} now{}", fingerprint(keys.own),
                keys.other ? "; " + fingerprint(*keys.other) + " convinces it, too" : "");
   if (encrypted_) encrypted_->use(keys);

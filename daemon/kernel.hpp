@@ -57,7 +57,7 @@ public:
     std::function<std::optional<Fresh>()> reload; // SIGHUP; none: it is wrong, and that has been said
     std::function<std::uint64_t()> log_lines_dropped;
     Instance* instance = nullptr; // none: nobody looks after the runtime directory
-    std::uint64_t identity = random_number();
+    std::uint64_t identity = drawn_identity(random_number());
     // Of who simulates what is around a kernel; else the system's.
     const Loop::Time* time = nullptr;
     std::unique_ptr<StreamMaker> streams = {};

@@ -33,7 +33,11 @@ constexpr std::string_view key_on_stdin = "-";
 // anything. The port may be in use: by the kernel that runs.
 // Whether the library can do what links need: it may be told not to, by its own configuration.
 Result<void> check_encryption(const Config& config, const Keys& keys) {
-  if (config.encryption == "none") return success();
+  if (config.encryption == "none") {
+    if (keys.use == KeyUse::link) return success();
+    return error(EINVAL,
+                 "the links of a kernel that only relays are encrypted: encryption = \"none\" is to go");
+  }
   const TlsSettings settings(keys);
   if (settings.problem().empty()) return success();
   return error(EPROTONOSUPPORT,
@@ -56,6 +60,11 @@ Result<std::string> make_named_key(const std::string& path) {
   }
   PARC_TRY(keys, read_keys(path));
   return fmt::format("made the key {} ({})", path, fingerprint(keys.own));
+}
+
+Result<std::string> relay_key_of(const std::string& path) {
+  PARC_TRY(keys, path == key_on_stdin ? take_keys(STDIN_FILENO) : read_keys(path));
+  return to_text(relay_keys(keys));
 }
 
 Result<void> check_start(Config config) {
@@ -90,6 +99,7 @@ Result<void> serve(Config config, const std::optional<Keys>& given, const Runtim
   if (removed != 0) spdlog::info("removed {} System V segments of programs that were killed", removed);
   PARC_TRY(keys, given ? Result<Keys>(*given) : read_or_make_key(config.key_file));
   PARC_TRY(check_encryption(config, keys));
+  if (keys.use == KeyUse::relay) spdlog::info("holds a relay key: it only relays between others");
   PARC_TRY(scheduling, SchedulingClass::acquire(config.realtime));
   std::error_code failure;
   const auto directory = std::filesystem::current_path(failure); // of paths on the command line
@@ -141,10 +151,11 @@ int main(int argc, char** argv) {
     std::fputs(line.answer ? line.answer->c_str() : to_toml(line.config).c_str(), stdout);
     return 0; // whether it could be written, the end looks
   }
-  if (line.make_key) {
-    const Result<std::string> made = make_named_key(line.config.key_file);
-    if (!made) return fail(made.error(), exit_failed);
-    std::printf("%s\n", made.value().c_str());
+  if (line.make_key || line.relay_key) {
+    const Result<std::string> said =
+        line.make_key ? make_named_key(line.config.key_file) : relay_key_of(line.config.key_file);
+    if (!said) return fail(said.error(), exit_failed);
+    std::printf("%s\n", said.value().c_str());
     return 0;
   }
   if (line.check) {

@@ -17,4 +17,11 @@ std::string quote(std::string_view text) {
   return out + (text.size() > longest ? "...\"" : "\"");
 }
 
+std::string harmless(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c < ' ' || c > '~') c = '?';
+  return out;
+}
+
 } // namespace parc

@@ -57,7 +57,9 @@ void Dialer::reach(const std::string& host, Connected connected, Wish wish) {
                         needs_.directory.address_of(host).via.relay.empty(); // that one alone relays
   if (Attempt& attempt = attempts_.at(host); wish.relayed && is_meant && attempt.relay_since == Loop::Time())
     attempt.relay = relayed_address(wish.identity, host);
-  if (made != nullptr) locate(*made);
+  if (made == nullptr) return;
+  made->use = wish.use;
+  locate(*made);
 }
 
 void Dialer::locate(Attempt& attempt) {
@@ -144,7 +146,8 @@ bool Dialer::dial(Attempt& attempt, const Address& address, double patience_s) {
   const Result<void> dialed = needs_.dial(address, {.host = attempt.host,
                                                     .named = attempt.wanted == 0,
                                                     .attempt = attempt.number,
-                                                    .patience_s = patience_s});
+                                                    .patience_s = patience_s,
+                                                    .use = attempt.use});
   if (dialed)
     ++attempt.under_way;
   else if (!address.relayed() || !address.relay_target().via.empty())
@@ -264,6 +267,8 @@ bool Dialer::finish_with_session(const PendingLink& link) {
   const std::optional<std::int32_t> index = needs_.sessions.carried(link.identity());
   const std::string& host = link.purpose().host;
   const Attempt* const waiting = find(link);
+  if (index && waiting != nullptr && !serves(needs_.sessions.find(link.identity())->use(), waiting->use))
+    return false;
   if (!index || (waiting != nullptr && waiting->wanted != 0)) return false; // established() would have
   needs_.directory.answered(host, link.identity());
   finish(host, *index);
@@ -271,10 +276,12 @@ bool Dialer::finish_with_session(const PendingLink& link) {
 }
 
 // The other side has dialed: who wants that very kernel has it. What a name of [hosts] means that says
-// nothing of.
-void Dialer::called(std::uint64_t identity, std::int32_t index) {
+// nothing of, nor does a relay's key.
+void Dialer::called(const PendingLink& link, std::int32_t index) {
+  const std::uint64_t identity = link.identity();
   std::vector<std::string> over;
   for (auto& [host, attempt] : attempts_) {
+    if (!serves(link.use(), attempt.use)) continue;
     const auto have_it = std::ranges::stable_partition(
         attempt.waiting, [identity](const Attempt::Waiting& each) { return each.meant != identity; });
     if (have_it.empty()) continue;
@@ -290,12 +297,14 @@ void Dialer::established(const PendingLink& link, std::int32_t index) {
   if (!link.purpose().host.empty()) reached(link, index);
   std::vector<std::string> waiting;
   for (const auto& [host, attempt] : attempts_)
-    if (attempt.identity == link.identity() || attempt.wanted == link.identity()) waiting.push_back(host);
+    if ((attempt.identity == link.identity() || attempt.wanted == link.identity()) &&
+        serves(link.use(), attempt.use))
+      waiting.push_back(host);
   for (const std::string& host : waiting) {
     if (attempts_.at(host).wanted == 0) needs_.directory.answered(host, link.identity());
     finish(host, index);
   }
-  called(link.identity(), index);
+  called(link, index);
 }
 
 void Dialer::refused(const PendingLink& link, const Error& why) {

@@ -43,11 +43,14 @@ public:
 
   // `connected` is called once, at a step's end; who is in haste hears at once that nobody listens there yet.
   // `relayed`: where nothing else leads there, those that this one is linked to may relay; `identity`: that
-  // of the kernel, if it is known.
+  // of the kernel, if it is known; `to_relay`: a link is wanted that is good for that, at least; `use`: of
+  // the key that is proved there, which Peers knows.
   struct Wish {
     bool in_haste = false;
     bool relayed = true;
     std::uint64_t identity = 0;
+    bool to_relay = false;
+    KeyUse use = KeyUse::link;
   };
   void reach(const std::string& host, Connected connected, Wish wish);
   void reach(const EndpointAddress& address, Connected connected,
@@ -70,6 +73,7 @@ private:
     std::string host;
     std::uint64_t number = 0; // of all attempts
     std::uint64_t wanted = 0; // the identity of the kernel that is to answer; 0: whoever does
+    KeyUse use = KeyUse::link;
     std::vector<Waiting> waiting;
     bool tunnelled = false;             // each round asks for the tunnel again
     bool locating = false;              // its addresses are being found out
@@ -106,7 +110,7 @@ private:
   void finish(const std::string& host, const Result<std::int32_t>& result);
   bool finish_with_session(const PendingLink& link);
   void reached(const PendingLink& link, std::int32_t index);
-  void called(std::uint64_t identity, std::int32_t index);
+  void called(const PendingLink& link, std::int32_t index);
   static void note(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why);
   void fail(Attempt& attempt, const Error& why, const PendingLink& link);

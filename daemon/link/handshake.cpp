@@ -4,6 +4,7 @@
 #include "daemon/link/handshake.hpp"
 
 #include "system/identity.hpp"
+#include "system/quote.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -46,6 +47,7 @@ bool plain(char c) {
 // Empty when every field is within its limits, else which one is not.
 std::string_view fault_of(const Hello& hello, Role wanted) {
   if (hello.role != wanted) return "role";
+  if (hello.identity == 0 || drawn_identity(hello.identity) != hello.identity) return "identity";
   if (hello.name_length == 0 || hello.name_length > hello.name.size()) return "name length";
   if (!std::all_of(hello.name.begin(), hello.name.begin() + hello.name_length, plain)) return "name";
   if (hello.fragment_size < smallest_fragment || hello.fragment_size > protocol::max_fragment ||
@@ -105,16 +107,6 @@ Role other(Role role) {
   return role == Role::Initiator ? Role::Acceptor : Role::Initiator;
 }
 
-// Text from somebody who has proved nothing: what could play with a terminal goes.
-std::string harmless(std::span<const std::byte> text) {
-  std::string out;
-  for (const std::byte b : text) {
-    const auto c = static_cast<unsigned char>(b);
-    out += c < 0x20 || c >= 0x7f ? '?' : static_cast<char>(c);
-  }
-  return out;
-}
-
 } // namespace
 
 std::vector<std::byte> handshake::refusal(std::string_view text) {
@@ -155,13 +147,14 @@ std::string_view describe(Verdict verdict) {
   return "unknown reason";
 }
 
-Handshake::Handshake(Role role, const LocalHost& self, const Keys& keys, const Nonce& nonce)
-    : role_(role), self_(self), key_(keys.own) {
+Handshake::Handshake(Role role, const LocalHost& self, const std::vector<Credential>& keys,
+                     const Nonce& nonce, KeyUse use)
+    : role_(role), self_(self), key_(to_prove(keys, use)) {
   Hello hello = hello_of(role, self, nonce);
   if (role == Role::Initiator)
-    hello.key = name_of(key_);
+    hello.key = name_of(key_.key);
   else
-    other_key_ = keys.other;
+    keys_ = keys;
   send(Kind::Hello, bytes_of(hello));
   std::copy_n(out_.begin(), our_hello_.size(), our_hello_.begin());
   // An acceptor answers, it does not begin: take_hello() sends this.
@@ -169,8 +162,8 @@ Handshake::Handshake(Role role, const LocalHost& self, const Keys& keys, const N
 }
 
 Handshake::~Handshake() {
-  OPENSSL_cleanse(key_.data(), key_.size());
-  if (other_key_) OPENSSL_cleanse(other_key_->data(), other_key_->size());
+  OPENSSL_cleanse(key_.key.data(), key_.key.size());
+  for (Credential& each : keys_) OPENSSL_cleanse(each.key.data(), each.key.size());
 }
 
 std::size_t Handshake::feed(std::span<const std::byte> bytes) {
@@ -230,12 +223,15 @@ void Handshake::take_hello() {
     return fail(error(EPROTO, "the other kernel's hello has a bad {}", fault));
   std::copy_n(in_.begin(), their_hello_.size(), their_hello_.begin());
   if (role_ == Role::Acceptor) {
-    if (other_key_ && hello.key == name_of(*other_key_)) key_ = *other_key_;
+    const auto meant =
+        std::ranges::find(keys_, hello.key, [](const Credential& each) { return name_of(each.key); });
+    if (meant != keys_.end()) key_ = *meant;
     send(Kind::Hello, std::span(our_hello_).subspan(sizeof(Prefix)));
     send(Kind::Proof, proof_of(role_));
   }
-  peer_.identity = hello.identity;
-  peer_.predecessor = hello.predecessor;
+  const std::uint64_t known_as = key_.use == KeyUse::relay ? proved_as_relay : 0;
+  peer_.identity = hello.identity | known_as;
+  if (hello.predecessor != 0) peer_.predecessor = drawn_identity(hello.predecessor) | known_as;
   peer_.name.assign(hello.name.data(), hello.name_length);
   peer_.port = hello.port;
   peer_.advertised = unpacked(hello.advertised);
@@ -254,6 +250,7 @@ void Handshake::take_proof() {
                       "both need the same key file",
                       peer_.name));
   }
+  proved_ = true;
   if (role_ == Role::Acceptor)
     expected_ = Kind::Ready; // the initiator's verdict comes first
   else
@@ -276,7 +273,7 @@ void Handshake::take_ready() {
 // The one with the smaller identity has the word.
 void Handshake::agreed() {
   expected_ = Kind::Adopt;
-  if (self_.identity < peer_.identity)
+  if (self_.identity < drawn_identity(peer_.identity))
     enter(State::Agreed);
   else if (state_ != State::Exchanging)
     enter(State::Exchanging);
@@ -294,8 +291,9 @@ void Handshake::take_adopt() {
 }
 
 void Handshake::take_refusal() {
-  fail(error(EPROTONOSUPPORT, "refused by the kernel there: {}",
-             harmless(std::span(in_).subspan(sizeof(Prefix), in_wanted_ - sizeof(Prefix)))));
+  fail(error(
+      EPROTONOSUPPORT, "refused by the kernel there: {}",
+      harmless({reinterpret_cast<const char*>(in_.data()) + sizeof(Prefix), in_wanted_ - sizeof(Prefix)})));
 }
 
 void Handshake::decide(Verdict verdict, std::uint32_t session) {
@@ -378,7 +376,7 @@ Proof Handshake::proof_of(Role role) const {
   Proof proof;
   unsigned length = 0;
   // Fails only when the library has no memory; random bytes convince nobody.
-  if (!HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()), message.data(), message.size(),
+  if (!HMAC(EVP_sha256(), key_.key.data(), static_cast<int>(key_.key.size()), message.data(), message.size(),
             reinterpret_cast<unsigned char*>(proof.data()), &length))
     fill_random(proof);
   return proof;

@@ -53,6 +53,13 @@ enum class Verdict : std::uint32_t {
 
 using Nonce = std::array<std::byte, 32>;
 
+// Kernels draw identities of 63 bits. With this one more a kernel knows those that have proved a relay key
+// and nothing else: so none of them is ever taken for another one, whatever it says of itself.
+inline constexpr std::uint64_t proved_as_relay = std::uint64_t{1} << 63;
+[[nodiscard]] constexpr std::uint64_t drawn_identity(std::uint64_t known_as) {
+  return known_as & ~proved_as_relay;
+}
+
 // What a kernel says of itself.
 struct LocalHost {
   std::uint64_t identity = 0; // drawn at each start
@@ -67,7 +74,7 @@ struct LocalHost {
 
 // What is known of the other side once it has proved the key.
 struct Peer {
-  std::uint64_t identity = 0;
+  std::uint64_t identity = 0; // as this kernel knows it
   std::string name;
   std::uint16_t port = 0;
   std::string advertised;
@@ -149,7 +156,9 @@ public:
     Failed,
   };
 
-  Handshake(Role role, const LocalHost& self, const Keys& keys, const Nonce& nonce);
+  // `use`: of the key that an initiator proves.
+  Handshake(Role role, const LocalHost& self, const std::vector<Credential>& keys, const Nonce& nonce,
+            KeyUse use = KeyUse::link);
   Handshake(const Handshake&) = delete;
   Handshake& operator=(const Handshake&) = delete;
   ~Handshake();
@@ -175,7 +184,9 @@ public:
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] const Peer& peer() const { return peer_; }         // from Deciding on
-  [[nodiscard]] const Key& key() const { return key_; }            // that both have proved, likewise
+  [[nodiscard]] bool proved() const { return proved_; }            // who the other side is
+  [[nodiscard]] const Key& key() const { return key_.key; }        // that both have proved, likewise
+  [[nodiscard]] KeyUse use() const { return key_.use; }            // of that, and so of the link
   [[nodiscard]] std::uint32_t session() const { return session_; } // as this side has said
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; } // when Established
   [[nodiscard]] const Error& failure() const { return failure_; }  // when Failed
@@ -201,8 +212,8 @@ private:
 
   const Role role_;
   const LocalHost self_;
-  std::optional<Key> other_key_; // that the initiator may mean
-  Key key_;
+  std::vector<Credential> keys_; // that the initiator may mean
+  Credential key_;
   ChannelBinding binding_{};
   State state_ = State::Exchanging;
   handshake::Kind expected_ = handshake::Kind::Hello;
@@ -218,6 +229,7 @@ private:
   Verdict verdict_ = Verdict::Accepted;
   std::uint32_t session_ = 0;
   std::uint64_t carrier_ = 0;
+  bool proved_ = false;
   Error failure_;
 };
 

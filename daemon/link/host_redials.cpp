@@ -21,8 +21,10 @@ void HostSessions::call_back_now(std::uint64_t identity) {
   if (session == nullptr || stopping_) return;
   const auto at = place_of(*session);
   if (!at || session->candidates().has_answered_at(*at)) return;
-  (void)needs_.dial(
-      *at, {.session = identity, .calls_back = true, .patience_s = double(needs_.config.connect_timeout_s)});
+  (void)needs_.dial(*at, {.session = identity,
+                          .calls_back = true,
+                          .patience_s = double(needs_.config.connect_timeout_s),
+                          .use = session->use()});
 }
 
 // As [hosts] says; else in turn where it is known to be and where its name was found.
@@ -85,7 +87,8 @@ void HostSessions::look_up(std::uint64_t identity, std::function<void(const Resu
 void HostSessions::dial_again(HostSession& session, const Address& at) {
   PendingLink::Purpose purpose{.session = session.identity().host,
                                .met = session.candidates().has_answered_at(at),
-                               .patience_s = session.patience_s()};
+                               .patience_s = session.patience_s(),
+                               .use = session.use()};
   if (const Result<void> dialed = needs_.dial(at, std::move(purpose)); !dialed)
     session.dial_ended(dialed.error(), false);
 }

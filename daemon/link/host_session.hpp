@@ -9,6 +9,7 @@
 #include "daemon/base/counters.hpp"
 #include "daemon/base/loop.hpp"
 #include "daemon/link/candidates.hpp"
+#include "daemon/link/handshake.hpp"
 #include "protocol/objects.hpp"
 #include "system/error.hpp"
 
@@ -26,7 +27,7 @@ class PeerLink;
 class HostSession {
 public:
   struct Identity {
-    std::uint64_t host = 0;   // of the other kernel, drawn at its start
+    std::uint64_t host = 0;   // of the other kernel, as Peer has it
     std::uint32_t number = 0; // of the session, from 1: rises each time that one of the two gave it up
     std::string name;         // as the host calls itself
   };
@@ -54,6 +55,8 @@ public:
   void publish(Counters& counters, const protocol::Link& link);
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
+  [[nodiscard]] bool only_relays() const { return drawn_identity(identity_.host) != identity_.host; }
+  [[nodiscard]] KeyUse use() const { return only_relays() ? KeyUse::relay : KeyUse::link; } // of its key
   [[nodiscard]] std::uint32_t rtt_us() const;                        // as TCP last measured it; 0: not yet
   [[nodiscard]] std::uint32_t lowest_rtt_us() const;                 // of this path, likewise
   [[nodiscard]] std::uint32_t link() const { return link_; }         // in the engine

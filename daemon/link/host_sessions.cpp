@@ -10,6 +10,7 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::size_t max_links = 1024;
+constexpr std::size_t most_ended_relays = 4096; // of which the number of the last session is kept
 
 } // namespace
 
@@ -32,11 +33,19 @@ std::optional<std::int32_t> HostSessions::carried(std::uint64_t identity) const 
 }
 
 bool HostSessions::any_near() const {
-  return std::ranges::any_of(sessions_, [](const auto& each) { return each.second->is_near(); });
+  const KeyUse use = needs_.keys_are();
+  return std::ranges::any_of(sessions_, [use](const auto& each) {
+    return each.second->is_near() && serves(each.second->use(), use);
+  });
 }
 
 bool HostSessions::full() const {
   return sessions_.size() >= max_links;
+}
+
+std::size_t HostSessions::only_relays() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(sessions_, [](const auto& each) { return each.second->only_relays(); }));
 }
 
 const HostSession* HostSessions::at(std::int32_t link) const {
@@ -45,15 +54,17 @@ const HostSession* HostSessions::at(std::int32_t link) const {
   return nullptr;
 }
 
-const HostSession* HostSessions::named(const std::string& host) const {
-  return only(host, [](const HostSession& session) { return session.connection() != nullptr; });
+const HostSession* HostSessions::named(const std::string& host, KeyUse use) const {
+  return only(host, [use](const HostSession& session) {
+    return session.connection() != nullptr && serves(session.use(), use);
+  });
 }
 
-const HostSession* HostSessions::expected(const std::string& host) const {
-  return only(host, [](const HostSession&) { return true; });
+const HostSession* HostSessions::expected(const std::string& host, KeyUse use) const {
+  return only(host, [use](const HostSession& session) { return serves(session.use(), use); });
 }
 
-const HostSession* HostSessions::only(const std::string& host, bool (*counts)(const HostSession&)) const {
+template <class Counts> const HostSession* HostSessions::only(const std::string& host, Counts counts) const {
   if (const auto identity = needs_.directory.identity_of(host))
     if (const HostSession* const session = find(*identity); session != nullptr && counts(*session))
       return session;
@@ -61,7 +72,8 @@ const HostSession* HostSessions::only(const std::string& host, bool (*counts)(co
   const HostSession* found = nullptr;
   for (const auto& [number, session] : sessions_) {
     if (session->identity().name != host || !counts(*session)) continue;
-    if (found != nullptr) return nullptr; // which is meant?
+    if (session->only_relays() && sessions_.contains(drawn_identity(number))) continue; // it has both
+    if (found != nullptr) return nullptr;                                               // which is meant?
     found = session.get();
   }
   return found;
@@ -108,7 +120,7 @@ std::optional<std::uint32_t> HostSessions::adopt(PendingLink& link) {
   carry(*session, link);
   if (goes_on) needs_.engine.attach(session->link());
   session->candidates() = std::move(candidates);
-  if (link.role() == Role::Acceptor && peer.port != 0)
+  if (link.role() == Role::Acceptor && peer.port != 0 && !is_guest(link))
     needs_.loop.after_step([this, identity = peer.identity] { call_back(identity); });
   return session->link();
 }
@@ -130,7 +142,8 @@ HostSession& HostSessions::begin(const PendingLink& link, std::uint32_t number) 
   const Peer& peer = link.handshake().peer();
   const std::uint32_t index = needs_.engine.add_link({.fragment = peer.fragment_size,
                                                       .self = static_cast<std::uint32_t>(needs_.self),
-                                                      .peer = static_cast<std::uint32_t>(peer.identity)});
+                                                      .peer = static_cast<std::uint32_t>(peer.identity),
+                                                      .kernels_only = link.use() == KeyUse::relay});
   HostSession::Events events{
       .dial = [this,
                identity = peer.identity] { needs_.loop.after_step([this, identity] { redial(identity); }); },
@@ -150,8 +163,15 @@ HostSession& HostSessions::begin(const PendingLink& link, std::uint32_t number) 
       needs_.loop, HostSession::Identity{peer.identity, number, peer.name}, index,
       std::chrono::seconds(needs_.config.link_timeout_s), needs_.self + index, std::move(events));
   needs_.loop.after_step([this, index] { events_.link_up(index); });
-  spdlog::info("link to host {} ({}) is up", peer.name, link.address());
+  spdlog::info("link to host {} ({}) is up{}", peer.name, link.address(),
+               link.use() == KeyUse::relay ? ", for relaying only" : "");
   return *sessions_.emplace(peer.identity, std::move(made)).first->second;
+}
+
+// Who holds a relay key and has dialed this kernel, which holds more: where it says that it is nobody is
+// dialed, or looked up.
+bool HostSessions::is_guest(const PendingLink& link) const {
+  return link.use() == KeyUse::relay && link.role() == Role::Acceptor && needs_.keys_are() == KeyUse::link;
 }
 
 // Where the other kernel is, as this connection shows.
@@ -159,6 +179,7 @@ Candidates HostSessions::candidates_of(const PendingLink& link) const {
   const HostSession* known = find(link.identity());
   if (known == nullptr && link.role() == Role::Initiator) known = find(link.purpose().session);
   Candidates made = known != nullptr ? known->candidates() : Candidates{};
+  if (is_guest(link)) return made;
   if (!link.purpose().host.empty() && link.purpose().named) made.named(link.purpose().host);
   const Peer& peer = link.handshake().peer();
   std::optional<Address> advertised;
@@ -169,7 +190,8 @@ Candidates HostSessions::candidates_of(const PendingLink& link) const {
   Address at = link.peer_address();
   if (at.relayed()) {
     const Address::RelayTarget by = at.relay_target();
-    made.relayed(relayed_address(peer.identity, by.via.empty() ? peer.name : by.name, by.via));
+    made.relayed(
+        relayed_address(drawn_identity(peer.identity), by.via.empty() ? peer.name : by.name, by.via));
   } else if (link.role() == Role::Initiator) {
     made.answered(at, needs_.loop.now());
   } else if (peer.port != 0) {
@@ -203,6 +225,11 @@ void HostSessions::end(std::uint64_t identity, const Error& why) {
   const std::unique_ptr<HostSession> session = std::move(found->second);
   sessions_.erase(found);
   ended_[identity] = session->identity().number;
+  if (session->only_relays()) ended_relays_.push_back(identity);
+  if (ended_relays_.size() > most_ended_relays) { // whoever holds a relay key draws as many as it likes
+    ended_.erase(ended_relays_.front());
+    ended_relays_.pop_front();
+  }
   spdlog::warn("{}", why.text);
   needs_.loop.errors().note(ErrorKind::Link, why.code, why.text);
   if (session->connection() != nullptr) session->connection()->close(why);
@@ -219,9 +246,9 @@ void HostSessions::silent(std::uint64_t identity, const Error& why) {
 }
 
 // The session outlives it.
-void HostSessions::keys_changed(const Keys& keys) {
-  std::vector<KeyName> known{name_of(keys.own)};
-  if (keys.other) known.push_back(name_of(*keys.other));
+void HostSessions::keys_changed(const std::vector<Credential>& keys) {
+  std::vector<KeyName> known;
+  for (const Credential& each : keys) known.push_back(name_of(each.key));
   for (std::size_t i = 0; i < links_.size(); ++i) // what ends here may make others
     if (PeerLink* const link = links_[i].get();
         link->open() && std::ranges::find(known, link->key()) == known.end())

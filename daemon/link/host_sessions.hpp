@@ -18,6 +18,7 @@
 #include "system/error.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +38,7 @@ public:
     const HostDirectory& directory;
     std::uint64_t self; // this kernel's identity
     Dial dial;
+    std::function<KeyUse()> keys_are; // of this kernel
   };
   struct Events { // at a step's end; a link that is lost has been broken in the engine
     std::function<void(std::uint32_t link)> link_up;
@@ -54,13 +56,14 @@ public:
   [[nodiscard]] std::optional<std::int32_t> carried(std::uint64_t identity) const;
   [[nodiscard]] const HostSession* at(std::int32_t link) const;
   // With the only kernel of that name that a link is up to, unless it is yet to be seen whether it is the
-  // one.
-  [[nodiscard]] const HostSession* named(const std::string& host) const;
+  // one; `use`: what the link is good for, at least.
+  [[nodiscard]] const HostSession* named(const std::string& host, KeyUse use) const;
   // Likewise, with one whose connection may be about to be made anew.
-  [[nodiscard]] const HostSession* expected(const std::string& host) const;
+  [[nodiscard]] const HostSession* expected(const std::string& host, KeyUse use) const;
   [[nodiscard]] const std::map<std::uint64_t, std::unique_ptr<HostSession>>& all() const { return sessions_; }
   [[nodiscard]] bool any_near() const; // that may relay, now or soon
   [[nodiscard]] bool full() const;
+  [[nodiscard]] std::size_t only_relays() const; // those that have proved no more than a relay key
 
   // For a handshake that is under way: the number of the session that goes on, or would begin, and that of
   // the connection that would carry it.
@@ -69,7 +72,7 @@ public:
   [[nodiscard]] bool still_true(const PendingLink& link) const;
   // One has ended well: the link of its session; none: it is not needed.
   std::optional<std::uint32_t> adopt(PendingLink& link);
-  void keys_changed(const Keys& keys); // what was made with others is made anew
+  void keys_changed(const std::vector<Credential>& keys); // what was made with others is made anew
   // What a session dialed ended so; code 0: with a connection. `lives`: that kernel shakes hands elsewhere.
   void redialed(const PendingLink& link, const Error& why, bool lives);
   void called_back(const PendingLink& link); // it answers there
@@ -83,9 +86,10 @@ public:
 
 private:
   HostSession* look(std::uint64_t identity) const;
-  const HostSession* only(const std::string& host, bool (*counts)(const HostSession&)) const;
+  template <class Counts> const HostSession* only(const std::string& host, Counts counts) const;
   HostSession& begin(const PendingLink& link, std::uint32_t number);
   void carry(HostSession& session, PendingLink& link);
+  [[nodiscard]] bool is_guest(const PendingLink& link) const;
   [[nodiscard]] Candidates candidates_of(const PendingLink& link) const;
   void end(std::uint64_t identity, const Error& why);
   void silent(std::uint64_t identity, const Error& why);
@@ -107,6 +111,7 @@ private:
   std::vector<std::unique_ptr<PeerLink>> links_;
   std::map<std::uint64_t, std::unique_ptr<HostSession>> sessions_; // by identity
   std::map<std::uint64_t, std::uint32_t> ended_; // the number of the last session, by identity
+  std::deque<std::uint64_t> ended_relays_;       // of those, the oldest first
   std::uint64_t refused_ = 0;
   bool stopping_ = false;
   bool swept_ = true; // no link that is closed is left

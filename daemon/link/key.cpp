@@ -17,7 +17,8 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::size_t digits = 2 * sizeof(Key);
-constexpr std::size_t longest = 2 * digits + 16; // of two keys, and white space
+constexpr std::string_view of_relay = "relay:";                      // what a relay key begins with
+constexpr std::size_t longest = 2 * (of_relay.size() + digits) + 16; // of two keys, and white space
 constexpr std::string_view white = " \r\n";
 
 int digit_value(char c) {
@@ -37,19 +38,24 @@ bool from_hex(std::string_view text, Key& key) {
   return true;
 }
 
-// One or two lines of digits, and white space behind them, as an editor or echo leaves it.
+// One or two lines of one kind, and white space behind them, as an editor or echo leaves it.
 std::optional<Keys> parse(std::string_view text) {
   std::vector<Key> found;
+  std::size_t for_relays = 0;
   while (true) {
     const auto begin = text.find_first_not_of(white);
     if (begin == text.npos) break;
     text.remove_prefix(begin);
-    const std::string_view word = text.substr(0, text.find_first_of(white));
+    std::string_view word = text.substr(0, text.find_first_of(white));
     text.remove_prefix(word.size());
+    if (word.starts_with(of_relay)) {
+      word.remove_prefix(of_relay.size());
+      ++for_relays;
+    }
     if (found.size() == 2 || !from_hex(word, found.emplace_back())) return {};
   }
-  if (found.empty()) return {};
-  Keys keys(found[0]);
+  if (found.empty() || (for_relays != 0 && for_relays != found.size())) return {};
+  Keys keys(found[0], {}, for_relays != 0 ? KeyUse::relay : KeyUse::link);
   if (found.size() == 2) keys.other = found[1];
   return keys;
 }
@@ -117,14 +123,18 @@ Result<Keys> read_keys(const std::string& path) {
   const ssize_t got = read(file.get(), buffer.data(), buffer.size());
   if (got < 0) return system_error("cannot read the key {}", path);
   if (auto keys = parse({buffer.data(), static_cast<std::size_t>(got)})) return *keys;
-  return error(EINVAL,
-               "the key {} is malformed: it must be one line of {} hexadecimal digits, or two while keys are "
-               "being changed; copy it again from another host, or remove it to have one made",
-               path, digits);
+  return error(
+      EINVAL,
+      "the key {} is malformed: it must be one line of {} hexadecimal digits (behind \"relay:\" on a host "
+      "that only relays), or two while keys are being changed; copy it again from another host, or remove it "
+      "to have one made",
+      path, digits);
 }
 
 std::string to_text(const Keys& keys) {
-  return keys.other ? digits_of(keys.own) + "\n" + digits_of(*keys.other) : digits_of(keys.own);
+  const std::string begin(keys.use == KeyUse::relay ? of_relay : "");
+  const std::string own = begin + digits_of(keys.own);
+  return keys.other ? own + "\n" + begin + digits_of(*keys.other) : own;
 }
 
 Result<Keys> take_keys(int from) {

@@ -51,6 +51,28 @@ Secret derive(const Key& key, std::string_view purpose) {
   return result;
 }
 
+Keys relay_keys(const Keys& keys) {
+  if (keys.use == KeyUse::relay) return keys;
+  const auto derived = [](const Key& key) { return derive(key, "parc: key of relays"); };
+  return {derived(keys.own), keys.other ? std::optional(derived(*keys.other)) : std::nullopt, KeyUse::relay};
+}
+
+std::vector<Credential> credentials(const Keys& keys, bool encrypted) {
+  std::vector<Credential> all;
+  const auto add = [&all](const Keys& some) {
+    all.push_back({some.own, some.use});
+    if (some.other) all.push_back({*some.other, some.use});
+  };
+  add(keys);
+  if (keys.use == KeyUse::link && encrypted) add(relay_keys(keys));
+  return all;
+}
+
+const Credential& to_prove(const std::vector<Credential>& all, KeyUse use) {
+  const auto found = std::ranges::find(all, use, &Credential::use);
+  return found == all.end() ? all.front() : *found;
+}
+
 Secret tls_secret(const Key& key) {
   return derive(key, "parc link: tls");
 }

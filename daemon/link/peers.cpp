@@ -15,7 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr std::size_t max_strangers = 64;
-constexpr std::size_t most_asked = 16; // whether they relay
+constexpr std::size_t most_asked = 16;  // whether they relay
+constexpr std::size_t most_guests = 64; // that have proved no more than a relay key
 // A stranger's time when others wait for its place. A handshake takes two round trips.
 constexpr auto time_of_stranger = 500ms;
 
@@ -31,6 +32,12 @@ const char* in_short(int code) {
   }
 }
 
+Error only_relaying(const Keys& keys, const std::string& host) {
+  if (keys.use == KeyUse::relay)
+    return error(EACCES, "cannot reach {}: this host's kernel holds a relay key, and only relays", host);
+  return error(EACCES, "host {} only relays, as [hosts] says (relay = true)", host);
+}
+
 // Projections.
 const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
   return *link;
@@ -40,14 +47,16 @@ const PendingLink& as_link(const std::unique_ptr<PendingLink>& link) {
 
 Peers::Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config,
              const Keys& keys, LocalHost self, HostSessions::Events events, Tunnels* tunnels)
-    : loop_(loop), streams_(streams), config_(config), keys_(keys), self_(std::move(self)),
+    : loop_(loop), streams_(streams), config_(config), keys_(keys),
+      credentials_(credentials(keys, config.encryption != "none")), self_(std::move(self)),
       locator_(loop, tunnels), directory_(config), sessions_({.loop = loop,
                                                               .engine = engine,
                                                               .config = config,
                                                               .locator = locator_,
                                                               .directory = directory_,
                                                               .self = self_.identity,
-                                                              .dial = dialing()},
+                                                              .dial = dialing(),
+                                                              .keys_are = [this] { return keys_.use; }},
                                                              std::move(events)),
       dialer_({.loop = loop,
                .locator = locator_,
@@ -120,7 +129,8 @@ bool Peers::room() {
 }
 
 PendingLink::Shared Peers::shared() {
-  return {.owner = *this, .loop = loop_, .keys = keys_, .handshake_s = double(config_.connect_timeout_s)};
+  return {
+      .owner = *this, .loop = loop_, .keys = credentials_, .handshake_s = double(config_.connect_timeout_s)};
 }
 
 void Peers::accept(std::unique_ptr<Stream> stream) {
@@ -129,7 +139,8 @@ void Peers::accept(std::unique_ptr<Stream> stream) {
 }
 
 Result<void> Peers::dial(const Address& address, PendingLink::Purpose purpose) {
-  PARC_TRY(stream, streams_.dial(address));
+  if (keys_.use == KeyUse::relay) purpose.use = KeyUse::relay; // it has no other
+  PARC_TRY(stream, streams_.dial(address, purpose.use));
   LocalHost self = self_at(stream->local());
   pending_.push_back(
       std::make_unique<PendingLink>(shared(), std::move(self), std::move(purpose), std::move(stream)));
@@ -153,16 +164,35 @@ void Peers::publish(Counters& counters) {
 
 void Peers::use(const Keys& keys) {
   keys_ = keys;
-  sessions_.keys_changed(keys);
+  credentials_ = credentials(keys, config_.encryption != "none");
+  sessions_.keys_changed(credentials_);
+}
+
+bool Peers::holds(const Key& key) const {
+  return std::ranges::find(credentials_, key, &Credential::key) != credentials_.end();
+}
+
+KeyUse Peers::use_for(const std::string& host) const {
+  return directory_.address_of(host).only_relays ? KeyUse::relay : keys_.use;
 }
 
 // ---- Who is asked for
 
 void Peers::connect(const std::string& host, Connected connected, Dialer::Wish wish) {
   if (directory_.is_this_host(host)) return dialer_.answer(std::move(connected), this_host);
-  if (const HostSession* const session = sessions_.named(host))
+  wish.use = use_for(host);
+  if (wish.use == KeyUse::relay && !wish.to_relay)
+    return dialer_.answer(std::move(connected), only_relaying(keys_, host));
+  if (const HostSession* const session = sessions_.named(host, wish.use))
     return dialer_.answer(std::move(connected), static_cast<std::int32_t>(session->link()));
-  dialer_.reach(host, std::move(connected), wish);
+  dialer_.reach(host, wish.to_relay ? std::move(connected) : whole(host, std::move(connected)), wish);
+}
+
+// What was dialed may prove less than was wanted, where the settings have changed meanwhile.
+Peers::Connected Peers::whole(const std::string& host, Connected connected) {
+  return [this, host, connected = std::move(connected)](Result<std::int32_t> link) {
+    connected(link && only_relays(link.value()) ? only_relaying(keys_, host) : std::move(link));
+  };
 }
 
 // The other kernel may see it elsewhere than it is for us, and what is relayed is the last of all.
@@ -184,22 +214,36 @@ void Peers::connect(const EndpointAddress& address, Connected connected) {
 
 void Peers::reach(const EndpointAddress& address, Connected connected, bool relayed) {
   if (const auto link = link_to(address.identity)) return dialer_.answer(std::move(connected), *link);
+  if (keys_.use == KeyUse::relay)
+    return dialer_.answer(std::move(connected), only_relaying(keys_, in_words(address)));
   const auto host = directory_.configured_as(address.name);
-  if (!host) return dialer_.reach(address, std::move(connected), relayed);
+  if (!host) return dialer_.reach(address, whole(in_words(address), std::move(connected)), relayed);
+  if (use_for(*host) == KeyUse::relay)
+    return dialer_.answer(std::move(connected), only_relaying(keys_, *host));
   const auto check = [this, address, connected = std::move(connected)](Result<std::int32_t> link) {
     const HostSession* const found = sessions_.find(address.identity);
     if (!link || (found != nullptr && link.value() == static_cast<std::int32_t>(found->link())))
       return connected(std::move(link));
     connected(error(ESTALE, "there is another kernel now in place of {}", in_words(address)));
   };
-  dialer_.reach(*host, check, {.relayed = relayed, .identity = address.identity});
+  dialer_.reach(*host, whole(*host, check), {.relayed = relayed, .identity = address.identity});
 }
 
 std::optional<std::int32_t> Peers::link_to(std::uint64_t identity) const {
   if (identity == self_.identity) return this_host;
-  const HostSession* const session = sessions_.find(identity);
+  const HostSession* const session = sessions_.find(drawn_identity(identity)); // who has proved more
   if (session == nullptr) return std::nullopt;
   return static_cast<std::int32_t>(session->link());
+}
+
+bool Peers::only_relays(std::int32_t link) const {
+  const HostSession* const session = sessions_.at(link);
+  return session != nullptr && session->only_relays();
+}
+
+// Whoever holds more than a relay key; between two that do not, either.
+bool Peers::may_ask(std::int32_t link) const {
+  return keys_.use == KeyUse::relay || !only_relays(link);
 }
 
 // ---- What is told of kernels
@@ -243,6 +287,13 @@ std::vector<std::array<std::string, 2>> Peers::prefixes() const {
   return all;
 }
 
+std::vector<std::string> Peers::relays() const {
+  std::vector<std::string> names;
+  for (const auto& [name, host] : config_.hosts)
+    if (host.only_relays) names.push_back(name);
+  return names;
+}
+
 HostPlace Peers::place_of(const std::string& host) const {
   const auto found = config_.places.find(host.empty() ? config_.name : host);
   return found == config_.places.end() ? HostPlace() : found->second;
@@ -251,7 +302,8 @@ HostPlace Peers::place_of(const std::string& host) const {
 std::vector<std::string> Peers::known() const {
   const std::vector<std::string> told = directory_.names();
   std::set<std::string> names(told.begin(), told.end());
-  for (const auto& [identity, session] : sessions_.all()) names.insert(session->identity().name);
+  for (const auto& [identity, session] : sessions_.all())
+    if (!session->only_relays()) names.insert(session->identity().name);
   return {names.begin(), names.end()};
 }
 
@@ -281,17 +333,24 @@ bool Peers::encrypted(std::int32_t link) const {
 }
 
 std::optional<std::int32_t> Peers::near_link(std::uint64_t identity, const std::string& name) const {
-  const HostSession* session = identity != 0 ? sessions_.find(identity) : nullptr;
-  if (session == nullptr && !name.empty()) session = sessions_.named(name); // started again meanwhile
-  if (session == nullptr && !name.empty()) session = sessions_.expected(name);
-  if (session == nullptr || !session->is_near()) return std::nullopt;
+  const KeyUse use = name.empty() ? keys_.use : use_for(name);
+  const HostSession* session = sessions_.find(identity);
+  if (session == nullptr && use == KeyUse::relay) session = sessions_.find(identity | proved_as_relay);
+  if (session == nullptr && !name.empty()) session = sessions_.named(name, use); // started again meanwhile
+  if (session == nullptr && !name.empty()) session = sessions_.expected(name, use);
+  if (session == nullptr || !session->is_near() || !serves(session->use(), use)) return std::nullopt;
   return static_cast<std::int32_t>(session->link());
+}
+
+bool Peers::is_near(std::int32_t link) const {
+  const HostSession* const session = sessions_.at(link);
+  return session != nullptr && session->is_near();
 }
 
 std::vector<std::int32_t> Peers::near_links() const {
   std::vector<const HostSession*> near;
   for (const auto& [identity, session] : sessions_.all())
-    if (session->is_near()) near.push_back(session.get());
+    if (session->is_near() && serves(session->use(), keys_.use)) near.push_back(session.get());
   const auto distance = [](const HostSession* each) {
     return std::pair(each->connection() == nullptr, each->lowest_rtt_us() - 1); // not known: far
   };
@@ -308,7 +367,7 @@ std::uint64_t Peers::identity_of(std::int32_t link) const {
 }
 
 std::string Peers::way_to(const std::string& host) const {
-  const HostSession* const session = sessions_.named(host);
+  const HostSession* const session = sessions_.named(host, KeyUse::relay);
   return session == nullptr ? std::string() : way_of(static_cast<std::int32_t>(session->link()));
 }
 
@@ -316,7 +375,7 @@ void Peers::learn(std::int32_t from, const std::vector<NamedKernel>& others) {
   const auto note = [this](const std::string& host, const EndpointAddress& told) {
     if (directory_.is_this_host(host) || directory_.is_configured(host)) return;
     if (!directory_.address_of(host).ssh.host.empty()) return; // nobody else knows of a way through ssh
-    const HostSession* const session = sessions_.find(told.identity);
+    const HostSession* const session = sessions_.find(drawn_identity(told.identity));
     const EndpointAddress at =
         session != nullptr && session->candidates().known()
             ? describe({static_cast<std::int32_t>(session->link()), protocol::kernel_endpoint})
@@ -334,7 +393,7 @@ std::vector<Peers::NamedKernel> Peers::linked() const {
   auto names = directory_.learned_names();
   std::vector<NamedKernel> all;
   for (const auto& [identity, session] : sessions_.all()) {
-    if (session->connection() == nullptr) continue;
+    if (session->connection() == nullptr || session->only_relays()) continue;
     const auto link = static_cast<std::int32_t>(session->link());
     auto& called = names[identity];
     if (called.empty()) called.push_back(session->identity().name);
@@ -349,7 +408,7 @@ std::vector<Peers::NamedKernel> Peers::linked() const {
 Verdict Peers::judge(const PendingLink& link) {
   const std::uint64_t self = self_.identity;
   const std::uint64_t peer = link.identity();
-  if (peer == self) return Verdict::Itself;
+  if (drawn_identity(peer) == self) return Verdict::Itself;
   if (sessions_.stopping()) return Verdict::Leaving;
   // Who dials knows whether it needs the connection.
   const HostSession* const session = sessions_.find(peer);
@@ -359,10 +418,24 @@ Verdict Peers::judge(const PendingLink& link) {
     if (other.get() == &link || other->identity() != peer) continue;
     if (other->role() == link.role()) continue; // the same side dialed both: it knows why
     const bool under_way = other->stage() == PendingLink::Stage::shaking && other->accepted_by_us();
-    const bool begun_by_smaller = (other->role() == Role::Initiator) == (self < peer);
+    const bool begun_by_smaller = (other->role() == Role::Initiator) == (self < drawn_identity(peer));
     if (under_way && begun_by_smaller) return Verdict::Duplicate;
   }
-  return session != nullptr || !sessions_.full() ? Verdict::Accepted : Verdict::Full;
+  const bool too_many = (session == nullptr && sessions_.full()) || !has_room_for(link, session != nullptr);
+  return too_many ? Verdict::Full : Verdict::Accepted;
+}
+
+// Who has no more than a relay key draws as many identities as it likes, and leaves handshakes half done.
+bool Peers::has_room_for(const PendingLink& link, bool known) const {
+  const auto is_guest = [this](const PendingLink& each) {
+    return each.role() == Role::Acceptor && each.use() == KeyUse::relay && keys_.use == KeyUse::link;
+  };
+  if (!is_guest(link)) return true;
+  std::size_t guests = known ? 0 : sessions_.only_relays();
+  for (const auto& other : pending_)
+    if (is_guest(*other) && other->accepted_by_us() && other->stage() == PendingLink::Stage::shaking)
+      ++guests;
+  return guests < most_guests;
 }
 
 bool Peers::adopt(PendingLink& link) {

@@ -73,6 +73,7 @@ public:
   [[nodiscard]] EndpointAddress describe(const protocol::Address& address) const; // for others to connect to
   // Where parc is installed on other hosts, by their names, likewise.
   [[nodiscard]] std::vector<std::array<std::string, 2>> prefixes() const;
+  [[nodiscard]] std::vector<std::string> relays() const;           // hosts that only relay, as [hosts] says
   [[nodiscard]] HostPlace place_of(const std::string& host) const; // as [hosts] says
   [[nodiscard]] std::vector<std::string> known() const;            // names of hosts, this one among them
   // Of the host at a link, or this one: its name; and the lowest round trip of its path, or 0.
@@ -83,6 +84,9 @@ public:
   // some of all, the shortest round trip first.
   [[nodiscard]] std::optional<std::int32_t> near_link(std::uint64_t identity, const std::string& name) const;
   [[nodiscard]] std::vector<std::int32_t> near_links() const;
+  [[nodiscard]] bool only_relays(std::int32_t link) const;   // it has proved a relay key, and no other
+  [[nodiscard]] bool may_ask(std::int32_t link) const;       // for relaying
+  [[nodiscard]] bool is_near(std::int32_t link) const;       // it is not relayed itself
   [[nodiscard]] bool is_via(const std::string& host) const { // as [hosts] says
     return !directory_.address_of(host).via.relay.empty();
   }
@@ -101,6 +105,10 @@ public:
 
 private:
   void reach(const EndpointAddress& address, Connected connected, bool relayed);
+  [[nodiscard]] KeyUse use_for(const std::string& host) const;
+  [[nodiscard]] Connected whole(const std::string& host, Connected connected);
+  [[nodiscard]] bool has_room_for(const PendingLink& link, bool known) const;
+  [[nodiscard]] bool holds(const Key& key) const;
   [[nodiscard]] LocalHost self_at(const Address& at) const; // for who connects there
   [[nodiscard]] std::vector<std::string> in_use() const;
   [[nodiscard]] PendingLink::Shared shared();
@@ -118,7 +126,7 @@ private:
   Verdict judge(const PendingLink& link) override;
   std::uint32_t session_number(std::uint64_t identity) const override { return sessions_.number(identity); }
   bool still_true(const PendingLink& link) const override {
-    return keys_.hold(link.handshake().key()) && sessions_.still_true(link);
+    return holds(link.handshake().key()) && sessions_.still_true(link);
   }
   std::uint64_t next_carrier(const PendingLink& link) const override { return sessions_.next_carrier(link); }
   bool adopt(PendingLink& link) override;
@@ -129,6 +137,7 @@ private:
   StreamMaker& streams_;
   const Config& config_;
   Keys keys_;
+  std::vector<Credential> credentials_; // the same, and what is derived from them
   LocalHost self_;
   ListensAt listens_;
   Locator locator_;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace parc::daemon {
 
@@ -28,6 +29,7 @@ public:
     bool met = false;          // there before
     bool calls_back = false;   // only to see that it answers there
     double patience_s = 0;     // with its connecting
+    KeyUse use = KeyUse::link; // what it is to be good for
   };
   class Owner { // who knows the other connections, and the sessions
   public:
@@ -46,7 +48,7 @@ public:
   struct Shared { // by all that an owner has
     Owner& owner;
     Loop& loop;
-    const Keys& keys;
+    const std::vector<Credential>& keys;
     double handshake_s; // the time for shaking hands
   };
   // One that came in, or one that is being made; `self`: what is said of this host there.
@@ -70,7 +72,10 @@ public:
   [[nodiscard]] const Address& peer_address() const { return stream_->peer(); } // while it is pending
   [[nodiscard]] const std::string& address() const { return address_; }         // the same in words, for good
   [[nodiscard]] const Handshake& handshake() const { return handshake_; }
-  [[nodiscard]] std::uint64_t identity() const { return handshake_.peer().identity; } // 0: not known yet
+  [[nodiscard]] std::uint64_t identity() const { // 0: not proved yet
+    return handshake_.proved() ? handshake_.peer().identity : 0;
+  }
+  [[nodiscard]] KeyUse use() const { return handshake_.use(); }
   // When its handshake has ended well: it is over with that.
   [[nodiscard]] std::unique_ptr<Stream> take_stream();
 

@@ -79,7 +79,7 @@ void SocketStream::end_output() {
   shutdown(socket(), SHUT_WR);
 }
 
-Result<std::unique_ptr<Stream>> SocketStreams::dial(const Address& to) {
+Result<std::unique_ptr<Stream>> SocketStreams::dial(const Address& to, KeyUse) {
   const bool is_path = to.family() == AF_UNIX;
   Fd socket(::socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket || (!is_path && !prepare_socket(socket.get(), config_)) ||

@@ -49,7 +49,7 @@ class SocketStreams final : public StreamMaker {
 public:
   SocketStreams(Loop& loop, const Config& config) : loop_(loop), config_(config) {}
 
-  Result<std::unique_ptr<Stream>> dial(const Address& to) override;
+  Result<std::unique_ptr<Stream>> dial(const Address& to, KeyUse use) override;
   void accept_for(Acceptance owner) override;
   void resume() override { acceptor_->resume(); }
 

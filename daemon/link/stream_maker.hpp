@@ -3,6 +3,7 @@
 // network is one, too.
 #pragma once
 
+#include "daemon/link/key.hpp"
 #include "daemon/link/stream.hpp"
 #include "system/error.hpp"
 
@@ -23,8 +24,8 @@ public:
   StreamMaker& operator=(const StreamMaker&) = delete;
   virtual ~StreamMaker() = default;
 
-  // The stream may be there later: opened() tells.
-  [[nodiscard]] virtual Result<std::unique_ptr<Stream>> dial(const Address& to) = 0;
+  // The stream may be there later: opened() tells. `use`: of the key that an encrypted one proves.
+  [[nodiscard]] virtual Result<std::unique_ptr<Stream>> dial(const Address& to, KeyUse use) = 0;
   // Called once, before anybody is accepted.
   virtual void accept_for(Acceptance owner) = 0;
   virtual void resume() = 0; // there may be room again

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/link/tls_settings.hpp"
 
-#include "daemon/link/link_secrets.hpp"
-
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <ctime>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -33,7 +32,8 @@ int use_key(SSL* tls, const EVP_MD* digest, const unsigned char** name, std::siz
             SSL_SESSION** session) {
   *session = nullptr;
   if (digest != nullptr && !EVP_MD_is_a(digest, "SHA256")) return 1; // not with what that one is for
-  const TlsSettings::Identity& own = settings_of(tls).identities().front();
+  const auto use = static_cast<KeyUse>(reinterpret_cast<std::uintptr_t>(SSL_get_app_data(tls)));
+  const TlsSettings::Identity& own = settings_of(tls).to_prove(use);
   *name = reinterpret_cast<const unsigned char*>(own.name.data());
   *length = own.name.size();
   *session = session_of(own);
@@ -101,14 +101,16 @@ bool TlsSettings::set_up(const Keys& keys) {
   SSL_CTX_set_psk_find_session_callback(all, find_key);
   const std::unique_ptr<SSL, Free> any(SSL_new(all));
   const SSL_CIPHER* const cipher = any ? SSL_CIPHER_find(any.get(), suite) : nullptr;
-  return cipher != nullptr && add(keys.own, cipher) && (!keys.other || add(*keys.other, cipher));
+  return cipher != nullptr &&
+         std::ranges::all_of(credentials(keys), [&](const Credential& key) { return add(key, cipher); });
 }
 
-bool TlsSettings::add(const Key& key, const SSL_CIPHER* cipher) {
+bool TlsSettings::add(const Credential& key, const SSL_CIPHER* cipher) {
   SSL_SESSION* const session =
-      identities_.emplace_back(tls_identity(key), std::unique_ptr<SSL_SESSION, Free>(SSL_SESSION_new()))
+      identities_
+          .emplace_back(tls_identity(key.key), key.use, std::unique_ptr<SSL_SESSION, Free>(SSL_SESSION_new()))
           .session.get();
-  Secret secret = tls_secret(key);
+  Secret secret = tls_secret(key.key);
   const bool has_key =
       session != nullptr &&
       SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(secret.data()),
@@ -120,9 +122,17 @@ bool TlsSettings::add(const Key& key, const SSL_CIPHER* cipher) {
          SSL_SESSION_set_cipher(session, cipher) == 1;
 }
 
-std::unique_ptr<SSL, TlsSettings::Free> TlsSettings::make() const {
+std::unique_ptr<SSL, TlsSettings::Free> TlsSettings::make(KeyUse use) const {
   if (!problem_.empty()) return nullptr;
-  return std::unique_ptr<SSL, Free>(SSL_new(context_.get()));
+  std::unique_ptr<SSL, Free> made(SSL_new(context_.get()));
+  // The library keeps a word for who uses it.
+  if (made) SSL_set_app_data(made.get(), reinterpret_cast<void*>(static_cast<std::uintptr_t>(use)));
+  return made;
+}
+
+const TlsSettings::Identity& TlsSettings::to_prove(KeyUse use) const {
+  const auto found = std::ranges::find(identities_, use, &Identity::use);
+  return found == identities_.end() ? identities_.front() : *found;
 }
 
 } // namespace parc::daemon

@@ -3,7 +3,7 @@
 // connection know each other. TLS 1.3 alone, one suite, one group, no certificates, tickets or early data.
 #pragma once
 
-#include "daemon/link/key.hpp"
+#include "daemon/link/link_secrets.hpp"
 
 #include <memory>
 #include <openssl/types.h>
@@ -26,20 +26,23 @@ public:
     void operator()(SSL_CTX* context) const;
     void operator()(ssl_session_st* session) const;
   };
-  // One side of a connection; none: there is no memory, or the library cannot do what links need.
-  [[nodiscard]] std::unique_ptr<SSL, Free> make() const;
+  // One side of a connection, and for what it dials; none: there is no memory, or the library cannot do what
+  // links need.
+  [[nodiscard]] std::unique_ptr<SSL, Free> make(KeyUse use = KeyUse::link) const;
   [[nodiscard]] const std::string& problem() const { return problem_; } // why it cannot; empty: it can
 
-  // For the library's questions; the session is the key, as the library has it. Who dials has the first one.
+  // For the library's questions; the session is the key, as the library has it.
   struct Identity {
     std::string name;
+    KeyUse use = KeyUse::link;
     std::unique_ptr<ssl_session_st, Free> session;
   };
   [[nodiscard]] const std::vector<Identity>& identities() const { return identities_; }
+  [[nodiscard]] const Identity& to_prove(KeyUse use) const;
 
 private:
   [[nodiscard]] bool set_up(const Keys& keys);
-  [[nodiscard]] bool add(const Key& key, const ssl_cipher_st* cipher);
+  [[nodiscard]] bool add(const Credential& key, const ssl_cipher_st* cipher);
 
   std::vector<Identity> identities_;
   std::unique_ptr<SSL_CTX, Free> context_;

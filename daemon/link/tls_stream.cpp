@@ -46,10 +46,10 @@ BIO_METHOD* TlsStream::bio_methods() {
 }
 
 Result<std::unique_ptr<Stream>> TlsStream::make(std::shared_ptr<const TlsSettings> settings,
-                                                std::unique_ptr<Stream> under, Side side) {
+                                                std::unique_ptr<Stream> under, Side side, KeyUse use) {
   if (!settings->problem().empty())
     return error(EPROTONOSUPPORT, "links cannot be encrypted here: OpenSSL says: {}", settings->problem());
-  auto tls = settings->make();
+  auto tls = settings->make(use);
   BIO* const bio = tls ? BIO_new(bio_methods()) : nullptr;
   if (bio == nullptr) {
     ERR_clear_error();
@@ -367,9 +367,9 @@ ChannelBinding TlsStream::binding() const {
   return binding;
 }
 
-Result<std::unique_ptr<Stream>> TlsStreams::dial(const Address& to) {
-  PARC_TRY(stream, under_.dial(to));
-  return TlsStream::make(settings_, std::move(stream), TlsStream::Side::dials);
+Result<std::unique_ptr<Stream>> TlsStreams::dial(const Address& to, KeyUse use) {
+  PARC_TRY(stream, under_.dial(to, use));
+  return TlsStream::make(settings_, std::move(stream), TlsStream::Side::dials, use);
 }
 
 // Where there is no memory for one it ends again, and its kernel tries anew.

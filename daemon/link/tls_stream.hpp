@@ -30,9 +30,11 @@ namespace parc::daemon {
 class TlsStream final : public Stream {
 public:
   enum class Side : std::uint8_t { dials, accepts };
-  // Errors: ENOMEM, EPROTONOSUPPORT (the library cannot do what links need).
+  // `use`: of the key that who dials proves. Errors: ENOMEM, EPROTONOSUPPORT (the library cannot do what
+  // links need).
   [[nodiscard]] static Result<std::unique_ptr<Stream>> make(std::shared_ptr<const TlsSettings> settings,
-                                                            std::unique_ptr<Stream> under, Side side);
+                                                            std::unique_ptr<Stream> under, Side side,
+                                                            KeyUse use = KeyUse::link);
   ~TlsStream() override;
 
   int opened() override { return under_->opened(); }
@@ -101,7 +103,7 @@ public:
   TlsStreams(const Keys& keys, StreamMaker& under) : under_(under) { use(keys); }
   void use(const Keys& keys) { settings_ = std::make_shared<const TlsSettings>(keys); } // from now on
 
-  Result<std::unique_ptr<Stream>> dial(const Address& to) override;
+  Result<std::unique_ptr<Stream>> dial(const Address& to, KeyUse use) override;
   void accept_for(Acceptance owner) override;
   void resume() override { under_.resume(); }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/relay/relayed_stream.hpp"
 
+#include "system/quote.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
@@ -97,7 +99,7 @@ void RelayedStream::may_send(std::uint64_t bytes) {
 
 void RelayedStream::is_closed(const std::string& why) {
   if (stage_ == Stage::opening) {
-    why_not_ = why;
+    why_not_ = harmless(why);
     return ask_next();
   }
   leg_.reset();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/relay/relays.hpp"
 
+#include "daemon/link/handshake.hpp"
 #include "daemon/relay/relayed_stream.hpp"
 #include "daemon/settings/config.hpp"
 
@@ -27,8 +28,8 @@ void Relays::begin(Links links) {
       [this](std::int32_t from, kernel::RelayClose message) { closed(from, message); });
 }
 
-Result<std::unique_ptr<Stream>> Relays::dial(const Address& to) {
-  if (!to.relayed()) return under_.dial(to);
+Result<std::unique_ptr<Stream>> Relays::dial(const Address& to, KeyUse use) {
+  if (!to.relayed()) return under_.dial(to, use);
   if (to.relay_target().via.empty())
     return std::unique_ptr<Stream>(std::make_unique<RelayedStream>(*this, to, links_.all()));
   auto stream = std::make_unique<RelayedStream>(*this, to, std::vector<std::int32_t>());
@@ -67,11 +68,12 @@ std::optional<Relays::Key> Relays::ask(std::int32_t link, const Address& to, Rel
   const Key key{link, true, ++numbers_};
   legs_[key].end = &end;
   const auto [identity, name, via] = to.relay_target();
-  loop_.after_step([this, key,
-                    message = kernel::RelayOpen{
-                        .stream = key.number, .to = identity, .name = name, .reach = via.empty() ? 0u : 1u}] {
-    post_.send(key.link, message);
-  });
+  loop_.after_step(
+      [this, key,
+       message = kernel::RelayOpen{.stream = key.number,
+                                   .to = drawn_identity(identity),
+                                   .name = name,
+                                   .reach = via.empty() ? 0u : 1u}] { post_.send(key.link, message); });
   return key;
 }
 
@@ -97,7 +99,9 @@ void Relays::forget(const Key& key, const char* why) {
 }
 
 void Relays::close(const Key& key, const std::string& why) {
-  post_.send(key.link, kernel::RelayClose{.stream = key.number, .begun = key.begun_here, .text = why});
+  post_.send(key.link, kernel::RelayClose{.stream = key.number,
+                                          .begun = key.begun_here,
+                                          .text = why.substr(0, kernel::longest_reason)});
 }
 
 // ---- What comes.
@@ -114,10 +118,10 @@ void Relays::asked(std::int32_t from, const kernel::RelayOpen& message) {
 }
 
 void Relays::relay(const Key& from, const kernel::RelayOpen& message) {
+  if (!links_.may_ask(from.link)) return close(from, "it relays for nobody who has only a relay key");
   if (legs_.size() + 2 * connecting_ + 2 > most_legs)
     return close(from, "too many connections are relayed there");
-  const bool is_near = links_.to(links_.identity(from.link), {}).has_value();
-  if (message.reach == 0 && !is_near) return close(from, "no link leads there");
+  if (message.reach == 0 && !links_.is_near(from.link)) return close(from, "no link leads there");
   if (message.reach == 0 || links_.to(message.to, message.name))
     return relay_to(from, message, "no link leads there");
   if (!parse_host_name(message.name)) return close(from, "that is no name of a host");

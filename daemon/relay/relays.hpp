@@ -32,19 +32,21 @@ class RelayedStream;
 class Relays final : public StreamMaker {
 public:
   struct Links { // that are up, and not relayed
-    std::function<std::optional<std::int32_t>(std::uint64_t identity, const std::string& name)> to;
+    std::function<std::optional<std::int32_t>(std::uint64_t identity, const std::string& name)> to; // drawn
     std::function<std::vector<std::int32_t>()> all; // which to ask first, first
     std::function<std::string(std::int32_t link)> name;
-    std::function<std::uint64_t(std::int32_t link)> identity;
+    std::function<std::uint64_t(std::int32_t link)> identity; // as it was drawn
+    std::function<bool(std::int32_t link)> is_near;           // it is not relayed itself
     // Finds or makes one, perhaps a relayed one; `connected` is called once, later.
     using Connected = std::function<void(Result<std::int32_t>)>;
     std::function<void(const std::string& name, std::uint64_t identity, Connected connected)> connect;
+    std::function<bool(std::int32_t link)> may_ask; // whether the other side may have this kernel relay
   };
   // `under`: for all other addresses.
   Relays(Loop& loop, Post& post, StreamMaker& under) : loop_(loop), post_(post), under_(under) {}
   void begin(Links links); // before any message comes
 
-  Result<std::unique_ptr<Stream>> dial(const Address& to) override;
+  Result<std::unique_ptr<Stream>> dial(const Address& to, KeyUse use) override;
   void accept_for(Acceptance owner) override;
   void resume() override { under_.resume(); }
 

@@ -63,6 +63,7 @@ void add_options(CLI::App& app, Flags& flags, CommandLine& line) {
   app.add_flag("-t", line.check, "check the configuration and exit");
   app.add_flag("-T", line.print, "print the effective settings as TOML and exit");
   app.add_flag("--make-key", line.make_key, "make the key file, which must not be there, and exit");
+  app.add_flag("--relay-key", line.relay_key, "print the key for hosts that only relay, and exit");
   app.add_option("--config", flags.file, "read this file instead of the two above")->type_name("FILE");
   for (std::size_t i = 0; i < option_count; ++i) {
     const Option& option = options()[i];
@@ -136,6 +137,10 @@ Result<void> complete(Config& config) {
   if (config.name.empty()) config.name = short_host_name();
   PARC_TRY(check_ways(config));
   for (auto& [name, host] : config.hosts) {
+    if (host.only_relays && config.encryption == "none")
+      return error(EBADMSG,
+                   "[hosts] says that {} relays: that needs encrypted links, and encryption is \"none\"",
+                   name);
     const auto place = config.places.find(name);
     host.ssh.prefix = host.ssh.host.empty() || place == config.places.end() ? "" : place->second.prefix;
   }

@@ -53,6 +53,7 @@ struct HostAddress {
   std::uint16_t port = default_port;
   SshAddress ssh = {};
   ViaAddress via = {};
+  bool only_relays = false; // its kernel has no more than a relay key
   bool operator==(const HostAddress&) const = default;
 };
 
@@ -113,6 +114,7 @@ struct CommandLine {
   bool check = false;                // -t: answer whether the configuration is right
   bool print = false;                // -T: print the effective settings
   bool make_key = false;             // make the key's file, which is not there yet, and do nothing else
+  bool relay_key = false;            // print what is derived from it for hosts that only relay, likewise
   std::optional<std::string> answer; // --help, --version: print this and do nothing else
 };
 

@@ -7,6 +7,7 @@
 #include "system/quote.hpp"
 #include "system/read_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
@@ -92,8 +93,8 @@ private:
     if (!table)
       return error(EBADMSG, "write \"address:port\", {{ address = \"...\", port = ... }}, "
                             "{{ ssh = \"...\" }} or {{ via = \"...\" }}");
-    static constexpr std::array<std::string_view, 7> known{"address", "port", "ssh", "via",
-                                                           "prefix",  "wdir", "env"};
+    static constexpr std::array<std::string_view, 8> known{"address", "port",   "ssh",  "via",
+                                                           "relay",   "prefix", "wdir", "env"};
     for (const auto& [key, value] : *table)
       if (std::ranges::find(known, key.str()) == known.end())
         return error(EBADMSG,
@@ -101,7 +102,7 @@ private:
                      "\"node1.site\" = ...)",
                      quote(key.str()), did_you_mean(key.str(), known));
     PARC_TRY(place, place_of(*table));
-    constexpr std::array ways{"address", "port", "ssh", "via"};
+    constexpr std::array ways{"address", "port", "ssh", "via", "relay"};
     if (std::ranges::any_of(ways, [table](const char* key) { return table->contains(key); })) {
       PARC_TRY(host, way_of(name, *table));
       config_.hosts.insert_or_assign(name, std::move(host));
@@ -140,7 +141,10 @@ private:
         return error(EBADMSG, "a host is reached through ssh or dialed: write ssh, or address, port and via");
       const auto host = ssh.value<std::string>();
       if (!host) return error(EBADMSG, "ssh must be a text in quotes");
-      return parse_ssh_host(*host);
+      PARC_TRY(behind, parse_ssh_host(*host));
+      PARC_TRY(only_relays, says_relay(entry));
+      behind.only_relays = only_relays;
+      return behind;
     }
     auto address = (*table)["address"].value<std::string>();
     if (!address && table->contains("address")) return error(EBADMSG, "address must be a text in quotes");
@@ -163,7 +167,16 @@ private:
         return error(EBADMSG, "via takes names of at most {} bytes", ViaAddress::longest_relay);
       host.via = {.relay = *relay, .host = std::string(name)};
     }
+    PARC_TRY(only_relays, says_relay(entry));
+    host.only_relays = only_relays;
     return host;
+  }
+
+  static Result<bool> says_relay(const toml::table& entry) {
+    const toml::node* const node = entry.get("relay");
+    const auto said = node != nullptr ? node->value_exact<bool>() : std::optional(false);
+    if (!said) return error(EBADMSG, "relay must be true or false");
+    return *said;
   }
 
   Config& config_;
@@ -255,11 +268,13 @@ std::string to_toml(const Config& config) {
     out += fmt::format("{:<40} # {}\n", setting, config.origin[i].empty() ? "default" : config.origin[i]);
   }
   std::map<std::string, std::string> entries;
-  for (const auto& [name, host] : config.hosts)
-    entries[name] = host.ssh.host.empty()
-                        ? fmt::format("address = {}, port = {}{}", in_quotes(host.address), host.port,
-                                      host.via.relay.empty() ? "" : ", via = " + in_quotes(host.via.relay))
-                        : fmt::format("ssh = {}", in_quotes(host.ssh.host));
+  for (const auto& [name, host] : config.hosts) {
+    const std::string how = host.ssh.host.empty()
+                                ? fmt::format("address = {}, port = {}", in_quotes(host.address), host.port)
+                                : fmt::format("ssh = {}", in_quotes(host.ssh.host));
+    const std::string via = host.via.relay.empty() ? "" : ", via = " + in_quotes(host.via.relay);
+    entries[name] = how + via + (host.only_relays ? ", relay = true" : "");
+  }
   for (const auto& [name, place] : config.places) {
     std::string& entry = entries[name];
     entry += (entry.empty() ? "" : ", ") + in_toml(place);

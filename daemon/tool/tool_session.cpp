@@ -78,7 +78,9 @@ void ToolSession::heard(const tool::Search& message) {
 }
 
 void ToolSession::heard(const tool::AskForKey&) {
-  answer({.key = to_text(needs_.peers.keys()), .prefixes = needs_.peers.prefixes()});
+  answer({.key = to_text(needs_.peers.keys()),
+          .prefixes = needs_.peers.prefixes(),
+          .relays = needs_.peers.relays()});
 }
 
 void ToolSession::answered(std::int32_t from, const kernel::Seen& message) {

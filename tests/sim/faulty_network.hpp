@@ -205,7 +205,9 @@ private:
 class FaultyNetwork::Streams final : public daemon::StreamMaker {
 public:
   Streams(FaultyNetwork& network, const Address& at) : network_(network), at_(at) {}
-  Result<std::unique_ptr<Stream>> dial(const Address& to) override { return network_.connect(at_, to); }
+  Result<std::unique_ptr<Stream>> dial(const Address& to, daemon::KeyUse) override {
+    return network_.connect(at_, to);
+  }
   void accept_for(Acceptance owner) override {
     network_.accepts_[at_.port()] = std::move(owner.accepted);
     network_.hung_up_.erase(at_.port());

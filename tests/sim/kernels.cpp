@@ -182,7 +182,7 @@ void Kernels::see_links(std::size_t number) {
 void Kernels::start_kernel(std::size_t number) {
   Host& host = hosts_[number];
   const std::uint64_t predecessor = host.identity;
-  host.identity = random_.below(UINT64_MAX - 1) + 1;
+  host.identity = random_.below(INT64_MAX) + 1;
   host.stopping = false;
   identities_[static_cast<std::uint32_t>(host.identity)] = number;
   daemon::Config config;

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <fstream>
+#include <sys/stat.h>
 
 namespace parc::test {
 namespace {
@@ -85,6 +86,54 @@ BOOST_AUTO_TEST_CASE(what_the_relay_met_is_said) {
   const std::string why = row("d")["why"];
   BOOST_TEST(contains(why, "the kernel of host c does not lead there: cannot reach host d: 127.0.0.1 port 1"),
              why);
+}
+
+// They can bring what is encrypted from end to end from one to the other, and nothing else.
+BOOST_AUTO_TEST_CASE(heads_that_hold_only_a_relay_key) {
+  const std::string settings = hosts.directory() + "/parcd.toml", relay_key = hosts.directory() + "/relay";
+  Process printed = hosts.parcd({"--config", settings, "--relay-key"});
+  BOOST_TEST_REQUIRE(printed.wait() == 0, printed.errors());
+  std::ofstream(relay_key) << printed.output();
+  BOOST_TEST_REQUIRE(chmod(relay_key.c_str(), 0600) == 0);
+  const auto write_settings = [&](const std::string& key) {
+    std::ofstream(settings) << "key_file = \"" << key << "\"\n[hosts]\na = \"127.0.0.1:" << port(0)
+                            << "\"\nb = { address = \"127.0.0.1\", port = " << port(1) << ", relay = true }\n"
+                            << "c = { address = \"127.0.0.1\", port = " << port(2)
+                            << ", via = \"b\", relay = true }\n"
+                            << "d = { address = \"127.0.0.1\", port = " << port(3) << ", via = \"c\" }\n";
+  };
+  write_settings(relay_key);
+  for (const std::size_t head : {1u, 2u}) {
+    hosts[head].kernel().signal(SIGTERM);
+    (void)hosts[head].kernel().wait();
+    hosts[head].start();
+  }
+  write_settings(hosts.directory() + "/key");
+  for (const std::size_t end : {0u, 3u}) {
+    hosts[end].kernel().signal(SIGHUP);
+    BOOST_REQUIRE(
+        eventually([&] { return times_in(hosts[end].log(), "read the configuration again") == said + 1; }));
+  }
+  BOOST_TEST(row("d")["way"] == "relay", hosts.logs());
+  Process job = hosts.run({"--hosts", "a,d", PARC_TEST_PROGRAMS "/random_messages", "3", "200"});
+  const int status = job.wait();
+  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  Process ring = hosts.run({"--hosts", "a:2,d:2", PARC_TEST_PROGRAMS "/ring", "1000000", "20"});
+  const int ended = ring.wait();
+  BOOST_TEST(ended == 0, ring.errors() << hosts.logs());
+
+  const std::string why = row("b")["why"];
+  BOOST_TEST(contains(why, "host b only relays, as [hosts] says (relay = true)"), why);
+  Process there = hosts.run({"--hosts", "a,b", "true"});
+  BOOST_TEST(there.wait() != 0);
+  BOOST_TEST(contains(there.errors(), "host b only relays"), there.errors());
+  Process from_there = hosts.run({"--hosts", "a,b", "true"}, 1);
+  BOOST_TEST(from_there.wait() != 0);
+  BOOST_TEST(contains(from_there.errors(), "this host's kernel holds a relay key, and only relays"),
+             from_there.errors());
+  Process up = hosts.parc("up", {"--hosts", "a,b"});
+  BOOST_TEST(up.wait() == 1);
+  BOOST_TEST(contains(up.errors(), "host b only relays"), up.errors());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -79,11 +79,14 @@ BOOST_AUTO_TEST_CASE(hosts_in_both_forms) {
                          "c = \"[::1]:7002\"\nd = \"node4\"\n"
                          "e = { prefix = \"/opt/parc\", wdir = \"~/run\", env = { A = \"1\" } }\n"
                          "f = { ssh = \"far\", prefix = \"~/parc\" }\n"
-                         "g = { via = \"a\" }\nh = { address = \"10.1.0.1\", port = 7003, via = \"g\" }\n");
+                         "g = { via = \"a\" }\nh = { address = \"10.1.0.1\", port = 7003, via = \"g\" }\n"
+                         "i = { relay = true }\nj = { ssh = \"x\", relay = true }\n");
   const Config config = parcd({}).value().config;
   const auto& hosts = config.hosts;
-  BOOST_TEST(hosts.size() == 7U);
+  BOOST_TEST(hosts.size() == 9U);
   BOOST_TEST((hosts.at("g") == HostAddress{.address = "g", .via = {"a", "g"}}));
+  BOOST_TEST((hosts.at("i") == HostAddress{.address = "i", .only_relays = true}));
+  BOOST_TEST(hosts.at("j").only_relays);
   BOOST_TEST((hosts.at("h") == HostAddress{.address = "10.1.0.1", .port = 7003, .via = {"g", "h"}}));
   BOOST_TEST((hosts.at("a") == HostAddress{"10.0.0.1", 7000}));
   BOOST_TEST((hosts.at("b") == HostAddress{"fd00::2", 7001}));
@@ -117,6 +120,7 @@ BOOST_AUTO_TEST_CASE(complaints_name_file_line_and_remedy) {
   BOOST_TEST(contains(complaint("[hosts]\na = { env = { A = 1 } }\n"), "2: host a: env must be a text"));
   BOOST_TEST(complaint("[hosts]\na = { via = \"a\" }\n") == "2: host a: it cannot be reached via itself");
   BOOST_TEST(contains(complaint("[hosts]\na = { via = 1 }\n"), "2: host a: via must be a text"));
+  BOOST_TEST(complaint("[hosts]\na = { relay = 1 }\n") == "2: host a: relay must be true or false");
   BOOST_TEST(
       contains(complaint("[hosts]\na = { via = \"b\", ssh = \"c\" }\n"), "2: host a: a host is reached"));
   BOOST_TEST(contains(complaint("[hosts]\na = { via = \"" + std::string(49, 'b') + "\" }\n"), "at most 48"));
@@ -174,6 +178,17 @@ BOOST_AUTO_TEST_CASE(what_differs_is_named) {
   BOOST_TEST(differences(before, before).empty());
   BOOST_TEST(differences(before, parcd({"--pool", "32M", "--listen", "127.0.0.1"}).value().config) ==
              "listen, pool");
+}
+
+BOOST_AUTO_TEST_CASE(hosts_that_only_relay) {
+  test::write_file(
+      file, "[hosts]\nhead = { relay = true }\nbehind = { via = \"head\", ssh = \"x\", relay = true }\n");
+  BOOST_TEST(contains(parcd({}).error().text, "a host is reached"));
+  test::write_file(file, "[hosts]\nhead = { relay = true }\ninner = { via = \"head\", relay = true }\n");
+  const auto before = parcd({}).value().config;
+  test::write_file(scratch / "printed", to_toml(before));
+  BOOST_TEST((parcd({"--config", (scratch / "printed").c_str()}).value().config.hosts == before.hosts));
+  BOOST_TEST(contains(parcd({"--encryption", "none"}).error().text, "[hosts] says that head relays"));
 }
 
 BOOST_AUTO_TEST_CASE(printed_settings_read_back_the_same) {

@@ -51,7 +51,8 @@ public:
                          .locator = locator,
                          .directory = directory,
                          .self = 1,
-                         .dial = [](const Address&, const PendingLink::Purpose&) { return success(); }},
+                         .dial = [](const Address&, const PendingLink::Purpose&) { return success(); },
+                         .keys_are = [] { return KeyUse::link; }},
                         {.link_up = [](std::uint32_t) {},
                          .link_lost = [](std::uint32_t) {},
                          .ping = [](std::uint32_t, std::uint64_t) {}}};

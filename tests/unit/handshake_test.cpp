@@ -43,8 +43,10 @@ Bytes take(Handshake& side) {
 // Two sides and the wire between them; whatever a side cannot take yet waits, as in a socket.
 struct Pair {
   Pair() = default;
-  Pair(const LocalHost& a, const LocalHost& b, const Keys& key_a, const Keys& key_b)
-      : first(Role::Initiator, a, key_a, random_nonce()), second(Role::Acceptor, b, key_b, random_nonce()) {}
+  Pair(const LocalHost& a, const LocalHost& b, const Keys& key_a, const Keys& key_b,
+       KeyUse use = KeyUse::link)
+      : first(Role::Initiator, a, credentials(key_a), random_nonce(), use),
+        second(Role::Acceptor, b, credentials(key_b), random_nonce()) {}
 
   // Moves at most `step` bytes at a time until nothing moves any more.
   void run(std::size_t step = SIZE_MAX) {
@@ -75,8 +77,8 @@ struct Pair {
   }
 
   Key key = random_key();
-  Handshake first{Role::Initiator, host("a", 1), key, random_nonce()};
-  Handshake second{Role::Acceptor, host("b", 2), key, random_nonce()};
+  Handshake first{Role::Initiator, host("a", 1), credentials(key), random_nonce()};
+  Handshake second{Role::Acceptor, host("b", 2), credentials(key), random_nonce()};
   Bytes to_first, to_second;
 };
 
@@ -86,7 +88,7 @@ bool mentions(const Handshake& side, std::string_view words) {
 
 // What an acceptor says to these bytes in place of a hello.
 int failure_after(const Bytes& bytes) {
-  Handshake acceptor(Role::Acceptor, host("b", 2), random_key(), random_nonce());
+  Handshake acceptor(Role::Acceptor, host("b", 2), credentials(random_key()), random_nonce());
   const auto taken = acceptor.feed(bytes);
   BOOST_TEST(taken <= bytes.size());
   BOOST_TEST((acceptor.state() == State::Failed || acceptor.state() == State::Exchanging));
@@ -95,7 +97,7 @@ int failure_after(const Bytes& bytes) {
 
 // The hello of host a as it stands on the wire, to be spoiled.
 Bytes hello_frame() {
-  Handshake side(Role::Initiator, host("a", 1), random_key(), random_nonce());
+  Handshake side(Role::Initiator, host("a", 1), credentials(random_key()), random_nonce());
   return take(side);
 }
 
@@ -122,6 +124,29 @@ BOOST_AUTO_TEST_CASE(the_initiator_names_the_key) {
   Pair late(host("a", 1), host("b", 2), Keys(fresh, old), old); // in the wrong order
   late.run(Verdict::Accepted, Verdict::Accepted);
   BOOST_TEST(late.first.failure().code == EKEYREJECTED);
+}
+
+// A kernel that only relays has no other key, and whoever has one dials it with what is derived from that.
+BOOST_AUTO_TEST_CASE(a_relay_proves_a_key_of_its_own) {
+  const Keys all = random_key(), relay = relay_keys(all);
+  const auto use_of = [](const Keys& first, const Keys& second, KeyUse use) -> std::optional<KeyUse> {
+    Pair pair(host("a", 1), host("b", 2), first, second, use);
+    pair.run(Verdict::Accepted, Verdict::Accepted);
+    if (pair.first.state() != State::Established) {
+      BOOST_TEST(pair.first.failure().code == EKEYREJECTED);
+      BOOST_TEST((pair.second.state() != State::Established));
+      return {};
+    }
+    BOOST_TEST((pair.first.use() == pair.second.use()));
+    return pair.first.use();
+  };
+  BOOST_TEST((use_of(all, all, KeyUse::link) == KeyUse::link));
+  BOOST_TEST((use_of(all, all, KeyUse::relay) == KeyUse::relay));
+  BOOST_TEST((use_of(all, relay, KeyUse::relay) == KeyUse::relay));
+  BOOST_TEST((use_of(relay, all, KeyUse::link) == KeyUse::relay));
+  BOOST_TEST((use_of(relay, relay, KeyUse::link) == KeyUse::relay));
+  BOOST_TEST(!use_of(all, relay, KeyUse::link).has_value());
+  BOOST_TEST(!use_of(relay, relay_keys(random_key()), KeyUse::relay).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(both_learn_who_the_other_is) {
@@ -246,15 +271,15 @@ BOOST_AUTO_TEST_CASE(nothing_in_a_hello_can_be_changed_on_the_way) {
 BOOST_AUTO_TEST_CASE(a_reflected_hello_or_proof_is_refused) {
   // The attacker has no key and sends everything back to where it came from.
   const Key key = random_key();
-  Handshake victim(Role::Initiator, host("a", 1), key, random_nonce());
+  Handshake victim(Role::Initiator, host("a", 1), credentials(key), random_nonce());
   (void)victim.feed(take(victim));
   BOOST_TEST((victim.state() == State::Failed));
   BOOST_TEST(mentions(victim, "role"));
 
   // The same with the role put right, and with the proof that a second connection to the victim makes.
-  Handshake initiator(Role::Initiator, host("a", 1), key, random_nonce());
+  Handshake initiator(Role::Initiator, host("a", 1), credentials(key), random_nonce());
   Bytes hello = take(initiator);
-  Handshake acceptor(Role::Acceptor, host("a", 1), key, random_nonce());
+  Handshake acceptor(Role::Acceptor, host("a", 1), credentials(key), random_nonce());
   (void)acceptor.feed(hello);
   const Bytes answer = take(acceptor); // hello and proof of the acceptor
   Bytes reflected = with(hello, hello_at + offsetof(handshake::Hello, role), Role::Acceptor);
@@ -270,15 +295,15 @@ BOOST_AUTO_TEST_CASE(a_reflected_hello_or_proof_is_refused) {
 
 BOOST_AUTO_TEST_CASE(a_replayed_exchange_is_refused) {
   const Key key = random_key();
-  Handshake first(Role::Initiator, host("a", 1), key, random_nonce());
-  Handshake second(Role::Acceptor, host("b", 2), key, random_nonce());
+  Handshake first(Role::Initiator, host("a", 1), credentials(key), random_nonce());
+  Handshake second(Role::Acceptor, host("b", 2), credentials(key), random_nonce());
   const Bytes hello = take(first);
   (void)second.feed(hello);
   (void)first.feed(take(second));
   first.decide(Verdict::Accepted, 1);
   const Bytes proof = take(first);
 
-  Handshake again(Role::Acceptor, host("b", 2), key, random_nonce());
+  Handshake again(Role::Acceptor, host("b", 2), credentials(key), random_nonce());
   (void)again.feed(hello);
   (void)again.feed(proof);
   BOOST_TEST(again.failure().code == EKEYREJECTED);
@@ -311,7 +336,7 @@ BOOST_AUTO_TEST_CASE(garbage_is_refused_at_once) {
   BOOST_TEST(failure_after(Bytes(text.begin(), text.end())) == EPROTO);
   BOOST_TEST(failure_after(Bytes(1, std::byte{'G'})) == EPROTO);
   BOOST_TEST(failure_after(Bytes(1, std::byte{'P'})) == 0);
-  Handshake acceptor(Role::Acceptor, host("b", 2), random_key(), random_nonce());
+  Handshake acceptor(Role::Acceptor, host("b", 2), credentials(random_key()), random_nonce());
   (void)acceptor.feed(text);
   BOOST_TEST(acceptor.outgoing().empty());
 }
@@ -323,7 +348,7 @@ BOOST_AUTO_TEST_CASE(random_bytes_never_establish_a_link) {
     const std::size_t right = round % (hello_at + 20); // so far as in a hello that is right
     const Bytes frame = hello_frame();
     std::copy_n(frame.begin(), right, noise.begin());
-    Handshake acceptor(Role::Acceptor, host("b", 2), random_key(), random_nonce());
+    Handshake acceptor(Role::Acceptor, host("b", 2), credentials(random_key()), random_nonce());
     (void)acceptor.feed(noise);
     BOOST_TEST((acceptor.state() == State::Failed || acceptor.state() == State::Exchanging));
   }
@@ -354,7 +379,7 @@ BOOST_AUTO_TEST_CASE(refusals_are_bounded_and_harmless) {
   };
   BOOST_TEST(failure_after(refusal(513, "")) == EPROTO);
   BOOST_TEST(failure_after(refusal(0, "")) == EPROTO);
-  Handshake initiator(Role::Initiator, host("a", 1), random_key(), random_nonce());
+  Handshake initiator(Role::Initiator, host("a", 1), credentials(random_key()), random_nonce());
   (void)initiator.feed(refusal(6, "no\x1b[2J"));
   BOOST_TEST(initiator.failure().text == "refused by the kernel there: no?[2J");
 }

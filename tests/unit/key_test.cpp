@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/link/key.hpp"
+#include "daemon/link/link_secrets.hpp"
 #include "tests/unit/scratch.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -78,6 +78,21 @@ BOOST_AUTO_TEST_CASE(malformed_is_refused) {
   }
   write_key(right + "\r\n");
   BOOST_TEST(read_or_make_key(path).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(relay_key_in_a_file) {
+  const Keys all(Key{std::byte{1}}, Key{std::byte{2}});
+  const Keys relay = relay_keys(all);
+  BOOST_TEST((relay.use == KeyUse::relay && relay.own != all.own && relay.other != relay.own));
+  BOOST_TEST((relay_keys(relay) == relay)); // there is nothing below it
+  write_key(to_text(relay));
+  BOOST_TEST((read_keys(path).value() == relay));
+  write_key(to_text(relay) + "\n" + to_text(all.own)); // three, of two kinds
+  BOOST_TEST(!read_keys(path).has_value());
+  write_key(to_text(Keys(relay.own, {}, KeyUse::relay)) + "\n" + to_text(all.own));
+  BOOST_TEST(!read_keys(path).has_value());
+  write_key("relay:");
+  BOOST_TEST(!read_keys(path).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(two_keys) {

@@ -310,6 +310,66 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_a_death_only_where_the_kernel_was_met) {
   }
 }
 
+// Whoever holds a relay key may call itself what it likes: that opens nothing, and takes nothing from the
+// kernel that is meant.
+BOOST_AUTO_TEST_CASE(a_relay_key_proves_no_identity) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      Two two(seed, {.stalls = static_cast<unsigned>(seed % 5 == 0 ? 0 : 1 + seed % 5)});
+      const std::uint64_t meant = two.b.peers.self().identity;
+      Node relay("b", meant, 7003, relay_keys(two.key), two.network);
+      relay.config.hosts["other"] = {"127.0.0.1", two.a.address.port()};
+      relay.peers.listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = 7003},
+                         meant); // it is b's successor
+      two.a.config.hosts["relay"] = {.address = "127.0.0.1", .port = 7003, .only_relays = true};
+      const auto until = [&](const std::function<bool()>& done) {
+        for (int rounds = 0; rounds < 100'000 && !done(); ++rounds) {
+          two.network.tick();
+          bool moved = false;
+          for (Node* node : {&two.a, &two.b, &relay}) moved |= node->go_round();
+          if (moved || !two.network.idle()) continue;
+          Loop::Time next = Loop::Time::max();
+          for (Node* node : {&two.a, &two.b, &relay})
+            next = std::min(next, node->loop.next_timer().value_or(Loop::Time::max()));
+          BOOST_REQUIRE((next != Loop::Time::max()));
+          two.network.time = std::max(two.network.time, next);
+        }
+        return done();
+      };
+      const auto ask = [](Node& node, const std::string& host, Dialer::Wish wish) {
+        const auto answer = std::make_shared<std::optional<Result<std::int32_t>>>();
+        node.peers.connect(
+            host, [answer](const Result<std::int32_t>& link) { *answer = link; }, wish);
+        return answer;
+      };
+      const bool relay_first = seed % 2 == 0;
+      const auto linked = relay_first ? nullptr : ask(two.a, "other", {.identity = meant});
+      if (linked) BOOST_TEST_REQUIRE(until([&] { return linked->has_value(); }));
+      const auto relayed = ask(relay, "other", {.to_relay = true});
+      BOOST_TEST_REQUIRE(until([&] { return relayed->has_value() && two.a.link && relay.link; }));
+      BOOST_TEST((*relayed)->has_value());
+      BOOST_TEST(!two.a.lost);
+      if (relay_first) {
+        BOOST_TEST(two.a.peers.only_relays(static_cast<std::int32_t>(*two.a.link)));
+        BOOST_TEST(!two.a.peers.link_to(meant).has_value());
+        BOOST_TEST(two.a.peers.linked().empty());
+        BOOST_TEST(two.a.peers.near_links().empty());
+        BOOST_TEST(!two.a.peers.near_link(meant, "b").has_value());
+      }
+      const auto later = ask(two.a, "other", {.identity = meant});
+      const auto refused = ask(two.a, "relay", {}), again = ask(two.a, "relay", {.to_relay = true});
+      BOOST_TEST_REQUIRE(until([&] { return *later && *refused && *again && two.b.link; }));
+      BOOST_TEST_REQUIRE((*later)->has_value());
+      BOOST_TEST(!two.a.peers.only_relays((*later)->value()));
+      BOOST_TEST((two.a.peers.link_to(meant) == (*later)->value()));
+      BOOST_TEST((*refused)->error().code == EACCES);
+      BOOST_TEST_REQUIRE((*again)->has_value());
+      BOOST_TEST(two.a.peers.only_relays((*again)->value()));
+      BOOST_TEST((!two.a.lost && !two.b.lost && !relay.lost));
+    }
+  }
+}
+
 // By the name that it gives itself, as a link is up; and whatever another kernel says, what [hosts] says goes
 // first.
 BOOST_AUTO_TEST_CASE(names_of_linked_and_told_kernels) {

@@ -17,7 +17,7 @@
 namespace parc::test {
 
 class NoStreams final : public daemon::StreamMaker {
-  Result<std::unique_ptr<daemon::Stream>> dial(const daemon::Address& to) override {
+  Result<std::unique_ptr<daemon::Stream>> dial(const daemon::Address& to, daemon::KeyUse) override {
     return error(EHOSTUNREACH, "{} cannot be reached", to.text());
   }
   void accept_for(Acceptance) override {}

@@ -57,7 +57,7 @@ struct BothEnds {
     std::this_thread::yield();
   }
   void connect() {
-    dialed = streams.dial(address).value();
+    dialed = streams.dial(address, KeyUse::link).value();
     go_until([&] { return accepted != nullptr && dialed->opened() == 0 && accepted->opened() == 0; });
     say_hello(*dialed, *accepted);
     say_hello(*accepted, *dialed);
@@ -165,7 +165,7 @@ BOOST_DATA_TEST_CASE(nobody_listens, kinds, kind) {
   const Address address = gone->address;
   gone.reset();
   BothEnds two(kind);
-  auto stream = two.streams.dial(address);
+  auto stream = two.streams.dial(address, KeyUse::link);
   if (stream) { // a Unix socket is refused at once
     int code = EINPROGRESS;
     two.go_until([&] { return (code = stream.value()->opened()) != EINPROGRESS; });
@@ -192,7 +192,7 @@ BOOST_DATA_TEST_CASE(the_other_side_goes, kinds, kind) {
 BOOST_DATA_TEST_CASE(without_room_they_wait, kinds, kind) {
   BothEnds two(kind);
   two.room = false;
-  two.dialed = two.streams.dial(two.address).value();
+  two.dialed = two.streams.dial(two.address, KeyUse::link).value();
   for (int round = 0; round < 1000; ++round) two.go_round();
   BOOST_TEST(two.accepted == nullptr);
   two.room = true;

@@ -62,13 +62,16 @@ Key key_of(int number) {
 
 struct Connection {
   explicit Connection(int key_of_acceptor = 1) : Connection(key_of(1), key_of(key_of_acceptor)) {}
-  Connection(const Keys& of_dialer, const Keys& of_acceptor)
-      : one_(std::make_shared<TlsSettings>(of_dialer)), other_(std::make_shared<TlsSettings>(of_acceptor)) {}
+  Connection(const Keys& of_dialer, const Keys& of_acceptor, KeyUse use = KeyUse::link)
+      : use_(use), one_(std::make_shared<TlsSettings>(of_dialer)),
+        other_(std::make_shared<TlsSettings>(of_acceptor)) {}
 
   Bytes to_acceptor, to_dialer;
+  KeyUse use_;
   std::shared_ptr<const TlsSettings> one_, other_;
   std::unique_ptr<Stream> dialer_ =
-      TlsStream::make(one_, std::make_unique<MemoryStream>(to_dialer, to_acceptor), TlsStream::Side::dials)
+      TlsStream::make(one_, std::make_unique<MemoryStream>(to_dialer, to_acceptor), TlsStream::Side::dials,
+                      use_)
           .value();
   std::unique_ptr<Stream> acceptor_ =
       TlsStream::make(other_, std::make_unique<MemoryStream>(to_acceptor, to_dialer),
@@ -156,6 +159,18 @@ BOOST_AUTO_TEST_CASE(a_second_key_convinces_an_acceptor) {
   BOOST_TEST(how.code == EKEYREJECTED);
 }
 
+BOOST_AUTO_TEST_CASE(a_relay_has_a_key_of_its_own) {
+  const Keys all = key_of(1), relay = relay_keys(all);
+  Transfer how;
+  Connection to_relay(all, relay, KeyUse::relay);
+  BOOST_TEST(to_relay.go(to_relay.dialer, to_relay.acceptor, "hello", how) == "hello");
+  Connection from_relay(relay, all);
+  BOOST_TEST(from_relay.go(from_relay.dialer, from_relay.acceptor, "hello", how) == "hello");
+  Connection neither(all, relay);
+  BOOST_TEST(neither.go(neither.dialer, neither.acceptor, "hello", how).empty());
+  BOOST_TEST(how.code == EKEYREJECTED);
+}
+
 // The library lets sessions grow old, and a key is none.
 BOOST_AUTO_TEST_CASE(a_kernel_that_has_run_for_long) {
   Connection two;
@@ -190,7 +205,7 @@ BOOST_AUTO_TEST_CASE(what_is_said_twice_is_refused) {
 // Who does not encrypt reads why in the language of all versions.
 BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_encrypt) {
   Connection two;
-  Handshake plain(Role::Initiator, plain_host(), key_of(1), Nonce{});
+  Handshake plain(Role::Initiator, plain_host(), credentials(key_of(1)), Nonce{});
   const auto hello = plain.outgoing();
   two.to_acceptor.assign(hello.begin(), hello.end());
   Transfer how;
@@ -205,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_encrypt) {
 BOOST_AUTO_TEST_CASE(a_kernel_that_encrypts_where_nobody_does) {
   Connection two;
   (void)Connection::write(two.dialer, "hello");
-  Handshake plain(Role::Acceptor, plain_host(), key_of(1), Nonce{});
+  Handshake plain(Role::Acceptor, plain_host(), credentials(key_of(1)), Nonce{});
   const std::vector<std::byte> greeting(two.to_acceptor.begin(), two.to_acceptor.end());
   (void)plain.feed(greeting);
   BOOST_TEST((plain.state() == Handshake::State::Failed));

@@ -195,6 +195,21 @@ bool is_this_host(const Launcher& launcher, const std::string& host) {
   return host == short_host_name() || means_this_host(host);
 }
 
+// The key is for those that are brought up.
+Result<void> check_keys(const tool::Done& done, const std::vector<std::string>& hosts) {
+  if (done.key && done.key->starts_with("relay:"))
+    return error(EACCES,
+                 "the kernel of this host only relays: bring hosts up from one that has the whole key");
+  for (const std::string& relay : done.relays.value_or(std::vector<std::string>()))
+    if (std::ranges::find(hosts, relay) != hosts.end())
+      return error(
+          EACCES,
+          "host {} only relays, as [hosts] says (relay = true): its kernel is started there, with what "
+          "parc keygen --relay prints as its key",
+          relay);
+  return success();
+}
+
 Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hosts, const Launcher& launcher,
                                              const std::string& runtime_dir, Prefixes prefixes,
                                              const std::vector<std::string>& options,
@@ -203,6 +218,7 @@ Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hos
   const bool ran = static_cast<bool>(running);
   running.reset(); // nothing is asked of it here
   PARC_TRY(done, ask_for_key(runtime_dir, options));
+  PARC_TRY(check_keys(done, hosts));
   prefixes.merge(prefixes_in(done));
   auto all = start_all(launcher, hosts, prefixes, done.key.value_or(""), runtime_dir, options, patience);
   PARC_TRY(reach_all(runtime_dir, launcher, all, pairs));
