@@ -283,7 +283,9 @@ void JobOrigin::input_taken() {
 JobOrigin::Host* JobOrigin::host_at(std::int32_t link, std::uint64_t place) {
   if (stage_ < Stage::preparing || stage_ == Stage::over || place >= hosts_.size()) return nullptr;
   Host& host = hosts_[place];
-  return host.link == link && host.stage != Host::Stage::lost ? &host : nullptr;
+  if (host.link != link || host.stage == Host::Stage::lost) return nullptr;
+  host.heard = loop_.now();
+  return &host;
 }
 
 JobOrigin::RankState* JobOrigin::rank_of(const Host& host, std::uint32_t number) {
@@ -429,18 +431,26 @@ void JobOrigin::end() {
   check_over();
 }
 
-// With hosts that have not killed their ranks: their kernels hang. A rank that had failed before is still why
-// the job did.
+// With hosts that have not killed their ranks, and say nothing: their kernels hang. Those that do may have
+// much to say first, over a slow link. A rank that had failed before is still why the job did.
 void JobOrigin::out_of_patience() {
   const bool failed = verdict_of_ranks().status != 0;
+  const auto silence =
+      std::chrono::duration_cast<Loop::Clock::duration>(std::chrono::duration<double>(patience_s));
+  Loop::Time next = Loop::Time::max();
   for (const RankState& rank : ranks_) {
     Host& host = hosts_[rank.host];
     if (rank.exited()) continue;
+    if (loop_.now() < host.heard + silence) {
+      next = std::min(next, host.heard + silence);
+      continue;
+    }
     give_up(host);
     if (!failed)
       decide(status_failed, fmt::format("host {} has not ended its ranks within {} s; does its kernel hang?",
                                         host.name, patience_s));
   }
+  if (next != Loop::Time::max()) patience_.set(std::chrono::duration<double>(next - loop_.now()).count());
   check_over();
 }
 

@@ -92,6 +92,7 @@ private:
     Stage stage = Stage::connecting;
     std::optional<std::int32_t> link = {}; // or this_host; from `reached` on
     Error why = {};                        // it was not reached
+    Loop::Time heard = {};
     std::uint64_t endpoint = 0;            // of its first rank
     // A host without ranks is there for what is spawned, to the end.
     std::uint32_t ranks = 0, ranks_over = 0;
