@@ -5,7 +5,7 @@
 //
 //   asker             relay              other
 //   relay_open   ->          relay_open  ->      to whom; from whom
-//                <-  relay_opened        <-      it may begin
+//                <-  relay_opened        <-      it may begin, with a window that all have room for
 //   relay_bytes  <->                     <->     of the connection; none: it says nothing more
 //   relay_taken  <->                     <->     so many have been read: as many more may come
 //   relay_close  <->                     <->     it is over, or will never be: a sentence
@@ -19,9 +19,15 @@
 
 namespace parc::control::kernel {
 
-// Of one direction of a relayed connection: bytes on their way, and of them in a message.
-inline constexpr std::uint64_t relay_window = 1 << 20;
+// Of one direction of a relayed connection: bytes on their way, and of them in a message. What a path holds
+// counts, there and back; a relay with many connections gives each less.
+inline constexpr std::uint64_t least_relay_window = 128 << 10, most_relay_window = 2 << 20;
 inline constexpr std::uint64_t most_relayed_bytes = 128 << 10;
+// A message takes so much of the window, of which the one that ends the connection takes none: what a relay
+// keeps of each is more than its bytes.
+inline constexpr std::uint64_t cost_of_relayed(std::size_t bytes) {
+  return bytes + 256;
+}
 inline constexpr std::size_t longest_reason = 1024; // why it is over, in bytes
 
 // ---- Relayed connections
@@ -33,17 +39,23 @@ struct RelayOpen {
                 from = 0;  // identities of kernels; to 0: whoever has that name; from 0: the sender asks
   std::string name = {};   // of the other end
   std::uint32_t reach = 0; // 1: where there is no link yet, one is to be made
+  std::uint64_t window = most_relay_window; // that there is room for
   static constexpr auto fields() {
-    return std::array{field<&RelayOpen::stream>("stream"), field<&RelayOpen::to>("to"),
-                      field<&RelayOpen::from>("from"), field<&RelayOpen::name>("name"),
-                      field<&RelayOpen::reach>("reach", 1)};
+    return std::array{
+        field<&RelayOpen::stream>("stream"),  field<&RelayOpen::to>("to"),
+        field<&RelayOpen::from>("from"),      field<&RelayOpen::name>("name"),
+        field<&RelayOpen::reach>("reach", 1), field<&RelayOpen::window>("window", most_relay_window)};
   }
 };
 
 struct RelayOpened {
   static constexpr Kind kind = Kind::relay_opened;
   std::uint64_t stream = 0;
-  static constexpr auto fields() { return std::array{field<&RelayOpened::stream>("stream")}; }
+  std::uint64_t window = most_relay_window;
+  static constexpr auto fields() {
+    return std::array{field<&RelayOpened::stream>("stream"),
+                      field<&RelayOpened::window>("window", most_relay_window)};
+  }
 };
 
 template <class Message> constexpr auto relay_fields() {
@@ -64,7 +76,7 @@ struct RelayTaken {
   std::uint32_t begun = 0;
   std::uint64_t bytes = 0;
   static constexpr auto fields() {
-    return relay_fields<RelayTaken>() + std::array{field<&RelayTaken::bytes>("bytes", relay_window)};
+    return relay_fields<RelayTaken>() + std::array{field<&RelayTaken::bytes>("bytes", most_relay_window)};
   }
 };
 

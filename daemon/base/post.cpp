@@ -28,7 +28,7 @@ void Post::listen(std::uint32_t link, bool only_relaying) {
 }
 
 bool Post::write(std::uint32_t link, kernel::Kind kind, const nlohmann::json& message,
-                 std::string_view payload) {
+                 std::string_view payload, std::function<void()> taken) {
   if (!engine_.link(link).open) return true;
   const auto inbox = inboxes_.find(link);
   const bool only_relaying = inbox != inboxes_.end() && inbox->second.only_relaying;
@@ -45,7 +45,7 @@ bool Post::write(std::uint32_t link, kernel::Kind kind, const nlohmann::json& me
     inbox->second.lost = true;
     loop_.after_step([this, link] { nonsense_(link, error(ENOBUFS, "it takes no answers")); });
   }
-  std::string& kept = (writes_[++last_write_] = {link, counts, std::move(all)}).bytes;
+  std::string& kept = (writes_[++last_write_] = {link, counts, std::move(all), std::move(taken)}).bytes;
   protocol::WriteRequest request;
   request.cookie = Cookie::of_control_write(last_write_).word();
   request.destination = link;
@@ -53,6 +53,14 @@ bool Post::write(std::uint32_t link, kernel::Kind kind, const nlohmann::json& me
   request.memory = {bytes_of(kept).data(), kept.size()};
   engine_.write(engine_.kernel(), request);
   return true;
+}
+
+std::uint64_t Post::room(std::int32_t link) {
+  constexpr std::uint64_t least = 512 << 10;
+  const protocol::Link& state = engine_.link(static_cast<std::uint32_t>(link));
+  std::uint64_t& widest = inboxes_[static_cast<std::uint32_t>(link)].widest;
+  widest = std::max(widest, (state.credit - state.credit_used) * state.fragment);
+  return std::min(std::max(least, std::uint64_t{state.delay_product_kib} * 2048), widest);
 }
 
 void Post::probe(std::uint32_t link, Inbox& inbox) {
@@ -75,7 +83,9 @@ void Post::finished(Cookie cookie, const protocol::Outcome& outcome) {
 
 void Post::written(std::uint64_t number) {
   const auto write = writes_.extract(number);
-  if (write.empty() || !write.mapped().counts) return;
+  if (write.empty()) return;
+  if (write.mapped().taken) write.mapped().taken();
+  if (!write.mapped().counts) return;
   if (const auto inbox = inboxes_.find(write.mapped().link); inbox != inboxes_.end()) --inbox->second.answers;
 }
 

@@ -65,7 +65,16 @@ public:
   template <class Message> void send(std::int32_t host, Message message) {
     (void)try_send(host, std::move(message));
   }
-  // Queues it in the same way. False: it is longer than max_message, and is not sent.
+  // The same over a link; `taken` is called at a step's end, when the other kernel has all of it, or never
+  // will.
+  template <class Message>
+  void send_and_hear(std::int32_t link, const Message& message, std::function<void()> taken) {
+    (void)write(static_cast<std::uint32_t>(link), Message::kind, control::to_json(message), message.payload,
+                std::move(taken));
+  }
+  // So many bytes may be under way over a link that they find room there, and none has to be asked for.
+  [[nodiscard]] std::uint64_t room(std::int32_t link);
+  // Queues it as send(). False: it is longer than max_message, and is not sent.
   template <class Message> [[nodiscard]] bool try_send(std::int32_t host, Message message) {
     assert(control::from_json<Message>(control::to_json(message)).has_value()); // its reader would take it
     if (host == this_host) {
@@ -103,9 +112,11 @@ private:
     bool lost = false;
     std::string room; // for the message that the probe found
     bool only_relaying = false;
-    std::size_t answers = 0; // that it has not taken yet, where it is only for relaying
+    std::uint64_t widest = 0; // credit that the other kernel was seen to give, in bytes
+    std::size_t answers = 0;  // that it has not taken yet, where it is only for relaying
   };
-  bool write(std::uint32_t link, kernel::Kind kind, const nlohmann::json& message, std::string_view payload);
+  bool write(std::uint32_t link, kernel::Kind kind, const nlohmann::json& message, std::string_view payload,
+             std::function<void()> taken = {});
   void probe(std::uint32_t link, Inbox& inbox);
   void written(std::uint64_t number);
   void refuse(std::uint32_t link, Inbox& inbox, const Error& why);
@@ -121,6 +132,7 @@ private:
     std::uint32_t link;
     bool counts; // as an answer
     std::string bytes;
+    std::function<void()> taken = {};
   };
   std::map<std::uint64_t, Write> writes_; // by number, until the engine is done with them
   std::uint64_t last_write_ = 0;

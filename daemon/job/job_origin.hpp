@@ -93,7 +93,7 @@ private:
     std::optional<std::int32_t> link = {}; // or this_host; from `reached` on
     Error why = {};                        // it was not reached
     Loop::Time heard = {};
-    std::uint64_t endpoint = 0;            // of its first rank
+    std::uint64_t endpoint = 0; // of its first rank
     // A host without ranks is there for what is spawned, to the end.
     std::uint32_t ranks = 0, ranks_over = 0;
     std::uint64_t input_taken = 0; // bytes, by the slowest of its ranks

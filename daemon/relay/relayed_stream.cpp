@@ -12,7 +12,7 @@ namespace parc::daemon {
 namespace {
 
 constexpr double patience_with_one_s = 1;
-constexpr std::uint64_t credit_at_once = kernel::relay_window / 4;
+constexpr std::uint64_t credits_of_window = 4;
 
 } // namespace
 
@@ -23,8 +23,10 @@ RelayedStream::RelayedStream(Relays& relays, const Address& to, std::vector<std:
   if (!is_via()) ask_next();
 }
 
-RelayedStream::RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg)
-    : Stream(from, from), relays_(relays), stage_(Stage::open), leg_(leg), was_open_(true) {}
+RelayedStream::RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg,
+                             std::uint64_t window)
+    : Stream(from, from), relays_(relays), stage_(Stage::open), leg_(leg), was_open_(true), window_(window),
+      credit_(window) {}
 
 RelayedStream::~RelayedStream() {
   if (leg_) relays_.forget(*leg_, "its end has gone");
@@ -51,7 +53,6 @@ void RelayedStream::enter(Stage next) {
 void RelayedStream::ask_next() {
   leg_.reset();
   in_.clear();
-  credit_ = kernel::relay_window;
   if (!is_via()) patience_->set(patience_with_one_s);
   while (!leg_ && !links_.empty()) {
     leg_ = relays_.ask(links_.back(), peer(), *this);
@@ -81,8 +82,9 @@ int RelayedStream::opened() {
   return silent_ ? ETIMEDOUT : ENETUNREACH;
 }
 
-void RelayedStream::is_open() {
+void RelayedStream::is_open(std::uint64_t window) {
   if (stage_ != Stage::opening) return;
+  window_ = credit_ = window;
   enter(Stage::open);
   was_open_ = true;
   why_not_.clear();
@@ -94,7 +96,7 @@ std::string RelayedStream::describe(int code) const {
 }
 
 void RelayedStream::may_send(std::uint64_t bytes) {
-  credit_ += std::min(bytes, kernel::relay_window - credit_);
+  credit_ += std::min(bytes, window_ - credit_);
 }
 
 void RelayedStream::is_closed(const std::string& why) {
@@ -115,7 +117,8 @@ bool RelayedStream::readable() const {
 }
 
 bool RelayedStream::writable() const {
-  return stage_ == Stage::closed || (stage_ == Stage::open && credit_ != 0);
+  return stage_ == Stage::closed ||
+         (stage_ == Stage::open && credit_ > kernel::cost_of_relayed(0) && relays_.has_room(leg_->link));
 }
 
 Transfer RelayedStream::read(std::span<const iovec> to) {
@@ -129,12 +132,13 @@ Transfer RelayedStream::read(std::span<const iovec> to) {
       moved += some;
       read_ += some;
       if (read_ < first.size()) continue;
+      unsaid_ += kernel::cost_of_relayed(first.size());
       in_.pop_front();
       read_ = 0;
     }
   }
-  unsaid_ += moved;
-  if (unsaid_ >= credit_at_once && leg_) relays_.send_taken(*leg_, std::exchange(unsaid_, 0));
+  if (unsaid_ >= window_ / credits_of_window && unsaid_ != 0 && leg_)
+    relays_.send_taken(*leg_, std::exchange(unsaid_, 0));
   if (moved != 0) return {.bytes = moved};
   if (!in_.empty() && in_.front().empty()) return {.status = Transfer::Status::ended};
   if (stage_ == Stage::closed) return {.status = Transfer::Status::broken, .code = ECONNRESET};
@@ -143,14 +147,15 @@ Transfer RelayedStream::read(std::span<const iovec> to) {
 
 Transfer RelayedStream::write(std::span<const iovec> from) {
   if (stage_ == Stage::closed) return {.status = Transfer::Status::broken, .code = ECONNRESET};
-  if (stage_ == Stage::opening) return {.status = Transfer::Status::would_block};
+  if (!writable()) return {.status = Transfer::Status::would_block};
   std::string bytes;
-  const std::size_t most = std::min<std::uint64_t>(credit_, kernel::most_relayed_bytes);
+  const std::size_t most =
+      std::min<std::uint64_t>(credit_ - kernel::cost_of_relayed(0), kernel::most_relayed_bytes);
   for (const iovec& part : from)
     bytes.append(static_cast<const char*>(part.iov_base), std::min(part.iov_len, most - bytes.size()));
   if (bytes.empty()) return {.status = Transfer::Status::would_block};
   const std::size_t moved = bytes.size();
-  credit_ -= moved;
+  credit_ -= kernel::cost_of_relayed(moved);
   relays_.send_bytes(*leg_, std::move(bytes));
   return {.bytes = moved};
 }

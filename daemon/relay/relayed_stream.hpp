@@ -16,7 +16,7 @@ public:
   // To whom it is asked for: of each link in turn; via one host: when relay_reached(). Accepted: with the leg
   // that it is the end of.
   RelayedStream(Relays& relays, const Address& to, std::vector<std::int32_t> links);
-  RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg);
+  RelayedStream(Relays& relays, const Address& from, const Relays::Key& leg, std::uint64_t window);
   ~RelayedStream() override;
 
   int opened() override;
@@ -29,7 +29,7 @@ public:
 
   // From its relay, or the other end.
   void relay_reached(const Result<std::int32_t>& link);
-  void is_open();
+  void is_open(std::uint64_t window);
   void came(std::string bytes);
   void may_send(std::uint64_t bytes);
   void is_closed(const std::string& why);
@@ -48,11 +48,12 @@ private:
   std::optional<Timer> patience_;   // with who is asked
   std::string why_not_;             // what the one that was asked last has said
   bool was_open_ = false;
-  bool silent_ = false; // one of those that were asked
-  std::uint64_t credit_ = kernel::relay_window;
+  bool silent_ = false;      // one of those that were asked
+  std::uint64_t window_ = 0; // from when it is open
+  std::uint64_t credit_ = 0;
   std::deque<std::string> in_; // an empty one: the end
   std::size_t read_ = 0;       // of the first
-  std::uint64_t unsaid_ = 0;   // bytes that were read, and not credited back yet
+  std::uint64_t unsaid_ = 0;   // of the window, and not credited back yet
 };
 
 } // namespace parc::daemon

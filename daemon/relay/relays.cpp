@@ -12,6 +12,8 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::size_t most_legs = 2048; // at a relay, two of each connection
+// Of what lies here, but for the least window of each; who comes gets a share of what is left.
+constexpr std::uint64_t memory_of_relay = 512 << 20, share_of_window = 16;
 
 } // namespace
 
@@ -79,8 +81,8 @@ std::optional<Relays::Key> Relays::ask(std::int32_t link, const Address& to, Rel
 
 void Relays::send_bytes(const Key& from, std::string bytes) {
   loop_.after_step([this, from, bytes = std::move(bytes)]() mutable {
-    post_.send(from.link, kernel::RelayBytes{
-                              .stream = from.number, .begun = from.begun_here, .payload = std::move(bytes)});
+    send(from.link,
+         kernel::RelayBytes{.stream = from.number, .begun = from.begun_here, .payload = std::move(bytes)});
   });
 }
 
@@ -99,9 +101,45 @@ void Relays::forget(const Key& key, const char* why) {
 }
 
 void Relays::close(const Key& key, const std::string& why) {
-  post_.send(key.link, kernel::RelayClose{.stream = key.number,
-                                          .begun = key.begun_here,
-                                          .text = why.substr(0, kernel::longest_reason)});
+  send(key.link, kernel::RelayClose{.stream = key.number,
+                                    .begun = key.begun_here,
+                                    .text = why.substr(0, kernel::longest_reason)});
+}
+
+void Relays::send(std::int32_t link, std::variant<kernel::RelayBytes, kernel::RelayClose> message) {
+  if (!post_.reaches(link)) return;
+  outboxes_[link].waiting.push_back(std::move(message));
+  pump(link);
+}
+
+// More than finds room over there would be asked for piece by piece, a round trip each.
+void Relays::pump(std::int32_t link) {
+  const auto found = outboxes_.find(link);
+  if (found == outboxes_.end()) return;
+  Outbox& outbox = found->second;
+  while (!outbox.waiting.empty()) {
+    if (const auto* const close = std::get_if<kernel::RelayClose>(&outbox.waiting.front())) {
+      post_.send(link, *close);
+    } else {
+      if (!has_room(link)) return;
+      const auto& bytes = std::get<kernel::RelayBytes>(outbox.waiting.front());
+      const std::uint64_t size = bytes.payload.size();
+      outbox.under_way += size;
+      post_.send_and_hear(link, bytes, [this, link, size] {
+        const auto still = outboxes_.find(link);
+        if (still == outboxes_.end()) return;
+        still->second.under_way -= size;
+        pump(link);
+      });
+    }
+    outbox.waiting.pop_front();
+  }
+}
+
+bool Relays::has_room(std::int32_t link) {
+  const auto outbox = outboxes_.find(link);
+  return outbox == outboxes_.end() || outbox->second.under_way == 0 ||
+         outbox->second.under_way < post_.room(link);
 }
 
 // ---- What comes.
@@ -134,49 +172,64 @@ void Relays::relay(const Key& from, const kernel::RelayOpen& message) {
   });
 }
 
+std::uint64_t Relays::window_for(const kernel::RelayOpen& message) const {
+  std::uint64_t given = 0;
+  for (const auto& [key, leg] : legs_)
+    if (leg.end == nullptr) given += leg.window;
+  const std::uint64_t share = (memory_of_relay - std::min(given, memory_of_relay)) / share_of_window;
+  return std::min(message.window, std::max(share, kernel::least_relay_window));
+}
+
 void Relays::relay_to(const Key& from, const kernel::RelayOpen& message, const std::string& why_not) {
   const auto link = links_.to(message.to, message.name);
   if (!link || *link == from.link) return close(from, why_not);
   const Key to{*link, true, ++numbers_};
-  legs_[from].other = to;
-  legs_[to].other = from;
+  const std::uint64_t window = window_for(message);
+  legs_[from] = {.other = to, .window = window};
+  legs_[to] = {.other = from, .window = window};
   post_.send(to.link, kernel::RelayOpen{.stream = to.number,
                                         .to = links_.identity(to.link),
                                         .from = links_.identity(from.link),
-                                        .name = links_.name(from.link)});
+                                        .name = links_.name(from.link),
+                                        .window = window});
   spdlog::debug("relays a link between hosts {} and {}", links_.name(from.link), links_.name(to.link));
 }
 
 void Relays::accept(const Key& from, const kernel::RelayOpen& message) {
   if (!owner_.room || !owner_.room()) return close(from, "too many have not said who they are");
-  auto stream = std::make_unique<RelayedStream>(*this, relayed_address(message.from, message.name), from);
-  legs_[from].end = stream.get();
-  post_.send(from.link, kernel::RelayOpened{.stream = from.number});
+  auto stream = std::make_unique<RelayedStream>(*this, relayed_address(message.from, message.name), from,
+                                                message.window);
+  legs_[from] = {.end = stream.get(), .window = message.window};
+  post_.send(from.link, kernel::RelayOpened{.stream = from.number, .window = message.window});
   owner_.accepted(std::move(stream));
 }
 
 void Relays::opened(std::int32_t from, const kernel::RelayOpened& message) {
   Leg* const leg = find({from, true, message.stream});
   if (leg == nullptr) return;
-  if (leg->end != nullptr) return leg->end->is_open();
-  if (!leg->other.begun_here) post_.send(leg->other.link, kernel::RelayOpened{.stream = leg->other.number});
+  leg->window = std::min(leg->window, message.window);
+  if (leg->end != nullptr) return leg->end->is_open(leg->window);
+  Leg* const other = find(leg->other);
+  if (other == nullptr || leg->other.begun_here) return;
+  other->window = leg->window;
+  post_.send(leg->other.link, kernel::RelayOpened{.stream = leg->other.number, .window = leg->window});
 }
 
 void Relays::came(std::int32_t from, kernel::RelayBytes message) {
   const Key key{from, message.begun == 0, message.stream};
   Leg* const leg = find(key);
   if (leg == nullptr) return; // it has ended meanwhile
-  leg->unread += message.payload.size();
+  if (!message.payload.empty()) leg->unread += kernel::cost_of_relayed(message.payload.size());
   const bool goes_on = !leg->ended;
   leg->ended = message.payload.empty();
-  if (leg->unread > kernel::relay_window || !goes_on) {
+  if (leg->unread > leg->window || !goes_on) {
     close(key, "it sends more than it may");
     return drop(key, "it was sent more than it may be");
   }
   if (leg->end != nullptr) return leg->end->came(std::move(message.payload));
-  post_.send(leg->other.link, kernel::RelayBytes{.stream = leg->other.number,
-                                                 .begun = leg->other.begun_here,
-                                                 .payload = std::move(message.payload)});
+  send(leg->other.link, kernel::RelayBytes{.stream = leg->other.number,
+                                           .begun = leg->other.begun_here,
+                                           .payload = std::move(message.payload)});
 }
 
 // Of what went from here: at a relay, from the other leg on.
@@ -199,6 +252,11 @@ void Relays::closed(std::int32_t from, const kernel::RelayClose& message) {
 void Relays::drop(const Key& key, const std::string& why) {
   const auto leg = legs_.extract(key);
   if (leg.empty()) return;
+  if (const auto outbox = outboxes_.find(key.link); outbox != outboxes_.end())
+    std::erase_if(outbox->second.waiting, [&key](const auto& message) { // nobody takes it any more
+      const auto* const bytes = std::get_if<kernel::RelayBytes>(&message);
+      return bytes != nullptr && bytes->stream == key.number && (bytes->begun != 0) == key.begun_here;
+    });
   if (leg.mapped().end != nullptr) return leg.mapped().end->is_closed(why);
   legs_.erase(leg.mapped().other);
   close(leg.mapped().other, why);
@@ -210,6 +268,7 @@ bool Relays::none() const {
 }
 
 void Relays::link_lost(std::int32_t link) {
+  outboxes_.erase(link);
   std::erase_if(reaching_, [link](const Key& key) { return key.link == link; });
   std::vector<Key> gone;
   for (const auto& [key, leg] : legs_)

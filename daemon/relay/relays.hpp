@@ -9,7 +9,8 @@
 // is none; the link to the relay may then be relayed itself: [hosts] does not go in circles.
 //
 // Invariants: what lies at a relay is bounded by the window of each direction, which the ends credit back as
-// they read; the end of a relayed connection, for whatever reason, is told to both ends.
+// they read, and which it gives out of so much memory for all; the end of a relayed connection, for whatever
+// reason, is told to both ends.
 #pragma once
 
 #include "control/link_messages.hpp"
@@ -18,11 +19,13 @@
 #include "daemon/link/stream_maker.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace parc::daemon {
@@ -61,11 +64,16 @@ private:
     std::uint64_t number;
     auto operator<=>(const Key&) const = default;
   };
+  struct Outbox { // of a link: what is relayed leaves in its order, as the other kernel takes it
+    std::uint64_t under_way = 0;
+    std::deque<std::variant<kernel::RelayBytes, kernel::RelayClose>> waiting;
+  };
   struct Leg { // what it is here: an end, or a relay's
     RelayedStream* end = nullptr;
-    Key other{};              // of a relay
-    std::uint64_t unread = 0; // bytes that came, and the end has not taken
-    bool ended = false;       // the other side says nothing more
+    Key other{};                                      // of a relay
+    std::uint64_t window = kernel::most_relay_window; // of each direction
+    std::uint64_t unread = 0;                         // bytes that came, and the end has not taken
+    bool ended = false;                               // the other side says nothing more
   };
 
   // For ends.
@@ -82,9 +90,13 @@ private:
   void taken(std::int32_t from, const kernel::RelayTaken& message);
   void closed(std::int32_t from, const kernel::RelayClose& message);
   void relay(const Key& from, const kernel::RelayOpen& message);
+  [[nodiscard]] std::uint64_t window_for(const kernel::RelayOpen& message) const;
   void relay_to(const Key& from, const kernel::RelayOpen& message, const std::string& why_not);
   void accept(const Key& from, const kernel::RelayOpen& message);
   void close(const Key& key, const std::string& why);
+  void send(std::int32_t link, std::variant<kernel::RelayBytes, kernel::RelayClose> message);
+  void pump(std::int32_t link);
+  [[nodiscard]] bool has_room(std::int32_t link); // for what an end says
   Leg* find(const Key& key);
   void drop(const Key& key, const std::string& why); // as the other side has said, or the link's end
 
@@ -94,6 +106,7 @@ private:
   Links links_;
   Acceptance owner_;
   std::map<Key, Leg> legs_;
+  std::map<std::int32_t, Outbox> outboxes_;      // by link
   std::set<Key> reaching_;                       // asked for, while the link to the other end is made
   std::size_t connecting_ = 0;                   // such links, also those that nobody wants any more
   std::map<std::uint64_t, RelayedStream*> ends_; // whose relay's link is being made
