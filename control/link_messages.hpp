@@ -23,10 +23,14 @@ namespace parc::control::kernel {
 // counts, there and back; a relay with many connections gives each less.
 inline constexpr std::uint64_t least_relay_window = 128 << 10, most_relay_window = 2 << 20;
 inline constexpr std::uint64_t most_relayed_bytes = 128 << 10;
+// Of the window, that has been read and is told at once.
+inline constexpr std::uint64_t least_told(std::uint64_t window) {
+  return window / 4;
+}
 // A message takes so much of the window, of which the one that ends the connection takes none: what a relay
 // keeps of each is more than its bytes.
 inline constexpr std::uint64_t cost_of_relayed(std::size_t bytes) {
-  return bytes + 256;
+  return bytes + 512;
 }
 inline constexpr std::size_t longest_reason = 1024; // why it is over, in bytes
 

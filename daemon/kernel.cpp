@@ -225,19 +225,21 @@ void Kernel::reload() {
   world_.config.places = std::move(fresh.places);
   world_.config.key_file = fresh.key_file;
   peers_->hosts_changed();
-  use(read->keys);
+  const bool good_for_same = read->keys.use == peers_->keys().use;
+  if (good_for_same)
+    use(read->keys);
+  else
+    spdlog::error("kept the key: between one that only relays and one for links a kernel is started again");
   const std::string late = differences(world_.config, fresh);
-  spdlog::info("read the configuration again: the keys, [hosts] (which names {}), log_level and "
-               "connect_timeout_s are in "
-               "force{}{}",
-               world_.config.hosts.size(), late.empty() ? "" : "; these need a restart: ", late);
+  spdlog::info(
+      "read the configuration again: {}[hosts] (which names {}), log_level and connect_timeout_s are in "
+      "force{}{}",
+      good_for_same ? "the keys, " : "", world_.config.hosts.size(),
+      late.empty() ? "" : "; these need a restart: ", late);
 }
 
 void Kernel::use(const Keys& keys) {
   if (keys == peers_->keys()) return;
-  if (keys.use != peers_->keys().use)
-    return spdlog::error(
-        "kept the key: between one that only relays and one for links a kernel is started again");
   spdlog::info("the key that proves this kernel is {} now{}", fingerprint(keys.own),
                keys.other ? "; " + fingerprint(*keys.other) + " convinces it, too" : "");
   if (encrypted_) encrypted_->use(keys);

@@ -269,7 +269,9 @@ private:
   static bool owes_acknowledgement(const Link& link);
   [[nodiscard]] static std::uint64_t grant(const Link& link) { return link.reserved + link.freed; }
   [[nodiscard]] std::uint64_t grant_envelopes(const Link& link) const {
-    return settings_.unmatched / envelope_bytes + link.envelopes_in - link.unmatched;
+    const std::uint64_t most = settings_.unmatched / envelope_bytes;
+    return (link.kernels_only ? std::min(most, envelopes_of_kernels) : most) + link.envelopes_in -
+           link.unmatched;
   }
 
   // local.cpp

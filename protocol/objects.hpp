@@ -168,7 +168,7 @@ struct Link {
   std::uint32_t fragment = default_fragment;
   std::uint32_t self = 0; // low halves of the host identities
   std::uint32_t peer = 0;
-  bool kernels_only = false; // nothing to programs may come
+  bool kernels_only = false; // nothing to programs may come, and not much to the kernel
 
   // Sending
   std::uint32_t train_bytes = max_entries * default_fragment;

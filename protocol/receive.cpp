@@ -191,7 +191,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   const bool to_kernel = e.destination == kernel_endpoint;
   if (to_kernel != (e.space == Space::kernels) || to_kernel != (e.source == kernel_endpoint))
     return Refusal::envelope;
-  if (link.kernels_only && !to_kernel) return Refusal::destination;
+  if (link.kernels_only && (!to_kernel || has(e.flags, MessageFlags::parting))) return Refusal::destination;
   const Address source{static_cast<std::int32_t>(link.index), e.source};
   Endpoint* to = find_endpoint(e.destination);
   if (to != nullptr && to->departed()) to = nullptr;
@@ -416,7 +416,8 @@ void Engine::discard(Incoming& message) {
 void Engine::widen(Link& link, std::uint32_t delay_product_kib) {
   const std::uint64_t wanted = fragments_of(std::uint64_t{delay_product_kib} * 2 * 1024, link.fragment);
   if (wanted <= link.reserved) return;
-  const std::uint64_t most = settings_.pool / 4 * 3; // the rest is for the first windows of other links
+  // The rest is for the first windows of other links, and for those that lead to programs.
+  const std::uint64_t most = settings_.pool / 4 * (link.kernels_only ? 2 : 3);
   const std::uint64_t room = most > pool_reserved_ ? (most - pool_reserved_) / link.fragment : 0;
   const std::uint64_t more = std::min(wanted - link.reserved, room);
   link.reserved += more;

@@ -173,6 +173,7 @@ inline constexpr std::uint32_t envelope_bytes = 640;
 // Unread messages that a pair of endpoints may have at the receiver, whatever else lies unread there; beyond
 // them it may have as many as the link has credit for envelopes left.
 inline constexpr std::uint64_t pair_envelopes = 64;
+inline constexpr std::uint64_t envelopes_of_kernels = 4096; // of a link over which nothing else comes
 inline constexpr bool may_send_envelope(std::uint64_t unread_of_pair, std::uint64_t left_of_link) {
   return unread_of_pair < pair_envelopes || unread_of_pair < left_of_link;
 }

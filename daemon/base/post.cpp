@@ -60,6 +60,7 @@ std::uint64_t Post::room(std::int32_t link) {
   const protocol::Link& state = engine_.link(static_cast<std::uint32_t>(link));
   std::uint64_t& widest = inboxes_[static_cast<std::uint32_t>(link)].widest;
   widest = std::max(widest, (state.credit - state.credit_used) * state.fragment);
+  if (state.delay_product_kib == 0) return widest; // nobody measures the path
   return std::min(std::max(least, std::uint64_t{state.delay_product_kib} * 2048), widest);
 }
 

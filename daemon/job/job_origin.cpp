@@ -17,6 +17,7 @@ namespace parc::daemon {
 namespace {
 
 constexpr double patience_s = 6; // with a host whose ranks should have been killed after 4
+constexpr auto longest_patience = std::chrono::seconds(60); // with one that says something still
 
 } // namespace
 
@@ -428,6 +429,7 @@ void JobOrigin::end() {
   tell_all(kernel::End{});
   end_spawned();
   patience_.set(patience_s);
+  if (!leaving_) patient_until_ = loop_.now() + longest_patience;
   check_over();
 }
 
@@ -441,7 +443,7 @@ void JobOrigin::out_of_patience() {
   for (const RankState& rank : ranks_) {
     Host& host = hosts_[rank.host];
     if (rank.exited()) continue;
-    if (loop_.now() < host.heard + silence) {
+    if (loop_.now() < std::min(host.heard + silence, patient_until_)) {
       next = std::min(next, host.heard + silence);
       continue;
     }
@@ -545,6 +547,8 @@ void JobOrigin::conclude() {
 
 void JobOrigin::shutting_down() {
   if (stage_ == Stage::over) return;
+  leaving_ = true;
+  patient_until_ = {};
   if (!verdict_)
     verdict_ = {status_failed, fmt::format("the kernel of host {} was stopped", peers_.self().name)};
   end();

@@ -222,7 +222,9 @@ private:
   std::uint64_t input_given_ = 0, input_taken_ = 0; // bytes, by the tool and by all that read them
   std::uint32_t forwarded_ = 0;                     // the signal that parc run got, or:
   bool by_parc_kill_ = false;
-  Timer patience_; // with hosts that do not answer
+  Timer patience_;             // with hosts that do not answer
+  Loop::Time patient_until_{}; // with those that do
+  bool leaving_ = false;       // this kernel
   const std::shared_ptr<JobClient> client_;
   std::optional<Spawner> spawner_;
   struct ChildJob { // by one of its ranks, or of those that were spawned

@@ -224,8 +224,8 @@ void HostSessions::end(std::uint64_t identity, const Error& why) {
   if (found == sessions_.end()) return;
   const std::unique_ptr<HostSession> session = std::move(found->second);
   sessions_.erase(found);
-  ended_[identity] = session->identity().number;
-  if (session->only_relays()) ended_relays_.push_back(identity);
+  const bool is_new = ended_.insert_or_assign(identity, session->identity().number).second;
+  if (is_new && session->only_relays()) ended_relays_.push_back(identity);
   if (ended_relays_.size() > most_ended_relays) { // whoever holds a relay key draws as many as it likes
     ended_.erase(ended_relays_.front());
     ended_relays_.pop_front();

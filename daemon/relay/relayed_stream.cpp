@@ -12,7 +12,6 @@ namespace parc::daemon {
 namespace {
 
 constexpr double patience_with_one_s = 1;
-constexpr std::uint64_t credits_of_window = 4;
 
 } // namespace
 
@@ -118,7 +117,7 @@ bool RelayedStream::readable() const {
 
 bool RelayedStream::writable() const {
   return stage_ == Stage::closed ||
-         (stage_ == Stage::open && credit_ > kernel::cost_of_relayed(0) && relays_.has_room(leg_->link));
+         (stage_ == Stage::open && credit_ > kernel::cost_of_relayed(0) && relays_.takes(*leg_));
 }
 
 Transfer RelayedStream::read(std::span<const iovec> to) {
@@ -137,7 +136,7 @@ Transfer RelayedStream::read(std::span<const iovec> to) {
       read_ = 0;
     }
   }
-  if (unsaid_ >= window_ / credits_of_window && unsaid_ != 0 && leg_)
+  if (unsaid_ >= kernel::least_told(window_) && unsaid_ != 0 && leg_)
     relays_.send_taken(*leg_, std::exchange(unsaid_, 0));
   if (moved != 0) return {.bytes = moved};
   if (!in_.empty() && in_.front().empty()) return {.status = Transfer::Status::ended};

@@ -4,6 +4,7 @@
 #include "daemon/link/handshake.hpp"
 #include "daemon/relay/relayed_stream.hpp"
 #include "daemon/settings/config.hpp"
+#include "system/quote.hpp"
 
 #include <algorithm>
 #include <spdlog/spdlog.h>
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t most_legs = 2048; // at a relay, two of each connection
 // Of what lies here, but for the least window of each; who comes gets a share of what is left.
 constexpr std::uint64_t memory_of_relay = 512 << 20, share_of_window = 16;
+constexpr std::size_t most_unanswered = 1024; // over a link
+constexpr std::size_t most_reaching = 128;    // that one kernel asks for at once
 
 } // namespace
 
@@ -81,8 +84,9 @@ std::optional<Relays::Key> Relays::ask(std::int32_t link, const Address& to, Rel
 
 void Relays::send_bytes(const Key& from, std::string bytes) {
   loop_.after_step([this, from, bytes = std::move(bytes)]() mutable {
-    send(from.link,
-         kernel::RelayBytes{.stream = from.number, .begun = from.begun_here, .payload = std::move(bytes)});
+    outboxes_.send(
+        from.link,
+        kernel::RelayBytes{.stream = from.number, .begun = from.begun_here, .payload = std::move(bytes)});
   });
 }
 
@@ -101,45 +105,9 @@ void Relays::forget(const Key& key, const char* why) {
 }
 
 void Relays::close(const Key& key, const std::string& why) {
-  send(key.link, kernel::RelayClose{.stream = key.number,
-                                    .begun = key.begun_here,
-                                    .text = why.substr(0, kernel::longest_reason)});
-}
-
-void Relays::send(std::int32_t link, std::variant<kernel::RelayBytes, kernel::RelayClose> message) {
-  if (!post_.reaches(link)) return;
-  outboxes_[link].waiting.push_back(std::move(message));
-  pump(link);
-}
-
-// More than finds room over there would be asked for piece by piece, a round trip each.
-void Relays::pump(std::int32_t link) {
-  const auto found = outboxes_.find(link);
-  if (found == outboxes_.end()) return;
-  Outbox& outbox = found->second;
-  while (!outbox.waiting.empty()) {
-    if (const auto* const close = std::get_if<kernel::RelayClose>(&outbox.waiting.front())) {
-      post_.send(link, *close);
-    } else {
-      if (!has_room(link)) return;
-      const auto& bytes = std::get<kernel::RelayBytes>(outbox.waiting.front());
-      const std::uint64_t size = bytes.payload.size();
-      outbox.under_way += size;
-      post_.send_and_hear(link, bytes, [this, link, size] {
-        const auto still = outboxes_.find(link);
-        if (still == outboxes_.end()) return;
-        still->second.under_way -= size;
-        pump(link);
-      });
-    }
-    outbox.waiting.pop_front();
-  }
-}
-
-bool Relays::has_room(std::int32_t link) {
-  const auto outbox = outboxes_.find(link);
-  return outbox == outboxes_.end() || outbox->second.under_way == 0 ||
-         outbox->second.under_way < post_.room(link);
+  outboxes_.send(key.link, kernel::RelayClose{.stream = key.number,
+                                              .begun = key.begun_here,
+                                              .text = harmless(why).substr(0, kernel::longest_reason)});
 }
 
 // ---- What comes.
@@ -157,12 +125,15 @@ void Relays::asked(std::int32_t from, const kernel::RelayOpen& message) {
 
 void Relays::relay(const Key& from, const kernel::RelayOpen& message) {
   if (!links_.may_ask(from.link)) return close(from, "it relays for nobody who has only a relay key");
-  if (legs_.size() + 2 * connecting_ + 2 > most_legs)
+  if (legs_.size() + 2 * connecting_ + 2 > most_legs || outboxes_.kept() > memory_of_relay)
     return close(from, "too many connections are relayed there");
   if (message.reach == 0 && !links_.is_near(from.link)) return close(from, "no link leads there");
   if (message.reach == 0 || links_.to(message.to, message.name))
     return relay_to(from, message, "no link leads there");
   if (!parse_host_name(message.name)) return close(from, "that is no name of a host");
+  const auto is_its = [&from](const Key& key) { return key.link == from.link; };
+  if (static_cast<std::size_t>(std::ranges::count_if(reaching_, is_its)) >= most_reaching)
+    return close(from, "it asks for too many hosts at once");
   reaching_.insert(from);
   ++connecting_;
   links_.connect(message.name, message.to, [this, from, message](const Result<std::int32_t>& link) {
@@ -183,8 +154,11 @@ std::uint64_t Relays::window_for(const kernel::RelayOpen& message) const {
 void Relays::relay_to(const Key& from, const kernel::RelayOpen& message, const std::string& why_not) {
   const auto link = links_.to(message.to, message.name);
   if (!link || *link == from.link) return close(from, why_not);
+  std::set<std::uint64_t>& unanswered = unanswered_[*link];
+  if (unanswered.size() >= most_unanswered) return close(from, "the host there does not answer");
   const Key to{*link, true, ++numbers_};
   const std::uint64_t window = window_for(message);
+  unanswered.insert(to.number);
   legs_[from] = {.other = to, .window = window};
   legs_[to] = {.other = from, .window = window};
   post_.send(to.link, kernel::RelayOpen{.stream = to.number,
@@ -205,8 +179,10 @@ void Relays::accept(const Key& from, const kernel::RelayOpen& message) {
 }
 
 void Relays::opened(std::int32_t from, const kernel::RelayOpened& message) {
+  if (const auto asked = unanswered_.find(from); asked != unanswered_.end())
+    asked->second.erase(message.stream);
   Leg* const leg = find({from, true, message.stream});
-  if (leg == nullptr) return;
+  if (leg == nullptr || std::exchange(leg->opened, true)) return;
   leg->window = std::min(leg->window, message.window);
   if (leg->end != nullptr) return leg->end->is_open(leg->window);
   Leg* const other = find(leg->other);
@@ -227,9 +203,9 @@ void Relays::came(std::int32_t from, kernel::RelayBytes message) {
     return drop(key, "it was sent more than it may be");
   }
   if (leg->end != nullptr) return leg->end->came(std::move(message.payload));
-  send(leg->other.link, kernel::RelayBytes{.stream = leg->other.number,
-                                           .begun = leg->other.begun_here,
-                                           .payload = std::move(message.payload)});
+  outboxes_.send(leg->other.link, kernel::RelayBytes{.stream = leg->other.number,
+                                                     .begun = leg->other.begun_here,
+                                                     .payload = std::move(message.payload)});
 }
 
 // Of what went from here: at a relay, from the other leg on.
@@ -241,22 +217,22 @@ void Relays::taken(std::int32_t from, const kernel::RelayTaken& message) {
   const std::uint64_t bytes = other != nullptr ? std::min(other->unread, message.bytes) : 0;
   if (bytes == 0) return;
   other->unread -= bytes;
-  send_taken(leg->other, bytes);
+  other->untold += bytes;
+  if (other->untold >= kernel::least_told(other->window))
+    send_taken(leg->other, std::exchange(other->untold, 0));
 }
 
 void Relays::closed(std::int32_t from, const kernel::RelayClose& message) {
   const Key key{from, message.begun == 0, message.stream};
+  if (const auto asked = unanswered_.find(from); key.begun_here && asked != unanswered_.end())
+    asked->second.erase(key.number);
   if (reaching_.erase(key) == 0) drop(key, message.text);
 }
 
 void Relays::drop(const Key& key, const std::string& why) {
   const auto leg = legs_.extract(key);
   if (leg.empty()) return;
-  if (const auto outbox = outboxes_.find(key.link); outbox != outboxes_.end())
-    std::erase_if(outbox->second.waiting, [&key](const auto& message) { // nobody takes it any more
-      const auto* const bytes = std::get_if<kernel::RelayBytes>(&message);
-      return bytes != nullptr && bytes->stream == key.number && (bytes->begun != 0) == key.begun_here;
-    });
+  outboxes_.drop(key.link, key.number, key.begun_here);
   if (leg.mapped().end != nullptr) return leg.mapped().end->is_closed(why);
   legs_.erase(leg.mapped().other);
   close(leg.mapped().other, why);
@@ -268,7 +244,8 @@ bool Relays::none() const {
 }
 
 void Relays::link_lost(std::int32_t link) {
-  outboxes_.erase(link);
+  outboxes_.link_lost(link);
+  unanswered_.erase(link);
   std::erase_if(reaching_, [link](const Key& key) { return key.link == link; });
   std::vector<Key> gone;
   for (const auto& [key, leg] : legs_)

@@ -17,15 +17,14 @@
 #include "daemon/base/loop.hpp"
 #include "daemon/base/post.hpp"
 #include "daemon/link/stream_maker.hpp"
+#include "daemon/relay/relay_outboxes.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace parc::daemon {
@@ -46,7 +45,8 @@ public:
     std::function<bool(std::int32_t link)> may_ask; // whether the other side may have this kernel relay
   };
   // `under`: for all other addresses.
-  Relays(Loop& loop, Post& post, StreamMaker& under) : loop_(loop), post_(post), under_(under) {}
+  Relays(Loop& loop, Post& post, StreamMaker& under)
+      : loop_(loop), post_(post), under_(under), outboxes_(post) {}
   void begin(Links links); // before any message comes
 
   Result<std::unique_ptr<Stream>> dial(const Address& to, KeyUse use) override;
@@ -64,15 +64,13 @@ private:
     std::uint64_t number;
     auto operator<=>(const Key&) const = default;
   };
-  struct Outbox { // of a link: what is relayed leaves in its order, as the other kernel takes it
-    std::uint64_t under_way = 0;
-    std::deque<std::variant<kernel::RelayBytes, kernel::RelayClose>> waiting;
-  };
   struct Leg { // what it is here: an end, or a relay's
     RelayedStream* end = nullptr;
     Key other{};                                      // of a relay
     std::uint64_t window = kernel::most_relay_window; // of each direction
-    std::uint64_t unread = 0;                         // bytes that came, and the end has not taken
+    std::uint64_t unread = 0;                         // of that: it came, and the other end has not taken it
+    std::uint64_t untold = 0;                         // it has, and who sent it does not know
+    bool opened = false;                              // the other end has said so
     bool ended = false;                               // the other side says nothing more
   };
 
@@ -94,20 +92,21 @@ private:
   void relay_to(const Key& from, const kernel::RelayOpen& message, const std::string& why_not);
   void accept(const Key& from, const kernel::RelayOpen& message);
   void close(const Key& key, const std::string& why);
-  void send(std::int32_t link, std::variant<kernel::RelayBytes, kernel::RelayClose> message);
-  void pump(std::int32_t link);
-  [[nodiscard]] bool has_room(std::int32_t link); // for what an end says
+  [[nodiscard]] bool takes(const Key& key) { // of what an end says
+    return outboxes_.takes(key.link, key.number, key.begun_here);
+  }
   Leg* find(const Key& key);
   void drop(const Key& key, const std::string& why); // as the other side has said, or the link's end
 
   Loop& loop_;
   Post& post_;
   StreamMaker& under_;
+  RelayOutboxes outboxes_;
   Links links_;
   Acceptance owner_;
   std::map<Key, Leg> legs_;
-  std::map<std::int32_t, Outbox> outboxes_;      // by link
-  std::set<Key> reaching_;                       // asked for, while the link to the other end is made
+  std::set<Key> reaching_; // asked for, while the link to the other end is made
+  std::map<std::int32_t, std::set<std::uint64_t>> unanswered_; // asked for over each link, also in vain
   std::size_t connecting_ = 0;                   // such links, also those that nobody wants any more
   std::map<std::uint64_t, RelayedStream*> ends_; // whose relay's link is being made
   std::uint64_t numbers_ = 0;

@@ -47,6 +47,9 @@ struct Three {
   std::deque<std::uint64_t> taken, streams;
   std::uint64_t came = 0, numbers = 0;
   bool may_ask = true;
+  std::uint64_t window_of_other = kernel::most_relay_window;
+  bool other_reads = true;
+  std::vector<std::string> heard; // by the other one, in turn
 
   Three() {
     asker.post.on<kernel::RelayOpened>(
@@ -56,18 +59,23 @@ struct Three {
     asker.post.on<kernel::RelayTaken>(
         [this](std::int32_t, const auto& message) { taken.push_back(message.bytes); });
     other.post.on<kernel::RelayOpen>([this](std::int32_t from, const kernel::RelayOpen& message) {
-      BOOST_TEST(message.from == 1u);
+      BOOST_TEST(message.from <= 1u); // 0: the relay itself
       streams.push_back(message.stream);
-      other.post.send(from, kernel::RelayOpened{.stream = message.stream, .window = message.window});
+      other.post.send(from, kernel::RelayOpened{.stream = message.stream,
+                                                .window = std::min(message.window, window_of_other)});
     });
-    other.post.on<kernel::RelayBytes>(
-        [this](std::int32_t, const auto& message) { came += message.payload.size(); });
-    other.post.on<kernel::RelayClose>([](std::int32_t, const auto&) {});
+    other.post.on<kernel::RelayBytes>([this](std::int32_t, const auto& message) {
+      came += message.payload.size();
+      heard.push_back(fmt::format("bytes of {}", message.stream));
+    });
+    other.post.on<kernel::RelayClose>([this](std::int32_t, const auto& message) {
+      heard.push_back(fmt::format("end of {}", message.stream));
+    });
     relays.begin({.to = [this](std::uint64_t identity, const std::string&) -> std::optional<std::int32_t> {
                     if (identity != 3) return {};
                     return static_cast<std::int32_t>(to_other);
                   },
-                  .all = [] { return std::vector<std::int32_t>(); },
+                  .all = [this] { return std::vector{static_cast<std::int32_t>(to_other)}; },
                   .name = [](std::int32_t) { return "x"; },
                   .identity =
                       [this](std::int32_t link) {
@@ -98,7 +106,7 @@ struct Three {
       for (Side* side : {&asker, &relay, &other}) goes_on |= side->loop.end_step() != 0;
       goes_on |= move(pipes[0], asker, to_relay, relay, to_asker);
       goes_on |= move(pipes[1], relay, to_asker, asker, to_relay);
-      goes_on |= move(pipes[2], relay, to_other, other, from_other);
+      if (other_reads) goes_on |= move(pipes[2], relay, to_other, other, from_other);
       goes_on |= move(pipes[3], other, from_other, relay, to_other);
       for (Side* side : {&asker, &relay, &other})
         if (!goes_on && side->engine.owes_acknowledgement()) {
@@ -111,6 +119,16 @@ struct Three {
   template <class Message> void ask(Message message) {
     asker.post.send(static_cast<std::int32_t>(to_relay), std::move(message));
     settle();
+  }
+  // Two connections have more to say than there is room for at the other one, which takes nothing.
+  void fill() {
+    other_reads = true;
+    (void)open();
+    (void)open();
+    other_reads = false;
+    for (std::uint64_t stream = numbers - 1; stream <= numbers; ++stream)
+      for (std::size_t i = 0; i < 15; ++i)
+        ask(kernel::RelayBytes{.stream = stream, .begun = 1, .payload = std::string(100'000, 'x')});
   }
   std::uint64_t open(std::uint64_t window = kernel::most_relay_window) { // the window that is given
     ask(kernel::RelayOpen{.stream = ++numbers, .to = 3, .window = window});
@@ -162,11 +180,14 @@ BOOST_AUTO_TEST_CASE(who_sends_more_than_it_may_is_cut_off) {
     BOOST_TEST(came == most * size);
     BOOST_TEST(closed.empty());
     // What the other end has taken may come again.
+    const std::uint64_t told = most / 2 * kernel::cost_of_relayed(size);
     other.post.send(static_cast<std::int32_t>(from_other),
-                    kernel::RelayTaken{.stream = streams.back(), .bytes = kernel::cost_of_relayed(size)});
+                    kernel::RelayTaken{.stream = streams.back(), .bytes = told});
     settle();
-    BOOST_TEST(taken == std::deque<std::uint64_t>{kernel::cost_of_relayed(size)},
-               boost::test_tools::per_element());
+    BOOST_TEST(taken == std::deque<std::uint64_t>{told}, boost::test_tools::per_element());
+    for (std::uint64_t i = 1; i < most / 2; ++i)
+      asker.post.send(static_cast<std::int32_t>(to_relay),
+                      kernel::RelayBytes{.stream = numbers, .begun = 1, .payload = std::string(size, 'x')});
     ask(kernel::RelayBytes{.stream = numbers, .begun = 1, .payload = std::string(size, 'x')});
     BOOST_TEST(closed.empty());
     ask(kernel::RelayBytes{.stream = numbers, .begun = 1, .payload = std::string(size, 'x')});
@@ -177,6 +198,92 @@ BOOST_AUTO_TEST_CASE(who_sends_more_than_it_may_is_cut_off) {
     taken.clear();
     came = 0;
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_other_ends_window_counts) {
+  window_of_other = 150'000;
+  BOOST_TEST(open() == 150'000u);
+}
+
+// Where the other end takes nothing for a while: all of it, in order, and the end behind it.
+BOOST_AUTO_TEST_CASE(an_end_leaves_behind_what_was_said) {
+  fill();
+  ask(kernel::RelayClose{.stream = numbers, .begun = 1, .text = "over"});
+  const std::string first = fmt::format("{}", streams.back());
+  ask(kernel::RelayOpen{.stream = ++numbers, .to = 3});
+  ask(kernel::RelayClose{.stream = numbers, .begun = 1, .text = "over"});
+  BOOST_TEST(heard.empty());
+  other_reads = true;
+  settle();
+  BOOST_TEST(came == 3'000'000u);
+  const auto end = std::ranges::find(heard, "end of " + first);
+  BOOST_TEST((end - heard.begin() >= 15));
+  BOOST_TEST((std::ranges::count(heard, "bytes of " + first) == 15));
+}
+
+// What waits is for nobody when the other end has gone.
+BOOST_AUTO_TEST_CASE(what_nobody_takes_is_not_kept) {
+  fill();
+  other.post.send(static_cast<std::int32_t>(from_other),
+                  kernel::RelayClose{.stream = streams.back(), .text = "gone"});
+  settle();
+  BOOST_TEST_REQUIRE(closed.size() == 1u);
+  BOOST_TEST(closed.front().text == "gone");
+  other_reads = true;
+  settle();
+  BOOST_TEST(came < 3'000'000u); // some was under way
+  BOOST_TEST(came >= 1'500'000u);
+}
+
+// Its own connection over a link that is full of what it relays has its turn, too.
+BOOST_AUTO_TEST_CASE(a_relay_that_is_an_end) {
+  const auto stream = relays.dial(relayed_address(3, "x"), KeyUse::link).value();
+  settle();
+  BOOST_TEST_REQUIRE(stream->opened() == 0);
+  fill();
+  std::string text(1000, 'y');
+  const iovec part{text.data(), text.size()};
+  BOOST_TEST(stream->writable());
+  BOOST_TEST(stream->write({&part, 1}).bytes == text.size());
+  settle();
+  BOOST_TEST(!stream->writable()); // it waits its turn
+  other_reads = true;
+  settle();
+  BOOST_TEST(stream->writable());
+  BOOST_TEST(came == 3'001'000u);
+}
+
+BOOST_AUTO_TEST_CASE(who_does_not_answer_is_not_asked_without_end) {
+  other_reads = false;
+  std::size_t refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    ask(kernel::RelayOpen{.stream = ++numbers, .to = 3});
+    ask(kernel::RelayClose{.stream = numbers, .begun = 1, .text = "over"});
+    refused += closed.size();
+    closed.clear();
+  }
+  BOOST_TEST(refused == 3000u - 1024u);
+  other_reads = true;
+  settle();
+  BOOST_TEST(streams.size() == 1024u);
+  opened.clear();
+  (void)open();
+}
+
+// One end cannot make the relay say more to the other than there is to say.
+BOOST_AUTO_TEST_CASE(what_is_said_again_and_again_is_not_passed_on) {
+  const std::uint64_t window = open();
+  for (int i = 0; i < 100; ++i)
+    other.post.send(static_cast<std::int32_t>(from_other), kernel::RelayOpened{.stream = streams.back()});
+  settle();
+  BOOST_TEST(opened.empty());
+  ask(kernel::RelayBytes{.stream = numbers, .begun = 1, .payload = std::string(1000, 'x')});
+  for (int i = 0; i < 1000; ++i)
+    other.post.send(static_cast<std::int32_t>(from_other),
+                    kernel::RelayTaken{.stream = streams.back(), .bytes = 1});
+  settle();
+  BOOST_TEST(taken.empty());
+  BOOST_TEST(window == kernel::most_relay_window);
 }
 
 BOOST_AUTO_TEST_CASE(who_may_not_ask_is_told) {
