@@ -20,6 +20,10 @@ namespace parc::daemon {
 namespace {
 
 constexpr std::size_t record_bytes = SSL3_RT_MAX_PLAIN_LENGTH;
+// Nothing of a record counts before all of it is there: a connection that does not live long brings
+// something, too, and a link over those comes on.
+constexpr std::size_t first_record_bytes = 4 << 10;
+constexpr std::uint64_t bytes_of_first_records = 64 << 10;
 // Read at a time from the stream below; and while nobody is known yet, from whom the library has no more than
 // a greeting takes.
 constexpr std::size_t read_ahead = std::size_t{256} << 10, first_read = 1024, longest_greeting = 4096;
@@ -308,15 +312,16 @@ Transfer TlsStream::write(std::span<const iovec> from) {
     taken += bytes.size();
     // Long pieces are encrypted from where they lie.
     while (!bytes.empty()) {
-      if (record_.empty() && bytes.size() >= record_bytes) {
-        if (!encrypt(bytes.first(record_bytes))) return is_broken(why_refused());
-        bytes = bytes.subspan(record_bytes);
+      const std::size_t most = bytes_ < bytes_of_first_records ? first_record_bytes : record_bytes;
+      if (record_.empty() && bytes.size() >= most) {
+        if (!encrypt(bytes.first(most))) return is_broken(why_refused());
+        bytes = bytes.subspan(most);
         continue;
       }
-      const std::size_t some = std::min(bytes.size(), record_bytes - record_.size());
+      const std::size_t some = std::min(bytes.size(), most - record_.size());
       record_.insert(record_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(some));
       bytes = bytes.subspan(some);
-      if (record_.size() < record_bytes) continue;
+      if (record_.size() < most) continue;
       if (!encrypt(record_)) return is_broken(why_refused());
       record_.clear();
     }

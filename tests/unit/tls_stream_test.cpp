@@ -171,6 +171,18 @@ BOOST_AUTO_TEST_CASE(a_relay_has_a_key_of_its_own) {
   BOOST_TEST(how.code == EKEYREJECTED);
 }
 
+// Of what is cut off early as much as can be is of use.
+BOOST_AUTO_TEST_CASE(the_first_records_are_short) {
+  Connection two;
+  Transfer how;
+  BOOST_TEST(two.go(two.dialer, two.acceptor, "hello", how) == "hello");
+  const auto before = two.to_acceptor.size();
+  BOOST_TEST_REQUIRE((Connection::write(two.dialer, std::string(16'000, 'x')).status == Status::moved));
+  BOOST_TEST_REQUIRE(two.to_acceptor.size() > before + 16'000);
+  two.to_acceptor.resize(before + 9'000);
+  BOOST_TEST(Connection::read(two.acceptor, how).size() == 8192u);
+}
+
 // The library lets sessions grow old, and a key is none.
 BOOST_AUTO_TEST_CASE(a_kernel_that_has_run_for_long) {
   Connection two;
