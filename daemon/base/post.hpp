@@ -93,6 +93,10 @@ public:
     return host == this_host || engine_.link(static_cast<std::uint32_t>(host)).open;
   }
 
+  [[nodiscard]] std::uint64_t bytes_heard(std::int32_t host) const { // over its link; 0 of this one
+    return host == this_host ? 0 : engine_.link(static_cast<std::uint32_t>(host)).bytes_in;
+  }
+
   // To be called once for every link that comes up. Over one that is only for relaying goes nothing else, and
   // what comes over it makes no sense.
   void listen(std::uint32_t link, bool only_relaying = false);

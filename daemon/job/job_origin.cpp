@@ -17,7 +17,7 @@ namespace parc::daemon {
 namespace {
 
 constexpr double patience_s = 6; // with a host whose ranks should have been killed after 4
-constexpr auto longest_patience = std::chrono::seconds(60); // with one that says something still
+constexpr auto longest_patience = std::chrono::seconds(60); // with one that lives
 
 } // namespace
 
@@ -284,9 +284,7 @@ void JobOrigin::input_taken() {
 JobOrigin::Host* JobOrigin::host_at(std::int32_t link, std::uint64_t place) {
   if (stage_ < Stage::preparing || stage_ == Stage::over || place >= hosts_.size()) return nullptr;
   Host& host = hosts_[place];
-  if (host.link != link || host.stage == Host::Stage::lost) return nullptr;
-  host.heard = loop_.now();
-  return &host;
+  return host.link == link && host.stage != Host::Stage::lost ? &host : nullptr;
 }
 
 JobOrigin::RankState* JobOrigin::rank_of(const Host& host, std::uint32_t number) {
@@ -429,22 +427,23 @@ void JobOrigin::end() {
   tell_all(kernel::End{});
   end_spawned();
   patience_.set(patience_s);
+  (void)heard_of();
   if (!leaving_) patient_until_ = loop_.now() + longest_patience;
   check_over();
 }
 
-// With hosts that have not killed their ranks, and say nothing: their kernels hang. Those that do may have
-// much to say first, over a slow link. A rank that had failed before is still why the job did.
+// With hosts that have not killed their ranks, and of which nothing is heard: their kernels hang. Others may
+// have much to say first, over a link that is slow or breaks all the time. A rank that had failed before is
+// still why the job did.
 void JobOrigin::out_of_patience() {
   const bool failed = verdict_of_ranks().status != 0;
-  const auto silence =
-      std::chrono::duration_cast<Loop::Clock::duration>(std::chrono::duration<double>(patience_s));
-  Loop::Time next = Loop::Time::max();
+  const std::set<std::size_t> alive = heard_of();
+  bool waits = false;
   for (const RankState& rank : ranks_) {
     Host& host = hosts_[rank.host];
     if (rank.exited()) continue;
-    if (loop_.now() < std::min(host.heard + silence, patient_until_)) {
-      next = std::min(next, host.heard + silence);
+    if (alive.contains(rank.host) && loop_.now() < patient_until_) {
+      waits = true;
       continue;
     }
     give_up(host);
@@ -452,8 +451,20 @@ void JobOrigin::out_of_patience() {
       decide(status_failed, fmt::format("host {} has not ended its ranks within {} s; does its kernel hang?",
                                         host.name, patience_s));
   }
-  if (next != Loop::Time::max()) patience_.set(std::chrono::duration<double>(next - loop_.now()).count());
+  if (waits) patience_.set(patience_s);
   check_over();
+}
+
+// Since it was asked last.
+std::set<std::size_t> JobOrigin::heard_of() {
+  std::set<std::size_t> hosts;
+  for (Host& host : hosts_) {
+    if (!host.link || host.stage == Host::Stage::lost) continue;
+    const std::uint64_t bytes = post_.bytes_heard(*host.link);
+    if (std::exchange(host.bytes_heard, bytes) != bytes)
+      hosts.insert(static_cast<std::size_t>(&host - hosts_.data()));
+  }
+  return hosts;
 }
 
 void JobOrigin::check_over() {

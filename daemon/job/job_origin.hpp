@@ -24,6 +24,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,8 +93,8 @@ private:
     Stage stage = Stage::connecting;
     std::optional<std::int32_t> link = {}; // or this_host; from `reached` on
     Error why = {};                        // it was not reached
-    Loop::Time heard = {};
-    std::uint64_t endpoint = 0; // of its first rank
+    std::uint64_t bytes_heard = 0;         // over its link, when last looked at
+    std::uint64_t endpoint = 0;            // of its first rank
     // A host without ranks is there for what is spawned, to the end.
     std::uint32_t ranks = 0, ranks_over = 0;
     std::uint64_t input_taken = 0; // bytes, by the slowest of its ranks
@@ -188,6 +189,7 @@ private:
   void decide(int status, std::string text);
   void end();
   void out_of_patience();
+  std::set<std::size_t> heard_of();
   void check_over();
   void conclude();
   [[nodiscard]] Verdict verdict_of_ranks() const;
