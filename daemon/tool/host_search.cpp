@@ -56,11 +56,12 @@ void HostSearch::connect(std::size_t place) {
   const std::string& host = inquiry_.hosts()[place].name;
   const auto other = other_ways_.find(host);
   const bool has_other = other != other_ways_.end() && other->second.why_not_direct.empty();
-  peers_.connect(host,
-                 [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
-                   if (const auto it = self.lock()) (*it)->connected(place, link);
-                 },
-                 {.in_haste = !learned_ || has_other, .relayed = !has_other});
+  peers_.connect(
+      host,
+      [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
+        if (const auto it = self.lock()) (*it)->connected(place, link);
+      },
+      {.in_haste = !learned_ || has_other, .relayed = !has_other, .to_relay = peers_.is_relay(host)});
 }
 
 void HostSearch::connected(std::size_t place, const Result<std::int32_t>& link) {
@@ -81,6 +82,8 @@ void HostSearch::connected(std::size_t place, const Result<std::int32_t>& link) 
     inquiry_.over(host);
   } else if (all_known_ && !asked_.insert(link.value()).second) {
     inquiry_.over(host); // by another name
+  } else if (peers_.only_relays(link.value())) {
+    relays(host, link.value());
   } else {
     inquiry_.ask(place, link.value(), kernel::Question{.question = question_});
   }
@@ -101,6 +104,17 @@ void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
                                    .rtt_us = peers_.rtt_us(from),
                                    .answer = message.answer});
   inquiry_.over(*host);
+}
+
+// Nothing else can be asked of it.
+void HostSearch::relays(Inquiry::Host& host, std::int32_t link) {
+  host.link = this_host; // it is not waited for again
+  connection_.send(tool::Reached{.host = host.name,
+                                 .way = peers_.way_of(link),
+                                 .encrypted = peers_.encrypted(link) ? 1u : 0u,
+                                 .rtt_us = peers_.rtt_us(link),
+                                 .relays = 1});
+  inquiry_.over(host);
 }
 
 void HostSearch::failed(Inquiry::Host& host, const std::string& why) {

@@ -31,6 +31,7 @@ public:
 private:
   void connect(std::size_t place);
   void connected(std::size_t place, const Result<std::int32_t>& link);
+  void relays(Inquiry::Host& host, std::int32_t link);
   void failed(Inquiry::Host& host, const std::string& why);
   void all_over();
   void tell_where();

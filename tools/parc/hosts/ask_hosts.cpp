@@ -39,6 +39,7 @@ Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
                        .way = std::move(reached.way).value_or(""),
                        .encrypted = reached.encrypted.value_or(1) == 1,
                        .rtt_us = reached.rtt_us.value_or(0),
+                       .relays = reached.relays.value_or(0) == 1,
                        .said = std::move(reached.answer).value_or(control::HostAnswer())});
   }
   std::ranges::sort(answers, {}, &AskedHost::host);

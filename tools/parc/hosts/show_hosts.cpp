@@ -32,7 +32,10 @@ void print(const std::vector<AskedHost>& answers) {
                {"KEY"}},
               {}};
   for (const AskedHost& answer : answers) {
-    if (answer.up())
+    if (answer.relays)
+      table.rows.push_back({answer.host, "relay", "-", way_text(answer.way, answer.encrypted), "-",
+                            answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us), "-", "-", "-"});
+    else if (answer.up())
       table.rows.push_back({answer.host, "up", answer.address.empty() ? "-" : answer.address,
                             answer.way.empty() ? "-" : way_text(answer.way, answer.encrypted),
                             answer.said.version, answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
@@ -53,9 +56,11 @@ void print_json(const std::vector<AskedHost>& answers) {
       row["address"] = answer.address.empty() ? nlohmann::json() : nlohmann::json(answer.address);
       row["way"] = answer.way.empty() ? nlohmann::json() : nlohmann::json(answer.way);
       if (!answer.way.empty()) row["encrypted"] = answer.encrypted;
+      row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);
+      row["relays"] = answer.relays;
+      if (answer.relays) continue;
       row["keys"] = answer.said.keys;
       row["version"] = answer.said.version;
-      row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);
       row["jobs"] = answer.said.jobs.size();
       row["ranks"] = ranks_of(answer);
     } else {
