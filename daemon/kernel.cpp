@@ -225,8 +225,8 @@ void Kernel::reload() {
   world_.config.places = std::move(fresh.places);
   world_.config.key_file = fresh.key_file;
   peers_->hosts_changed();
-  const bool good_for_same = read->keys.use == peers_->keys().use;
-  if (good_for_same)
+  const bool same_use = read->keys.use == peers_->keys().use;
+  if (same_use)
     use(read->keys);
   else
     spdlog::error("kept the key: between one that only relays and one for links a kernel is started again");
@@ -234,7 +234,7 @@ void Kernel::reload() {
   spdlog::info(
       "read the configuration again: {}[hosts] (which names {}), log_level and connect_timeout_s are in "
       "force{}{}",
-      good_for_same ? "the keys, " : "", world_.config.hosts.size(),
+      same_use ? "the keys, " : "", world_.config.hosts.size(),
       late.empty() ? "" : "; these need a restart: ", late);
 }
 
