@@ -78,7 +78,8 @@ void ToolSession::heard(const tool::Search& message) {
 }
 
 void ToolSession::heard(const tool::AskForKey&) {
-  answer({.key = to_text(needs_.peers.keys()),
+  const Keys& keys = needs_.peers.keys(); // one that only relays has none for others
+  answer({.key = keys.use == KeyUse::link ? std::optional(to_text(keys)) : std::nullopt,
           .prefixes = needs_.peers.prefixes(),
           .relays = needs_.peers.relays()});
 }

@@ -197,7 +197,7 @@ bool is_this_host(const Launcher& launcher, const std::string& host) {
 
 // The key is for those that are brought up.
 Result<void> check_keys(const tool::Done& done, const std::vector<std::string>& hosts) {
-  if (done.key && done.key->starts_with("relay:"))
+  if (!done.key)
     return error(EACCES,
                  "the kernel of this host only relays: bring hosts up from one that has the whole key");
   for (const std::string& relay : done.relays.value_or(std::vector<std::string>()))
@@ -220,7 +220,7 @@ Result<std::vector<StartedHost>> start_hosts(const std::vector<std::string>& hos
   PARC_TRY(done, ask_for_key(runtime_dir, options));
   PARC_TRY(check_keys(done, hosts));
   prefixes.merge(prefixes_in(done));
-  auto all = start_all(launcher, hosts, prefixes, done.key.value_or(""), runtime_dir, options, patience);
+  auto all = start_all(launcher, hosts, prefixes, *done.key, runtime_dir, options, patience);
   PARC_TRY(reach_all(runtime_dir, launcher, all, pairs));
   end_unreachable(launcher, all);
   for (StartedHost& there : all)
