@@ -57,8 +57,9 @@ void Engine::detach(std::uint32_t index) {
     const std::uint32_t whole = due.whole(due.done, link.fragment), left = due.length - whole;
     link.missing += static_cast<std::uint32_t>(fragments_of(left, link.fragment));
     if (due.landing.pooled() && whole != 0) keep(link, due, whole);
-    if (Incoming* message = due.landing.message())
-      (due.eager ? message->eager : message->rest).put_back(left, due.from_end);
+    Incoming* const message = due.landing.message();
+    if (message != nullptr && due.eager)
+      message->eager.put_back(left, due.from_end);
     else if (due.eager)
       link.freed += fragments_of(
           left, link.fragment); // of a message that was given up: its sender will not send it again
@@ -165,7 +166,7 @@ bool Engine::resend(Link& link) {
     if (of_fragments && (train.payload() >= link.train_bytes || !train.room_for_pieces())) return false;
     if (of_fragments) {
       link.resent += entry.descriptor.length;
-      add_run(link, *message, entry.descriptor);
+      add_run(link, train, *message, entry.descriptor);
     } else {
       train.add(entry.descriptor);
     }

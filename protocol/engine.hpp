@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -175,13 +176,22 @@ public:
   // A link has a new byte stream between the same two engines; an old one is detached, its unread bytes are
   // void.
   void attach(std::uint32_t link);
-  void set_path(std::uint32_t link, std::uint32_t train_bytes, std::uint32_t delay_product_kib);
+  // One more byte stream beside the first one: its number, from 1, by which the calls below name it (0: the
+  // first one). None: the link has as many as it may have. What a dropped one did not bring goes by others,
+  // and so does what one that is doubted has under way, which is used again when it brings some of that
+  // (subflows.cpp).
+  static constexpr std::size_t most_subflows = 15;
+  std::optional<std::uint32_t> add_subflow(std::uint32_t link);
+  void drop_subflow(std::uint32_t link, std::uint32_t subflow);
+  void doubt_subflow(std::uint32_t link, std::uint32_t subflow);
+  void set_path(std::uint32_t link, std::uint32_t train_bytes, std::uint32_t delay_product_kib,
+                std::uint32_t subflow = 0);
   // Says where the next bytes of the stream belong: fills `iovecs` and returns how many.
-  std::size_t plan_read(std::uint32_t link, std::span<iovec> iovecs);
-  Refusal took(std::uint32_t link, std::size_t bytes);
+  std::size_t plan_read(std::uint32_t link, std::span<iovec> iovecs, std::uint32_t subflow = 0);
+  Refusal took(std::uint32_t link, std::size_t bytes, std::uint32_t subflow = 0);
   // Says what to write next; empty when there is nothing.
-  std::span<const iovec> plan_write(std::uint32_t link);
-  void wrote(std::uint32_t link, std::size_t bytes);
+  std::span<const iovec> plan_write(std::uint32_t link, std::uint32_t subflow = 0);
+  void wrote(std::uint32_t link, std::size_t bytes, std::uint32_t subflow = 0);
   // Acknowledgements that somebody may be waiting for go out alone before the owner sleeps: flush, and write.
   bool owes_acknowledgement() const;
   void flush_acknowledgements();
@@ -247,6 +257,15 @@ private:
   void fail_write(Outgoing& message, Fault fault);
   void check_drained(Endpoint& endpoint);
 
+  // subflows.cpp
+  bool build(Link& link, Subflow& subflow);
+  void deal_again(Link& link, Subflow& subflow);
+  void restripe(Link& link);
+  Refusal take_header(Link& link, Carrier& carrier, const Prefix& prefix, std::span<const std::byte> entries);
+  Refusal take_message_ack(Link& link, const Descriptor& descriptor);
+  static Carrier& carrier_of(Link& link, std::uint32_t subflow);
+  static void unname(Link& link, std::uint64_t message);
+
   // carrier.cpp
   Refusal take_statement(Link& link, const Statement& statement);
   bool resend(Link& link);
@@ -257,14 +276,16 @@ private:
   bool build(Link& link);
   void add_answers(Link& link);
   void add_envelopes(Link& link);
-  void add_fragments(Link& link);
-  void add_run(Link& link, const Outgoing& message, const Descriptor& run);
+  template <class Tag>
+  void add_fragments(Link& link, Trains& trains, TrainOut& train, hook::List<Outgoing, Tag>& waiting);
+  static void add_run(Link& link, TrainOut& train, const Outgoing& message, const Descriptor& run);
+  static void make_ready(Outgoing& message);
   void decide_eager(Link& link, Outgoing& message, Envelope& envelope);
   bool describe_answer(Answer& answer, Descriptor& descriptor);
   void owe(Link& link, Answer& answer);
   void owe(Incoming& message, Kind answer);
   void owe_departure(Outflow& outflow);
-  Refusal acknowledge(Link& link, std::uint64_t sequence);
+  Refusal acknowledge(Trains& trains, const Carrier& carrier, std::uint64_t sequence);
   void acknowledged(const Log::Entry& entry);
   static bool owes_acknowledgement(const Link& link);
   [[nodiscard]] static std::uint64_t grant(const Link& link) { return link.reserved + link.freed; }
@@ -284,15 +305,15 @@ private:
   static void forget_source(const Incoming& message);
 
   // receive.cpp
-  Refusal parse(Link& link);
+  Refusal parse(Link& link, Carrier& carrier);
   Refusal take_header(Link& link, const Prefix& prefix, std::span<const std::byte> entries);
   Refusal take_envelope(Link& link, const EntryWalk::Entry& entry);
   Refusal take_descriptor(Link& link, const Descriptor& descriptor, std::uint64_t& payload);
-  Refusal take_fragments(Link& link, const Descriptor& descriptor);
+  Refusal take_fragments(Link& link, Carrier& carrier, const Descriptor& descriptor);
   Refusal take_want(Link& link, const Descriptor& descriptor);
   Refusal take_matched(Link& link, const Descriptor& descriptor);
   Refusal take_departure(Link& link, const Descriptor& descriptor);
-  void fill_due(Link& link, std::size_t bytes, const std::byte* from);
+  void fill_due(Link& link, Carrier& carrier, std::size_t bytes, const std::byte* from);
   void in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to);
   void arrived(Link& link, Incoming& message);
   void received_whole(Link& link);

@@ -4,8 +4,10 @@
 //   waits for a read    a block of the pool: stored when it is whole, or copied if a read has come meanwhile
 //   matched             the memory of the read, in place, as far as that has room; the rest to the sink
 //   over or unwanted    the sink
-// A read may end before its payload is here: its memory is not named any more, and the sink gets the rest. A
-// block is kept to its end, whatever becomes of the message.
+//   not known           the sink: a late copy of what another subflow has brought
+// What has been counted is its program's: a second copy of it goes to the sink, too. A read may end before
+// its payload is here: its memory is not named any more, and the sink gets the rest. A block is kept to its
+// end, whatever becomes of the message.
 #pragma once
 
 #include "protocol/messages.hpp"
@@ -38,7 +40,14 @@ public:
     if (pooled()) return use(block_.at(offset), length);
     const bool in_memory = message_ != nullptr && message_->matched() && offset < message_->limit;
     const std::uint64_t wanted = in_memory ? std::min(length, message_->limit - offset) : 0;
-    if (in_memory) message_->read->memory.each(offset, wanted, use);
+    if (in_memory)
+      message_->progress.each(offset, wanted, message_->limit,
+                              [&](std::uint64_t from, std::uint64_t n, bool counted) {
+                                if (counted)
+                                  use(static_cast<std::byte*>(nullptr), n);
+                                else
+                                  message_->read->memory.each(from, n, use);
+                              });
     if (wanted != length) use(static_cast<std::byte*>(nullptr), length - wanted);
   }
 

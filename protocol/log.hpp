@@ -65,6 +65,9 @@ public:
   // The carrier is gone: nothing has been sent on the next one.
   void rewind() { sent_ = 0; }
 
+  template <class Use> void each(Use use) {
+    for (Entry& entry : entries_) use(entry);
+  }
   // Those that were sent with `train`, newest first, until `use` returns false.
   template <class Use> void each_of(std::uint64_t train, Use use) const {
     for (std::size_t i = sent_; i != 0 && entries_[i - 1].train >= train; --i)

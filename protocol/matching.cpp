@@ -170,9 +170,8 @@ void Engine::copy_in(Incoming& message, std::uint64_t offset, std::span<const st
 // Those bytes are in the memory of its read, as far as that has room.
 void Engine::advance(Incoming& message, std::uint64_t offset, std::uint64_t length) {
   if (offset >= message.limit) return;
-  Reading& read = *message.read;
-  read.progress.add(offset, std::min(length, message.limit - offset), message.limit);
-  listener_.progressed(read.cookie, read.progress);
+  message.progress.add(offset, std::min(length, message.limit - offset), message.limit);
+  listener_.progressed(message.read->cookie, message.progress);
 }
 
 void Engine::check_read_done(Incoming& message) {

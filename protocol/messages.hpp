@@ -4,6 +4,7 @@
 
 #include "protocol/pieces.hpp"
 #include "protocol/posted_reads.hpp"
+#include "protocol/progress.hpp"
 #include "protocol/unexpected.hpp"
 #include "protocol/wire.hpp"
 
@@ -81,21 +82,8 @@ struct Grant {
   }
 };
 
-// What has arrived, or has been acknowledged, counted from both ends of a message.
-struct Progress {
-  std::uint64_t front = 0;
-  std::uint64_t back = 0;
-
-  void add(std::uint64_t offset, std::uint64_t length, std::uint64_t total) {
-    if (offset == front)
-      front += length;
-    else if (offset + length == total - back)
-      back += length;
-  }
-};
-
 // A message that a local program writes.
-struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
+struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook::Hook<hook::Owned> {
   Outgoing() : Answer(Of::outgoing) {}
   std::uint64_t id = 0; // names the message on its link
   std::uint64_t cookie = 0;
@@ -112,11 +100,13 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   std::uint64_t total = 0;
   Grant eager;                // what goes unasked
   Grant rest;                 // what was asked for
+  std::vector<Span> again;    // of that, what a subflow did not bring
   std::uint64_t promised = 0; // bytes of both grants when they were new
   std::uint64_t acknowledged = 0;
   Progress progress;
   bool envelope_acknowledged = false;
   bool matched = false;      // the receiver has said so, and of what is not whole what it wants
+  bool received = false;     // the receiver has said that all of it is there
   bool cancel_asked = false; // owes a cancel or has sent it
   bool late = false;         // has no memory yet
 
@@ -141,7 +131,8 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Owned> {
   }
   [[nodiscard]] bool abandoned() const { return stage == Stage::abandoned; }
   [[nodiscard]] bool announced() const { return stage >= Stage::announced; }
-  [[nodiscard]] bool whole() const { return has(flags, MessageFlags::whole); } // everything goes unasked
+  [[nodiscard]] bool whole() const { return has(flags, MessageFlags::whole); }    // everything goes unasked
+  [[nodiscard]] bool asked() const { return rest.left() != 0 || !again.empty(); } // and not sent yet
   [[nodiscard]] bool synchronous() const { return has(flags, MessageFlags::synchronous); }
   [[nodiscard]] bool from_end() const { return has(flags, MessageFlags::from_end); }
 };
@@ -192,16 +183,19 @@ struct Incoming : Answer, Unexpected<Pair> {
   std::uint64_t data = 0;
   MessageFlags flags = MessageFlags::none; // as its envelope said: whatever becomes of it, they stay
   bool counted = false;                    // as unmatched, by its link and its pair
+  bool striped = false;                    // some of it came over a subflow
   std::uint64_t total = 0;
   std::uint64_t limit = 0;    // bytes that the read has room for
   std::uint64_t promised = 0; // bytes that will arrive
   std::uint64_t arrived = 0;
+  Progress progress; // of the bytes that the read has room for
   Grant eager;
-  Grant rest;
+  Grant rest;                        // of another host: what was asked for, whatever of it is here
   std::vector<Block> blocks;         // what arrived before its read
   std::unique_ptr<std::byte[]> rode; // all of it, where that came with its envelope before its read
   std::unique_ptr<CopySteps> steps;  // none: it is local and copied as it comes, or not local
-  // Want, matched or canceled, until a train has room for that: by then the message may be at a later stage.
+  // Want, matched, canceled or message_ack, until a train has room for that: by then the message may be at a
+  // later stage.
   Kind owes = Kind::none;
 
   enum class Stage : std::uint8_t {
@@ -227,6 +221,10 @@ struct Incoming : Answer, Unexpected<Pair> {
   [[nodiscard]] bool synchronous() const { return has(flags, MessageFlags::synchronous); }
   // Of what does not come whole, its read has asked, or will ask, for the rest.
   [[nodiscard]] bool rest_wanted() const { return !whole() && (matched() || stage == Stage::over); }
+  [[nodiscard]] bool has_asked_for(std::uint64_t offset, std::uint64_t length) const {
+    return rest_wanted() && owes != Kind::want && offset >= rest.low && offset <= rest.high &&
+           length <= rest.high - offset;
+  }
 };
 
 // A read that two may take a message for, the engine and whoever else can reach the word: who changes it
@@ -252,7 +250,6 @@ struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   Incoming* message = nullptr;
   OwnerWord owner_word;
   Pieces memory;
-  Progress progress;
   MessageFlags flags = MessageFlags::none; // as asked for; claim: also of one that is late
   bool probe = false;
   bool late = false; // has no memory: it claims its message as a read takes it

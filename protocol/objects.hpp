@@ -150,8 +150,11 @@ struct Group {
   [[nodiscard]] std::int32_t row_of(const Address& address) const; // -1: no member
 };
 
+struct Subflow;
+
 // One byte stream between the two hosts of a link, and what is good only while it lasts. Each side says first
-// what it has (Statement), and sends trains when it has heard that of the other.
+// what it has (Statement), and sends trains when it has heard that of the other. (A subflow says nothing
+// first.)
 struct Carrier {
   enum class Stage : std::uint8_t { none, stating, up };
   Stage stage = Stage::none;
@@ -159,9 +162,31 @@ struct Carrier {
   std::array<std::byte, max_header> header{};
   std::uint32_t header_filled = 0;
   std::deque<Due> due;
+  Subflow* subflow = nullptr; // that it carries; none: it is the link's first one
 };
 
-struct Link {
+// Trains that are numbered, both ways.
+struct Trains {
+  // Sending
+  std::uint32_t train_bytes = 0;
+  std::uint64_t sequence = 0;     // of the last train sent
+  std::uint64_t acknowledged = 0; // by the peer
+  Log log;
+  // Receiving
+  std::uint64_t reading = 0;       // sequence of the last train whose header is here
+  std::uint64_t received = 0;      // of the last one of which nothing more is due
+  std::uint64_t received_told = 0; // as last acknowledged
+  bool ack_now = false;            // the kernel is about to sleep
+};
+
+// One more carrier of a link (a subflow, as of multipath TCP): for payload that was asked for. A link goes on
+// without it, and it ends with its byte stream.
+struct Subflow : Trains {
+  Carrier carrier;
+  bool doubted = false; // what it has not brought was dealt again: nothing new before it brings some of it
+};
+
+struct Link : Trains {
   std::uint32_t index = 0;
   bool open = false;
   Carrier carrier;
@@ -170,11 +195,20 @@ struct Link {
   std::uint32_t peer = 0;
   bool kernels_only = false; // nothing to programs may come, and not much to the kernel
 
+  std::vector<std::unique_ptr<Subflow>> subflows;                     // by number, from 1; none: it has ended
+  std::uint32_t usable_subflows = 0;                                  // that are not doubted
+  [[nodiscard]] bool striped() const { return usable_subflows != 0; } // what was asked for goes over these
+  [[nodiscard]] bool may_see_copies() const { return !subflows.empty(); }
+  [[nodiscard]] Subflow* subflow(std::uint32_t number) const {
+    return number != 0 && number <= subflows.size() ? subflows[number - 1].get() : nullptr;
+  }
+  template <class Use> void each_carrier(Use use) {
+    use(carrier);
+    for (const auto& each : subflows)
+      if (each != nullptr) use(each->carrier);
+  }
+
   // Sending
-  std::uint32_t train_bytes = max_entries * default_fragment;
-  std::uint64_t sequence = 0;     // of the last train sent
-  std::uint64_t acknowledged = 0; // by the peer
-  Log log;
   std::uint64_t stated = 0;  // the last train of the last statement heard
   std::uint32_t cut_off = 0; // fragments of the last train that its carrier did not take
   hook::List<Answer, hook::Answers> answers;
@@ -187,9 +221,11 @@ struct Link {
   std::uint64_t unmatched = 0;                 // of their messages, those that are kept here for a read
   hook::List<Answer, hook::Answers> departing; // outflows whose departure waits for a train to be here whole
   hook::List<Outgoing, hook::Queue> fresh;     // envelopes to send, in the order of the writes
-  hook::List<Outgoing, hook::Queue> ready;     // payload to send, in turns
+  hook::List<Outgoing, hook::Queue> ready;     // payload to send on the first carrier, in turns
+  hook::List<Outgoing, hook::Asked> asked;     // payload to send over subflows, likewise
   std::uint64_t credit = 0;                    // fragments the peer lets us send unasked, in total
   std::uint64_t credit_used = 0;
+  std::uint64_t eager_unsent = 0;    // bytes that will go unasked
   std::uint64_t envelope_credit = 0; // envelopes that it lets us send, in total
   std::uint64_t envelopes_out = 0;   // queued or sent
   hook::List<Pair, hook::Held> held; // pairs with writes that are held
@@ -200,14 +236,11 @@ struct Link {
 
   // Receiving
   std::unordered_map<std::uint64_t, std::uint64_t> incoming; // by the sender's name for it: our Incoming's id
-  std::uint64_t reading = 0;       // sequence of the last train whose header is here
-  std::uint64_t received = 0;      // of the last one of which nothing more is due
-  std::uint32_t missing = 0;       // of that, fragments that its carrier did not bring: they come anew
-  std::uint64_t received_told = 0; // as last acknowledged
-  std::uint64_t reserved = 0;      // fragments of pool set aside for this link
-  std::uint64_t granted_used = 0;  // eager fragments announced
-  std::uint64_t freed = 0;         // of those, no longer in the pool
-  std::uint64_t granted_told = 0;  // as last sent
+  std::uint32_t missing = 0;  // of the last train, fragments that its carrier did not bring: they come anew
+  std::uint64_t reserved = 0; // fragments of pool set aside for this link
+  std::uint64_t granted_used = 0; // eager fragments announced
+  std::uint64_t freed = 0;        // of those, no longer in the pool
+  std::uint64_t granted_told = 0; // as last sent
   std::uint64_t envelopes_in = 0;
   std::uint64_t envelopes_told = 0; // that may come, as last sent
   // As far as the other side knows at the least.
@@ -215,7 +248,6 @@ struct Link {
     return envelopes_told - std::min(envelopes_told, envelopes_in);
   }
   bool ack_urgent = false; // the peer can finish something with it
-  bool ack_now = false;    // the kernel is about to sleep
   // Counters
   std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, bytes_in = 0,
                 bytes_out = 0, messages_in = 0, messages_out = 0;

@@ -204,7 +204,7 @@ void Engine::place(std::uint64_t write, const Pieces& memory) {
   message->late = false;
   message->memory = memory;
   if (Incoming* const local = message->local; local != nullptr && local->matched()) copies_.push_back(*local);
-  if (message->announced() && message->rest.left() != 0) message->link->ready.push_back(*message);
+  if (message->announced()) make_ready(*message);
 }
 
 bool Engine::unplace(std::uint64_t read) {
@@ -220,7 +220,7 @@ void Engine::hand_over(std::uint64_t operation, std::uint64_t begin, std::byte* 
   Outgoing* message = outgoing_.find(operation);
   if (message == nullptr || message->abandoned() || message->late) return;
   assert(begin + length <= message->total);
-  if (message->link != nullptr) message->link->carrier.train.unname(message->id);
+  if (message->link != nullptr) unname(*message->link, message->id);
   if (message->local != nullptr) forget_source(*message->local);
   message->memory.replace(begin, base, length);
   resume_copies();
@@ -280,6 +280,8 @@ void Engine::finish_write(Outgoing& message, Fault fault) {
   Endpoint& from = *message.from;
   --from.unfinished;
   unqueue(message);
+  // A second copy of something may be half written.
+  if (message.link != nullptr && message.link->may_see_copies()) unname(*message.link, message.id);
   outgoing_.drop(message);
   listener_.finished(cookie, outcome);
   check_drained(from);
@@ -295,7 +297,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
     return;
   }
   if (message.stage == Outgoing::Stage::gated) return finish_write(message, fault);
-  message.link->carrier.train.unname(message.id);
+  unname(*message.link, message.id);
   if (!message.announced()) {
     Outflow& outflow = *message.outflow;
     Link& link = *message.link;
@@ -309,7 +311,10 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   Endpoint* from = message.from;
   --from->unfinished;
   message.hook::Hook<hook::Queue>::unlink();
+  message.hook::Hook<hook::Asked>::unlink();
   message.hook::Hook<hook::Owned>::unlink();
+  message.link->eager_unsent -= message.eager.left();
+  message.again.clear();
   message.enter(Outgoing::Stage::abandoned);
   message.from = nullptr;
   message.outflow = nullptr;

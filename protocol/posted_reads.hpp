@@ -20,6 +20,7 @@ using mode = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 template <class Tag> using Hook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>, mode>;
 struct Answers;  // in Link::answers
 struct Queue;    // in the queue that the object's state names
+struct Asked;    // in Link::asked
 struct Arrivals; // in Endpoint::arrivals
 struct Held;     // in Link::held
 struct OfPeer;   // in Peer::pairs

@@ -12,14 +12,16 @@ namespace parc::protocol {
 namespace {
 
 constexpr std::size_t sink_bytes = 65536;
+constexpr std::size_t most_between = 1 << 14; // stretches of a message that are here out of order
 // Endpoints of a host that write to this one, and what of theirs nobody has read.
 constexpr std::uint64_t most_senders = std::uint64_t{1} << 16, most_unmatched = std::uint64_t{1} << 24;
 
 } // namespace
 
-std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
+std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs, std::uint32_t subflow) {
   Link& link = *links_[index];
-  assert(link.carrier.stage != Carrier::Stage::none);
+  Carrier& carrier = carrier_of(link, subflow);
+  assert(carrier.stage != Carrier::Stage::none);
   std::size_t count = 0;
   const auto add = [&](void* base, std::uint64_t length) {
     if (length != 0) iovecs[count++] = {base, length};
@@ -35,33 +37,33 @@ std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs) {
       room = add(sink_.data(), n);
     }
   };
-  for (const Due& due : link.carrier.due) {
+  for (const Due& due : carrier.due) {
     due.each(due.done, due.length - due.done, link.fragment, add_stretch);
     if (!room) return count;
   }
-  iovecs[count++] = {link.carrier.header.data() + link.carrier.header_filled,
-                     max_header - link.carrier.header_filled};
+  iovecs[count++] = {carrier.header.data() + carrier.header_filled, max_header - carrier.header_filled};
   return count;
 }
 
-Refusal Engine::took(std::uint32_t index, std::size_t bytes) {
+Refusal Engine::took(std::uint32_t index, std::size_t bytes, std::uint32_t subflow) {
   Link& link = *links_[index];
+  Carrier& carrier = carrier_of(link, subflow);
   link.bytes_in += bytes;
   std::uint64_t due = 0;
-  for (const Due& d : link.carrier.due) {
+  for (const Due& d : carrier.due) {
     if (due >= bytes) break;
     due += d.length - d.done;
   }
   const std::size_t payload = std::min<std::uint64_t>(due, bytes);
-  fill_due(link, payload, nullptr);
-  link.carrier.header_filled += static_cast<std::uint32_t>(bytes - payload);
-  return parse(link);
+  fill_due(link, carrier, payload, nullptr);
+  carrier.header_filled += static_cast<std::uint32_t>(bytes - payload);
+  return parse(link, carrier);
 }
 
 // `bytes` of payload are in place (from == nullptr) or lie in the private buffer and are copied.
-void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
+void Engine::fill_due(Link& link, Carrier& carrier, std::size_t bytes, const std::byte* from) {
   while (bytes != 0) {
-    Due& due = link.carrier.due.front();
+    Due& due = carrier.due.front();
     const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, due.length - due.done));
     if (from != nullptr) {
       due.each(due.done, n, link.fragment, [&](std::byte* base, std::uint64_t part) {
@@ -78,8 +80,11 @@ void Engine::fill_due(Link& link, std::size_t bytes, const std::byte* from) {
       continue;
     }
     Due last = std::move(due);
-    link.carrier.due.pop_front();
-    if (link.carrier.due.empty()) received_whole(link);
+    carrier.due.pop_front();
+    if (carrier.due.empty() && carrier.subflow != nullptr)
+      carrier.subflow->received = carrier.subflow->reading;
+    else if (carrier.due.empty())
+      received_whole(link);
     in_place(link, last, last.landing.pooled() ? 0 : before, after);
     if (Incoming* message = last.landing.message()) arrived(link, *message);
   }
@@ -91,18 +96,25 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
   const std::uint64_t fragments = fragments_of(length, link.fragment);
   link.fragments_in += fragments;
   Incoming* const message = due.landing.message();
+  const std::uint64_t offset = due.offset + (due.from_end ? due.length - to : from);
+  if (message != nullptr && !due.eager) { // it may have come before
+    message->arrived += message->progress.add(offset, length, message->limit);
+    if (message->matched()) listener_.progressed(message->read->cookie, message->progress);
+    return;
+  }
   if (message != nullptr) message->arrived += length;
   if (due.landing.stores()) return message->blocks.push_back(due.landing.take_block());
   if (due.eager) link.freed += fragments;
   if (message == nullptr || !message->matched()) return;
   if (due.landing.pooled()) return copy_in(*message, due.offset, due.landing.block().bytes());
-  advance(*message, due.offset + (due.from_end ? due.length - to : from), length);
+  advance(*message, offset, length);
 }
 
 // A run of it is here to its end.
 void Engine::arrived(Link& link, Incoming& message) {
   if (message.arrived != message.promised) return;
   if (message.whole() || message.rest_wanted()) link.ack_urgent = true;
+  if (message.striped && message.owes == Kind::none) owe(message, Kind::message_ack);
   if (message.matched()) {
     if (message.whole() || message.owes != Kind::want) forget_name(message);
     check_read_done(message);
@@ -124,43 +136,46 @@ void Engine::received_whole(Link& link) {
   }
 }
 
-Refusal Engine::parse(Link& link) {
+Refusal Engine::parse(Link& link, Carrier& carrier) {
   std::uint32_t at = 0;
-  while (at < link.carrier.header_filled) {
-    const std::uint32_t have = link.carrier.header_filled - at;
-    if (!link.carrier.due.empty()) {
-      const std::uint32_t n = std::min(have, link.carrier.due.front().length - link.carrier.due.front().done);
-      fill_due(link, n, link.carrier.header.data() + at);
+  while (at < carrier.header_filled) {
+    const std::uint32_t have = carrier.header_filled - at;
+    if (!carrier.due.empty()) {
+      const std::uint32_t n = std::min(have, carrier.due.front().length - carrier.due.front().done);
+      fill_due(link, carrier, n, carrier.header.data() + at);
       at += n;
       continue;
     }
-    if (link.carrier.stage == Carrier::Stage::stating) {
+    if (carrier.stage == Carrier::Stage::stating) {
       if (have < sizeof(Statement)) break;
       Statement statement;
-      std::memcpy(&statement, link.carrier.header.data() + at, sizeof statement);
+      std::memcpy(&statement, carrier.header.data() + at, sizeof statement);
       at += sizeof statement;
       if (const Refusal refusal = take_statement(link, statement); refusal != Refusal::none) return refusal;
       continue;
     }
     if (have < sizeof(Prefix)) break;
     Prefix prefix;
-    std::memcpy(&prefix, link.carrier.header.data() + at, sizeof prefix);
+    std::memcpy(&prefix, carrier.header.data() + at, sizeof prefix);
     if (const Refusal refusal = check_prefix(prefix); refusal != Refusal::none) return refusal;
     if (have < prefix.header_length) break;
-    const std::span<const std::byte> entries(link.carrier.header.data() + at + sizeof prefix,
+    const std::span<const std::byte> entries(carrier.header.data() + at + sizeof prefix,
                                              prefix.header_length - sizeof prefix);
     at += prefix.header_length;
-    if (const Refusal refusal = take_header(link, prefix, entries); refusal != Refusal::none) return refusal;
+    if (prefix.source_host != link.peer || prefix.destination_host != link.self) return Refusal::host;
+    const Refusal refusal = carrier.subflow != nullptr ? take_header(link, carrier, prefix, entries)
+                                                       : take_header(link, prefix, entries);
+    if (refusal != Refusal::none) return refusal;
   }
-  link.carrier.header_filled -= at;
-  std::memmove(link.carrier.header.data(), link.carrier.header.data() + at, link.carrier.header_filled);
+  carrier.header_filled -= at;
+  std::memmove(carrier.header.data(), carrier.header.data() + at, carrier.header_filled);
   return Refusal::none;
 }
 
 Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const std::byte> entries) {
-  if (prefix.source_host != link.peer || prefix.destination_host != link.self) return Refusal::host;
   if (prefix.entries != 0 && prefix.sequence != link.reading + 1) return Refusal::sequence;
-  if (const Refusal refusal = acknowledge(link, prefix.acknowledgement); refusal != Refusal::none)
+  if (const Refusal refusal = acknowledge(link, link.carrier, prefix.acknowledgement);
+      refusal != Refusal::none)
     return refusal;
   if (prefix.credit < link.credit) return Refusal::credit;
   link.credit = prefix.credit;
@@ -244,9 +259,10 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
 
 Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& payload) {
   switch (d.kind) {
-  case Kind::fragments: payload += d.length; return take_fragments(link, d);
+  case Kind::fragments: payload += d.length; return take_fragments(link, link.carrier, d);
   case Kind::want: return take_want(link, d);
   case Kind::matched: return take_matched(link, d);
+  case Kind::message_ack: return take_message_ack(link, d);
   case Kind::departed: return take_departure(link, d);
   case Kind::watch: return take_watch(link, d);
   case Kind::cancel: {
@@ -291,22 +307,30 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   }
 }
 
-Refusal Engine::take_fragments(Link& link, const Descriptor& d) {
-  Incoming* message = find_incoming(link, d.message);
-  if (message == nullptr) return Refusal::fragment;
-  const bool eager = message->eager.left() != 0;
-  Grant& from = eager ? message->eager : message->rest;
-  const bool above = from.from_above();
-  const bool full_sized = d.length % link.fragment == 0 || d.length == from.run();
-  if (!full_sized || d.length > max_payload || !from.fits(d.offset, d.length) ||
-      d.flags != (above ? flag_from_end : 0) || (!eager && message->owes == Kind::want))
-    return Refusal::fragment;
-  from.take(d.length);
-  link.carrier.due.push_back({.landing = {*message, pool_used_, d.offset, d.length},
-                              .offset = d.offset,
-                              .length = d.length,
-                              .eager = eager,
-                              .from_end = above});
+// What goes unasked comes in its order. What was asked for does not where there are subflows, some of it
+// twice, and the second copy of its end when nothing is known of it any more.
+Refusal Engine::take_fragments(Link& link, Carrier& carrier, const Descriptor& d) {
+  const bool above = d.flags == flag_from_end;
+  if (d.length == 0 || d.length > max_payload || (d.flags != 0 && !above)) return Refusal::fragment;
+  Incoming* const message = find_incoming(link, d.message);
+  const bool copy = message == nullptr && link.may_see_copies();
+  const bool asked = message != nullptr && message->has_asked_for(d.offset, d.length);
+  const bool eager = !copy && !asked;
+  if (asked && message->progress.between.size() > most_between) return Refusal::fragment;
+  if (asked && carrier.subflow != nullptr) message->striped = true;
+  if (eager) {
+    if (message == nullptr || carrier.subflow != nullptr) return Refusal::fragment;
+    Grant& from = message->eager;
+    const bool full_sized = d.length % link.fragment == 0 || d.length == from.run();
+    if (!full_sized || !from.fits(d.offset, d.length) || above != from.from_above()) return Refusal::fragment;
+    from.take(d.length);
+  }
+  carrier.due.push_back(
+      {.landing = copy ? Landing(nullptr, Block()) : Landing(*message, pool_used_, d.offset, d.length),
+       .offset = d.offset,
+       .length = d.length,
+       .eager = eager,
+       .from_end = above});
   return Refusal::none;
 }
 
@@ -322,10 +346,8 @@ Refusal Engine::take_want(Link& link, const Descriptor& d) {
   message->matched = true;
   message->rest = Grant::to_far_end(d.offset, d.extra, (d.flags & flag_from_end) != 0, link.fragment);
   message->promised += message->rest.left();
-  if (message->rest.left() != 0 && message->late)
-    listener_.wanted(message->cookie);
-  else if (message->rest.left() != 0 && !message->hook::Hook<hook::Queue>::is_linked())
-    link.ready.push_back(*message);
+  if (message->rest.left() != 0 && message->late) listener_.wanted(message->cookie);
+  make_ready(*message);
   check_write_done(*message);
   return Refusal::none;
 }
@@ -393,8 +415,10 @@ void Engine::drop_incoming(Incoming& message) {
   count_match(message);
   if (message.link != nullptr) {
     message.link->freed += fragments_of(message.eager.left(), message.link->fragment); // they never come
-    for (Due& due : message.link->carrier.due)
-      if (due.landing.message() == &message) due.landing.forget_message();
+    message.link->each_carrier([&](Carrier& carrier) {
+      for (Due& due : carrier.due)
+        if (due.landing.message() == &message) due.landing.forget_message();
+    });
   }
   forget_pair(message);
   incoming_.drop(message);

@@ -5,6 +5,7 @@
 #include "protocol/engine.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 namespace parc::protocol {
@@ -19,24 +20,65 @@ constexpr std::uint32_t longest_train = 512 << 10; // what the receiver's cache 
 constexpr std::uint32_t share_of_train = 8, fragments_from_end = 16;
 static_assert(sizeof(Prefix) + answers_before_others * sizeof(Descriptor) + sizeof(Envelope) + max_inline <=
               bytes_before_payload);
+// Where there are subflows, the first carrier brings no more unasked than is under way on it and in its
+// queue: the rest is there sooner over them. Short messages go at once.
+constexpr std::uint64_t unasked_beside_subflows = 64 << 10;
+
+std::uint64_t may_go_unasked(const Link& link) { // in fragments
+  const std::uint64_t credit = link.credit - link.credit_used;
+  if (!link.striped()) return credit;
+  const std::uint64_t path = std::uint64_t{link.delay_product_kib} * 1024;
+  const std::uint64_t bytes = std::max(unasked_beside_subflows, path - std::min(path, link.eager_unsent));
+  return std::min(credit, bytes / link.fragment);
+}
+
+// The next run of a message, of so many bytes or one fragment.
+Descriptor take_run(const Outgoing& message, Grant& from, std::uint32_t most, std::uint32_t fragment) {
+  const bool above = from.from_above();
+  if (above) most = std::min(most, fragments_from_end * fragment);
+  most = std::max(most / fragment * fragment, fragment);
+  const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(from.run(), most));
+  const std::uint8_t flags = above ? flag_from_end : 0;
+  return {Kind::fragments, flags, 0, length, message.id, from.take(length), 0};
+}
+
+// Likewise of what has to go again, what is needed first.
+Descriptor take_again(Outgoing& message, std::uint32_t most, std::uint32_t fragment) {
+  const bool above = message.rest.from_end;
+  const auto next = above ? std::ranges::max_element(message.again, {}, &Span::high)
+                          : std::ranges::min_element(message.again, {}, &Span::low);
+  Grant from{next->low, next->high, above};
+  const Descriptor run = take_run(message, from, most, fragment);
+  *next = {from.low, from.high};
+  if (from.left() == 0) message.again.erase(next);
+  return run;
+}
+
 } // namespace
 
-std::span<const iovec> Engine::plan_write(std::uint32_t index) {
+std::span<const iovec> Engine::plan_write(std::uint32_t index, std::uint32_t number) {
   Link* const link = links_[index].get();
-  if (link == nullptr || (!link->carrier.train.active() && !build(*link))) return {};
-  return link->carrier.train.rest();
+  if (link == nullptr) return {};
+  Subflow* const subflow = link->subflow(number);
+  if (number != 0 && subflow == nullptr) return {};
+  TrainOut& train = carrier_of(*link, number).train;
+  if (!train.active() && !(subflow != nullptr ? build(*link, *subflow) : build(*link))) return {};
+  return train.rest();
 }
 
-void Engine::wrote(std::uint32_t index, std::size_t bytes) {
+void Engine::wrote(std::uint32_t index, std::size_t bytes, std::uint32_t subflow) {
   Link& link = *links_[index];
   link.bytes_out += bytes;
-  link.carrier.train.wrote(bytes);
+  carrier_of(link, subflow).train.wrote(bytes);
 }
 
-void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint32_t delay_product_kib) {
+void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint32_t delay_product_kib,
+                      std::uint32_t number) {
   Link& link = *links_[index];
-  link.train_bytes = std::clamp(train_bytes, link.fragment, std::max(link.fragment, longest_train));
-  link.delay_product_kib = std::max(link.delay_product_kib, delay_product_kib);
+  Subflow* const subflow = link.subflow(number);
+  Trains& trains = subflow != nullptr ? static_cast<Trains&>(*subflow) : link;
+  trains.train_bytes = std::clamp(train_bytes, link.fragment, std::max(link.fragment, longest_train));
+  if (subflow == nullptr) link.delay_product_kib = std::max(link.delay_product_kib, delay_product_kib);
 }
 
 bool Engine::owes_acknowledgement() const {
@@ -45,14 +87,22 @@ bool Engine::owes_acknowledgement() const {
 }
 
 void Engine::flush_acknowledgements() {
-  for (Link* link : open_links_)
-    if (owes_acknowledgement(*link)) link->ack_now = true;
+  for (Link* link : open_links_) {
+    if (link->carrier.stage == Carrier::Stage::up && link->ack_urgent &&
+        link->received != link->received_told)
+      link->ack_now = true;
+    for (const auto& subflow : link->subflows)
+      if (subflow != nullptr && subflow->received != subflow->received_told) subflow->ack_now = true;
+  }
 }
 
 // One that was flushed leaves as soon as the socket takes it; until then nothing can be done for it.
 bool Engine::owes_acknowledgement(const Link& link) {
-  return link.carrier.stage == Carrier::Stage::up && link.ack_urgent && !link.ack_now &&
-         link.received != link.received_told;
+  const bool by_subflow = std::ranges::any_of(link.subflows, [](const auto& subflow) {
+    return subflow != nullptr && !subflow->ack_now && subflow->received != subflow->received_told;
+  });
+  return by_subflow || (link.carrier.stage == Carrier::Stage::up && link.ack_urgent && !link.ack_now &&
+                        link.received != link.received_told);
 }
 
 bool Engine::build(Link& link) {
@@ -68,7 +118,7 @@ bool Engine::build(Link& link) {
   if (has_entries && resend(link)) {
     add_answers(link);
     add_envelopes(link);
-    add_fragments(link);
+    add_fragments(link, link, train, link.ready);
   }
   if (train.entries() == 0 && !pure) {
     train.abandon();
@@ -219,12 +269,12 @@ void Engine::add_envelopes(Link& link) {
     ++outflow.envelopes;
     --outflow.fresh;
     owe_departure(outflow);
-    if (message.eager.left() != 0) link.ready.push_back(message);
+    make_ready(message);
   }
 }
 
 void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
-  const std::uint64_t available = link.credit - link.credit_used;
+  const std::uint64_t available = may_go_unasked(link);
   const std::uint64_t fragments = fragments_of(message.total, link.fragment);
   if (message.late) {
     // nothing of it can go before it is wanted
@@ -243,34 +293,46 @@ void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
     envelope.flags |= MessageFlags::whole;
   }
   message.promised = envelope.eager;
-  if (envelope.inline_length == 0)
+  if (envelope.inline_length == 0) {
     message.eager = Grant::unasked(message.total, envelope.eager, message.from_end(), link.fragment);
-}
-
-// A run of each message in turn: all that the train has room for where it is the only one.
-void Engine::add_fragments(Link& link) {
-  TrainOut& train = link.carrier.train;
-  while (!link.ready.empty() && train.payload() < link.train_bytes && train.room_for_pieces() &&
-         train.room_for(sizeof(Descriptor))) {
-    Outgoing& message = link.ready.front();
-    link.ready.pop_front();
-    Grant& from = message.eager.left() != 0 ? message.eager : message.rest;
-    std::uint32_t most = link.train_bytes - train.payload();
-    if (!link.ready.empty()) most = std::min(most, link.train_bytes / share_of_train);
-    if (from.from_above()) most = std::min(most, fragments_from_end * link.fragment);
-    most = message.memory.count() > 1 ? 0 : most / link.fragment * link.fragment;
-    const auto length =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(from.run(), std::max(most, link.fragment)));
-    const std::uint8_t flags = from.from_above() ? flag_from_end : 0;
-    const Descriptor run{Kind::fragments, flags, 0, length, message.id, from.take(length), 0};
-    add_run(link, message, run);
-    link.log.append(link.sequence + 1, run);
-    if (message.eager.left() != 0 || message.rest.left() != 0) link.ready.push_back(message);
+    link.eager_unsent += envelope.eager;
   }
 }
 
-void Engine::add_run(Link& link, const Outgoing& message, const Descriptor& run) {
-  TrainOut& train = link.carrier.train;
+// It goes to the list that its trains are filled from: what was asked for over subflows, while there are any.
+void Engine::make_ready(Outgoing& message) {
+  Link& link = *message.link;
+  if (message.late) return;
+  const bool striped = message.asked() && link.striped();
+  if (striped && !message.hook::Hook<hook::Asked>::is_linked()) link.asked.push_back(message);
+  if ((message.eager.left() != 0 || (message.asked() && !striped)) &&
+      !message.hook::Hook<hook::Queue>::is_linked())
+    link.ready.push_back(message);
+}
+
+// A run of each message in turn: all that the train has room for where it is the only one.
+template <class Tag>
+void Engine::add_fragments(Link& link, Trains& trains, TrainOut& train, hook::List<Outgoing, Tag>& waiting) {
+  while (!waiting.empty() && train.payload() < trains.train_bytes && train.room_for_pieces() &&
+         train.room_for(sizeof(Descriptor))) {
+    Outgoing& message = waiting.front();
+    waiting.pop_front();
+    std::uint32_t most = trains.train_bytes - train.payload();
+    if (!waiting.empty()) most = std::min(most, trains.train_bytes / share_of_train);
+    if (message.memory.count() > 1) most = 0;
+    const bool eager = std::is_same_v<Tag, hook::Queue> && message.eager.left() != 0;
+    const Descriptor run = eager                   ? take_run(message, message.eager, most, link.fragment)
+                           : message.again.empty() ? take_run(message, message.rest, most, link.fragment)
+                                                   : take_again(message, most, link.fragment);
+    if (eager) link.eager_unsent -= run.length;
+    add_run(link, train, message, run);
+    trains.log.append(trains.sequence + 1, run);
+    make_ready(message);
+  }
+}
+template void Engine::add_fragments(Link&, Trains&, TrainOut&, hook::List<Outgoing, hook::Asked>&);
+
+void Engine::add_run(Link& link, TrainOut& train, const Outgoing& message, const Descriptor& run) {
   train.add(run);
   link.fragments_out += fragments_of(run.length, link.fragment);
   if ((run.flags & flag_from_end) == 0)
@@ -282,13 +344,13 @@ void Engine::add_run(Link& link, const Outgoing& message, const Descriptor& run)
   }
 }
 
-Refusal Engine::acknowledge(Link& link, std::uint64_t sequence) {
+Refusal Engine::acknowledge(Trains& trains, const Carrier& carrier, std::uint64_t sequence) {
   // A train that is still being written cannot have been read.
-  const bool half_written = link.carrier.train.active() && link.carrier.train.entries() != 0;
-  const std::uint64_t complete = half_written ? link.sequence - 1 : link.sequence;
-  if (sequence < link.acknowledged || sequence > complete) return Refusal::ack;
-  link.acknowledged = sequence;
-  for (Log::Entry entry; link.log.take(sequence, entry);) acknowledged(entry);
+  const bool half_written = carrier.train.active() && carrier.train.entries() != 0;
+  const std::uint64_t complete = half_written ? trains.sequence - 1 : trains.sequence;
+  if (sequence < trains.acknowledged || sequence > complete) return Refusal::ack;
+  trains.acknowledged = sequence;
+  for (Log::Entry entry; trains.log.take(sequence, entry);) acknowledged(entry);
   return Refusal::none;
 }
 
@@ -300,7 +362,7 @@ void Engine::acknowledged(const Log::Entry& entry) {
   if (of_envelope) message->envelope_acknowledged = true;
   const std::uint64_t offset = of_envelope ? 0 : entry.descriptor.offset;
   const std::uint64_t length = of_envelope ? entry.envelope.inline_length : entry.descriptor.length;
-  message->acknowledged += length;
+  if (!message->received) message->acknowledged += length;
   if (length != 0) {
     message->progress.add(offset, length, message->total);
     listener_.progressed(message->cookie, message->progress);

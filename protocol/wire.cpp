@@ -86,7 +86,7 @@ bool EntryWalk::take_descriptor() {
   }
   std::memcpy(&entry_.descriptor, rest_.data(), sizeof(Descriptor));
   entry_.kind = entry_.descriptor.kind;
-  if (entry_.kind < Kind::fragments || entry_.kind > Kind::watch) {
+  if (entry_.kind < Kind::fragments || entry_.kind > Kind::message_ack) {
     refusal_ = Refusal::kind;
     return false;
   }

@@ -12,6 +12,12 @@
 // sequence 0, is not acknowledged and is always allowed. Decoding is total: every input gives a value or a
 // named refusal.
 //
+// Beside the first carrier there may be others, the subflows, whose trains have numbers of their own. They
+// bring runs of payload that was asked for, in any order, and no credit (their prefixes have zeros there).
+// One begins without a statement, and when it ends, what it has not brought comes over another, so that some
+// of it may come twice. That a message is here whole is said on the first carrier, in the order of all other
+// news.
+//
 // A carrier may end at any byte. The next one begins with statements of what has been taken, from which both
 // sides go on: nothing that was taken is said again, everything else is.
 #pragma once
@@ -84,9 +90,9 @@ enum class Kind : std::uint8_t {
                    // messages of the former to the latter, in all, that need not be kept for a read any more
   matched,         // to the sender of a synchronous message that came whole: it has been matched
   watch,           // message = endpoint of the receiver's host: say when it departs, or that it has
+  message_ack,     // to the sender: all that was promised of message is here, over whichever subflows
   // Reserved: refused until somebody speaks them.
-  message_ack = 32,
-  put,
+  put = 33,
   get,
 };
 

@@ -26,14 +26,25 @@ std::string Invariants::broken(Engine& engine) {
 }
 
 void Invariants::count_due() {
-  for (const Link* link : engine_.open_links_)
-    for (const Due& due : link->carrier.due) {
-      const bool pooled = due.landing.pooled();
-      if (pooled) pool_used_ += due.landing.block().length();
-      holds(due.done < due.length, "what is due is not here");
-      if (const Incoming* message = due.landing.message())
-        due_[message] += due.length - (pooled ? 0 : due.whole(due.done, link->fragment));
-    }
+  for (Link* link : engine_.open_links_) {
+    link->each_carrier([&](const Carrier& carrier) {
+      for (const Due& due : carrier.due) {
+        const bool pooled = due.landing.pooled();
+        if (pooled) pool_used_ += due.landing.block().length();
+        holds(due.done < due.length, "what is due is not here");
+        holds(!due.eager || carrier.subflow == nullptr, "subflows bring only what was asked for");
+        if (const Incoming* message = due.landing.message(); message != nullptr && due.eager)
+          due_[message] += due.length - (pooled ? 0 : due.whole(due.done, link->fragment));
+      }
+    });
+    const auto count = [&](const Log::Entry& entry) {
+      if (entry.kind() == Kind::envelope) logged_[entry.envelope.message] += entry.envelope.inline_length;
+      if (entry.kind() == Kind::fragments) logged_[entry.descriptor.message] += entry.descriptor.length;
+    };
+    link->log.each(count);
+    for (const auto& subflow : link->subflows)
+      if (subflow != nullptr) subflow->log.each(count);
+  }
 }
 
 void Invariants::look_at_outgoing() {
@@ -44,7 +55,8 @@ void Invariants::look_at(const Outgoing& message) {
   using Stage = Outgoing::Stage;
   const Stage stage = message.stage;
   const bool queued = in_list<hook::Queue>(message), remote = stage >= Stage::held;
-  const bool may_move = message.eager.left() != 0 || message.rest.left() != 0;
+  const bool striped = message.asked() && message.link != nullptr && message.link->striped();
+  const bool may_move = message.eager.left() != 0 || (message.asked() && !striped);
   holds(stage != Stage::made, "a write that is made is gated or goes somewhere");
   holds(remote == (message.link != nullptr), "a write to another host has a link");
   holds((stage == Stage::local) == (message.local != nullptr), "a local write has its message here");
@@ -56,12 +68,20 @@ void Invariants::look_at(const Outgoing& message) {
   holds((stage != Stage::held && stage != Stage::queued) || queued, "what is held or queued is in a list");
   holds(stage != Stage::announced || queued == (may_move && !message.late),
         "what may move is in the ready list, and only that");
+  holds(in_list<hook::Asked>(message) == (stage == Stage::announced && striped && !message.late),
+        "what was asked for is in the list of the subflows where there are any, and only that");
   holds(!message.late || (message.memory.count() == 0 && message.eager.left() == 0 && !message.whole()),
         "what has no memory has sent nothing");
   holds(message.acknowledged <= message.promised && message.promised <= message.total,
         "no more is acknowledged than was promised, no more promised than there is");
   holds(!message.whole() || message.promised == message.total, "what goes whole is promised whole");
   if (!remote || stage == Stage::abandoned) return;
+  if (stage == Stage::announced) links_[message.link].eager_unsent += message.eager.left();
+  std::uint64_t sent = message.acknowledged + message.eager.left() + message.rest.left();
+  for (const Span& span : message.again) sent += span.length();
+  if (const auto logged = logged_.find(message.id); logged != logged_.end()) sent += logged->second;
+  holds(stage != Stage::announced || message.received || sent == message.promised,
+        "each byte is acknowledged, in one log, or to be sent");
   holds(message.outflow != nullptr && message.outflow->link == message.link &&
             message.outflow->from == message.from,
         "a write is in its endpoint's outflow");
@@ -102,9 +122,13 @@ void Invariants::look_at(const Incoming& message) {
             (message.waits() && message.whole() && message.arrived == message.promised),
         "what has neither its write nor a link is whole");
   const auto due = due_.find(&message);
-  holds(message.promised <= message.total && message.arrived + message.eager.left() + message.rest.left() +
-                                                     (due == due_.end() ? 0 : due->second) ==
-                                                 message.promised,
+  std::uint64_t to_come = message.eager.left() + (due == due_.end() ? 0 : due->second);
+  if (message.local != nullptr)
+    to_come += message.rest.left();
+  else
+    message.progress.each(message.rest.low, message.rest.left(), message.limit,
+                          [&](std::uint64_t, std::uint64_t n, bool counted) { to_come += counted ? 0 : n; });
+  holds(message.promised <= message.total && message.arrived + to_come == message.promised,
         "what was promised is here, due or to come");
   holds(message.waits() || message.matched() || message.arrived != message.promised || message.owed(),
         "what is over is kept only for what still comes or is owed");
@@ -151,14 +175,16 @@ void Invariants::look_at(const Link& link) {
   holds(carrier.stage != Carrier::Stage::none ||
             (carrier.due.empty() && carrier.header_filled == 0 && !carrier.train.active()),
         "nothing is under way without a carrier");
-  holds(carrier.due.size() <= max_entries, "no more is due than one train brings");
-  holds(carrier.due.empty() == (link.received == link.reading),
-        "a train is received when nothing of it is due");
-  holds(link.received_told <= link.received && link.received <= link.reading &&
-            link.reading - link.received <= 1,
-        "trains are received, then acknowledged, one after the other");
-  holds(link.acknowledged <= link.sequence && link.sequence - link.acknowledged <= window,
-        "no more trains are under way than the window has");
+  look_at(link, carrier);
+  std::uint32_t usable = 0;
+  for (const auto& subflow : link.subflows) {
+    if (subflow == nullptr) continue;
+    usable += subflow->doubted ? 0 : 1;
+    holds(subflow->carrier.subflow == subflow.get(), "a subflow's carrier knows it");
+    look_at(*subflow, subflow->carrier);
+  }
+  holds(usable == link.usable_subflows, "a link counts the subflows that are not doubted");
+  holds(link.eager_unsent == counted.eager_unsent, "a link counts what will go unasked");
   holds(link.credit_used <= link.credit, "no more is sent unasked than there is credit for");
   holds(link.granted_used <= link.granted_told && link.granted_told <= engine_.grant(link),
         "no more credit is used than was told, no more told than there is");
@@ -175,6 +201,20 @@ void Invariants::look_at(const Link& link) {
     holds(message.stage == Outgoing::Stage::queued && message.link == &link, "fresh writes are queued");
   for (const Outgoing& message : link.ready)
     holds(message.stage == Outgoing::Stage::announced && message.link == &link, "ready writes are announced");
+  for (const Outgoing& message : link.asked)
+    holds(message.stage == Outgoing::Stage::announced && message.link == &link && message.matched,
+          "what was asked for is matched");
+}
+
+void Invariants::look_at(const Trains& trains, const Carrier& carrier) {
+  holds(carrier.due.size() <= max_entries, "no more is due than one train brings");
+  holds(carrier.due.empty() == (trains.received == trains.reading),
+        "a train is received when nothing of it is due");
+  holds(trains.received_told <= trains.received && trains.received <= trains.reading &&
+            trains.reading - trains.received <= 1,
+        "trains are received, then acknowledged, one after the other");
+  holds(trains.acknowledged <= trains.sequence && trains.sequence - trains.acknowledged <= window,
+        "no more trains are under way than the window has");
 }
 
 void Invariants::look_at_endpoints() {

@@ -24,7 +24,7 @@ public:
 
 private:
   struct OnLink { // counted anew
-    std::uint64_t unmatched = 0, senders = 0;
+    std::uint64_t unmatched = 0, senders = 0, eager_unsent = 0;
   };
   struct OfOutflow {
     std::uint64_t held = 0, queued = 0;
@@ -46,6 +46,7 @@ private:
   void look_at_peers();
   void look_at_links();
   void look_at(const Link& link);
+  void look_at(const Trains& trains, const Carrier& carrier);
   void look_at_endpoints();
   void look_at(const Endpoint& endpoint);
   void look_at(const Endpoint& endpoint, std::int32_t number, const Row& row);
@@ -54,7 +55,8 @@ private:
   Engine& engine_;
   std::string broken_;
   std::uint64_t pool_used_ = 0, parted_ = 0;
-  std::unordered_map<const Incoming*, std::uint64_t> due_; // bytes that are not counted as arrived
+  std::unordered_map<const Incoming*, std::uint64_t> due_;  // bytes unasked that are not counted as arrived
+  std::unordered_map<std::uint64_t, std::uint64_t> logged_; // bytes of a write that are not acknowledged
   std::unordered_map<const Link*, OnLink> links_;
   std::unordered_map<const Pair*, OfPair> pairs_;
   std::unordered_map<const Outflow*, OfOutflow> outflows_;

@@ -42,12 +42,18 @@ public:
     });
   }
   [[nodiscard]] bool holds(std::size_t message, std::uint64_t begin, std::uint64_t end) const {
-    bool right = true;
-    std::uint64_t offset = begin;
-    pieces_.each(begin, end - begin, [&](const std::byte* base, std::uint64_t n) {
-      for (std::uint64_t i = 0; i < n; ++i) right = right && base[i] == content(message, offset++);
+    return all_of(begin, end,
+                  [&](std::byte b, std::uint64_t offset) { return b == content(message, offset); });
+  }
+  // What its program does with bytes that it has been told of; nobody else touches them after that.
+  void use(std::uint64_t begin, std::uint64_t end) const {
+    pieces_.each(begin, end - begin, [&](std::byte* base, std::uint64_t n) {
+      for (std::uint64_t i = 0; i < n; ++i) base[i] = ~base[i];
     });
-    return right;
+  }
+  [[nodiscard]] bool used(std::size_t message, std::uint64_t begin, std::uint64_t end) const {
+    return all_of(begin, end,
+                  [&](std::byte b, std::uint64_t offset) { return b == ~content(message, offset); });
   }
   // Nothing was written between the pieces, nor behind the first `used` bytes of them.
   [[nodiscard]] bool guarded(std::uint64_t used) {
@@ -59,6 +65,15 @@ public:
   }
 
 private:
+  template <class Test> [[nodiscard]] bool all_of(std::uint64_t begin, std::uint64_t end, Test test) const {
+    bool right = true;
+    std::uint64_t offset = begin;
+    pieces_.each(begin, end - begin, [&](const std::byte* base, std::uint64_t n) {
+      for (std::uint64_t i = 0; i < n; ++i) right = right && test(base[i], offset++);
+    });
+    return right;
+  }
+
   static constexpr std::byte guard{0x5a};
   std::vector<std::byte> bytes_;
   protocol::Pieces pieces_;

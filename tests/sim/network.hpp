@@ -22,10 +22,10 @@ public:
 
   // From the sender's engine; returns how many bytes.
   std::size_t send(protocol::Engine& engine, std::uint32_t link, std::size_t most, std::uint64_t now,
-                   Random& random) {
-    const auto plan = engine.plan_write(link);
+                   Random& random, std::uint32_t subflow = 0) {
+    const auto plan = engine.plan_write(link, subflow);
     const std::size_t header = hostile_ && !plan.empty() ? header_of(plan.front()) : 0;
-    const std::size_t n = pipe_.fill(engine, link, most);
+    const std::size_t n = pipe_.fill(engine, link, most, subflow);
     if (n == 0) return 0;
     flight_.push_back({now + delay_ + random.below(delay_ + 1), n});
     if (flight_.size() > 1)
@@ -36,10 +36,10 @@ public:
 
   // To the receiver's engine.
   std::size_t receive(protocol::Engine& engine, std::uint32_t link, std::size_t most, std::size_t iovecs,
-                      std::uint64_t now, protocol::Refusal& refusal) {
+                      std::uint64_t now, protocol::Refusal& refusal, std::uint32_t subflow = 0) {
     for (; !flight_.empty() && flight_.front().due <= now; flight_.pop_front())
       arrived_ += flight_.front().bytes;
-    const std::size_t n = pipe_.drain(engine, link, std::min(most, arrived_), iovecs, refusal);
+    const std::size_t n = pipe_.drain(engine, link, std::min(most, arrived_), iovecs, refusal, subflow);
     arrived_ -= n;
     return n;
   }

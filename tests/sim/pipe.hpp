@@ -23,25 +23,26 @@ public:
   std::byte& at(std::size_t index) { return bytes_[head_ + index]; }
 
   // Writes at most `most` bytes of what the engine has to say; returns how many.
-  std::size_t fill(protocol::Engine& engine, std::uint32_t link, std::size_t most) {
+  std::size_t fill(protocol::Engine& engine, std::uint32_t link, std::size_t most,
+                   std::uint32_t subflow = 0) {
     std::size_t left = std::min(most, free());
     const std::size_t before = left;
-    for (const iovec& part : engine.plan_write(link)) {
+    for (const iovec& part : engine.plan_write(link, subflow)) {
       const std::size_t n = std::min(left, part.iov_len);
       const auto* base = static_cast<const std::byte*>(part.iov_base);
       bytes_.insert(bytes_.end(), base, base + n);
       left -= n;
     }
-    if (before != left) engine.wrote(link, before - left);
+    if (before != left) engine.wrote(link, before - left, subflow);
     return before - left;
   }
 
   // Reads at most `most` bytes into the places that the engine has for them.
   std::size_t drain(protocol::Engine& engine, std::uint32_t link, std::size_t most, std::size_t iovecs,
-                    protocol::Refusal& refusal) {
+                    protocol::Refusal& refusal, std::uint32_t subflow = 0) {
     std::array<iovec, 64> places;
     const std::size_t count =
-        engine.plan_read(link, std::span(places).first(std::min<std::size_t>(iovecs, 64)));
+        engine.plan_read(link, std::span(places).first(std::min<std::size_t>(iovecs, 64)), subflow);
     const std::size_t before = std::min(most, size());
     std::size_t left = before;
     for (std::size_t i = 0; i < count && left != 0; ++i) {
@@ -54,7 +55,7 @@ public:
       bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(head_));
       head_ = 0;
     }
-    if (before != left) refusal = engine.took(link, before - left);
+    if (before != left) refusal = engine.took(link, before - left, subflow);
     return before - left;
   }
 

@@ -19,6 +19,7 @@ World::World(const Options& options) : options_(options), random_(options.seed) 
   longest_ = random_.pick<std::uint64_t>({300, 5'000, 40'000, 200'000});
   trouble_ = random_.pick<std::uint64_t>({0, 0, 100, 1000});
   outage_ = random_.pick<std::uint64_t>({0, 5, 20, 100});
+  most_subflows_ = random_.pick<std::size_t>({0, 0, 1, 2, 3});
   early_ = random_.pick<std::uint64_t>({0, 10, 30, 100});
   most_writes_ = random_.pick<std::size_t>({1, 2, 5, 16, 64, 200});
   if (random_.one_in(12)) burst_ = most_writes_ = random_.pick<std::size_t>({150, 150, 600, 2000});
@@ -120,6 +121,7 @@ void World::turn(std::size_t host, bool calm) {
       const std::size_t other = random_.below(hosts_.size());
       if (other != host) break_carrier(host, other);
     }
+    change_subflows(host);
   }
   moved |= at.engine.copy() != 0;
   moved |= pass_gates(host, calm);
@@ -144,39 +146,54 @@ bool World::read_links(std::size_t host, bool calm) {
         moved = true;
         break;
       }
-      Refusal refusal = Refusal::none;
-      const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
-      moved |= from->receive(at.engine, link, most, 1 + random_.below(64), now_, refusal) != 0;
-      if (refusal == Refusal::none) continue;
-      say("host " + std::to_string(host) + " refuses host " + std::to_string(other) + ": " +
-          describe(refusal));
-      ++tally_.refusals;
-      if (!oracle_.hostile.contains(host) && !oracle_.hostile.contains(other))
-        throw Violation(std::string("an honest link was refused: ") + describe(refusal));
-      // A statement that is refused has changed nothing: the next carrier may bring a true one.
-      if (at.engine.link(link).carrier.stage == Carrier::Stage::stating)
-        break_carrier(host, other);
-      else
-        cut(host, other);
+      moved |= read(*from, host, other, calm, 0);
     }
+    if (at.engine.link(link).open) moved |= read_subflows(host, other, calm);
   }
+  return moved;
+}
+
+bool World::read(Wire& from, std::size_t host, std::size_t other, bool calm, std::uint32_t subflow) {
+  Host& at = *hosts_[host];
+  const std::uint32_t link = at.links.at(other);
+  Refusal refusal = Refusal::none;
+  const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
+  const bool moved = from.receive(at.engine, link, most, 1 + random_.below(64), now_, refusal, subflow) != 0;
+  if (refusal == Refusal::none) return moved;
+  say("host " + std::to_string(host) + " refuses host " + std::to_string(other) + ": " + describe(refusal));
+  ++tally_.refusals;
+  if (!oracle_.hostile.contains(host) && !oracle_.hostile.contains(other))
+    throw Violation(std::string("an honest link was refused: ") + describe(refusal));
+  // A statement that is refused has changed nothing: the next carrier may bring a true one.
+  if (subflow == 0 && at.engine.link(link).carrier.stage == Carrier::Stage::stating)
+    break_carrier(host, other);
+  else
+    cut(host, other);
   return moved;
 }
 
 bool World::write_links(std::size_t host, bool calm) {
   Host& at = *hosts_[host];
   bool moved = false;
-  for (const auto& [other, link] : at.links)
+  for (const auto& [other, link] : at.links) {
     for (std::uint64_t tries = calm ? 4 : random_.below(4); tries != 0; --tries) {
       Wire* const to = wire(host, host, other);
       if (to == nullptr) break;
-      if (random_.one_in(200))
-        at.engine.set_path(link, static_cast<std::uint32_t>(random_.below(200'000)),
-                           static_cast<std::uint32_t>(random_.spread(1000)));
-      const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
-      moved |= to->send(at.engine, link, most, now_, random_) != 0;
+      moved |= write(*to, host, other, calm, 0);
     }
+    if (at.engine.link(link).open) moved |= write_subflows(host, other, calm);
+  }
   return moved;
+}
+
+bool World::write(Wire& to, std::size_t host, std::size_t other, bool calm, std::uint32_t subflow) {
+  Host& at = *hosts_[host];
+  const std::uint32_t link = at.links.at(other);
+  if (random_.one_in(200))
+    at.engine.set_path(link, static_cast<std::uint32_t>(random_.below(200'000)),
+                       static_cast<std::uint32_t>(random_.spread(1000)), subflow);
+  const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
+  return to.send(at.engine, link, most, now_, random_, subflow) != 0;
 }
 
 Wire* World::wire(std::size_t at, std::size_t from, std::size_t to) {
@@ -254,6 +271,7 @@ void World::cut(std::size_t a, std::size_t b) {
 void World::close(std::size_t host, std::size_t other) {
   hosts_[host]->engine.break_link(hosts_[host]->links.at(other));
   hosts_[host]->carriers.at(other) = 0;
+  for (const auto& subflow : line(host, other).subflows) drop(*subflow, host, other);
 }
 
 // Until nothing moves, and nothing can. Where nothing moves but bytes are on their way, the clock goes on to
@@ -275,6 +293,10 @@ void World::settle() {
     for (std::size_t host = 0; host < hosts_.size(); ++host)
       for (const auto& [other, link] : hosts_[host]->links)
         if (const Wire* from = wire(host, other, host)) due = std::min(due, from->next_due());
+    for (const auto& [between, each] : lines_)
+      for (const auto& subflow : each.subflows)
+        due = std::min({due, subflow->over[1] ? Wire::never : subflow->up.next_due(),
+                        subflow->over[0] ? Wire::never : subflow->down.next_due()});
     if (due == Wire::never) return;
     now_ = std::max(now_, due);
   }
@@ -335,6 +357,8 @@ void World::progressed(std::uint64_t cookie, const Progress& progress) {
     if (progress.front + progress.back > limit || !memory.holds(message, before.front, progress.front) ||
         !memory.holds(message, limit - progress.back, limit - before.back))
       throw Violation("progress claims bytes that are not there");
+    memory.use(before.front, progress.front);
+    memory.use(limit - progress.back, limit - before.back);
   }
   before = progress;
 }
@@ -366,7 +390,7 @@ void World::finished(std::uint64_t cookie, const Outcome& outcome) {
     const std::uint64_t used = std::min(oracle_.messages[read.message].size, read.room);
     if (reading.progress.front + reading.progress.back != used)
       throw Violation("the end came without its progress");
-    if (!reading.memory->holds(read.message, 0, used))
+    if (!reading.memory->used(read.message, 0, used))
       throw Violation("read " + std::to_string(index) + " holds wrong bytes");
     if (!reading.memory->guarded(used))
       throw Violation("read " + std::to_string(index) + " wrote past its memory");

@@ -10,6 +10,7 @@
 #include "tests/sim/oracle.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -35,6 +36,8 @@ struct Tally { // what the runs have covered
   std::uint64_t carriers = 0; // that have ended, and were followed by others
   std::uint64_t late = 0;     // messages whose memory came when they were matched
   std::uint64_t held = 0;     // looks at a link that had no place for somebody's writes
+  std::uint64_t subflows = 0; // that have ended while a link went on
+  std::uint64_t doubted = 0;  // subflows, whose payload was dealt again
 };
 
 class World {
@@ -67,6 +70,12 @@ private:
     std::map<std::uint64_t, Carrier> carriers;
     std::uint64_t newest = 0;
     bool given_up = false; // by one of them: the other hears of it when it asks for a carrier
+    struct Subflow {
+      Wire up, down;
+      std::array<std::uint32_t, 2> numbers{}; // at the smaller host and the larger one; 0: not there
+      std::array<bool, 2> over{};             // for each
+    };
+    std::vector<std::unique_ptr<Subflow>> subflows;
   };
   struct Reading {
     std::uint64_t handle = 0;
@@ -85,6 +94,8 @@ private:
   bool read_links(std::size_t host, bool calm);
   bool write_links(std::size_t host, bool calm);
   bool connect(std::size_t host, bool calm);
+  bool read(Wire& from, std::size_t host, std::size_t other, bool calm, std::uint32_t subflow);
+  bool write(Wire& to, std::size_t host, std::size_t other, bool calm, std::uint32_t subflow);
   void add_carrier(std::size_t low, std::size_t high);
   void break_carrier(std::size_t host, std::size_t other);
   void detach(std::size_t host, std::size_t other);
@@ -92,6 +103,12 @@ private:
   void close(std::size_t host, std::size_t other);
   void settle();
   [[nodiscard]] std::uint64_t fragments_in() const;
+  // subflows.cpp
+  bool read_subflows(std::size_t host, std::size_t other, bool calm);
+  bool write_subflows(std::size_t host, std::size_t other, bool calm);
+  void change_subflows(std::size_t host);
+  void drop(Line::Subflow& subflow, std::size_t host, std::size_t other);
+  bool sweep_subflows(std::size_t host, std::size_t other, bool calm);
   void check_bounds(std::size_t host);
 
   // The programs (programs.cpp).
@@ -152,9 +169,10 @@ private:
   std::vector<Reading> readings_;                                         // as the oracle's reads
   std::vector<std::size_t> wanted_;                                       // late writes that are matched
   std::uint64_t longest_ = 0;
-  std::uint64_t early_ = 0;     // one in so many acts of a program is to be released from a read; 0: none
-  std::uint64_t trouble_ = 0;   // one in so many steps brings a disaster; 0: none
-  std::uint64_t outage_ = 0;    // one in so many steps breaks a carrier; 0: none
+  std::uint64_t early_ = 0;   // one in so many acts of a program is to be released from a read; 0: none
+  std::uint64_t trouble_ = 0; // one in so many steps brings a disaster; 0: none
+  std::uint64_t outage_ = 0;  // one in so many steps breaks a carrier; 0: none
+  std::size_t most_subflows_ = 0;
   std::size_t most_writes_ = 0; // unfinished ones of an actor
   std::size_t burst_ = 0;       // operations that some acts are; 0: one
 };
