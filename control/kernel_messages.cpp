@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, kinds> names{
     "spawn_exit",  "end_spawned", "signal_rank",    "join",          "unjoin",        "joined",
     "formed",      "go",          "join_refused",   "signal_joined", "look",          "seen",
     "question",    "answer",      "kill_job",       "relay_open",    "relay_opened",  "relay_bytes",
-    "relay_taken", "relay_close", "ping",           "pong"};
+    "relay_taken", "relay_close", "ping",           "pong",          "streams"};
 
 } // namespace
 

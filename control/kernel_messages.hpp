@@ -115,8 +115,9 @@ enum class Kind : std::uint8_t {
   relay_close,
   ping,
   pong,
+  streams,
 };
-inline constexpr std::size_t kinds = static_cast<std::size_t>(Kind::pong) + 1;
+inline constexpr std::size_t kinds = static_cast<std::size_t>(Kind::streams) + 1;
 [[nodiscard]] constexpr bool of_relays(Kind kind) { // and of a link's own: all that a relay says and hears
   return kind >= Kind::relay_open && kind <= Kind::pong;
 }

@@ -13,6 +13,8 @@
 // Each link has its own numbers of them; who has begun one there says so with "begun".
 //
 // ---- A link whose path nobody else measures is asked for a sign of life now and then: "ping", and "pong".
+//
+// ---- "streams": how many connections the link should have, to the kernel that can dial.
 #pragma once
 
 #include "control/kernel_messages.hpp"
@@ -104,6 +106,13 @@ struct Pong {
   static constexpr Kind kind = Kind::pong;
   std::uint64_t number = 0; // of the ping
   static constexpr auto fields() { return std::array{field<&Pong::number>("number")}; }
+};
+
+inline constexpr std::uint32_t most_streams = 16;
+struct Streams {
+  static constexpr Kind kind = Kind::streams;
+  std::uint32_t count = 1;
+  static constexpr auto fields() { return std::array{field<&Streams::count>("count", most_streams)}; }
 };
 
 } // namespace parc::control::kernel

@@ -242,6 +242,7 @@ struct Reached {
   std::optional<std::string> address = {}; // of its kernel, with the port
   std::optional<std::string> way = {};     // how it is reached
   std::optional<std::uint32_t> encrypted = {};
+  std::optional<std::uint64_t> streams = {}; // that the link has at this moment
   std::optional<std::uint64_t> rtt_us = {};
   std::optional<std::uint32_t> relays = {}; // 1: it has nothing else to say
   std::optional<HostAnswer> answer = {};
@@ -251,6 +252,7 @@ struct Reached {
                       field<&Reached::address>("address"),
                       field<&Reached::way>("way"),
                       field<&Reached::encrypted>("encrypted", 1),
+                      field<&Reached::streams>("streams"),
                       field<&Reached::rtt_us>("rtt_us"),
                       field<&Reached::relays>("relays", 1),
                       field<&Reached::answer>("answer")};

@@ -73,12 +73,18 @@ Kernel::Kernel(World world)
                            .ping =
                                [this](std::uint32_t link, std::uint64_t number) {
                                  post_.send(static_cast<std::int32_t>(link), kernel::Ping{.number = number});
+                               },
+                           .ask_streams =
+                               [this](std::uint32_t link, unsigned count) {
+                                 post_.send(static_cast<std::int32_t>(link), kernel::Streams{.count = count});
                                }},
       &tunnels_);
   post_.on<kernel::Ping>([this](std::int32_t from, kernel::Ping ping) {
     post_.send(from, kernel::Pong{.number = ping.number});
   });
   post_.on<kernel::Pong>([this](std::int32_t from, kernel::Pong pong) { peers_->pong(from, pong.number); });
+  post_.on<kernel::Streams>(
+      [this](std::int32_t from, kernel::Streams asked) { peers_->asked_streams(from, asked.count); });
   relays_.begin(
       {.to = [this](std::uint64_t identity,
                     const std::string& name) { return peers_->near_link(identity, name); },

@@ -183,7 +183,12 @@ struct Trains {
 // without it, and it ends with its byte stream.
 struct Subflow : Trains {
   Carrier carrier;
-  bool doubted = false; // what it has not brought was dealt again: nothing new before it brings some of it
+  enum class Use : std::uint8_t {
+    used,
+    doubted, // what it has not brought was dealt again: nothing new before it brings some of it
+    retired, // nothing new
+  };
+  Use use = Use::used;
 };
 
 struct Link : Trains {
@@ -196,7 +201,7 @@ struct Link : Trains {
   bool kernels_only = false; // nothing to programs may come, and not much to the kernel
 
   std::vector<std::unique_ptr<Subflow>> subflows;                     // by number, from 1; none: it has ended
-  std::uint32_t usable_subflows = 0;                                  // that are not doubted
+  std::uint32_t usable_subflows = 0;                                  // that are used
   [[nodiscard]] bool striped() const { return usable_subflows != 0; } // what was asked for goes over these
   [[nodiscard]] bool may_see_copies() const { return !subflows.empty(); }
   [[nodiscard]] Subflow* subflow(std::uint32_t number) const {
@@ -225,11 +230,12 @@ struct Link : Trains {
   hook::List<Outgoing, hook::Asked> asked;     // payload to send over subflows, likewise
   std::uint64_t credit = 0;                    // fragments the peer lets us send unasked, in total
   std::uint64_t credit_used = 0;
-  std::uint64_t eager_unsent = 0;    // bytes that will go unasked
-  std::uint64_t envelope_credit = 0; // envelopes that it lets us send, in total
-  std::uint64_t envelopes_out = 0;   // queued or sent
-  hook::List<Pair, hook::Held> held; // pairs with writes that are held
-  std::uint32_t delay_product_kib = 0;
+  std::uint64_t eager_unsent = 0;      // bytes that will go unasked
+  std::uint64_t envelope_credit = 0;   // envelopes that it lets us send, in total
+  std::uint64_t envelopes_out = 0;     // queued or sent
+  hook::List<Pair, hook::Held> held;   // pairs with writes that are held
+  std::uint32_t path_holds_kib = 0;    // of the first carrier
+  std::uint32_t delay_product_kib = 0; // the most that this was
   [[nodiscard]] std::uint64_t envelopes_left() const {
     return envelope_credit - std::min(envelope_credit, envelopes_out);
   }
@@ -251,7 +257,8 @@ struct Link : Trains {
   // Counters
   std::uint64_t trains_in = 0, trains_out = 0, fragments_in = 0, fragments_out = 0, bytes_in = 0,
                 bytes_out = 0, messages_in = 0, messages_out = 0;
-  std::uint64_t resent = 0; // bytes of payload that an earlier carrier did not bring
+  std::uint64_t resent = 0;             // bytes of payload that an earlier carrier did not bring
+  std::uint64_t bytes_acknowledged = 0; // of payload
 };
 
 } // namespace parc::protocol

@@ -20,16 +20,15 @@ constexpr std::uint32_t longest_train = 512 << 10; // what the receiver's cache 
 constexpr std::uint32_t share_of_train = 8, fragments_from_end = 16;
 static_assert(sizeof(Prefix) + answers_before_others * sizeof(Descriptor) + sizeof(Envelope) + max_inline <=
               bytes_before_payload);
-// Where there are subflows, the first carrier brings no more unasked than is under way on it and in its
-// queue: the rest is there sooner over them. Short messages go at once.
-constexpr std::uint64_t unasked_beside_subflows = 64 << 10;
+// Where there are subflows, the first carrier brings no more of long messages unasked than its path holds:
+// the rest is there sooner over them. Short ones go at once.
+constexpr std::uint64_t short_beside_subflows = 64 << 10;
 
-std::uint64_t may_go_unasked(const Link& link) { // in fragments
+std::uint64_t may_go_unasked(const Link& link, std::uint64_t message_bytes) { // in fragments
   const std::uint64_t credit = link.credit - link.credit_used;
-  if (!link.striped()) return credit;
-  const std::uint64_t path = std::uint64_t{link.delay_product_kib} * 1024;
-  const std::uint64_t bytes = std::max(unasked_beside_subflows, path - std::min(path, link.eager_unsent));
-  return std::min(credit, bytes / link.fragment);
+  if (!link.striped() || message_bytes <= short_beside_subflows) return credit;
+  const std::uint64_t path = std::uint64_t{link.path_holds_kib} * 1024;
+  return std::min(credit, (path - std::min(path, link.eager_unsent)) / link.fragment);
 }
 
 // The next run of a message, of so many bytes or one fragment.
@@ -78,7 +77,9 @@ void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint3
   Subflow* const subflow = link.subflow(number);
   Trains& trains = subflow != nullptr ? static_cast<Trains&>(*subflow) : link;
   trains.train_bytes = std::clamp(train_bytes, link.fragment, std::max(link.fragment, longest_train));
-  if (subflow == nullptr) link.delay_product_kib = std::max(link.delay_product_kib, delay_product_kib);
+  if (subflow != nullptr) return;
+  link.path_holds_kib = delay_product_kib;
+  link.delay_product_kib = std::max(link.delay_product_kib, delay_product_kib);
 }
 
 bool Engine::owes_acknowledgement() const {
@@ -274,7 +275,7 @@ void Engine::add_envelopes(Link& link) {
 }
 
 void Engine::decide_eager(Link& link, Outgoing& message, Envelope& envelope) {
-  const std::uint64_t available = may_go_unasked(link);
+  const std::uint64_t available = may_go_unasked(link, message.total);
   const std::uint64_t fragments = fragments_of(message.total, link.fragment);
   if (message.late) {
     // nothing of it can go before it is wanted
@@ -362,6 +363,7 @@ void Engine::acknowledged(const Log::Entry& entry) {
   if (of_envelope) message->envelope_acknowledged = true;
   const std::uint64_t offset = of_envelope ? 0 : entry.descriptor.offset;
   const std::uint64_t length = of_envelope ? entry.envelope.inline_length : entry.descriptor.length;
+  message->link->bytes_acknowledged += length;
   if (!message->received) message->acknowledged += length;
   if (length != 0) {
     message->progress.add(offset, length, message->total);

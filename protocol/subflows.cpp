@@ -60,10 +60,26 @@ void Engine::drop_subflow(std::uint32_t index, std::uint32_t number) {
 void Engine::doubt_subflow(std::uint32_t index, std::uint32_t number) {
   Link* const link = links_[index].get();
   Subflow* const subflow = link != nullptr ? link->subflow(number) : nullptr;
-  if (subflow == nullptr || std::exchange(subflow->doubted, true)) return;
-  const bool last = --link->usable_subflows == 0;
+  if (subflow == nullptr) return;
+  if (subflow->use == Subflow::Use::used) enter(*link, *subflow, Subflow::Use::doubted);
   deal_again(*link, *subflow);
-  if (last) restripe(*link);
+}
+
+void Engine::retire_subflow(std::uint32_t index, std::uint32_t number) {
+  Link* const link = links_[index].get();
+  Subflow* const subflow = link != nullptr ? link->subflow(number) : nullptr;
+  if (subflow != nullptr && subflow->use != Subflow::Use::retired)
+    enter(*link, *subflow, Subflow::Use::retired);
+}
+
+// Where there is one that is used, payload that was asked for goes over that; else over the first carrier.
+void Engine::enter(Link& link, Subflow& subflow, Subflow::Use next) {
+  assert(subflow.use != next && subflow.use != Subflow::Use::retired);
+  const bool striped = link.striped();
+  link.usable_subflows -= subflow.use == Subflow::Use::used;
+  link.usable_subflows += next == Subflow::Use::used;
+  subflow.use = next;
+  if (link.striped() != striped) restripe(link);
 }
 
 // Its log keeps their places.
@@ -93,8 +109,8 @@ void Engine::restripe(Link& link) {
 
 bool Engine::build(Link& link, Subflow& subflow) {
   TrainOut& train = subflow.carrier.train;
-  const bool has_entries =
-      !subflow.doubted && !link.asked.empty() && subflow.sequence - subflow.acknowledged < window;
+  const bool has_entries = subflow.use == Subflow::Use::used && !link.asked.empty() &&
+                           subflow.sequence - subflow.acknowledged < window;
   const bool pure = subflow.ack_now || subflow.received - subflow.received_told >= trains_to_tell;
   if (!has_entries && !pure) return false;
   train.begin();
@@ -118,8 +134,8 @@ Refusal Engine::take_header(Link& link, Carrier& carrier, const Prefix& prefix,
   const std::uint64_t before = subflow.acknowledged;
   if (const Refusal refusal = acknowledge(subflow, carrier, prefix.acknowledgement); refusal != Refusal::none)
     return refusal;
-  if (subflow.acknowledged != before && std::exchange(subflow.doubted, false) && ++link.usable_subflows == 1)
-    restripe(link);
+  if (subflow.acknowledged != before && subflow.use == Subflow::Use::doubted)
+    enter(link, subflow, Subflow::Use::used);
   ++link.trains_in;
 
   std::uint64_t payload = 0;

@@ -111,7 +111,7 @@ LinkCounters Counters::link(std::string_view peer, std::uint64_t identity, LinkS
     row.since_s.set(static_cast<std::uint64_t>(std::time(nullptr)));
     for (auto* cell : {&row.bytes_in, &row.bytes_out, &row.credit, &row.rtt_us, &row.way, &row.encrypted,
                        &row.unacknowledged, &row.carriers, &row.messages_in, &row.messages_out,
-                       &row.resent_bytes, &row.stalls, &row.queue})
+                       &row.resent_bytes, &row.stalls, &row.queue, &row.streams})
       cell->set(0);
   });
 }

@@ -143,13 +143,14 @@ std::string_view describe(Verdict verdict) {
   case Verdict::Itself: return "this is the same kernel";
   case Verdict::Leaving: return "the kernel is shutting down";
   case Verdict::Full: return "the kernel has as many sessions as it can have";
+  case Verdict::NoSession: return "the session that it is for has ended";
   }
   return "unknown reason";
 }
 
 Handshake::Handshake(Role role, const LocalHost& self, const std::vector<Credential>& keys,
-                     const Nonce& nonce, KeyUse use)
-    : role_(role), self_(self), key_(to_prove(keys, use)) {
+                     const Nonce& nonce, KeyUse use, bool subflow)
+    : role_(role), self_(self), key_(to_prove(keys, use)), subflow_(subflow) {
   Hello hello = hello_of(role, self, nonce);
   if (role == Role::Initiator)
     hello.key = name_of(key_.key);
@@ -264,6 +265,9 @@ void Handshake::take_ready() {
     return fail(error(ECONNABORTED, "host {} refused the link: {}", peer_.name, describe(ready.verdict)));
   }
   peer_.session = ready.session;
+  if (ready.subflow > 1 || (role_ == Role::Initiator && (ready.subflow != 0) != subflow_))
+    return fail(error(EPROTO, "host {} takes the connection for another than it is", peer_.name));
+  subflow_ = ready.subflow != 0;
   if (role_ == Role::Acceptor)
     enter(State::Deciding);
   else
@@ -300,7 +304,7 @@ void Handshake::decide(Verdict verdict, std::uint32_t session) {
   assert(state_ == State::Deciding);
   session_ = session;
   if (role_ == Role::Initiator) send(Kind::Proof, proof_of(role_));
-  send(Kind::Ready, bytes_of(Ready{verdict, session}));
+  send(Kind::Ready, bytes_of(Ready{verdict, session, subflow_ ? 1u : 0u}));
   if (verdict != Verdict::Accepted) {
     verdict_ = verdict;
     return fail(error(ECONNABORTED, "link to host {} not kept: {}", peer_.name, describe(verdict)));

@@ -17,7 +17,7 @@
 // verdict. It names the session that goes on here, by number: the higher one of both sides counts, and a
 // lower one is gone. The kernel with the smaller identity then says which connection the session uses from
 // here on: `adopt`, with a number that rises. That settles two connections that were made at once, and one
-// that only one side knows to be dead.
+// that only one side knows to be dead. (One more beside it, a subflow, is adopted without a number.)
 //
 // Every frame begins with a prefix that every version of the wire keeps, so that a refusal can be read by all
 // of them. Invariants: no length field is trusted before it is checked, nothing is allocated for the peer
@@ -48,6 +48,7 @@ enum class Verdict : std::uint32_t {
   Itself = 2,    // both ends are one kernel
   Leaving = 3,   // it is shutting down
   Full = 4,      // it has as many sessions as it can have
+  NoSession = 5, // that the connection is for
 };
 [[nodiscard]] std::string_view describe(Verdict verdict);
 
@@ -116,8 +117,9 @@ using Proof = std::array<std::byte, 32>;
 struct Ready {
   Verdict verdict;
   std::uint32_t session;
+  std::uint32_t subflow; // 1: as the initiator wants it, and the acceptor repeats
 };
-static_assert(sizeof(Ready) == 8);
+static_assert(sizeof(Ready) == 12);
 struct Adopt {
   std::uint64_t carrier; // of the session, from 1
 };
@@ -156,9 +158,9 @@ public:
     Failed,
   };
 
-  // `use`: of the key that an initiator proves.
+  // `use`: of the key that an initiator proves. `subflow`: it wants one more connection of a session.
   Handshake(Role role, const LocalHost& self, const std::vector<Credential>& keys, const Nonce& nonce,
-            KeyUse use = KeyUse::link);
+            KeyUse use = KeyUse::link, bool subflow = false);
   Handshake(const Handshake&) = delete;
   Handshake& operator=(const Handshake&) = delete;
   ~Handshake();
@@ -188,6 +190,7 @@ public:
   [[nodiscard]] const Key& key() const { return key_.key; }        // that both have proved, likewise
   [[nodiscard]] KeyUse use() const { return key_.use; }            // of that, and so of the link
   [[nodiscard]] std::uint32_t session() const { return session_; } // as this side has said
+  [[nodiscard]] bool subflow() const { return subflow_; }          // for an acceptor from Deciding on
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; } // when Established
   [[nodiscard]] const Error& failure() const { return failure_; }  // when Failed
   // The reason of a link that ended by verdict, ours or theirs; Accepted in all other cases.
@@ -228,6 +231,7 @@ private:
   Peer peer_;
   Verdict verdict_ = Verdict::Accepted;
   std::uint32_t session_ = 0;
+  bool subflow_ = false;
   std::uint64_t carrier_ = 0;
   bool proved_ = false;
   Error failure_;

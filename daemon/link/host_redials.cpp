@@ -84,6 +84,18 @@ void HostSessions::look_up(std::uint64_t identity, std::function<void(const Resu
                       });
 }
 
+// Where its connection leads.
+void HostSessions::dial_subflow(std::uint64_t identity) {
+  HostSession* const session = look(identity);
+  if (session == nullptr) return;
+  const auto at = session->connection() != nullptr ? session->connection()->peer_address() : std::nullopt;
+  if (!at || stopping_) return session->streams().dial_ended(error(ENOTCONN, "the link is down"));
+  const Result<void> dialed = needs_.dial(
+      *at,
+      {.session = identity, .patience_s = session->patience_s(), .use = session->use(), .subflow = true});
+  if (!dialed) session->streams().dial_ended(dialed.error());
+}
+
 void HostSessions::dial_again(HostSession& session, const Address& at) {
   PendingLink::Purpose purpose{.session = session.identity().host,
                                .met = session.candidates().has_answered_at(at),

@@ -33,7 +33,7 @@ double in_seconds(Loop::Clock::duration time) {
 } // namespace
 
 HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
-                         std::uint64_t seed, Events events)
+                         std::uint64_t seed, Events events, LinkStreams::Needs streams)
     : loop_(loop), identity_(std::move(identity)), link_(link), link_timeout_(link_timeout),
       events_(std::move(events)), random_(static_cast<std::minstd_rand::result_type>(seed)),
       dial_(loop,
@@ -47,7 +47,8 @@ HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std:
                                    identity_.name, link_timeout_.count()));
            }),
       look_(loop, [this] { look(); }), pulse_(loop, [this] { beat(); }),
-      pulse_s_(std::min(longest_pulse_s, in_seconds(link_timeout_) / beats_of_timeout)) {}
+      pulse_s_(std::min(longest_pulse_s, in_seconds(link_timeout_) / beats_of_timeout)),
+      streams_(std::move(streams)) {}
 
 // Not before the other side's statement is there is anything proved.
 void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
@@ -58,6 +59,7 @@ void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
   doubted_ = dialing_ = false;
   dial_.cancel();
   begin_pulse();
+  streams_.carried(by, dialed);
   sent();
 }
 
@@ -119,6 +121,7 @@ void HostSession::parted(const Error& why, Loop::Time last_heard) {
   rtt_us_ = rtt_us();
   lowest_rtt_us_ = lowest_rtt_us();
   connection_ = nullptr;
+  streams_.parted();
   doubted_ = false;
   spdlog::log(ending_ ? spdlog::level::debug : spdlog::level::warn, "{}; trying to reach host {} again",
               why.text, identity_.name);
@@ -158,6 +161,7 @@ void HostSession::dial_ended(const Error& why, bool refused) {
 
 // No timer runs while nothing is under way.
 void HostSession::sent() {
+  streams_.sent();
   if (watching_) return;
   watching_ = true;
   look_.set(look_every_s);
@@ -197,6 +201,7 @@ void HostSession::publish(Counters& counters, const protocol::Link& link) {
   row->resent_bytes.set(link.resent);
   row->stalls.set(stalls_);
   row->queue.set(link.log.size());
+  row->streams.set(connection_ != nullptr ? streams_.count() : 0);
 }
 
 } // namespace parc::daemon

@@ -10,6 +10,7 @@
 #include "daemon/base/loop.hpp"
 #include "daemon/link/candidates.hpp"
 #include "daemon/link/handshake.hpp"
+#include "daemon/link/link_streams.hpp"
 #include "protocol/objects.hpp"
 #include "system/error.hpp"
 
@@ -40,7 +41,7 @@ public:
 
   // `seed`: of its pauses; not the same on both sides.
   HostSession(Loop& loop, Identity identity, std::uint32_t link, std::chrono::seconds link_timeout,
-              std::uint64_t seed, Events events);
+              std::uint64_t seed, Events events, LinkStreams::Needs streams);
 
   // It has a connection, number `carrier`; `dialed`: this side made it.
   void carried(PeerLink& by, std::uint64_t carrier, bool dialed);
@@ -63,7 +64,9 @@ public:
   [[nodiscard]] PeerLink* connection() const { return connection_; } // none: parted
   [[nodiscard]] bool is_near() const { return near_; }               // nobody relayed the last one
   [[nodiscard]] std::uint64_t carrier() const { return carrier_; }   // the number of the last one
-  [[nodiscard]] Candidates& candidates() { return candidates_; }     // where to dial it
+  [[nodiscard]] LinkStreams& streams() { return streams_; }          // beside that
+  [[nodiscard]] const LinkStreams& streams() const { return streams_; }
+  [[nodiscard]] Candidates& candidates() { return candidates_; } // where to dial it
   [[nodiscard]] const Candidates& candidates() const { return candidates_; }
   [[nodiscard]] double patience_s() const;                // with the TCP of the other host, for the next dial
   [[nodiscard]] unsigned dials() const { return dials_; } // since the last connection
@@ -107,6 +110,7 @@ private:
   std::uint64_t pings_ = 0;
   Loop::Time pinged_at_{};
   std::optional<LinkCounters> row_;
+  LinkStreams streams_;
 };
 
 } // namespace parc::daemon

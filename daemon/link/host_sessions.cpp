@@ -125,15 +125,50 @@ std::optional<std::uint32_t> HostSessions::adopt(PendingLink& link) {
   return session->link();
 }
 
-void HostSessions::carry(HostSession& session, PendingLink& link) {
+bool HostSessions::adopt_subflow(PendingLink& link) {
+  const Handshake& said = link.handshake();
+  HostSession* const session = look(link.identity());
+  const bool same = session != nullptr && session->identity().number == said.peer().session &&
+                    said.session() == said.peer().session;
+  const auto subflow = same && !stopping_ ? needs_.engine.add_subflow(session->link()) : std::nullopt;
+  if (!subflow) return false;
+  session->streams().began(make_link(*session, link, *subflow));
+  if (link.role() == Role::Initiator) session->streams().dial_ended({});
+  return true;
+}
+
+// Only for who may write to programs, and where that goes on.
+Verdict HostSessions::judge_subflow(const PendingLink& link) const {
+  const HostSession* const session = find(link.identity());
+  const bool same = session != nullptr && (link.role() == Role::Initiator ||
+                                           session->identity().number == link.handshake().peer().session);
+  if (!same || session->only_relays() || needs_.keys_are() == KeyUse::relay) return Verdict::NoSession;
+  return session->streams().count() < StreamCount::most ? Verdict::Accepted : Verdict::Full;
+}
+
+void HostSessions::subflow_failed(const PendingLink& link, const Error& why) {
+  if (HostSession* const session = look(link.purpose().session)) session->streams().dial_ended(why);
+}
+
+void HostSessions::asked_streams(std::int32_t link, unsigned count) {
+  const HostSession* const session = at(link);
+  if (session != nullptr) look(session->identity().host)->streams().asked(count);
+}
+
+PeerLink& HostSessions::make_link(HostSession& session, PendingLink& link, std::uint32_t subflow) {
   std::unique_ptr<Stream> stream = link.take_stream();
   // A connection that is dead without a word is known to be in half of the time after which the session is
   // given up.
   stream->limit_silence(std::chrono::milliseconds(std::chrono::seconds(needs_.config.link_timeout_s)) / 2);
-  PeerLink* const older = session.connection();
   links_.push_back(std::make_unique<PeerLink>(static_cast<Owner&>(*this), needs_.loop, needs_.engine, session,
-                                              std::move(stream), name_of(link.handshake().key())));
-  session.carried(*links_.back(), link.handshake().carrier(), link.role() == Role::Initiator);
+                                              std::move(stream), name_of(link.handshake().key()), subflow));
+  return *links_.back();
+}
+
+void HostSessions::carry(HostSession& session, PendingLink& link) {
+  PeerLink* const older = session.connection();
+  PeerLink& made = make_link(session, link, 0);
+  session.carried(made, link.handshake().carrier(), link.role() == Role::Initiator);
   if (older != nullptr) older->close(error(ESTALE, "another connection has taken its place"));
 }
 
@@ -161,7 +196,20 @@ HostSession& HostSessions::begin(const PendingLink& link, std::uint32_t number) 
           }};
   auto made = std::make_unique<HostSession>(
       needs_.loop, HostSession::Identity{peer.identity, number, peer.name}, index,
-      std::chrono::seconds(needs_.config.link_timeout_s), needs_.self + index, std::move(events));
+      std::chrono::seconds(needs_.config.link_timeout_s), needs_.self + index, std::move(events),
+      LinkStreams::Needs{.loop = needs_.loop,
+                         .engine = needs_.engine,
+                         .link = index,
+                         .fixed = link.use() == KeyUse::relay ? 1 : needs_.config.streams,
+                         .dial =
+                             [this, identity = peer.identity] {
+                               needs_.loop.after_step([this, identity] { dial_subflow(identity); });
+                             },
+                         .ask =
+                             [this, index](unsigned count) {
+                               needs_.loop.after_step(
+                                   [this, index, count] { events_.ask_streams(index, count); });
+                             }});
   needs_.loop.after_step([this, index] { events_.link_up(index); });
   spdlog::info("link to host {} ({}) is up{}", peer.name, link.address(),
                link.use() == KeyUse::relay ? ", for relaying only" : "");
@@ -232,6 +280,7 @@ void HostSessions::end(std::uint64_t identity, const Error& why) {
   }
   spdlog::warn("{}", why.text);
   needs_.loop.errors().note(ErrorKind::Link, why.code, why.text);
+  session->streams().end();
   if (session->connection() != nullptr) session->connection()->close(why);
   needs_.engine.break_link(session->link());
   needs_.loop.after_step([this, link = session->link()] { events_.link_lost(link); });
@@ -276,7 +325,8 @@ void HostSessions::broke_rules(PeerLink& link, protocol::Refusal refusal) {
   const HostSession& session = link.session();
   const Error why = error(EPROTO, "closed the connection to host {}: {}", session.identity().name,
                           protocol::describe(refusal));
-  if (needs_.engine.link(session.link()).carrier.stage == protocol::Carrier::Stage::stating)
+  if (link.subflow() == 0 &&
+      needs_.engine.link(session.link()).carrier.stage == protocol::Carrier::Stage::stating)
     link.close(why);
   else
     end(session.identity().host, why);
@@ -285,8 +335,9 @@ void HostSessions::broke_rules(PeerLink& link, protocol::Refusal refusal) {
 void HostSessions::closed(const PeerLink& link, const Error& why) {
   swept_ = false;
   HostSession& session = link.session();
-  if (session.connection() != &link || find(session.identity().host) != &session)
-    return; // it has another, or has ended
+  const bool over = find(session.identity().host) != &session;
+  if (link.subflow() != 0 && !over) return session.streams().closed(link);
+  if (session.connection() != &link || over) return; // it has another, or has ended
   needs_.engine.detach(session.link());
   session.parted(why, link.last_heard());
 }

@@ -43,7 +43,8 @@ public:
   struct Events { // at a step's end; a link that is lost has been broken in the engine
     std::function<void(std::uint32_t link)> link_up;
     std::function<void(std::uint32_t link)> link_lost;
-    std::function<void(std::uint32_t link, std::uint64_t number)> ping; // pong() follows
+    std::function<void(std::uint32_t link, std::uint64_t number)> ping;  // pong() follows
+    std::function<void(std::uint32_t link, unsigned count)> ask_streams; // the other kernel is to make them
   };
   HostSessions(Needs needs, Events events);
 
@@ -72,6 +73,11 @@ public:
   [[nodiscard]] bool still_true(const PendingLink& link) const;
   // One has ended well: the link of its session; none: it is not needed.
   std::optional<std::uint32_t> adopt(PendingLink& link);
+  // One more connection of a session has ended well; false: it is not needed.
+  bool adopt_subflow(PendingLink& link);
+  [[nodiscard]] Verdict judge_subflow(const PendingLink& link) const;
+  void subflow_failed(const PendingLink& link, const Error& why);
+  void asked_streams(std::int32_t link, unsigned count);
   void keys_changed(const std::vector<Credential>& keys); // what was made with others is made anew
   // What a session dialed ended so; code 0: with a connection. `lives`: that kernel shakes hands elsewhere.
   void redialed(const PendingLink& link, const Error& why, bool lives);
@@ -89,6 +95,7 @@ private:
   template <class Counts> const HostSession* only(const std::string& host, Counts counts) const;
   HostSession& begin(const PendingLink& link, std::uint32_t number);
   void carry(HostSession& session, PendingLink& link);
+  [[nodiscard]] PeerLink& make_link(HostSession& session, PendingLink& link, std::uint32_t subflow);
   [[nodiscard]] bool is_guest(const PendingLink& link) const;
   [[nodiscard]] Candidates candidates_of(const PendingLink& link) const;
   void end(std::uint64_t identity, const Error& why);
@@ -105,6 +112,7 @@ private:
   void redial_now(std::uint64_t identity, const Result<void>& found);
   void look_up(std::uint64_t identity, std::function<void(const Result<void>&)> then);
   void dial_again(HostSession& session, const Address& at);
+  void dial_subflow(std::uint64_t identity);
 
   Needs needs_;
   Events events_;

@@ -25,8 +25,8 @@ bool PathGauge::take(const PathSample& sample) {
   const std::uint64_t product = delivery_rate_ * sample.min_rtt_us / 1'000'000;
   limits_.train = static_cast<std::uint32_t>(std::min(millisecond, longest_train));
   limits_.delay_product_kib = static_cast<std::uint32_t>(std::min(product / 1024, largest_product_kib));
-  limits_.unsent =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(millisecond, least_unsent, most_unsent));
+  limits_.unsent = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(millisecond, least_unsent / sample.streams, most_unsent));
 
   // Where the way back is full too, acknowledgements wait there and come in clumps: a limit would cost
   // throughput.
@@ -37,7 +37,7 @@ bool PathGauge::take(const PathSample& sample) {
   const std::uint64_t varies =
       delivery_rate_ * std::min(sample.rtt_variation_us, sample.min_rtt_us) / 1'000'000;
   const std::uint64_t flight = product + product / 2 + 2 * varies + millisecond + millisecond / 2;
-  limits_.flight = both_ways_ != 0 ? no_limit : std::max(flight, least_flight);
+  limits_.flight = both_ways_ != 0 ? no_limit : std::max(flight, least_flight / sample.streams);
   return true;
 }
 

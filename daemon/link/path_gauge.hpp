@@ -15,6 +15,7 @@ struct PathSample {                 // as in tcp_info
   std::uint32_t min_rtt_us = 0;
   std::uint32_t rtt_variation_us = 0;
   std::uint64_t bytes_in = 0; // since the link began
+  unsigned streams = 1;       // that share the path
 };
 
 struct PathLimits {

@@ -18,9 +18,10 @@ constexpr std::size_t iovecs_at_once = 64;
 } // namespace
 
 PeerLink::PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSession& session,
-                   std::unique_ptr<Stream> stream, KeyName key)
+                   std::unique_ptr<Stream> stream, KeyName key, std::uint32_t subflow)
     : owner_(owner), loop_(loop), engine_(engine), session_(session), stream_(std::move(stream)),
-      index_(session.link()), key_(key), encrypted_(stream_->binding() != ChannelBinding()) {
+      index_(session.link()), subflow_(subflow), key_(key), resumed_(subflow != 0),
+      encrypted_(stream_->binding() != ChannelBinding()) {
   if (const std::optional<PathReport> report = stream_->path()) take(*report);
 }
 
@@ -40,7 +41,7 @@ std::uint64_t PeerLink::read() {
   std::uint64_t moved = 0;
   while (moved < turn_bytes && stream_->readable()) {
     std::array<iovec, iovecs_at_once> iovecs;
-    const std::size_t count = engine_.plan_read(index_, iovecs);
+    const std::size_t count = engine_.plan_read(index_, iovecs, subflow_);
     const Transfer got = stream_->read(std::span(iovecs).first(count));
     if (got.status == Transfer::Status::would_block) break;
     if (got.status != Transfer::Status::moved) {
@@ -49,7 +50,7 @@ std::uint64_t PeerLink::read() {
     }
     moved += got.bytes;
     bytes_heard_ += got.bytes;
-    const protocol::Refusal refusal = engine_.took(index_, got.bytes);
+    const protocol::Refusal refusal = engine_.took(index_, got.bytes, subflow_);
     if (refusal != protocol::Refusal::none) {
       owner_.broke_rules(*this, refusal);
       return moved;
@@ -76,7 +77,7 @@ std::uint64_t PeerLink::write() {
   if (!open() || !stream_->writable()) return 0;
   std::uint64_t moved = 0;
   while (moved < turn_bytes && stream_->writable()) {
-    const std::span<const iovec> iovecs = engine_.plan_write(index_);
+    const std::span<const iovec> iovecs = engine_.plan_write(index_, subflow_);
     if (iovecs.empty() && !stream_->holds()) break;
     const Transfer sent = stream_->write(iovecs);
     if (sent.status == Transfer::Status::would_block) break;
@@ -84,7 +85,7 @@ std::uint64_t PeerLink::write() {
       broke(sent);
       return moved + 1;
     }
-    engine_.wrote(index_, sent.bytes);
+    engine_.wrote(index_, sent.bytes, subflow_);
     moved += sent.bytes;
   }
   if (moved != 0) session_.sent();
@@ -112,9 +113,10 @@ void PeerLink::measure_path() {
   if (!report) return;
   take(*report);
   report->sample.bytes_in = engine_.link(index_).bytes_in;
+  report->sample.streams = session_.streams().count();
   if (!gauge_.take(report->sample)) return;
   const PathLimits& limits = gauge_.limits();
-  engine_.set_path(index_, limits.train, limits.delay_product_kib);
+  engine_.set_path(index_, limits.train, limits.delay_product_kib, subflow_);
   stream_->limit(limits);
 }
 

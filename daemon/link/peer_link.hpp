@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One connection to another kernel, from the end of its handshake on: it carries a session's bytes. It moves
+// One connection to another kernel, from the end of its handshake on: it carries a session's bytes, or as a
+// subflow some of them. It moves
 // them between its stream and the engine's plans and decides nothing.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,7 +34,7 @@ public:
   };
   // The session outlives it, or closes it.
   PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSession& session,
-           std::unique_ptr<Stream> stream, KeyName key);
+           std::unique_ptr<Stream> stream, KeyName key, std::uint32_t subflow = 0);
 
   std::uint64_t read();  // takes what has arrived, within the turn's budget
   std::uint64_t write(); // sends what the engine has to say
@@ -41,6 +43,10 @@ public:
 
   [[nodiscard]] bool open() const { return stream_ != nullptr; }
   [[nodiscard]] std::string local_host() const { return open() ? stream_->local().host() : std::string(); }
+  [[nodiscard]] std::uint32_t subflow() const { return subflow_; } // of the session's link; 0: its first one
+  [[nodiscard]] std::optional<Address> peer_address() const {
+    return open() ? std::optional(stream_->peer()) : std::nullopt;
+  }
   [[nodiscard]] LinkWay way() const;
   [[nodiscard]] bool encrypted() const { return encrypted_; }
   [[nodiscard]] KeyName key() const { return key_; }              // that it was made with
@@ -70,6 +76,7 @@ private:
   HostSession& session_;
   std::unique_ptr<Stream> stream_; // none: it is closed
   const std::uint32_t index_;      // in the engine
+  const std::uint32_t subflow_;
   const KeyName key_;
   bool resumed_ = false;
   const bool encrypted_;

@@ -332,6 +332,11 @@ bool Peers::encrypted(std::int32_t link) const {
   return connection != nullptr && connection->encrypted();
 }
 
+unsigned Peers::streams_of(std::int32_t link) const {
+  const HostSession* const session = sessions_.at(link);
+  return session != nullptr ? session->streams().count() : 0;
+}
+
 std::optional<std::int32_t> Peers::near_link(std::uint64_t identity, const std::string& name) const {
   const KeyUse use = name.empty() ? keys_.use : use_for(name);
   const HostSession* session = sessions_.find(identity);
@@ -410,12 +415,13 @@ Verdict Peers::judge(const PendingLink& link) {
   const std::uint64_t peer = link.identity();
   if (drawn_identity(peer) == self) return Verdict::Itself;
   if (sessions_.stopping()) return Verdict::Leaving;
+  if (link.is_subflow()) return sessions_.judge_subflow(link);
   // Who dials knows whether it needs the connection.
   const HostSession* const session = sessions_.find(peer);
   const bool carried = session != nullptr && session->connection() != nullptr && !session->doubted();
   if (link.role() == Role::Initiator && (carried || link.purpose().calls_back)) return Verdict::Duplicate;
   for (const auto& other : pending_) {
-    if (other.get() == &link || other->identity() != peer) continue;
+    if (other.get() == &link || other->identity() != peer || other->is_subflow()) continue;
     if (other->role() == link.role()) continue; // the same side dialed both: it knows why
     const bool under_way = other->stage() == PendingLink::Stage::shaking && other->accepted_by_us();
     const bool begun_by_smaller = (other->role() == Role::Initiator) == (self < drawn_identity(peer));
@@ -440,6 +446,11 @@ bool Peers::has_room_for(const PendingLink& link, bool known) const {
 
 bool Peers::adopt(PendingLink& link) {
   if (!still_true(link)) return false; // its key may have gone meanwhile
+  if (link.is_subflow()) {
+    swept_ = false;
+    streams_.resume();
+    return sessions_.adopt_subflow(link);
+  }
   const auto index = sessions_.adopt(link);
   if (!index) return false;
   swept_ = false;
@@ -459,6 +470,7 @@ void Peers::refused(const PendingLink& link) {
         error(why.code, "refused a connection from {}: {}", link.peer_address().host(), in_short(why.code)));
   }
   if (link.purpose().calls_back) return sessions_.called_back(link);
+  if (link.purpose().subflow) return sessions_.subflow_failed(link, why);
   if (link.purpose().session != 0) return redialed(link, why);
   dialer_.refused(link, why);
 }
@@ -471,6 +483,8 @@ void Peers::failed(const PendingLink& link, bool was_refused, const Error& why) 
     if (link.role() == Role::Acceptor)
       dropped_.say_of_stranger(fmt::format("dropped a connection from {}: {}", link.address(), why.text),
                                error(why.code, "dropped a connection: {}", in_short(why.code)));
+    else if (link.purpose().subflow)
+      sessions_.subflow_failed(link, why);
     else if (link.purpose().session != 0 && !link.purpose().calls_back)
       redialed(link, why);
     else
@@ -493,7 +507,8 @@ bool Peers::shakes_hands_elsewhere(std::uint64_t identity) const {
 
 bool Peers::has_hope_of(std::uint64_t identity) const {
   return sessions_.carried(identity) || std::ranges::any_of(pending_, [&](const auto& other) {
-           return other->stage() != PendingLink::Stage::over && other->identity() == identity;
+           return other->stage() != PendingLink::Stage::over && other->identity() == identity &&
+                  !other->is_subflow();
          });
 }
 

@@ -46,6 +46,7 @@ public:
   void stop() { sessions_.stop(); } // no session begins or goes on from here on
   // The kernel at that link has said what makes no sense, which ends the session with it.
   void pong(std::int32_t link, std::uint64_t number) { sessions_.pong(link, number); }
+  void asked_streams(std::int32_t link, unsigned count) { sessions_.asked_streams(link, count); }
   void said_nonsense(std::uint32_t link, const Error& why) { sessions_.said_nonsense(link, why); }
   [[nodiscard]] const LocalHost& self() const { return self_; }
 
@@ -96,6 +97,7 @@ public:
   // How that host is reached at this moment: "direct", "ssh" or "relay"; empty: it is not, or it is this one.
   [[nodiscard]] std::string way_of(std::int32_t link) const;
   [[nodiscard]] bool encrypted(std::int32_t link) const;
+  [[nodiscard]] unsigned streams_of(std::int32_t link) const;      // that it has at this moment
   [[nodiscard]] std::string way_to(const std::string& host) const; // by the name people use
 
   std::uint64_t read();                               // the turn's second step: takes what has arrived

@@ -30,6 +30,7 @@ public:
     bool calls_back = false;   // only to see that it answers there
     double patience_s = 0;     // with its connecting
     KeyUse use = KeyUse::link; // what it is to be good for
+    bool subflow = false;      // of that session, beside its connection
   };
   class Owner { // who knows the other connections, and the sessions
   public:
@@ -76,6 +77,7 @@ public:
     return handshake_.proved() ? handshake_.peer().identity : 0;
   }
   [[nodiscard]] KeyUse use() const { return handshake_.use(); }
+  [[nodiscard]] bool is_subflow() const { return handshake_.subflow(); }
   // When its handshake has ended well: it is over with that.
   [[nodiscard]] std::unique_ptr<Stream> take_stream();
 

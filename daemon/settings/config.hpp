@@ -22,7 +22,7 @@
 namespace parc::daemon {
 
 inline constexpr std::uint16_t default_port = 7272;
-inline constexpr std::size_t option_count = 22;
+inline constexpr std::size_t option_count = 23;
 
 struct PortRange {
   std::uint16_t first = default_port;
@@ -71,6 +71,7 @@ struct Config {
   std::uint32_t send_buffer = 0;    // of every link's socket, in bytes; 0: it follows the path
   std::uint32_t receive_buffer = 0; // the same; 0: the system's
   std::string congestion = "auto";  // control of every link's socket, or a name that the system knows
+  std::uint32_t streams = 0;        // of every direct link; 0: as many as its path is worth
   std::uint64_t pool = 64 << 20;    // bytes for messages that nobody has posted a read for
   std::string local = "direct";     // who brings on long messages between programs of this host
   std::string cross_memory = "auto";

@@ -216,6 +216,19 @@ Result<void> set_fragment_size(Config& config, std::string_view text) {
   return success();
 }
 
+constexpr std::uint32_t most_streams = 16;
+
+Result<void> set_streams(Config& config, std::string_view text) {
+  if (text == "auto") {
+    config.streams = 0;
+    return success();
+  }
+  return put(config.streams, parse_number<std::uint32_t>(text, 1, most_streams));
+}
+std::vector<std::string> get_streams(const Config& config) {
+  return {config.streams == 0 ? "auto" : fmt::to_string(config.streams)};
+}
+
 Result<std::string> parse_command(std::string_view text) {
   if (text.find_first_not_of(" \t") == text.npos) return error(EINVAL, "it is empty");
   return std::string(text);
@@ -258,6 +271,8 @@ const std::array<Option, option_count> table{{
      get_number<&Config::receive_buffer>},
     {"congestion", "NAME", "congestion control of every link's socket; auto takes what suits its path",
      Form::Text, true, set_text<&Config::congestion, parse_congestion>, get_text<&Config::congestion>},
+    {"streams", "auto|COUNT", "connections of every direct link; auto takes what its path is worth",
+     Form::Number, true, set_streams, get_streams},
     {"pool", "BYTES", "memory for messages that nobody has posted a read for", Form::Number, true,
      set_size<&Config::pool, 1U << 20, 1ULL << 40>, get_number<&Config::pool>},
     {"local", "direct|signal|wait|kernel",

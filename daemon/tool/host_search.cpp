@@ -101,6 +101,7 @@ void HostSearch::answered(std::int32_t from, const kernel::Answer& message) {
                                    .address = at.hosts.empty() ? "" : place_text(at.hosts.front(), at.port),
                                    .way = peers_.way_of(from),
                                    .encrypted = peers_.encrypted(from) ? 1u : 0u,
+                                   .streams = peers_.streams_of(from),
                                    .rtt_us = peers_.rtt_us(from),
                                    .answer = message.answer});
   inquiry_.over(*host);

@@ -54,7 +54,8 @@ CounterSnapshot::Link copy_link(const LinkRow& row) {
           .messages_out = row.messages_out.get(),
           .resent_bytes = row.resent_bytes.get(),
           .stalls = row.stalls.get(),
-          .queue = row.queue.get()};
+          .queue = row.queue.get(),
+          .streams = row.streams.get()};
 }
 
 CounterSnapshot::Job copy_job(const JobRow& row) {

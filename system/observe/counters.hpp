@@ -192,6 +192,7 @@ struct LinkRow {
   Cell rtt_us; // the lowest of its path
   Cell way;    // LinkWay
   Cell encrypted;
+  Cell streams;        // that it has at this moment
   Cell unacknowledged; // trains
   Cell since_s;        // Unix time: began
   Cell carriers;       // connections so far
@@ -201,7 +202,7 @@ struct LinkRow {
   Cell stalls;       // times that there was more to send than the connection took
   Cell queue;        // envelopes, payload runs and answers that are not acknowledged
 };
-static_assert(sizeof(LinkRow) == 208);
+static_assert(sizeof(LinkRow) == 216);
 
 struct JobRow {
   Stamp stamp;
@@ -247,7 +248,7 @@ struct ErrorTable {
 };
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 7;
+inline constexpr std::uint64_t version = 8;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
@@ -285,7 +286,7 @@ struct CounterSnapshot {
     bool encrypted = false;
     std::uint64_t identity = 0, bytes_in = 0, bytes_out = 0, credit = 0, rtt_us = 0, unacknowledged = 0,
                   since_s = 0, carriers = 0, messages_in = 0, messages_out = 0, resent_bytes = 0, stalls = 0,
-                  queue = 0;
+                  queue = 0, streams = 0;
   };
   struct Job {
     std::uint64_t id = 0, ranks = 0;

@@ -179,11 +179,11 @@ void Invariants::look_at(const Link& link) {
   std::uint32_t usable = 0;
   for (const auto& subflow : link.subflows) {
     if (subflow == nullptr) continue;
-    usable += subflow->doubted ? 0 : 1;
+    usable += subflow->use == Subflow::Use::used;
     holds(subflow->carrier.subflow == subflow.get(), "a subflow's carrier knows it");
     look_at(*subflow, subflow->carrier);
   }
-  holds(usable == link.usable_subflows, "a link counts the subflows that are not doubted");
+  holds(usable == link.usable_subflows, "a link counts the subflows that are used");
   holds(link.eager_unsent == counted.eager_unsent, "a link counts what will go unasked");
   holds(link.credit_used <= link.credit, "no more is sent unasked than there is credit for");
   holds(link.granted_used <= link.granted_told && link.granted_told <= engine_.grant(link),

@@ -189,6 +189,7 @@ void Kernels::start_kernel(std::size_t number) {
   config.name = host.name;
   config.pool = 4 << 20;
   config.encryption = seed_ % 2 == 0 ? "none" : "tls";
+  config.streams = static_cast<std::uint32_t>(seed_ / 2 % 5); // 0: auto
   config.link_timeout_s = link_timeout_s;
   config.connect_timeout_s = connect_timeout_s;
   for (const Host& each : hosts_) config.hosts[each.name] = {"127.0.0.1", each.address.port()};

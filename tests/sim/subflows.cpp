@@ -6,7 +6,7 @@
 namespace parc::sim {
 
 namespace {
-constexpr std::uint64_t changes = 6, doubts = 6, ends = 12; // one in so many steps, or changes
+constexpr std::uint64_t changes = 6, doubts = 6, ends = 12, retires = 20; // one in so many steps, or changes
 } // namespace
 
 // The smaller host begins one; the larger one takes it up some time later.
@@ -40,6 +40,8 @@ void World::change_subflows(std::size_t host) {
   } else if (random_.one_in(doubts)) {
     ++tally_.doubted;
     at.engine.doubt_subflow(link, subflow.numbers[side]);
+  } else if (random_.one_in(retires)) {
+    at.engine.retire_subflow(link, subflow.numbers[side]);
   }
 }
 

@@ -20,7 +20,7 @@ using Kernels =
         kernel::Unjoin, kernel::Joined, kernel::Formed, kernel::Go, kernel::JoinRefused, kernel::SignalJoined,
         kernel::Look, kernel::Seen, kernel::Question, kernel::Answer, kernel::KillJob, kernel::RelayOpen,
         kernel::RelayOpened, kernel::RelayBytes, kernel::RelayTaken, kernel::RelayClose, kernel::Ping,
-        kernel::Pong>;
+        kernel::Pong, kernel::Streams>;
 using Tools = All<tool::Ping, tool::Heard, tool::Run, tool::Input, tool::Signal, tool::Kill, tool::TimedOut,
                   tool::Output, tool::InputTaken, tool::Unreached, tool::Dump, tool::DumpBegins, tool::Ranks,
                   tool::Dumped, tool::Search, tool::Reached, tool::Tried, tool::AskForKey, tool::Done>;

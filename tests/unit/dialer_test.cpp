@@ -55,7 +55,8 @@ public:
                          .keys_are = [] { return KeyUse::link; }},
                         {.link_up = [](std::uint32_t) {},
                          .link_lost = [](std::uint32_t) {},
-                         .ping = [](std::uint32_t, std::uint64_t) {}}};
+                         .ping = [](std::uint32_t, std::uint64_t) {},
+                         .ask_streams = [](std::uint32_t, unsigned) {}}};
   Dialer dialer{
       {.loop = loop,
        .locator = locator,

@@ -29,7 +29,8 @@ public:
         peers(loop, engine, encrypted, config, key, self(name, identity),
               {.link_up = [this](std::uint32_t at) { link = at; },
                .link_lost = [this](std::uint32_t) { lost = true; },
-               .ping = [](std::uint32_t, std::uint64_t) {}}),
+               .ping = [](std::uint32_t, std::uint64_t) {},
+               .ask_streams = [](std::uint32_t, unsigned) {}}),
         endpoint(engine.add_endpoint()) {
     config.name = name;
     engine.open(endpoint, 0);

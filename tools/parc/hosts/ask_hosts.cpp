@@ -38,6 +38,7 @@ Result<std::vector<AskedHost>> ask_hosts(const std::string& runtime_dir,
                        .address = std::move(reached.address).value_or(""),
                        .way = std::move(reached.way).value_or(""),
                        .encrypted = reached.encrypted.value_or(1) == 1,
+                       .streams = reached.streams.value_or(0),
                        .rtt_us = reached.rtt_us.value_or(0),
                        .relays = reached.relays.value_or(0) == 1,
                        .said = std::move(reached.answer).value_or(control::HostAnswer())});

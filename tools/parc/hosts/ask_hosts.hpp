@@ -19,8 +19,9 @@ struct AskedHost {
   std::string address = {}; // of its kernel, with the port
   std::string way = {};     // how it is reached; empty: it is this host
   bool encrypted = true;
-  std::uint64_t rtt_us = 0; // 0: not known, or this host
-  bool relays = false;      // it has nothing to say
+  std::uint64_t streams = 0; // of the link to it
+  std::uint64_t rtt_us = 0;  // 0: not known, or this host
+  bool relays = false;       // it has nothing to say
   control::HostAnswer said = {};
   std::vector<control::HostTried> tried = {}; // the others, where it was told of them
   std::string not_tried = {};                 // it was asked, and why it does not say

@@ -37,7 +37,7 @@ void print(const std::vector<AskedHost>& answers) {
                             answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us), "-", "-", "-"});
     else if (answer.up())
       table.rows.push_back({answer.host, "up", answer.address.empty() ? "-" : answer.address,
-                            answer.way.empty() ? "-" : way_text(answer.way, answer.encrypted),
+                            answer.way.empty() ? "-" : way_text(answer.way, answer.encrypted, answer.streams),
                             answer.said.version, answer.rtt_us == 0 ? "-" : round_trip_text(answer.rtt_us),
                             fmt::to_string(answer.said.jobs.size()), fmt::to_string(ranks_of(answer)),
                             fmt::to_string(fmt::join(answer.said.keys, " +"))});
@@ -56,6 +56,7 @@ void print_json(const std::vector<AskedHost>& answers) {
       row["address"] = answer.address.empty() ? nlohmann::json() : nlohmann::json(answer.address);
       row["way"] = answer.way.empty() ? nlohmann::json() : nlohmann::json(answer.way);
       if (!answer.way.empty()) row["encrypted"] = answer.encrypted;
+      if (answer.streams != 0) row["streams"] = answer.streams;
       row["rtt_us"] = answer.rtt_us == 0 ? nlohmann::json() : nlohmann::json(answer.rtt_us);
       row["relays"] = answer.relays;
       if (answer.relays) continue;

@@ -42,8 +42,9 @@ std::string round_trip_text(std::uint64_t us) {
   return fmt::format("{:.0f} s", ms / 1e3);
 }
 
-std::string way_text(std::string_view way, bool encrypted) {
-  return std::string(way).append(encrypted ? "" : ", plain");
+std::string way_text(std::string_view way, bool encrypted, std::uint64_t streams) {
+  std::string text = std::string(way).append(encrypted ? "" : ", plain");
+  return streams > 1 ? fmt::format("{}, {} streams", text, streams) : text;
 }
 
 std::string duration_text(std::uint64_t seconds) {

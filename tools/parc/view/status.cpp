@@ -43,6 +43,7 @@ nlohmann::json to_json(const CounterSnapshot& kernel, const std::vector<ProgramV
                              {"state", name(link.state)},
                              {"way", name(link.way)},
                              {"encrypted", link.encrypted},
+                             {"streams", link.streams},
                              {"since", link.since_s},
                              {"connections", link.carriers},
                              {"rtt_us", link.rtt_us},

@@ -81,11 +81,11 @@ void add_links(Page& page, const CounterSnapshot& kernel, std::uint64_t now_s) {
               {}};
   for (const auto& link : kernel.links)
     table.rows.emplace_back(
-        std::vector<std::string>{link.peer, std::string(name(link.state)),
-                                 way_text(name(link.way), link.encrypted), time_since(link.since_s, now_s),
-                                 count_text(link.carriers), round_trip_text(link.rtt_us),
-                                 bytes_text(link.bytes_in), bytes_text(link.bytes_out),
-                                 bytes_text(link.credit), count_text(link.unacknowledged)},
+        std::vector<std::string>{
+            link.peer, std::string(name(link.state)), way_text(name(link.way), link.encrypted, link.streams),
+            time_since(link.since_s, now_s), count_text(link.carriers), round_trip_text(link.rtt_us),
+            bytes_text(link.bytes_in), bytes_text(link.bytes_out), bytes_text(link.credit),
+            count_text(link.unacknowledged)},
         link.state == LinkState::Up ? Style::plain : Style::warning);
   page.add(table);
   add_rest(page, kernel.links.size(), kernel[Counter::Links], "links");
