@@ -12,9 +12,10 @@ namespace {
 using namespace std::chrono_literals;
 constexpr double tick_s = 0.1, idle_tick_s = 1;
 constexpr double first_pause_s = 0.5, longest_pause_s = 30;
-// What has brought nothing for three round trips while others have is dealt again.
-constexpr auto least_doubt = 200ms;
-constexpr unsigned trips_of_doubt = 3;
+// What has brought nothing for three round trips while others have is dealt again; where nothing else is
+// under way, later.
+constexpr std::chrono::microseconds least_doubt = 200ms, least_doubt_alone = 1s;
+constexpr unsigned trips_of_doubt = 3, trips_of_doubt_alone = 8;
 constexpr auto longest_farewell = 2s; // of one that is not needed
 
 } // namespace
@@ -90,7 +91,12 @@ void LinkStreams::tick() {
   count_streams(link, now);
   follow();
   const std::uint64_t moved = link.bytes_in + link.bytes_out;
-  const bool active = std::exchange(bytes_moved_, moved) != moved;
+  const bool waits = std::ranges::any_of(subflows_, [&](const Subflow& each) {
+    const protocol::Subflow& known = *link.subflow(each.connection->subflow());
+    return each.retired ||
+           (known.use == protocol::Subflow::Use::used && known.sequence != known.acknowledged);
+  });
+  const bool active = std::exchange(bytes_moved_, moved) != moved || waits;
   looked_at_ = now;
   if (!active && (needs_.fixed != 0 || subflows_.empty())) return;
   ticks_ = true;
@@ -118,11 +124,13 @@ void LinkStreams::look_at_subflows(const protocol::Link& link, Loop::Time now) {
   }
   std::vector<PeerLink*> over;
   for (const Subflow& each : subflows_) {
-    const std::chrono::microseconds trips(trips_of_doubt * each.connection->rtt_us());
+    const bool alone = last_moved <= each.moved_at;
+    const std::chrono::microseconds trip(each.connection->rtt_us());
+    const auto patience = alone ? std::max(least_doubt_alone, trips_of_doubt_alone * trip)
+                                : std::max(least_doubt, trips_of_doubt * trip);
     if (is_over(each, link, now))
       over.push_back(each.connection);
-    else if (now - each.moved_at > std::max<Loop::Clock::duration>(least_doubt, trips) &&
-             last_moved > each.moved_at)
+    else if (now - each.moved_at > patience)
       needs_.engine.doubt_subflow(needs_.link, each.connection->subflow());
   }
   for (PeerLink* connection : over) connection->close(error(ETIMEDOUT, "it is not needed, or dead"));

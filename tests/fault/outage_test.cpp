@@ -75,6 +75,28 @@ void end_over_a_later_link(bool there_is_one) {
   for (Process& each : all) BOOST_TEST(each.wait() == 128 + SIGUSR1);
 }
 
+// It says nothing any more, and does not end: others bring what it should have brought.
+void run_over_a_silent_stream(const std::string& early_release) {
+  Paths paths(2, {"--streams", "4"});
+  const std::vector<std::vector<std::string>> programs{{PARC_TEST_PROGRAMS "/ring", "16000000", "100"},
+                                                       {PARC_TEST_PROGRAMS "/random_messages", "8", "1500"}};
+  for (const std::vector<std::string>& program : programs) {
+    std::vector<std::string> words{"--hosts", "a,b", "--early-release=" + early_release};
+    words.insert(words.end(), program.begin(), program.end());
+    Process run = paths.hosts.run(words);
+    BOOST_REQUIRE(eventually([&] {
+      const auto links = paths.hosts.status()["links"];
+      return !run.running() || (!links.empty() && links[0]["streams"] == 4);
+    }));
+    const std::uint64_t before = paths.passed();
+    BOOST_REQUIRE(eventually([&] { return paths.passed() > before + 10'000'000 || !run.running(); }));
+    BOOST_TEST(run.running());
+    paths.each(&Path::hold_newest);
+    paths.check(run);
+    paths.each(&Path::go_on);
+  }
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(outages)
@@ -106,6 +128,10 @@ BOOST_DATA_TEST_CASE(random_messages_over_links_that_end_at_any_byte,
   Process run = paths.hosts.run(words);
   paths.check(run);
   BOOST_TEST(paths.cuts() >= 10u);
+}
+
+BOOST_DATA_TEST_CASE(one_of_several_streams_is_silent, boost::unit_test::data::make({"off", "full"}), level) {
+  run_over_a_silent_stream(level);
 }
 
 // Nothing of it is there but the time that it took.

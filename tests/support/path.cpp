@@ -75,10 +75,16 @@ void Path::hold_after(std::uint64_t bytes) {
   held_at_ = passed_ + bytes;
 }
 
+void Path::hold_newest() {
+  const std::lock_guard lock(mutex_);
+  if (!connections_.empty()) connections_.back().held = true;
+}
+
 void Path::go_on() {
   {
     const std::lock_guard lock(mutex_);
     held_at_ = UINT64_MAX;
+    for (Connection& connection : connections_) connection.held = false;
   }
   wake();
 }
@@ -145,6 +151,7 @@ bool Path::move(Connection& connection, int from, int to, std::vector<std::byte>
 
 bool Path::pass(Connection& connection, short near, short far) {
   if (!connection.far) return (near & (POLLERR | POLLHUP)) == 0;
+  if (connection.held) return ((near | far) & (POLLERR | POLLHUP)) == 0;
   const short readable = POLLIN | POLLERR | POLLHUP;
   const int one = connection.near.get(), other = connection.far.get();
   return move(connection, one, other, connection.to_far, (near & readable) != 0) &&
@@ -158,7 +165,8 @@ void Path::run() {
       const std::lock_guard lock(mutex_);
       if (over_) return;
       for (Connection& each : connections_) {
-        const auto wanted = [this](const auto& in, const auto& out) {
+        const auto wanted = [&](const auto& in, const auto& out) {
+          if (each.held) return short{0};
           const bool moves = !out.empty() && passed_ < held_at_;
           return static_cast<short>((in.size() < most_held ? POLLIN : 0) | (moves ? POLLOUT : 0));
         };

@@ -29,6 +29,7 @@ public:
   void cut();                           // all connections, where they are
   void cut_often(std::uint64_t bytes);  // each connection after less than so many; 0: no more
   void hold_after(std::uint64_t bytes); // so many more pass, and then nothing moves
+  void hold_newest();                   // of the connections: nothing moves over that one any more
   void go_on();                         // what was held moves
   void down();                          // cut, and who connects gets no answer
   void up();
@@ -37,6 +38,7 @@ private:
   struct Connection {
     Fd near, far;           // none: nobody answers
     std::uint64_t left = 0; // before it is cut; 0: for ever
+    bool held = false;
     std::vector<std::byte> to_far, to_near;
   };
   void run();

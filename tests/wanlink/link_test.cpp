@@ -54,6 +54,24 @@ BOOST_AUTO_TEST_CASE(unlimited_rate_only_delays) {
   BOOST_TEST(drain(link) == (Times{ms, ms + 1, ms + 2}), boost::test_tools::per_element());
 }
 
+// At 10 Mbit/s 1250 bytes take 1 ms, of each connection on its own.
+BOOST_AUTO_TEST_CASE(a_connection_has_a_rate_of_its_own) {
+  Link link({.queue = 5000, .connection_rate = 10 * mbit});
+  const auto send = [&](std::uint32_t ports, Nanoseconds now) {
+    (void)store.room();
+    const auto before = link.in_flight();
+    link.offer(store.take(1250), {.host = 1, .wire_bytes = 1250, .ports = ports}, now, random);
+    return link.in_flight() != before;
+  };
+  for (int i = 0; i < 5; ++i) BOOST_TEST(send(1, 0));
+  BOOST_TEST(!send(1, 0));
+  BOOST_TEST(send(2, 0));
+  BOOST_TEST(send(0, 0)); // no connection
+  BOOST_TEST(send(1, 2 * ms));
+  BOOST_TEST(link.counters().dropped_queue == 1u);
+  for (const Nanoseconds due : drain(link)) BOOST_TEST(due <= 2 * ms);
+}
+
 BOOST_AUTO_TEST_CASE(drops_what_the_queue_cannot_hold) {
   Link link({.rate = 100 * mbit, .queue = 5000});
   for (int i = 0; i < 10; ++i) offer(link, 0);

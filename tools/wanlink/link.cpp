@@ -20,6 +20,10 @@ bool Link::offer(PacketBytes data, const PacketFacts& facts, Nanoseconds now, Ra
     counters_.dropped_closed += facts.wire_packets;
     return false;
   }
+  if (exceeds(facts, now)) {
+    counters_.dropped_queue += facts.wire_packets;
+    return false;
+  }
   const bool waits = settings_.rate > 0 && wire_free_ > now;
   if (settings_.rate > 0) {
     if (backlog(now) + facts.wire_bytes > settings_.queue && waits) {
@@ -76,12 +80,28 @@ void Link::set_up(bool up) {
   for (const Packet& packet : packets_) counters_.dropped_down += packet.wire_packets;
   packets_.clear();
   wire_free_ = last_due_ = 0;
+  allowed_.clear();
 }
 
 std::uint64_t Link::backlog(Nanoseconds now) const {
   if (wire_free_ <= now) return 0;
   return static_cast<std::uint64_t>(static_cast<double>(wire_free_ - now) *
                                     static_cast<double>(settings_.rate) / 8e9);
+}
+
+// As a policer: no packet is delayed for it.
+bool Link::exceeds(const PacketFacts& facts, Nanoseconds now) {
+  if (settings_.connection_rate == 0 || facts.ports == 0) return false;
+  constexpr std::size_t most_connections =
+      4096; // those that have sent nothing for a while are the same as new
+  if (allowed_.size() >= most_connections)
+    std::erase_if(allowed_, [now](const auto& each) { return each.second <= now; });
+  const double ns_a_byte = 8e9 / static_cast<double>(settings_.connection_rate);
+  Nanoseconds& allowed = allowed_[facts.ports];
+  const Nanoseconds from = std::max(allowed, now);
+  if (static_cast<double>(from - now) > static_cast<double>(settings_.queue) * ns_a_byte) return true;
+  allowed = from + std::llround(facts.wire_bytes * ns_a_byte);
+  return false;
 }
 
 bool Link::survives(std::uint32_t wire_packets, Random& random) const {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <random>
+#include <unordered_map>
 
 namespace parc::wanlink {
 
@@ -69,6 +70,7 @@ public:
   [[nodiscard]] std::size_t in_flight() const { return packets_.size(); }
 
 private:
+  [[nodiscard]] bool exceeds(const PacketFacts& facts, Nanoseconds now);
   [[nodiscard]] bool survives(std::uint32_t wire_packets, Random& random) const;
   [[nodiscard]] Nanoseconds draw_delay(Random& random) const;
 
@@ -78,6 +80,7 @@ private:
   Nanoseconds wire_free_ = 0; // when the wire has sent all that it has accepted
   Nanoseconds last_due_ = 0;
   std::deque<Packet> packets_;
+  std::unordered_map<std::uint32_t, Nanoseconds> allowed_; // by ports: when so much may have been sent
   LinkCounters counters_;
 };
 

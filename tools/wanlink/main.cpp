@@ -56,6 +56,8 @@ void add_link_options(CLI::App& command, ChangeText& text) {
       ->excludes(delay);
   command.add_option("--jitter", text.jitter, "The delay varies by this, up and down; order is kept");
   command.add_option("--rate", text.rate, "Bits per second, such as 100mbit, 300kbit, unlimited");
+  command.add_option("--connection-rate", text.connection_rate,
+                     "Bits per second of each connection, as a policer has it; what is more is dropped");
   command.add_option("--queue", text.queue, "Bytes that may wait for the wire, such as 1MiB");
   command.add_option("--loss", text.loss, "Share of packets that are lost, such as 1% or 0.01");
   command.footer(

@@ -35,13 +35,14 @@ std::optional<unsigned> destination(std::span<const std::byte> ip) {
   return std::nullopt;
 }
 
-// The first packet of a connection has SYN and no ACK.
-bool opens_connection(std::span<const std::byte> ip) {
+// Of TCP. The first packet of a connection has SYN and no ACK.
+void look_at_connection(std::span<const std::byte> ip, PacketFacts& facts) {
   constexpr unsigned tcp = 6, syn = 0x02, ack = 0x10;
   const bool v4 = byte_at(ip, 0) >> 4 == 4;
   const std::size_t header = v4 ? 4 * (byte_at(ip, 0) & 0xf) : 40;
-  if (byte_at(ip, v4 ? 9 : 6) != tcp || ip.size() < header + 14) return false;
-  return (byte_at(ip, header + 13) & (syn | ack)) == syn;
+  if (byte_at(ip, v4 ? 9 : 6) != tcp || ip.size() < header + 14) return;
+  facts.opens = (byte_at(ip, header + 13) & (syn | ack)) == syn;
+  std::memcpy(&facts.ports, ip.data() + header, sizeof facts.ports);
 }
 
 } // namespace
@@ -80,8 +81,8 @@ std::optional<PacketFacts> inspect(std::span<const std::byte> packet) {
   const auto host = destination(ip);
   if (!host) return std::nullopt;
 
-  PacketFacts facts{
-      .host = *host, .wire_bytes = static_cast<std::uint32_t>(ip.size()), .opens = opens_connection(ip)};
+  PacketFacts facts{.host = *host, .wire_bytes = static_cast<std::uint32_t>(ip.size())};
+  look_at_connection(ip, facts);
   const std::size_t tcp = offload.checksum_start;
   if (offload.gso_type == 0 || offload.gso_size == 0 || ip.size() < tcp + 20) return facts;
   const std::size_t headers = tcp + 4 * (byte_at(ip, tcp + 12) >> 4);

@@ -280,6 +280,7 @@ nlohmann::json Relay::link_status(std::size_t from, std::size_t to, Nanoseconds 
           {"rate_bps", settings.rate},
           {"queue_bytes", settings.queue},
           {"loss", settings.loss},
+          {"connection_rate_bps", settings.connection_rate},
           {"packets", counters.packets},
           {"bytes", counters.bytes},
           {"pieces", counters.pieces},

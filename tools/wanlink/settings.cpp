@@ -49,6 +49,7 @@ constexpr Quantity delay_quantity{"--delay", time_units, 60e9, "10ms"};
 constexpr Quantity rtt_quantity{"--rtt", time_units, 120e9, "20ms"};
 constexpr Quantity jitter_quantity{"--jitter", time_units, 60e9, "500us"};
 constexpr Quantity rate_quantity{"--rate", rate_units, 1e12, "100mbit, or unlimited"};
+constexpr Quantity connection_rate_quantity{"--connection-rate", rate_units, 1e12, "250mbit, or unlimited"};
 constexpr Quantity queue_quantity{"--queue", size_units, 1e10, "1MiB"};
 constexpr Quantity loss_quantity{"--loss", share_units, 1, "1% or 0.01"};
 
@@ -125,6 +126,7 @@ void Change::apply_to(Settings& settings) const {
   settings.rate = rate.value_or(settings.rate);
   settings.queue = queue.value_or(settings.queue);
   settings.loss = loss.value_or(settings.loss);
+  settings.connection_rate = connection_rate.value_or(settings.connection_rate);
 }
 
 Result<TwoWayChange> parse(const ChangeText& text) {
@@ -135,6 +137,7 @@ Result<TwoWayChange> parse(const ChangeText& text) {
   PARC_TRY(parse_pair(text.rate, rate_quantity, &Change::rate, change));
   PARC_TRY(parse_pair(text.queue, queue_quantity, &Change::queue, change));
   PARC_TRY(parse_pair(text.loss, loss_quantity, &Change::loss, change));
+  PARC_TRY(parse_pair(text.connection_rate, connection_rate_quantity, &Change::connection_rate, change));
   return change;
 }
 
@@ -159,6 +162,7 @@ void to_json(nlohmann::json& json, const Change& change) {
   put(json, "rate", change.rate);
   put(json, "queue", change.queue);
   put(json, "loss", change.loss);
+  put(json, "connection_rate", change.connection_rate);
 }
 
 void from_json(const nlohmann::json& json, Change& change) {
@@ -167,6 +171,7 @@ void from_json(const nlohmann::json& json, Change& change) {
   take(json, "rate", change.rate);
   take(json, "queue", change.queue);
   take(json, "loss", change.loss);
+  take(json, "connection_rate", change.connection_rate);
 }
 
 } // namespace parc::wanlink

@@ -21,6 +21,7 @@ struct Settings {
   std::uint64_t rate = 0;            // bit/s of IP packets, headers included; 0: unlimited
   std::uint64_t queue = 1024 * 1024; // bytes that may wait for the wire before new ones are dropped
   double loss = 0;                   // probability that a packet is lost, each on its own
+  std::uint64_t connection_rate = 0; // bit/s of each connection: what is more, and the queue, is dropped
 };
 
 struct Preset {
@@ -39,6 +40,7 @@ struct Change {
   std::optional<std::uint64_t> rate = {};
   std::optional<std::uint64_t> queue = {};
   std::optional<double> loss = {};
+  std::optional<std::uint64_t> connection_rate = {};
 
   void apply_to(Settings& settings) const;
 };
@@ -63,6 +65,7 @@ struct ChangeText {
   std::string rate = {};
   std::string queue = {};
   std::string loss = {};
+  std::string connection_rate = {};
 };
 
 [[nodiscard]] Result<TwoWayChange> parse(const ChangeText& text);
