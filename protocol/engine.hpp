@@ -179,12 +179,12 @@ public:
   // One more byte stream beside the first one: its number, from 1, by which the calls below name it (0: the
   // first one). None: the link has as many as it may have. What a dropped one did not bring goes by others,
   // and so does what one that is doubted has under way, which is used again when it brings some of that; one
-  // that is retired brings that and nothing new (subflows.cpp).
+  // that is retired, by either side, brings that and nothing new (subflows.cpp).
   static constexpr std::size_t most_subflows = 15;
   std::optional<std::uint32_t> add_subflow(std::uint32_t link);
   void drop_subflow(std::uint32_t link, std::uint32_t subflow);
   void doubt_subflow(std::uint32_t link, std::uint32_t subflow);
-  void retire_subflow(std::uint32_t link, std::uint32_t subflow);
+  void retire_subflow(std::uint32_t link, std::uint32_t subflow, bool retired); // or takes that back
   void set_path(std::uint32_t link, std::uint32_t train_bytes, std::uint32_t delay_product_kib,
                 std::uint32_t subflow = 0);
   // Says where the next bytes of the stream belong: fills `iovecs` and returns how many.
@@ -262,7 +262,7 @@ private:
   bool build(Link& link, Subflow& subflow);
   void deal_again(Link& link, Subflow& subflow);
   void restripe(Link& link);
-  void enter(Link& link, Subflow& subflow, Subflow::Use next);
+  void change(Link& link, Subflow& subflow, bool Subflow::*what, bool value);
   Refusal take_header(Link& link, Carrier& carrier, const Prefix& prefix, std::span<const std::byte> entries);
   Refusal take_message_ack(Link& link, const Descriptor& descriptor);
   static Carrier& carrier_of(Link& link, std::uint32_t subflow);

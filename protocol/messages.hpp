@@ -100,7 +100,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
   std::uint64_t total = 0;
   Grant eager;                // what goes unasked
   Grant rest;                 // what was asked for
-  std::vector<Span> again;    // of that, what a subflow did not bring
+  std::vector<Span> again;    // of that, what a subflow did not bring; ascending
   std::uint64_t promised = 0; // bytes of both grants when they were new
   std::uint64_t acknowledged = 0;
   Progress progress;

@@ -183,12 +183,12 @@ struct Trains {
 // without it, and it ends with its byte stream.
 struct Subflow : Trains {
   Carrier carrier;
-  enum class Use : std::uint8_t {
-    used,
-    doubted, // what it has not brought was dealt again: nothing new before it brings some of it
-    retired, // nothing new
-  };
-  Use use = Use::used;
+  // Nothing new goes over one that is
+  bool doubted = false;      // what it has not brought was dealt again: until it brings some of it
+  bool retired = false;      // not needed, as this side finds,
+  bool peer_retired = false; // or the other one
+  bool retired_told = false; // the other side knows of that
+  [[nodiscard]] bool used() const { return !doubted && !retired && !peer_retired; }
 };
 
 struct Link : Trains {

@@ -4,6 +4,7 @@
 // carry it (protocol/subflows.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -46,9 +47,10 @@ struct Progress {
       offset = high;
     };
     up_to(front, true);
-    for (const Span& span : between) {
-      up_to(span.low, false);
-      up_to(span.high, true);
+    for (auto span = std::ranges::upper_bound(between, offset, {}, &Span::high);
+         span != between.end() && span->low < end; ++span) {
+      up_to(span->low, false);
+      up_to(span->high, true);
     }
     up_to(behind, false);
     up_to(end, true);

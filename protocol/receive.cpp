@@ -12,7 +12,8 @@ namespace parc::protocol {
 namespace {
 
 constexpr std::size_t sink_bytes = 65536;
-constexpr std::size_t most_between = 1 << 14; // stretches of a message that are here out of order
+// Stretches of a message that are here out of order: in a peer's runs are whole fragments, but for some.
+constexpr std::size_t most_between = 1 << 14, least_between = 64;
 // Endpoints of a host that write to this one, and what of theirs nobody has read.
 constexpr std::uint64_t most_senders = std::uint64_t{1} << 16, most_unmatched = std::uint64_t{1} << 24;
 
@@ -38,8 +39,11 @@ std::size_t Engine::plan_read(std::uint32_t index, std::span<iovec> iovecs, std:
     }
   };
   for (const Due& due : carrier.due) {
-    due.each(due.done, due.length - due.done, link.fragment, add_stretch);
-    if (!room) return count;
+    std::uint32_t bytes = due.length - due.done;
+    if (due.from_end) // a stretch for each fragment
+      bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, iovecs.size() * link.fragment));
+    due.each(due.done, bytes, link.fragment, add_stretch);
+    if (!room || bytes != due.length - due.done) return count;
   }
   iovecs[count++] = {carrier.header.data() + carrier.header_filled, max_header - carrier.header_filled};
   return count;
@@ -76,7 +80,11 @@ void Engine::fill_due(Link& link, Carrier& carrier, std::size_t bytes, const std
     bytes -= n;
     const std::uint32_t after = due.whole(due.done, link.fragment);
     if (due.done != due.length) {
-      if (!due.landing.pooled() && after != before) in_place(link, due, before, after);
+      if (due.landing.pooled() || after == before) continue;
+      in_place(link, due, before, after);
+      // The rest of this run may have come before.
+      if (Incoming* message = due.landing.message(); message != nullptr && !due.eager)
+        arrived(link, *message);
       continue;
     }
     Due last = std::move(due);
@@ -114,7 +122,11 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
 void Engine::arrived(Link& link, Incoming& message) {
   if (message.arrived != message.promised) return;
   if (message.whole() || message.rest_wanted()) link.ack_urgent = true;
-  if (message.striped && message.owes == Kind::none) owe(message, Kind::message_ack);
+  if (message.striped && message.owes == Kind::none) {
+    owe(message, Kind::message_ack);
+    for (const auto& subflow : link.subflows) // what it says of them is not to be waited for
+      if (subflow != nullptr && subflow->received != subflow->received_told) subflow->ack_now = true;
+  }
   if (message.matched()) {
     if (message.whole() || message.owes != Kind::want) forget_name(message);
     check_read_done(message);
@@ -316,7 +328,9 @@ Refusal Engine::take_fragments(Link& link, Carrier& carrier, const Descriptor& d
   const bool copy = message == nullptr && link.may_see_copies();
   const bool asked = message != nullptr && message->has_asked_for(d.offset, d.length);
   const bool eager = !copy && !asked;
-  if (asked && message->progress.between.size() > most_between) return Refusal::fragment;
+  if (asked && message->progress.between.size() >
+                   std::min(most_between, least_between + message->rest.left() / link.fragment))
+    return Refusal::fragment;
   if (asked && carrier.subflow != nullptr) message->striped = true;
   if (eager) {
     if (message == nullptr || carrier.subflow != nullptr) return Refusal::fragment;

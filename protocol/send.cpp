@@ -22,11 +22,11 @@ static_assert(sizeof(Prefix) + answers_before_others * sizeof(Descriptor) + size
               bytes_before_payload);
 // Where there are subflows, the first carrier brings no more of long messages unasked than its path holds:
 // the rest is there sooner over them. Short ones go at once.
-constexpr std::uint64_t short_beside_subflows = 64 << 10;
+constexpr std::uint64_t short_beside_subflows = 192 << 10; // what kernels relay is, too
 
 std::uint64_t may_go_unasked(const Link& link, std::uint64_t message_bytes) { // in fragments
   const std::uint64_t credit = link.credit - link.credit_used;
-  if (!link.striped() || message_bytes <= short_beside_subflows) return credit;
+  if (!link.striped() || message_bytes <= short_beside_subflows || link.path_holds_kib == 0) return credit;
   const std::uint64_t path = std::uint64_t{link.path_holds_kib} * 1024;
   return std::min(credit, (path - std::min(path, link.eager_unsent)) / link.fragment);
 }
@@ -44,8 +44,7 @@ Descriptor take_run(const Outgoing& message, Grant& from, std::uint32_t most, st
 // Likewise of what has to go again, what is needed first.
 Descriptor take_again(Outgoing& message, std::uint32_t most, std::uint32_t fragment) {
   const bool above = message.rest.from_end;
-  const auto next = above ? std::ranges::max_element(message.again, {}, &Span::high)
-                          : std::ranges::min_element(message.again, {}, &Span::low);
+  const auto next = above ? message.again.end() - 1 : message.again.begin();
   Grant from{next->low, next->high, above};
   const Descriptor run = take_run(message, from, most, fragment);
   *next = {from.low, from.high};
@@ -363,8 +362,10 @@ void Engine::acknowledged(const Log::Entry& entry) {
   if (of_envelope) message->envelope_acknowledged = true;
   const std::uint64_t offset = of_envelope ? 0 : entry.descriptor.offset;
   const std::uint64_t length = of_envelope ? entry.envelope.inline_length : entry.descriptor.length;
-  message->link->bytes_acknowledged += length;
-  if (!message->received) message->acknowledged += length;
+  if (!message->received) {
+    message->link->bytes_acknowledged += length;
+    message->acknowledged += length;
+  }
   if (length != 0) {
     message->progress.add(offset, length, message->total);
     listener_.progressed(message->cookie, message->progress);

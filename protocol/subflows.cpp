@@ -24,6 +24,19 @@ namespace {
 
 constexpr std::uint64_t trains_to_tell = 4; // that were read: their acknowledgement goes alone
 
+// Neighbours become one.
+void put_in(std::vector<Span>& spans, Span span) {
+  auto next = std::ranges::lower_bound(spans, span.low, {}, &Span::low);
+  if (next != spans.end() && next->low == span.high) {
+    span.high = next->high;
+    next = spans.erase(next);
+  }
+  if (next != spans.begin() && (next - 1)->high == span.low)
+    (next - 1)->high = span.high;
+  else
+    spans.insert(next, span);
+}
+
 } // namespace
 
 Carrier& Engine::carrier_of(Link& link, std::uint32_t number) {
@@ -61,24 +74,22 @@ void Engine::doubt_subflow(std::uint32_t index, std::uint32_t number) {
   Link* const link = links_[index].get();
   Subflow* const subflow = link != nullptr ? link->subflow(number) : nullptr;
   if (subflow == nullptr) return;
-  if (subflow->use == Subflow::Use::used) enter(*link, *subflow, Subflow::Use::doubted);
+  change(*link, *subflow, &Subflow::doubted, true);
   deal_again(*link, *subflow);
 }
 
-void Engine::retire_subflow(std::uint32_t index, std::uint32_t number) {
+void Engine::retire_subflow(std::uint32_t index, std::uint32_t number, bool retired) {
   Link* const link = links_[index].get();
-  Subflow* const subflow = link != nullptr ? link->subflow(number) : nullptr;
-  if (subflow != nullptr && subflow->use != Subflow::Use::retired)
-    enter(*link, *subflow, Subflow::Use::retired);
+  if (link != nullptr && link->subflow(number) != nullptr)
+    change(*link, *link->subflow(number), &Subflow::retired, retired);
 }
 
 // Where there is one that is used, payload that was asked for goes over that; else over the first carrier.
-void Engine::enter(Link& link, Subflow& subflow, Subflow::Use next) {
-  assert(subflow.use != next && subflow.use != Subflow::Use::retired);
+void Engine::change(Link& link, Subflow& subflow, bool Subflow::*what, bool value) {
   const bool striped = link.striped();
-  link.usable_subflows -= subflow.use == Subflow::Use::used;
-  link.usable_subflows += next == Subflow::Use::used;
-  subflow.use = next;
+  link.usable_subflows -= subflow.used();
+  subflow.*what = value;
+  link.usable_subflows += subflow.used();
   if (link.striped() != striped) restripe(link);
 }
 
@@ -91,7 +102,7 @@ void Engine::deal_again(Link& link, Subflow& subflow) {
     Outgoing* const message = outgoing_.find(run.message);
     if (message == nullptr || message->abandoned() || message->received) return;
     link.resent += run.length;
-    message->again.push_back({run.offset, run.offset + run.length});
+    put_in(message->again, {run.offset, run.offset + run.length});
     make_ready(*message);
   });
 }
@@ -109,15 +120,18 @@ void Engine::restripe(Link& link) {
 
 bool Engine::build(Link& link, Subflow& subflow) {
   TrainOut& train = subflow.carrier.train;
-  const bool has_entries = subflow.use == Subflow::Use::used && !link.asked.empty() &&
-                           subflow.sequence - subflow.acknowledged < window;
-  const bool pure = subflow.ack_now || subflow.received - subflow.received_told >= trains_to_tell;
+  const bool has_entries =
+      subflow.used() && !link.asked.empty() && subflow.sequence - subflow.acknowledged < window;
+  const bool pure = subflow.ack_now || subflow.received - subflow.received_told >= trains_to_tell ||
+                    subflow.retired != subflow.retired_told;
   if (!has_entries && !pure) return false;
   train.begin();
   if (has_entries) add_fragments(link, subflow, train, link.asked);
   Prefix prefix{};
   prefix.sequence = train.entries() != 0 ? ++subflow.sequence : 0;
   prefix.acknowledgement = subflow.received_told = subflow.received;
+  prefix.delay_product_kib = subflow.retired ? 1 : 0;
+  subflow.retired_told = subflow.retired;
   prefix.source_host = link.self;
   prefix.destination_host = link.peer;
   train.finish(prefix);
@@ -134,8 +148,9 @@ Refusal Engine::take_header(Link& link, Carrier& carrier, const Prefix& prefix,
   const std::uint64_t before = subflow.acknowledged;
   if (const Refusal refusal = acknowledge(subflow, carrier, prefix.acknowledgement); refusal != Refusal::none)
     return refusal;
-  if (subflow.acknowledged != before && subflow.use == Subflow::Use::doubted)
-    enter(link, subflow, Subflow::Use::used);
+  if (subflow.acknowledged != before && subflow.doubted) change(link, subflow, &Subflow::doubted, false);
+  if (const bool retired = prefix.delay_product_kib != 0; retired != subflow.peer_retired)
+    change(link, subflow, &Subflow::peer_retired, retired);
   ++link.trains_in;
 
   std::uint64_t payload = 0;
@@ -159,6 +174,7 @@ Refusal Engine::take_message_ack(Link& link, const Descriptor& d) {
   if (message->link != &link || !message->announced() || !message->matched || message->whole() ||
       message->eager.left() != 0 || message->late || !link.may_see_copies())
     return Refusal::request;
+  link.bytes_acknowledged += message->promised - message->acknowledged;
   message->received = true;
   message->acknowledged = message->promised;
   message->rest = {};

@@ -13,10 +13,10 @@
 // named refusal.
 //
 // Beside the first carrier there may be others, the subflows, whose trains have numbers of their own. They
-// bring runs of payload that was asked for, in any order, and no credit (their prefixes have zeros there).
-// One begins without a statement, and when it ends, what it has not brought comes over another, so that some
-// of it may come twice. That a message is here whole is said on the first carrier, in the order of all other
-// news.
+// bring runs of payload that was asked for, in any order, and no credit (their prefixes have zeros there, and
+// in place of the delay product a 1 where nothing new should go over it, either way). One begins without a
+// statement, and when it ends, what it has not brought comes over another, so that some of it may come twice.
+// That a message is here whole is said on the first carrier, in the order of all other news.
 //
 // A carrier may end at any byte. The next one begins with statements of what has been taken, from which both
 // sides go on: nothing that was taken is said again, everything else is.

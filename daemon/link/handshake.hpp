@@ -17,7 +17,7 @@
 // verdict. It names the session that goes on here, by number: the higher one of both sides counts, and a
 // lower one is gone. The kernel with the smaller identity then says which connection the session uses from
 // here on: `adopt`, with a number that rises. That settles two connections that were made at once, and one
-// that only one side knows to be dead. (One more beside it, a subflow, is adopted without a number.)
+// that only one side knows to be dead. (For one more beside it, a subflow, the number means nothing.)
 //
 // Every frame begins with a prefix that every version of the wire keeps, so that a refusal can be read by all
 // of them. Invariants: no length field is trusted before it is checked, nothing is allocated for the peer

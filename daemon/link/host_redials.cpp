@@ -85,14 +85,15 @@ void HostSessions::look_up(std::uint64_t identity, std::function<void(const Resu
 }
 
 // Where its connection leads.
-void HostSessions::dial_subflow(std::uint64_t identity) {
+void HostSessions::dial_subflow(std::uint64_t identity, std::uint32_t number) {
   HostSession* const session = look(identity);
-  if (session == nullptr) return;
+  if (session == nullptr || session->identity().number != number) return;
   const auto at = session->connection() != nullptr ? session->connection()->peer_address() : std::nullopt;
   if (!at || stopping_) return session->streams().dial_ended(error(ENOTCONN, "the link is down"));
-  const Result<void> dialed = needs_.dial(
-      *at,
-      {.session = identity, .patience_s = session->patience_s(), .use = session->use(), .subflow = true});
+  const Result<void> dialed = needs_.dial(*at, {.session = identity,
+                                                .patience_s = session->patience_s(),
+                                                .use = session->use(),
+                                                .subflow_of = number});
   if (!dialed) session->streams().dial_ended(dialed.error());
 }
 

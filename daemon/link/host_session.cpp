@@ -43,6 +43,7 @@ HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std:
             }),
       end_(loop,
            [this] {
+             if (streams_.heard_more()) return end_.set(in_seconds(link_timeout_));
              events_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
                                    identity_.name, link_timeout_.count()));
            }),
@@ -151,7 +152,7 @@ void HostSession::dial_ended(const Error& why, bool refused) {
     refused_since_.reset();
   }
   if (connection_ == nullptr && refused) {
-    if (!refused_since_) refused_since_ = loop_.now();
+    if (!refused_since_ || streams_.heard_more()) refused_since_ = loop_.now();
     if (loop_.now() - *refused_since_ >= std::min<Loop::Clock::duration>(longest_refusal, link_timeout_))
       return events_.give_up(
           error(ECONNREFUSED, "gave host {} up: its kernel has ended ({})", identity_.name, why.text));

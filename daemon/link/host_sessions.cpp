@@ -9,7 +9,7 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::size_t max_links = 1024;
+constexpr std::size_t max_links = 1024, max_streams = 2 * max_links;
 constexpr std::size_t most_ended_relays = 4096; // of which the number of the last session is kept
 
 } // namespace
@@ -133,21 +133,28 @@ bool HostSessions::adopt_subflow(PendingLink& link) {
   const auto subflow = same && !stopping_ ? needs_.engine.add_subflow(session->link()) : std::nullopt;
   if (!subflow) return false;
   session->streams().began(make_link(*session, link, *subflow));
-  if (link.role() == Role::Initiator) session->streams().dial_ended({});
+  if (link.role() == Role::Initiator) session->streams().dial_ended({}); // judge_subflow() knows them
   return true;
 }
 
 // Only for who may write to programs, and where that goes on.
 Verdict HostSessions::judge_subflow(const PendingLink& link) const {
   const HostSession* const session = find(link.identity());
-  const bool same = session != nullptr && (link.role() == Role::Initiator ||
-                                           session->identity().number == link.handshake().peer().session);
-  if (!same || session->only_relays() || needs_.keys_are() == KeyUse::relay) return Verdict::NoSession;
-  return session->streams().count() < StreamCount::most ? Verdict::Accepted : Verdict::Full;
+  const bool dialed = link.role() == Role::Initiator;
+  const std::uint32_t number = dialed ? link.purpose().subflow_of : link.handshake().peer().session;
+  if (session == nullptr || session->identity().number != number || session->only_relays() ||
+      needs_.keys_are() == KeyUse::relay || (dialed && link.purpose().session != link.identity()))
+    return Verdict::NoSession;
+  std::size_t all = 0;
+  for (const auto& [identity, each] : sessions_) all += each->streams().count();
+  return session->streams().count() < StreamCount::most && all < max_streams ? Verdict::Accepted
+                                                                             : Verdict::Full;
 }
 
 void HostSessions::subflow_failed(const PendingLink& link, const Error& why) {
-  if (HostSession* const session = look(link.purpose().session)) session->streams().dial_ended(why);
+  HostSession* const session = look(link.purpose().session);
+  if (session != nullptr && session->identity().number == link.purpose().subflow_of)
+    session->streams().dial_ended(why);
 }
 
 void HostSessions::asked_streams(std::int32_t link, unsigned count) {
@@ -197,19 +204,19 @@ HostSession& HostSessions::begin(const PendingLink& link, std::uint32_t number) 
   auto made = std::make_unique<HostSession>(
       needs_.loop, HostSession::Identity{peer.identity, number, peer.name}, index,
       std::chrono::seconds(needs_.config.link_timeout_s), needs_.self + index, std::move(events),
-      LinkStreams::Needs{.loop = needs_.loop,
-                         .engine = needs_.engine,
-                         .link = index,
-                         .fixed = link.use() == KeyUse::relay ? 1 : needs_.config.streams,
-                         .dial =
-                             [this, identity = peer.identity] {
-                               needs_.loop.after_step([this, identity] { dial_subflow(identity); });
-                             },
-                         .ask =
-                             [this, index](unsigned count) {
-                               needs_.loop.after_step(
-                                   [this, index, count] { events_.ask_streams(index, count); });
-                             }});
+      LinkStreams::Needs{
+          .loop = needs_.loop,
+          .engine = needs_.engine,
+          .link = index,
+          .fixed = link.use() == KeyUse::relay ? 1 : needs_.config.streams,
+          .dial =
+              [this, identity = peer.identity, number] {
+                needs_.loop.after_step([this, identity, number] { dial_subflow(identity, number); });
+              },
+          .ask =
+              [this, index](unsigned count) {
+                needs_.loop.after_step([this, index, count] { events_.ask_streams(index, count); });
+              }});
   needs_.loop.after_step([this, index] { events_.link_up(index); });
   spdlog::info("link to host {} ({}) is up{}", peer.name, link.address(),
                link.use() == KeyUse::relay ? ", for relaying only" : "");
@@ -336,7 +343,7 @@ void HostSessions::closed(const PeerLink& link, const Error& why) {
   swept_ = false;
   HostSession& session = link.session();
   const bool over = find(session.identity().host) != &session;
-  if (link.subflow() != 0 && !over) return session.streams().closed(link);
+  if (link.subflow() != 0 && !over) return session.streams().closed(link, why);
   if (session.connection() != &link || over) return; // it has another, or has ended
   needs_.engine.detach(session.link());
   session.parted(why, link.last_heard());

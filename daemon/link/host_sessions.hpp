@@ -112,7 +112,7 @@ private:
   void redial_now(std::uint64_t identity, const Result<void>& found);
   void look_up(std::uint64_t identity, std::function<void(const Result<void>&)> then);
   void dial_again(HostSession& session, const Address& at);
-  void dial_subflow(std::uint64_t identity);
+  void dial_subflow(std::uint64_t identity, std::uint32_t number);
 
   Needs needs_;
   Events events_;

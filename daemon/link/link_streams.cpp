@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/link/link_streams.hpp"
 
+#include "control/link_messages.hpp"
+
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <spdlog/spdlog.h>
 #include <utility>
@@ -12,11 +15,15 @@ namespace {
 using namespace std::chrono_literals;
 constexpr double tick_s = 0.1, idle_tick_s = 1;
 constexpr double first_pause_s = 0.5, longest_pause_s = 30;
+constexpr auto short_life = 5s;    // of one that is not worth another at once
+constexpr unsigned most_dials = 4; // at a time: the other side has room for so many strangers only
 // What has brought nothing for three round trips while others have is dealt again; where nothing else is
 // under way, later.
 constexpr std::chrono::microseconds least_doubt = 200ms, least_doubt_alone = 1s;
 constexpr unsigned trips_of_doubt = 3, trips_of_doubt_alone = 8;
-constexpr auto longest_farewell = 2s; // of one that is not needed
+constexpr std::chrono::milliseconds least_farewell = 500ms, longest_farewell = 5s; // of one not needed
+static_assert(StreamCount::most == protocol::Engine::most_subflows + 1);
+static_assert(StreamCount::most == control::kernel::most_streams);
 
 } // namespace
 
@@ -26,27 +33,39 @@ LinkStreams::LinkStreams(Needs needs)
         follow();
       }) {}
 
-// Whoever dials now does not know what the other side was asked for.
+// What was asked for holds: the session goes on, and who asks tells of changes.
 void LinkStreams::carried(const PeerLink& first, bool dialed) {
   first_ = &first;
   dialed_ = dialed;
-  asked_ = told_ = 1;
   looked_at_ = needs_.loop.now();
   follow();
 }
 
 void LinkStreams::began(PeerLink& subflow) {
-  subflows_.push_back({.connection = &subflow, .moved_at = needs_.loop.now()});
-  pause_s_ = 0;
+  subflows_.push_back({.connection = &subflow, .since = needs_.loop.now()});
 }
 
-void LinkStreams::closed(const PeerLink& subflow) {
+void LinkStreams::closed(const PeerLink& subflow, const Error& why) {
+  spdlog::debug("a stream ended: {}", why.text);
   needs_.engine.drop_subflow(needs_.link, subflow.subflow());
-  std::erase_if(subflows_, [&](const Subflow& each) { return each.connection == &subflow; });
-  if (first_ != nullptr && !waits_) {
-    waits_ = true;
-    again_.set(first_pause_s);
-  }
+  const auto found = std::ranges::find(subflows_, &subflow, &Subflow::connection);
+  if (found == subflows_.end()) return;
+  const bool short_lived = needs_.loop.now() - found->since < short_life && !found->retired_at;
+  subflows_.erase(found);
+  pause(short_lived);
+}
+
+// Before another one is tried.
+void LinkStreams::pause(bool longer) {
+  pause_s_ = longer ? std::clamp(2 * pause_s_, first_pause_s, longest_pause_s) : first_pause_s;
+  waits_ = true;
+  again_.set(pause_s_);
+}
+
+bool LinkStreams::heard_more() {
+  std::uint64_t sum = 0;
+  for (const Subflow& each : subflows_) sum += each.connection->bytes_heard();
+  return std::exchange(bytes_heard_, sum) < sum;
 }
 
 void LinkStreams::end() {
@@ -58,12 +77,11 @@ void LinkStreams::end() {
 }
 
 void LinkStreams::dial_ended(const Error& why) {
+  assert(dialing_ != 0);
   --dialing_;
-  if (why.code == 0 || waits_) return;
+  if (why.code == 0) return follow();
   spdlog::debug("no more streams for now: {}", why.text);
-  pause_s_ = std::clamp(2 * pause_s_, first_pause_s, longest_pause_s);
-  waits_ = true;
-  again_.set(pause_s_);
+  if (!waits_) pause(true);
 }
 
 void LinkStreams::asked(unsigned count) {
@@ -72,44 +90,50 @@ void LinkStreams::asked(unsigned count) {
   follow();
 }
 
-// No timer runs on a short path, nor while nothing is under way.
+// No timer runs on a short path.
 void LinkStreams::sent() {
-  if (ticks_ || first_ == nullptr) return;
-  if (subflows_.empty() && (needs_.fixed != 0 || first_->lowest_rtt_us() < StreamCount::short_path_us))
-    return;
+  if (ticks_ && !ticks_slowly_) return;
+  const bool may_grow =
+      first_ != nullptr && needs_.fixed == 0 && first_->lowest_rtt_us() >= StreamCount::short_path_us;
+  if (subflows_.empty() && !may_grow) return;
+  if (!ticks_) looked_at_ = needs_.loop.now();
   ticks_ = true;
-  looked_at_ = needs_.loop.now();
+  ticks_slowly_ = false;
   tick_.set(tick_s);
 }
 
+// Slowly while nothing is under way and there are more than an idle link needs, and not at all where it has
+// those for good.
 void LinkStreams::tick() {
-  ticks_ = false;
+  ticks_ = ticks_slowly_ = false;
   const protocol::Link& link = needs_.engine.link(needs_.link);
   if (!link.open) return;
   const Loop::Time now = needs_.loop.now();
   look_at_subflows(link, now);
   count_streams(link, now);
+  looked_at_ = now;
   follow();
   const std::uint64_t moved = link.bytes_in + link.bytes_out;
-  const bool waits = std::ranges::any_of(subflows_, [&](const Subflow& each) {
-    const protocol::Subflow& known = *link.subflow(each.connection->subflow());
-    return each.retired ||
-           (known.use == protocol::Subflow::Use::used && known.sequence != known.acknowledged);
-  });
-  const bool active = std::exchange(bytes_moved_, moved) != moved || waits;
-  looked_at_ = now;
-  if (!active && (needs_.fixed != 0 || subflows_.empty())) return;
+  const bool active =
+      std::exchange(bytes_moved_, moved) != moved ||
+      std::ranges::any_of(subflows_, [](const Subflow& each) { return each.waits || each.retired_at; });
+  if (!active && (needs_.fixed != 0 || count_.wanted() == 1)) return;
   ticks_ = true;
+  ticks_slowly_ = !active;
   tick_.set(active ? tick_s : idle_tick_s);
 }
 
+// The other side hears that nothing new should come, and ends what it has begun.
 bool LinkStreams::is_over(const Subflow& subflow, const protocol::Link& link, Loop::Time now) const {
   if (subflow.connection->path() == PeerLink::Path::seems_dead) return true;
-  if (!subflow.retired) return false;
+  if (!subflow.retired_at) return false;
   const protocol::Subflow& known = *link.subflow(subflow.connection->subflow());
   const bool quiet =
       known.log.size() == 0 && known.received == known.received_told && known.carrier.due.empty();
-  return quiet || now - subflow.retired_at > longest_farewell;
+  const std::chrono::microseconds trips(trips_of_doubt * subflow.connection->rtt_us());
+  const auto farewell = now - *subflow.retired_at;
+  return farewell > longest_farewell ||
+         (quiet && farewell > std::max<Loop::Clock::duration>(least_farewell, trips));
 }
 
 // One whose path seems dead is as good as closed: what it has not brought goes by others at once.
@@ -119,8 +143,9 @@ void LinkStreams::look_at_subflows(const protocol::Link& link, Loop::Time now) {
   for (Subflow& each : subflows_) {
     const protocol::Subflow& known = *link.subflow(each.connection->subflow());
     const bool moved = std::exchange(each.acknowledged, known.acknowledged) != known.acknowledged;
+    const bool waited = std::exchange(each.waits, !known.doubted && known.sequence != known.acknowledged);
     if (moved) last_moved = now;
-    if (moved || known.sequence == known.acknowledged) each.moved_at = now;
+    if (moved || !waited) each.moved_at = now;
   }
   std::vector<PeerLink*> over;
   for (const Subflow& each : subflows_) {
@@ -130,42 +155,51 @@ void LinkStreams::look_at_subflows(const protocol::Link& link, Loop::Time now) {
                                 : std::max(least_doubt, trips_of_doubt * trip);
     if (is_over(each, link, now))
       over.push_back(each.connection);
-    else if (now - each.moved_at > patience)
+    else if (each.waits && now - each.moved_at > patience)
       needs_.engine.doubt_subflow(needs_.link, each.connection->subflow());
   }
   for (PeerLink* connection : over) connection->close(error(ETIMEDOUT, "it is not needed, or dead"));
 }
 
 void LinkStreams::count_streams(const protocol::Link& link, Loop::Time now) {
+  const std::uint64_t bytes =
+      link.bytes_acknowledged - std::exchange(bytes_acknowledged_, link.bytes_acknowledged);
   if (needs_.fixed != 0 || first_ == nullptr) return;
   count_.take({.seconds = std::chrono::duration<double>(now - looked_at_).count(),
-               .bytes = link.bytes_acknowledged - bytes_acknowledged_,
+               .bytes = bytes,
                .backlog = !link.asked.empty() || !link.ready.empty(),
                .rtt_us = first_->lowest_rtt_us(),
-               .streams = count()});
-  bytes_acknowledged_ = link.bytes_acknowledged;
+               .streams = used()});
+}
+
+unsigned LinkStreams::used() const {
+  return 1 + static_cast<unsigned>(std::ranges::count_if(
+                 subflows_, [](const Subflow& each) { return !each.retired_at.has_value(); }));
 }
 
 void LinkStreams::follow() {
-  if (first_ == nullptr || first_->way() != LinkWay::Direct) return;
+  if (first_ == nullptr) return;
+  if (first_->way() != LinkWay::Direct) return use(1);
   const unsigned wanted = needs_.fixed != 0 ? needs_.fixed : count_.wanted();
-  if (!dialed_) {
-    if (std::exchange(told_, wanted) == wanted) return;
-    spdlog::debug("asking for {} streams", wanted);
-    return needs_.ask(wanted);
-  }
-  const unsigned all = std::max(wanted, asked_);
-  for (; !waits_ && count() + dialing_ < all; ++dialing_) needs_.dial();
-  if (count() > all) retire(count() - all);
+  if (dialed_) return use(std::max(wanted, asked_));
+  if (std::exchange(told_, wanted) == wanted) return;
+  spdlog::debug("asking for {} streams", wanted);
+  needs_.ask(wanted);
 }
 
-void LinkStreams::retire(std::size_t extra) {
-  for (std::size_t i = subflows_.size(); i != 0 && extra != 0; --i, --extra) {
-    Subflow& each = subflows_[i - 1];
-    if (std::exchange(each.retired, true)) continue;
-    each.retired_at = needs_.loop.now();
-    needs_.engine.retire_subflow(needs_.link, each.connection->subflow());
-  }
+// Those that are about to go may stay.
+void LinkStreams::use(unsigned all) {
+  for (Subflow& each : subflows_)
+    if (each.retired_at && used() < all) retire(each, false);
+  for (auto each = subflows_.rbegin(); each != subflows_.rend(); ++each)
+    if (!each->retired_at && used() > all) retire(*each, true);
+  for (; !waits_ && dialing_ < most_dials && used() + dialing_ < all; ++dialing_) needs_.dial();
+}
+
+void LinkStreams::retire(Subflow& subflow, bool retired) {
+  subflow.retired_at.reset();
+  if (retired) subflow.retired_at = needs_.loop.now();
+  needs_.engine.retire_subflow(needs_.link, subflow.connection->subflow(), retired);
   sent();
 }
 

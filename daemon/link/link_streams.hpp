@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace parc::daemon {
@@ -33,28 +34,33 @@ public:
   void carried(const PeerLink& first, bool dialed); // the link has this one
   void parted() { first_ = nullptr; }
   void began(PeerLink& subflow);
-  void closed(const PeerLink& subflow);
+  void closed(const PeerLink& subflow, const Error& why);
   void dial_ended(const Error& why); // code 0: there is one
   void asked(unsigned count);        // by the other side
   void sent();                       // something, over any of them
   void end();                        // the link does: all are closed
 
   [[nodiscard]] unsigned count() const { return 1 + static_cast<unsigned>(subflows_.size()); }
+  bool heard_more(); // over those beside the first one, since this was last asked
 
 private:
   struct Subflow {
     PeerLink* connection;
-    std::uint64_t acknowledged = 0; // when it was last looked at
-    Loop::Time moved_at;            // it acknowledged something, or nothing was under way
-    bool retired = false;
-    Loop::Time retired_at = {};
+    Loop::Time since;
+    bool waits = false; // something was under way when it was last looked at,
+    std::uint64_t acknowledged = 0;
+    Loop::Time moved_at = {}; // and since then nothing of that was acknowledged
+    std::optional<Loop::Time> retired_at = {};
   };
 
   void tick();
   void look_at_subflows(const protocol::Link& link, Loop::Time now);
   void count_streams(const protocol::Link& link, Loop::Time now);
   void follow();
-  void retire(std::size_t extra);
+  void use(unsigned all);
+  void retire(Subflow& subflow, bool retired);
+  void pause(bool longer);
+  [[nodiscard]] unsigned used() const;
   [[nodiscard]] bool is_over(const Subflow& subflow, const protocol::Link& link, Loop::Time now) const;
 
   Needs needs_;
@@ -65,10 +71,11 @@ private:
   unsigned asked_ = 1, told_ = 1;
   unsigned dialing_ = 0;
   double pause_s_ = 0;
-  bool ticks_ = false;
+  bool ticks_ = false, ticks_slowly_ = false;
   bool waits_ = false; // before another try
   Loop::Time looked_at_{};
   std::uint64_t bytes_acknowledged_ = 0, bytes_moved_ = 0; // of the link, when it was last looked at
+  std::uint64_t bytes_heard_ = 0;
   std::uint64_t first_acknowledged_ = 0;
   Loop::Time first_moved_at_{};
   Timer tick_;

@@ -14,7 +14,7 @@ struct PathSample {                 // as in tcp_info
   bool application_limited = false; // it says no more than what there was to send
   std::uint32_t min_rtt_us = 0;
   std::uint32_t rtt_variation_us = 0;
-  std::uint64_t bytes_in = 0; // since the link began
+  std::uint64_t bytes_in = 0; // since the connection began
   unsigned streams = 1;       // that share the path
 };
 

@@ -11,7 +11,8 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::uint64_t turn_bytes = 256 << 10;  // that a link may move in one step of a turn
+// That a link may move in one step of a turn, and one of its connections at least.
+constexpr std::uint64_t turn_bytes = 256 << 10, least_turn_bytes = 64 << 10;
 constexpr std::uint32_t retransmits_of_dead = 2; // without an answer, each twice as late as the one before
 constexpr std::size_t iovecs_at_once = 64;
 
@@ -36,10 +37,15 @@ void PeerLink::take(const PathReport& report) {
   if (lowest != 0 && lowest != UINT32_MAX) lowest_rtt_us_ = lowest; // of some minutes
 }
 
+std::uint64_t PeerLink::bytes_a_turn() const {
+  return std::max(turn_bytes / session_.streams().count(), least_turn_bytes);
+}
+
 std::uint64_t PeerLink::read() {
   if (!open()) return 0;
   std::uint64_t moved = 0;
-  while (moved < turn_bytes && stream_->readable()) {
+  const std::uint64_t most = bytes_a_turn();
+  while (moved < most && stream_->readable()) {
     std::array<iovec, iovecs_at_once> iovecs;
     const std::size_t count = engine_.plan_read(index_, iovecs, subflow_);
     const Transfer got = stream_->read(std::span(iovecs).first(count));
@@ -76,7 +82,8 @@ void PeerLink::resumed() {
 std::uint64_t PeerLink::write() {
   if (!open() || !stream_->writable()) return 0;
   std::uint64_t moved = 0;
-  while (moved < turn_bytes && stream_->writable()) {
+  const std::uint64_t most = bytes_a_turn();
+  while (moved < most && stream_->writable()) {
     const std::span<const iovec> iovecs = engine_.plan_write(index_, subflow_);
     if (iovecs.empty() && !stream_->holds()) break;
     const Transfer sent = stream_->write(iovecs);
@@ -112,7 +119,7 @@ void PeerLink::measure_path() {
   std::optional<PathReport> report = stream_->path();
   if (!report) return;
   take(*report);
-  report->sample.bytes_in = engine_.link(index_).bytes_in;
+  report->sample.bytes_in = bytes_heard_;
   report->sample.streams = session_.streams().count();
   if (!gauge_.take(report->sample)) return;
   const PathLimits& limits = gauge_.limits();

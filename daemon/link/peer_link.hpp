@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One connection to another kernel, from the end of its handshake on: it carries a session's bytes, or as a
-// subflow some of them. It moves
-// them between its stream and the engine's plans and decides nothing.
+// One connection to another kernel, from the end of its handshake on: it carries a session's bytes, or some
+// of them as a subflow. It moves them between its stream and the engine's plans and decides nothing.
 #pragma once
 
 #include "daemon/base/loop.hpp"
@@ -65,6 +64,7 @@ public:
   [[nodiscard]] Loop::Time last_heard() const { return last_heard_; }
 
 private:
+  [[nodiscard]] std::uint64_t bytes_a_turn() const;
   void resumed();
   void broke(const Transfer& how);
   void measure_path();

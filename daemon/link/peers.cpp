@@ -334,7 +334,7 @@ bool Peers::encrypted(std::int32_t link) const {
 
 unsigned Peers::streams_of(std::int32_t link) const {
   const HostSession* const session = sessions_.at(link);
-  return session != nullptr ? session->streams().count() : 0;
+  return session != nullptr && session->connection() != nullptr ? session->streams().count() : 0;
 }
 
 std::optional<std::int32_t> Peers::near_link(std::uint64_t identity, const std::string& name) const {
@@ -470,7 +470,7 @@ void Peers::refused(const PendingLink& link) {
         error(why.code, "refused a connection from {}: {}", link.peer_address().host(), in_short(why.code)));
   }
   if (link.purpose().calls_back) return sessions_.called_back(link);
-  if (link.purpose().subflow) return sessions_.subflow_failed(link, why);
+  if (link.purpose().subflow_of != 0) return sessions_.subflow_failed(link, why);
   if (link.purpose().session != 0) return redialed(link, why);
   dialer_.refused(link, why);
 }
@@ -483,7 +483,7 @@ void Peers::failed(const PendingLink& link, bool was_refused, const Error& why) 
     if (link.role() == Role::Acceptor)
       dropped_.say_of_stranger(fmt::format("dropped a connection from {}: {}", link.address(), why.text),
                                error(why.code, "dropped a connection: {}", in_short(why.code)));
-    else if (link.purpose().subflow)
+    else if (link.purpose().subflow_of != 0)
       sessions_.subflow_failed(link, why);
     else if (link.purpose().session != 0 && !link.purpose().calls_back)
       redialed(link, why);

@@ -40,7 +40,7 @@ PendingLink::PendingLink(const Shared& shared, LocalHost self, std::unique_ptr<S
 PendingLink::PendingLink(const Shared& shared, LocalHost self, Purpose purpose,
                          std::unique_ptr<Stream> connecting)
     : owner_(shared.owner), role_(Role::Initiator),
-      handshake_(role_, std::move(self), shared.keys, fresh_nonce(), purpose.use, purpose.subflow),
+      handshake_(role_, std::move(self), shared.keys, fresh_nonce(), purpose.use, purpose.subflow_of != 0),
       stage_(Stage::connecting), born_(shared.loop.now()), stream_(std::move(connecting)),
       purpose_(std::move(purpose)), address_(stream_->peer().text()), via_(is_via(stream_->peer())),
       relayed_(stream_->peer().relayed()), handshake_s_(shared.handshake_s), patience_s_(purpose_.patience_s),

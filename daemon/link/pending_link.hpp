@@ -23,14 +23,14 @@ public:
   // Why this side dialed: for somebody who asked for a host by its name, or for a session to go on.
   struct Purpose {
     std::string host = {};
-    bool named = true;         // `host` is its name
-    std::uint64_t attempt = 0; // of who dials hosts: the one that this belongs to
-    std::uint64_t session = 0; // the identity of the other kernel
-    bool met = false;          // there before
-    bool calls_back = false;   // only to see that it answers there
-    double patience_s = 0;     // with its connecting
-    KeyUse use = KeyUse::link; // what it is to be good for
-    bool subflow = false;      // of that session, beside its connection
+    bool named = true;            // `host` is its name
+    std::uint64_t attempt = 0;    // of who dials hosts: the one that this belongs to
+    std::uint64_t session = 0;    // the identity of the other kernel
+    bool met = false;             // there before
+    bool calls_back = false;      // only to see that it answers there
+    double patience_s = 0;        // with its connecting
+    KeyUse use = KeyUse::link;    // what it is to be good for
+    std::uint32_t subflow_of = 0; // that session's number: beside its connection; 0: in place of that
   };
   class Owner { // who knows the other connections, and the sessions
   public:

@@ -10,10 +10,17 @@ constexpr double worth_it = 1.1;
 constexpr unsigned most_failures = 2;
 // A connection's rate doubles with each round trip at first.
 constexpr double trips_to_grow = 8, least_growth_s = 0.3;
-constexpr double trips_to_measure = 4, least_measure_s = 0.25;
-constexpr double longest_making_s = 3;
-constexpr double settled_s = 30; // then the path may be another
-constexpr double idle_s = 10;    // then one is enough
+constexpr double trips_to_measure = 8, least_measure_s = 0.5;
+constexpr double longest_making_s = 3, trips_to_make = 8;
+constexpr double trickle = 64 << 10; // bytes a second: less is idle
+constexpr double most_settled_s =
+    300;                      // the more often the path was the same, the later it is looked at again
+constexpr double idle_s = 10; // then one is enough
+
+// The first one carries nothing long where there are others.
+unsigned more_than(unsigned streams) {
+  return streams == 1 ? 3 : 2 * streams - 1;
+}
 
 } // namespace
 
@@ -25,7 +32,8 @@ void StreamCount::enter(Stage next) {
 
 unsigned StreamCount::take(const StreamSample& sample) {
   const double rtt_s = sample.rtt_us / 1e6;
-  idle_s_ = sample.backlog ? 0 : idle_s_ + sample.seconds;
+  const bool idle = !sample.backlog && static_cast<double>(sample.bytes) < trickle * sample.seconds;
+  idle_s_ = idle ? idle_s_ + sample.seconds : 0;
   if (sample.rtt_us < short_path_us || idle_s_ >= idle_s) {
     *this = StreamCount();
     return wanted_;
@@ -38,7 +46,7 @@ unsigned StreamCount::take(const StreamSample& sample) {
   switch (stage_) {
   case Stage::growing:
     if (sample.streams < wanted_) { // they may not come
-      if (stage_s_ < longest_making_s) break;
+      if (stage_s_ < std::max(longest_making_s, trips_to_make * rtt_s)) break;
       wanted_ = std::max(1u, sample.streams);
       failures_ = 0;
       enter(Stage::settled);
@@ -52,7 +60,9 @@ unsigned StreamCount::take(const StreamSample& sample) {
       judge(static_cast<double>(bytes_) / stage_s_);
     break;
   case Stage::settled:
-    if (stage_s_ < settled_s) break;
+    if (stage_s_ < settled_s_) break;
+    settled_s_ = std::min(2 * settled_s_, most_settled_s);
+    settled_at_ = wanted_;
     best_rate_ = 0;
     enter(Stage::measuring);
   }
@@ -67,8 +77,9 @@ void StreamCount::judge(double rate) {
     best_ = wanted_;
   }
   const bool more = failures_ < most_failures && wanted_ < most;
-  wanted_ = more ? std::min(most, 2 * wanted_) : best_;
+  wanted_ = more ? std::min(most, more_than(wanted_)) : best_;
   if (!more) failures_ = 0;
+  if (!more && wanted_ != settled_at_) settled_s_ = least_settled_s;
   enter(more ? Stage::growing : Stage::settled);
 }
 

@@ -20,6 +20,7 @@ class StreamCount {
 public:
   static constexpr unsigned most = 16;
   static constexpr std::uint32_t short_path_us = 5000;
+  static constexpr double least_settled_s = 10; // then the path may be another
 
   unsigned take(const StreamSample& sample); // how many there should be
   [[nodiscard]] unsigned wanted() const { return wanted_; }
@@ -36,9 +37,11 @@ private:
   Stage stage_ = Stage::growing;
   unsigned wanted_ = 1;
   unsigned best_ = 1;
-  double best_rate_ = 0;  // bytes per second, with so many
-  unsigned failures_ = 0; // of more than that
-  double stage_s_ = 0;    // with a backlog
+  double best_rate_ = 0;               // bytes per second, with so many
+  unsigned failures_ = 0;              // of more than that
+  double stage_s_ = 0;                 // with a backlog
+  double settled_s_ = least_settled_s; // it stays settled for so long
+  unsigned settled_at_ = 0;
   double idle_s_ = 0;
   std::uint64_t bytes_ = 0;
 };

@@ -179,7 +179,7 @@ void Invariants::look_at(const Link& link) {
   std::uint32_t usable = 0;
   for (const auto& subflow : link.subflows) {
     if (subflow == nullptr) continue;
-    usable += subflow->use == Subflow::Use::used;
+    usable += subflow->used();
     holds(subflow->carrier.subflow == subflow.get(), "a subflow's carrier knows it");
     look_at(*subflow, subflow->carrier);
   }

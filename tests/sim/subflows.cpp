@@ -41,7 +41,7 @@ void World::change_subflows(std::size_t host) {
     ++tally_.doubted;
     at.engine.doubt_subflow(link, subflow.numbers[side]);
   } else if (random_.one_in(retires)) {
-    at.engine.retire_subflow(link, subflow.numbers[side]);
+    at.engine.retire_subflow(link, subflow.numbers[side], random_.one_in(2));
   }
 }
 
