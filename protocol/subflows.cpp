@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::uint64_t trains_to_tell = 4; // that were read: their acknowledgement goes alone
 
+constexpr std::uint32_t first_train_bytes = 32 << 10; // until its path is known: it begins slowly
+
 // Neighbours become one.
 void put_in(std::vector<Span>& spans, Span span) {
   auto next = std::ranges::lower_bound(spans, span.low, {}, &Span::low);
@@ -56,7 +58,7 @@ std::optional<std::uint32_t> Engine::add_subflow(std::uint32_t index) {
   }
   *place = std::make_unique<Subflow>();
   Subflow& subflow = **place;
-  subflow.train_bytes = link.train_bytes;
+  subflow.train_bytes = std::min(link.train_bytes, first_train_bytes);
   subflow.carrier.subflow = &subflow;
   subflow.carrier.stage = Carrier::Stage::up;
   if (++link.usable_subflows == 1) restripe(link);

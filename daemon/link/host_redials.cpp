@@ -89,7 +89,8 @@ void HostSessions::dial_subflow(std::uint64_t identity, std::uint32_t number) {
   HostSession* const session = look(identity);
   if (session == nullptr || session->identity().number != number) return;
   const auto at = session->connection() != nullptr ? session->connection()->peer_address() : std::nullopt;
-  if (!at || stopping_) return session->streams().dial_ended(error(ENOTCONN, "the link is down"));
+  if (!at || stopping_ || !session->streams().may_dial())
+    return session->streams().dial_ended(error(ENOTCONN, "the link is down"));
   const Result<void> dialed = needs_.dial(*at, {.session = identity,
                                                 .patience_s = session->patience_s(),
                                                 .use = session->use(),

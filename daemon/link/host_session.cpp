@@ -43,7 +43,8 @@ HostSession::HostSession(Loop& loop, Identity identity, std::uint32_t link, std:
             }),
       end_(loop,
            [this] {
-             if (streams_.heard_more()) return end_.set(in_seconds(link_timeout_));
+             const std::uint64_t heard = streams_.bytes_heard();
+             if (std::exchange(parted_bytes_, heard) != heard) return end_.set(in_seconds(link_timeout_));
              events_.give_up(error(ETIMEDOUT, "gave host {} up: no sign of life of it for {} s",
                                    identity_.name, link_timeout_.count()));
            }),
@@ -130,6 +131,7 @@ void HostSession::parted(const Error& why, Loop::Time last_heard) {
     loop_.errors().note(ErrorKind::Link, why.code, why.text);
     ending_ = true;
     parted_at_ = loop_.now();
+    parted_bytes_ = streams_.bytes_heard();
     end_.set(std::max(least_chance_s, in_seconds(last_heard + link_timeout_ - parted_at_)));
   }
   if (dialing_) return; // since its path seemed dead
@@ -152,7 +154,8 @@ void HostSession::dial_ended(const Error& why, bool refused) {
     refused_since_.reset();
   }
   if (connection_ == nullptr && refused) {
-    if (!refused_since_ || streams_.heard_more()) refused_since_ = loop_.now();
+    const std::uint64_t heard = streams_.bytes_heard();
+    if (std::exchange(refused_bytes_, heard) != heard || !refused_since_) refused_since_ = loop_.now();
     if (loop_.now() - *refused_since_ >= std::min<Loop::Clock::duration>(longest_refusal, link_timeout_))
       return events_.give_up(
           error(ECONNREFUSED, "gave host {} up: its kernel has ended ({})", identity_.name, why.text));

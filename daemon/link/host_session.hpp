@@ -94,6 +94,7 @@ private:
   bool dialing_ = false;  // a try is under way or will be
   Loop::Time parted_at_;
   std::optional<Loop::Time> refused_since_;
+  std::uint64_t parted_bytes_ = 0, refused_bytes_ = 0; // that had been heard then, over any stream
   Candidates candidates_;
   bool ending_ = false; // end_ is set
   double pause_s_ = 0;

@@ -43,7 +43,7 @@ bool HostSessions::full() const {
   return sessions_.size() >= max_links;
 }
 
-std::size_t HostSessions::only_relays() const {
+std::size_t HostSessions::relaying() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(sessions_, [](const auto& each) { return each.second->only_relays(); }));
 }

@@ -64,7 +64,8 @@ public:
   [[nodiscard]] const std::map<std::uint64_t, std::unique_ptr<HostSession>>& all() const { return sessions_; }
   [[nodiscard]] bool any_near() const; // that may relay, now or soon
   [[nodiscard]] bool full() const;
-  [[nodiscard]] std::size_t only_relays() const; // those that have proved no more than a relay key
+  [[nodiscard]] std::size_t relaying() const; // so many have proved no more than a relay key
+  [[nodiscard]] bool is_guest(const PendingLink& link) const;
 
   // For a handshake that is under way: the number of the session that goes on, or would begin, and that of
   // the connection that would carry it.
@@ -96,7 +97,6 @@ private:
   HostSession& begin(const PendingLink& link, std::uint32_t number);
   void carry(HostSession& session, PendingLink& link);
   [[nodiscard]] PeerLink& make_link(HostSession& session, PendingLink& link, std::uint32_t subflow);
-  [[nodiscard]] bool is_guest(const PendingLink& link) const;
   [[nodiscard]] Candidates candidates_of(const PendingLink& link) const;
   void end(std::uint64_t identity, const Error& why);
   void silent(std::uint64_t identity, const Error& why);

@@ -15,8 +15,9 @@ namespace {
 using namespace std::chrono_literals;
 constexpr double tick_s = 0.1, idle_tick_s = 1;
 constexpr double first_pause_s = 0.5, longest_pause_s = 30;
-constexpr auto short_life = 5s;    // of one that is not worth another at once
-constexpr unsigned most_dials = 4; // at a time: the other side has room for so many strangers only
+constexpr auto short_life = 5s;     // of one that is not worth another at once
+constexpr auto longest_doubt = 10s; // then another one is better
+constexpr unsigned most_dials = 4;  // at a time: the other side has room for so many strangers only
 // What has brought nothing for three round trips while others have is dealt again; where nothing else is
 // under way, later.
 constexpr std::chrono::microseconds least_doubt = 200ms, least_doubt_alone = 1s;
@@ -33,10 +34,20 @@ LinkStreams::LinkStreams(Needs needs)
         follow();
       }) {}
 
-// What was asked for holds: the session goes on, and who asks tells of changes.
+// What was asked for holds: the session goes on, and who asks tells of changes. Who dials now and did not
+// before has not been asked yet: what there is serves somebody.
 void LinkStreams::carried(const PeerLink& first, bool dialed) {
   first_ = &first;
+  if (dialed && !dialed_) asked_ = std::max(asked_, used());
+  if (!dialed && dialed_) {
+    told_ = 0;
+    for (Subflow& each : subflows_)
+      if (each.retired_at) retire(each, false);
+  }
   dialed_ = dialed;
+  pause_s_ = 0;
+  waits_ = false;
+  again_.cancel();
   looked_at_ = needs_.loop.now();
   follow();
 }
@@ -47,12 +58,16 @@ void LinkStreams::began(PeerLink& subflow) {
 
 void LinkStreams::closed(const PeerLink& subflow, const Error& why) {
   spdlog::debug("a stream ended: {}", why.text);
-  needs_.engine.drop_subflow(needs_.link, subflow.subflow());
   const auto found = std::ranges::find(subflows_, &subflow, &Subflow::connection);
-  if (found == subflows_.end()) return;
-  const bool short_lived = needs_.loop.now() - found->since < short_life && !found->retired_at;
+  const bool retired = found->retired_at || of(*found).peer_retired;
+  const bool short_lived = needs_.loop.now() - found->since < short_life;
+  needs_.engine.drop_subflow(needs_.link, subflow.subflow());
   subflows_.erase(found);
-  pause(short_lived);
+  if (!retired && !waits_) pause(short_lived);
+}
+
+const protocol::Subflow& LinkStreams::of(const Subflow& subflow) const {
+  return *needs_.engine.link(needs_.link).subflow(subflow.connection->subflow());
 }
 
 // Before another one is tried.
@@ -62,10 +77,8 @@ void LinkStreams::pause(bool longer) {
   again_.set(pause_s_);
 }
 
-bool LinkStreams::heard_more() {
-  std::uint64_t sum = 0;
-  for (const Subflow& each : subflows_) sum += each.connection->bytes_heard();
-  return std::exchange(bytes_heard_, sum) < sum;
+std::uint64_t LinkStreams::bytes_heard() const {
+  return needs_.engine.link(needs_.link).bytes_in;
 }
 
 void LinkStreams::end() {
@@ -112,6 +125,8 @@ void LinkStreams::tick() {
   look_at_subflows(link, now);
   count_streams(link, now);
   looked_at_ = now;
+  if (std::ranges::any_of(subflows_, [now](const Subflow& each) { return now - each.since > short_life; }))
+    pause_s_ = 0;
   follow();
   const std::uint64_t moved = link.bytes_in + link.bytes_out;
   const bool active =
@@ -124,10 +139,10 @@ void LinkStreams::tick() {
 }
 
 // The other side hears that nothing new should come, and ends what it has begun.
-bool LinkStreams::is_over(const Subflow& subflow, const protocol::Link& link, Loop::Time now) const {
-  if (subflow.connection->path() == PeerLink::Path::seems_dead) return true;
+bool LinkStreams::is_over(const Subflow& subflow, Loop::Time now) const {
+  if (subflow.doubted_since && now - *subflow.doubted_since > longest_doubt) return true;
   if (!subflow.retired_at) return false;
-  const protocol::Subflow& known = *link.subflow(subflow.connection->subflow());
+  const protocol::Subflow& known = of(subflow);
   const bool quiet =
       known.log.size() == 0 && known.received == known.received_told && known.carrier.due.empty();
   const std::chrono::microseconds trips(trips_of_doubt * subflow.connection->rtt_us());
@@ -136,29 +151,33 @@ bool LinkStreams::is_over(const Subflow& subflow, const protocol::Link& link, Lo
          (quiet && farewell > std::max<Loop::Clock::duration>(least_farewell, trips));
 }
 
-// One whose path seems dead is as good as closed: what it has not brought goes by others at once.
+// What one has not brought whose path seems dead goes by others at once; it may recover.
 void LinkStreams::look_at_subflows(const protocol::Link& link, Loop::Time now) {
   if (std::exchange(first_acknowledged_, link.acknowledged) != link.acknowledged) first_moved_at_ = now;
   Loop::Time last_moved = first_moved_at_;
   for (Subflow& each : subflows_) {
-    const protocol::Subflow& known = *link.subflow(each.connection->subflow());
+    const protocol::Subflow& known = of(each);
+    if (!known.doubted) each.doubted_since.reset();
     const bool moved = std::exchange(each.acknowledged, known.acknowledged) != known.acknowledged;
     const bool waited = std::exchange(each.waits, !known.doubted && known.sequence != known.acknowledged);
     if (moved) last_moved = now;
     if (moved || !waited) each.moved_at = now;
   }
   std::vector<PeerLink*> over;
-  for (const Subflow& each : subflows_) {
+  for (Subflow& each : subflows_) {
     const bool alone = last_moved <= each.moved_at;
     const std::chrono::microseconds trip(each.connection->rtt_us());
     const auto patience = alone ? std::max(least_doubt_alone, trips_of_doubt_alone * trip)
                                 : std::max(least_doubt, trips_of_doubt * trip);
-    if (is_over(each, link, now))
+    if (is_over(each, now))
       over.push_back(each.connection);
-    else if (each.waits && now - each.moved_at > patience)
+    else if (!each.doubted_since && each.waits &&
+             (now - each.moved_at > patience || each.connection->path() == PeerLink::Path::seems_dead)) {
+      each.doubted_since = now;
       needs_.engine.doubt_subflow(needs_.link, each.connection->subflow());
+    }
   }
-  for (PeerLink* connection : over) connection->close(error(ETIMEDOUT, "it is not needed, or dead"));
+  for (PeerLink* connection : over) connection->close(error(ETIMEDOUT, "it is not needed, or silent"));
 }
 
 void LinkStreams::count_streams(const protocol::Link& link, Loop::Time now) {
@@ -169,7 +188,10 @@ void LinkStreams::count_streams(const protocol::Link& link, Loop::Time now) {
                .bytes = bytes,
                .backlog = !link.asked.empty() || !link.ready.empty(),
                .rtt_us = first_->lowest_rtt_us(),
-               .streams = used()});
+               .streams = used() -
+                          static_cast<unsigned>(std::ranges::count_if(subflows_, [this](const Subflow& each) {
+                            return !each.retired_at && of(each).peer_retired;
+                          }))});
 }
 
 unsigned LinkStreams::used() const {

@@ -41,7 +41,10 @@ public:
   void end();                        // the link does: all are closed
 
   [[nodiscard]] unsigned count() const { return 1 + static_cast<unsigned>(subflows_.size()); }
-  bool heard_more(); // over those beside the first one, since this was last asked
+  [[nodiscard]] bool may_dial() const { // at this moment
+    return first_ != nullptr && dialed_ && first_->way() == LinkWay::Direct;
+  }
+  [[nodiscard]] std::uint64_t bytes_heard() const; // over any that there ever was
 
 private:
   struct Subflow {
@@ -50,7 +53,7 @@ private:
     bool waits = false; // something was under way when it was last looked at,
     std::uint64_t acknowledged = 0;
     Loop::Time moved_at = {}; // and since then nothing of that was acknowledged
-    std::optional<Loop::Time> retired_at = {};
+    std::optional<Loop::Time> doubted_since = {}, retired_at = {};
   };
 
   void tick();
@@ -61,7 +64,8 @@ private:
   void retire(Subflow& subflow, bool retired);
   void pause(bool longer);
   [[nodiscard]] unsigned used() const;
-  [[nodiscard]] bool is_over(const Subflow& subflow, const protocol::Link& link, Loop::Time now) const;
+  [[nodiscard]] bool is_over(const Subflow& subflow, Loop::Time now) const;
+  [[nodiscard]] const protocol::Subflow& of(const Subflow& subflow) const;
 
   Needs needs_;
   const PeerLink* first_ = nullptr; // none: parted
@@ -75,7 +79,6 @@ private:
   bool waits_ = false; // before another try
   Loop::Time looked_at_{};
   std::uint64_t bytes_acknowledged_ = 0, bytes_moved_ = 0; // of the link, when it was last looked at
-  std::uint64_t bytes_heard_ = 0;
   std::uint64_t first_acknowledged_ = 0;
   Loop::Time first_moved_at_{};
   Timer tick_;

@@ -433,13 +433,11 @@ Verdict Peers::judge(const PendingLink& link) {
 
 // Who has no more than a relay key draws as many identities as it likes, and leaves handshakes half done.
 bool Peers::has_room_for(const PendingLink& link, bool known) const {
-  const auto is_guest = [this](const PendingLink& each) {
-    return each.role() == Role::Acceptor && each.use() == KeyUse::relay && keys_.use == KeyUse::link;
-  };
-  if (!is_guest(link)) return true;
-  std::size_t guests = known ? 0 : sessions_.only_relays();
+  if (!sessions_.is_guest(link)) return true;
+  std::size_t guests = known ? 0 : sessions_.relaying();
   for (const auto& other : pending_)
-    if (is_guest(*other) && other->accepted_by_us() && other->stage() == PendingLink::Stage::shaking)
+    if (sessions_.is_guest(*other) && other->accepted_by_us() &&
+        other->stage() == PendingLink::Stage::shaking)
       ++guests;
   return guests < most_guests;
 }

@@ -11,7 +11,7 @@ constexpr unsigned most_failures = 2;
 // A connection's rate doubles with each round trip at first.
 constexpr double trips_to_grow = 8, least_growth_s = 0.3;
 constexpr double trips_to_measure = 8, least_measure_s = 0.5;
-constexpr double longest_making_s = 3, trips_to_make = 8;
+constexpr double longest_making_s = 3, trips_to_make = 16;
 constexpr double trickle = 64 << 10; // bytes a second: less is idle
 constexpr double most_settled_s =
     300;                      // the more often the path was the same, the later it is looked at again
@@ -47,8 +47,9 @@ unsigned StreamCount::take(const StreamSample& sample) {
   case Stage::growing:
     if (sample.streams < wanted_) { // they may not come
       if (stage_s_ < std::max(longest_making_s, trips_to_make * rtt_s)) break;
-      wanted_ = std::max(1u, sample.streams);
+      wanted_ = std::max({1u, best_, sample.streams});
       failures_ = 0;
+      if (wanted_ != settled_at_) settled_s_ = least_settled_s;
       enter(Stage::settled);
     } else if (stage_s_ >= std::max(trips_to_grow * rtt_s, least_growth_s)) {
       enter(Stage::measuring);

@@ -33,7 +33,7 @@ int use_key(SSL* tls, const EVP_MD* digest, const unsigned char** name, std::siz
   *session = nullptr;
   if (digest != nullptr && !EVP_MD_is_a(digest, "SHA256")) return 1; // not with what that one is for
   const auto use = static_cast<KeyUse>(reinterpret_cast<std::uintptr_t>(SSL_get_app_data(tls)));
-  const TlsSettings::Identity& own = settings_of(tls).to_prove(use);
+  const TlsSettings::Identity& own = settings_of(tls).identity_for(use);
   *name = reinterpret_cast<const unsigned char*>(own.name.data());
   *length = own.name.size();
   *session = session_of(own);
@@ -130,7 +130,7 @@ std::unique_ptr<SSL, TlsSettings::Free> TlsSettings::make(KeyUse use) const {
   return made;
 }
 
-const TlsSettings::Identity& TlsSettings::to_prove(KeyUse use) const {
+const TlsSettings::Identity& TlsSettings::identity_for(KeyUse use) const {
   const auto found = std::ranges::find(identities_, use, &Identity::use);
   return found == identities_.end() ? identities_.front() : *found;
 }

@@ -38,7 +38,7 @@ public:
     std::unique_ptr<ssl_session_st, Free> session;
   };
   [[nodiscard]] const std::vector<Identity>& identities() const { return identities_; }
-  [[nodiscard]] const Identity& to_prove(KeyUse use) const;
+  [[nodiscard]] const Identity& identity_for(KeyUse use) const;
 
 private:
   [[nodiscard]] bool set_up(const Keys& keys);
