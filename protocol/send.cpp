@@ -52,6 +52,15 @@ Descriptor take_again(Outgoing& message, std::uint32_t most, std::uint32_t fragm
   return run;
 }
 
+// One that was flushed leaves as soon as the socket takes it; until then nothing can be done for it.
+bool owes_alone(const Trains& trains) {
+  return !trains.ack_now && trains.received != trains.received_told;
+}
+bool owes_alone(const Link& link) { // on its first carrier
+  return link.carrier.stage == Carrier::Stage::up && link.ack_urgent &&
+         owes_alone(static_cast<const Trains&>(link));
+}
+
 } // namespace
 
 std::span<const iovec> Engine::plan_write(std::uint32_t index, std::uint32_t number) {
@@ -88,21 +97,16 @@ bool Engine::owes_acknowledgement() const {
 
 void Engine::flush_acknowledgements() {
   for (Link* link : open_links_) {
-    if (link->carrier.stage == Carrier::Stage::up && link->ack_urgent &&
-        link->received != link->received_told)
-      link->ack_now = true;
+    if (owes_alone(*link)) link->ack_now = true;
     for (const auto& subflow : link->subflows)
-      if (subflow != nullptr && subflow->received != subflow->received_told) subflow->ack_now = true;
+      if (subflow != nullptr && owes_alone(*subflow)) subflow->ack_now = true;
   }
 }
 
-// One that was flushed leaves as soon as the socket takes it; until then nothing can be done for it.
 bool Engine::owes_acknowledgement(const Link& link) {
-  const bool by_subflow = std::ranges::any_of(link.subflows, [](const auto& subflow) {
-    return subflow != nullptr && !subflow->ack_now && subflow->received != subflow->received_told;
-  });
-  return by_subflow || (link.carrier.stage == Carrier::Stage::up && link.ack_urgent && !link.ack_now &&
-                        link.received != link.received_told);
+  return owes_alone(link) || std::ranges::any_of(link.subflows, [](const auto& subflow) {
+           return subflow != nullptr && owes_alone(*subflow);
+         });
 }
 
 bool Engine::build(Link& link) {

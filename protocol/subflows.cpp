@@ -22,8 +22,7 @@
 namespace parc::protocol {
 namespace {
 
-constexpr std::uint64_t trains_to_tell = 4; // that were read: their acknowledgement goes alone
-
+constexpr std::uint64_t trains_to_tell = 4;           // that were read: their acknowledgement goes alone
 constexpr std::uint32_t first_train_bytes = 32 << 10; // until its path is known: it begins slowly
 
 // Neighbours become one.

@@ -133,7 +133,7 @@ bool HostSessions::adopt_subflow(PendingLink& link) {
   const auto subflow = same && !stopping_ ? needs_.engine.add_subflow(session->link()) : std::nullopt;
   if (!subflow) return false;
   session->streams().began(make_link(*session, link, *subflow));
-  if (link.role() == Role::Initiator) session->streams().dial_ended({}); // judge_subflow() knows them
+  if (link.role() == Role::Initiator) session->streams().dial_ended({});
   return true;
 }
 

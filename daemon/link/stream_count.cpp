@@ -12,10 +12,9 @@ constexpr unsigned most_failures = 2;
 constexpr double trips_to_grow = 8, least_growth_s = 0.3;
 constexpr double trips_to_measure = 8, least_measure_s = 0.5;
 constexpr double longest_making_s = 3, trips_to_make = 16;
-constexpr double trickle = 64 << 10; // bytes a second: less is idle
-constexpr double most_settled_s =
-    300;                      // the more often the path was the same, the later it is looked at again
-constexpr double idle_s = 10; // then one is enough
+constexpr double trickle = 64 << 10;   // bytes a second: less is idle
+constexpr double most_settled_s = 300; // longer each time that the path is found to be the same
+constexpr double idle_s = 10;          // then one is enough
 
 // The first one carries nothing long where there are others.
 unsigned more_than(unsigned streams) {

@@ -3,6 +3,7 @@
 // value its text. Every layer (file, environment, flags) hands over text, so each rule is written once.
 #include "daemon/settings/config.hpp"
 
+#include "control/link_messages.hpp"
 #include "system/fd.hpp"
 #include "system/quote.hpp"
 
@@ -216,14 +217,17 @@ Result<void> set_fragment_size(Config& config, std::string_view text) {
   return success();
 }
 
-constexpr std::uint32_t most_streams = 16;
-
 Result<void> set_streams(Config& config, std::string_view text) {
   if (text == "auto") {
     config.streams = 0;
     return success();
   }
-  return put(config.streams, parse_number<std::uint32_t>(text, 1, most_streams));
+  const auto count = parse_number<std::uint32_t>(text, 1, control::kernel::most_streams);
+  if (!count)
+    return error(EINVAL, "{} is not auto, nor a number from 1 to {}", quote(text),
+                 control::kernel::most_streams);
+  config.streams = count.value();
+  return success();
 }
 std::vector<std::string> get_streams(const Config& config) {
   return {config.streams == 0 ? "auto" : fmt::to_string(config.streams)};

@@ -198,7 +198,7 @@ struct LinkRow {
   Cell carriers;       // connections so far
   Cell messages_in;
   Cell messages_out;
-  Cell resent_bytes; // payload, over a connection that was made after another one had ended
+  Cell resent_bytes; // payload, over another connection than at first
   Cell stalls;       // times that there was more to send than the connection took
   Cell queue;        // envelopes, payload runs and answers that are not acknowledged
 };

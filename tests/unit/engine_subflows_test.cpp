@@ -62,6 +62,20 @@ struct Striped : Hosts {
   std::vector<Pipe> to, from; // of the subflows
 };
 
+// One from host 0 to host 1, of which has moved what the first carrier brings.
+struct Message {
+  Bytes out, in;
+  const Op &read, &write;
+  Message(Striped& hosts, std::size_t bytes, bool from_end = false)
+      : out(pattern(bytes, 1)), in(bytes), read(hosts.read(1, 0, 1, in, from_end)),
+        write(hosts.write(0, 1, 1, out)) {
+    while (hosts.step()) {
+    }
+  }
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
+};
+
 bool fine(const Op& op) {
   return op.finished && op.outcome.fault == Fault::none;
 }
@@ -70,11 +84,8 @@ bool fine(const Op& op) {
 
 BOOST_DATA_TEST_CASE(what_was_asked_for_goes_over_all, data::make({false, true}), from_end) {
   Striped hosts(3);
-  Bytes out = pattern(5'000'001, 1), in(out.size());
-  const Op& read = hosts.read(1, 0, 1, in, from_end);
-  const Op& write = hosts.write(0, 1, 1, out);
-  while (hosts.step()) {
-  }
+  Message message(hosts, 5'000'001, from_end);
+  auto& [out, in, read, write] = message;
   const std::uint64_t first = hosts.engine(0).link(hosts.link(0, 1)).bytes_out;
   BOOST_TEST(first < 200'000u); // what goes unasked, and no more
   for (std::uint32_t subflow : {1u, 2u, 3u}) BOOST_TEST(hosts.send(subflow));
@@ -86,11 +97,8 @@ BOOST_DATA_TEST_CASE(what_was_asked_for_goes_over_all, data::make({false, true})
 // Its bytes come by others, and once more when nobody waits for them: the memory is its program's by then.
 BOOST_AUTO_TEST_CASE(one_is_silent) {
   Striped hosts(3);
-  Bytes out = pattern(3'000'000, 1), in(out.size());
-  const Op& read = hosts.read(1, 0, 1, in);
-  const Op& write = hosts.write(0, 1, 1, out);
-  while (hosts.step()) {
-  }
+  Message message(hosts, 3'000'000);
+  auto& [out, in, read, write] = message;
   for (int i = 0; i < 3; ++i) hosts.send(2);
   hosts.run(2);
   BOOST_TEST(!read.finished);
@@ -129,11 +137,8 @@ BOOST_AUTO_TEST_CASE(memory_goes_before_a_copy_of_it_is_written) {
 BOOST_AUTO_TEST_CASE(one_ends_at_any_byte) {
   for (std::size_t cut = 1; cut < 300'000; cut += cut < 300 ? 7 : 9973) {
     Striped hosts(2);
-    Bytes out = pattern(700'000, 1), in(out.size());
-    const Op& read = hosts.read(1, 0, 1, in);
-    const Op& write = hosts.write(0, 1, 1, out);
-    while (hosts.step()) {
-    }
+    Message message(hosts, 700'000);
+    auto& [out, in, read, write] = message;
     while (hosts.send(1)) {
     }
     hosts.receive(1, false, cut);
@@ -149,11 +154,8 @@ BOOST_AUTO_TEST_CASE(one_ends_at_any_byte) {
 
 BOOST_AUTO_TEST_CASE(the_first_carrier_ends_meanwhile) {
   Striped hosts(2);
-  Bytes out = pattern(3'000'000, 1), in(out.size());
-  const Op& read = hosts.read(1, 0, 1, in);
-  const Op& write = hosts.write(0, 1, 1, out);
-  while (hosts.step()) {
-  }
+  Message message(hosts, 3'000'000);
+  auto& [out, in, read, write] = message;
   hosts.engine(0).detach(hosts.link(0, 1));
   hosts.engine(1).detach(hosts.link(1, 0));
   for (int i = 0; i < 100; ++i)
@@ -169,11 +171,8 @@ BOOST_AUTO_TEST_CASE(the_first_carrier_ends_meanwhile) {
 // have acknowledged.
 BOOST_AUTO_TEST_CASE(a_reader_leaves_with_what_it_has_read) {
   Striped hosts(2);
-  Bytes out = pattern(700'000, 1), in(out.size());
-  const Op& read = hosts.read(1, 0, 1, in);
-  const Op& write = hosts.write(0, 1, 1, out);
-  while (hosts.step()) {
-  }
+  Message message(hosts, 700'000);
+  auto& [out, in, read, write] = message;
   for (bool moved = true; moved;) {
     moved = false;
     for (std::uint32_t subflow : {1u, 2u}) moved |= hosts.send(subflow) || hosts.receive(subflow);
@@ -189,11 +188,8 @@ BOOST_AUTO_TEST_CASE(a_reader_leaves_with_what_it_has_read) {
 BOOST_AUTO_TEST_CASE(who_is_killed_takes_what_is_under_way) {
   for (const bool reader : {false, true}) {
     Striped hosts(2);
-    Bytes out = pattern(700'000, 1), in(out.size());
-    const Op& read = hosts.read(1, 0, 1, in);
-    const Op& write = hosts.write(0, 1, 1, out);
-    while (hosts.step()) {
-    }
+    Message message(hosts, 700'000);
+    auto& [out, in, read, write] = message;
     hosts.send(1), hosts.send(2);
     hosts.receive(1, false, 50'000);
     hosts.engine(reader ? 1 : 0).kill(hosts.endpoint(reader ? 1 : 0));
