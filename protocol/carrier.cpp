@@ -135,6 +135,7 @@ Refusal Engine::take_statement(Link& link, const Statement& statement) {
     acknowledged(entry);
   }
   link.log.rewind();
+  link.in_flight = link.asked_for = link.sent_since = 0;
   for (; !again.empty(); again.pop_back()) link.log.put_back(again.back());
   link.acknowledged = link.sequence = link.stated = last;
   link.cut_off = 0;
@@ -163,9 +164,12 @@ bool Engine::resend(Link& link) {
       continue;
     }
     if (!train.room_for(sizeof(Descriptor))) return false;
-    if (of_fragments && (train.payload() >= link.train_bytes || !train.room_for_pieces())) return false;
+    if (of_fragments &&
+        (train.payload() >= link.train_bytes || !train.room_for_pieces() || link.flight_is_full()))
+      return false;
     if (of_fragments) {
       link.resent += entry.descriptor.length;
+      link.in_flight += entry.descriptor.length;
       add_run(link, train, *message, entry.descriptor);
     } else {
       train.add(entry.descriptor);

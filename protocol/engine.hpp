@@ -187,6 +187,8 @@ public:
   void retire_subflow(std::uint32_t link, std::uint32_t subflow, bool retired); // or takes that back
   void set_path(std::uint32_t link, std::uint32_t train_bytes, std::uint32_t delay_product_kib,
                 std::uint32_t subflow = 0);
+  // Of payload on a link's first carrier: bytes that are sent and not acknowledged. 0: as its stream takes.
+  void limit_flight(std::uint32_t link, std::uint64_t bytes);
   // Says where the next bytes of the stream belong: fills `iovecs` and returns how many.
   std::size_t plan_read(std::uint32_t link, std::span<iovec> iovecs, std::uint32_t subflow = 0);
   Refusal took(std::uint32_t link, std::size_t bytes, std::uint32_t subflow = 0);
@@ -276,6 +278,7 @@ private:
 
   // send.cpp
   bool build(Link& link);
+  static bool ask_for_acknowledgement(Link& link);
   void add_answers(Link& link);
   void add_envelopes(Link& link);
   template <class Tag>

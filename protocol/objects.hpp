@@ -171,6 +171,8 @@ struct Trains {
   std::uint32_t train_bytes = 0;
   std::uint64_t sequence = 0;     // of the last train sent
   std::uint64_t acknowledged = 0; // by the peer
+  std::uint64_t in_flight = 0;    // bytes of payload, sent and not acknowledged
+  std::uint64_t delivered = 0;    // and those that were acknowledged
   Log log;
   // Receiving
   std::uint64_t reading = 0;       // sequence of the last train whose header is here
@@ -231,22 +233,29 @@ struct Link : Trains {
   std::uint64_t credit = 0;                    // fragments the peer lets us send unasked, in total
   std::uint64_t credit_used = 0;
   std::uint64_t eager_unsent = 0;      // bytes that will go unasked
+  std::uint64_t most_in_flight = 0;    // on the first carrier; 0: what its stream takes
+  std::uint64_t asked_for = 0;         // the last train there whose acknowledgement was asked for,
+  std::uint64_t sent_since = 0;        // and so many bytes since
   std::uint64_t envelope_credit = 0;   // envelopes that it lets us send, in total
   std::uint64_t envelopes_out = 0;     // queued or sent
   hook::List<Pair, hook::Held> held;   // pairs with writes that are held
   std::uint32_t path_holds_kib = 0;    // of the first carrier
   std::uint32_t delay_product_kib = 0; // the most that this was
+  [[nodiscard]] bool flight_is_full() const {
+    return most_in_flight != 0 && in_flight >= most_in_flight && asked_for > acknowledged;
+  }
   [[nodiscard]] std::uint64_t envelopes_left() const {
     return envelope_credit - std::min(envelope_credit, envelopes_out);
   }
 
   // Receiving
   std::unordered_map<std::uint64_t, std::uint64_t> incoming; // by the sender's name for it: our Incoming's id
-  std::uint32_t missing = 0;  // of the last train, fragments that its carrier did not bring: they come anew
-  std::uint64_t reserved = 0; // fragments of pool set aside for this link
-  std::uint64_t granted_used = 0; // eager fragments announced
-  std::uint64_t freed = 0;        // of those, no longer in the pool
-  std::uint64_t granted_told = 0; // as last sent
+  std::uint32_t missing = 0; // of the last train, fragments that its carrier did not bring: they come anew
+  std::uint64_t asked_to_tell = 0; // the last train of which the sender waits for the acknowledgement
+  std::uint64_t reserved = 0;      // fragments of pool set aside for this link
+  std::uint64_t granted_used = 0;  // eager fragments announced
+  std::uint64_t freed = 0;         // of those, no longer in the pool
+  std::uint64_t granted_told = 0;  // as last sent
   std::uint64_t envelopes_in = 0;
   std::uint64_t envelopes_told = 0; // that may come, as last sent
   // As far as the other side knows at the least.

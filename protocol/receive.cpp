@@ -140,6 +140,8 @@ void Engine::arrived(Link& link, Incoming& message) {
 // Departures that waited for it may leave.
 void Engine::received_whole(Link& link) {
   link.received = link.reading;
+  if (link.asked_to_tell != 0 && std::exchange(link.asked_to_tell, 0) > link.received_told)
+    link.ack_now = true;
   for (auto it = link.departing.begin(); it != link.departing.end();) {
     auto& outflow = static_cast<Outflow&>(*it++);
     if (outflow.departs_after > link.received) continue;
@@ -186,6 +188,7 @@ Refusal Engine::parse(Link& link, Carrier& carrier) {
 
 Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const std::byte> entries) {
   if (prefix.entries != 0 && prefix.sequence != link.reading + 1) return Refusal::sequence;
+  if ((prefix.flags & flag_retired) != 0) return Refusal::kind;
   if (const Refusal refusal = acknowledge(link, link.carrier, prefix.acknowledgement);
       refusal != Refusal::none)
     return refusal;
@@ -207,6 +210,7 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
   if (payload != prefix.payload_length) return Refusal::length;
   if (prefix.entries != 0) {
     link.reading = prefix.sequence;
+    if ((prefix.flags & flag_acknowledge) != 0) link.asked_to_tell = prefix.sequence;
     link.missing = 0;
   }
   if (link.carrier.due.empty()) received_whole(link);

@@ -20,6 +20,7 @@ constexpr std::uint32_t longest_train = 512 << 10; // what the receiver's cache 
 constexpr std::uint32_t share_of_train = 8, fragments_from_end = 16;
 static_assert(sizeof(Prefix) + answers_before_others * sizeof(Descriptor) + sizeof(Envelope) + max_inline <=
               bytes_before_payload);
+constexpr std::uint64_t asked_in_flight = 16; // acknowledgements
 // Where there are subflows, the first carrier brings no more of long messages unasked than its path holds:
 // the rest is there sooner over them. Short ones go at once.
 constexpr std::uint64_t short_beside_subflows = 192 << 10; // what kernels relay is, too
@@ -90,6 +91,10 @@ void Engine::set_path(std::uint32_t index, std::uint32_t train_bytes, std::uint3
   link.delay_product_kib = std::max(link.delay_product_kib, delay_product_kib);
 }
 
+void Engine::limit_flight(std::uint32_t index, std::uint64_t bytes) {
+  if (links_[index] != nullptr) links_[index]->most_in_flight = bytes;
+}
+
 bool Engine::owes_acknowledgement() const {
   return std::any_of(open_links_.begin(), open_links_.end(),
                      [](const Link* link) { return owes_acknowledgement(*link); });
@@ -113,8 +118,9 @@ bool Engine::build(Link& link) {
   if (link.carrier.stage != Carrier::Stage::up) return false;
   TrainOut& train = link.carrier.train;
   const bool may_number = link.sequence - link.acknowledged < window;
+  const bool payload = !link.ready.empty() && !link.flight_is_full();
   const bool has_entries = may_number && (!link.log.all_sent() || !link.answers.empty() ||
-                                          !link.gone.empty() || !link.fresh.empty() || !link.ready.empty());
+                                          !link.gone.empty() || !link.fresh.empty() || payload);
   const bool pure = link.ack_now || link.received - link.received_told >= window / 4 ||
                     grant(link) - link.granted_told >= std::max<std::uint64_t>(link.reserved / 4, 1);
   if (!has_entries && !pure) return false;
@@ -122,7 +128,7 @@ bool Engine::build(Link& link) {
   if (has_entries && resend(link)) {
     add_answers(link);
     add_envelopes(link);
-    add_fragments(link, link, train, link.ready);
+    if (payload) add_fragments(link, link, train, link.ready);
   }
   if (train.entries() == 0 && !pure) {
     train.abandon();
@@ -130,6 +136,7 @@ bool Engine::build(Link& link) {
   }
   Prefix prefix{};
   prefix.sequence = train.entries() != 0 ? ++link.sequence : 0;
+  prefix.flags = ask_for_acknowledgement(link) ? flag_acknowledge : 0;
   prefix.acknowledgement = link.received_told = link.received;
   prefix.credit = link.granted_told = grant(link);
   prefix.envelopes = link.envelopes_told = grant_envelopes(link);
@@ -140,6 +147,19 @@ bool Engine::build(Link& link) {
   link.ack_now = false;
   link.ack_urgent = link.ack_urgent && !link.carrier.due.empty(); // of a train that is not all here
   ++link.trains_out;
+  return true;
+}
+
+// Now and then, of the train that goes now; in any case when no more may follow it. So where a flight is full
+// there is one that will be acknowledged, and the path's round trip and rate show (daemon/link/train_timer).
+bool Engine::ask_for_acknowledgement(Link& link) {
+  if (link.most_in_flight == 0 || link.carrier.train.entries() == 0) return false;
+  if (link.carrier.train.payload() == 0 && link.asked_for > link.acknowledged) return false;
+  link.sent_since += link.carrier.train.payload();
+  if (link.in_flight < link.most_in_flight && link.sent_since < link.most_in_flight / asked_in_flight)
+    return false;
+  link.asked_for = link.sequence;
+  link.sent_since = 0;
   return true;
 }
 
@@ -331,6 +351,7 @@ void Engine::add_fragments(Link& link, Trains& trains, TrainOut& train, hook::Li
     if (eager) link.eager_unsent -= run.length;
     add_run(link, train, message, run);
     trains.log.append(trains.sequence + 1, run);
+    trains.in_flight += run.length;
     make_ready(message);
   }
 }
@@ -354,7 +375,13 @@ Refusal Engine::acknowledge(Trains& trains, const Carrier& carrier, std::uint64_
   const std::uint64_t complete = half_written ? trains.sequence - 1 : trains.sequence;
   if (sequence < trains.acknowledged || sequence > complete) return Refusal::ack;
   trains.acknowledged = sequence;
-  for (Log::Entry entry; trains.log.take(sequence, entry);) acknowledged(entry);
+  for (Log::Entry entry; trains.log.take(sequence, entry);) {
+    if (entry.kind() == Kind::fragments) {
+      trains.in_flight -= entry.descriptor.length;
+      trains.delivered += entry.descriptor.length;
+    }
+    acknowledged(entry);
+  }
   return Refusal::none;
 }
 

@@ -100,6 +100,7 @@ void Engine::deal_again(Link& link, Subflow& subflow) {
     if (entry.kind() != Kind::fragments) return;
     const Descriptor run = entry.descriptor;
     entry.forget();
+    subflow.in_flight -= run.length;
     Outgoing* const message = outgoing_.find(run.message);
     if (message == nullptr || message->abandoned() || message->received) return;
     link.resent += run.length;
@@ -131,7 +132,7 @@ bool Engine::build(Link& link, Subflow& subflow) {
   Prefix prefix{};
   prefix.sequence = train.entries() != 0 ? ++subflow.sequence : 0;
   prefix.acknowledgement = subflow.received_told = subflow.received;
-  prefix.delay_product_kib = subflow.retired ? 1 : 0;
+  prefix.flags = subflow.retired ? flag_retired : 0;
   subflow.retired_told = subflow.retired;
   prefix.source_host = link.self;
   prefix.destination_host = link.peer;
@@ -150,7 +151,7 @@ Refusal Engine::take_header(Link& link, Carrier& carrier, const Prefix& prefix,
   if (const Refusal refusal = acknowledge(subflow, carrier, prefix.acknowledgement); refusal != Refusal::none)
     return refusal;
   if (subflow.acknowledged != before && subflow.doubted) change(link, subflow, &Subflow::doubted, false);
-  if (const bool retired = prefix.delay_product_kib != 0; retired != subflow.peer_retired)
+  if (const bool retired = (prefix.flags & flag_retired) != 0; retired != subflow.peer_retired)
     change(link, subflow, &Subflow::peer_retired, retired);
   ++link.trains_in;
 

@@ -24,7 +24,7 @@ public:
 
   [[nodiscard]] bool active() const { return next_ < iovecs_.size(); }
   [[nodiscard]] std::span<const iovec> rest() const { return std::span(iovecs_).subspan(next_); }
-  [[nodiscard]] std::uint16_t entries() const { return entries_; }
+  [[nodiscard]] std::uint8_t entries() const { return entries_; }
   [[nodiscard]] std::uint32_t payload() const { return payload_; }
   [[nodiscard]] std::uint32_t header_length() const { return header_length_; }
   [[nodiscard]] bool room_for(std::size_t entry_bytes) const {
@@ -52,7 +52,7 @@ private:
 
   alignas(8) std::array<std::byte, max_header> header_{};
   std::uint32_t header_length_ = 0;
-  std::uint16_t entries_ = 0;
+  std::uint8_t entries_ = 0;
   std::uint32_t payload_ = 0;
   std::vector<iovec> iovecs_;
   std::vector<std::uint64_t> owners_; // of each iovec: a message, or 0 for this train

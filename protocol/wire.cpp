@@ -33,6 +33,8 @@ Refusal check_prefix(const Prefix& prefix) {
   if (prefix.entries == 0 && (prefix.header_length != sizeof(Prefix) || prefix.sequence != 0))
     return Refusal::length;
   if (prefix.entries != 0 && prefix.sequence == 0) return Refusal::sequence;
+  if ((prefix.flags & ~(flag_acknowledge | flag_retired)) != 0) return Refusal::kind;
+  if (prefix.entries == 0 && (prefix.flags & flag_acknowledge) != 0) return Refusal::kind;
   return Refusal::none;
 }
 

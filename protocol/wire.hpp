@@ -13,8 +13,8 @@
 // named refusal.
 //
 // Beside the first carrier there may be others, the subflows, whose trains have numbers of their own. They
-// bring runs of payload that was asked for, in any order, and no credit (their prefixes have zeros there, and
-// in place of the delay product a 1 where nothing new should go over it, either way). One begins without a
+// bring runs of payload that was asked for, in any order, and no credit (their prefixes have zeros there).
+// One begins without a
 // statement, and when it ends, what it has not brought comes over another, so that some of it may come twice.
 // That a message is here whole is said on the first carrier, in the order of all other news.
 //
@@ -63,7 +63,8 @@ static_assert(sizeof(Statement) == 40);
 struct Prefix {
   std::uint32_t magic;
   std::uint16_t header_length; // prefix and entries
-  std::uint16_t entries;
+  std::uint8_t entries;
+  std::uint8_t flags;
   std::uint64_t sequence;        // of this train on its link, from 1; 0 without entries
   std::uint64_t acknowledgement; // all trains up to this one have been read
   std::uint64_t credit;          // eager fragments that the other side may have sent, in total
@@ -74,6 +75,11 @@ struct Prefix {
   std::uint32_t destination_host;
 };
 static_assert(sizeof(Prefix) == 56);
+
+// Flags of a train. Its sender waits for its acknowledgement: it goes as soon as the train is here whole.
+inline constexpr std::uint8_t flag_acknowledge = 1;
+// Nothing new goes over this subflow (subflows.cpp).
+inline constexpr std::uint8_t flag_retired = 2;
 
 enum class Kind : std::uint8_t {
   none = 0, // never on the wire

@@ -67,6 +67,7 @@ void HostSession::carried(PeerLink& by, std::uint64_t carrier, bool dialed) {
 
 void HostSession::begin_pulse() {
   pulse_.cancel();
+  ++pings_; // an answer to an earlier one says nothing of this connection
   silent_s_ = 0;
   heard_bytes_ = connection_->bytes_heard();
   if (!connection_->is_measured()) pulse_.set(first_pulse_s);

@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t turn_bytes = 256 << 10, least_turn_bytes = 64 << 10;
 constexpr std::uint32_t retransmits_of_dead = 2; // without an answer, each twice as late as the one before
 constexpr std::size_t iovecs_at_once = 64;
+// Under way over a path that is not known yet, and never more over one that nobody else measures.
+constexpr std::uint64_t first_flight = 512 << 10, most_flight = 256 << 20;
 
 } // namespace
 
@@ -22,8 +24,9 @@ PeerLink::PeerLink(Owner& owner, Loop& loop, protocol::Engine& engine, HostSessi
                    std::unique_ptr<Stream> stream, KeyName key, std::uint32_t subflow)
     : owner_(owner), loop_(loop), engine_(engine), session_(session), stream_(std::move(stream)),
       index_(session.link()), subflow_(subflow), key_(key), resumed_(subflow != 0),
-      encrypted_(stream_->binding() != ChannelBinding()) {
+      encrypted_(stream_->binding() != ChannelBinding()), times_trains_(!is_measured()) {
   if (const std::optional<PathReport> report = stream_->path()) take(*report);
+  if (subflow_ == 0) engine_.limit_flight(index_, times_trains_ ? first_flight : 0);
 }
 
 LinkWay PeerLink::way() const {
@@ -63,6 +66,7 @@ std::uint64_t PeerLink::read() {
     }
     if (!resumed_) resumed();
   }
+  if (moved != 0 && times_trains_) time_trains();
   return moved;
 }
 
@@ -99,6 +103,7 @@ std::uint64_t PeerLink::write() {
   if (!stream_->writable()) session_.stalled();
   bytes_to_measure_ += moved;
   if (bytes_to_measure_ >= PathGauge::sample_every) measure_path();
+  if (moved != 0 && times_trains_) time_trains();
   return moved;
 }
 
@@ -110,8 +115,9 @@ PeerLink::Path PeerLink::path() const {
 }
 
 void PeerLink::took_round_trip(std::chrono::microseconds time) {
-  const auto us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(time.count(), 1, UINT32_MAX));
-  rtt_us_ = lowest_rtt_us_ = rtt_us_ == 0 ? us : std::min(rtt_us_, us);
+  if (!times_trains_) return; // its stream knows better
+  timer_.round_trip(time, loop_.now(), engine_.link(index_).in_flight != 0);
+  rtt_us_ = lowest_rtt_us_ = timer_.lowest_us();
 }
 
 void PeerLink::measure_path() {
@@ -120,11 +126,33 @@ void PeerLink::measure_path() {
   if (!report) return;
   take(*report);
   report->sample.bytes_in = bytes_heard_;
-  report->sample.streams = session_.streams().count();
-  if (!gauge_.take(report->sample)) return;
+  if (gauge(report->sample)) stream_->limit(gauge_.limits());
+}
+
+// The bytes that come do not count: here acknowledgements are as many as are asked for, whatever the way back
+// is like.
+void PeerLink::time_trains() {
+  const protocol::Link& link = engine_.link(index_);
+  const std::optional<PathSample> sample = timer_.take({.now = loop_.now(),
+                                                        .asked_for = link.asked_for,
+                                                        .acknowledged = link.acknowledged,
+                                                        .bytes = link.delivered,
+                                                        .in_flight = link.in_flight,
+                                                        .more = !link.ready.empty()});
+  if (!sample) return;
+  rtt_us_ = lowest_rtt_us_ = timer_.lowest_us();
+  // What there was to send says nothing of a path that has not been full yet.
+  was_full_ |= !sample->application_limited;
+  if (was_full_ && gauge(*sample))
+    engine_.limit_flight(index_, std::min(gauge_.limits().flight, most_flight));
+}
+
+bool PeerLink::gauge(PathSample sample) {
+  sample.streams = session_.streams().count();
+  if (!gauge_.take(sample)) return false;
   const PathLimits& limits = gauge_.limits();
   engine_.set_path(index_, limits.train, limits.delay_product_kib, subflow_);
-  stream_->limit(limits);
+  return true;
 }
 
 void PeerLink::close(Error why) {

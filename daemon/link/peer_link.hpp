@@ -7,6 +7,7 @@
 #include "daemon/link/link_secrets.hpp"
 #include "daemon/link/path_gauge.hpp"
 #include "daemon/link/stream.hpp"
+#include "daemon/link/train_timer.hpp"
 #include "protocol/engine.hpp"
 #include "system/error.hpp"
 
@@ -68,6 +69,8 @@ private:
   void resumed();
   void broke(const Transfer& how);
   void measure_path();
+  void time_trains();
+  bool gauge(PathSample sample);
   void take(const PathReport& report);
 
   Owner& owner_;
@@ -84,6 +87,9 @@ private:
   std::uint64_t bytes_heard_ = 0;
   std::uint64_t bytes_to_measure_ = 0;
   PathGauge gauge_;
+  const bool times_trains_; // its stream knows nothing of the path
+  TrainTimer timer_;
+  bool was_full_ = false; // of what the timer has seen
   Loop::Time last_heard_{};
 };
 

@@ -10,6 +10,14 @@ template <class Tag, class Object> bool in_list(const Object& object) {
   return object.hook::template Hook<Tag>::is_linked();
 }
 
+std::uint64_t in_flight(Log& log) {
+  std::uint64_t bytes = 0;
+  log.each([&](const Log::Entry& entry) {
+    if (entry.kind() == Kind::fragments) bytes += entry.descriptor.length;
+  });
+  return bytes;
+}
+
 } // namespace
 
 std::string Invariants::broken(Engine& engine) {
@@ -37,13 +45,18 @@ void Invariants::count_due() {
           due_[message] += due.length - (pooled ? 0 : due.whole(due.done, link->fragment));
       }
     });
+    if (link->log.all_sent())
+      holds(in_flight(link->log) == link->in_flight, "the first carrier's flight is counted");
     const auto count = [&](const Log::Entry& entry) {
       if (entry.kind() == Kind::envelope) logged_[entry.envelope.message] += entry.envelope.inline_length;
       if (entry.kind() == Kind::fragments) logged_[entry.descriptor.message] += entry.descriptor.length;
     };
     link->log.each(count);
-    for (const auto& subflow : link->subflows)
-      if (subflow != nullptr) subflow->log.each(count);
+    for (const auto& subflow : link->subflows) {
+      if (subflow == nullptr) continue;
+      subflow->log.each(count);
+      holds(in_flight(subflow->log) == subflow->in_flight, "a subflow's flight is counted");
+    }
   }
 }
 

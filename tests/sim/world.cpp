@@ -192,6 +192,7 @@ bool World::write(Wire& to, std::size_t host, std::size_t other, bool calm, std:
   if (random_.one_in(200))
     at.engine.set_path(link, static_cast<std::uint32_t>(random_.below(200'000)),
                        static_cast<std::uint32_t>(random_.spread(1000)), subflow);
+  if (random_.one_in(200)) at.engine.limit_flight(link, random_.one_in(4) ? 0 : random_.spread(200'000));
   const std::size_t most = calm ? 1 << 20 : 1 + random_.spread(100'000);
   return to.send(at.engine, link, most, now_, random_, subflow) != 0;
 }

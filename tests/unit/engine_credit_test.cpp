@@ -241,6 +241,34 @@ BOOST_AUTO_TEST_CASE(the_window_follows_the_path_within_the_pool) {
   BOOST_TEST(hosts.engine(1).pool_in_use() <= settings.pool);
 }
 
+// Payload keeps to the limit, what is short passes it, and nothing stops where the limit changes: however
+// little is acknowledged unasked.
+BOOST_AUTO_TEST_CASE(no_more_is_in_flight_than_may_be) {
+  Hosts hosts({0, 1});
+  hosts.settle();
+  Bytes out = pattern(20'000'000, 1), in(out.size()), word(8), heard(8);
+  Op& huge = hosts.read(1, 0, 5, in);
+  Op& quick = hosts.read(1, 0, 6, heard);
+  constexpr std::uint64_t most = 400'000;
+  const std::uint32_t link = hosts.link(0, 1);
+  hosts.engine(0).set_path(link, 50'000, 100);
+  hosts.engine(0).limit_flight(link, most);
+  hosts.write(0, 1, 5, out);
+  for (int i = 0; i < 20; ++i) hosts.step(100'000);
+  for (int i = 0; i < 20; ++i) hosts.pipe(0, 1).fill(hosts.engine(0), link, 1 << 20); // nothing comes back
+  BOOST_TEST(hosts.engine(0).link(link).flight_is_full());
+  BOOST_TEST(hosts.engine(0).plan_write(link).empty());
+  hosts.write(0, 1, 6, word);
+  BOOST_TEST(!hosts.engine(0).plan_write(link).empty());
+  std::uint64_t limit = 1;
+  for (int i = 0; hosts.step(100'000); ++i) {
+    BOOST_TEST(hosts.engine(0).link(link).in_flight <= most + 50'000);
+    if (i % 50 == 0) hosts.engine(0).limit_flight(link, limit = limit * 37 % most);
+  }
+  BOOST_TEST((quick.finished && huge.finished && in == out));
+  BOOST_TEST(hosts.engine(0).link(link).in_flight == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_short_message_does_not_wait_for_a_long_one) {
   Hosts hosts({0, 1});
   hosts.settle();

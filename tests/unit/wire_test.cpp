@@ -67,6 +67,15 @@ BOOST_AUTO_TEST_CASE(prefixes_are_checked_field_by_field) {
   BOOST_TEST(check([](Prefix& p) { p.payload_length = max_payload + 1; }) == Refusal::length);
   BOOST_TEST(check([](Prefix& p) { p.entries = 0; }) == Refusal::length);
   BOOST_TEST(check([](Prefix& p) { p.sequence = 0; }) == Refusal::sequence);
+  BOOST_TEST(check([](Prefix& p) { p.flags = flag_acknowledge | flag_retired; }) == Refusal::none);
+  BOOST_TEST(check([](Prefix& p) { p.flags = 4; }) == Refusal::kind);
+  BOOST_TEST(check([](Prefix& p) {
+               p.header_length = sizeof(Prefix);
+               p.entries = 0;
+               p.sequence = 0;
+               p.payload_length = 0;
+               p.flags = flag_acknowledge;
+             }) == Refusal::kind);
   BOOST_TEST(check([](Prefix& p) {
                p.header_length = sizeof(Prefix);
                p.entries = 0;
