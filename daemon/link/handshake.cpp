@@ -149,8 +149,9 @@ std::string_view describe(Verdict verdict) {
 }
 
 Handshake::Handshake(Role role, const LocalHost& self, const std::vector<Credential>& keys,
-                     const Nonce& nonce, KeyUse use, bool subflow)
-    : role_(role), self_(self), key_(to_prove(keys, use)), subflow_(subflow) {
+                     const Nonce& nonce, const handshake::Terms& terms)
+    : role_(role), early_(terms.stream_proves_key), self_(self), key_(to_prove(keys, terms.use)),
+      subflow_(terms.subflow) {
   Hello hello = hello_of(role, self, nonce);
   if (role == Role::Initiator)
     hello.key = name_of(key_.key);
@@ -158,8 +159,8 @@ Handshake::Handshake(Role role, const LocalHost& self, const std::vector<Credent
     keys_ = keys;
   send(Kind::Hello, bytes_of(hello));
   std::copy_n(out_.begin(), our_hello_.size(), our_hello_.begin());
-  // An acceptor answers, it does not begin: take_hello() sends this.
-  if (role == Role::Acceptor) out_end_ = 0;
+  // An acceptor whose stream has proved nothing answers, it does not begin: take_hello() sends this.
+  if (role == Role::Acceptor && !early_) out_end_ = 0;
 }
 
 Handshake::~Handshake() {
@@ -227,6 +228,8 @@ void Handshake::take_hello() {
     const auto meant =
         std::ranges::find(keys_, hello.key, [](const Credential& each) { return name_of(each.key); });
     if (meant != keys_.end()) key_ = *meant;
+  }
+  if (role_ == Role::Acceptor && !early_) {
     send(Kind::Hello, std::span(our_hello_).subspan(sizeof(Prefix)));
     send(Kind::Proof, proof_of(role_));
   }
@@ -239,6 +242,9 @@ void Handshake::take_hello() {
   peer_.fragment_size = std::min(hello.fragment_size, self_.fragment_size);
   peer_.window = std::min(hello.window, self_.window);
   expected_ = Kind::Proof;
+  if (role_ == Role::Acceptor || !early_) return;
+  proved_ = true;
+  enter(State::Deciding);
 }
 
 void Handshake::take_proof() {
@@ -252,7 +258,7 @@ void Handshake::take_proof() {
                       peer_.name));
   }
   proved_ = true;
-  if (role_ == Role::Acceptor)
+  if (role_ == Role::Acceptor || early_)
     expected_ = Kind::Ready; // the initiator's verdict comes first
   else
     enter(State::Deciding);
@@ -303,14 +309,14 @@ void Handshake::take_refusal() {
 void Handshake::decide(Verdict verdict, std::uint32_t session) {
   assert(state_ == State::Deciding);
   session_ = session;
-  if (role_ == Role::Initiator) send(Kind::Proof, proof_of(role_));
+  if (role_ == Role::Initiator || early_) send(Kind::Proof, proof_of(role_));
   send(Kind::Ready, bytes_of(Ready{verdict, session, subflow_ ? 1u : 0u}));
   if (verdict != Verdict::Accepted) {
     verdict_ = verdict;
     return fail(error(ECONNABORTED, "link to host {} not kept: {}", peer_.name, describe(verdict)));
   }
   if (role_ == Role::Acceptor) return agreed();
-  expected_ = Kind::Ready;
+  expected_ = early_ ? Kind::Proof : Kind::Ready;
   enter(State::Exchanging);
 }
 

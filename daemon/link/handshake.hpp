@@ -9,15 +9,23 @@
 //                    <-      ready
 //        adopt       <- or ->                 (then the carrier's bytes, both ways)
 //
+// Where the stream itself has proved the key to the initiator before a word is said (TLS: the acceptor's
+// Finished), the acceptor's hello comes with that, unasked, and one round trip less is enough:
+//
+//                    <-      hello
+//     hello, proof, ready  ->
+//                    <-      proof, ready
+//
 // A proof is HMAC-SHA256 with the shared key over the prover's role, both hellos, prefixes included, and what
 // both ends of an encrypted connection know alone (its binding). So who ends the encryption in between has no
 // proof for the other side; nothing in either hello can be changed on the way, a proof cannot be reflected
 // (the roles differ) nor replayed (each hello has a nonce). `ready` carries the caller's verdict on the link,
-// given when the other side's identity is proved; the acceptor decides last and knows the initiator's
-// verdict. It names the session that goes on here, by number: the higher one of both sides counts, and a
-// lower one is gone. The kernel with the smaller identity then says which connection the session uses from
-// here on: `adopt`, with a number that rises. That settles two connections that were made at once, and one
-// that only one side knows to be dead. (For one more beside it, a subflow, the number means nothing.)
+// given when the other side's identity is proved, by its proof or by the stream; the acceptor decides last
+// and knows the initiator's verdict. It names the session that goes on here, by number: the higher one of
+// both sides counts, and a lower one is gone. The kernel with the smaller identity then says which connection
+// the session uses from here on: `adopt`, with a number that rises. That settles two connections that were
+// made at once, and one that only one side knows to be dead. (For one more beside it, a subflow, the number
+// means nothing.)
 //
 // Every frame begins with a prefix that every version of the wire keeps, so that a refusal can be read by all
 // of them. Invariants: no length field is trusted before it is checked, nothing is allocated for the peer
@@ -98,6 +106,12 @@ struct Prefix { // the same in all versions
 };
 static_assert(sizeof(Prefix) == 12 && offsetof(Prefix, version) == 4 && offsetof(Prefix, length) == 8);
 
+struct Terms {
+  bool stream_proves_key = false; // of who accepts: both sides know that it does
+  KeyUse use = KeyUse::link;      // of the key that an initiator proves
+  bool subflow = false;           // it wants one more connection of a session
+};
+
 struct Hello {
   std::uint64_t identity;
   std::uint64_t predecessor;
@@ -149,7 +163,7 @@ class Handshake {
 public:
   enum class State {
     Exchanging,  // feed what comes
-    Deciding,    // peer() has proved the key: call decide()
+    Deciding,    // peer() has proved the key, or the stream has for it: call decide()
     Agreed,      // both accepted, and this side says which carrier it is: call adopt()
     Established, // the next byte in either direction is the carrier's
     // failure() says why. Send what is outgoing, shut down for writing and read until the other side closes
@@ -158,9 +172,8 @@ public:
     Failed,
   };
 
-  // `use`: of the key that an initiator proves. `subflow`: it wants one more connection of a session.
   Handshake(Role role, const LocalHost& self, const std::vector<Credential>& keys, const Nonce& nonce,
-            KeyUse use = KeyUse::link, bool subflow = false);
+            const handshake::Terms& terms = {});
   Handshake(const Handshake&) = delete;
   Handshake& operator=(const Handshake&) = delete;
   ~Handshake();
@@ -214,6 +227,7 @@ private:
   template <class T> [[nodiscard]] T body() const;
 
   const Role role_;
+  const bool early_; // the stream proves the key
   const LocalHost self_;
   std::vector<Credential> keys_; // that the initiator may mean
   Credential key_;

@@ -30,9 +30,11 @@ Nonce fresh_nonce() {
 
 PendingLink::PendingLink(const Shared& shared, LocalHost self, std::unique_ptr<Stream> accepted)
     : owner_(shared.owner), role_(Role::Acceptor),
-      handshake_(role_, std::move(self), shared.keys, fresh_nonce()), stage_(Stage::shaking),
-      born_(shared.loop.now()), stream_(std::move(accepted)), address_(stream_->peer().text()), via_(false),
-      relayed_(stream_->peer().relayed()), handshake_s_(shared.handshake_s), patience_s_(handshake_s_),
+      handshake_(role_, std::move(self), shared.keys, fresh_nonce(),
+                 {.stream_proves_key = accepted->proves_key()}),
+      stage_(Stage::shaking), born_(shared.loop.now()), stream_(std::move(accepted)),
+      address_(stream_->peer().text()), via_(false), relayed_(stream_->peer().relayed()),
+      handshake_s_(shared.handshake_s), patience_s_(handshake_s_),
       patience_(shared.loop, [this] { out_of_patience(); }) {
   patience_.set(patience_s_);
 }
@@ -40,7 +42,10 @@ PendingLink::PendingLink(const Shared& shared, LocalHost self, std::unique_ptr<S
 PendingLink::PendingLink(const Shared& shared, LocalHost self, Purpose purpose,
                          std::unique_ptr<Stream> connecting)
     : owner_(shared.owner), role_(Role::Initiator),
-      handshake_(role_, std::move(self), shared.keys, fresh_nonce(), purpose.use, purpose.subflow_of != 0),
+      handshake_(role_, std::move(self), shared.keys, fresh_nonce(),
+                 {.stream_proves_key = connecting->proves_key(),
+                  .use = purpose.use,
+                  .subflow = purpose.subflow_of != 0}),
       stage_(Stage::connecting), born_(shared.loop.now()), stream_(std::move(connecting)),
       purpose_(std::move(purpose)), address_(stream_->peer().text()), via_(is_via(stream_->peer())),
       relayed_(stream_->peer().relayed()), handshake_s_(shared.handshake_s), patience_s_(purpose_.patience_s),
@@ -87,6 +92,7 @@ std::uint64_t PendingLink::send() {
     if (sent.status == Transfer::Status::would_block) break;
     if (sent.status != Transfer::Status::moved) {
       closed(sent);
+      handshake_.sent(bytes.size()); // nobody will hear it
       return moved + 1;
     }
     handshake_.sent(sent.bytes);

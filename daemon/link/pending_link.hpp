@@ -34,7 +34,8 @@ public:
   };
   class Owner { // who knows the other connections, and the sessions
   public:
-    virtual Verdict judge(const PendingLink& link) = 0;                     // its peer has proved the key
+    virtual Verdict
+    judge(const PendingLink& link) = 0; // its peer has proved the key, or its stream that of who accepts
     virtual std::uint32_t session_number(std::uint64_t identity) const = 0; // that goes on, or would begin
     virtual bool still_true(const PendingLink& link) const = 0;
     virtual std::uint64_t next_carrier(const PendingLink& link) const = 0;

@@ -67,6 +67,9 @@ public:
   virtual void limit(const PathLimits&) {}                 // of what it holds: `unsent` and `flight`
   virtual void limit_silence(std::chrono::milliseconds) {} // after which it is `broken`
 
+  // Whoever accepts has proved the key before the first byte can be read here, and may write before the other
+  // side has been heard.
+  [[nodiscard]] virtual bool proves_key() const { return false; }
   // From the first byte that was read on.
   [[nodiscard]] virtual ChannelBinding binding() const { return {}; }
   // In words, why it is `broken`.

@@ -28,7 +28,8 @@ constexpr std::uint64_t bytes_of_first_records = 64 << 10;
 // a greeting takes.
 constexpr std::size_t read_ahead = std::size_t{256} << 10, first_read = 1024, longest_greeting = 4096;
 constexpr std::size_t least_at_once = record_bytes, most_at_once = std::size_t{128} << 10;
-constexpr std::size_t overhead = 512; // of a record, with room to spare
+constexpr std::size_t most_early = 1024; // at a time
+constexpr std::size_t overhead = 512;    // of a record, with room to spare
 // Long before what AES-GCM may encrypt with one key (2^24.5 records).
 constexpr std::uint64_t records_of_key = std::uint64_t{1} << 23, bytes_of_key = std::uint64_t{64} << 30;
 // Of the other side: it renews its keys every 64 GiB, and has nothing else to say besides data.
@@ -167,7 +168,7 @@ bool TlsStream::readable() const {
 
 bool TlsStream::writable() const {
   switch (stage_) {
-  case Stage::greeting: return greeting_sends_ ? under_->writable() : under_->readable();
+  case Stage::greeting: return greeting_sends_ || answered_ ? under_->writable() : under_->readable();
   case Stage::open:
   case Stage::broken: break;
   }
@@ -191,11 +192,29 @@ bool TlsStream::flush() {
   return true;
 }
 
+// 1: it is over. Who accepts stops once at the end of its part: only there it may write early.
+int TlsStream::go_on_greeting() {
+  if (side_ == Side::dials || answered_) return SSL_do_handshake(tls_.get());
+  unsigned char none = 0;
+  std::size_t got = 0;
+  const int result = SSL_read_early_data(tls_.get(), &none, sizeof none, &got);
+  if (result != SSL_READ_EARLY_DATA_FINISH) return -1;
+  // It is said, too, when the library has asked the other side to begin anew (no kernel gives it reason to),
+  // and then nothing would be encrypted.
+  if (SSL_session_reused(tls_.get()) != 1) {
+    (void)is_broken(error(EPROTO, "the other side's greeting is not a kernel's"));
+    return -1;
+  }
+  answered_ = true;
+  return SSL_do_handshake(tls_.get());
+}
+
 bool TlsStream::greet() {
   if (stage_ != Stage::greeting) return stage_ == Stage::open;
   if (under_->opened() != 0) return false;
   ERR_clear_error();
-  const int result = SSL_do_handshake(tls_.get());
+  const int result = go_on_greeting();
+  if (stage_ == Stage::broken) return false;
   greeting_sends_ = !flush() && output_.status == Transfer::Status::moved;
   if (result != 1) {
     const Transfer how = not_now(result);
@@ -299,9 +318,25 @@ Transfer TlsStream::read(std::span<const iovec> to) {
   return {.bytes = moved};
 }
 
+// Little: the other side's part of the greeting is not here yet.
+Transfer TlsStream::write_early(std::span<const iovec> from) {
+  std::size_t taken = 0;
+  for (const iovec& part : from) {
+    const std::size_t some = std::min(part.iov_len, most_early - taken);
+    std::size_t went = 0;
+    if (some == 0) continue;
+    if (SSL_write_early_data(tls_.get(), part.iov_base, some, &went) != 1) return is_broken(why_refused());
+    taken += went;
+  }
+  (void)flush();
+  return taken != 0 ? Transfer{.bytes = taken} : not_open();
+}
+
 Transfer TlsStream::write(std::span<const iovec> from) {
   const bool greeted = greet();
-  if (!flush() || !greeted) return not_open();
+  if (!flush()) return not_open();
+  if (answered_ && stage_ == Stage::greeting) return write_early(from);
+  if (!greeted) return not_open();
   if (records_ >= records_of_key || bytes_ >= bytes_of_key) renew_keys();
   encrypted_.reserve(at_once_ + at_once_ / 16 + overhead);
   std::size_t taken = 0;

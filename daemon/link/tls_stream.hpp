@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A stream that encrypts what goes over another one: TLS 1.3 with a pre-shared key on both sides and a fresh
-// key exchange for each connection (psk_dhe_ke), no certificates, tickets or early data. What was recorded
-// stays secret when the key is lost later. The links' handshake runs inside, and its proofs cover binding(),
-// so that nobody can end the encryption in between.
+// key exchange for each connection (psk_dhe_ke), no certificates or tickets. Who dials sends no early data;
+// who accepts may write behind its part of the greeting, which nobody reads who does not hold the key. What
+// was recorded stays secret when the key is lost later. The links' handshake runs inside, and its proofs
+// cover binding(), so that nobody can end the encryption in between.
 //
 // To read, something may have to be written first, and the other way round, while the two sides greet each
 // other: readable() and writable() say of either direction whether going on makes sense. What was encrypted
@@ -48,6 +49,7 @@ public:
   [[nodiscard]] std::optional<PathReport> path() const override { return under_->path(); }
   void limit(const PathLimits& limits) override;
   void limit_silence(std::chrono::milliseconds time) override { under_->limit_silence(time); }
+  [[nodiscard]] bool proves_key() const override { return true; }
   [[nodiscard]] ChannelBinding binding() const override;
   [[nodiscard]] std::string describe(int code) const override;
   void renew_keys(); // from the next record on; done by itself long before a key has to be
@@ -63,6 +65,8 @@ private:
                     void* stream);
   static bio_method_st* bio_methods();
 
+  [[nodiscard]] int go_on_greeting();
+  [[nodiscard]] Transfer write_early(std::span<const iovec> from);
   [[nodiscard]] bool greet(); // false: it takes longer, or the stream is broken
   [[nodiscard]] bool fetch(); // false: nothing is there that the library may have
   [[nodiscard]] bool is_clear();
@@ -78,7 +82,8 @@ private:
   std::unique_ptr<Stream> under_;
   const Side side_;
   Stage stage_ = Stage::greeting;
-  bool greeting_sends_; // what the greeting waits for
+  bool answered_ = false; // who accepts has said all that is its part of the greeting
+  bool greeting_sends_;   // what the greeting waits for
   std::unique_ptr<SSL, TlsSettings::Free> tls_;
   bool starved_ = true; // no whole record lies here: more has to come before there is anything to read
   std::vector<std::byte> came_; // ahead of the library, from handed_ to came_end_

@@ -98,6 +98,19 @@ BOOST_AUTO_TEST_CASE(garbage_is_bounded_and_does_not_fill_the_log) {
   BOOST_TEST(count(hosts[0].log(), "what answers there is not a parcd") <= 3u, hosts[0].log());
 }
 
+// It reads the refusal, or does not; the kernel has said what it had to say, and sleeps.
+BOOST_AUTO_TEST_CASE(who_is_refused_and_stays_keeps_no_kernel_busy) {
+  Hosts hosts(1);
+  const auto turns = [&] { return hosts.status()["counters"]["turns"].get<std::uint64_t>(); };
+  const std::uint64_t before = turns();
+  for (int i = 0; i < 3; ++i) {
+    const Fd rude = connect_to(hosts[0].port());
+    (void)send(rude.get(), "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
+    BOOST_TEST(eventually([&] { return is_closed(rude); }));
+  }
+  BOOST_TEST(turns() - before < 1000u);
+}
+
 BOOST_AUTO_TEST_CASE(visitors_wait_for_their_turn) {
   Hosts hosts(2);
   std::vector<Fd> silent;

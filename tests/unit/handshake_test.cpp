@@ -44,9 +44,10 @@ Bytes take(Handshake& side) {
 struct Pair {
   Pair() = default;
   Pair(const LocalHost& a, const LocalHost& b, const Keys& key_a, const Keys& key_b,
-       KeyUse use = KeyUse::link)
-      : first(Role::Initiator, a, credentials(key_a), random_nonce(), use),
-        second(Role::Acceptor, b, credentials(key_b), random_nonce()) {}
+       KeyUse use = KeyUse::link, bool early = false)
+      : first(Role::Initiator, a, credentials(key_a), random_nonce(),
+              {.stream_proves_key = early, .use = use}),
+        second(Role::Acceptor, b, credentials(key_b), random_nonce(), {.stream_proves_key = early}) {}
 
   // Moves at most `step` bytes at a time until nothing moves any more.
   void run(std::size_t step = SIZE_MAX) {
@@ -200,6 +201,53 @@ BOOST_AUTO_TEST_CASE(the_smaller_identity_says_which_carrier_it_is) {
     BOOST_TEST((pair.first.session() == 5u && pair.first.peer().session == 6u));
     BOOST_TEST((pair.second.session() == 6u && pair.second.peer().session == 5u));
   }
+}
+
+// Each side says all that it can at once: of three trips one way the first comes with the greeting of the
+// stream below.
+BOOST_AUTO_TEST_CASE(behind_a_stream_that_proves_the_key_a_round_trip_is_enough) {
+  for (const std::uint64_t initiator : {1u, 3u}) {
+    const Key key = random_key();
+    Pair pair(host("a", initiator), host("b", 2), key, key, KeyUse::link, true);
+    Handshake &first = pair.first, &second = pair.second;
+    const Bytes greeting = take(second);
+    BOOST_TEST(first.feed(greeting) == greeting.size());
+    BOOST_TEST((first.state() == State::Deciding && first.proved() && first.peer().identity == 2u));
+    first.decide(Verdict::Accepted, 3);
+    const Bytes said = take(first);
+    BOOST_TEST(second.feed(said) == said.size());
+    BOOST_TEST((second.state() == State::Deciding));
+    second.decide(Verdict::Accepted, 4);
+    if (second.state() == State::Agreed) second.adopt(7);
+    const Bytes answer = take(second);
+    BOOST_TEST(first.feed(answer) == answer.size());
+    BOOST_TEST((first.state() == (initiator < 2 ? State::Agreed : State::Established)));
+    BOOST_TEST((first.session() == 3u && second.peer().session == 3u && first.peer().session == 4u));
+  }
+}
+
+// That the stream is right does not do: who has ended it in between has no proof.
+BOOST_AUTO_TEST_CASE(behind_such_a_stream_both_prove_the_key_all_the_same) {
+  Pair wrong(host("a", 1), host("b", 2), random_key(), random_key(), KeyUse::link, true);
+  wrong.run(Verdict::Accepted, Verdict::Accepted);
+  BOOST_TEST(wrong.second.failure().code == EKEYREJECTED);
+  BOOST_TEST(wrong.second.outgoing().empty());
+  const Key key = random_key();
+  Pair bound(host("a", 1), host("b", 2), key, key, KeyUse::link, true);
+  bound.first.bind({std::byte{1}});
+  bound.second.bind({std::byte{2}});
+  bound.run(Verdict::Accepted, Verdict::Accepted);
+  BOOST_TEST(bound.second.failure().code == EKEYREJECTED);
+  Pair refused(host("a", 1), host("b", 2), key, key, KeyUse::link, true);
+  refused.run(Verdict::Duplicate, Verdict::Accepted);
+  BOOST_TEST((refused.first.state() == State::Failed && refused.second.verdict() == Verdict::Duplicate));
+  Pair forged(host("a", 1), host("b", 2), key, key, KeyUse::link, true);
+  (void)forged.first.feed(take(forged.second));
+  forged.first.decide(Verdict::Accepted, 1);
+  (void)forged.first.feed(
+      with(Bytes(hello_at + 32), 0,
+           handshake::Prefix{handshake::magic, protocol::wire_version, handshake::Kind::Proof, 0, 32}));
+  BOOST_TEST(forged.first.failure().code == EKEYREJECTED);
 }
 
 BOOST_AUTO_TEST_CASE(the_first_byte_of_the_carrier_stays_with_the_caller) {

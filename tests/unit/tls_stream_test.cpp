@@ -140,6 +140,27 @@ BOOST_AUTO_TEST_CASE(what_is_said_arrives_and_is_not_seen_on_the_way) {
   BOOST_TEST((two.dialer.binding() != others.dialer.binding()));
 }
 
+// Behind its part of the greeting, which the other side's first words are an answer to.
+BOOST_AUTO_TEST_CASE(who_accepts_may_write_first) {
+  Connection two;
+  Transfer how;
+  BOOST_TEST((Connection::write(two.acceptor, "early").status == Status::would_block));
+  BOOST_TEST(!two.acceptor.writable());
+  (void)Connection::write(two.dialer, "");
+  BOOST_TEST(two.acceptor.writable());
+  BOOST_TEST(Connection::write(two.acceptor, "early ").bytes == 6u);
+  BOOST_TEST(Connection::write(two.acceptor, "bird").bytes == 4u);
+  std::string heard = Connection::read(two.dialer, how);
+  heard += Connection::read(two.dialer, how);
+  BOOST_TEST(heard == "early bird");
+  BOOST_TEST(two.go(two.dialer, two.acceptor, "answer", how) == "answer");
+  BOOST_TEST(two.go(two.acceptor, two.dialer, "and more", how) == "and more");
+  BOOST_TEST((two.dialer.binding() == two.acceptor.binding()));
+  Connection wrong(2);
+  (void)Connection::write(wrong.dialer, "");
+  BOOST_TEST((Connection::write(wrong.acceptor, "early").status == Status::broken)); // nobody is told
+}
+
 BOOST_AUTO_TEST_CASE(another_key_is_named_as_such_on_both_sides) {
   Connection two(2);
   Transfer how;
@@ -264,6 +285,27 @@ BOOST_AUTO_TEST_CASE(a_greeting_without_end) {
   (void)Connection::read(two.acceptor, how);
   BOOST_TEST(mentions(two.acceptor, how, "too much"));
   BOOST_TEST(two.to_acceptor.size() > 20'000U);
+}
+
+// Whose key exchange is another, so that the library asks it to begin anew: although it holds the key, it is
+// no kernel, and what goes to it would not be encrypted yet.
+BOOST_AUTO_TEST_CASE(a_greeting_that_has_to_be_said_anew) {
+  Connection two;
+  const auto other = two.one_->make();
+  BIO* const out = BIO_new(BIO_s_mem());
+  SSL_set_bio(other.get(), BIO_new(BIO_s_mem()), out);
+  BOOST_REQUIRE(SSL_set1_groups_list(other.get(), "P-256:X25519") == 1);
+  SSL_set_connect_state(other.get());
+  (void)SSL_do_handshake(other.get());
+  std::array<std::byte, 4096> said;
+  const int bytes = BIO_read(out, said.data(), static_cast<int>(said.size()));
+  BOOST_REQUIRE(bytes > 0);
+  two.to_acceptor.assign(said.begin(), said.begin() + bytes);
+  const Transfer how = Connection::write(two.acceptor, "in clear");
+  BOOST_TEST(mentions(two.acceptor, how, "not a kernel's"));
+  std::string heard;
+  for (const std::byte each : two.to_dialer) heard.push_back(static_cast<char>(each));
+  BOOST_TEST(heard.find("clear") == heard.npos);
 }
 
 // Its first words come in pieces.
