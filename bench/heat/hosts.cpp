@@ -147,7 +147,8 @@ Result<Kernels> Kernels::start(const Hosts& hosts, const Settings& settings) {
     command.insert(command.end(), settings.options.begin(), settings.options.end());
     PARC_TRY(started, Child::start(hosts.on(host, command)));
     Child& kernel = all.kernels_.emplace_back(std::move(started));
-    const std::vector<Command> ask = {hosts.on(host, {program("parc"), "status"})};
+    // It answers itself: status would also tell of one that has ended.
+    const std::vector<Command> ask = {hosts.on(host, {program("parc"), "hosts", "--hosts", host_name(host)})};
     for (const auto give_up = Clock::now() + patience;;) {
       PARC_TRY(Child::wait_for_any({&kernel, 1}, Clock::now() + std::chrono::milliseconds(20)));
       if (!kernel.running())
