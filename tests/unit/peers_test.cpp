@@ -194,6 +194,28 @@ struct Two : Quiet {
   }
 };
 
+bool go_until(FaultyNetwork& network, const std::vector<Node*>& nodes, const std::function<bool()>& done) {
+  for (int rounds = 0; rounds < 100'000 && !done(); ++rounds) {
+    network.tick();
+    bool moved = false;
+    for (Node* node : nodes) moved |= node->go_round();
+    if (moved || !network.idle()) continue;
+    Loop::Time next = Loop::Time::max();
+    for (const Node* node : nodes) next = std::min(next, node->loop.next_timer().value_or(Loop::Time::max()));
+    using namespace std::chrono_literals;
+    network.time = next != Loop::Time::max() ? std::max(network.time, next) : network.time + 100ms;
+  }
+  return done();
+}
+
+using Answer = std::shared_ptr<std::optional<Result<std::int32_t>>>;
+Answer ask(Node& node, const std::string& host, Dialer::Wish wish) {
+  const auto answer = std::make_shared<std::optional<Result<std::int32_t>>>();
+  node.peers.connect(
+      host, [answer](const Result<std::int32_t>& link) { *answer = link; }, wish);
+  return answer;
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(peers)
@@ -325,25 +347,7 @@ BOOST_AUTO_TEST_CASE(a_relay_key_proves_no_identity) {
       relay.peers.listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = 7002}, relay_first ? 0 : meant);
       two.a.config.hosts["relay"] = {.address = "127.0.0.1", .port = 7003, .only_relays = true};
       const auto until = [&](const std::function<bool()>& done) {
-        for (int rounds = 0; rounds < 100'000 && !done(); ++rounds) {
-          two.network.tick();
-          bool moved = false;
-          for (Node* node : {&two.a, &two.b, &relay}) moved |= node->go_round();
-          if (moved || !two.network.idle()) continue;
-          Loop::Time next = Loop::Time::max();
-          for (Node* node : {&two.a, &two.b, &relay})
-            next = std::min(next, node->loop.next_timer().value_or(Loop::Time::max()));
-          using namespace std::chrono_literals;
-          two.network.time =
-              next != Loop::Time::max() ? std::max(two.network.time, next) : two.network.time + 100ms;
-        }
-        return done();
-      };
-      const auto ask = [](Node& node, const std::string& host, Dialer::Wish wish) {
-        const auto answer = std::make_shared<std::optional<Result<std::int32_t>>>();
-        node.peers.connect(
-            host, [answer](const Result<std::int32_t>& link) { *answer = link; }, wish);
-        return answer;
+        return go_until(two.network, {&two.a, &two.b, &relay}, done);
       };
       const auto linked = relay_first ? nullptr : ask(two.a, "other", {.identity = meant});
       if (linked) BOOST_TEST_REQUIRE(until([&] { return linked->has_value(); }));
@@ -373,6 +377,33 @@ BOOST_AUTO_TEST_CASE(a_relay_key_proves_no_identity) {
       BOOST_TEST((!two.a.lost && !two.b.lost && !relay.lost));
     }
   }
+}
+
+// Whoever holds a relay key may be as many as it likes: so many are let in, and nobody who holds more is kept
+// out by them.
+BOOST_AUTO_TEST_CASE(guests_are_no_more_than_there_is_room_for) {
+  const Quiet quiet;
+  FaultyNetwork network(1, {});
+  const Key key{};
+  Node a("a", 10, 7001, key, network), b("b", 11, 7002, key, network);
+  std::deque<Node> guests;
+  std::vector<Node*> all{&a, &b};
+  std::vector<Answer> answers;
+  for (std::uint16_t i = 0; i < 80; ++i) {
+    guests.emplace_back("g" + std::to_string(i), 100 + i, static_cast<std::uint16_t>(7100 + i),
+                        relay_keys(key), network);
+    guests.back().config.hosts["other"] = {"127.0.0.1", 7001};
+    all.push_back(&guests.back());
+    answers.push_back(ask(guests.back(), "other", {.to_relay = true}));
+  }
+  BOOST_TEST(go_until(network, all, [&] {
+    return std::ranges::all_of(answers, [](const Answer& each) { return each->has_value(); });
+  }));
+  BOOST_TEST(std::ranges::count_if(answers, [](const Answer& each) { return (*each)->has_value(); }) == 64);
+  b.config.hosts["other"] = {"127.0.0.1", 7001};
+  const Answer more = ask(b, "other", {});
+  BOOST_TEST_REQUIRE(go_until(network, all, [&] { return more->has_value(); }));
+  BOOST_TEST((*more)->has_value());
 }
 
 // By the name that it gives itself, as a link is up; and whatever another kernel says, what [hosts] says goes
