@@ -85,12 +85,11 @@ public:
   // some of all, the shortest round trip first.
   [[nodiscard]] std::optional<std::int32_t> near_link(std::uint64_t identity, const std::string& name) const;
   [[nodiscard]] std::vector<std::int32_t> near_links() const;
-  [[nodiscard]] bool only_relays(std::int32_t link) const;     // it has proved a relay key, and no other
-  [[nodiscard]] bool may_ask(std::int32_t link) const;         // for relaying
-  [[nodiscard]] bool is_near(std::int32_t link) const;         // it is not relayed itself
-  [[nodiscard]] bool is_relay(const std::string& host) const { // and nothing else, as [hosts] says
-    return directory_.address_of(host).only_relays;
-  }
+  [[nodiscard]] bool only_relays(std::int32_t link) const; // it has proved a relay key, and no other
+  [[nodiscard]] bool may_ask(std::int32_t link) const;     // for relaying
+  [[nodiscard]] bool is_near(std::int32_t link) const;     // it is not relayed itself
+  // The link there is for relaying, as [hosts] says, or because this kernel holds no other key.
+  [[nodiscard]] bool is_for_relaying(const std::string& host) const { return use_for(host) == KeyUse::relay; }
   [[nodiscard]] bool is_via(const std::string& host) const { // as [hosts] says
     return !directory_.address_of(host).via.relay.empty();
   }

@@ -61,7 +61,7 @@ void HostSearch::connect(std::size_t place) {
       [self = std::weak_ptr(self_), place](const Result<std::int32_t>& link) {
         if (const auto it = self.lock()) (*it)->connected(place, link);
       },
-      {.in_haste = !learned_ || has_other, .relayed = !has_other, .to_relay = peers_.is_relay(host)});
+      {.in_haste = !learned_ || has_other, .relayed = !has_other, .to_relay = peers_.is_for_relaying(host)});
 }
 
 void HostSearch::connected(std::size_t place, const Result<std::int32_t>& link) {

@@ -120,6 +120,10 @@ BOOST_AUTO_TEST_CASE(heads_that_hold_only_a_relay_key) {
   const int ended = ring.wait();
   BOOST_TEST(ended == 0, ring.errors() << hosts.logs());
 
+  Process at_head = hosts.parc("hosts", {}, 1);
+  BOOST_TEST(at_head.wait() == 0, at_head.errors());
+  BOOST_TEST(!contains(at_head.output(), "down"), at_head.output());
+  BOOST_TEST(row("a", 1)["relays"] == true); // that is what its link is for
   BOOST_TEST(row("b")["relays"] == true);
   BOOST_TEST(row("b")["up"] == true);
   Process all = hosts.parc("hosts", {});

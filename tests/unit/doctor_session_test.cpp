@@ -161,6 +161,8 @@ BOOST_AUTO_TEST_CASE(keys_and_settings) {
   KeyFacts key{.path = "/k", .there = true, .is_file = true, .owner = 1000, .mode = 0600};
   expect(of(check_settings(settings, key, ann), "key"), Level::ok, "mode 0600");
   expect(of(check_settings(settings, key, ann), "settings"), Level::ok, "parcd -T");
+  key.of_relay = true;
+  expect(of(check_settings(settings, key, ann), "key"), Level::ok, "this host relays");
   key.mode = 0644;
   settings.cannot_start = "the key /k can be read by others (mode 0644); make it private with: chmod 600 /k";
   expect(of(check_settings(settings, key, ann), "key"), Level::problem, "mode 0644", "chmod 600 /k");

@@ -116,6 +116,7 @@ struct Settings {
 struct KeyFacts {
   std::string path;
   bool there = false, is_file = false;
+  bool of_relay = false; // of a host that only relays
   uid_t owner = 0;
   unsigned mode = 0;
   int error = 0; // why it could not be looked at

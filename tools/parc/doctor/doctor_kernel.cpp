@@ -83,7 +83,9 @@ Finding check_key(const KeyFacts& key, const User& user) {
                     key.mode),
         fmt::format("chmod 600 {} (if somebody may have read it: remove it on all hosts, and copy a new one)",
                     key.path)};
-  return {"key", Level::ok, fmt::format("{}, mode {:04o}, ours", key.path, key.mode)};
+  return {"key", Level::ok,
+          fmt::format("{}, mode {:04o}, ours{}", key.path, key.mode,
+                      key.of_relay ? "; a relay key: this host relays, and no job runs on it" : "")};
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "tools/parc/talk/kernel_connection.hpp"
 
 #include <cerrno>
+#include <fstream>
 #include <sys/stat.h>
 #include <toml++/toml.h>
 
@@ -121,6 +122,9 @@ KeyFacts read_key_facts(const std::string& path) {
   facts.is_file = S_ISREG(status.st_mode);
   facts.owner = status.st_uid;
   facts.mode = status.st_mode & 07777;
+  std::string word;
+  if (facts.is_file) std::ifstream(path) >> word;
+  facts.of_relay = word.starts_with("relay:"); // as parcd.toml(5) has it
   return facts;
 }
 
