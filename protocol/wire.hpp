@@ -14,9 +14,9 @@
 //
 // Beside the first carrier there may be others, the subflows, whose trains have numbers of their own. They
 // bring runs of payload that was asked for, in any order, and no credit (their prefixes have zeros there).
-// One begins without a
-// statement, and when it ends, what it has not brought comes over another, so that some of it may come twice.
-// That a message is here whole is said on the first carrier, in the order of all other news.
+// One begins without a statement, and when it ends, what it has not brought comes over another, so that some
+// of it may come twice. That a message is here whole is said on the first carrier, in the order of all other
+// news.
 //
 // A carrier may end at any byte. The next one begins with statements of what has been taken, from which both
 // sides go on: nothing that was taken is said again, everything else is.
