@@ -10,6 +10,16 @@ void check_returned(Hosts& hosts) {
   BOOST_TEST(link.granted_used == link.freed);
   BOOST_TEST(hosts.engine(1).pool_in_use() == 0u);
 }
+
+// From rank 0 to 1, on two hosts; both are read already.
+struct LongAndShort {
+  Hosts hosts{{0, 1}};
+  Bytes out = pattern(30'000'000, 1), in = Bytes(out.size()), word = Bytes(8), heard = Bytes(8);
+  Op& huge = hosts.read(1, 0, 5, in);
+  Op& quick = hosts.read(1, 0, 6, heard);
+  LongAndShort() { hosts.settle(); }
+};
+
 } // namespace
 
 // Unread messages of every size, as many as a pair may always have: one of another tag passes them all. More
@@ -243,12 +253,7 @@ BOOST_AUTO_TEST_CASE(the_window_follows_the_path_within_the_pool) {
 
 // Payload keeps to the limit, what is short passes it, and nothing stops where the limit changes: however
 // little is acknowledged unasked.
-BOOST_AUTO_TEST_CASE(no_more_is_in_flight_than_may_be) {
-  Hosts hosts({0, 1});
-  hosts.settle();
-  Bytes out = pattern(20'000'000, 1), in(out.size()), word(8), heard(8);
-  Op& huge = hosts.read(1, 0, 5, in);
-  Op& quick = hosts.read(1, 0, 6, heard);
+BOOST_FIXTURE_TEST_CASE(no_more_is_in_flight_than_may_be, LongAndShort) {
   constexpr std::uint64_t most = 400'000;
   const std::uint32_t link = hosts.link(0, 1);
   hosts.engine(0).set_path(link, 50'000, 100);
@@ -269,12 +274,7 @@ BOOST_AUTO_TEST_CASE(no_more_is_in_flight_than_may_be) {
   BOOST_TEST(hosts.engine(0).link(link).in_flight == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_short_message_does_not_wait_for_a_long_one) {
-  Hosts hosts({0, 1});
-  hosts.settle();
-  Bytes out = pattern(30'000'000, 1), in(out.size()), word(8), heard(8);
-  Op& huge = hosts.read(1, 0, 5, in);
-  Op& quick = hosts.read(1, 0, 6, heard);
+BOOST_FIXTURE_TEST_CASE(a_short_message_does_not_wait_for_a_long_one, LongAndShort) {
   hosts.write(0, 1, 5, out);
   for (int i = 0; i < 20; ++i) hosts.step(100'000);
   hosts.write(0, 1, 6, word);
