@@ -48,6 +48,11 @@ HostAddress HostDirectory::address_of(const std::string& host) const {
   return where;
 }
 
+SshAddress HostDirectory::configured_ssh(const std::string& host) const {
+  const auto named = config_.hosts.find(host);
+  return named == config_.hosts.end() ? SshAddress{} : named->second.ssh;
+}
+
 std::optional<std::uint64_t> HostDirectory::identity_of(const std::string& host) const {
   const auto found = identities_.find(host);
   return found != identities_.end() ? std::optional(found->second) : std::nullopt;

@@ -29,6 +29,7 @@ public:
   [[nodiscard]] bool is_configured(const std::string& host) const { return config_.hosts.contains(host); }
   [[nodiscard]] std::optional<std::string> configured_as(std::uint32_t tag) const; // name_tag() of its name
   [[nodiscard]] HostAddress address_of(const std::string& host) const;
+  [[nodiscard]] SshAddress configured_ssh(const std::string& host) const; // .host is empty: none
   [[nodiscard]] std::optional<std::uint64_t> identity_of(const std::string& host) const;
   // Which kernel that name means is yet to be seen, though a link to one that calls itself so is up.
   [[nodiscard]] bool is_undecided(const std::string& host) const;

@@ -90,6 +90,9 @@ public:
   [[nodiscard]] bool is_near(std::int32_t link) const;     // it is not relayed itself
   // The link there is for relaying, as [hosts] says, or because this kernel holds no other key.
   [[nodiscard]] bool is_for_relaying(const std::string& host) const { return use_for(host) == KeyUse::relay; }
+  [[nodiscard]] SshAddress configured_ssh(const std::string& host) const { // of [hosts]
+    return directory_.configured_ssh(host);
+  }
   [[nodiscard]] bool is_via(const std::string& host) const { // as [hosts] says
     return !directory_.address_of(host).via.relay.empty();
   }

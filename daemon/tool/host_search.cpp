@@ -36,7 +36,13 @@ void HostSearch::ask(const tool::Search& search) {
   for (const tool::HostToAsk& host : search.hosts) {
     learned_ |= host.address.has_value();
     inquiry_.add(host.name);
-    if (peers_.is_via(host.name)) continue; // that is obeyed
+    if (peers_.is_via(host.name)) continue;                                     // that is obeyed
+    if (SshAddress ssh = peers_.configured_ssh(host.name); !ssh.host.empty()) { // and that
+      ssh.command = host.ssh;
+      ssh.socket = host.link_socket;
+      if (host.address) peers_.learn(host.name, {.address = {}, .ssh = std::move(ssh)});
+      continue;
+    }
     const HostAddress direct{.address = host.address.value_or(""), .port = host.port};
     const bool is_through = !host.ssh.empty() && peers_.way_to(host.name) == "ssh";
     const HostAddress through_ssh{.address = {}, .ssh = {host.name, host.ssh, host.link_socket}};

@@ -228,6 +228,20 @@ BOOST_AUTO_TEST_CASE(an_sshd_that_forwards_no_sockets) {
   BOOST_TEST(!is_up("d"));
 }
 
+// Although it could be dialed where it listens.
+BOOST_AUTO_TEST_CASE(what_the_configuration_says_of_a_host_is_obeyed) {
+  std::ofstream(hosts.directory() + "/parcd.toml")
+      << "key_file = \"" << hosts.directory() << "/key\"\n[hosts]\nb = { ssh = \"alias-of-b\" }\n";
+  hosts[0].kernel().signal(SIGHUP);
+  BOOST_REQUIRE(eventually([&] { return contains(hosts[0].log(), "read the configuration again"); }));
+  for (int time = 0; time < 2; ++time) {
+    const Ended up = command("up", "b,c", {"--listen", "127.0.0.1"});
+    BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts.logs());
+    BOOST_TEST(host_row("b")["way"] == "ssh", up.output);
+    BOOST_TEST(host_row("c")["way"] == "direct", up.output);
+  }
+}
+
 // Nobody has said where its socket is: it is asked.
 BOOST_AUTO_TEST_CASE(a_host_of_the_configuration) {
   bring_up("b");
