@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(the_host_of_a_spawner_is_lost) {
 // What they print waits in the kernel, as each of them is over before that is read: then nothing more is
 // spawned.
 BOOST_AUTO_TEST_CASE(output_that_nobody_takes_holds_them_back) {
-  constexpr std::size_t all = 120;
+  constexpr std::size_t all = rounds_of(120, 60); // of 250 kB, of which a kernel keeps 8 MiB
   const std::string begin = hosts.directory() + "/flood";
   const std::size_t before = count_of(hosts[0].log(), ": 1 ranks of ");
   const auto spawned = [&] { return count_of(hosts[0].log(), ": 1 ranks of ") - before - 1; };
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(output_that_nobody_takes_holds_them_back) {
   Process text = hosts.parc("status", {});
   BOOST_TEST(text.wait() == 0);
   BOOST_TEST(count_of(text.output(), "1 program waits in parc_spawn until ") == 1, text.output());
-  BOOST_TEST(spawned() < all / 2);
+  BOOST_TEST(spawned() < all * 3 / 4);
   job.signal(SIGCONT);
   BOOST_TEST(job.wait() == 0, job.errors());
   BOOST_TEST(count_of(job.output(), "\n") == all);
