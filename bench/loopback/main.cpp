@@ -10,9 +10,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <parc/parc.h>
+#include <span>
 #include <sstream>
+#include <string>
 #include <vector>
 
 namespace parc::bench {
@@ -22,6 +25,7 @@ struct Size {
   std::size_t bytes;
   int times;
 };
+constexpr Size long_size = {16 << 20, 64}; // for the processor time of the kernels
 constexpr Size sizes[] = {{8, 20000}, {1 << 20, 200}, {16 << 20, 20}};
 
 // What a rank says besides seconds by size.
@@ -69,14 +73,15 @@ double transfer(parc_context* p, void* out, void* in, std::size_t bytes, int tim
   return error == PARC_OK ? (seconds_now() - begin) / times / 2 : -1;
 }
 
-int measure_as_rank() {
+int measure_as_rank(const std::string& what) {
   parc_context* p = nullptr;
   const auto failed = [] {
     std::fprintf(stderr, "bench-loopback: %s\n", parc_error_detail());
     return 1;
   };
   if (parc_open(&p) != PARC_OK) return failed();
-  for (const auto [bytes, times] : sizes) {
+  const std::span<const Size> wanted = what == "long" ? std::span(&long_size, 1) : std::span(sizes);
+  for (const auto [bytes, times] : wanted) {
     void* out = parc_alloc(p, bytes);
     void* in = parc_alloc(p, bytes);
     if (out == nullptr || in == nullptr) return failed();
@@ -86,7 +91,7 @@ int measure_as_rank() {
     parc_free(p, out);
     parc_free(p, in);
   }
-  if (parc_rank(p) == 0) {
+  if (parc_rank(p) == 0 && what != "long") {
     const double shared =
         pieces_time([&](std::size_t n) { return parc_alloc(p, n); }, [&](void* m) { parc_free(p, m); });
     void* (*volatile take)(std::size_t) = std::malloc; // a compiler knows what malloc and free come to
@@ -98,8 +103,9 @@ int measure_as_rank() {
 }
 
 // Seconds one way by size.
-Result<std::map<std::size_t, double>> run_ranks(const Hosts& hosts, const std::string& slots) {
-  PARC_TRY(text, output_of(job(hosts, 2, slots, {"--rank"})));
+Result<std::map<std::size_t, double>> run_ranks(const Hosts& hosts, const std::string& slots,
+                                                const std::string& what = "all") {
+  PARC_TRY(text, output_of(job(hosts, 2, slots, {"--rank", what})));
   std::map<std::size_t, double> seconds;
   std::istringstream lines(text);
   std::size_t bytes = 0;
@@ -108,12 +114,30 @@ Result<std::map<std::size_t, double>> run_ranks(const Hosts& hosts, const std::s
   return seconds;
 }
 
+// Processor time of a process, in seconds.
+double processor_time(pid_t process) {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+struct Apart {
+  std::map<std::size_t, double> seconds;
+  double cpu_of_gib; // of both kernels together, in seconds
+};
+
 // Two kernels whose links are encrypted, or not.
-Result<std::map<std::size_t, double>> run_apart(const Hosts& hosts, const std::string& encryption) {
+Result<Apart> run_apart(const Hosts& hosts, const std::string& encryption) {
+  constexpr double gib = double(1 << 30), both_ways = 2 * double(long_size.bytes) * long_size.times * 1.1;
   PARC_TRY(kernels, heat::demo::Kernels::start(hosts, {.options = {"--encryption", encryption}}));
-  auto seconds = run_ranks(hosts, "a:1,b:1");
+  PARC_TRY(seconds, run_ranks(hosts, "a:1,b:1"));
+  const auto used = [&] { return processor_time(kernels.process(0)) + processor_time(kernels.process(1)); };
+  const double before = used();
+  PARC_TRY(run_ranks(hosts, "a:1,b:1", "long"));
+  const double cpu = used() - before;
   kernels.stop();
-  return seconds;
+  return Apart{std::move(seconds), cpu / both_ways * gib};
 }
 
 std::vector<Row> empty_rows() {
@@ -128,7 +152,8 @@ std::vector<Row> empty_rows() {
           {together, "1,000 pieces of 8 bytes", "us", "malloc and free", "<= 1"},
           {encrypted, "8 bytes one way", "us", "not encrypted", "<= 1.3"},
           {encrypted, "bandwidth, 1 MiB", "GB/s", "not encrypted", ""},
-          {encrypted, "bandwidth, 16 MiB", "GB/s", "not encrypted", ""}};
+          {encrypted, "bandwidth, 16 MiB", "GB/s", "not encrypted", ""},
+          {encrypted, "CPU of both kernels, 1 GiB", "s", "not encrypted", ""}};
 }
 
 Result<void> measure_once(const Hosts& hosts, std::vector<Row>& rows) {
@@ -138,8 +163,9 @@ Result<void> measure_once(const Hosts& hosts, std::vector<Row>& rows) {
   const auto best = [](std::size_t bytes, int times) {
     return std::min(socket_one_way(bytes, times, true), socket_one_way(bytes, times, false));
   };
-  PARC_TRY(apart, run_apart(hosts, "none"));
-  PARC_TRY(encrypted, run_apart(hosts, "tls"));
+  PARC_TRY(plain, run_apart(hosts, "none"));
+  PARC_TRY(tls, run_apart(hosts, "tls"));
+  auto &apart = plain.seconds, &encrypted = tls.seconds;
   rows[0].add(apart[8] * 1e6, socket_one_way(8, sizes[0].times, true) * 1e6);
   rows[1].add(apart[8] * 1e6, socket_one_way(8, sizes[0].times, false) * 1e6);
   PARC_TRY(kernels, heat::demo::Kernels::start(hosts, {}));
@@ -155,6 +181,7 @@ Result<void> measure_once(const Hosts& hosts, std::vector<Row>& rows) {
   for (std::size_t i = 1; i < 3; ++i)
     rows[8 + i].add(bandwidth(sizes[i].bytes, encrypted[sizes[i].bytes]),
                     bandwidth(sizes[i].bytes, apart[sizes[i].bytes]));
+  rows[11].add(tls.cpu_of_gib, plain.cpu_of_gib);
   rows[7].add(together[of_parc_alloc] * 1e6, together[of_malloc] * 1e6);
   return success();
 }
@@ -175,11 +202,11 @@ int main(int argc, char** argv) {
   using namespace parc::bench;
   Bench bench("bench-loopback", "parc on one machine beside plain sockets, a pipe and memcpy");
   Options options{.json = {}, .repeats = 5};
-  bool rank = false;
+  std::string rank; // what it measures
   describe(bench, options);
-  bench.add_flag("--rank", rank)->group("");
+  bench.add_option("--rank", rank)->group("");
   bench.begin(argc, argv);
-  if (rank) return measure_as_rank();
+  if (!rank.empty()) return measure_as_rank(rank);
   return bench.measure({.kernels = false}, options,
                        [&](const Hosts& hosts) { return measure(hosts, options.repeats); });
 }
