@@ -142,17 +142,18 @@ Result<void> Kernel::start() {
   const std::string where = listeners.words;
   const LocalHost& self = peers_->self();
   // Who had links to it learns from ours that it is no more.
-  std::uint64_t predecessor = 0;
+  Predecessors predecessors{};
   if (const auto before = CounterReader::open(world_.runtime_dir))
-    predecessor = before.value().read().identity;
+    predecessors = before.value().read().with_predecessors();
   PARC_TRY(counters, Counters::create(world_.runtime_dir, {.host = self.name,
                                                            .identity = self.identity,
                                                            .port = listeners.at.port,
                                                            .scheduling = world_.scheduling.describe(),
-                                                           .listens = where}));
+                                                           .listens = where,
+                                                           .predecessors = predecessors}));
   counters_ = std::make_unique<Counters>(std::move(counters));
   loop_.errors().show_in(counters_->errors());
-  peers_->listen(std::move(listeners.at), predecessor);
+  peers_->listen(std::move(listeners.at), predecessors);
   for (Fd& socket : listeners.sockets) sockets_.listen(std::move(socket));
   PARC_TRY(hear_tunnels());
   PARC_TRY(door_.open());

@@ -5,6 +5,7 @@
 
 #include "system/error.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,6 +14,9 @@
 #include <sys/types.h>
 
 namespace parc {
+
+// Identities of the kernels that ran in a kernel's place before it, the latest first; 0: none.
+using Predecessors = std::array<std::uint64_t, 16>;
 
 // This host's name, gethostname up to the first dot: what other hosts use in --hosts and [hosts].
 [[nodiscard]] std::string short_host_name();

@@ -87,6 +87,7 @@ Result<Counters> Counters::create(const RuntimeDir& dir, const Owner& owner) {
   file.program.set(PARC_VERSION);
   file.scheduling.set(owner.scheduling);
   file.listens.set(owner.listens);
+  for (std::size_t i = 0; i < owner.predecessors.size(); ++i) file.predecessors[i].set(owner.predecessors[i]);
   PARC_TRY(finish(dir));
   return made;
 }

@@ -56,6 +56,7 @@ public:
     std::uint16_t port = 0;
     std::string scheduling; // SchedulingClass::describe()
     std::string listens;    // Listeners::words
+    Predecessors predecessors{};
   };
 
   // Puts a new counter file, all zeros, in the place of the one before. The caller holds the directory's

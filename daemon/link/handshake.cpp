@@ -78,7 +78,7 @@ std::string unpacked(const PackedAddress& bytes) {
 Hello hello_of(Role role, const LocalHost& self, const Nonce& nonce) {
   Hello hello{};
   hello.identity = self.identity;
-  hello.predecessor = self.predecessor;
+  hello.predecessors = self.predecessors;
   hello.fragment_size = self.fragment_size;
   hello.window = self.window;
   hello.port = self.port;
@@ -235,7 +235,8 @@ void Handshake::take_hello() {
   }
   const std::uint64_t known_as = key_.use == KeyUse::relay ? proved_as_relay : 0;
   peer_.identity = hello.identity | known_as;
-  if (hello.predecessor != 0) peer_.predecessor = drawn_identity(hello.predecessor) | known_as;
+  std::ranges::transform(hello.predecessors, peer_.predecessors.begin(),
+                         [&](std::uint64_t each) { return each != 0 ? drawn_identity(each) | known_as : 0; });
   peer_.name.assign(hello.name.data(), hello.name_length);
   peer_.port = hello.port;
   peer_.advertised = unpacked(hello.advertised);

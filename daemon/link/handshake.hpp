@@ -38,6 +38,7 @@
 #include "daemon/link/stream.hpp"
 #include "protocol/wire.hpp"
 #include "system/error.hpp"
+#include "system/identity.hpp"
 
 #include <array>
 #include <cstdint>
@@ -78,7 +79,7 @@ struct LocalHost {
   std::uint32_t fragment_size = protocol::default_fragment;
   std::uint32_t window = protocol::window; // trains that it lets be unacknowledged
   std::uint16_t wire_version = protocol::wire_version;
-  std::uint64_t predecessor = 0; // identity of the kernel that ran in this one's place before; 0: none known
+  Predecessors predecessors{};
 };
 
 // What is known of the other side once it has proved the key.
@@ -89,7 +90,7 @@ struct Peer {
   std::string advertised;
   std::uint32_t fragment_size = 0; // the smaller of both
   std::uint32_t window = 0;        // the smaller of both
-  std::uint64_t predecessor = 0;   // theirs: it is dead
+  Predecessors predecessors{};     // theirs: they are dead
   std::uint32_t session = 0;       // that goes on there, or would begin; from Agreed on
 };
 
@@ -114,7 +115,6 @@ struct Terms {
 
 struct Hello {
   std::uint64_t identity;
-  std::uint64_t predecessor;
   KeyName key; // that the initiator proves; an acceptor's is zero
   std::uint32_t fragment_size;
   std::uint32_t window;
@@ -123,9 +123,10 @@ struct Hello {
   std::uint8_t name_length;
   std::array<char, 64> name;
   std::array<std::uint8_t, 16> advertised; // of IPv6, or IPv4 mapped into it; zeros: none
+  Predecessors predecessors;
   Nonce nonce;
 };
-static_assert(sizeof(Hello) == 144 && offsetof(Hello, port) == 28 && offsetof(Hello, name) == 32);
+static_assert(sizeof(Hello) == 264 && offsetof(Hello, port) == 20 && offsetof(Hello, name) == 24);
 
 using Proof = std::array<std::byte, 32>;
 struct Ready {

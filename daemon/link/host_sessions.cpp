@@ -102,9 +102,10 @@ std::optional<std::uint32_t> HostSessions::adopt(PendingLink& link) {
   const Peer& peer = said.peer();
   if (!still_true(link)) return std::nullopt;
   Candidates candidates = candidates_of(link);
-  if (find(peer.predecessor) != nullptr)
-    end(peer.predecessor,
-        error(ECONNRESET, "gave the kernel of host {} up: another has been started in its place", peer.name));
+  for (const std::uint64_t dead : peer.predecessors)
+    if (dead != peer.identity && find(dead) != nullptr)
+      end(dead, error(ECONNRESET, "gave the kernel of host {} up: another has been started in its place",
+                      peer.name));
   const std::uint32_t number = std::max(said.session(), peer.session);
   HostSession* session = look(peer.identity);
   if (session != nullptr && session->identity().number != number) {

@@ -92,10 +92,10 @@ Dial Peers::dialing() {
   return [this](const Address& to, PendingLink::Purpose why) { return dial(to, std::move(why)); };
 }
 
-void Peers::listen(ListensAt at, std::uint64_t predecessor) {
+void Peers::listen(ListensAt at, const Predecessors& predecessors) {
   listens_ = std::move(at);
   self_.port = listens_.port;
-  self_.predecessor = predecessor;
+  self_.predecessors = predecessors;
   if (!listens_.advertised.empty()) self_.advertised = listens_.advertised.front();
 }
 

@@ -41,8 +41,7 @@ public:
   Peers(Loop& loop, protocol::Engine& engine, StreamMaker& streams, const Config& config, const Keys& keys,
         LocalHost self, HostSessions::Events events, Tunnels* tunnels = nullptr);
 
-  // `predecessor`: the identity of the kernel that ran here before; 0: none known.
-  void listen(ListensAt at, std::uint64_t predecessor);
+  void listen(ListensAt at, const Predecessors& predecessors);
   void stop() { sessions_.stop(); } // no session begins or goes on from here on
   // The kernel at that link has said what makes no sense, which ends the session with it.
   void pong(std::int32_t link, std::uint64_t number) { sessions_.pong(link, number); }

@@ -3,7 +3,6 @@
 #include "system/observe/counters.hpp"
 
 #include "system/fd.hpp"
-#include "system/identity.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -151,6 +150,12 @@ Result<CounterReader> CounterReader::open(const RuntimeDir& dir) {
   return CounterReader(static_cast<const File*>(mapped), dir);
 }
 
+Predecessors CounterSnapshot::with_predecessors() const {
+  Predecessors all{identity};
+  std::copy_n(predecessors.begin(), all.size() - 1, all.begin() + 1);
+  return all;
+}
+
 CounterReader::~CounterReader() {
   if (file_) munmap(const_cast<File*>(file_), sizeof(File));
 }
@@ -168,6 +173,7 @@ CounterSnapshot CounterReader::read() const {
   snapshot.program = file_->program.get();
   snapshot.scheduling = file_->scheduling.get();
   snapshot.listens = file_->listens.get();
+  std::ranges::transform(file_->predecessors, snapshot.predecessors.begin(), &Cell::get);
   for (std::size_t i = 0; i < counter_count; ++i) snapshot.values[i] = file_->values[i].get();
   collect(file_->links, snapshot.links, copy_link);
   collect(file_->jobs, snapshot.jobs, copy_job);

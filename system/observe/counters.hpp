@@ -11,6 +11,7 @@
 #pragma once
 
 #include "system/error.hpp"
+#include "system/identity.hpp"
 #include "system/runtime_dir.hpp"
 
 #include <algorithm>
@@ -248,7 +249,7 @@ struct ErrorTable {
 };
 
 inline constexpr std::uint64_t magic = 0x73746e7563726170; // "parcunts"
-inline constexpr std::uint64_t version = 8;
+inline constexpr std::uint64_t version = 9;
 inline constexpr std::size_t link_rows = 256;
 inline constexpr std::size_t job_rows = 64;
 inline constexpr std::size_t session_rows = 1024;
@@ -267,13 +268,14 @@ struct File {
   Text<64> program; // version of parcd
   Text<64> scheduling;
   Text<128> listens; // where, in words
+  std::array<Cell, Predecessors{}.size()> predecessors;
   std::array<Cell, counter_count> values;
   std::array<LinkRow, link_rows> links;
   std::array<JobRow, job_rows> jobs;
   std::array<SessionRow, session_rows> sessions;
   ErrorTable errors;
 };
-static_assert(offsetof(File, host) == 72 && offsetof(File, values) == 392);
+static_assert(offsetof(File, host) == 72 && offsetof(File, values) == 520);
 
 } // namespace counters
 
@@ -310,6 +312,7 @@ struct CounterSnapshot {
   [[nodiscard]] const char* end_word() const { return ended ? "ended" : "DEAD"; }
   std::uint64_t pid = 0, identity = 0, port = 0, started_s = 0;
   std::string host, program, scheduling, listens;
+  Predecessors predecessors{};
   std::array<std::uint64_t, counter_count> values{};
   std::vector<Link> links;
   std::vector<Job> jobs;
@@ -318,6 +321,8 @@ struct CounterSnapshot {
   std::uint64_t other_errors = 0;                        // that found no place among them
   std::array<std::uint64_t, error_kinds> error_totals{}; // by kind, with those
 
+  // Of whoever starts next.
+  [[nodiscard]] Predecessors with_predecessors() const;
   [[nodiscard]] std::uint64_t operator[](Counter counter) const {
     return values[static_cast<std::size_t>(counter)];
   }

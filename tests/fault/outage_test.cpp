@@ -220,6 +220,27 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_was_started_again_is_another) {
   paths.check(after);
 }
 
+// Whom the other side has never reached, and some of whose successors never had a link to it.
+BOOST_AUTO_TEST_CASE(a_kernel_that_was_started_again_and_again_is_another) {
+  Paths paths(2, {"--link-timeout-s", "600"}); // nor does its silence tell
+  paths[0].down();
+  Process run = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "3000000", "0"});
+  BOOST_REQUIRE(eventually([&] { return paths.passed() > 2'000'000; }));
+  for (int time = 0; time < 3; ++time) {
+    paths.hosts[0].kernel().signal(SIGKILL);
+    BOOST_TEST(paths.hosts[0].kernel().wait() == 128 + SIGKILL);
+    paths.hosts[0].start();
+  }
+  BOOST_TEST(run.wait() == 125);
+  paths[0].up();
+  BOOST_TEST(eventually([&] { return paths.hosts.status(1)["jobs"].empty(); }), paths.hosts.logs());
+  BOOST_TEST(contains(paths.hosts[1].log(), "another has been started in its place"), paths.hosts[1].log());
+  BOOST_TEST(eventually([&] { return paths.hosts.ranks().empty(); }), paths.hosts.logs());
+  BOOST_TEST(paths.hosts.status(1)["links"].size() == 1U);
+  Process after = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
+  paths.check(after);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test

@@ -181,7 +181,8 @@ void Kernels::see_links(std::size_t number) {
 
 void Kernels::start_kernel(std::size_t number) {
   Host& host = hosts_[number];
-  const std::uint64_t predecessor = host.identity;
+  std::shift_right(host.predecessors.begin(), host.predecessors.end(), 1);
+  host.predecessors.front() = host.identity;
   host.identity = random_.below(INT64_MAX) + 1;
   host.stopping = false;
   identities_[static_cast<std::uint32_t>(host.identity)] = number;
@@ -222,7 +223,7 @@ void Kernels::start_kernel(std::size_t number) {
                     .clean_up_after = [](const std::vector<pid_t>&) {},
                     .end_strays = [](const std::string&) {}}});
   host.kernel->peers().listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port()},
-                              predecessor);
+                              host.predecessors);
   say(fmt::format("{} starts", host.name));
 }
 
@@ -238,7 +239,7 @@ void Kernels::kernel_ended(std::size_t number) {
   for (const auto& rank : ranks_)
     if (rank->host() == number && rank->alive())
       throw Violation(PlayedRank::name(rank->place()) + " outlives its kernel");
-  plan(15 * second, [this, number] { start_kernel(number); });
+  plan(random_.one_in(2) ? 15 * second : second / 10, [this, number] { start_kernel(number); });
 }
 
 void Kernels::end_kernel() {

@@ -48,6 +48,7 @@ private:
     std::string name;
     Address address;
     std::uint64_t identity = 0;
+    Predecessors predecessors{};
     std::unique_ptr<daemon::Kernel> kernel; // none: it is down
     bool stopping = false;
     std::map<std::uint32_t, Link> links; // by index

@@ -125,7 +125,7 @@ struct World {
                                                          .time = &network.time,
                                                          .streams = network.streams_of(host.address),
                                                          .processes = {}});
-    host.kernel->peers().listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port()}, 0);
+    host.kernel->peers().listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = host.address.port()}, {});
   }
 
   bool go_round() {

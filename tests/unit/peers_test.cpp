@@ -34,7 +34,7 @@ public:
         endpoint(engine.add_endpoint()) {
     config.name = name;
     engine.open(endpoint, 0);
-    peers.listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = port}, 0);
+    peers.listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = port}, {});
   }
 
   void meet(Node& node) {
@@ -344,7 +344,8 @@ BOOST_AUTO_TEST_CASE(a_relay_key_proves_no_identity) {
       Node relay("b", relay_first ? meant : meant + 5, 7003, relay_keys(two.key), two.network);
       relay.config.hosts["other"] = {"127.0.0.1", two.a.address.port()};
       // Where b listens.
-      relay.peers.listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = 7002}, relay_first ? 0 : meant);
+      relay.peers.listen({.hosts = {"127.0.0.1"}, .advertised = {}, .port = 7002},
+                         relay_first ? Predecessors{} : Predecessors{meant});
       two.a.config.hosts["relay"] = {.address = "127.0.0.1", .port = 7003, .only_relays = true};
       const auto until = [&](const std::function<bool()>& done) {
         return go_until(two.network, {&two.a, &two.b, &relay}, done);
