@@ -8,10 +8,10 @@ namespace parc::test {
 
 // Without Open MPI's shared memory, which cm does not use: a rank that is killed would leave its segment.
 inline const std::vector<std::string> by_parc{
-    "--mca", "pml",   "cm",  "--mca", "mtl",   "ofi", "--mca", "mtl_ofi_provider_include",
-    "parc",  "--mca", "osc", "pt2pt", "--mca", "btl", "self"};
-inline const std::vector<std::string> by_tcp{"--mca",    "pml",   "ob1", "--mca", "btl",
-                                             "tcp,self", "--mca", "osc", "pt2pt"};
+    "--mca", "pml",   "cm",  "--mca",    "mtl",   "ofi", "--mca", "mtl_ofi_provider_include",
+    "parc",  "--mca", "osc", "sm,pt2pt", "--mca", "btl", "self"};
+inline const std::vector<std::string> by_tcp{"--mca",    "pml",   "ob1", "--mca",   "btl",
+                                             "tcp,self", "--mca", "osc", "sm,pt2pt"};
 
 struct Job {
   std::string program;

@@ -11,7 +11,7 @@ namespace parc::test {
 namespace {
 
 const std::vector<std::string> srun_by_parc{"OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi",
-                                            "OMPI_MCA_mtl_ofi_provider_include=parc", "OMPI_MCA_osc=pt2pt",
+                                            "OMPI_MCA_mtl_ofi_provider_include=parc", "OMPI_MCA_osc=sm,pt2pt",
                                             "OMPI_MCA_btl=self"};
 
 std::string output_under_srun(Hosts& hosts, const std::string& program) {

@@ -106,16 +106,47 @@ static void counted(void) {
   say("counted: %d\n", window_cells[0]);
 }
 
-int main(int count, char** words) {
-  report_begin(&count, &words);
-  MPI_Alloc_mem(cells * sizeof(int), MPI_INFO_NULL, &window_cells);
-  MPI_Win_create(window_cells, cells * sizeof(int), sizeof(int), MPI_INFO_NULL, world, &window);
+static void use_window(void) {
   fences();
   post_and_start();
   locks();
   counted();
   MPI_Win_free(&window);
+}
+
+// Between ranks of one host only, who reach it as memory.
+static void shared(void) {
+  MPI_Comm here;
+  int mine = 0, all = 0;
+  MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+  MPI_Comm_rank(here, &mine);
+  MPI_Comm_size(here, &all);
+  MPI_Win_allocate_shared(cells * sizeof(int), sizeof(int), MPI_INFO_NULL, here, &window_cells, &window);
+  MPI_Win_fence(0, window);
+  for (int i = 0; i < cells; ++i) window_cells[i] = rank * cells + i;
+  MPI_Win_fence(0, window);
+  const int right = (mine + 1) % all;
+  MPI_Aint bytes = 0;
+  int unit = 0, *theirs = NULL, number = -1;
+  MPI_Win_shared_query(window, right, &bytes, &unit, &theirs);
+  MPI_Sendrecv(&rank, 1, MPI_INT, (mine + all - 1) % all, 0, &number, 1, MPI_INT, right, 0, here,
+               MPI_STATUS_IGNORE);
+  expect(bytes == cells * sizeof(int) && unit == sizeof(int));
+  for (int i = 0; i < cells; ++i) expect(theirs[i] == number * cells + i);
+  MPI_Win_fence(0, window);
+  MPI_Win_free(&window);
+  MPI_Comm_free(&here);
+}
+
+int main(int count, char** words) {
+  report_begin(&count, &words);
+  MPI_Alloc_mem(cells * sizeof(int), MPI_INFO_NULL, &window_cells);
+  MPI_Win_create(window_cells, cells * sizeof(int), sizeof(int), MPI_INFO_NULL, world, &window);
+  use_window();
   MPI_Free_mem(window_cells);
+  MPI_Win_allocate(cells * sizeof(int), sizeof(int), MPI_INFO_NULL, world, &window_cells, &window);
+  use_window();
+  shared();
   report_end();
   return 0;
 }

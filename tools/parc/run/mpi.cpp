@@ -33,11 +33,12 @@ struct MpiOptions {
   std::vector<std::string> words; // mpirun's
 };
 
-// "osc pt2pt": one-sided windows as messages; the others of Open MPI 4.1 need a transport of their own.
+// "osc": one-sided windows that ranks of one host alone allocate are memory that they share, all others
+// messages; the rest of Open MPI 4.1's need a transport of their own.
 // "btl": nothing goes by vader, which would make its files in /dev/shm all the same, and warns where that is
 // small.
 constexpr std::array<std::pair<const char*, const char*>, 5> settings{
-    {{"pml", "cm"}, {"mtl", "ofi"}, {"mtl_ofi_provider_include", "parc"}, {"osc", "pt2pt"}, {"btl", "self"}}};
+    {{"pml", "cm"}, {"mtl", "ofi"}, {"mtl_ofi_provider_include", "parc"}, {"osc", "sm,pt2pt"}, {"btl", "self"}}};
 // Objects of mpi4py are received without MPI_Mprobe: a synchronous send that mtl/ofi meets by that never
 // ends.
 constexpr const char* for_mpi4py = "MPI4PY_RC_RECV_MPROBE";
