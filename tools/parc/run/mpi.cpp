@@ -37,8 +37,11 @@ struct MpiOptions {
 // messages; the rest of Open MPI 4.1's need a transport of their own.
 // "btl": nothing goes by vader, which would make its files in /dev/shm all the same, and warns where that is
 // small.
-constexpr std::array<std::pair<const char*, const char*>, 5> settings{
-    {{"pml", "cm"}, {"mtl", "ofi"}, {"mtl_ofi_provider_include", "parc"}, {"osc", "sm,pt2pt"}, {"btl", "self"}}};
+constexpr std::array<std::pair<const char*, const char*>, 5> settings{{{"pml", "cm"},
+                                                                       {"mtl", "ofi"},
+                                                                       {"mtl_ofi_provider_include", "parc"},
+                                                                       {"osc", "sm,pt2pt"},
+                                                                       {"btl", "self"}}};
 // Objects of mpi4py are received without MPI_Mprobe: a synchronous send that mtl/ofi meets by that never
 // ends.
 constexpr const char* for_mpi4py = "MPI4PY_RC_RECV_MPROBE";
