@@ -354,8 +354,10 @@ struct ControlHeader {
   std::atomic<std::uint32_t> kernel_asleep; // seq_cst, a Sleep: ring its pipe after publishing; it sleeps
                                             // lightly while a new read could have an answer
   // For onlookers, relaxed, written before the kernel sleeps and now and then: writes of P that are held in
-  // the kernel, as their receivers have no place for more unread messages; and unexpected messages for P.
+  // the kernel, as their receivers have no place for more unread messages.
   std::atomic<std::uint64_t> kernel_held;
+  // relaxed, before the kernel stores the end of anything that comes later: unexpected messages for P. P asks
+  // for no look (a probe that does not wait) while there are none.
   std::atomic<std::uint64_t> kernel_unread;
 };
 static_assert(offsetof(ControlHeader, request_tail) == 64);

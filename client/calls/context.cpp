@@ -98,6 +98,7 @@ int Context::probe(const parc_envelope& envelope, bool wait, parc_status& status
   if (!id) return fail(id.error());
   const int code = finish(id.value(), &status);
   if (code != PARC_OK || wait) return code;
+  if (status.source == PARC_ANY_SOURCE && waiter_.kernel_went()) return fail(PARC_EKERNEL);
   return status.source == PARC_ANY_SOURCE ? 0 : 1;
 }
 

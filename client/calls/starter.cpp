@@ -136,6 +136,8 @@ Result<parc_op> Starter::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
   Message message;
   PARC_TRY(check(message, envelope, {}, flags, known_of_probes));
+  if (message.is(MessageFlags::no_wait))
+    sleep_.tell_kernel(); // of reads before it, as it may ask for nothing
   return ask(message, shm::RequestKind::probe);
 }
 
@@ -399,7 +401,11 @@ Result<bool> Starter::reaches(int peer) {
 
 // A read or probe, of whoever may answer it.
 Result<parc_op> Starter::ask(Message& message, shm::RequestKind kind) {
-  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message);
+  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) {
+    if (neighbours_ && message.is(MessageFlags::no_wait) && ring_.nothing_unread())
+      return find_nothing(message);
+    return send(kind, message);
+  }
   if (ring_.dead()) return refused();
   message.local = true;
   shm::Request request = request_of(kind, message);
@@ -408,6 +414,15 @@ Result<parc_op> Starter::ask(Message& message, shm::RequestKind kind) {
   if (neighbours_->inbox().post(request, !message.blocking)) return id;
   operations_.abandon(id);
   return refused();
+}
+
+// A probe that nobody has to be asked for.
+Result<parc_op> Starter::find_nothing(const Message& message) {
+  if (ring_.dead()) return refused();
+  PARC_TRY(id, operations_.begin(shm::RequestKind::probe, message));
+  operations_.end(id, {});
+  sleep_.tell_others();
+  return id;
 }
 
 // An operation that has ended when it is known. PARC_OP_NULL: it cannot.

@@ -122,7 +122,7 @@ bool Inbox::post(const shm::Request& request, bool background) {
   } else if ((read.shared && unheard_) || starves(read)) {
     end(read.id(), {.error = PARC_ENOMEM});
   } else if (!waits) {
-    if (read.shared) return ring_.push(request);
+    if (read.shared && !ring_.nothing_unread()) return ring_.push(request);
     end(read.id(), {});
   } else if (!read.shared && read.pair->departed != 0) {
     fail(read, read.pair->departed);

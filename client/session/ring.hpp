@@ -28,6 +28,15 @@ public:
   [[nodiscard]] bool push(const shm::Request& request, shm::Sleep least = shm::Sleep::deep);
   // The same, and closes the ring behind it, in one step.
   [[nodiscard]] bool push_last(const shm::Request& request);
+  // The kernel keeps no message for a read to come, and has taken all that was asked of it: to look there
+  // would be in vain. It counts a message before it stores (release) the end of whatever came after that: who
+  // has learned of a later message finds this one counted.
+  [[nodiscard]] bool nothing_unread() const {
+    const auto& header = control_.header;
+    return header.request_head.load(std::memory_order_acquire) ==
+               header.request_tail.load(std::memory_order_relaxed) &&
+           header.kernel_unread.load(std::memory_order_relaxed) == 0;
+  }
   // Closed, or the kernel has gone: nothing can be asked for.
   [[nodiscard]] bool dead() const { return closed() || pipes_.gone(); }
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }

@@ -394,9 +394,12 @@ void Session::publish(Counters& counters) {
   (*row_)->bytes_in.set(received_.bytes);
   (*row_)->messages_out.set(sent_.messages);
   (*row_)->bytes_out.set(sent_.bytes);
-  const protocol::Backlog backlog = engine_.backlog(member_.endpoint);
-  control_->header.kernel_held.store(backlog.held, std::memory_order_relaxed);
-  control_->header.kernel_unread.store(backlog.unread, std::memory_order_relaxed);
+  control_->header.kernel_held.store(engine_.backlog(member_.endpoint).held, std::memory_order_relaxed);
+}
+
+void Session::backlog_changed() {
+  if (attached())
+    control_->header.kernel_unread.store(engine_.backlog(member_.endpoint).unread, std::memory_order_relaxed);
 }
 
 } // namespace parc::daemon

@@ -57,6 +57,7 @@ public:
   [[nodiscard]] bool left() const { return state_ == State::leaving; }
   void look_at(std::size_t most, RankState& state) const; // where it is attached
   void publish(Counters& counters);
+  void backlog_changed();
 
 private:
   friend class Sessions;

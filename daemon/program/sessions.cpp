@@ -184,8 +184,9 @@ void Sessions::tell_neighbour(std::uint64_t endpoint) {
 }
 
 void Sessions::backlog_changed(std::uint64_t endpoint_cookie) {
-  if (endpoint_cookie < sessions_.size() && sessions_[endpoint_cookie] != nullptr)
-    changed(*sessions_[endpoint_cookie]);
+  if (endpoint_cookie >= sessions_.size() || sessions_[endpoint_cookie] == nullptr) return;
+  sessions_[endpoint_cookie]->backlog_changed();
+  changed(*sessions_[endpoint_cookie]);
 }
 
 // The place is free again when the session is over and the engine is done with its memory, in whichever

@@ -327,6 +327,7 @@ private:
     }
     const Message message = std::move(*found);
     pool_.erase(found);
+    count_pool();
     fill({request, memory_of(request)}, message);
   }
 
@@ -391,10 +392,13 @@ private:
                     .tag = shm::tag_in(request.write.tag),
                     .context = shm::context_in(request.write.tag),
                     .bytes = std::move(write.bytes)};
+    if (request.peer == 0) {
+      arrive(std::move(message));
+    } else {
+      message.source = request.peer; // whom it went to
+      sent_.push_back(std::move(message));
+    }
     finish(request.id, PARC_OK);
-    if (request.peer == 0) return arrive(std::move(message));
-    message.source = request.peer; // whom it went to
-    sent_.push_back(std::move(message));
   }
 
   void arrive(Message message) {
@@ -408,12 +412,15 @@ private:
                                     [&](const Read& r) { return matches(r.request, message); });
     if (found == reads_.end()) {
       pool_.push_back(std::move(message));
+      count_pool();
       return;
     }
     const Read read = std::move(*found);
     reads_.erase(found);
     fill(read, message);
   }
+
+  void count_pool() { control_->header.kernel_unread.store(pool_.size(), std::memory_order_relaxed); }
 
   static bool matches(const shm::Request& read, const Message& message) {
     return (read.peer == PARC_ANY_SOURCE || read.peer == message.source) &&

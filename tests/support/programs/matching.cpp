@@ -93,6 +93,29 @@ void read_all(parc_context* parc) {
                     "no envelope");
 }
 
+// Whoever has read a later message of the same writer finds the earlier one at the first look.
+void look_back(parc_context* parc) {
+  constexpr int rounds = 300, earlier = 7, later = 8;
+  const parc_envelope any = parc_envelope_of(PARC_ANY_SOURCE, 0, earlier);
+  const parc_envelope writers = parc_envelope_of(0, 0, earlier);
+  const parc_envelope nobodys = parc_envelope_of(PARC_ANY_SOURCE, 0, 99);
+  parc_status status;
+  for (int round = 0; round < rounds; ++round) {
+    int number = round;
+    if (rank::number == 0) {
+      for (const int tag : {earlier, later})
+        rank::expect_code(parc_write(parc, 1, tag, &number, sizeof number), PARC_OK, "write");
+      continue;
+    }
+    rank::expect_code(parc_iprobe(parc, &nobodys, &status), 0, "a look for nobody's message");
+    rank::expect_code(parc_read(parc, 0, later, &number, sizeof number, nullptr), PARC_OK, "read");
+    for (const parc_envelope& wanted : {any, writers})
+      rank::expect_code(parc_iprobe(parc, &wanted, &status), 1, "a look for what came before");
+    rank::expect_code(parc_read(parc, 0, earlier, &number, sizeof number, nullptr), PARC_OK, "read");
+    rank::expect(number == round, "message %d came as number %d", number, round);
+  }
+}
+
 } // namespace
 
 int main() {
@@ -101,6 +124,7 @@ int main() {
     write_all(parc);
   else
     read_all(parc);
+  look_back(parc);
   rank::expect_code(parc_barrier(parc), PARC_OK, "barrier");
   rank::expect_code(parc_close(parc), PARC_OK, "close");
 }
