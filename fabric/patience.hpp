@@ -6,8 +6,11 @@
 // Looks that come at once one after another are a row; what comes late once in hundreds was held up by the
 // system, or by a library's own affairs, and not by a program's work. In it the core is offered to others at
 // every second look: kernels and neighbours need it for what is waited for. A row that goes on sleeps, too,
-// at first no longer than it has been awake, so that a program that tests many requests in a row is never
-// slowed down by more than that factor, and as it grows old most of the time: then it is a wait.
+// each time for a small part of its age: what it waits for may be a word in memory that ranks share, which
+// wakes nobody. While it is young it sleeps no longer than it is awake, so that a program that tests many
+// requests in a row is never slowed down by more than that factor; as it grows old it sleeps most of the
+// time: then it is a wait. Where somebody computes on this core, which an offer of it that is taken for long
+// shows, it sleeps sooner and longer.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +30,9 @@ public:
   [[nodiscard]] Next looked(Clock::time_point now) {
     if (now - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(now)) begin(now);
     if (++looks_ % 2 != 0) return {};
-    const Clock::duration age = now - began_, awake = age - slept_;
-    if (awake < before_sleep) return {.offer_core = true};
-    const Clock::duration left = age < old ? share_of(age) * awake - slept_ : longest_sleep;
-    if (left < shortest_sleep) return {.offer_core = true};
-    return {.sleep = std::min<Clock::duration>(left, longest_sleep)};
+    const Clock::duration most = longest_now(now);
+    if (most < shortest_sleep) return {.offer_core = true};
+    return {.sleep = std::min<Clock::duration>(most, longest_sleep)};
   }
 
   // What belongs to a row besides, from `before` to `now`: the call that asks for a look.
@@ -42,8 +43,10 @@ public:
 
   // It has done so until `now`: what took that long, the core or sleep, is part of the row.
   void done(const Next& next, Clock::time_point before, Clock::time_point now) {
+    const bool slow = next.offer_core && now - before > slow_offer;
+    if (slow) shared_until_ = now + remembered;
     after_sleep_ = next.sleep.count() != 0;
-    if (after_sleep_) slept_ += now - before;
+    if (after_sleep_ || slow) slept_ += now - before;
     last_ = now;
   }
 
@@ -59,7 +62,20 @@ private:
   static constexpr std::chrono::microseconds at_once{2}, held_up{100}, before_sleep{200}, shortest_sleep{50};
   static constexpr unsigned looks_a_late_one = 500;
   static constexpr std::chrono::milliseconds young{1}, old{10}, longest_sleep{16};
+  static constexpr int part_of_age = 16;
+  // Kernels and neighbours that poll, too, mostly give the core back sooner; the scheduler's slices are
+  // longer.
+  static constexpr std::chrono::microseconds slow_offer{400};
+  static constexpr std::chrono::milliseconds remembered{100}; // that somebody computes on this core
   static constexpr int share_of(Clock::duration age) { return age < young ? 1 : 4; }
+
+  [[nodiscard]] Clock::duration longest_now(Clock::time_point now) const {
+    const Clock::duration age = now - began_, awake = age - slept_, part = age / part_of_age;
+    const bool shared = now < shared_until_;
+    if (age >= old) return shared ? Clock::duration(longest_sleep) : part;
+    if (!shared) return std::min(part, awake - slept_);
+    return awake < before_sleep ? Clock::duration{} : share_of(age) * awake - slept_;
+  }
 
   bool is_excused(Clock::time_point now) {
     if (now - last_ > held_up || late_ >= looks_ / looks_a_late_one) return false;
@@ -67,7 +83,7 @@ private:
     return true;
   }
 
-  Clock::time_point began_{}, last_{};
+  Clock::time_point began_{}, last_{}, shared_until_{};
   Clock::duration slept_{};
   unsigned looks_ = 0, late_ = 0; // of the row
   bool after_sleep_ = false;

@@ -2,6 +2,7 @@
 #include "fabric/patience.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <tuple>
 
 namespace parc::test {
 namespace {
@@ -14,6 +15,7 @@ struct Looks {
   Patience patience;
   Time now{1h};
   Patience::Clock::duration slept{};
+  Patience::Clock::duration offered = 1us; // how long an offer of the core takes
 
   // Looks so often in a row, each of which takes so long and finds nothing.
   void look(int times, Patience::Clock::duration each = 500ns) {
@@ -21,7 +23,7 @@ struct Looks {
       now += each;
       const Patience::Next next = patience.looked(now);
       const Time before = now;
-      now += next.sleep;
+      now += next.offer_core ? offered : next.sleep;
       slept += next.sleep;
       patience.done(next, before, now);
     }
@@ -47,9 +49,41 @@ BOOST_AUTO_TEST_CASE(who_tests_many_requests_in_a_row_is_not_made_to_wait) {
   BOOST_TEST(looks.slept.count() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_row_is_slowed_down_in_proportion) {
+// What it waits for may wake nobody.
+BOOST_AUTO_TEST_CASE(a_row_on_a_core_of_its_own_is_late_by_a_part_of_its_age) {
+  for (const auto length : {1ms, 9ms, 20ms, 100ms, 300ms}) {
+    Looks looks;
+    const Time began = looks.now;
+    while (looks.now - began < length) looks.look(1);
+    BOOST_TEST((15 * (looks.now - began) <= 16 * length), length.count());
+    BOOST_TEST((2 * looks.slept <= looks.now - began || length > 10ms), length.count());
+  }
+}
+
+// From one offer that took longer than a poller would have, for a moment.
+BOOST_AUTO_TEST_CASE(who_computes_on_the_core_is_known_by_a_slow_offer) {
+  for (const auto& [offered, later, sleeps] :
+       {std::tuple(300us, 0ms, false), std::tuple(500us, 0ms, true), std::tuple(500us, 99ms, true),
+        std::tuple(500us, 101ms, false)}) {
+    Looks looks;
+    looks.offered = offered;
+    looks.look(2);
+    looks.now += later;
+    looks.patience.begin(looks.now);
+    looks.offered = 0us;
+    looks.look(600); // 300 us
+    BOOST_TEST((looks.slept.count() != 0) == sleeps, offered.count()
+                                                         << " us, " << later.count() << " ms later");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_long_row_is_slowed_down_in_proportion_where_somebody_computes) {
   for (const auto& [times, most] : {std::pair(600, 1), std::pair(1000, 1), std::pair(3000, 4)}) {
     Looks looks;
+    looks.offered = 3ms;
+    looks.look(2);
+    looks.patience.begin(looks.now);
+    looks.offered = 0us;
     looks.look(times);
     const auto awake = times * 500ns;
     BOOST_TEST((looks.slept <= most * awake && looks.slept >= awake / 4),
@@ -58,10 +92,13 @@ BOOST_AUTO_TEST_CASE(a_long_row_is_slowed_down_in_proportion) {
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_sleeps_most_of_the_time) {
-  Looks looks;
-  const Time began = looks.now;
-  while (looks.now - began < 4s) looks.look(1);
-  BOOST_TEST((looks.slept > 3980ms), looks.slept.count());
+  for (const auto offered : {1us, 3000us}) {
+    Looks looks;
+    looks.offered = offered;
+    const Time began = looks.now;
+    while (looks.now - began < 4s) looks.look(1);
+    BOOST_TEST((looks.slept > 3980ms), looks.slept.count());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_comes_begins_a_new_row) {
