@@ -144,7 +144,7 @@ Result<void> Kernel::start() {
   // Who had links to it learns from ours that it is no more.
   Predecessors predecessors{};
   if (const auto before = CounterReader::open(world_.runtime_dir))
-    predecessors = before.value().read().with_predecessors();
+    predecessors = before.value().read().for_next();
   PARC_TRY(counters, Counters::create(world_.runtime_dir, {.host = self.name,
                                                            .identity = self.identity,
                                                            .port = listeners.at.port,

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <new>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace parc::daemon {
@@ -49,6 +50,11 @@ void* map(const Fd& fd, void* at) {
               MAP_SHARED | (at != nullptr ? MAP_FIXED : 0), fd.get(), 0);
 }
 
+std::uint64_t inode_of(const Fd& fd) {
+  struct stat status {};
+  return fstat(fd.get(), &status) == 0 ? status.st_ino : 0;
+}
+
 Error not_mapped(const RuntimeDir& dir) {
   auto failure = system_error("cannot map the counters {}", dir.counters());
   unlink(unfinished(dir).c_str());
@@ -72,8 +78,10 @@ Result<Counters> Counters::create(const RuntimeDir& dir, const Owner& owner) {
   PARC_TRY(fd, make_unfinished(dir));
   void* mapped = map(fd, nullptr);
   if (mapped == MAP_FAILED) return not_mapped(dir);
+  const std::uint64_t inode = inode_of(fd);
   Counters made(std::move(fd), new (mapped) counters::File);
   auto& file = *made.file_;
+  file.inode.set(inode);
   file.magic.set(counters::magic);
   file.version.set(counters::version);
   file.size.set(sizeof(counters::File));
@@ -99,6 +107,7 @@ Result<bool> Counters::put_back(const RuntimeDir& dir) {
   if (pwrite(fd.get(), file_.get(), sizeof *file_, 0) != static_cast<ssize_t>(sizeof *file_) ||
       map(fd, file_.get()) == MAP_FAILED)
     return not_mapped(dir);
+  file_->inode.set(inode_of(fd));
   descriptor_ = std::move(fd);
   PARC_TRY(finish(dir));
   return true;

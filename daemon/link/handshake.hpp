@@ -143,6 +143,7 @@ static_assert(sizeof(Adopt) == 8);
 inline constexpr std::array<char, 4> magic{'P', 'A', 'R', 'C'};
 inline constexpr std::size_t longest_refusal = 512; // UTF-8 text
 inline constexpr std::size_t longest_frame = sizeof(Prefix) + longest_refusal;
+static_assert(sizeof(Hello) <= longest_refusal);
 using HelloFrame = std::array<std::byte, sizeof(Prefix) + sizeof(Hello)>;
 
 // A frame that says to any version why there will be no link.

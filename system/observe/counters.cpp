@@ -147,10 +147,12 @@ Result<CounterReader> CounterReader::open(const RuntimeDir& dir) {
         path, head[1], head[3], version, counter_count);
   void* mapped = mmap(nullptr, sizeof(File), PROT_READ, MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) return system_error("cannot map the counters {}", path);
-  return CounterReader(static_cast<const File*>(mapped), dir);
+  return CounterReader(static_cast<const File*>(mapped), status.st_ino, dir);
 }
 
-Predecessors CounterSnapshot::with_predecessors() const {
+Predecessors CounterSnapshot::for_next() const {
+  if (copied) return {};
+  if (alive) return predecessors;
   Predecessors all{identity};
   std::copy_n(predecessors.begin(), all.size() - 1, all.begin() + 1);
   return all;
@@ -162,6 +164,7 @@ CounterReader::~CounterReader() {
 
 CounterSnapshot CounterReader::read() const {
   CounterSnapshot snapshot;
+  snapshot.copied = file_->inode.get() != inode_;
   snapshot.pid = file_->pid.get();
   // A number may be given again; a number and a start time may not.
   snapshot.alive = process_start_time(static_cast<pid_t>(snapshot.pid)) == file_->pid_start.get();

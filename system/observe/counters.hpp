@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a kernel counts, in a file of its runtime directory that it maps: tools read it without asking
-// anybody, also when the kernel is dead. Here is the layout, which both sides share, and the reader.
+// anybody, also when the kernel is dead, and the next kernel who it follows. Here is the layout, which both
+// sides share, and the reader.
 //
 // One writer, the kernel's thread; any number of readers, which only read. Every value is a 64-bit cell,
 // stored and loaded relaxed: cells are true one by one, and nothing orders one after another. A row (link,
@@ -264,18 +265,19 @@ struct File {
   Cell started_s;   // Unix time
   Cell identity;    // of the host, drawn at this start
   Cell port;        // that it listens on
+  Cell inode;       // of this file: another one is a copy
   Text<64> host;    // its name
   Text<64> program; // version of parcd
   Text<64> scheduling;
-  Text<128> listens; // where, in words
-  std::array<Cell, Predecessors{}.size()> predecessors;
+  Text<128> listens;                                    // where, in words
+  std::array<Cell, Predecessors{}.size()> predecessors; // dead, as other hosts hear of its next one
   std::array<Cell, counter_count> values;
   std::array<LinkRow, link_rows> links;
   std::array<JobRow, job_rows> jobs;
   std::array<SessionRow, session_rows> sessions;
   ErrorTable errors;
 };
-static_assert(offsetof(File, host) == 72 && offsetof(File, values) == 520);
+static_assert(offsetof(File, host) == 80 && offsetof(File, values) == 528);
 
 } // namespace counters
 
@@ -305,6 +307,7 @@ struct CounterSnapshot {
     std::string text;
   };
 
+  bool copied = false;    // from another place
   bool alive = false;     // the kernel that wrote them still runs
   bool stopped = false;   // it does, but for a signal or a debugger
   bool elsewhere = false; // it does, in another PID namespace: pid means nothing here
@@ -321,8 +324,8 @@ struct CounterSnapshot {
   std::uint64_t other_errors = 0;                        // that found no place among them
   std::array<std::uint64_t, error_kinds> error_totals{}; // by kind, with those
 
-  // Of whoever starts next.
-  [[nodiscard]] Predecessors with_predecessors() const;
+  // Of whoever starts next: not who lives, and lost no more than its place; nor anybody of another place.
+  [[nodiscard]] Predecessors for_next() const;
   [[nodiscard]] std::uint64_t operator[](Counter counter) const {
     return values[static_cast<std::size_t>(counter)];
   }
@@ -334,9 +337,10 @@ public:
   // A missing file means that no kernel ever ran on this runtime directory.
   [[nodiscard]] static Result<CounterReader> open(const RuntimeDir& dir);
   CounterReader(CounterReader&& other) noexcept
-      : file_(std::exchange(other.file_, nullptr)), dir_(std::move(other.dir_)) {}
+      : file_(std::exchange(other.file_, nullptr)), inode_(other.inode_), dir_(std::move(other.dir_)) {}
   CounterReader& operator=(CounterReader&& other) noexcept {
     std::swap(file_, other.file_);
+    std::swap(inode_, other.inode_);
     std::swap(dir_, other.dir_);
     return *this;
   }
@@ -348,8 +352,10 @@ public:
   [[nodiscard]] CounterSnapshot read_from_outside() const;
 
 private:
-  CounterReader(const counters::File* file, RuntimeDir dir) : file_(file), dir_(std::move(dir)) {}
+  CounterReader(const counters::File* file, std::uint64_t inode, RuntimeDir dir)
+      : file_(file), inode_(inode), dir_(std::move(dir)) {}
   const counters::File* file_;
+  std::uint64_t inode_;
   RuntimeDir dir_;
 };
 

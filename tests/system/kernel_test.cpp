@@ -350,6 +350,30 @@ BOOST_AUTO_TEST_CASE(displaced_it_ends_with_its_last_job) {
   BOOST_TEST(second.wait() == 0);
 }
 
+// Nor does it tell others that the first one is dead.
+BOOST_AUTO_TEST_CASE(displaced_it_is_nobodys_predecessor) {
+  Hosts hosts(2);
+  Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});
+  BOOST_TEST(eventually([&] { return contains(job.output(), "ready"); }));
+  const std::string dir = hosts[0].runtime_dir();
+  hosts[0].kernel().signal(SIGSTOP);
+  std::filesystem::remove(dir + "/lock");
+  Process second = hosts.parcd({"--runtime-dir", dir, "--port", "0", "--name", "second", "--config",
+                                hosts.directory() + "/parcd.toml"});
+  BOOST_TEST(eventually([&] { return contains(second.errors(), "listens on"); }), second.errors());
+  Process others = hosts.run({"--hosts", "second,b", PARC_TEST_PROGRAMS "/ring", "10", "2"});
+  BOOST_TEST(others.wait() == 0, others.errors());
+  hosts[0].kernel().signal(SIGCONT);
+  BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "this one ends when its jobs have"); }));
+  BOOST_TEST(!contains(hosts[1].log(), "another has been started in its place"), hosts[1].log());
+  BOOST_TEST(job.running());
+  job.signal(SIGTERM);
+  BOOST_TEST(job.wait() == 128 + SIGTERM);
+  BOOST_TEST(hosts[0].kernel().wait() == 0);
+  second.signal(SIGTERM);
+  BOOST_TEST(second.wait() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(strangers_at_the_doors) {
   Hosts hosts(2);
   Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});

@@ -391,10 +391,10 @@ BOOST_AUTO_TEST_CASE(garbage_is_refused_at_once) {
 
 BOOST_AUTO_TEST_CASE(random_bytes_never_establish_a_link) {
   for (std::size_t round = 0; round < 2000; ++round) {
-    Bytes noise(200);
+    const Bytes frame = hello_frame();
+    Bytes noise(2 * frame.size());
     fill_random(noise);
     const std::size_t right = round % (hello_at + 20); // so far as in a hello that is right
-    const Bytes frame = hello_frame();
     std::copy_n(frame.begin(), right, noise.begin());
     Handshake acceptor(Role::Acceptor, host("b", 2), credentials(random_key()), random_nonce());
     (void)acceptor.feed(noise);
@@ -406,7 +406,8 @@ BOOST_AUTO_TEST_CASE(lengths_are_checked_before_anything_is_read) {
   using handshake::Hello;
   const Bytes hello = hello_frame();
   const std::size_t length_at = offsetof(handshake::Prefix, length);
-  for (const std::uint32_t length : {0U, 135U, 137U, 0x7fffffffU, 0xffffffffU})
+  constexpr std::uint32_t right = sizeof(Hello);
+  for (const std::uint32_t length : {0U, right - 1, right + 1, 0x7fffffffU, 0xffffffffU})
     BOOST_TEST(failure_after(with(Bytes(hello.begin(), hello.begin() + hello_at), length_at, length)) ==
                EPROTO);
   BOOST_TEST(failure_after(with(hello, hello_at + offsetof(Hello, name_length), std::uint8_t{65})) == EPROTO);
