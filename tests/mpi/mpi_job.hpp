@@ -6,7 +6,7 @@
 
 namespace parc::test {
 
-// Without Open MPI's shared memory, which cm does not use: a rank that is killed would leave its segment.
+// Without vader's shared memory, which cm does not use: a rank that is killed would leave its segment.
 inline const std::vector<std::string> by_parc{
     "--mca", "pml",   "cm",  "--mca",    "mtl",   "ofi", "--mca", "mtl_ofi_provider_include",
     "parc",  "--mca", "osc", "sm,pt2pt", "--mca", "btl", "self"};

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(what_is_relayed_outlives_the_tunnels) {
 // What relays is away for a moment: a host that only it knows is not unknown for that.
 BOOST_AUTO_TEST_CASE(a_job_begins_while_the_tunnels_are_made_anew) {
   auto patient = elsewhere; // a tunnel may take longer than a user would wait
-  patient.insert(patient.end(), {"--connect-timeout-s", std::to_string(patience.count())});
+  patient.insert(patient.end(), {"--connect-timeout-s", std::to_string(patience.count() / 2)});
   for (const char* host : {"b", "c"}) // not together, or they would have a link before the job
     BOOST_TEST_REQUIRE(command("up", host, patient).status == 0);
   for (int round = 0; round < 3; ++round) {
