@@ -129,7 +129,8 @@ struct Apart {
 
 // Two kernels whose links are encrypted, or not.
 Result<Apart> run_apart(const Hosts& hosts, const std::string& encryption) {
-  constexpr double gib = double(1 << 30), both_ways = 2 * double(long_size.bytes) * long_size.times * 1.1;
+  constexpr double gib = double(1 << 30),
+                   both_ways = 2 * double(long_size.bytes) * (long_size.times + long_size.times / 10);
   PARC_TRY(kernels, heat::demo::Kernels::start(hosts, {.options = {"--encryption", encryption}}));
   PARC_TRY(seconds, run_ranks(hosts, "a:1,b:1"));
   const auto used = [&] { return processor_time(kernels.process(0)) + processor_time(kernels.process(1)); };
