@@ -90,7 +90,8 @@ parc_op KernelSession::try_start(const Start& start) const {
   const unsigned flags = start.flags | PARC_QUEUED;
   const auto count = static_cast<int>(start.pieces.size());
   switch (start.kind) {
-  case Start::Kind::write: return parc_initwritev(parc_, &start.envelope, start.pieces.data(), count, flags);
+  case Start::Kind::write:
+    return parc_initwritev(parc_, &start.envelope, start.pieces.data(), count, flags | PARC_AT_ONCE);
   case Start::Kind::read: return parc_initreadv(parc_, &start.envelope, start.pieces.data(), count, flags);
   case Start::Kind::probe: return parc_initprobe(parc_, &start.envelope, flags);
   case Start::Kind::read_claimed:
@@ -127,6 +128,10 @@ ssize_t KernelSession::begin(const Request& request, const Start& start) {
   const parc_op operation = try_start(start);
   if (operation > 0) {
     note(operation, request);
+    return 0;
+  }
+  if (operation == PARC_OP_NULL) { // it is over
+    hand_on(request, {PARC_OP_NULL, ended_with(PARC_OK)});
     return 0;
   }
   if (operation != PARC_EAGAIN) return say_refused(static_cast<int>(operation));
@@ -202,7 +207,7 @@ void KernelSession::start_waiting() {
         ++next;
         continue;
       }
-      if (operation < 0) (void)say_refused(static_cast<int>(operation));
+      if (operation < PARC_OP_NULL) (void)say_refused(static_cast<int>(operation));
       started.push_back({next->request, operation});
       next = waiting_ones_.erase(next);
     }

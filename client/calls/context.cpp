@@ -77,7 +77,7 @@ int Context::read(const parc_envelope& envelope, const iovec& buffer, parc_statu
 }
 
 int Context::write(const parc_envelope& envelope, const iovec& buffer) {
-  if (starter_.write_at_once(envelope, buffer)) return PARC_OK;
+  if (starter_.write_at_once(envelope, {&buffer, 1}, 0)) return PARC_OK;
   auto id = starter_.write(envelope, {&buffer, 1}, 0, true);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }

@@ -311,8 +311,11 @@ parc_op parc_initwritev(parc_context* context, const parc_envelope* envelope, co
   if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
   return started(context, caller(), [&]() -> Result<parc_op> {
     PARC_TRY(wanted, checked(envelope, Starts::write));
-    PARC_TRY(id, context->starts().write(wanted, list(pieces, count), flags));
-    return noted(context, id, flags);
+    const unsigned others = flags & ~PARC_AT_ONCE;
+    if (others != flags && context->starts().write_at_once(wanted, list(pieces, count), others))
+      return PARC_OP_NULL;
+    PARC_TRY(id, context->starts().write(wanted, list(pieces, count), others));
+    return noted(context, id, others);
   });
 }
 

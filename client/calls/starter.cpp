@@ -107,12 +107,12 @@ Result<parc_op> Starter::write(const parc_envelope& envelope, std::span<const io
   return send(shm::RequestKind::write, message);
 }
 
-bool Starter::write_at_once(const parc_envelope& envelope, const iovec& buffer) {
+bool Starter::write_at_once(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
   if (!neighbours_ || operations_.traced() || guards_.any() || ring_.dead() ||
       !check_peer(envelope.peer, false))
     return false;
   Message message;
-  if (!check(message, envelope, {&buffer, 1}, 0, 0) || !is_short(message)) return false;
+  if (!check(message, envelope, pieces, flags, known_of_writes) || !is_short(message)) return false;
   return neighbours_->write_at_once(message);
 }
 

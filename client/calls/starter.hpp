@@ -36,7 +36,8 @@ public:
   // Blocking calls that are over without an operation: a short message of a neighbour is taken from where it
   // lies, or published. False: begin one.
   [[nodiscard]] bool read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status);
-  [[nodiscard]] bool write_at_once(const parc_envelope& envelope, const iovec& buffer);
+  [[nodiscard]] bool write_at_once(const parc_envelope& envelope, std::span<const iovec> pieces,
+                                   unsigned flags);
   [[nodiscard]] Result<parc_op> probe(const parc_envelope& envelope, unsigned flags);
   [[nodiscard]] Result<parc_op> read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags);
 

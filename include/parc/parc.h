@@ -138,6 +138,9 @@ static inline parc_envelope parc_envelope_of(int peer, uint32_t context, int tag
 #define PARC_UNTAGGED 64u
 /* Of writes: who reads the message is told that it has data, also when parc_envelope.data is 0. */
 #define PARC_WITH_DATA 128u
+/* Of writes: where one is over when the call returns, as a short one to a rank of this host mostly is, that
+ * returns PARC_OP_NULL, and there is nothing to wait for. */
+#define PARC_AT_ONCE 256u
 
 /* ---- Context ------------------------------------------------------------------------------------------- */
 

@@ -83,6 +83,7 @@ class IoVec(ctypes.Structure):
 #   parc_on_lost: a handler may run in a signal's handler, where Python must not
 #   parc_error_detail: it is the text of an Error
 #   PARC_OP_NULL: an operation that has finished knows that it has
+#   PARC_AT_ONCE: a write that is over is an operation that has finished
 _PROTOTYPES = {
     "parc_open": (c_int, [POINTER(c_void_p)]),
     "parc_join": (c_int, [POINTER(c_void_p), c_char_p, c_int, c_int]),
