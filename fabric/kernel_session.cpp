@@ -93,7 +93,8 @@ parc_op KernelSession::try_start(const Start& start) const {
   case Start::Kind::write:
     return parc_initwritev(parc_, &start.envelope, start.pieces.data(), count, flags | PARC_AT_ONCE);
   case Start::Kind::read: return parc_initreadv(parc_, &start.envelope, start.pieces.data(), count, flags);
-  case Start::Kind::probe: return parc_initprobe(parc_, &start.envelope, flags);
+  case Start::Kind::probe:
+    return parc_initprobe(parc_, &start.envelope, flags | ((flags & PARC_NOW) != 0 ? PARC_AT_ONCE : 0u));
   case Start::Kind::read_claimed:
     return parc_initread_claimed(parc_, start.claim, start.pieces.data(), count, flags);
   }
@@ -130,7 +131,7 @@ ssize_t KernelSession::begin(const Request& request, const Start& start) {
     note(operation, request);
     return 0;
   }
-  if (operation == PARC_OP_NULL) { // it is over
+  if (operation == PARC_OP_NULL) { // it is over; or, of a look, there is nothing
     hand_on(request, {PARC_OP_NULL, ended_with(PARC_OK)});
     return 0;
   }

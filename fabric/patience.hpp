@@ -59,7 +59,8 @@ public:
   }
 
 private:
-  static constexpr std::chrono::microseconds at_once{2}, held_up{100}, before_sleep{200}, shortest_sleep{50};
+  static constexpr std::chrono::microseconds at_once{2}, held_up{100}, before_sleep{200},
+      shortest_sleep{250}; // shorter ones parc_completions polls
   static constexpr unsigned looks_a_late_one = 500;
   static constexpr std::chrono::milliseconds young{1}, old{10}, longest_sleep{16};
   static constexpr int part_of_age = 16;

@@ -23,7 +23,7 @@ namespace parc::shm {
 using protocol::MessageFlags;
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 18;
+inline constexpr std::uint32_t layout_version = 19;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
@@ -348,7 +348,7 @@ struct ControlHeader {
   BacklogCounters backlog;      // P's
 
   // K's line.
-  alignas(64) std::atomic<std::uint64_t> request_head; // release after copying requests out
+  alignas(64) std::atomic<std::uint64_t> request_head; // release, after requests have been handled
   std::atomic<std::uint64_t> completions;   // release; +1 per operation that finished or was handed over,
                                             // and for what a watching program waits for
   std::atomic<std::uint32_t> kernel_asleep; // seq_cst, a Sleep: ring its pipe after publishing; it sleeps

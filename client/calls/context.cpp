@@ -29,7 +29,7 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       late_reads_(operations_, arena_, control_calls_, ring_, sleep_, session_.rank),
       starter_(arena_, adoption_, room_, operations_, guards_, ring_, sleep_, late_reads_, neighbours_,
                session_.size),
-      waiter_(operations_, hand_over_, guards_, sleep_, pipes_, late_reads_, session_.hosts),
+      waiter_(operations_, hand_over_, guards_, sleep_, late_reads_, session_.hosts),
       completions_(control_, operations_, waiter_, guards_, sleep_, late_reads_) {
   if (trace_.on()) control_.header.program_tracing.store(1, std::memory_order_relaxed);
   adoption_.serve(&control_calls_, &guards_, &session_.control);
@@ -94,11 +94,16 @@ int Context::finish(parc_op id, parc_status* status) {
 }
 
 int Context::probe(const parc_envelope& envelope, bool wait, parc_status& status) {
+  if (!wait && starter_.finds_nothing(envelope, PARC_NOW)) {
+    sleep_.offer_core_now_and_then();
+    status = {};
+    status.source = PARC_ANY_SOURCE;
+    return 0;
+  }
   auto id = starter_.probe(envelope, wait ? 0 : PARC_NOW);
   if (!id) return fail(id.error());
   const int code = finish(id.value(), &status);
   if (code != PARC_OK || wait) return code;
-  if (status.source == PARC_ANY_SOURCE && waiter_.kernel_went()) return fail(PARC_EKERNEL);
   return status.source == PARC_ANY_SOURCE ? 0 : 1;
 }
 

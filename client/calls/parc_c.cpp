@@ -322,7 +322,9 @@ parc_op parc_initwritev(parc_context* context, const parc_envelope* envelope, co
 parc_op parc_initprobe(parc_context* context, const parc_envelope* envelope, unsigned flags) {
   return started(context, caller(), [&]() -> Result<parc_op> {
     PARC_TRY(wanted, checked(envelope, Starts::read));
-    return context->starts().probe(wanted, flags);
+    const unsigned others = flags & ~PARC_AT_ONCE;
+    if (others != flags && context->starts().finds_nothing(wanted, others)) return PARC_OP_NULL;
+    return context->starts().probe(wanted, others);
   });
 }
 

@@ -136,9 +136,22 @@ Result<parc_op> Starter::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
   Message message;
   PARC_TRY(check(message, envelope, {}, flags, known_of_probes));
-  if (message.is(MessageFlags::no_wait))
-    sleep_.tell_kernel(); // of reads before it, as it may ask for nothing
   return ask(message, shm::RequestKind::probe);
+}
+
+// Progresses as any call that looks: who looks again and again may make no other.
+bool Starter::finds_nothing(const parc_envelope& envelope, unsigned flags) {
+  Message message;
+  if ((flags & PARC_NOW) == 0 || !neighbours_ || operations_.traced() || !check_peer(envelope.peer, true) ||
+      !check(message, envelope, {}, flags, known_of_probes))
+    return false;
+  sleep_.look();
+  (void)late_reads_.serve();
+  sleep_.looked_in_vain();
+  if (ring_.dead() || sleep_.kernel_went()) return false;
+  return neighbours_->may_send(envelope.peer)
+             ? neighbours_->inbox().finds_nothing(request_of(shm::RequestKind::probe, message))
+             : ring_.nothing_unread();
 }
 
 // The kernel puts it into memory of the arena, from where the wait brings it.
@@ -401,11 +414,7 @@ Result<bool> Starter::reaches(int peer) {
 
 // A read or probe, of whoever may answer it.
 Result<parc_op> Starter::ask(Message& message, shm::RequestKind kind) {
-  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) {
-    if (neighbours_ && message.is(MessageFlags::no_wait) && ring_.nothing_unread())
-      return find_nothing(message);
-    return send(kind, message);
-  }
+  if (!neighbours_ || !neighbours_->may_send(message.envelope.peer)) return send(kind, message);
   if (ring_.dead()) return refused();
   message.local = true;
   shm::Request request = request_of(kind, message);
@@ -414,15 +423,6 @@ Result<parc_op> Starter::ask(Message& message, shm::RequestKind kind) {
   if (neighbours_->inbox().post(request, !message.blocking)) return id;
   operations_.abandon(id);
   return refused();
-}
-
-// A probe that nobody has to be asked for.
-Result<parc_op> Starter::find_nothing(const Message& message) {
-  if (ring_.dead()) return refused();
-  PARC_TRY(id, operations_.begin(shm::RequestKind::probe, message));
-  operations_.end(id, {});
-  sleep_.tell_others();
-  return id;
 }
 
 // An operation that has ended when it is known. PARC_OP_NULL: it cannot.

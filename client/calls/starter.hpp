@@ -39,6 +39,8 @@ public:
   [[nodiscard]] bool write_at_once(const parc_envelope& envelope, std::span<const iovec> pieces,
                                    unsigned flags);
   [[nodiscard]] Result<parc_op> probe(const parc_envelope& envelope, unsigned flags);
+  // Of a probe that does not wait: it would find no message. False: it may find one, or fail.
+  [[nodiscard]] bool finds_nothing(const parc_envelope& envelope, unsigned flags);
   [[nodiscard]] Result<parc_op> read_claimed(parc_op claim, std::span<const iovec> pieces, unsigned flags);
 
   [[nodiscard]] Result<parc_op> name_peer(int peer, const iovec& text);
@@ -79,7 +81,6 @@ private:
   [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind);
   [[nodiscard]] Result<bool> reaches(int peer); // a message to it goes to its letterbox
   [[nodiscard]] static bool is_short(const Message& message);
-  [[nodiscard]] Result<parc_op> find_nothing(const Message& message);
   [[nodiscard]] Result<parc_op> tell_at_once(const Message& message);
   [[nodiscard]] Result<parc_op> tell(Message& message);
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);

@@ -10,7 +10,6 @@ namespace parc::client {
 namespace {
 
 constexpr parc_status nothing{PARC_ANY_SOURCE, PARC_ANY_TAG, 0, PARC_OK, 0, 0, 0};
-constexpr auto between_looks = std::chrono::milliseconds(10);
 constexpr auto long_rest = std::chrono::milliseconds(100);
 
 constexpr const char* no_operation =
@@ -382,14 +381,6 @@ int Waiter::ended(Woken how, parc_op id, Slot slot, parc_status& status) {
   while (!sleep_.forget_local(id)) sched_yield();
   // Somebody else of this program may have brought it in the meantime.
   return operations_.done(slot) ? finish_done(slot, status) : operations_.lost(slot, PARC_EKERNEL, status);
-}
-
-bool Waiter::kernel_went() {
-  if (pipes_.gone()) return true;
-  const auto now = Clock::now().time_since_epoch();
-  if (now.count() < next_look_.load(std::memory_order_relaxed)) return false;
-  next_look_.store((now + between_looks).count(), std::memory_order_relaxed);
-  return pipes_.look();
 }
 
 } // namespace parc::client

@@ -13,9 +13,9 @@ namespace parc::client {
 
 class Waiter {
 public:
-  Waiter(Operations& operations, HandOver& hand_over, Guards& guards, Sleep& sleep, Pipes& pipes,
-         LateReads& late_reads, const std::vector<std::string>& hosts)
-      : operations_(operations), hand_over_(hand_over), guards_(guards), sleep_(sleep), pipes_(pipes),
+  Waiter(Operations& operations, HandOver& hand_over, Guards& guards, Sleep& sleep, LateReads& late_reads,
+         const std::vector<std::string>& hosts)
+      : operations_(operations), hand_over_(hand_over), guards_(guards), sleep_(sleep),
         late_reads_(late_reads), hosts_(hosts) {}
 
   // The calls of parc.h with the same names; they return what those return and leave the sentence.
@@ -40,7 +40,7 @@ public:
   int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);
 
   // Looks now and then: a program that only tests must learn of the kernel's end, too.
-  [[nodiscard]] bool kernel_went();
+  [[nodiscard]] bool kernel_went() { return sleep_.kernel_went(); }
 
 private:
   // How far a wait may be released early.
@@ -69,10 +69,8 @@ private:
   HandOver& hand_over_;
   Guards& guards_;
   Sleep& sleep_;
-  Pipes& pipes_;
   LateReads& late_reads_;
   const std::vector<std::string>& hosts_; // of the ranks
-  std::atomic<Clock::rep> next_look_ = 0; // of tests that find nothing, for the kernel's end
 };
 
 } // namespace parc::client

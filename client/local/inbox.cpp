@@ -122,7 +122,7 @@ bool Inbox::post(const shm::Request& request, bool background) {
   } else if ((read.shared && unheard_) || starves(read)) {
     end(read.id(), {.error = PARC_ENOMEM});
   } else if (!waits) {
-    if (read.shared && !ring_.nothing_unread()) return ring_.push(request);
+    if (read.shared) return ring_.push(request);
     end(read.id(), {});
   } else if (!read.shared && read.pair->departed != 0) {
     fail(read, read.pair->departed);
@@ -150,6 +150,20 @@ bool Inbox::post(const shm::Request& request, bool background) {
   }
   tell_threads();
   return true;
+}
+
+bool Inbox::finds_nothing(const shm::Request& request) {
+  const Hold hold(*this);
+  if (closed_) return false;
+  drain_locked();
+  Read probe;
+  probe.take(request);
+  probe.pair = request.peer >= 0 ? &neighbour(request.peer) : nullptr;
+  const bool shared = probe.pair == nullptr || probe.pair->from == nullptr;
+  const bool nothing =
+      find_offered(probe) == nullptr && !(shared && (unheard_ || !ring_.nothing_unread())) && !starves(probe);
+  tell_threads();
+  return nothing;
 }
 
 bool Inbox::hears(int row) {

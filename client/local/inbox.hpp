@@ -59,6 +59,8 @@ public:
   // might have a say in it. `not_yet`: it has sent nothing more. `never`: post a read.
   enum class AtOnce : std::uint8_t { taken, not_yet, never };
   [[nodiscard]] AtOnce take_at_once(const parc_envelope& wanted, const iovec& buffer, parc_status& status);
+  // Nor has the kernel a message for this probe. False: one of them may have.
+  [[nodiscard]] bool finds_nothing(const shm::Request& request);
   // It has a sender that this row, or any, may be.
   [[nodiscard]] bool hears(int row);
   // A read of the message that a probe has claimed. False: it is none of a neighbour.

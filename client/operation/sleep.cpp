@@ -27,6 +27,19 @@ void Sleep::tell_kernel() {
   errno = saved;
 }
 
+bool Sleep::kernel_went() {
+  constexpr auto between_looks = std::chrono::milliseconds(10);
+  if (pipes_.gone()) return true;
+  const auto now = Clock::now().time_since_epoch();
+  if (now.count() < next_look_.load(std::memory_order_relaxed)) return false;
+  next_look_.store((now + between_looks).count(), std::memory_order_relaxed);
+  return pipes_.look();
+}
+
+void Sleep::offer_core_now_and_then() {
+  if (looks_.load(std::memory_order_relaxed) % looks_a_yield == 0) sched_yield();
+}
+
 bool Sleep::may_spin() {
   if (quiet_waits_.load(std::memory_order_relaxed) <= 0) return true;
   quiet_waits_.fetch_sub(1, std::memory_order_relaxed);

@@ -191,6 +191,11 @@ public:
     if (looks % looks_told == 0) header_.program_looks.store(looks, std::memory_order_relaxed);
   }
 
+  // Of a program that may do nothing else than look: others need its core, too.
+  void offer_core_now_and_then();
+  // Looks now and then: a program that only tests, or looks, must learn of the kernel's end, too.
+  [[nodiscard]] bool kernel_went();
+
   // Polls for what a neighbour stores; `through_kernel`: and may have the kernel copy, which polls meanwhile.
   // In vain: the wait that follows sleeps at once.
   template <class Done> [[nodiscard]] bool poll_neighbour(const Done& done, bool through_kernel) {
@@ -337,7 +342,8 @@ private:
   std::atomic<bool> armed_ = false;   // changes under lock_: the program may
   Descriptor descriptor_;             // under lock_
   std::atomic<std::uint32_t> looks_ = 0;
-  std::atomic<bool> woken_ = false; // and nobody has left for it yet
+  std::atomic<Clock::rep> next_look_ = 0; // for the kernel's end
+  std::atomic<bool> woken_ = false;       // and nobody has left for it yet
   LocalProgress* local_ = nullptr;
   std::atomic<int> resting_threads_ = 0;
   std::atomic<std::uint64_t> ended_here_ = 0; // counts like the kernel's completions

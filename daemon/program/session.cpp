@@ -137,6 +137,7 @@ void Session::attach(const shm::Attach& hello) {
   sessions_.tell(*this);
   neighbour_reads_.open(hello.neighbours == 1, *tables_);
   open_memory();
+  backlog_changed(); // messages may have come before it
   welcome(PARC_OK);
 }
 
@@ -223,9 +224,11 @@ std::uint64_t Session::take_requests(std::uint64_t most) {
   while (head_ != tail && taken < most && open()) {
     shm::Request request;
     std::memcpy(&request, &control_->requests[head_ % shm::request_slots], sizeof request);
-    header.request_head.store(++head_, std::memory_order_release);
+    ++head_;
     ++taken;
     handle(request);
+    // Behind what it has brought about (Ring::nothing_unread).
+    if (open()) header.request_head.store(head_, std::memory_order_release);
   }
   return taken + copied;
 }

@@ -138,8 +138,9 @@ static inline parc_envelope parc_envelope_of(int peer, uint32_t context, int tag
 #define PARC_UNTAGGED 64u
 /* Of writes: who reads the message is told that it has data, also when parc_envelope.data is 0. */
 #define PARC_WITH_DATA 128u
-/* Of writes: where one is over when the call returns, as a short one to a rank of this host mostly is, that
- * returns PARC_OP_NULL, and there is nothing to wait for. */
+/* Of writes, and of probes with PARC_NOW: where one is over when the call returns, as a short write to a rank
+ * of this host mostly is, and a probe that finds nothing, that returns PARC_OP_NULL: there is nothing to wait
+ * for. */
 #define PARC_AT_ONCE 256u
 
 /* ---- Context ------------------------------------------------------------------------------------------- */
@@ -334,7 +335,8 @@ PARC_API parc_op parc_initwritev(parc_context* context, const parc_envelope* env
 /* Is a probe as an operation: finished when a message that a read with this envelope would match is there,
  * which its status describes. With PARC_CLAIM the message is this operation's: no other read or probe sees
  * it, and it waits until parc_initread_claimed reads it, or until the context is closed. The flags are
- * PARC_NOW, PARC_CLAIM, PARC_QUEUED and PARC_UNTAGGED. Errors: PARC_EINVAL, PARC_EAGAIN, PARC_ENOMEM; of the
+ * PARC_NOW, PARC_CLAIM, PARC_QUEUED, PARC_UNTAGGED and PARC_AT_ONCE. Errors: PARC_EINVAL, PARC_EAGAIN,
+ * PARC_ENOMEM; of the
  * operation PARC_EPEER, PARC_ENOMEM, PARC_EAGAIN (a million messages are claimed and not read). */
 PARC_API parc_op parc_initprobe(parc_context* context, const parc_envelope* envelope, unsigned flags);
 
