@@ -178,6 +178,7 @@ private:
   Clock::time_point moved_;         // under waiting_lock_: when one of them was started, or the first came
   std::atomic<std::size_t> put_off_ = 0; // of these
 
+  std::atomic<unsigned> at_once_ = 0;    // operations that were over when they began
   std::atomic<std::uint64_t> found_ = 0; // operations that have ended, but looks in vain
   std::atomic<unsigned> waiters_ = 0;
   std::atomic<std::uint64_t> wakes_ = 0; // changed under waiting_
