@@ -136,19 +136,23 @@ Result<parc_op> Starter::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
   Message message;
   PARC_TRY(check(message, envelope, {}, flags, known_of_probes));
+  if (message.is(MessageFlags::no_wait) && !look_around()) return refused();
   return ask(message, shm::RequestKind::probe);
 }
 
-// Progresses as any call that looks: who looks again and again may make no other.
-bool Starter::finds_nothing(const parc_envelope& envelope, unsigned flags) {
-  Message message;
-  if ((flags & PARC_NOW) == 0 || !neighbours_ || operations_.traced() || !check_peer(envelope.peer, true) ||
-      !check(message, envelope, {}, flags, known_of_probes))
-    return false;
+// As in any call that looks: who looks again and again may make no other. False: the kernel has gone.
+bool Starter::look_around() {
   sleep_.look();
   (void)late_reads_.serve();
   sleep_.looked_in_vain();
-  if (ring_.dead() || sleep_.kernel_went()) return false;
+  return !ring_.dead() && !sleep_.kernel_went();
+}
+
+bool Starter::finds_nothing(const parc_envelope& envelope, unsigned flags) {
+  Message message;
+  if ((flags & PARC_NOW) == 0 || !neighbours_ || operations_.traced() || !check_peer(envelope.peer, true) ||
+      !check(message, envelope, {}, flags, known_of_probes) || !look_around())
+    return false;
   return neighbours_->may_send(envelope.peer)
              ? neighbours_->inbox().finds_nothing(request_of(shm::RequestKind::probe, message))
              : ring_.nothing_unread();

@@ -81,6 +81,7 @@ private:
   [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind);
   [[nodiscard]] Result<bool> reaches(int peer); // a message to it goes to its letterbox
   [[nodiscard]] static bool is_short(const Message& message);
+  [[nodiscard]] bool look_around();
   [[nodiscard]] Result<parc_op> tell_at_once(const Message& message);
   [[nodiscard]] Result<parc_op> tell(Message& message);
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);

@@ -158,6 +158,7 @@ bool Inbox::finds_nothing(const shm::Request& request) {
   drain_locked();
   Read probe;
   probe.take(request);
+  probe.flags &= ~MessageFlags::claim; // nothing is claimed here
   probe.pair = request.peer >= 0 ? &neighbour(request.peer) : nullptr;
   const bool shared = probe.pair == nullptr || probe.pair->from == nullptr;
   const bool nothing =

@@ -37,7 +37,7 @@ bool Sleep::kernel_went() {
 }
 
 void Sleep::offer_core_now_and_then() {
-  if (looks_.load(std::memory_order_relaxed) % looks_a_yield == 0) sched_yield();
+  if (offers_.fetch_add(1, std::memory_order_relaxed) % looks_a_yield == 0) sched_yield();
 }
 
 bool Sleep::may_spin() {

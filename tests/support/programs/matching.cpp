@@ -96,10 +96,10 @@ void read_all(parc_context* parc) {
 }
 
 // Who looks and does nothing else finds what came before it was there, and brings on what it has written.
-void only_look(parc_context* parc) {
+void only_look(parc_context* parc, bool by_name) {
   constexpr int first = 6, many = 9, answer = 10, messages = 3000;
-  const parc_envelope of_first = parc_envelope_of(PARC_ANY_SOURCE, 0, first);
-  const parc_envelope of_answer = parc_envelope_of(PARC_ANY_SOURCE, 0, answer);
+  const parc_envelope of_first = parc_envelope_of(by_name ? 0 : PARC_ANY_SOURCE, 0, first);
+  const parc_envelope of_answer = parc_envelope_of(by_name ? 1 : PARC_ANY_SOURCE, 0, answer);
   char byte = 0;
   if (rank::number == 0) {
     rank::expect_code(parc_write(parc, 1, first, &byte, 1), PARC_OK, "the first message");
@@ -146,7 +146,7 @@ int main() {
   const char* const number = std::getenv("PARC_RANK");
   if (number != nullptr && std::strcmp(number, "1") == 0) usleep(300'000); // messages come before it is there
   parc_context* parc = rank::open();
-  only_look(parc);
+  for (const bool by_name : {false, true}) only_look(parc, by_name);
   if (rank::number == 0)
     write_all(parc);
   else
