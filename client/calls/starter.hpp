@@ -33,8 +33,8 @@ public:
   [[nodiscard]] Result<parc_op> write(const parc_envelope& envelope, std::span<const iovec> pieces,
                                       unsigned flags, bool blocking = false);
 
-  // Blocking calls that are over without an operation: a short message of a neighbour is taken from where it
-  // lies, or published. False: begin one.
+  // Blocking calls, and writes with PARC_AT_ONCE, that are over without an operation: a short message of a
+  // neighbour is taken from where it lies, or published. False: begin one.
   [[nodiscard]] bool read_at_once(const parc_envelope& envelope, const iovec& buffer, parc_status& status);
   [[nodiscard]] bool write_at_once(const parc_envelope& envelope, std::span<const iovec> pieces,
                                    unsigned flags);

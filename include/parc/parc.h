@@ -336,8 +336,8 @@ PARC_API parc_op parc_initwritev(parc_context* context, const parc_envelope* env
  * which its status describes. With PARC_CLAIM the message is this operation's: no other read or probe sees
  * it, and it waits until parc_initread_claimed reads it, or until the context is closed. The flags are
  * PARC_NOW, PARC_CLAIM, PARC_QUEUED, PARC_UNTAGGED and PARC_AT_ONCE. Errors: PARC_EINVAL, PARC_EAGAIN,
- * PARC_ENOMEM; of the
- * operation PARC_EPEER, PARC_ENOMEM, PARC_EAGAIN (a million messages are claimed and not read). */
+ * PARC_ENOMEM; of the operation PARC_EPEER, PARC_ENOMEM, PARC_EAGAIN (a million messages are claimed and not
+ * read). */
 PARC_API parc_op parc_initprobe(parc_context* context, const parc_envelope* envelope, unsigned flags);
 
 /* Reads the message that `claim`, a finished parc_initprobe with PARC_CLAIM, has claimed, once for each
