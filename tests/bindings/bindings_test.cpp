@@ -35,7 +35,7 @@ std::string output_of(Hosts& hosts, const Placement& placement, const std::vecto
   Process job = hosts.run(words);
   const int status = job.wait();
   BOOST_TEST(status == 0, command.back() << " on " << placement.words.back() << ": status " << status << ": "
-                                         << job.output() << job.errors() << hosts.logs());
+                                         << job.output() << job.errors() << hosts);
   return job.output();
 }
 
@@ -57,7 +57,7 @@ void check_heat(const std::vector<std::string>& program) {
     const std::string plate = hosts.directory() + "/plate", expected = hosts.directory() + "/expected";
     Process alone = hosts.start({PARC_TEST_BIN "/heat", "--variant", "sequential", "--ranks",
                                  std::to_string(placement.ranks), "--field", expected});
-    BOOST_REQUIRE_MESSAGE(alone.wait() == 0, alone.errors());
+    BOOST_REQUIRE_MESSAGE(alone.wait() == 0, alone);
     std::vector<std::string> command = program;
     command.push_back(plate);
     BOOST_TEST(output_of(hosts, placement, command) ==
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(python_abort) {
                            "LD_LIBRARY_PATH=" PARC_LIBRARIES, "/usr/bin/python3", "-B", "-c",
                            "import parc\np = parc.open()\nprint('until here')\n"
                            "p.abort(7) if p.rank == 0 else p.read(0, 0, bytearray(1))"});
-  BOOST_TEST(job.wait() == 7, job.errors());
+  BOOST_TEST(job.wait() == 7, job);
   BOOST_TEST(job.output() == "until here\n", job.output() << job.errors());
 }
 

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(no_segment_is_left) {
       BOOST_TEST(hosts[0].kernel().running());
       BOOST_TEST(hosts[1].kernel().running());
     }
-    BOOST_TEST(segments() == 0, table() << hosts.logs());
+    BOOST_TEST(segments() == 0, table() << hosts);
     check_works(hosts);
     BOOST_TEST(eventually([] { return segments() == 0; }));
   }

@@ -68,7 +68,7 @@ struct Job {
   }
   Process start_and_wait() {
     Process run = start();
-    BOOST_REQUIRE_MESSAGE(eventually([&] { return under_way(run) || !run.running(); }), run.errors());
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return under_way(run) || !run.running(); }), run);
     BOOST_REQUIRE_MESSAGE(under_way(run), run.errors());
     return run;
   }
@@ -84,7 +84,7 @@ struct Job {
       return !hosts[host].kernel().running() || hosts.status(host)["jobs"].empty();
     };
     const bool over = eventually([&] { return has_no_job(0) && has_no_job(1); });
-    BOOST_TEST(over, (over ? "" : hosts.status(0).dump() + hosts.status(1).dump()) << hosts.logs());
+    BOOST_TEST(over, (over ? "" : hosts.status(0).dump() + hosts.status(1).dump()) << hosts);
   }
   void check_kernels_work() {
     Process after = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_rank_fails_and_another_kernel_hangs) {
   BOOST_REQUIRE(eventually([&] { return run.output() == "ready\nready\n"; }));
   hosts[1].kernel().signal(SIGSTOP);
   std::ofstream(fails).close();
-  BOOST_TEST(run.wait() == 3, run.errors());
+  BOOST_TEST(run.wait() == 3, run);
   BOOST_TEST(contains(run.errors(), "rank 0 on host a ended with exit status 3"), run.errors());
   hosts[1].kernel().signal(SIGCONT);
   check_nothing_left();

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(descriptors) {
   if (soft.hard() < 4096) return;
   Hosts hosts(1);
   Process many = hosts.run({"-n", "300", "true"});
-  BOOST_TEST(many.wait() == 0, many.errors());
+  BOOST_TEST(many.wait() == 0, many);
   Process rank = hosts.run({"sh", "-c", "ulimit -Sn"}); // as its caller, not as parcd
   BOOST_TEST(rank.wait() == 0);
   BOOST_TEST(rank.output() == "256\n");
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(descriptors) {
                refused.errors());
   }
   Process fits = hosts.run({"-n", "10", "true"});
-  BOOST_TEST(fits.wait() == 0, fits.errors());
+  BOOST_TEST(fits.wait() == 0, fits);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

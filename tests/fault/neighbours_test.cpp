@@ -39,7 +39,7 @@ BOOST_DATA_TEST_CASE(one_that_is_killed_at_any_moment_harms_nobody,
   for (int round = 0; round < rounds; ++round) {
     Process asker = hosts.run({"-n", "2", echo, "ask", file, "0", std::to_string(round)});
     BOOST_REQUIRE(eventually([&] { return ranks_of(asker).size() == 2 || !asker.running(); }));
-    BOOST_REQUIRE_MESSAGE(asker.running(), asker.errors() << server.errors() << hosts.logs());
+    BOOST_REQUIRE_MESSAGE(asker.running(), asker.errors() << server.errors() << hosts);
     const pid_t victim = ranks_of(asker)[random() % 2];
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000)); // the moment, not a condition
     if (round % 3 == 0) {
@@ -48,13 +48,13 @@ BOOST_DATA_TEST_CASE(one_that_is_killed_at_any_moment_harms_nobody,
     }
     kill(victim, SIGKILL);
     BOOST_TEST(asker.wait() != 0);
-    BOOST_REQUIRE_MESSAGE(server.running(), "round " << round << ": " << server.errors() << hosts.logs());
+    BOOST_REQUIRE_MESSAGE(server.running(), "round " << round << ": " << server.errors() << hosts);
   }
   Process asker = hosts.run({"-n", "2", echo, "ask", file, "400", "99"});
-  BOOST_TEST(asker.wait() == 0, asker.errors() << server.errors() << hosts.logs());
+  BOOST_TEST(asker.wait() == 0, asker << server << hosts);
   Process stop = hosts.run({"-n", "1", echo, "stop", file});
-  BOOST_TEST(stop.wait() == 0, stop.errors());
-  BOOST_TEST(server.wait() == 0, server.errors() << hosts.logs());
+  BOOST_TEST(stop.wait() == 0, stop);
+  BOOST_TEST(server.wait() == 0, server << hosts);
   BOOST_TEST(eventually([&] { return hosts.status()["sessions"].empty(); }));
 }
 

@@ -42,7 +42,7 @@ struct Paths {
     for (const auto& [port, path] : to) (*path.*what)();
   }
   void check(Process& run) {
-    BOOST_TEST(run.wait() == 0, run.errors() << hosts.logs());
+    BOOST_TEST(run.wait() == 0, run << hosts);
     BOOST_TEST(run.errors() == "");
   }
 };
@@ -67,11 +67,11 @@ void end_over_a_later_link(bool there_is_one) {
     Process again = paths.hosts.run({"--hosts", "a,b", "true"});
     paths.check(again);
     Process dump = paths.hosts.parc("dump", {"--json", job});
-    BOOST_TEST(dump.wait() == 0, dump.errors());
+    BOOST_TEST(dump.wait() == 0, dump);
     BOOST_TEST(nlohmann::json::parse(dump.output())["ranks"].size() == 3U);
   }
   Process kill = paths.hosts.parc("kill", {"-s", "USR1", job});
-  BOOST_TEST(kill.wait() == 0, kill.errors());
+  BOOST_TEST(kill.wait() == 0, kill);
   for (Process& each : all) BOOST_TEST(each.wait() == 128 + SIGUSR1);
 }
 
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_given_up_hears_of_it) {
   paths.each(&Path::up);
   paths.hosts[1].kernel().signal(SIGCONT);
   BOOST_TEST(run.wait() == 125);
-  BOOST_TEST(eventually([&] { return paths.hosts.ranks().empty(); }), paths.hosts.logs());
+  BOOST_TEST(eventually([&] { return paths.hosts.ranks().empty(); }), paths.hosts);
   Process after = paths.hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
   paths.check(after);
 }
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_was_started_again_and_again_is_another) {
   BOOST_TEST(run.wait() == 125);
   paths[0].up();
   const bool over = eventually([&] { return paths.hosts.status(1)["jobs"].empty(); });
-  BOOST_TEST(over, paths.hosts.logs());
+  BOOST_TEST(over, paths.hosts);
   BOOST_TEST(
       eventually([&] { return contains(paths.hosts[1].log(), "another has been started in its place"); }));
   BOOST_TEST(eventually([&] { return paths.hosts.ranks().empty(); }));

@@ -48,7 +48,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 void check_works(Hosts& hosts) {
   Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "10000", "3"});
-  BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
+  BOOST_TEST(job.wait() == 0, job << hosts);
 }
 
 } // namespace
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(more_hosts_than_strangers_start_at_once) {
   for (std::size_t i = 0; i < count; ++i) names += (i == 0 ? "" : ",") + hosts[i].name();
   Process job = hosts.run({"--hosts", names, "true"});
   const int status = job.wait();
-  BOOST_TEST(status == 0, status << ": " << job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, status << ": " << job.errors() << hosts);
 }
 
 BOOST_AUTO_TEST_CASE(silent_connections_keep_no_host_out) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(silent_connections_keep_no_host_out) {
     fill();
     return !job.running();
   }));
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
 }
 
 BOOST_AUTO_TEST_CASE(garbage_is_bounded_and_does_not_fill_the_log) {
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(without_descriptors_they_wait_and_the_kernel_rests) {
   BOOST_TEST(turns() - before_it < 1000u);
   BOOST_TEST(job.running());
   BOOST_REQUIRE(prlimit(kernel, RLIMIT_NOFILE, &before, nullptr) == 0);
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
   BOOST_TEST(count(hosts[0].log(), "(RLIMIT_NOFILE)") <= 4u, hosts[0].log());
 }
 
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_host_that_is_just_starting_is_tried_again) {
   Process job = hosts.start({"env", "PARC_AUTOSTART=off", PARC_TEST_BIN "/parc", "run", "--runtime-dir",
                              hosts[0].runtime_dir(), "--hosts", "a,b", "true"});
   hosts[1].start();
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

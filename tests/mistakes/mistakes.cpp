@@ -162,7 +162,7 @@ private:
 
   void check_kernels() {
     Process job = hosts_.run({"--hosts", "a,b", "true"});
-    BOOST_TEST(job.wait() == 0, "the kernels run no job any more: " << job.errors() << hosts_.logs());
+    BOOST_TEST(job.wait() == 0, "the kernels run no job any more: " << job << hosts_);
     BOOST_TEST(job.errors() == "");
   }
 

@@ -24,7 +24,7 @@ Process start(Hosts& hosts, std::size_t host, const std::string& program,
 void check_end(Hosts& hosts, Process& process) {
   const int status = process.wait();
   BOOST_TEST((status == 0 && process.output() == "ok\n"),
-             "status " << status << ": " << process.output() << process.errors() << hosts.logs());
+             "status " << status << ": " << process.output() << process.errors() << hosts);
 }
 
 void check_alone(const std::string& program, const std::vector<std::string>& arguments = {}) {
@@ -95,9 +95,9 @@ BOOST_AUTO_TEST_CASE(what_there_is_no_memory_for_is_started_later) {
     const auto sessions = hosts.status()["sessions"];
     return sessions.empty() ? 0 : sessions[0]["backlog"].value("put_off", 0);
   };
-  BOOST_TEST(eventually([&] { return put_off() > 16; }), process.errors());
+  BOOST_TEST(eventually([&] { return put_off() > 16; }), process);
   const std::string words = " operations, the oldest of them for peer ";
-  BOOST_TEST(eventually([&] { return process.errors().find(words) != std::string::npos; }), process.errors());
+  BOOST_TEST(eventually([&] { return process.errors().find(words) != std::string::npos; }), process);
   BOOST_TEST(put_off() > 16);
   std::ofstream(hosts.directory() + "/memory").put('\n');
   check_end(hosts, process);

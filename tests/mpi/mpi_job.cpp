@@ -25,8 +25,7 @@ std::string output_of(Hosts& hosts, const std::vector<std::string>& transport, c
   Process run = hosts.start(mpirun(hosts, transport, job));
   const int status = run.wait();
   BOOST_REQUIRE_MESSAGE(status == 0, job.program << " of " << job.ranks << " on " << job.hosts << ": status "
-                                                 << status << ": " << run.output() << run.errors()
-                                                 << hosts.logs());
+                                                 << status << ": " << run.output() << run.errors() << hosts);
   return run.output();
 }
 

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(aborting) {
   const Job job{"aborting", 4, 2};
   Process run = hosts.start(mpirun(hosts, by_parc, job));
   const int status = run.wait();
-  BOOST_TEST(status == 17, run.output() << run.errors() << hosts.logs());
+  BOOST_TEST(status == 17, run.output() << run.errors() << hosts);
 }
 
 BOOST_AUTO_TEST_CASE(an_exit_in_a_signal_handler) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(an_exit_in_a_signal_handler) {
       Process run = hosts.start(mpirun(hosts, by_parc, {"exiting", 2, hosts_of_it, words}));
       const int status = run.wait();
       BOOST_TEST((status == 7 || status == 17), // rank 1 may be the first to be heard: MPI_ERR_INTERN
-                 status << ": " << run.output() << run.errors() << hosts.logs());
+                 status << ": " << run.output() << run.errors() << hosts);
     }
 }
 
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_is_killed) {
     Process run = hosts.start(mpirun(hosts, by_parc, {"losing", 2, hosts_of_it}));
     BOOST_REQUIRE(eventually([&] { return run.output().find("waiting") != std::string::npos; }));
     hosts[hosts_of_it - 1].kernel().signal(SIGKILL);
-    BOOST_TEST(run.wait() == 18, run.output() << run.errors());
+    BOOST_TEST(run.wait() == 18, run);
     BOOST_TEST(run.errors().find("parc: an operation of process") != std::string::npos, run.errors());
   }
 }

@@ -57,7 +57,7 @@ void check_mode(const std::vector<std::string>& mode, const std::string& last_si
   for (Process* each : {&client, &server}) {
     const int status = each->wait();
     BOOST_TEST((status == 0 && each->output().find("\n" + last_size) != std::string::npos),
-               "status " << status << ": " << each->output() << each->errors() << hosts.logs());
+               "status " << status << ": " << each->output() << each->errors() << hosts);
   }
 }
 

@@ -62,7 +62,7 @@ void check_trace(const std::string& file, int ranks) {
 void check_summary(Hosts& hosts, const std::string& file, std::vector<std::string> line = {}) {
   append(line, {PARC_TEST_BIN "/parc", "trace", file});
   Process summary = hosts.start(line);
-  BOOST_TEST(summary.wait() == 0, summary.errors());
+  BOOST_TEST(summary.wait() == 0, summary);
   BOOST_TEST(summary.errors() == "");
   for (const char* const text : {"rank 0 on", "HIDDEN ms", "poisson+"})
     BOOST_TEST(summary.output().find(text) != std::string::npos, text << ": " << summary.output());
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(ranks_of_srun_leave_what_parc_trace_gathers,
                                  program};
   append(words, size);
   Process run = hosts.start(words);
-  BOOST_REQUIRE_MESSAGE(run.wait() == 0, run.output() << run.errors());
+  BOOST_REQUIRE_MESSAGE(run.wait() == 0, run);
   check_summary(hosts, file);
   check_trace(file, 4);
 }
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(what_ranks_leave_on_other_hosts_is_fetched,
                  program});
   append(words, size);
   Process run = hosts.start(words);
-  BOOST_REQUIRE_MESSAGE(run.wait() == 0, run.output() << run.errors());
+  BOOST_REQUIRE_MESSAGE(run.wait() == 0, run);
   std::string second;
   for (const auto& entry : std::filesystem::directory_iterator(ranks))
     if (entry.path().string().ends_with(".1.2")) second = entry.path();
@@ -197,16 +197,16 @@ BOOST_AUTO_TEST_CASE(what_ranks_leave_on_other_hosts_is_fetched,
     Process status = hosts.parc("status", {"--json"}, 1);
     return status.wait() == 0 && status.output().find("\"alive\": true") != std::string::npos;
   };
-  BOOST_REQUIRE_MESSAGE(eventually(is_up), far.output() << far.errors());
+  BOOST_REQUIRE_MESSAGE(eventually(is_up), far);
   Process reached = hosts.run({"--hosts", "b", "true"});
-  BOOST_REQUIRE_MESSAGE(reached.wait() == 0, reached.errors() << far.errors() << hosts.logs());
+  BOOST_REQUIRE_MESSAGE(reached.wait() == 0, reached << far << hosts);
   check_summary(hosts, file, on_host(hosts, 0));
   check_trace(file, 2);
   Process left = hosts.run({"--hosts", "b", "ls", own});
-  BOOST_TEST(left.wait() == 0, left.errors());
+  BOOST_TEST(left.wait() == 0, left);
   BOOST_TEST(left.output() == "");
   far.signal(SIGTERM);
-  BOOST_TEST(far.wait() == 0, far.errors());
+  BOOST_TEST(far.wait() == 0, far);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_job_over_parc_is_said) {
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_job_over_parc_is_said) {
   BOOST_TEST(run.wait() == 125);
   BOOST_TEST(run.errors().find("no rank has written a trace") != std::string::npos, run.errors());
   Process failed = traced(hosts, file, {"sh", "-c", "exit 3"});
-  BOOST_TEST(failed.wait() == 3, failed.errors());
+  BOOST_TEST(failed.wait() == 3, failed);
   std::filesystem::create_directory(file + ".ranks");
   std::ofstream(file + ".ranks/left.0.1");
   Process again = traced(hosts, file, {"true"});

@@ -98,7 +98,7 @@ public:
       if (!undisturbed && job.words.find("--keep-going") != std::string::npos && job.process.running())
         job.process.signal(SIGTERM);
       const int status = job.process.wait();
-      BOOST_TEST(status != -1, job.words << " hangs" << hosts_.logs());
+      BOOST_TEST(status != -1, job.words << " hangs" << hosts_);
       if (status == -1) job.process.signal(SIGKILL);
       if (job.ending == Ending::itself && undisturbed)
         BOOST_TEST(status == expected_.at(job.words.substr(0, job.words.find(" - "))),
@@ -257,7 +257,7 @@ private:
 
   void look() {
     for (std::size_t i = 0; i < kernels; ++i) {
-      BOOST_REQUIRE_MESSAGE(hosts_[i].kernel().running(), "a kernel has gone" << hosts_.logs());
+      BOOST_REQUIRE_MESSAGE(hosts_[i].kernel().running(), "a kernel has gone" << hosts_);
       if (rounds_ <= warm_up) {
         const Held now = held(i);
         first_[i] = {std::max(first_[i].descriptors, now.descriptors),

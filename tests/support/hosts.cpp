@@ -149,6 +149,10 @@ std::string Hosts::logs() const {
   return all;
 }
 
+std::ostream& operator<<(std::ostream& to, const Hosts& hosts) {
+  return to << hosts.logs();
+}
+
 std::vector<pid_t> Hosts::ranks() const {
   std::vector<pid_t> found;
   std::error_code failure;

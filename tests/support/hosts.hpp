@@ -98,4 +98,6 @@ private:
   unsigned processes_ = 0;
 };
 
+std::ostream& operator<<(std::ostream& to, const Hosts& hosts); // their logs
+
 } // namespace parc::test

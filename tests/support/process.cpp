@@ -91,4 +91,8 @@ std::string Process::errors() const {
   return read_all(errors_);
 }
 
+std::ostream& operator<<(std::ostream& to, const Process& process) {
+  return to << process.output() << process.errors();
+}
+
 } // namespace parc::test

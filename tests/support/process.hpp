@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <sys/types.h>
 #include <utility>
@@ -57,5 +58,8 @@ private:
   std::string output_;
   std::string errors_;
 };
+
+// What it has printed by then: of a check's message, whose words are made before the check is.
+std::ostream& operator<<(std::ostream& to, const Process& process);
 
 } // namespace parc::test

@@ -20,7 +20,7 @@ Json dump_of(Hosts& hosts, std::size_t on, const std::string& job = {}, int stat
   std::vector<std::string> words{"--json"};
   if (!job.empty()) words.push_back(job);
   Process dump = hosts.parc("dump", words, on);
-  BOOST_TEST(dump.wait() == status, dump.errors());
+  BOOST_TEST(dump.wait() == status, dump);
   return Json::parse(dump.output(), nullptr, false);
 }
 
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_SUITE(dump)
 BOOST_AUTO_TEST_CASE(a_cycle_over_hosts_is_named) {
   Hosts hosts(2);
   Process job = hosts.run({"-n", "4", "--hosts", "a:2,b:2", hang, "cycle"});
-  BOOST_TEST(eventually([&] { return lines_of(job.output()) == 4; }), job.errors());
+  BOOST_TEST(eventually([&] { return lines_of(job.output()) == 4; }), job);
   for (const std::size_t on : {0, 1}) { // asked on any host of the job
     Json seen;
     BOOST_TEST(eventually([&] {
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(what_stands_in_kernels_is_seen) {
   std::filesystem::create_directory(files);
   Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/backlog", files, "stands",
                            std::to_string(messages), "8", std::to_string(taken)});
-  BOOST_TEST_REQUIRE(eventually([&] { return std::filesystem::exists(files + "/written"); }), job.errors());
+  BOOST_TEST_REQUIRE(eventually([&] { return std::filesystem::exists(files + "/written"); }), job);
   const auto backlog_of = [&](std::size_t rank, const char* what) {
     const Json seen = dump_of(hosts, 0);
     return seen["ranks"].size() == 2 ? seen["ranks"][rank]["backlog"].value(what, 0) : 0;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(what_stands_in_kernels_is_seen) {
     return hosts.status(1)["sessions"][0]["backlog"].value("kernel_unread", 0) > messages / 2;
   }));
   std::ofstream(files + "/take").put('\n');
-  BOOST_TEST_REQUIRE(eventually([&] { return std::filesystem::exists(files + "/taken"); }), job.errors());
+  BOOST_TEST_REQUIRE(eventually([&] { return std::filesystem::exists(files + "/taken"); }), job);
   BOOST_TEST(eventually([&] {
     return backlog_of(0, "kernel_held") == 0 && backlog_of(1, "kernel_unread") == messages - taken;
   }));
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(what_stands_in_kernels_is_seen) {
 BOOST_AUTO_TEST_CASE(hosts_that_do_not_answer_are_named) {
   Hosts hosts(2);
   Process job = hosts.run({"-n", "2", "--hosts", "a,b", hang, "cycle"});
-  BOOST_TEST(eventually([&] { return lines_of(job.output()) == 2; }), job.errors());
+  BOOST_TEST(eventually([&] { return lines_of(job.output()) == 2; }), job);
   hosts[1].kernel().signal(SIGSTOP);
   const Json seen = dump_of(hosts, 0, {}, 1);
   BOOST_TEST(seen["silent_hosts"] == Json{"b"});
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(hosts_that_do_not_answer_are_named) {
 BOOST_AUTO_TEST_CASE(a_kernel_that_hangs) {
   Hosts hosts(2);
   Process job = hosts.run({"-n", "3", "--hosts", "a:2,b", hang, "cycle"});
-  BOOST_TEST(eventually([&] { return lines_of(job.output()) == 3; }), job.errors());
+  BOOST_TEST(eventually([&] { return lines_of(job.output()) == 3; }), job);
   const std::string name = dump_of(hosts, 0)["job"];
   hosts[0].kernel().signal(SIGSTOP);
   for (const std::string& asked : {std::string(), name}) {
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(how_a_peer_has_gone_is_told) {
   const std::string why = " failed: that rank has left the job\n";
   for (const auto& [where, host] : {std::pair("a,b", "b"), std::pair("a:2", "a")}) {
     Process job = hosts.run({"--hosts", where, hang, "peer"});
-    BOOST_TEST(job.wait() == 0, job.errors());
+    BOOST_TEST(job.wait() == 0, job);
     const std::string rank = std::string("rank 1 on host ") + host;
     BOOST_TEST(job.output() ==
                "the read from " + rank + " (tag 7)" + why + "the write to " + rank + " (tag 8)" + why +
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(the_trace_of_a_hang_has_the_reads_that_never_came) {
   Hosts hosts(2);
   const std::string file = hosts.directory() + "/trace.json";
   Process job = hosts.run({"--trace", file, "--hosts", "a,b", hang, "cycle"});
-  BOOST_TEST(eventually([&] { return lines_of(job.output()) == 2; }), job.errors());
+  BOOST_TEST(eventually([&] { return lines_of(job.output()) == 2; }), job);
   Json seen;
   BOOST_TEST(eventually([&] {
                seen = dump_of(hosts, 0)["ranks"];
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(the_trace_of_a_hang_has_the_reads_that_never_came) {
     }
   BOOST_TEST(never == 2);
   Process summary = hosts.start({PARC_TEST_BIN "/parc", "trace", file});
-  BOOST_TEST(summary.wait() == 0, summary.errors());
+  BOOST_TEST(summary.wait() == 0, summary);
   BOOST_TEST(contains(summary.output(), "reads that never came"), summary.output());
 }
 

@@ -65,8 +65,8 @@ BOOST_AUTO_TEST_CASE(random_messages_into_any_memory) {
       const int status = job.wait();
       BOOST_TEST((status == 0 && job.errors() == ""),
                  "seed " << run.seed << " with " << run.threads << " threads on " << run.placement
-                         << (each == &slower ? " in small steps" : "") << ": status " << status << ": "
-                         << job.errors() << each->logs());
+                         << (each == &slower ? " in small steps" : "") << ": status " << status << ": " << job
+                         << *each);
     }
 }
 
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(buffers_that_come_and_go) {
         const int status = job.wait();
         BOOST_TEST((status == 0 && job.errors() == ""), level << ", seed " << seed << " on " << placement
                                                               << ": status " << status << ": " << job.errors()
-                                                              << hosts.logs());
+                                                              << hosts);
       }
     while (std::chrono::steady_clock::now() < end);
   }
@@ -161,7 +161,7 @@ Seen play(Hosts& hosts, const Plan& plan, const std::string& level) {
   Process job = hosts.run(words);
   const int status = job.wait();
   BOOST_TEST((status == 0 && job.errors() == ""),
-             level << plan << ": status " << status << ": " << job.errors() << hosts.logs());
+             level << plan << ": status " << status << ": " << job.errors() << hosts);
   Seen seen;
   std::istringstream lines(job.output());
   for (std::string line; std::getline(lines, line);)

@@ -68,7 +68,7 @@ void check_case(Hosts& hosts, const std::string& how, const std::string& kind = 
     const int status = job.wait();
     BOOST_TEST((status == 0 && job.errors() == ""), how << " into " << kind << " on " << placement
                                                         << ": status " << status << ": " << job.errors()
-                                                        << hosts.logs());
+                                                        << hosts);
   }
 }
 
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_released_write_sends_what_was_there) {
         const int status = job.wait();
         BOOST_TEST((status == 0 && job.errors() == ""), how << " from " << kind << " on " << placement
                                                             << ": status " << status << ": " << job.errors()
-                                                            << hosts.logs());
+                                                            << hosts);
       }
 }
 
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(the_gate_keeps_the_order_of_writes) {
   for (const std::string& placement : placements) {
     Process job = hosts.run({"--hosts", placement, programs + "early", "order", "none"});
     const int status = job.wait();
-    BOOST_TEST((status == 0 && job.errors() == ""), placement << ": " << job.errors() << hosts.logs());
+    BOOST_TEST((status == 0 && job.errors() == ""), placement << ": " << job.errors() << hosts);
   }
 }
 
@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(changes_of_pages_wait_for_what_is_missing,
       Process job = hosts.run(
           {"--hosts", placement, std::string("--early-release=") + level, programs + "page_changes", file});
       const int status = job.wait();
-      BOOST_TEST((status == 0 && job.errors() == ""), level << " on " << placement << ": status " << status
-                                                            << ": " << job.errors() << hosts.logs());
+      BOOST_TEST((status == 0 && job.errors() == ""),
+                 level << " on " << placement << ": status " << status << ": " << job.errors() << hosts);
       BOOST_TEST(contains(job.output(), "waits released early"));
       released += std::strtoul(job.output().c_str(), nullptr, 10);
     }
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_library_that_is_loaded_for_itself_is_found,
       {"--hosts", "a,b", "--early-release", programs + "loaded", PARC_TEST_BIN "/../lib/libparc.so.0", file});
   BOOST_TEST(eventually([&] { return guards_pages(hosts) || !job.running(); }));
   std::ofstream{file};
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_is_written_after_what_its_program_was_released_from,
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_written_after_what_its_program_was_released_from,
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   std::ofstream{file};
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
   BOOST_TEST(std::filesystem::file_size(file + ".said") == 4u);
 }
 
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(adopted_memory_that_goes_is_not_trusted) {
     Process job = hosts.run({"--hosts", placement, programs + "adopted"});
     const int status = job.wait();
     BOOST_TEST((status == 0 && job.errors() == ""),
-               placement << ": status " << status << ": " << job.errors() << hosts.logs());
+               placement << ": status " << status << ": " << job.errors() << hosts);
   }
 }
 
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_message_that_never_comes_ends_the_program) {
     BOOST_TEST(job.wait() == 128 + SIGABRT, placement);
     BOOST_TEST(contains(job.errors(), "parc: rank 1: lost a message from rank 0 (tag 0)"), job.errors());
     Process handled = run_case(hosts, placement, "handled");
-    BOOST_TEST(handled.wait() == 0, placement << ": " << handled.errors());
+    BOOST_TEST(handled.wait() == 0, placement << ": " << handled);
     BOOST_TEST(contains(handled.output(), "went on"));
   }
   check_case(hosts, "truncated-handled");
@@ -253,10 +253,10 @@ BOOST_AUTO_TEST_CASE(causality) {
   Hosts hosts(3);
   for (const char* placement : {"a,b,c", "a:3"}) {
     Process loop = hosts.run({"--hosts", placement, programs + "causality", "no-gate"});
-    BOOST_TEST(loop.wait() == 0, loop.errors());
+    BOOST_TEST(loop.wait() == 0, loop);
     BOOST_TEST(loop.output() == "from 1\n", placement); // what must not be
     Process gated = hosts.run({"--hosts", placement, programs + "causality", "gate"});
-    BOOST_TEST(gated.wait() == 0, gated.errors());
+    BOOST_TEST(gated.wait() == 0, gated);
     BOOST_TEST(gated.output() == "from 2\n", placement);
   }
 }
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(neighbours_exchange_messages_without_their_kernel) {
   Hosts hosts(1);
   const std::uint64_t before = hosts.status()["counters"]["messages_local"];
   Process job = hosts.run({"--hosts", "a:2", programs + "early_in_vain", "2000"});
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
   BOOST_TEST(eventually([&] { return hosts.status()["counters"]["sessions"] == 0; }));
   const std::uint64_t after = hosts.status()["counters"]["messages_local"];
   BOOST_TEST(after - before < 100);
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(neighbours_exchange_messages_without_their_kernel) {
 BOOST_AUTO_TEST_CASE(a_long_message_of_a_neighbour_is_released) {
   Hosts hosts(1, {"--realtime", "off", "--spin-us", "0"});
   Process job = hosts.run({"--hosts", "a:2", programs + "early_long", "20"});
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
   std::istringstream counts(job.output());
   unsigned of_any = 0, of_one = 0;
   counts >> of_any >> of_one;
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(random_buffers_and_touches) {
       const int status = job.wait();
       BOOST_TEST((status == 0 && job.errors() == ""), kind << ", seed " << seed << " on " << placement
                                                            << ": status " << status << ": " << job.errors()
-                                                           << hosts.logs());
+                                                           << hosts);
       std::istringstream counts(job.output());
       for (unsigned long long each = 0; counts >> each;) released += each;
     }

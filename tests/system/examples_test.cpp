@@ -22,9 +22,9 @@ void check_program(Hosts& hosts, const std::string& program, const std::vector<s
       words.insert(words.end(), size.begin(), size.end());
       Process job = hosts.run(words);
       const int status = job.wait();
-      BOOST_TEST((status == 0 && job.errors() == ""),
-                 program << " on " << placement << ", release " << release << ": status " << status << ": "
-                         << job.output() << job.errors() << hosts.logs());
+      BOOST_TEST((status == 0 && job.errors() == ""), program << " on " << placement << ", release "
+                                                              << release << ": status " << status << ": "
+                                                              << job.output() << job.errors() << hosts);
     }
 }
 
@@ -43,7 +43,7 @@ void check_cannon(Hosts& hosts, const std::vector<std::string>& placement, int r
       right += nlohmann::json::parse(line).at("correct").get<bool>();
     BOOST_TEST((status == 0 && job.errors() == "" && right == ranks),
                "cannon on " << placement.back() << (blocking ? ", blocking" : ", hidden") << ": status "
-                            << status << ": " << job.output() << job.errors() << hosts.logs());
+                            << status << ": " << job.output() << job.errors() << hosts);
   }
 }
 

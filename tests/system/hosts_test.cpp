@@ -15,7 +15,7 @@ struct Three {
     more.insert(more.begin(), "--json");
     Process process = hosts.parc(command, std::move(more));
     const int status = process.wait();
-    BOOST_TEST(status == expected, process.errors() << hosts.logs());
+    BOOST_TEST(status == expected, process.errors() << hosts);
     return nlohmann::json::parse(process.output());
   }
   // parc kill on host `on`: its status and what it says.
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(what_is_advertised_is_told) {
   Hosts hosts(2, {"--advertise", "127.0.0.9"});
   for (const std::size_t on : {0u, 1u}) {
     Process process = hosts.parc("hosts", {"--json"}, on);
-    BOOST_TEST(process.wait() == 0, process.errors());
+    BOOST_TEST(process.wait() == 0, process);
     const auto told = nlohmann::json::parse(process.output())["hosts"];
     BOOST_TEST(told.size() == 2U);
     for (const auto& each : told) {
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(the_own_kernel_that_hangs) {
   BOOST_TEST(contains(job.errors(), "kill -CONT " + number), job.errors());
 
   Process stop = hosts.parc("stop", {});
-  BOOST_TEST(stop.wait() == 0, stop.errors()); // it goes on for that
+  BOOST_TEST(stop.wait() == 0, stop); // it goes on for that
   BOOST_TEST(hosts[0].kernel().wait() == 0);
   BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
 }

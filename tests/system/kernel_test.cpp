@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(its_hosts_are_read_again) {
   }));
   BOOST_TEST(contains(hosts[0].log(), "; these need a restart: pool"), hosts[0].log());
   Process job = hosts.run({"--hosts", "a,new", "true"});
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
 
   std::ofstream(hosts.directory() + "/parcd.toml") << "[hosts\n";
   hosts[0].kernel().signal(SIGHUP);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_change_of_keys) {
   Hosts hosts(2);
   const std::string file = hosts.directory() + "/key", fresh = hosts.directory() + "/fresh";
   Process made = hosts.start({PARC_TEST_BIN "/parc", "keygen", fresh});
-  BOOST_TEST(made.wait() == 0, made.errors());
+  BOOST_TEST(made.wait() == 0, made);
   BOOST_TEST(contains(made.output(), "made the key " + fresh + " ("), made.output());
   Process again = hosts.start({PARC_TEST_BIN "/parc", "keygen", fresh});
   BOOST_TEST(again.wait() == 1);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_change_of_keys) {
   };
   const auto row = [&](std::size_t host) {
     Process asked = hosts.parc("hosts", {"--hosts", "a,b", "--json"}, host);
-    BOOST_TEST(asked.wait() == 0, asked.errors());
+    BOOST_TEST(asked.wait() == 0, asked);
     return nlohmann::json::parse(asked.output())["hosts"];
   };
   const auto connections = [&] { return hosts.status()["links"][0]["connections"].get<int>(); };
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(it_is_stopped) {
   Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "100000", "0"});
   BOOST_TEST(eventually([&] { return contains(job.output(), "ready"); }));
   Process stop = hosts.parc("stop", {});
-  BOOST_TEST(stop.wait() == 0, stop.errors());
+  BOOST_TEST(stop.wait() == 0, stop);
   BOOST_TEST(stop.output() == "stopping the kernel of host a, process " +
                                   std::to_string(hosts[0].kernel().id()) +
                                   ", and with it 1 job with 1 rank here\n");
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_host_whose_ranks_have_ended_may_stop) {
   BOOST_TEST(hosts[1].kernel().wait() == 0);
   BOOST_TEST(eventually([&] { return contains(hosts[2].log(), "host b"); }), hosts[2].log());
   std::ofstream(go).flush();
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
 }
 
 // Where there is none for a program's next operation that fails, or its session ends. Sanitizers take all
@@ -290,9 +290,9 @@ BOOST_AUTO_TEST_CASE(it_outlives_the_end_of_its_memory) {
   const rlimit room{(kib + 200'000) * 1024, RLIM_INFINITY};
   BOOST_REQUIRE(prlimit(hosts[0].kernel().id(), RLIMIT_AS, &room, nullptr) == 0);
   Process job = hosts.run({"-n", "2", "--keep-going", PARC_TEST_PROGRAMS "/flood"});
-  BOOST_TEST(eventually([&] { return contains(job.output(), "refused "); }), job.errors());
+  BOOST_TEST(eventually([&] { return contains(job.output(), "refused "); }), job);
   job.signal(SIGTERM);
-  BOOST_TEST(job.wait() != 125, job.errors());
+  BOOST_TEST(job.wait() != 125, job);
   check_works(hosts);
 }
 #endif
@@ -339,13 +339,13 @@ BOOST_AUTO_TEST_CASE(displaced_it_ends_with_its_last_job) {
   hosts[0].kernel().signal(SIGCONT);
   BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "this one ends when its jobs have"); }));
   Process others = hosts.run({PARC_TEST_PROGRAMS "/ring", "10", "2"});
-  BOOST_TEST(others.wait() == 0, others.errors());
+  BOOST_TEST(others.wait() == 0, others);
   BOOST_TEST(job.running());
   job.signal(SIGTERM);
   BOOST_TEST(job.wait() == 128 + SIGTERM);
   BOOST_TEST(hosts[0].kernel().wait() == 0);
   Process more = hosts.run({PARC_TEST_PROGRAMS "/ring", "10", "2"});
-  BOOST_TEST(more.wait() == 0, more.errors());
+  BOOST_TEST(more.wait() == 0, more);
   second.signal(SIGTERM);
   BOOST_TEST(second.wait() == 0);
 }
@@ -360,9 +360,9 @@ BOOST_AUTO_TEST_CASE(displaced_it_is_nobodys_predecessor) {
   std::filesystem::remove(dir + "/lock");
   Process second = hosts.parcd({"--runtime-dir", dir, "--port", "0", "--name", "second", "--config",
                                 hosts.directory() + "/parcd.toml"});
-  BOOST_TEST(eventually([&] { return contains(second.errors(), "listens on"); }), second.errors());
+  BOOST_TEST(eventually([&] { return contains(second.errors(), "listens on"); }), second);
   Process others = hosts.run({"--hosts", "second,b", PARC_TEST_PROGRAMS "/ring", "10", "2"});
-  BOOST_TEST(others.wait() == 0, others.errors());
+  BOOST_TEST(others.wait() == 0, others);
   hosts[0].kernel().signal(SIGCONT);
   BOOST_TEST(eventually([&] { return contains(hosts[0].log(), "this one ends when its jobs have"); }));
   BOOST_TEST(!contains(hosts[1].log(), "another has been started in its place"), hosts[1].log());
@@ -431,7 +431,7 @@ BOOST_AUTO_TEST_CASE(programs_that_break_the_rules) {
   Hosts hosts(2, {"--local", "kernel"}); // that their writes are handed over matters
   for (const char* how : {"tail", "kind", "slot", "memory", "pieces", "hand-over"}) {
     Process job = hosts.run({"--hosts", "a", PARC_TEST_PROGRAMS "/rogue", how});
-    BOOST_TEST(job.wait() == 0, how << ": " << job.errors());
+    BOOST_TEST(job.wait() == 0, how << ": " << job);
     BOOST_TEST(job.output() == "survived\n", how);
   }
   check_works(hosts);
@@ -448,7 +448,7 @@ BOOST_AUTO_TEST_CASE(what_was_accepted_survives_requests_after_leaving) {
   Hosts hosts(2);
   for (const char* where : {"a,b", "a:2"}) {
     Process job = hosts.run({"--hosts", where, PARC_TEST_PROGRAMS "/rogue", "after-leaving"});
-    BOOST_TEST(job.wait() == 0, where << ": " << job.errors());
+    BOOST_TEST(job.wait() == 0, where << ": " << job);
     BOOST_TEST(job.output() == "heard\n", where);
   }
   check_works(hosts);
@@ -505,7 +505,7 @@ BOOST_AUTO_TEST_CASE(what_a_detached_kernel_keeps) {
   std::filesystem::create_directory(here);
   const auto in_shell = [&](const std::string& line) {
     Process shell = hosts.start({"sh", "-c", "cd " + here + "; exec 7>lock 9>other; " + line});
-    BOOST_TEST(shell.wait() == 0, shell.errors());
+    BOOST_TEST(shell.wait() == 0, shell);
     return shell.output();
   };
   in_shell("exec " PARC_TEST_BIN "/parcd --detach --port 0 --name d --runtime-dir " + dir);

@@ -21,8 +21,7 @@ const std::string programs = PARC_TEST_PROGRAMS "/";
 void check_job(Hosts& hosts, std::vector<std::string> words) {
   Process job = hosts.run(std::move(words));
   const int status = job.wait();
-  BOOST_TEST((status == 0 && job.errors() == ""),
-             "status " << status << ": " << job.errors() << hosts.logs());
+  BOOST_TEST((status == 0 && job.errors() == ""), "status " << status << ": " << job.errors() << hosts);
 }
 
 } // namespace
@@ -98,8 +97,7 @@ BOOST_DATA_TEST_CASE(two_jobs_that_know_each_other_by_address, ways, way) {
         hosts.run({"--hosts", askers, programs + "strangers", "ask", file, "2"}, *askers == 'b' ? 1 : 0);
     for (Process* job : {&server, &asker}) {
       const int status = job->wait();
-      BOOST_TEST((status == 0 && job->errors() == ""),
-                 "status " << status << ": " << job->errors() << hosts.logs());
+      BOOST_TEST((status == 0 && job->errors() == ""), "status " << status << ": " << job->errors() << hosts);
     }
   }
 }
@@ -168,7 +166,7 @@ BOOST_DATA_TEST_CASE(an_exit_in_a_signal_handler_ends_the_job, ways, way) {
       for (const char* placement : {"a,b", "a:2"}) {
         Process job = hosts.run({"--timeout", "60", "--hosts", placement, programs + "exiting", how});
         const int status = job.wait();
-        BOOST_TEST(status == 7, how << " on " << placement << ": " << job.errors() << hosts.logs());
+        BOOST_TEST(status == 7, how << " on " << placement << ": " << job.errors() << hosts);
       }
 }
 
@@ -186,7 +184,7 @@ BOOST_AUTO_TEST_CASE(long_reads_that_are_left_alone_and_interrupted) {
 // Of rank 1, at the job's end.
 std::uint64_t interrupts_of(Hosts& hosts, const char* when) {
   Process job = hosts.run({"--hosts", "a:2", programs + "interrupts", when});
-  BOOST_TEST(eventually([&] { return job.output() == "done\n"; }), when << ": " << job.errors());
+  BOOST_TEST(eventually([&] { return job.output() == "done\n"; }), when << ": " << job);
   const auto seen = hosts.status()["sessions"];
   BOOST_TEST_REQUIRE(seen.size() == 2);
   BOOST_TEST(seen[0]["neighbours"]["interrupts"] == 0);
@@ -213,7 +211,7 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_hear_a_neighbour_is_told) {
   Hosts hosts(1);
   Process job = hosts.run({"-n", "18", programs + "unheard", hosts.directory() + "/file"});
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs()); // it says what was not read
+  BOOST_TEST(status == 0, job.errors() << hosts); // it says what was not read
 }
 
 BOOST_AUTO_TEST_CASE(little_memory) {
@@ -231,7 +229,7 @@ BOOST_AUTO_TEST_CASE(memory_that_the_kernel_reaches) {
   for (const char* how : {"no_target", "no_source"}) {
     Process job = hosts.run({"-n", "2", programs + "own_memory", how});
     const int status = job.wait();
-    BOOST_TEST(status == 0, job.errors() << hosts.logs());
+    BOOST_TEST(status == 0, job.errors() << hosts);
   }
   BOOST_TEST(hosts.logs().find("it copies messages itself now") != std::string::npos);
 }
@@ -257,7 +255,7 @@ BOOST_DATA_TEST_CASE(overlap_is_measured_of_messages_that_are_right, all_ways, w
         Process job = hosts.run(words);
         const int status = job.wait();
         BOOST_TEST((status == 0 && job.errors() == ""),
-                   where << ' ' << what << ", status " << status << ": " << job.errors() << hosts.logs());
+                   where << ' ' << what << ", status " << status << ": " << job.errors() << hosts);
         std::istringstream figures(job.output());
         int count = 0;
         double figure = 0;

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(output_that_cannot_be_written_is_no_success) {
   check(bin + "parc-demo --help" + full, 1, "parc-demo" + not_all);
   const std::string trace = hosts.directory() + "/trace.json";
   Process traced = hosts.run({"--trace", trace, PARC_TEST_PROGRAMS "/ring", "8", "1"});
-  BOOST_TEST(traced.wait() == 0, traced.errors());
+  BOOST_TEST(traced.wait() == 0, traced);
   check(bin + "parc trace " + trace + full, 1, "parc" + not_all);
   // Enough to fail in the middle, not only at the end.
   check(bin + "parc status --json" + at + " >/dev/null && " + bin + "parc run" + at +
@@ -215,11 +215,11 @@ BOOST_AUTO_TEST_CASE(closed_descriptors_stay_out_of_the_way) {
   for (const std::string closed : {">&-", "<&- >&-", "<&- >&- 2>&-", "2>&-"}) {
     Process job =
         hosts.start({"sh", "-c", PARC_TEST_BIN "/parc run" + at + " sh -c 'echo x; echo y >&2' " + closed});
-    BOOST_TEST(job.wait() == 0, closed << ": " << job.errors());
+    BOOST_TEST(job.wait() == 0, closed << ": " << job);
     BOOST_TEST(job.output() == (closed == "2>&-" ? "x\n" : ""), closed);
     BOOST_TEST(job.errors() == (closed.find("2>") == std::string::npos ? "y\n" : ""), closed);
     Process status = hosts.start({"sh", "-c", PARC_TEST_BIN "/parc status" + at + " " + closed});
-    BOOST_TEST(status.wait() == 0, closed << ": " << status.errors());
+    BOOST_TEST(status.wait() == 0, closed << ": " << status);
   }
   // A kernel whose log has no place to go keeps its listeners to itself.
   const std::string dir = hosts.directory() + "/closed";

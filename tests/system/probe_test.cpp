@@ -36,7 +36,7 @@ struct Two {
   }
   nlohmann::json measure(const std::string& host, std::size_t on = 0) {
     const auto said = probe({"--json", host}, on);
-    BOOST_TEST_REQUIRE(said.status == 0, said.errors << hosts.logs());
+    BOOST_TEST_REQUIRE(said.status == 0, said.errors << hosts);
     BOOST_TEST(said.errors.empty(), said.errors);
     return nlohmann::json::parse(said.output);
   }

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(ranks_are_bound_to_cores) {
   const std::string cores = std::to_string(std::stoul(too_many.substr(too_many.find("there are ") + 10)));
 
   Process all = hosts.run(bound(cores, "grep Cpus_allowed_list: /proc/self/status"));
-  BOOST_TEST(all.wait() == 0, all.errors());
+  BOOST_TEST(all.wait() == 0, all);
   auto sets = sorted_lines(all.output());
   BOOST_TEST(std::to_string(sets.size()) == cores);
   BOOST_TEST((std::ranges::adjacent_find(sets) == sets.end()), all.output());
@@ -68,9 +68,9 @@ BOOST_AUTO_TEST_CASE(ranks_are_bound_to_cores) {
   BOOST_REQUIRE(eventually([&] { return one.output() == "runs\n"; }));
   check(bound(cores, "true"), 125, "of which ranks of other jobs have 1;");
   Process free = hosts.run({"-n", cores, "--bind", "none", "true"});
-  BOOST_TEST(free.wait() == 0, free.errors());
+  BOOST_TEST(free.wait() == 0, free);
   std::ofstream(go).flush();
-  BOOST_TEST(one.wait() == 0, one.errors());
+  BOOST_TEST(one.wait() == 0, one);
   BOOST_TEST(eventually([&] { return result(bound(cores, "true")).first == 0; }));
 }
 
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(hosts_in_files) {
   std::ofstream(file) << "# of this job\nb slots=2\na:1\n";
   for (const char* option : {"--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f"}) {
     Process job = hosts.run({option, file, "sh", "-c", "echo $PARC_RANK ${PARC_RUNTIME_DIR##*/}"});
-    BOOST_TEST(job.wait() == 0, job.errors());
+    BOOST_TEST(job.wait() == 0, job);
     BOOST_TEST(sorted_lines(job.output()) == (Lines{"0 b", "1 b", "2 a"}), boost::test_tools::per_element());
   }
   std::ofstream(file) << "b slots=2\na slots=few\n";
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(hosts_of_batch_jobs) {
       more.insert(more.begin(), words.begin(), words.end());
       for (const char* word : {"sh", "-c", "echo ${PARC_RUNTIME_DIR##*/}"}) more.emplace_back(word);
       Process job = hosts.start(more);
-      BOOST_TEST(job.wait() == 0, job.errors());
+      BOOST_TEST(job.wait() == 0, job);
       return sorted_lines(job.output());
     };
     BOOST_TEST(run({}) == (Lines{"a", "b", "b"}), boost::test_tools::per_element());
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(what_is_said_of_a_host_among_the_settings) {
   }));
   std::ofstream(hosts.directory() + "/places") << "other env=PLACE=elsewhere\n";
   Process job = hosts.run({"--hostfile", hosts.directory() + "/places", "sh", "-c", "echo $(pwd) $PLACE"});
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
   BOOST_TEST(job.output() == "/usr elsewhere\n");
 }
 
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(what_the_ranks_read) {
                      source + " | { " PARC_TEST_BIN "/parc run --runtime-dir " + hosts[0].runtime_dir() +
                          " " + words + "; status=$?; " + then + " exit $status; }"});
     const int status = job.wait();
-    BOOST_TEST(status == 0, words << ": status " << status << ", " << job.errors() << hosts.logs());
+    BOOST_TEST(status == 0, words << ": status " << status << ", " << job.errors() << hosts);
     return job.output();
   };
   const std::string lines = "printf 'one\\ntwo\\n'", much = "head -c 3000000 /dev/zero";
@@ -437,7 +437,7 @@ BOOST_AUTO_TEST_CASE(stopped_while_ranks_start) {
   run.signal(SIGTSTP);
   BOOST_TEST(eventually([&] { return is_stopped(run.id()); }));
   run.signal(SIGCONT);
-  BOOST_TEST(run.wait() == 0, run.errors());
+  BOOST_TEST(run.wait() == 0, run);
 }
 
 // And the ranks with it. They start nothing: a shell whose child was stopped before it could exec is not
@@ -453,7 +453,7 @@ BOOST_AUTO_TEST_CASE(stopped_and_continued) {
   run.signal(SIGCONT);
   BOOST_TEST(eventually([&] { return std::ranges::none_of(ranks, is_stopped); }));
   run.signal(SIGTERM);
-  BOOST_TEST(run.wait() == 128 + SIGTERM, run.errors());
+  BOOST_TEST(run.wait() == 128 + SIGTERM, run);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_rank_leaves_running_ends_with_it) {

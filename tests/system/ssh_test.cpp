@@ -34,7 +34,7 @@ struct Far : Reachable {
   }
   void bring_up(const std::string& named) {
     const Ended up = command("up", named, elsewhere);
-    BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts.logs());
+    BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts);
     BOOST_TEST(contains(up.output, "b: up at 127.0.0.1, reached through ssh, listening on 127.0.0.9"),
                up.output);
   }
@@ -83,14 +83,14 @@ BOOST_AUTO_TEST_CASE(jobs_run_through_a_tunnel_in_both_directions) {
   BOOST_TEST(row["address"].is_null(), row.dump());
   Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "100000", "20"});
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
   Process back =
       on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,a", PARC_TEST_PROGRAMS "/ring", "1000", "20"});
   const int status_back = back.wait();
-  BOOST_TEST(status_back == 0, back.errors() << hosts.logs());
+  BOOST_TEST(status_back == 0, back.errors() << hosts);
   BOOST_TEST(tunnel_sockets().size() == 1u);
   Process stop = hosts.parc("stop", {});
-  BOOST_TEST(stop.wait() == 0, stop.errors());
+  BOOST_TEST(stop.wait() == 0, stop);
   BOOST_TEST(tunnel_sockets().empty());
 }
 
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(jobs_run_through_a_tunnel_in_both_directions) {
 BOOST_AUTO_TEST_CASE(a_job_outlives_its_tunnels) {
   bring_up("b");
   Process job = hosts.run({"--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/ring", "20000", "4000"});
-  BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 4u; }), job.errors());
+  BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 4u; }), job);
   std::uint64_t connections = link_to_b()["connections"];
   for (int tunnel = 0; tunnel < 4; ++tunnel) {
     if (tunnel == 1) bring_up("b");
@@ -110,23 +110,23 @@ BOOST_AUTO_TEST_CASE(a_job_outlives_its_tunnels) {
                          const Json link = link_to_b();
                          return link["state"] == "up" && link["connections"] > connections;
                        }),
-                       link_to_b().dump() << hosts.logs());
+                       link_to_b().dump() << hosts);
     connections = link_to_b()["connections"];
   }
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
 }
 
 // Nothing says so but that nothing comes.
 BOOST_FIXTURE_TEST_CASE(a_tunnel_that_hangs_is_given_up, Impatient) {
   bring_up("b");
   Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "20000", "3000"});
-  BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 2u; }), job.errors());
+  BOOST_TEST_REQUIRE(eventually([&] { return hosts.ranks().size() == 2u; }), job);
   const auto running = ssh_processes();
   BOOST_TEST_REQUIRE(running.size() == 1u);
   kill(running.front(), SIGSTOP);
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
   BOOST_TEST(link_to_b()["connections"] > 1u);
 }
 
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_behind_a_tunnel_is_started_again) {
   BOOST_TEST(host_row("b")["up"] == true);
   Process job = hosts.run({"--hosts", "a,b", PARC_TEST_PROGRAMS "/ring", "1000", "20"});
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
 }
 
 // Neither can dial the other: what has links to both relays.
@@ -160,16 +160,16 @@ BOOST_AUTO_TEST_CASE(hosts_behind_tunnels_reach_each_other) {
   BOOST_TEST(contains(again.output, "\nb and c reach each other, relayed\n"), again.output << again.errors);
   Process job = hosts.run({"--hosts", "a,b:2,c:2", PARC_TEST_PROGRAMS "/ring", "300000", "50"});
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
   Process asked = on("b", {PARC_TEST_BIN "/parc", "hosts", "--hosts", "a,c", "--json"});
-  BOOST_TEST(asked.wait() == 0, asked.errors());
+  BOOST_TEST(asked.wait() == 0, asked);
   const Json rows = Json::parse(asked.output())["hosts"];
   BOOST_TEST(rows[0]["way"] == "ssh", rows.dump());
   BOOST_TEST(rows[1]["way"] == "relay", rows.dump());
   Process far = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,c",
                          PARC_TEST_PROGRAMS "/random_messages", "3", "300"});
   const int status_far = far.wait();
-  BOOST_TEST(status_far == 0, far.errors() << hosts.logs());
+  BOOST_TEST(status_far == 0, far.errors() << hosts);
 }
 
 // Its links are made anew, and what it relays goes on.
@@ -189,10 +189,10 @@ BOOST_AUTO_TEST_CASE(what_is_relayed_outlives_the_tunnels) {
   for (int round = 0; round < 3; ++round) {
     const std::uint64_t before = connections();
     for (const pid_t each : ssh_processes()) kill(each, SIGKILL);
-    BOOST_TEST_REQUIRE(eventually([&] { return connections() >= before + 2; }), hosts.logs());
+    BOOST_TEST_REQUIRE(eventually([&] { return connections() >= before + 2; }), hosts);
   }
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
 }
 
 // What relays is away for a moment: a host that only it knows is not unknown for that.
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_job_begins_while_the_tunnels_are_made_anew) {
     Process job = on("b", {PARC_TEST_BIN "/parc", "run", "--hosts", "b,c",
                            PARC_TEST_PROGRAMS "/random_messages", "3", "30"});
     const int status = job.wait();
-    BOOST_TEST(status == 0, job.errors() << hosts.logs());
+    BOOST_TEST(status == 0, job.errors() << hosts);
   }
 }
 
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(what_the_configuration_says_of_a_host_is_obeyed) {
   BOOST_REQUIRE(eventually([&] { return contains(hosts[0].log(), "read the configuration again"); }));
   for (int time = 0; time < 2; ++time) {
     const Ended up = command("up", "b,c", {"--listen", "127.0.0.1"});
-    BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts.logs());
+    BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts);
     BOOST_TEST(host_row("b")["way"] == "ssh", up.output);
     BOOST_TEST(host_row("c")["way"] == "direct", up.output);
   }
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_host_of_the_configuration) {
       << "[hosts]\nb = { ssh = \"b\" }\nc = { ssh = \"c\" }\nnone = { ssh = \"nowhere.invalid\" }\n";
   Process reader =
       hosts.parcd({"--config", config, "--runtime-dir", dir, "--ssh", "ssh -F " + ssh_config(), "--detach"});
-  BOOST_TEST_REQUIRE(reader.wait() == 0, reader.errors());
+  BOOST_TEST_REQUIRE(reader.wait() == 0, reader);
   Process asked =
       hosts.start({PARC_TEST_BIN "/parc", "hosts", "--runtime-dir", dir, "--hosts", "b,c,none", "--json"});
   BOOST_TEST(asked.wait() == 1);
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_host_of_the_configuration) {
   BOOST_TEST(contains(rows[2].value("why", ""), "ssh to nowhere.invalid: ssh: Could not resolve"),
              rows.dump());
   Process stop = hosts.start({PARC_TEST_BIN "/parc", "stop", "--runtime-dir", dir});
-  BOOST_TEST(stop.wait() == 0, stop.errors());
+  BOOST_TEST(stop.wait() == 0, stop);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(what_neighbours_do_not_take_is_seen) {
     const auto sessions = hosts.status()["sessions"];
     return sessions.size() == 2 ? sessions[rank]["backlog"] : nlohmann::json();
   };
-  BOOST_TEST_REQUIRE(eventually([&] { return std::filesystem::exists(files + "/written"); }), job.errors());
+  BOOST_TEST_REQUIRE(eventually([&] { return std::filesystem::exists(files + "/written"); }), job);
   const auto standing = backlog_of(0);
   BOOST_TEST(standing.value("to_neighbours", 0) > messages / 2, standing.dump());
   BOOST_TEST(standing.value("to_neighbours_bytes", 0) > standing.value("to_neighbours", 0) * 100);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(what_neighbours_do_not_take_is_seen) {
     BOOST_TEST(text.output().find("messages to neighbours that do not take them") != std::string::npos,
                text.output());
   }
-  BOOST_TEST(eventually([&] { return job.errors().find(said) != std::string::npos; }), job.errors());
+  BOOST_TEST(eventually([&] { return job.errors().find(said) != std::string::npos; }), job);
   BOOST_TEST(job.errors().find(" messages to peer 1 (") != std::string::npos, job.errors());
   std::ofstream(files + "/take").put('\n');
   BOOST_TEST(eventually([&] { // all of it is with its reader then
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(what_neighbours_do_not_take_is_seen) {
   }));
   BOOST_TEST(backlog_of(1).value("from_neighbours_bytes", 0) > messages / 2 * 100);
   std::ofstream(files + "/end").put('\n');
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
   BOOST_TEST(job.errors().find(said) == job.errors().rfind(said), job.errors());
 }
 

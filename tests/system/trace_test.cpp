@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
         eventually([&] { return job.output().find("released") != std::string::npos || !job.running(); }));
     BOOST_TEST(eventually([&] { return hosts.ranks_sleep() || !job.running(); })); // in its touch
     std::ofstream{go};
-    BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
+    BOOST_TEST(job.wait() == 0, job << hosts);
 
     const Json events = read_trace(file);
     check_slices(events);
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
     }
 
     Process summary = show(hosts, file);
-    BOOST_TEST(summary.wait() == 0, summary.errors());
+    BOOST_TEST(summary.wait() == 0, summary);
     for (const char* heading : {"IN FAULTS", "WAITS RELEASED EARLY", "SAVED", "AFTER ITS WAIT"})
       BOOST_TEST(summary.output().find(heading) != std::string::npos, heading << ": " << summary.output());
     check_times(summary.output());
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_long_trace_is_whole) {
   const int messages = rounds_of(5000, 1000);
   Process job =
       hosts.run({"--trace", file, "--hosts", "a,b", programs + "ring", "64", std::to_string(messages)});
-  BOOST_TEST(job.wait() == 0, job.errors() << hosts.logs());
+  BOOST_TEST(job.wait() == 0, job << hosts);
   const Json events = read_trace(file);
   BOOST_TEST(all(events, "s").size() >= 2 * static_cast<std::size_t>(messages));
 }
@@ -217,12 +217,12 @@ BOOST_AUTO_TEST_CASE(what_a_killed_rank_waited_for_ends_with_the_job) {
   const std::string file = hosts.directory() + "/trace.json";
   Process job = hosts.run({"--trace", file, "--hosts", "b,a", programs + "hang", "absent"});
   kill(find_waiting(hosts), SIGKILL);
-  BOOST_TEST(job.wait() == 128 + SIGKILL, job.errors());
+  BOOST_TEST(job.wait() == 128 + SIGKILL, job);
   const Json events = read_trace(file);
   check_slices(events);
   BOOST_TEST(check_ends(events) == 12);
   Process summary = show(hosts, file);
-  BOOST_TEST(summary.wait() == 0, summary.errors());
+  BOOST_TEST(summary.wait() == 0, summary);
   BOOST_TEST(summary.output().find("reads that never came") != std::string::npos, summary.output());
 }
 
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(what_a_rank_leaves_unfinished_ends_with_it) {
   Hosts hosts(1);
   const std::string file = hosts.directory() + "/trace.json";
   Process job = hosts.run({"--trace", file, "-n", "2", programs + "hang", "peer"});
-  BOOST_TEST(job.wait() == 0, job.errors());
+  BOOST_TEST(job.wait() == 0, job);
   check_ends(read_trace(file));
 }
 
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(a_trace_is_whole_when_a_kernel_ends) {
     Process job = hosts.run({"--trace", file, "--hosts", "b,a", programs + "hang", "absent"});
     (void)find_waiting(hosts);
     hosts[killed].kernel().signal(SIGKILL);
-    BOOST_TEST(job.wait() > 0, job.errors());
+    BOOST_TEST(job.wait() > 0, job);
     const Json events = read_trace(file);
     check_slices(events);
     check_ends(events);
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(the_order_of_touches_is_that_of_each_rank) {
     const std::string file = hosts.directory() + "/order.json";
     std::ofstream(file) << Json{{"otherData", {{"schema", 1}}}, {"traceEvents", events}};
     Process summary = show(hosts, file);
-    BOOST_TEST(summary.wait() == 0, summary.errors());
+    BOOST_TEST(summary.wait() == 0, summary);
     std::istringstream lines(summary.output());
     std::string found;
     for (std::string line; std::getline(lines, line);)

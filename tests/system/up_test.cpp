@@ -31,7 +31,7 @@ BOOST_FIXTURE_TEST_SUITE(up, Reachable)
 
 BOOST_AUTO_TEST_CASE(kernels_of_other_hosts_start_run_jobs_and_end) {
   const Ended up = command("up", "b,c");
-  BOOST_TEST(up.status == 0, up.errors << hosts.logs());
+  BOOST_TEST(up.status == 0, up.errors << hosts);
   BOOST_TEST(lines_in(up.output) == 3U);
   BOOST_TEST(contains(up.output, "\nb and c reach each other\n"), up.output);
   for (const char* host : {"b", "c"}) {
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(kernels_of_other_hosts_start_run_jobs_and_end) {
   // No [hosts] names them, and b and c talk to each other, too.
   Process job = hosts.run({"--hosts", "a:1,b:2,c:2", PARC_TEST_PROGRAMS "/ring", "20", "1000"});
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
 
   const Ended again = command("up", "b,c"); // those that run are no failure
   BOOST_TEST(again.status == 0, again.errors);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(every_kernel_is_told_where_the_others_are) {
                                  "PARC_AUTOSTART=off"});
     Process process = hosts.start(std::move(words));
     const int status = process.wait();
-    BOOST_TEST(status == 0, process.errors() << hosts.logs());
+    BOOST_TEST(status == 0, process.errors() << hosts);
     return process.output();
   };
   const auto up_at = [&](const std::string& host) {
@@ -86,13 +86,13 @@ BOOST_AUTO_TEST_CASE(every_kernel_is_told_where_the_others_are) {
          PARC_TEST_PROGRAMS "/joiner", "j@c", rank, "2"}));
   for (Process& each : joiners) {
     const int status = each.wait();
-    BOOST_TEST(status == 0, each.errors() << hosts.logs());
+    BOOST_TEST(status == 0, each.errors() << hosts);
   }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_up_is_what_other_commands_are_about) {
   const Ended up = command("up", "b:2,c");
-  BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts.logs());
+  BOOST_TEST_REQUIRE(up.status == 0, up.errors << hosts);
   const auto ended = [&](Process process) {
     const int status = process.wait();
     return Ended{status, process.output(), process.errors()};
@@ -203,13 +203,13 @@ BOOST_AUTO_TEST_CASE(parc_run_starts_kernels_that_are_missing) {
   };
   Process job = run("a,b,c", "on");
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
   BOOST_TEST((is_up("b") && is_up("c")));
 
   // ssh knows who that is, and this host's kernel does not; and what runs already is not ended.
   Process alias = run("a,alias-of-b", "on");
   const int of_alias = alias.wait();
-  BOOST_TEST(of_alias == 0, alias.errors() << hosts.logs());
+  BOOST_TEST(of_alias == 0, alias.errors() << hosts);
 
   // One that was started where nobody can reach it is ended again, and each that is missing is named.
   Process unreachable = run("a,d,nowhere.invalid", "on");
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(parc_run_starts_kernels_that_are_missing) {
   Process by_hand = hosts.start({"env", "XDG_CONFIG_HOME=" + hosts.directory() + "/d/config",
                                  "XDG_STATE_HOME=" + hosts.directory() + "/d/state", PARC_TEST_BIN "/parcd",
                                  "--detach", "--runtime-dir", hosts.directory() + "/d/run/parc"});
-  BOOST_TEST(by_hand.wait() == 0, by_hand.errors());
+  BOOST_TEST(by_hand.wait() == 0, by_hand);
   Process there = run("a,d", "on");
   BOOST_TEST(there.wait() == 125);
   BOOST_TEST(
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(an_ssh_that_hangs) {
     pid_t child = 0;
     BOOST_REQUIRE(eventually([&] { return static_cast<bool>(std::ifstream(told) >> child); }));
     if (status == 128 + SIGTERM) process.signal(SIGTERM);
-    BOOST_TEST(process.wait() == status, process.errors());
+    BOOST_TEST(process.wait() == status, process);
     BOOST_TEST(eventually([&] { return kill(child, 0) != 0; }));
     std::filesystem::remove(told);
     return process.errors();
@@ -294,14 +294,14 @@ BOOST_DATA_TEST_CASE_F(Reachable, this_host_is_one_of_them, names_of_this_host, 
   words.insert(words.end(), named.begin(), named.end());
   words.insert(words.end(), {"--", "--port", "0", "--listen", "127.0.0.3"});
   Process up = hosts.start(std::move(words));
-  BOOST_TEST(up.wait() == 0, up.errors());
+  BOOST_TEST(up.wait() == 0, up);
   BOOST_TEST(contains(up.output(), here + ": up at "), up.output());
   BOOST_TEST(contains(up.output(), "listening on 127.0.0.3, port"), up.output());
 
   words = {"env", "PARC_RUNTIME_DIR=" + runtime, PARC_TEST_BIN "/parc", "down"};
   words.insert(words.end(), named.begin(), named.end());
   Process down = hosts.start(std::move(words));
-  BOOST_TEST(down.wait() == 0, down.errors());
+  BOOST_TEST(down.wait() == 0, down);
   BOOST_TEST(access((runtime + "/kernel.sock").c_str(), F_OK) != 0);
 }
 

@@ -63,10 +63,10 @@ BOOST_AUTO_TEST_CASE(a_job_over_two_heads) {
   BOOST_TEST(row("d", 2)["way"] == "direct"); // via itself
   Process job = hosts.run({"--hosts", "a,b,c,d", PARC_TEST_PROGRAMS "/random_messages", "3", "200"});
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
   Process ring = hosts.run({"--hosts", "a:2,d:2", PARC_TEST_PROGRAMS "/ring", "1000000", "20"});
   const int ended = ring.wait();
-  BOOST_TEST(ended == 0, ring.errors() << hosts.logs());
+  BOOST_TEST(ended == 0, ring.errors() << hosts);
 }
 
 BOOST_AUTO_TEST_CASE(a_relay_is_killed_and_started_again) {
@@ -77,10 +77,10 @@ BOOST_AUTO_TEST_CASE(a_relay_is_killed_and_started_again) {
     hosts[1].kernel().signal(SIGKILL);
     (void)hosts[1].kernel().wait();
     hosts[1].start();
-    BOOST_TEST_REQUIRE(eventually([&] { return row("c")["up"] == true; }), hosts.logs());
+    BOOST_TEST_REQUIRE(eventually([&] { return row("c")["up"] == true; }), hosts);
   }
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_relay_met_is_said) {
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(what_the_relay_met_is_said) {
 BOOST_AUTO_TEST_CASE(heads_that_hold_only_a_relay_key) {
   const std::string settings = hosts.directory() + "/parcd.toml", relay_key = hosts.directory() + "/relay";
   Process printed = hosts.parcd({"--config", settings, "--relay-key"});
-  BOOST_TEST_REQUIRE(printed.wait() == 0, printed.errors());
+  BOOST_TEST_REQUIRE(printed.wait() == 0, printed);
   std::ofstream(relay_key) << printed.output();
   BOOST_TEST_REQUIRE(chmod(relay_key.c_str(), 0600) == 0);
   const auto write_settings = [&](const std::string& key) {
@@ -112,22 +112,22 @@ BOOST_AUTO_TEST_CASE(heads_that_hold_only_a_relay_key) {
   }
   write_settings(hosts.directory() + "/key");
   read_again({0, 3});
-  BOOST_TEST(row("d")["way"] == "relay", hosts.logs());
+  BOOST_TEST(row("d")["way"] == "relay", hosts);
   Process job = hosts.run({"--hosts", "a,d", PARC_TEST_PROGRAMS "/random_messages", "3", "200"});
   const int status = job.wait();
-  BOOST_TEST(status == 0, job.errors() << hosts.logs());
+  BOOST_TEST(status == 0, job.errors() << hosts);
   Process ring = hosts.run({"--hosts", "a:2,d:2", PARC_TEST_PROGRAMS "/ring", "1000000", "20"});
   const int ended = ring.wait();
-  BOOST_TEST(ended == 0, ring.errors() << hosts.logs());
+  BOOST_TEST(ended == 0, ring.errors() << hosts);
 
   Process at_head = hosts.parc("hosts", {}, 1);
-  BOOST_TEST(at_head.wait() == 0, at_head.errors());
+  BOOST_TEST(at_head.wait() == 0, at_head);
   BOOST_TEST(!contains(at_head.output(), "down"), at_head.output());
   BOOST_TEST(row("a", 1)["relays"] == true); // that is what its link is for
   BOOST_TEST(row("b")["relays"] == true);
   BOOST_TEST(row("b")["up"] == true);
   Process all = hosts.parc("hosts", {});
-  BOOST_TEST(all.wait() == 0, all.errors());
+  BOOST_TEST(all.wait() == 0, all);
   BOOST_TEST(contains(all.output(), "relay - "), all.output());
   Process there = hosts.run({"--hosts", "a,b", "true"});
   BOOST_TEST(there.wait() != 0);

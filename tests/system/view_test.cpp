@@ -23,7 +23,7 @@ private:
 };
 
 std::string output_of(Process process) {
-  BOOST_REQUIRE_MESSAGE(process.wait() == 0, process.errors());
+  BOOST_REQUIRE_MESSAGE(process.wait() == 0, process);
   return process.output();
 }
 

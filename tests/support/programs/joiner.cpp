@@ -49,6 +49,7 @@ int join_and_fork(parc_context** parc, char** words, const std::string& way) {
   std::thread joins([&] {
     thread = gettid();
     code = join(parc, words);
+    if (code != PARC_OK) std::fprintf(stderr, "%s\n", parc_error_detail()); // this thread's own
   });
   while (thread == 0 || !waits(thread)) sched_yield();
   const pid_t child = fork();
