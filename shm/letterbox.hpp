@@ -37,6 +37,10 @@ inline constexpr std::uint64_t cell_bytes = 32;                                 
 inline constexpr std::uint64_t small_body = 512;                                  // bytes of a body
 inline constexpr std::uint32_t most_offers = 1U << 17; // announced writes of a program that have not ended
 inline constexpr std::uint64_t short_message = 8192;   // bytes, at most; of a large body
+// Longer ones, up to this, are published where a body is free at once, and announced where none is.
+inline constexpr std::uint64_t huge_body = std::uint64_t{64} << 10;
+inline constexpr std::uint32_t most_huge = 32; // of a program: few, so that they stay in the cache
+inline constexpr std::uint64_t fragment_bytes = std::uint64_t{32} << 10; // of a long message
 
 // Who brings a long message on while its receiver computes: the setting `local`.
 enum class Progress : std::uint32_t {
@@ -48,28 +52,29 @@ enum class Progress : std::uint32_t {
 enum class CellKind : std::uint8_t {
   whole,      // the message is here
   rendezvous, // its bytes are the kernel's business: Rendezvous lies in the cell
+  fragment,   // a part of a message for a read that its sender has taken: Fragment lies in the cell
 };
 
 struct Cell {
   std::uint64_t tag;
   std::uint64_t data;
-  std::uint16_t length;    // of a whole message
-  std::uint16_t next;      // the cell of its queue that comes then
-  std::uint16_t body : 10; // of a whole message that does not fit here: its number
-  CellKind kind : 3;
+  std::uint32_t length : 17; // of a whole message
+  std::uint32_t body : 10;   // of a whole message that does not fit here: its number
+  CellKind kind : 2;
   protocol::Space space : 3;
+  std::uint16_t next; // the cell of its queue that comes then
   MessageFlags flags; // those that travel
   std::byte bytes[cell_bytes];
 };
-static_assert(sizeof(Cell) == 56 && most_published <= 1U << 10);
+static_assert(sizeof(Cell) == 56 && most_published <= 1U << 10 && huge_body < 1U << 17);
 
 // Copied once: its owner may change it, and is trusted in nothing. All that is read of the copy is in its
 // range: a kind that there is not would be whole for one reader and none for another.
 inline Cell copy_of(const Cell& cell) {
   Cell copy;
   std::memcpy(&copy, &cell, sizeof copy);
-  if (copy.length > short_message) copy.length = short_message;
-  if (copy.kind != CellKind::whole) copy.kind = CellKind::rendezvous;
+  if (copy.length > huge_body) copy.length = huge_body;
+  if (copy.kind != CellKind::whole && copy.kind != CellKind::fragment) copy.kind = CellKind::rendezvous;
   return copy;
 }
 
@@ -90,8 +95,24 @@ inline Rendezvous rendezvous_in(const Cell& cell) {
   std::memcpy(&named, cell.bytes, sizeof named);
   return named;
 }
-inline std::uint64_t length_of(const Cell& cell) { // of its message
-  return cell.kind == CellKind::whole ? cell.length : rendezvous_in(cell).length;
+
+struct Fragment {
+  std::uint64_t read; // the operation, which is the sender's by its owner word
+  std::uint64_t offset;
+  std::uint64_t total; // of the message
+};
+static_assert(sizeof(Fragment) <= cell_bytes);
+
+inline Fragment fragment_in(const Cell& cell) {
+  Fragment fragment;
+  std::memcpy(&fragment, cell.bytes, sizeof fragment);
+  return fragment;
+}
+inline std::uint64_t length_of(const Cell& cell) { // of its message, or of what is here of that
+  return cell.kind == CellKind::rendezvous ? rendezvous_in(cell).length : cell.length;
+}
+inline bool has_body(const Cell& cell) {
+  return cell.kind == CellKind::fragment || (cell.kind == CellKind::whole && cell.length > cell_bytes);
 }
 
 // Of the count'th message of a queue, from 0; empty cells have others.
@@ -143,6 +164,7 @@ struct alignas(64) PostedRead {
   std::atomic<protocol::Space> space;
   std::atomic<MessageFlags> flags; // as in a request, with what follows, which the kernel resolves when it is
   std::atomic<std::uint16_t> pieces; // asked to
+  std::atomic<bool> fragments;       // its message may come in fragments
   std::atomic<std::uint64_t> address, length;
 };
 static_assert(sizeof(PostedRead) == 64);
@@ -185,6 +207,7 @@ struct Letterbox {
     // faster through the queue. Relaxed: a wrong guess costs time.
     std::atomic<std::uint32_t> attending;
     std::atomic<std::uint32_t> called; // the same of who posts and looks: coarse_ms() of the last time
+    alignas(64) std::atomic<std::uint32_t> looks; // in the library: who sees it move sees P wait. Relaxed
     alignas(64) std::atomic<std::uint64_t> posts; // published reads so far; release
     std::atomic<std::uint64_t> first;             // of those that may still be open
     PostedRead posted[read_slots];
@@ -196,13 +219,15 @@ struct Letterbox {
     alignas(4096) StampedCell cells[letterbox_cells];
     std::byte small_bodies[most_published][small_body];
     std::byte large_bodies[most_published][short_message];
+    std::byte huge_bodies[most_huge][huge_body];
   } owner;
 };
 static_assert(sizeof(Letterbox) % 4096 == 0);
-// Of a message that does not fit into its cell; the owner's to write.
+// Of what does not fit into its cell; the owner's to write.
 template <class Side> auto* body_in(Side& side, const Cell& cell) {
+  if (cell.length > short_message) return &side.huge_bodies[cell.body % most_huge][0];
   const auto number = cell.body % most_published;
-  return cell.length <= small_body ? side.small_bodies[number] : side.large_bodies[number];
+  return cell.length <= small_body ? &side.small_bodies[number][0] : &side.large_bodies[number][0];
 }
 inline constexpr std::size_t area_bytes = sizeof(Letterbox) * area_letterboxes;
 

@@ -80,6 +80,8 @@ Result<parc_op> Starter::read_claimed(parc_op claim, std::span<const iovec> piec
 Result<void> Starter::prepare_read(Message& message, bool of_neighbour) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
+  message.straight = neighbours_ && !neighbours_->pages_are_closed() && !guards_.wanted() &&
+                     !message.is(MessageFlags::early);
   message.flags |= when(message.order == Order::down, MessageFlags::from_end);
   if (!message.is(MessageFlags::early) && guards_.wanted() && message.length >= least_released)
     message.pays = guards_.should_pay(message.pieces[0].iov_base);
@@ -97,7 +99,7 @@ Result<parc_op> Starter::write(const parc_envelope& envelope, std::span<const io
   PARC_TRY(check(message, envelope, pieces, flags, known_of_writes));
   message.blocking = blocking;
   settle(pieces, Guards::Use::loads);
-  if (neighbours_ && is_short(message) && !guards_.any() && !ring_.dead()) {
+  if (neighbours_ && fits_a_body(message) && !guards_.any() && !ring_.dead()) {
     PARC_TRY(id, tell_at_once(message));
     if (id != PARC_OP_NULL) return id;
   }
@@ -112,7 +114,7 @@ bool Starter::write_at_once(const parc_envelope& envelope, std::span<const iovec
       !check_peer(envelope.peer, false))
     return false;
   Message message;
-  if (!check(message, envelope, pieces, flags, known_of_writes) || !is_short(message)) return false;
+  if (!check(message, envelope, pieces, flags, known_of_writes) || !fits_a_body(message)) return false;
   return neighbours_->write_at_once(message);
 }
 
@@ -128,7 +130,11 @@ bool Starter::read_at_once(const parc_envelope& envelope, const iovec& buffer, p
     how = neighbours_->inbox().take_at_once(envelope, buffer, status);
     return how != Inbox::AtOnce::not_yet;
   };
-  (void)sleep_.poll_neighbour(known, buffer.iov_len > shm::short_message);
+  // A long message comes to a read that is posted.
+  if (buffer.iov_len > shm::huge_body)
+    (void)known();
+  else
+    (void)sleep_.poll_neighbour(known);
   return how == Inbox::AtOnce::taken;
 }
 
@@ -442,6 +448,73 @@ Result<parc_op> Starter::tell_at_once(const Message& message) {
   return PARC_OP_NULL;
 }
 
+// Of memory that the kernel has mapped it makes one copy, while this program goes on.
+bool Starter::may_come_in_fragments(const Message& message) const {
+  return !guards_.any() && !neighbours_->pages_are_closed() &&
+         !std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); });
+}
+
+// PARC_OP_NULL: it cannot come so. What was taken must be served: the memory by which the kernel may be asked
+// is there before.
+Result<parc_op> Starter::tell_in_fragments(const Message& message) {
+  const bool awaited = neighbours_->is_awaited(message.envelope.peer);
+  Message located = message;
+  if (!awaited || !make_place_for_long_write(located)) return PARC_OP_NULL;
+  PARC_TRY(id, operations_.begin(shm::RequestKind::write, located));
+  const auto taken = neighbours_->take_for_fragments(located);
+  if (!taken) {
+    operations_.abandon(id);
+    return PARC_OP_NULL;
+  }
+  LocalMessage next = Neighbours::first_fragment(located, *taken);
+  if (neighbours_->write_fragments(id, located, next)) return id;
+  if (located.block != nullptr) hold_copy(id, located);
+  return tell_taken(id, located, *taken);
+}
+
+bool Starter::make_place_for_long_write(Message& message) {
+  if (may_name_own_memory_of_write(message)) {
+    name_own_memory(message);
+    return true;
+  }
+  auto block = late_reads_.allocate_for_write(message.length);
+  if (block) name_block(message, block.value());
+  return static_cast<bool>(block);
+}
+
+void Starter::hold_copy(parc_op id, const Message& message) {
+  gather(static_cast<std::byte*>(message.block), message.pieces, 0, message.length);
+  if (message.is(MessageFlags::synchronous) || !operations_.peer_answers(message.envelope.peer) ||
+      !room_.reserve(message.length))
+    return;
+  operations_.entry(slot_of(id)).held = message.length;
+  operations_.loosen(id);
+}
+
+// The kernel, of a read that is the message's.
+Result<parc_op> Starter::tell_taken(parc_op id, const Message& message, const Outbox::Taken& taken) {
+  shm::Request request = request_of(shm::RequestKind::write, message);
+  request.id = static_cast<std::uint64_t>(id);
+  request.with = shm::With::taken;
+  request.write.read = taken.id;
+  request.entry = taken.entry;
+  if (ring_.push(request)) return id;
+  operations_.abandon(id);
+  return refused();
+}
+
+// A queued write's end is told when it ends: a copy ends it without the receiver. Nobody can hand over one
+// that must be matched.
+bool Starter::may_name_own_memory_of_write(const Message& message) const {
+  return !message.is(MessageFlags::queued) && !message.is(MessageFlags::synchronous) &&
+         may_name_own_memory(message);
+}
+
+// It may be published, if there is a body for it.
+bool Starter::fits_a_body(const Message& message) {
+  return message.length <= shm::huge_body && !message.is(MessageFlags::synchronous);
+}
+
 bool Starter::is_short(const Message& message) {
   return message.length <= shm::short_message && !message.is(MessageFlags::synchronous);
 }
@@ -455,32 +528,28 @@ Result<parc_op> Starter::tell(Message& message) {
   if (ring_.dead()) return refused();
   const int peer = message.envelope.peer;
   const bool few = is_short(message);
+  if (!few && may_come_in_fragments(message)) {
+    PARC_TRY(id, tell_in_fragments(message));
+    if (id != PARC_OP_NULL) return id;
+  }
   const bool may_take = !few || neighbours_->may_take(peer);
-  // A queued write's end is told when it ends: a copy ends it without the receiver. Nobody can hand over one
-  // that must be matched.
-  if (!few && !message.is(MessageFlags::queued) && !message.is(MessageFlags::synchronous) &&
-      may_name_own_memory(message)) {
+  if (!few && may_name_own_memory_of_write(message)) {
     name_own_memory(message);
   } else if (may_take) {
     PARC_TRY(locate_write(message));
   }
-  shm::Request request = request_of(shm::RequestKind::write, message);
   PARC_TRY(id, operations_.begin(shm::RequestKind::write, message));
-  request.id = static_cast<std::uint64_t>(id);
   const auto taken = may_take ? neighbours_->take(peer, message.space, message.envelope.tag) : std::nullopt;
-  if (taken) {
-    request.with = shm::With::taken;
-    request.write.read = taken->id;
-    request.entry = taken->entry;
-  } else {
-    request.with = shm::With::rendezvous;
-    const auto told = few ? neighbours_->write(id, message) : neighbours_->announce(id, message);
-    if (!told) {
-      operations_.abandon(id);
-      return told.error();
-    }
-    if (few) return id;
+  if (taken) return tell_taken(id, message, *taken);
+  const auto told = few ? neighbours_->write(id, message) : neighbours_->announce(id, message);
+  if (!told) {
+    operations_.abandon(id);
+    return told.error();
   }
+  if (few) return id;
+  shm::Request request = request_of(shm::RequestKind::write, message);
+  request.id = static_cast<std::uint64_t>(id);
+  request.with = shm::With::rendezvous;
   if (ring_.push(request)) return id;
   operations_.abandon(id);
   return refused();

@@ -75,14 +75,21 @@ private:
   static void name_block(Message& message, void* block);
   [[nodiscard]] Result<void> name_directly(Message& message);
   [[nodiscard]] bool may_name_own_memory(const Message& message) const;
+  [[nodiscard]] bool may_name_own_memory_of_write(const Message& message) const;
   static void name_own_memory(Message& message);
   [[nodiscard]] Error refused() const; // why a request could not be pushed
   [[nodiscard]] static shm::Request request_of(shm::RequestKind kind, const Message& message);
   [[nodiscard]] Result<parc_op> ask(Message& message, shm::RequestKind kind);
   [[nodiscard]] Result<bool> reaches(int peer); // a message to it goes to its letterbox
+  [[nodiscard]] static bool fits_a_body(const Message& message);
   [[nodiscard]] static bool is_short(const Message& message);
   [[nodiscard]] bool look_around();
   [[nodiscard]] Result<parc_op> tell_at_once(const Message& message);
+  [[nodiscard]] bool may_come_in_fragments(const Message& message) const;
+  [[nodiscard]] Result<parc_op> tell_in_fragments(const Message& message);
+  [[nodiscard]] bool make_place_for_long_write(Message& message);
+  void hold_copy(parc_op id, const Message& message);
+  [[nodiscard]] Result<parc_op> tell_taken(parc_op id, const Message& message, const Outbox::Taken& taken);
   [[nodiscard]] Result<parc_op> tell(Message& message);
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);
   [[nodiscard]] Result<parc_op> send(shm::Request request, const Message& message);

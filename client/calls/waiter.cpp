@@ -133,9 +133,19 @@ int Waiter::conclude(parc_op id, parc_status& status, Release release, Cancel ca
                                   : finish_read(id, *slot, status, release, cancel);
 }
 
+bool Waiter::is_copied_here(Slot slot) const {
+  const Operations::Entry& entry = operations_.entry(slot);
+  std::atomic_thread_fence(std::memory_order_seq_cst); // as in Inbox::take_fragment
+  return entry.own_memory || entry.fragments.load(std::memory_order_relaxed);
+}
+
 // Of one that is done and was not released. Its memory is the program's from here on.
 int Waiter::finish_done(Slot slot, parc_status& status) {
-  if (operations_.entry(slot).own_memory) sleep_.settle_copies();
+  if (is_copied_here(slot)) sleep_.settle_copies();
+  return finish_settled(slot, status);
+}
+
+int Waiter::finish_settled(Slot slot, parc_status& status) {
   guards_.ended_unreleased(operations_.entry(slot));
   return operations_.finish(slot, status);
 }
@@ -158,11 +168,11 @@ int Waiter::test(parc_op id, parc_status& status) {
   if (!slot) {
     if (operations_.being_finished(id) || operations_.is_held_now(id)) return 0;
     return fail(status.error = PARC_EINVAL, no_operation);
-  } else if (operations_.entry(*slot).own_memory && sleep_.copies()) {
+  } else if (operations_.done(*slot) && is_copied_here(*slot) && !sleep_.settled()) {
     operations_.put_back(*slot); // maybe of it, which a handler's test may have interrupted
     return 0;
   } else if (operations_.done(*slot)) {
-    code = finish_done(*slot, status);
+    code = finish_settled(*slot, status);
   } else if (use == Use::loose) {
     code = operations_.detach(*slot, status);
   } else if (!sleep_.forget_local(id)) {

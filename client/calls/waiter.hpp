@@ -49,7 +49,9 @@ private:
   int finish(parc_op id, parc_status& status, Release release, Cancel cancel); // and leaves the sentence
   // And leaves that to its caller.
   int conclude(parc_op id, parc_status& status, Release release, Cancel cancel);
+  [[nodiscard]] bool is_copied_here(Slot slot) const;
   int finish_done(Slot slot, parc_status& status);
+  int finish_settled(Slot slot, parc_status& status);
   int finish_read(parc_op id, Slot slot, parc_status& status, Release release, Cancel cancel);
   [[nodiscard]] Release release_of(Slot slot, Release most) const;
   [[nodiscard]] Release release_of(parc_op id, Release most) const;

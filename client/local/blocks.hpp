@@ -32,8 +32,8 @@ private:
   struct Chunk {
     Chunk* next;
   };
-  static constexpr std::size_t least = 64, kinds = 8; // bytes of a block: 64 to 8192
-  static_assert(least << (kinds - 1) == shm::short_message);
+  static constexpr std::size_t least = 64, kinds = 11; // bytes of a block: 64 to 65536
+  static_assert(least << (kinds - 1) == shm::huge_body);
   static constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 
   [[nodiscard]] static std::size_t kind_for(std::uint64_t bytes);

@@ -65,6 +65,7 @@ void Inbox::Read::take(const shm::Request& request) {
   flags = request.flags;
   kind = request.kind;
   space = request.space;
+  arrived = 0;
   tag = request.read.tag;
   ignore = request.read.ignore;
 }
@@ -106,6 +107,7 @@ Inbox::Read* Inbox::posted_read(parc_op id) {
 bool Inbox::post(const shm::Request& request, bool background) {
   const Hold hold(*this);
   if (closed_) return false;
+  note_look();
   drain_locked();
   Read& read = read_at(slot_of(static_cast<parc_op>(request.id)));
   if (read.posted()) unpost(read); // the kernel had a message for what was here before
@@ -137,7 +139,7 @@ bool Inbox::post(const shm::Request& request, bool background) {
     read.published = true;
     read.background = background && !read.probes();
     if (read.background) ++background_;
-    if (read.background && own_.kernel.progress == shm::Progress::sender) {
+    if (may_be_taken(read)) {
       note_call();
       publish(read);
     }
@@ -197,10 +199,13 @@ bool Inbox::forget(std::int64_t operation) {
   return true;
 }
 
-void Inbox::drain() {
-  if (Ring::pushing() || inside_) return; // in a handler that interrupted that
+bool Inbox::drain() {
+  if (Ring::pushing() || inside_) return false; // in a handler that interrupted that
   const Hold hold(*this, std::try_to_lock);
-  if (hold) drain_locked();
+  if (!hold) return false;
+  const std::uint64_t before = fragments_;
+  drain_locked();
+  return fragments_ != before;
 }
 
 // What is said of departures is looked at first: then all that the departed have sent is seen.
@@ -284,7 +289,8 @@ const shm::Cell* Inbox::published(Neighbour& from) {
 void Inbox::go_on(Neighbour& from, const shm::Cell& cell) {
   from.cell = static_cast<std::int32_t>(cell.next % shm::letterbox_cells);
   ++from.head;
-  shm::count(counters_.received);
+  if (cell.kind != shm::CellKind::fragment || shm::fragment_in(cell).offset == 0)
+    shm::count(counters_.received);
   shm::count(counters_.received_bytes, shm::length_of(cell));
 }
 
@@ -321,6 +327,10 @@ void Inbox::ring(int row) {
 
 // False: there is no read for it, and no room.
 bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
+  if (cell.kind == shm::CellKind::fragment) {
+    take_fragment(from, cell, body);
+    return true;
+  }
   bool taken = cell.kind == shm::CellKind::whole;
   while (Read* const read = posted_.find(&from, cell.space, cell.tag)) {
     if (!is_free(*read)) {
@@ -346,6 +356,38 @@ bool Inbox::take(Neighbour& from, const shm::Cell& cell, const std::byte* body) 
   message->taken = taken;
   answer_probes(*message);
   return true;
+}
+
+// In their order, and no more than fits. What its sender says otherwise means nothing; where it has asked the
+// kernel for the message meanwhile, as this program did not call, that ends the read.
+void Inbox::take_fragment(Neighbour& from, const shm::Cell& cell, const std::byte* body) {
+  const shm::Fragment fragment = shm::fragment_in(cell);
+  Read* const read = posted_read(static_cast<parc_op>(fragment.read));
+  if (read == nullptr || read->probes()) return;
+  std::uint64_t word = owner_word(*read).load(std::memory_order_acquire);
+  Operations::Entry& entry = operations_.entry(slot_of(read->id()));
+  if (!shm::is(word, read->generation(), shm::Owner::neighbour) || shm::place_in(word) != from.place ||
+      !entry.straight || fragment.total > read->length || fragment.offset != read->arrived ||
+      fragment.offset > fragment.total || cell.length > fragment.total - fragment.offset)
+    return;
+  // Who learns that the read is over makes a fence, too, and then looks whether there are fragments
+  // (Waiter::is_copied_here): one of the two sees the other.
+  entry.fragments.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!is_pending(*read)) return;
+  scatter(entry.pieces, body, cell.length, fragment.offset);
+  read->arrived += cell.length;
+  ++fragments_;
+  if (read->arrived != fragment.total ||
+      !owner_word(*read).compare_exchange_strong(
+          word, shm::owner_word(read->generation(), shm::Owner::library), std::memory_order_acq_rel))
+    return;
+  entry.placed = true;
+  Operations::End message = message_of(from, cell);
+  message.total = fragment.total;
+  if (read->shared) withdraw(*read);
+  unpost(*read);
+  end(read->id(), message);
 }
 
 // Of one that has gone no more comes than is in its queue.
@@ -409,13 +451,14 @@ void Inbox::give(const shm::Request& request, Neighbour& from, const shm::Cell& 
     (void)ring_.push(pull); // where the kernel has gone its wait says so
     return;
   }
-  const Operations::Entry& entry = operations_.entry(slot_of(id));
+  Operations::Entry& entry = operations_.entry(slot_of(id));
   const std::byte* const bytes = cell.length <= shm::cell_bytes ? cell.bytes : body;
   const std::uint64_t fitting = std::min<std::uint64_t>(cell.length, request.length);
-  if (entry.block)
-    std::memcpy(entry.block, bytes, fitting);
-  else
+  entry.placed = entry.straight || entry.block == nullptr;
+  if (entry.placed)
     scatter(entry.pieces, bytes, fitting);
+  else
+    std::memcpy(entry.block, bytes, fitting);
   message.error = cell.length > request.length ? PARC_ETRUNCATE : PARC_OK;
   end(id, message);
 }
@@ -472,7 +515,8 @@ void Inbox::tell_threads() {
 }
 
 void Inbox::look() {
-  drain();
+  note_look();
+  (void)drain();
   note_call();
 }
 
@@ -513,7 +557,7 @@ void Inbox::arm() {
 
 void Inbox::interrupted() {
   counters_.interrupts.fetch_add(1, std::memory_order_relaxed);
-  drain();
+  (void)drain();
 }
 
 bool Inbox::announce_sleep() {

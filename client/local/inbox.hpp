@@ -84,8 +84,8 @@ public:
   }
   void interrupted();
 
-  // As LocalProgress says.
-  void drain();
+  // As LocalProgress says. True: fragments have come, and more may.
+  bool drain();
   void look();
   [[nodiscard]] bool attend();
   void attend_no_more() { own_.owner.attending.fetch_sub(1, std::memory_order_relaxed); }
@@ -95,6 +95,11 @@ public:
     if (sleep_.ended_here()) ring(rank_);
   }
   [[nodiscard]] static bool inside() { return inside_; }
+  // No thread is in the middle of a fragment for what is over (take_fragment looks under the lock).
+  void settle() { const Hold hold(*this); }
+  [[nodiscard]] bool settled() { // the same in a signal handler, which may have interrupted it
+    return !inside_ && Hold(*this, std::try_to_lock);
+  }
   [[nodiscard]] bool forget(std::int64_t operation);
   [[nodiscard]] LocalProgress::Unplaced unplace(parc_op id);
   [[nodiscard]] bool place_again(parc_op id, void* block);
@@ -105,6 +110,7 @@ private:
   struct Read : protocol::Wanted<Neighbour>, protocol::hook::Hook<protocol::hook::Owned> {
     std::uint64_t operation = 0;
     std::uint64_t address = 0, length = 0; // as in its request, with what follows
+    std::uint64_t arrived = 0;             // of a message that comes in fragments
     std::int32_t peer = PARC_ANY_SOURCE;
     std::uint16_t pieces = 0;
     MessageFlags flags = MessageFlags::none;
@@ -154,6 +160,8 @@ private:
   void tell_drained(Neighbour& from);
   void ring(int row);
   [[nodiscard]] bool take(Neighbour& from, const shm::Cell& cell, const std::byte* body);
+  void take_fragment(Neighbour& from, const shm::Cell& cell, const std::byte* body);
+  void withdraw(const Read& read);
   [[nodiscard]] static bool may_store(const Neighbour& from);
   [[nodiscard]] StoredMessage* store(Neighbour& from, const shm::Cell& cell, const std::byte* body);
   void answer_probes(StoredMessage& message);
@@ -166,11 +174,17 @@ private:
   [[nodiscard]] static bool is_offered(const Neighbour& from, const shm::Cell& cell, bool take);
   [[nodiscard]] static bool is_offered(StoredMessage& message, bool take);
   [[nodiscard]] bool is_free(const Read& read);
-  [[nodiscard]] bool take_read(Read& read, bool withdraw = true);
+  [[nodiscard]] bool take_read(Read& read, bool withdraws = true);
   void unpost(Read& read);
   void publish(Read& read);
+  [[nodiscard]] bool may_be_taken(const Read& read) const;
+  [[nodiscard]] bool is_pending(const Read& read) const; // the kernel has not begun it either
   [[nodiscard]] bool anything_published() const;
   void note_call();
+  void note_look() { // one that is lost is no matter
+    auto& looks = own_.owner.looks;
+    looks.store(looks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   [[nodiscard]] bool is_open(std::uint64_t id);
   [[nodiscard]] bool look_at_departures();
   [[nodiscard]] std::optional<std::uint32_t> hopeless(Read& read, bool all_drained);
@@ -219,6 +233,7 @@ private:
   StoredMessages memory_;
   std::uint64_t posts_ = 0;
   std::uint32_t taken_at_once_ = 0;
+  std::uint64_t fragments_ = 0; // that were taken
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
   bool closed_ = false;

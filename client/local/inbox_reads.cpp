@@ -27,10 +27,9 @@ LocalProgress::Unplaced Inbox::unplace(parc_op id) {
   read->address = 0;
   const Slot slot = slot_of(id);
   operations_.set_late(slot, true);
-  const bool taken_by_neighbours = read->background && own_.kernel.progress == shm::Progress::sender;
   return {.block = operations_.entry(slot).take_block(),
           .with = read->shared          ? shm::With::neighbours
-                  : taken_by_neighbours ? shm::With::taken
+                  : may_be_taken(*read) ? shm::With::taken
                                         : shm::With::nobody};
 }
 
@@ -71,9 +70,7 @@ void Inbox::end_taken() {
   while (!all_.empty()) {
     Read& read = all_.front();
     unpost(read);
-    const std::uint64_t pending = shm::state_word(read.generation(), shm::Phase::pending);
-    if (operations_.shared(slot_of(read.id())).state.load(std::memory_order_acquire) == pending)
-      end(read.id(), {.error = PARC_ECANCELED});
+    if (is_pending(read)) end(read.id(), {.error = PARC_ECANCELED});
   }
 }
 
@@ -87,6 +84,11 @@ void Inbox::tell_unread(const Neighbour& from, const shm::Cell& cell) {
   (void)ring_.push(request, shm::Sleep::light);
 }
 
+bool Inbox::is_pending(const Read& read) const {
+  return operations_.shared(slot_of(read.id())).state.load(std::memory_order_acquire) ==
+         shm::state_word(read.generation(), shm::Phase::pending);
+}
+
 // Of a published read: somebody may still want to know of it, to take it or, having taken it, to ask for the
 // copy.
 bool Inbox::is_open(std::uint64_t id) {
@@ -96,6 +98,12 @@ bool Inbox::is_open(std::uint64_t id) {
          (shm::is(word, generation, shm::Owner::neighbour) &&
           operations_.shared(slot_of(static_cast<parc_op>(id))).state.load(std::memory_order_acquire) ==
               shm::state_word(generation, shm::Phase::pending));
+}
+
+// One that its thread does not wait for, or that a long message may be for.
+bool Inbox::may_be_taken(const Read& read) const {
+  return (read.background || (read.length > shm::huge_body && !read.probes())) &&
+         own_.kernel.progress == shm::Progress::sender;
 }
 
 // In the order of posting, without a gap: who takes one must have seen all that are older. One behind the
@@ -122,6 +130,7 @@ void Inbox::publish(Read& read) {
   posted.space.store(read.space, std::memory_order_relaxed);
   posted.flags.store(read.flags, std::memory_order_relaxed);
   posted.pieces.store(read.pieces, std::memory_order_relaxed);
+  posted.fragments.store(operations_.entry(slot_of(read.id())).straight, std::memory_order_relaxed);
   posted.address.store(read.address, std::memory_order_relaxed);
   posted.length.store(read.length, std::memory_order_relaxed);
   own.posts.store(posts + 1, std::memory_order_release);
@@ -134,20 +143,24 @@ bool Inbox::is_free(const Read& read) {
 }
 
 // Whether it is ours and nobody else's; the kernel forgets it then.
-bool Inbox::take_read(Read& read, bool withdraw) {
+bool Inbox::take_read(Read& read, bool withdraws) {
   const std::uint64_t generation = read.generation();
   const std::uint64_t ours = shm::owner_word(generation, shm::Owner::library);
   std::uint64_t seen = shm::owner_word(generation, shm::Owner::nobody);
   if (owner_word(read).compare_exchange_strong(seen, ours, std::memory_order_acq_rel)) {
-    shm::Request request{};
-    request.kind = shm::RequestKind::withdraw;
-    request.id = read.operation;
-    if (withdraw && read.shared) (void)ring_.push(request, shm::Sleep::light);
+    if (withdraws && read.shared) withdraw(read);
     return true;
   }
   if (!shm::is(seen, generation, shm::Owner::given_up)) return false;
   owner_word(read).store(ours, std::memory_order_relaxed);
   return true;
+}
+
+void Inbox::withdraw(const Read& read) {
+  shm::Request request{};
+  request.kind = shm::RequestKind::withdraw;
+  request.id = read.operation;
+  (void)ring_.push(request, shm::Sleep::light);
 }
 
 void Inbox::unpost(Read& read) {
@@ -202,16 +215,16 @@ bool Inbox::look_at_departures() {
 std::optional<std::uint32_t> Inbox::hopeless(Read& read, bool all_drained) {
   const std::uint64_t generation = read.generation();
   const std::uint64_t word = owner_word(read).load(std::memory_order_acquire);
-  const shm::Operation& operation = operations_.shared(slot_of(read.id()));
   if (shm::is(word, generation, shm::Owner::neighbour)) {
     const std::uint32_t place = shm::place_in(word);
-    const std::uint32_t departed =
-        place < accepted_ ? own_.kernel.from[place].departed.load(std::memory_order_acquire) : 0;
-    if (departed == 0) return {};
-    const bool asked =
-        operation.state.load(std::memory_order_acquire) != shm::state_word(generation, shm::Phase::pending);
-    if (asked) return {};
-    return departed;
+    const std::int32_t row = place < accepted_ ? own_.kernel.from[place].row : -1;
+    if (row < 0 || row >= shm::most_neighbour_rows) return {};
+    const Neighbour& taker = neighbour(row);
+    // All that it has sent has been looked at by then.
+    if (taker.place != place || taker.departed == 0) return {};
+    if (!is_pending(read)) return {}; // it has asked
+    if (read.shared) withdraw(read);
+    return taker.departed;
   }
   const bool drained = read.pair != nullptr ? !read.pair->stopped : all_drained;
   if (read.shared ? !read.given_up || !drained : read.pair->departed == 0) return {};

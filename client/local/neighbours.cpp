@@ -9,6 +9,12 @@ namespace {
 // Messages for one neighbour that wait: who has more than that waits a moment with each, too.
 constexpr std::uint64_t large_backlog = std::uint64_t{64} << 20;
 constexpr auto a_moment = std::chrono::milliseconds(1);
+constexpr auto patience_for_read = std::chrono::microseconds(20);
+
+// Who does not take a byte in a nanosecond, on the whole, leaves it to the kernel: a start does not wait.
+Clock::duration most_for_fragments(std::uint64_t length) {
+  return 2 * a_moment + std::chrono::nanoseconds(length);
+}
 
 } // namespace
 
@@ -54,10 +60,11 @@ bool Neighbours::may_send(int peer) {
   return peer < shm::most_neighbour_rows && (peer < 0 || row >= local_ranks_.size() || local_ranks_[row]);
 }
 
-void Neighbours::progress() {
-  inbox_.drain();
+bool Neighbours::progress() {
+  const bool under_way = inbox_.drain();
   flush();
   own_copies_.serve();
+  return under_way;
 }
 
 void Neighbours::look() {
@@ -131,14 +138,54 @@ Result<void> Neighbours::write(parc_op id, const Message& message) {
   operations_.entry(slot_of(id)).local = true;
   if (message.blocking) wait_for_reader(peer);
   PARC_TRY(how, send(peer, short_message(message), id));
-  if (how == Outbox::Sent::waits) return success();
-  Operations::End end{.source = peer, .tag = message.envelope.tag, .total = message.length};
-  if (how == Outbox::Sent::departed) {
+  if (how != Outbox::Sent::waits) end_write(id, message, how == Outbox::Sent::departed);
+  return success();
+}
+
+void Neighbours::end_write(parc_op id, const Message& message, bool departed) {
+  Operations::End end{.source = message.envelope.peer, .tag = message.envelope.tag, .total = message.length};
+  if (departed) {
     end.error = PARC_EPEER;
-    end.departure = outbox_.departure(peer);
+    end.departure = outbox_.departure(message.envelope.peer);
   }
   operations_.end(id, end);
-  return success();
+}
+
+// Who waits may be about to post it.
+std::optional<Outbox::Taken> Neighbours::take_for_fragments(const Message& message) {
+  std::optional<Outbox::Taken> taken;
+  const auto take = [&] {
+    taken = outbox_.take_for_fragments(message.envelope.peer, message.space, message.envelope.tag,
+                                       message.length);
+    return taken.has_value();
+  };
+  (void)sleep_.poll_sharing(take, patience_for_read);
+  return taken;
+}
+
+LocalMessage Neighbours::first_fragment(const Message& message, const Outbox::Taken& taken) {
+  LocalMessage first = short_message(message);
+  first.kind = shm::CellKind::fragment;
+  first.fragment = {.read = taken.id, .offset = 0, .total = message.length};
+  return first;
+}
+
+// The reader copies one while this copies the next.
+bool Neighbours::write_fragments(parc_op id, const Message& message, LocalMessage& next) {
+  const auto end = Clock::now() + most_for_fragments(message.length);
+  auto how = Outbox::Sent::published;
+  const auto sent = [&] {
+    how = outbox_.send_fragment(message.envelope.peer, next);
+    return how != Outbox::Sent::no_memory;
+  };
+  for (; next.offset < message.length; next.fragment.offset = next.offset += next.length) {
+    next.length = std::min(message.length - next.offset, shm::fragment_bytes);
+    if (!sleep_.poll_sharing(sent, std::min<Clock::duration>(a_moment, end - Clock::now()))) return false;
+    if (how == Outbox::Sent::closed) return false;
+    if (how == Outbox::Sent::departed) break;
+  }
+  end_write(id, message, how == Outbox::Sent::departed);
+  return true;
 }
 
 Result<void> Neighbours::announce(parc_op id, const Message& message) {

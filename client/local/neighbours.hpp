@@ -40,6 +40,11 @@ public:
   [[nodiscard]] bool own_memory_is_reached() const {
     return control_.header.cross_memory.load(std::memory_order_relaxed) == shm::CrossMemory::reached;
   }
+  // As was seen: its handler may wait for other threads, which wait for our locks. Nothing of it is touched
+  // under these.
+  [[nodiscard]] bool pages_are_closed() const {
+    return control_.header.cross_memory.load(std::memory_order_relaxed) == shm::CrossMemory::lost;
+  }
   // A message that a read with this source may take may come this way.
   [[nodiscard]] bool may_send(int peer);
   // From here on all that is new goes through the kernel: this program's waits may be released before what
@@ -58,6 +63,14 @@ public:
   // A short message; its write ends here, or when its message has left. Waits for no reader: a moment, at
   // most, where the program waits in any case. Errors: PARC_EAGAIN (no memory), PARC_ECANCELED.
   [[nodiscard]] Result<void> write(parc_op id, const Message& message);
+  // A program that waits there may have posted a read for a long message: then that comes in fragments, which
+  // both copy at the same time.
+  [[nodiscard]] bool is_awaited(int peer) { return outbox_.is_awaited(peer); }
+  [[nodiscard]] std::optional<Outbox::Taken> take_for_fragments(const Message& message);
+  [[nodiscard]] static LocalMessage first_fragment(const Message& message, const Outbox::Taken& taken);
+  // From `next` on. True: the write has ended. False: the reader does not come back for more, from `next` on,
+  // and the kernel may be asked for the whole message instead, as for any whose read was taken.
+  [[nodiscard]] bool write_fragments(parc_op id, const Message& message, LocalMessage& next);
   // Whether the kernel may be asked to give up this write: none of a neighbour's, or nobody will take it.
   [[nodiscard]] bool may_cancel_write(parc_op id, int peer) {
     return !outbox_.knows(peer) || outbox_.withdraw(id);
@@ -72,7 +85,7 @@ public:
   void close();
 
   // Of LocalProgress, as Rest asks for it.
-  void progress() override;
+  bool progress() override;
   void look() override;
   [[nodiscard]] bool attend() override { return inbox_.attend(); }
   void attend_no_more() override { inbox_.attend_no_more(); }
@@ -87,8 +100,11 @@ public:
   [[nodiscard]] bool place_again(std::int64_t operation, void* block) override {
     return inbox_.place_again(operation, block);
   }
-  [[nodiscard]] bool copies() const override { return own_copies_.under_way(); }
-  void settle_copies() const override { own_copies_.settle(); }
+  [[nodiscard]] bool settled() override { return !own_copies_.under_way() && inbox_.settled(); }
+  void settle_copies() override {
+    own_copies_.settle();
+    inbox_.settle();
+  }
 
   [[nodiscard]] Inbox& inbox() { return inbox_; }
 
@@ -96,6 +112,7 @@ private:
   Neighbours(std::unique_ptr<Areas> areas, const Needs& needs, std::vector<bool> local_ranks);
   [[nodiscard]] static LocalMessage short_message(const Message& message);
   [[nodiscard]] Result<Outbox::Sent> send(int peer, const LocalMessage& message, parc_op write);
+  void end_write(parc_op id, const Message& message, bool departed);
   void flush();
   void wait_for_reader(int peer);
 

@@ -2,6 +2,7 @@
 #include "client/local/outbox.hpp"
 
 #include "client/base/pieces.hpp"
+#include "client/base/relax.hpp"
 #include "parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "system/coarse_clock.hpp"
@@ -19,10 +20,16 @@ constexpr std::uint32_t just_called_ms = 8; // who has called since then may wel
 void describe(shm::Cell& cell, const LocalMessage& message) {
   cell.tag = message.tag;
   cell.data = message.data;
-  cell.length = static_cast<std::uint16_t>(message.length);
+  cell.length = message.length & 0x1ffff; // at most shm::huge_body
   cell.kind = message.kind;
   cell.space = message.space;
   cell.flags = message.flags;
+  if (message.kind == shm::CellKind::fragment)
+    std::memcpy(cell.bytes, &message.fragment, sizeof message.fragment);
+}
+
+bool has_huge_body(const shm::Cell& cell) {
+  return shm::has_body(cell) && cell.length > shm::short_message;
 }
 
 } // namespace
@@ -41,6 +48,7 @@ Outbox::Outbox(shm::Letterbox& own, Areas& areas, std::mutex& areas_lock, shm::N
   fill_up(free_cells_, shm::letterbox_cells);
   fill_up(free_small_, shm::most_published);
   fill_up(free_large_, shm::most_published);
+  fill_up(free_huge_, shm::most_huge);
 }
 
 Outbox::~Outbox() {
@@ -124,6 +132,21 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message, parc_op write) {
   return Sent::published;
 }
 
+Outbox::Sent Outbox::send_fragment(int row, const LocalMessage& fragment) {
+  bool rings = false;
+  {
+    const Hold hold(*this);
+    look_at_departures();
+    Receiver& receiver = receiver_at(row);
+    if (closed_) return Sent::closed;
+    if (has_departed(receiver)) return Sent::departed;
+    if (!has_room_for_fragment(receiver)) return Sent::no_memory;
+    rings = publish(receiver, fragment);
+  }
+  if (rings) ring(row);
+  return Sent::published;
+}
+
 bool Outbox::send_at_once(int row, const LocalMessage& message) {
   bool rings = false;
   {
@@ -132,7 +155,8 @@ bool Outbox::send_at_once(int row, const LocalMessage& message) {
     const std::int32_t at = number_of(row);
     if (at < 0 || closed_) return false;
     Receiver& receiver = *receivers_[static_cast<std::size_t>(at)];
-    if (has_departed(receiver) || computes(receiver) || !receiver.waiting.empty() || !has_cell(receiver))
+    if (has_departed(receiver) || computes(receiver) || !receiver.waiting.empty() || !has_cell(receiver) ||
+        !has_body(receiver, message.length))
       return false;
     rings = publish(receiver, message);
   }
@@ -146,6 +170,22 @@ bool Outbox::has_cell(Receiver& receiver) {
   if (shares_.may_take(receiver.in_flight())) return true;
   if (shares_.any_of_others(receiver.in_flight())) reclaim_all();
   return shares_.may_take(receiver.in_flight());
+}
+
+// Those of short messages are as many as cells. What has been drained is taken back before: the one that was
+// used last is still in the cache. A pair has as many as are left to all: one that is not drained leaves the
+// others some.
+bool Outbox::has_body(Receiver& receiver, std::uint64_t length) {
+  if (length <= shm::short_message) return true;
+  reclaim(receiver);
+  if (receiver.huge < free_huge_.size()) return true;
+  reclaim_all();
+  return receiver.huge < free_huge_.size();
+}
+
+// Behind what its receiver has no memory for it would not be drained.
+bool Outbox::has_room_for_fragment(Receiver& receiver) {
+  return has_cell(receiver) && has_body(receiver, shm::fragment_bytes) && receiver.whole <= receiver.drained;
 }
 
 std::uint16_t Outbox::take_cell() {
@@ -162,8 +202,10 @@ bool Outbox::publish(Receiver& receiver, const LocalMessage& message) {
   stamped.cell.next = receiver.empty;
   fill(stamped.cell, message);
   stamped.stamp.store(shm::stamp_of(receiver.queue, receiver.sent++), std::memory_order_release);
+  if (message.kind != shm::CellKind::fragment) receiver.whole = receiver.sent;
+  receiver.huge += has_huge_body(stamped.cell);
   __builtin_prefetch(&own_.owner.cells[receiver.empty], 1); // its last reader has it
-  shm::count(counters_.messages);
+  if (message.kind != shm::CellKind::fragment || message.fragment.offset == 0) shm::count(counters_.messages);
   shm::count(counters_.bytes, shm::length_of(stamped.cell));
   if (message.kind == shm::CellKind::rendezvous) interrupt(receiver);
   return must_ring(receiver);
@@ -197,11 +239,12 @@ void Outbox::interrupt(Receiver& receiver) {
 
 void Outbox::fill(shm::Cell& cell, const LocalMessage& message) {
   describe(cell, message);
-  if (message.length <= shm::cell_bytes) return gather(cell.bytes, message.pieces, 0, message.length);
+  if (message.kind != shm::CellKind::fragment && message.length <= shm::cell_bytes)
+    return gather(cell.bytes, message.pieces, message.offset, message.length);
   auto& bodies = free_bodies(message.length);
   cell.body = bodies.back() & (shm::most_published - 1);
   bodies.pop_back();
-  gather(shm::body_in(own_.owner, cell), message.pieces, 0, message.length);
+  gather(shm::body_in(own_.owner, cell), message.pieces, message.offset, message.length);
 }
 
 void Outbox::offer(parc_op id) {
@@ -237,7 +280,8 @@ bool Outbox::computes(const Receiver& receiver) {
 }
 
 // Its reads in their order, so that the first that fits is the oldest. One that is taken already is none.
-std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::uint64_t tag) {
+std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::uint64_t tag,
+                                          std::optional<std::uint64_t> whole) {
   const Hold hold(*this);
   look_at_departures();
   Receiver& receiver = receiver_at(row);
@@ -255,6 +299,8 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
     const std::uint64_t ignore = posted.ignore.load(std::memory_order_relaxed);
     const std::int32_t from = posted.row.load(std::memory_order_relaxed);
     const protocol::Space in = posted.space.load(std::memory_order_relaxed);
+    const bool takes = !whole || (posted.fragments.load(std::memory_order_relaxed) &&
+                                  posted.length.load(std::memory_order_relaxed) >= *whole);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (reader.first.load(std::memory_order_relaxed) > i)
       continue; // written over, perhaps: it is over in any case
@@ -263,7 +309,7 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
     auto& word = const_cast<std::atomic<std::uint64_t>&>(receiver.to->all.owners[shm::slot_of(id)]);
     std::uint64_t open = shm::owner_word(shm::generation_of(id), shm::Owner::nobody);
     if (word.load(std::memory_order_acquire) != open) continue;
-    if (sent_before(receiver, space, wanted, ignore)) return {};
+    if (!takes || sent_before(receiver, space, wanted, ignore)) return {};
     if (word.compare_exchange_strong(
             open, shm::owner_word(shm::generation_of(id), shm::Owner::neighbour, receiver.place),
             std::memory_order_acq_rel)) {
@@ -272,6 +318,36 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
     }
   }
   return {};
+}
+
+std::optional<Outbox::Taken> Outbox::take_for_fragments(int row, protocol::Space space, std::uint64_t tag,
+                                                        std::uint64_t length) {
+  {
+    const Hold hold(*this);
+    Receiver& receiver = receiver_at(row);
+    if (!has_cell(receiver) || !has_body(receiver, length))
+      return {}; // it would wait with the read in its hands
+  }
+  return take(row, space, tag, length);
+}
+
+// Who looks comes back in less than that.
+bool Outbox::is_awaited(int row) {
+  constexpr int most_relaxed = 256;
+  const shm::Letterbox* to = nullptr;
+  {
+    const Hold hold(*this);
+    Receiver& receiver = receiver_at(row);
+    if (receiver.left || has_departed(receiver)) return false;
+    to = receiver.to; // stays mapped
+  }
+  if (to->owner.attending.load(std::memory_order_relaxed) != 0) return true;
+  const std::uint32_t looks = to->owner.looks.load(std::memory_order_relaxed);
+  for (int i = 0; i < most_relaxed; ++i) {
+    relax();
+    if (to->owner.looks.load(std::memory_order_relaxed) != looks) return true;
+  }
+  return false;
 }
 
 // Something that is published and may not be drained yet fits that read, too.
@@ -283,7 +359,9 @@ bool Outbox::sent_before(const Receiver& receiver, protocol::Space space, std::u
   for (std::uint64_t i = receiver.drained; i != receiver.sent; ++i) {
     const shm::Cell& cell = own_.owner.cells[number].cell;
     number = cell.next;
-    if (i >= drained && cell.space == space && ((cell.tag ^ tag) & ~ignore) == 0) return true;
+    if (i >= drained && cell.kind != shm::CellKind::fragment && cell.space == space &&
+        ((cell.tag ^ tag) & ~ignore) == 0)
+      return true;
   }
   return false;
 }
@@ -311,8 +389,8 @@ void Outbox::reclaim(Receiver& receiver) {
   const std::uint64_t until = departed ? receiver.sent : std::min(drained, receiver.sent);
   for (; receiver.drained < until; shares_.gave(receiver.in_flight())) {
     const shm::Cell& cell = own_.owner.cells[receiver.oldest].cell;
-    if (cell.kind == shm::CellKind::whole && cell.length > shm::cell_bytes)
-      free_bodies(cell.length).push_back(cell.body);
+    if (shm::has_body(cell)) free_bodies(cell.length).push_back(cell.body);
+    receiver.huge -= has_huge_body(cell);
     free_cells_.push_back(receiver.oldest);
     receiver.oldest = cell.next;
     ++receiver.drained;

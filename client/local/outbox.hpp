@@ -36,8 +36,9 @@ struct LocalMessage { // to a neighbour
   MessageFlags flags = MessageFlags::none;
   protocol::Space space = protocol::Space::programs;
   shm::CellKind kind = shm::CellKind::whole;
-  std::span<const iovec> pieces{}; // of `length` bytes
-  std::uint64_t length = 0;
+  std::span<const iovec> pieces{}; // from `offset` on of `length` bytes
+  std::uint64_t length = 0, offset = 0;
+  shm::Fragment fragment{}; // where it is one
 };
 
 // A message that has no cell yet.
@@ -73,8 +74,10 @@ public:
   };
   // The message of this write, to a row that is reached. Where it is held or waits, flush() is called next.
   [[nodiscard]] Sent send(int row, const LocalMessage& message, parc_op write);
-  // A short message, where nothing stands against it: its receiver has a queue, and does not compute over a
-  // read that it might be for, and there is a cell. False: see the others.
+  // One, which never waits. `no_memory`: there is no cell or no body for it now.
+  [[nodiscard]] Sent send_fragment(int row, const LocalMessage& fragment);
+  // A message that a body takes, where nothing stands against it: its receiver has a queue, and does not
+  // compute over a read that it might be for, and there are a cell and a body. False: see the others.
   [[nodiscard]] bool send_at_once(int row, const LocalMessage& message);
   // The receiver has posted reads and is not waiting for them: a message that one of them fits had better
   // come while it computes.
@@ -83,8 +86,15 @@ public:
     std::uint64_t id = 0;
     std::uint32_t entry = 0; // among those that it has published
   };
+  // The same of a message that comes in fragments, where the read takes such, and all of it.
+  [[nodiscard]] std::optional<Taken> take_for_fragments(int row, protocol::Space space, std::uint64_t tag,
+                                                        std::uint64_t length);
+  // A thread of the receiver waits in the library, or looks there again and again.
+  [[nodiscard]] bool is_awaited(int row);
   // Takes the oldest that this message fits; none: there is none, or what was sent before might be for it.
-  [[nodiscard]] std::optional<Taken> take(int row, protocol::Space space, std::uint64_t tag);
+  [[nodiscard]] std::optional<Taken> take(int row, protocol::Space space, std::uint64_t tag) {
+    return take(row, space, tag, {});
+  }
   // An announced write is given up, unless somebody has taken it, or it has not been announced.
   [[nodiscard]] static bool may_offer(parc_op id) { return shm::index_of(slot_of(id)) < shm::most_offers; }
   void offer(parc_op id);
@@ -121,6 +131,8 @@ private:
     bool may_take_reads = false;
     bool left = false; // the receiver has departed, and its letterbox may be somebody else's
     std::uint64_t sent = 0, drained = 0;
+    std::uint64_t whole = 0;             // of those sent, until behind the last one that is no fragment
+    std::uint32_t huge = 0;              // bodies that they have
     std::uint16_t oldest = 0, empty = 0; // cells: of the first message that is not drained, and the last one
     std::uint32_t rung = 0;              // the sleep of the receiver that was rung for last
     protocol::hook::List<Waiting, protocol::hook::Queue> waiting{}; // for cells, oldest first
@@ -170,9 +182,11 @@ private:
   [[nodiscard]] Went flush_next(std::size_t& next, int& row);
   void drop(Receiver& receiver, Waiting& waits);
   [[nodiscard]] std::vector<std::uint16_t>& free_bodies(std::uint64_t length) {
-    return length <= shm::small_body ? free_small_ : free_large_;
+    return length <= shm::small_body ? free_small_ : length <= shm::short_message ? free_large_ : free_huge_;
   }
   [[nodiscard]] bool has_cell(Receiver& receiver);
+  [[nodiscard]] bool has_body(Receiver& receiver, std::uint64_t length);
+  [[nodiscard]] bool has_room_for_fragment(Receiver& receiver);
   [[nodiscard]] std::uint16_t take_cell();
   [[nodiscard]] bool publish(Receiver& receiver, const LocalMessage& message);
   [[nodiscard]] bool must_ring(Receiver& receiver);
@@ -184,6 +198,9 @@ private:
   [[nodiscard]] std::atomic<std::uint64_t>& offer_word(parc_op id) {
     return own_.all.offers[shm::index_of(slot_of(id)) % shm::most_offers];
   }
+  // `whole`: only by a read that takes fragments of as much.
+  [[nodiscard]] std::optional<Taken> take(int row, protocol::Space space, std::uint64_t tag,
+                                          std::optional<std::uint64_t> whole);
   [[nodiscard]] bool sent_before(const Receiver& receiver, protocol::Space space, std::uint64_t tag,
                                  std::uint64_t ignore) const;
 
@@ -201,7 +218,7 @@ private:
   std::vector<std::int32_t> by_row_;
   std::vector<std::unique_ptr<Receiver>> receivers_;
   bool closed_ = false;
-  std::vector<std::uint16_t> free_cells_, free_small_, free_large_; // and bodies
+  std::vector<std::uint16_t> free_cells_, free_small_, free_large_, free_huge_; // and bodies
   CellShares shares_;
   std::uint32_t changes_ = 0; // of the letterbox, looked at
   MessagesIn<Waiting> memory_;

@@ -80,10 +80,13 @@ struct Entry {
   Order order = Order::any;
   shm::RequestKind kind = shm::RequestKind::none;
   bool pays = true;
-  bool pinned = false;     // handed over: the segments of pieces stay until the kernel is done
-  bool local = false;      // also of a write: the kernel does not know it
-  bool given_up = false;   // there was no memory for its message
-  bool own_memory = false; // the kernel names the program's memory as that has it
+  bool pinned = false;                 // handed over: the segments of pieces stay until the kernel is done
+  bool local = false;                  // also of a write: the kernel does not know it
+  bool given_up = false;               // there was no memory for its message
+  bool own_memory = false;             // the kernel names the program's memory as that has it
+  bool straight = false;               // neighbours' bytes may come to its pieces at once
+  std::atomic<bool> fragments = false; // of its message come: a thread may be copying one
+  bool placed = false;                 // all of it lies in the pieces
   [[nodiscard]] bool is(MessageFlags any_of) const {
     return has(flags.load(std::memory_order_relaxed), any_of);
   }

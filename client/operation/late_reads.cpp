@@ -173,7 +173,7 @@ bool LateReads::empty_one() {
     const int error = operations_.shared(slot).error.load(std::memory_order_relaxed);
     any = entry.block != nullptr;
     if (any) {
-      if (error == PARC_OK || error == PARC_ETRUNCATE)
+      if (!entry.placed && (error == PARC_OK || error == PARC_ETRUNCATE))
         scatter(entry.pieces, entry.block, bytes_of(entry, operations_.shared(slot)));
       arena_.free(entry.take_block());
     }

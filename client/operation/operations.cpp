@@ -44,6 +44,9 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   entry.order = message.order;
   entry.local = message.local;
   entry.own_memory = message.listed == shm::in_own_memory;
+  entry.straight = message.straight;
+  entry.fragments.store(false, std::memory_order_relaxed);
+  entry.placed = false;
   if (message.adopted.any())
     entry.adopted = std::make_unique<Adopted>(message.adopted); // a free slot has none
   entry.list = message.list;
@@ -307,7 +310,7 @@ int Operations::result(Slot slot, parc_status& status) {
   status.length = 0;
   if (error != PARC_OK && error != PARC_ETRUNCATE) return error; // no message came
   take_message(shared, status);
-  if (entry.block) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
+  if (entry.block && !entry.placed) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
   return error;
 }
 

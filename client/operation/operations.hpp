@@ -51,6 +51,7 @@ struct Message {
   bool blocking = false; // its thread waits for it at once
   bool local = false;    // neighbours' messages answer it, too
   bool late = false;     // a read without memory
+  bool straight = false; // of a read: neighbours' bytes may come to its pieces before it is waited for
   Order order = Order::any;
   Adopted adopted{}; // memory that some of the pieces lie in
 

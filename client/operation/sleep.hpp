@@ -24,6 +24,7 @@
 #pragma once
 
 #include "client/base/in_library.hpp"
+#include "client/base/relax.hpp"
 #include "client/operation/backlog.hpp"
 #include "client/session/descriptor.hpp"
 #include "client/session/pipes.hpp"
@@ -34,6 +35,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <sched.h>
 #include <sys/single_threaded.h>
 
 namespace parc::client {
@@ -48,8 +50,8 @@ enum class Cancel : bool { no, yes };
 class LocalProgress {
 public:
   virtual ~LocalProgress() = default;
-  virtual void progress() = 0;
-  virtual void look() = 0; // the same, by who may look again and again
+  virtual bool progress() = 0; // true: a part of something has come, and the rest is under way
+  virtual void look() = 0;     // the same, by who may look again and again
   // A thread waits, and progresses: what comes need not be brought by others. False: that is no news.
   [[nodiscard]] virtual bool attend() = 0;
   virtual void attend_no_more() = 0;
@@ -73,9 +75,10 @@ public:
   [[nodiscard]] virtual Unplaced unplace(std::int64_t operation) = 0;
   // The kernel says otherwise: the block is the read's again, if that is the kernel's or a neighbour's now.
   [[nodiscard]] virtual bool place_again(std::int64_t operation, void* block) = 0;
-  // An operation of memory that the kernel has named as the program does is over: a thread may still copy it.
-  [[nodiscard]] virtual bool copies() const = 0;
-  virtual void settle_copies() const = 0;
+  // An operation of memory that the kernel has named as the program does, or of which fragments have come, is
+  // over: no thread still copies it. settle_copies() waits for that, which no signal handler may.
+  [[nodiscard]] virtual bool settled() = 0;
+  virtual void settle_copies() = 0;
 };
 
 class Sleep {
@@ -88,6 +91,7 @@ public:
   static constexpr int first_quiet = 64, most_quiet = 8192;
   static constexpr std::uint32_t looks_told = 8;
   static constexpr int looks_a_yield = 50;
+  static constexpr int most_spins = 50; // while something comes: the kernel's end is seen behind that
 
   Sleep(shm::ControlHeader& header, Pipes& pipes, Clock::duration spin = default_spin)
       : header_(header), pipes_(pipes), spin_time_(spin), backlog_(header.backlog) {}
@@ -109,7 +113,9 @@ public:
     const Resting here(*this);
     for (;;) {
       const auto seen = completions(); // before the looks: see above
-      progress();                      // without the lock: it may bring about what others wait for
+      // Without the lock: it may bring about what others wait for. To sleep between parts of a message takes
+      // longer than they do.
+      if (progresses() && spin(done, limit)) return Woken::done;
       std::unique_lock hold(lock_);
       if (done()) return end_wait(Woken::done);
       if (pipes_.gone()) return end_wait(Woken::gone);
@@ -120,10 +126,7 @@ public:
 
   void set_local(LocalProgress* local) { local_ = local; }
   [[nodiscard]] Backlog& backlog() { return backlog_; }
-  void progress() {
-    if (local_) local_->progress();
-    backlog_.look();
-  }
+  void progress() { (void)progresses(); }
   // The same in a call that does not wait.
   void look() {
     if (local_) local_->look();
@@ -148,7 +151,7 @@ public:
   [[nodiscard]] bool place_again_local(std::int64_t operation, void* block) {
     return local_ && local_->place_again(operation, block);
   }
-  [[nodiscard]] bool copies() const { return local_ && local_->copies(); }
+  [[nodiscard]] bool settled() const { return !local_ || local_->settled(); }
   void settle_copies() const {
     if (local_) local_->settle_copies();
   }
@@ -196,14 +199,11 @@ public:
   // Looks now and then: a program that only tests, or looks, must learn of the kernel's end, too.
   [[nodiscard]] bool kernel_went();
 
-  // Polls for what a neighbour stores; `through_kernel`: and may have the kernel copy, which polls meanwhile.
-  // In vain: the wait that follows sleeps at once.
-  template <class Done> [[nodiscard]] bool poll_neighbour(const Done& done, bool through_kernel) {
+  // Polls for what a neighbour stores. In vain: the wait that follows sleeps at once.
+  template <class Done> [[nodiscard]] bool poll_neighbour(const Done& done) {
     if (done()) return true;
     tell_kernel();
     if (!may_spin()) return false;
-    std::optional<Spinning> counted;
-    if (through_kernel) counted.emplace(header_);
     auto now = Clock::now();
     const auto end = now + spin_time_;
     while (now < end) {
@@ -227,15 +227,32 @@ public:
     return done() || spin(done, Clock::now() + time);
   }
 
+  // The same whoever else wants the core: they have it between looks.
+  template <class Done> [[nodiscard]] bool poll_sharing(const Done& done, Clock::duration time) {
+    if (done()) return true;
+    bool under_way = false;
+    for (const auto end = Clock::now() + time; Clock::now() < end; sched_yield())
+      if (local_ ? look_again(done, under_way) : done()) return true;
+    return done();
+  }
+
 private:
+  bool progresses() {
+    const bool under_way = local_ && local_->progress();
+    backlog_.look();
+    return under_way;
+  }
   template <class Done> bool spin(const Done& done, Limit limit) {
     if (!may_spin()) return false;
     const Spinning counted(header_);
     auto now = Clock::now();
-    const auto end = limit ? std::min(now + spin_time_, *limit) : now + spin_time_;
+    const auto most = now + most_spins * spin_time_, last = limit ? std::min(most, *limit) : most;
+    auto end = std::min(now + spin_time_, last);
     while (now < end) {
-      if (local_ && look_again(done)) return true;
+      bool under_way = false;
+      if (local_ && look_again(done, under_way)) return true;
       const bool core_is_free = yield(now);
+      if (under_way) end = std::min(now + spin_time_, last);
       if (done()) {
         if (core_is_free) polled_well();
         return true;
@@ -246,22 +263,13 @@ private:
   }
 
   // A neighbour is faster than the system is with a yield.
-  template <class Done> bool look_again(const Done& done) {
+  template <class Done> bool look_again(const Done& done, bool& under_way) {
     for (int looks = 0; looks < looks_a_yield; ++looks) {
-      local_->progress();
+      under_way |= local_->progress();
       if (done()) return true;
       relax();
     }
     return false;
-  }
-
-  // Tells the core that it polls.
-  static void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
   }
 
   struct Attending {

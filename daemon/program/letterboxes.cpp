@@ -93,6 +93,7 @@ void Letterboxes::each_unread(std::uint64_t endpoint, const Unread& of) const {
       const shm::Cell cell = shm::copy_of(stamped.cell);
       number = cell.next % shm::letterbox_cells;
       const std::uint64_t generation = shm::generation_of(shm::rendezvous_in(cell).write);
+      if (cell.kind == shm::CellKind::fragment) continue; // its read has it
       if (cell.kind == shm::CellKind::rendezvous &&
           shm::offer_of(cell, from->memory->all.offers) == shm::offer_word(generation, shm::Offer::withdrawn))
         continue;

@@ -67,7 +67,8 @@ std::optional<shm::Request> NeighbourReads::take(const shm::Request& write, std:
                       generation = shm::generation_of(write.write.read);
   if (letterbox_.memory == nullptr || number >= shm::read_slots) return {};
   const shm::PostedRead& posted = letterbox_.memory->owner.posted[write.entry % shm::read_slots];
-  const std::uint64_t owner = letterbox_.memory->all.owners[number].load(std::memory_order_acquire);
+  auto& word = letterbox_.memory->all.owners[number];
+  std::uint64_t owner = word.load(std::memory_order_acquire);
   if (posted.id.load(std::memory_order_relaxed) != write.write.read ||
       !shm::is(owner, generation, shm::Owner::neighbour))
     return {};
@@ -86,6 +87,10 @@ std::optional<shm::Request> NeighbourReads::take(const shm::Request& write, std:
   read.length = posted.length.load(std::memory_order_relaxed);
   // What was shared there, this read or one that the program has withdrawn since, is nobody's any more.
   if (before.busy && before.with == shm::With::neighbours) needs_.engine.cancel(before.handle);
+  // Once, and behind that: the library may have had all of it in fragments meanwhile.
+  if (!word.compare_exchange_strong(owner, shm::owner_word(generation, shm::Owner::kernel),
+                                    std::memory_order_acq_rel))
+    return {};
   Slot* const slot = needs_.slots.take(read.id, true);
   if (slot == nullptr) return {};
   slot->with = read.with;

@@ -281,7 +281,7 @@ PARC_API double parc_clock(void);
 /* ---- Memory -------------------------------------------------------------------------------------------- */
 
 /* Returns memory that the kernel reads and writes in place: messages from and to it are not copied in this
- * host, but for short ones (up to 1,024 bytes; between programs of one host up to 8 KiB). It is 64-byte
+ * host, but for short ones (up to 1,024 bytes; between programs of one host up to 64 KiB). It is 64-byte
  * aligned, and page aligned from one page up. Returns NULL when there is none (parc_error_detail says why).
  * Any other memory works in every call, at the price of a copy through this one (a bounce). A forked child
  * has no copy of it, as it has of other memory: it shares it with its parent, and each sees what the other

@@ -243,6 +243,29 @@ BOOST_AUTO_TEST_CASE(what_becomes_of_memory_is_said) {
   }
 }
 
+BOOST_DATA_TEST_CASE(long_messages_to_who_waits, all_ways, way) {
+  Hosts hosts(1, options_of(way));
+  for (const char* how : {"waits", "looks", "both_ways", "pieces", "truncated", "stopped", "leaves"})
+    check_job(hosts, {"-n", "2", programs + "awaited", how});
+  for (int round = 0; round < 10; ++round) check_job(hosts, {"-n", "5", programs + "awaited", "gathers"});
+}
+
+// Some of them: who has just begun to wait, or does not get a core, is not seen to.
+BOOST_AUTO_TEST_CASE(long_messages_to_who_waits_come_in_fragments) {
+  Hosts hosts(1);
+  for (const char* how : {"waits", "looks"}) {
+    Process job = hosts.run({"-n", "2", programs + "awaited", how, "stays"});
+    BOOST_TEST(eventually([&] { return job.output() == "done\n" || !job.running(); }), how << ": " << job);
+    const auto seen = hosts.status()["sessions"];
+    BOOST_TEST_REQUIRE(seen.size() == 2);
+    BOOST_TEST(seen[1]["neighbours"]["received_bytes"] > 1'000'000, how);
+    BOOST_TEST(seen[1]["neighbours"]["received"] <= 70u, how); // a message is one
+    job.signal(SIGTERM);
+    (void)job.wait();
+    BOOST_TEST(eventually([&] { return hosts.status()["sessions"].empty(); }));
+  }
+}
+
 // It looks at every byte of what it measures.
 BOOST_DATA_TEST_CASE(overlap_is_measured_of_messages_that_are_right, all_ways, way) {
   Hosts hosts(2, options_of(way));

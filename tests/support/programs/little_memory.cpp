@@ -96,6 +96,9 @@ void read_too_much(parc_context* parc) {
   }
   std::vector<char> in(too_much);
   limit_memory(64 << 20);
+  // It is written by then: to one that waits a neighbour's message comes without memory between.
+  const parc_envelope behind_it{.peer = 1, .tag = tag_short, .ignore = 0, .data = 0};
+  rank::expect(parc_probe(parc, &behind_it, nullptr) == PARC_OK, "parc_probe");
   const int code = parc_read(parc, 1, tag_long, in.data(), in.size(), nullptr);
   rank::expect_code(code, PARC_ENOMEM, "the long read");
   rank::expect(std::strstr(parc_error_detail(), "RLIMIT_AS") != nullptr, "another sentence");
