@@ -65,6 +65,16 @@ BOOST_AUTO_TEST_CASE(threads) {
 }
 
 // The children run on the same host, and on another.
+// Of the 2008 paper: a signal of the sender's has the receiver match while it computes. And without.
+BOOST_AUTO_TEST_CASE(neighbours_that_interrupt_and_that_wait) {
+  for (const char* const local : {"signal", "wait"}) {
+    Hosts hosts(1, {"--local", local});
+    for (const Job& job : {Job{"point_to_point", 3}, Job{"collectives", 3}, Job{"threads", 2}})
+      BOOST_TEST(output_of(hosts, by_parc, job) == output_of(hosts, by_tcp, job),
+                 local << ": " << job.program);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(spawning) {
   compare({"spawning", 3, 2});
   Hosts hosts(2);
