@@ -163,8 +163,8 @@ struct alignas(64) PostedRead {
   std::atomic<std::int32_t> row; // of the sender; -1: any
   std::atomic<protocol::Space> space;
   std::atomic<MessageFlags> flags; // as in a request, with what follows, which the kernel resolves when it is
-  std::atomic<std::uint16_t> pieces; // asked to
-  std::atomic<bool> fragments;       // its message may come in fragments
+  std::atomic<std::uint16_t> pieces;   // asked to
+  std::atomic<std::uint8_t> fragments; // 1: its message may come in fragments
   std::atomic<std::uint64_t> address, length;
 };
 static_assert(sizeof(PostedRead) == 64);

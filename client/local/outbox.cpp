@@ -299,7 +299,7 @@ std::optional<Outbox::Taken> Outbox::take(int row, protocol::Space space, std::u
     const std::uint64_t ignore = posted.ignore.load(std::memory_order_relaxed);
     const std::int32_t from = posted.row.load(std::memory_order_relaxed);
     const protocol::Space in = posted.space.load(std::memory_order_relaxed);
-    const bool takes = !whole || (posted.fragments.load(std::memory_order_relaxed) &&
+    const bool takes = !whole || (posted.fragments.load(std::memory_order_relaxed) == 1 &&
                                   posted.length.load(std::memory_order_relaxed) >= *whole);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (reader.first.load(std::memory_order_relaxed) > i)
