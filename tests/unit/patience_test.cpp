@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(who_computes_on_the_core_is_known_by_a_slow_offer) {
         std::tuple(500us, 101ms, false)}) {
     Looks looks;
     looks.offered = offered;
-    looks.look(2);
+    looks.look(16); // the first offer
     looks.now += later;
     looks.patience.begin(looks.now);
     looks.offered = 0us;
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_long_row_is_slowed_down_in_proportion_where_somebody_comp
   for (const auto& [times, most] : {std::pair(600, 1), std::pair(1000, 1), std::pair(3000, 4)}) {
     Looks looks;
     looks.offered = 3ms;
-    looks.look(2);
+    looks.look(16); // the first offer
     looks.patience.begin(looks.now);
     looks.offered = 0us;
     looks.look(times);
@@ -110,16 +110,31 @@ BOOST_AUTO_TEST_CASE(what_comes_begins_a_new_row) {
   BOOST_TEST(looks.slept.count() == 0);
 }
 
-// The core goes to others at every second look, from the second on.
+// At every second look; and not in the first fifteen of a row, unless one of the last 64 was longer, or
+// somebody computes on the core.
 BOOST_AUTO_TEST_CASE(the_core_is_offered) {
   Patience patience;
   Time now{1h};
-  for (int i = 1; i < 100; ++i) {
-    now += 500ns;
-    const Patience::Next next = patience.looked(now);
-    BOOST_TEST(next.offer_core == (i % 2 == 0));
-    patience.done(next, now, now);
-  }
+  const auto row = [&](int looks, int first, Patience::Clock::duration offered = 0s) {
+    patience.begin(now);
+    for (int i = 1; i <= looks; ++i) {
+      now += 500ns;
+      const Patience::Next next = patience.looked(now);
+      BOOST_TEST(next.offer_core == (i >= first && i % 2 == 0), "look " << i << " of a row");
+      const Time before = now;
+      now += next.offer_core ? offered : 0s;
+      patience.done(next, before, now);
+    }
+  };
+  for (int i = 0; i < 3; ++i) row(15, 16);
+  row(40, 16);
+  for (int i = 1; i < 64; ++i) row(10, 2);
+  row(15, 16);
+  row(16, 16, 1ms);
+  for (int i = 0; i < 64; ++i) row(10, 2);
+  for (int i = 0; i < 64; ++i) row(2, 2);
+  now += 200ms;
+  row(15, 16);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
