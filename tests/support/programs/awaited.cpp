@@ -24,7 +24,7 @@ namespace {
 
 using Bytes = std::vector<unsigned char>;
 constexpr int tag = 1, tag_told = 2;
-constexpr std::array<std::size_t, 5> lengths{65'537, 98'304, 1'048'576, 3'000'001, 70'000};
+constexpr std::array<std::size_t, 5> lengths{65'537, 98'304, 1'048'576, 1'500'001, 70'000};
 parc_context* parc = nullptr;
 int other = 0;
 
@@ -46,7 +46,7 @@ parc_op start(Bytes& bytes, int from) {
 }
 
 void waits() {
-  for (std::uint64_t i = 0; i < 60; ++i) {
+  for (std::uint64_t i = 0; i < 25; ++i) {
     Bytes bytes(lengths[i % lengths.size()]);
     if (rank::number == 0) {
       send(i, bytes.size());
@@ -63,7 +63,7 @@ void waits() {
 }
 
 void looks() {
-  for (std::uint64_t i = 0; i < 60; ++i) {
+  for (std::uint64_t i = 0; i < 25; ++i) {
     Bytes bytes(lengths[i % lengths.size()]);
     if (rank::number == 0) {
       send(i, bytes.size());
@@ -89,7 +89,7 @@ void looks() {
 
 void both_ways() {
   constexpr std::size_t count = 8;
-  for (std::uint64_t round = 0; round < 10; ++round) {
+  for (std::uint64_t round = 0; round < 5; ++round) {
     std::array<Bytes, count> in, out;
     std::array<parc_op, 2 * count> operations{};
     std::array<parc_status, 2 * count> statuses{};
@@ -163,7 +163,7 @@ void stopped() {
 
 void leaves() {
   for (std::uint64_t i = 0; i < 20; ++i) {
-    Bytes bytes(3'000'001);
+    Bytes bytes(1'500'001);
     if (rank::number == 0) {
       rank::expect_code(parc_write(parc, 1, tag_told, nullptr, 0), PARC_OK, "write");
       send(i, bytes.size());
