@@ -28,12 +28,14 @@ static_assert(offsetof(fi_cq_tagged_entry, flags) == offsetof(fi_cq_msg_entry, f
 void CompletionQueue::add(const Completion& completion) {
   const std::lock_guard hold(lock_);
   completions_.push_back(completion);
+  any_.store(true, std::memory_order_release);
   failed_ += completion.error != 0;
   if (completions_.size() == 1) wait_object.ring();
 }
 
 // What failed stands among the others, and is read by read_error alone.
 ssize_t CompletionQueue::take(void* buffer, std::size_t count, fi_addr_t* sources) {
+  if (!any_.load(std::memory_order_acquire)) return -FI_EAGAIN;
   const std::lock_guard hold(lock_);
   const std::size_t size = size_of(format_);
   std::size_t taken = 0;
@@ -44,6 +46,7 @@ ssize_t CompletionQueue::take(void* buffer, std::size_t count, fi_addr_t* source
     if (sources) sources[taken] = first.source;
     completions_.pop_front();
   }
+  any_.store(!completions_.empty(), std::memory_order_relaxed);
   return taken != 0 ? static_cast<ssize_t>(taken) : -FI_EAGAIN;
 }
 
@@ -96,6 +99,7 @@ ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
   entry.prov_errno = failed.error;
   entry.err_data_size = 0;
   completions_.pop_front();
+  any_.store(!completions_.empty(), std::memory_order_relaxed);
   --failed_;
   return 1;
 }

@@ -45,6 +45,7 @@ private:
   std::mutex lock_;
   std::deque<Completion> completions_; // under lock_
   std::size_t failed_ = 0;             // of them, under lock_
+  std::atomic<bool> any_ = false;      // there are: who sees that there are none needs no lock
   std::atomic<bool> signaled_ = false;
 };
 

@@ -341,10 +341,11 @@ int KernelSession::poll() {
     const Patience::Next next = patience.looked(now);
     if (next.offer_core) sched_yield();
     const int late = next.sleep.count() != 0 ? sleep_until(now + next.sleep) : 0;
-    patience.done(next, now, Clock::now());
+    const bool at_once = !next.offer_core && next.sleep.count() == 0;
+    patience.done(next, now, at_once ? now : Clock::now());
     if (late < 0) return late;
   }
-  if (!nothing()) patience.begin(Clock::now());
+  if (!nothing()) patience.begin(now);
   seen = found_.load(std::memory_order_relaxed); // also what was over at once, since the last poll
   return taken;
 }

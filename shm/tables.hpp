@@ -58,6 +58,7 @@ public:
   void note_finished(std::uint64_t slot) const;
   // use(slot) for each whose bit has been set since the last look; its state may say something else by now.
   template <class Use> void take_finished(const Use& use) const;
+  [[nodiscard]] bool any_finished() const; // it would find some
 
   // use(slot) for each that may ever have been used.
   template <class Use> void each(const Use& use) const;
@@ -91,6 +92,13 @@ inline void Tables::note_finished(std::uint64_t slot) const {
   set(block.finished, place(slot));
   set(block.finished_words, place(slot) / 64);
   set(&control_->finished_blocks, block_of(slot));
+}
+
+inline bool Tables::any_finished() const {
+  const auto is_set = [](const std::atomic<std::uint64_t>& word) {
+    return word.load(std::memory_order_relaxed) != 0;
+  };
+  return std::ranges::any_of(control_->finished, is_set) || is_set(control_->finished_blocks);
 }
 
 template <class Use> void Tables::take_finished(const Use& use) const {

@@ -23,15 +23,17 @@ void Completions::started(parc_op id) {
   {
     const std::lock_guard hold(lock_);
     (read ? releasable_ : ended_).push_back(id);
+    count();
   }
   if (!read) sleep_.tell_others();
 }
 
 int Completions::take(std::span<parc_completion> to, double timeout) {
   const Limit limit = timeout == 0 ? Limit{} : limit_of(timeout);
-  {
+  if (is_armed_.load(std::memory_order_acquire)) {
     const std::lock_guard hold(lock_);
     armed_.reset();
+    is_armed_.store(false, std::memory_order_relaxed);
   }
   if (timeout != 0)
     if (const auto made = sleep_.make_wakeable(); !made) return fail({PARC_ENOMEM, made.error().text});
@@ -87,6 +89,7 @@ int Completions::arm() {
   {
     const std::lock_guard hold(lock_);
     if (!releasable_.empty() && !armed_) armed_.emplace(control_.header);
+    is_armed_.store(armed_.has_value(), std::memory_order_release);
   }
   sleep_.arm();
   sleep_.progress();
@@ -97,6 +100,7 @@ int Completions::arm() {
 // Whether there is something to report. Each bit is looked at by one thread, and an operation that ends later
 // sets it again.
 bool Completions::gather() {
+  if (listed_.load(std::memory_order_acquire) == 0 && !operations_.tables().any_finished()) return false;
   const std::lock_guard hold(lock_);
   if (constexpr std::size_t many = 1024; first_ >= std::max(many, ended_.size() / 2)) {
     ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(first_));
@@ -119,10 +123,17 @@ bool Completions::gather() {
     return true;
   });
   while (first_ != ended_.size() && !operations_.is_live(ended_[first_])) ++first_; // it was in here twice
-  if (first_ != ended_.size()) return true;
-  ended_.clear();
-  first_ = 0;
-  return false;
+  const bool any = first_ != ended_.size();
+  if (!any) {
+    ended_.clear();
+    first_ = 0;
+  }
+  count();
+  return any;
+}
+
+void Completions::count() {
+  listed_.store(ended_.size() - first_ + releasable_.size(), std::memory_order_release);
 }
 
 // The kernel has gone: all of them have ended.
@@ -131,6 +142,7 @@ void Completions::gather_lost() {
   operations_.each_slot([this](Slot slot) {
     if (const auto id = operations_.queued(slot)) ended_.push_back(*id);
   });
+  count();
 }
 
 // What was to be released and cannot be ends some time: the kernel says so.
@@ -153,6 +165,7 @@ void Completions::missed(parc_op id) {
   if (!operations_.finished(id)) return;
   const std::lock_guard hold(lock_);
   ended_.push_back(id);
+  count();
 }
 
 std::optional<Completions::TakenOperation> Completions::next() {

@@ -32,6 +32,7 @@ public:
 private:
   [[nodiscard]] Woken rest(Limit limit, bool enough_memory);
   [[nodiscard]] bool gather();
+  void count(); // under lock_
   void gather_lost();
   [[nodiscard]] std::size_t report(std::span<parc_completion> to);
   struct TakenOperation {
@@ -57,6 +58,10 @@ private:
   std::size_t first_ = 0;
   List releasable_; // reads under way
   std::optional<Guards::Watching> armed_;
+  // Of these lists, and whether that is there: most looks find neither, and need no lock. Release, so that
+  // who sees what is told behind it sees it, too.
+  std::atomic<std::size_t> listed_ = 0;
+  std::atomic<bool> is_armed_ = false;
 };
 
 } // namespace parc::client

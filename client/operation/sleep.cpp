@@ -2,6 +2,7 @@
 #include "client/operation/sleep.hpp"
 
 #include "shm/doorbell.hpp"
+#include "system/coarse_clock.hpp"
 
 #include <cerrno>
 #include <sched.h>
@@ -28,11 +29,11 @@ void Sleep::tell_kernel() {
 }
 
 bool Sleep::kernel_went() {
-  constexpr auto between_looks = std::chrono::milliseconds(10);
+  constexpr std::uint32_t between_looks_ms = 10;
   if (pipes_.gone()) return true;
-  const auto now = Clock::now().time_since_epoch();
-  if (now.count() < next_look_.load(std::memory_order_relaxed)) return false;
-  next_look_.store((now + between_looks).count(), std::memory_order_relaxed);
+  const std::uint32_t now = coarse_ms();
+  if (now - last_look_.load(std::memory_order_relaxed) < between_looks_ms) return false;
+  last_look_.store(now, std::memory_order_relaxed);
   return pipes_.look();
 }
 

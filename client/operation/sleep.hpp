@@ -350,9 +350,9 @@ private:
   std::atomic<bool> armed_ = false;   // changes under lock_: the program may
   Descriptor descriptor_;             // under lock_
   std::atomic<std::uint32_t> looks_ = 0;
-  std::atomic<unsigned> offers_ = 0;      // of the core, asked for
-  std::atomic<Clock::rep> next_look_ = 0; // for the kernel's end
-  std::atomic<bool> woken_ = false;       // and nobody has left for it yet
+  std::atomic<unsigned> offers_ = 0;         // of the core, asked for
+  std::atomic<std::uint32_t> last_look_ = 0; // for the kernel's end; coarse_ms()
+  std::atomic<bool> woken_ = false;          // and nobody has left for it yet
   LocalProgress* local_ = nullptr;
   std::atomic<int> resting_threads_ = 0;
   std::atomic<std::uint64_t> ended_here_ = 0; // counts like the kernel's completions
