@@ -162,8 +162,8 @@ int open_as(parc_context** context, const FindJob& find_job) {
     if (!level) return client::fail(level.error());
     const auto job = find_job();
     if (!job) return client::fail(job.error());
-    // Where waits are released early the kernel holds back what must wait.
-    auto session = client::join(level.value() == client::Level::off, job.value(),
+    // Where waits are released at once the kernel holds back what must wait.
+    auto session = client::join(level.value() != client::Level::full, job.value(),
                                 [&hold](int connection) { wait_unlocked(hold, connection); });
     if (!session) return client::fail(session.error());
     auto trace = client::Trace::pipe_from_environment();
