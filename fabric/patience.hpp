@@ -4,14 +4,14 @@
 // over.
 //
 // Looks that come at once one after another are a row; what comes late once in hundreds was held up by the
-// system, or by a library's own affairs, and not by a program's work. In it the core is offered to others at
-// every second look: kernels and neighbours need it for what is waited for. A neighbour that has a core of
-// its own answers sooner than the system takes that offer: the first looks of a row are without, where that
-// has been so lately. A row that goes on sleeps, too, each time for a small part of its age: what it waits
-// for may be a word in memory that ranks share, which wakes nobody. While it is young it sleeps no longer
-// than it is awake, so that a program that tests many requests in a row is never slowed down by more than
-// that factor; as it grows old it sleeps most of the time: then it is a wait. Where somebody computes on this
-// core, which an offer of it that is taken for long shows, it sleeps sooner and longer.
+// system, or by a library's own affairs, and not by a program's work. In it the core is offered to others now
+// and then: kernels and neighbours need it for what is waited for. The system takes as long for that as
+// several looks, and a neighbour with a core of its own less for its answer. A row that goes on sleeps, too,
+// each time for a small part of its age: what it waits for may be a word in memory that ranks share, which
+// wakes nobody. While it is young it sleeps no longer than it is awake, so that a program that tests many
+// requests in a row is never slowed down by more than that factor; as it grows old it sleeps most of the
+// time: then it is a wait. Where somebody computes on this core, which an offer of it that is taken for long
+// shows, it sleeps sooner and longer.
 #pragma once
 
 #include <algorithm>
@@ -30,10 +30,7 @@ public:
   // A look that ended at `now` has found nothing.
   [[nodiscard]] Next looked(Clock::time_point now) {
     if (now - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(now)) begin(now);
-    ++looks_;
-    if (looks_ < looks_alone && rows_with_offers_ == 0 && now >= shared_until_) return {};
-    if (looks_ == looks_alone) rows_with_offers_ = after_one_in_vain;
-    if (looks_ % 2 != 0) return {};
+    if (++looks_ % looks_an_offer != 0) return {};
     const Clock::duration most = longest_now(now);
     if (most < shortest_sleep) return {.offer_core = true};
     return {.sleep = std::min<Clock::duration>(most, longest_sleep)};
@@ -56,7 +53,6 @@ public:
 
   // Something has come.
   void begin(Clock::time_point now) {
-    if (rows_with_offers_ != 0) --rows_with_offers_;
     began_ = last_ = now;
     slept_ = {};
     looks_ = late_ = 0;
@@ -67,7 +63,7 @@ private:
   static constexpr std::chrono::microseconds at_once{2}, held_up{100}, before_sleep{200},
       shortest_sleep{250}; // shorter ones parc_completions polls
   static constexpr unsigned looks_a_late_one = 500;
-  static constexpr unsigned looks_alone = 16, after_one_in_vain = 64;
+  static constexpr unsigned looks_an_offer = 16;
   static constexpr std::chrono::milliseconds young{1}, old{10}, longest_sleep{16};
   static constexpr int part_of_age = 16;
   // Kernels and neighbours that poll, too, mostly give the core back sooner; the scheduler's slices are
@@ -93,7 +89,6 @@ private:
   Clock::time_point began_{}, last_{}, shared_until_{};
   Clock::duration slept_{};
   unsigned looks_ = 0, late_ = 0; // of the row
-  unsigned rows_with_offers_ = 0; // from their beginning
   bool after_sleep_ = false;
 };
 
