@@ -457,7 +457,7 @@ bool Starter::may_come_in_fragments(const Message& message) const {
 // PARC_OP_NULL: it cannot come so. What was taken must be served: the memory by which the kernel may be asked
 // is there before.
 Result<parc_op> Starter::tell_in_fragments(const Message& message) {
-  const bool awaited = neighbours_->is_awaited(message.envelope.peer);
+  const bool awaited = neighbours_->is_awaited(message);
   Message located = message;
   if (!awaited || !make_place_for_long_write(located)) return PARC_OP_NULL;
   PARC_TRY(id, operations_.begin(shm::RequestKind::write, located));

@@ -203,6 +203,7 @@ bool Inbox::drain() {
   if (Ring::pushing() || inside_) return false; // in a handler that interrupted that
   const Hold hold(*this, std::try_to_lock);
   if (!hold) return false;
+  note_look();
   const std::uint64_t before = fragments_;
   drain_locked();
   return fragments_ != before;
@@ -515,7 +516,6 @@ void Inbox::tell_threads() {
 }
 
 void Inbox::look() {
-  note_look();
   (void)drain();
   note_call();
 }

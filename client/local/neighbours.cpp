@@ -2,6 +2,7 @@
 #include "client/local/neighbours.hpp"
 
 #include "client/base/failure.hpp"
+#include "client/base/relax.hpp"
 
 namespace parc::client {
 namespace {
@@ -9,7 +10,10 @@ namespace {
 // Messages for one neighbour that wait: who has more than that waits a moment with each, too.
 constexpr std::uint64_t large_backlog = std::uint64_t{64} << 20;
 constexpr auto a_moment = std::chrono::milliseconds(1);
-constexpr auto patience_for_read = std::chrono::microseconds(20);
+constexpr auto patience_for_read = std::chrono::microseconds(20),
+               patience_for_look = std::chrono::microseconds(4),
+               patience_for_copies = std::chrono::microseconds(50);
+constexpr int relaxed_between_looks = 8;
 
 // Who does not take a byte in a nanosecond, on the whole, leaves it to the kernel: a start does not wait.
 Clock::duration most_for_fragments(std::uint64_t length) {
@@ -149,6 +153,26 @@ void Neighbours::end_write(parc_op id, const Message& message, bool departed) {
     end.departure = outbox_.departure(message.envelope.peer);
   }
   operations_.end(id, end);
+}
+
+// Who looks comes back soon; who is about to copy something, in what copies take: as long as this program
+// would copy for the kernel. It looks meanwhile, too: the other may ask the same, to send something here.
+bool Neighbours::is_awaited(const Message& message) {
+  const int peer = message.envelope.peer;
+  const Outbox::Attention there = outbox_.attention(peer);
+  if (there.attends || there.looks == nullptr) return there.attends;
+  const std::uint32_t looks = there.looks->load(std::memory_order_relaxed);
+  const auto copies =
+      std::min<Clock::duration>(std::chrono::nanoseconds(message.length / 16), patience_for_copies);
+  const auto end = Clock::now() + (there.patient ? copies : patience_for_look);
+  bool came_back = false;
+  do {
+    (void)progress();
+    for (int i = 0; i < relaxed_between_looks; ++i) relax();
+    came_back = there.looks->load(std::memory_order_relaxed) != looks;
+  } while (!came_back && Clock::now() < end);
+  if (there.patient) outbox_.note_attention(peer, came_back);
+  return came_back;
 }
 
 // Who waits may be about to post it.

@@ -65,7 +65,7 @@ public:
   [[nodiscard]] Result<void> write(parc_op id, const Message& message);
   // A program that waits there may have posted a read for a long message: then that comes in fragments, which
   // both copy at the same time.
-  [[nodiscard]] bool is_awaited(int peer) { return outbox_.is_awaited(peer); }
+  [[nodiscard]] bool is_awaited(const Message& message);
   [[nodiscard]] std::optional<Outbox::Taken> take_for_fragments(const Message& message);
   [[nodiscard]] static LocalMessage first_fragment(const Message& message, const Outbox::Taken& taken);
   // From `next` on. True: the write has ended. False: the reader does not come back for more, from `next` on,

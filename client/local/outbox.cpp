@@ -2,7 +2,6 @@
 #include "client/local/outbox.hpp"
 
 #include "client/base/pieces.hpp"
-#include "client/base/relax.hpp"
 #include "parc/parc.h"
 #include "shm/doorbell.hpp"
 #include "system/coarse_clock.hpp"
@@ -331,23 +330,23 @@ std::optional<Outbox::Taken> Outbox::take_for_fragments(int row, protocol::Space
   return take(row, space, tag, length);
 }
 
-// Who looks comes back in less than that.
-bool Outbox::is_awaited(int row) {
-  constexpr int most_relaxed = 256;
-  const shm::Letterbox* to = nullptr;
-  {
-    const Hold hold(*this);
-    Receiver& receiver = receiver_at(row);
-    if (receiver.left || has_departed(receiver)) return false;
-    to = receiver.to; // stays mapped
-  }
-  if (to->owner.attending.load(std::memory_order_relaxed) != 0) return true;
-  const std::uint32_t looks = to->owner.looks.load(std::memory_order_relaxed);
-  for (int i = 0; i < most_relaxed; ++i) {
-    relax();
-    if (to->owner.looks.load(std::memory_order_relaxed) != looks) return true;
-  }
-  return false;
+Outbox::Attention Outbox::attention(int row) {
+  const Hold hold(*this);
+  Receiver& receiver = receiver_at(row);
+  if (receiver.left || has_departed(receiver)) return {};
+  const shm::Letterbox::OfOwner& there = receiver.to->owner;
+  const bool attends = there.attending.load(std::memory_order_relaxed) != 0;
+  const bool patient = receiver.impatient == 0;
+  if (!attends && !patient) --receiver.impatient;
+  return {.attends = attends, .looks = &there.looks, .patient = patient};
+}
+
+void Outbox::note_attention(int row, bool came_back) {
+  constexpr std::uint32_t most_impatient = 64;
+  const Hold hold(*this);
+  Receiver& receiver = receiver_at(row);
+  receiver.next_impatient = came_back ? 0 : std::min(2 * receiver.next_impatient + 1, most_impatient);
+  receiver.impatient = receiver.next_impatient;
 }
 
 // Something that is published and may not be drained yet fits that read, too.

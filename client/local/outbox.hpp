@@ -89,8 +89,15 @@ public:
   // The same of a message that comes in fragments, where the read takes such, and all of it.
   [[nodiscard]] std::optional<Taken> take_for_fragments(int row, protocol::Space space, std::uint64_t tag,
                                                         std::uint64_t length);
-  // A thread of the receiver waits in the library, or looks there again and again.
-  [[nodiscard]] bool is_awaited(int row);
+  // A thread of the receiver waits in the library, or looks there whenever that count moves (none: it has
+  // departed). It stays mapped.
+  struct Attention {
+    bool attends = false;
+    const std::atomic<std::uint32_t>* looks = nullptr;
+    bool patient = false; // it may well come back in a while
+  };
+  [[nodiscard]] Attention attention(int row);
+  void note_attention(int row, bool came_back); // of who was waited for patiently
   // Takes the oldest that this message fits; none: there is none, or what was sent before might be for it.
   [[nodiscard]] std::optional<Taken> take(int row, protocol::Space space, std::uint64_t tag) {
     return take(row, space, tag, {});
@@ -131,6 +138,7 @@ private:
     bool may_take_reads = false;
     bool left = false; // the receiver has departed, and its letterbox may be somebody else's
     std::uint64_t sent = 0, drained = 0;
+    std::uint32_t impatient = 0, next_impatient = 0; // times that it is not waited for; the next time in vain
     std::uint64_t whole = 0;             // of those sent, until behind the last one that is no fragment
     std::uint32_t huge = 0;              // bodies that they have
     std::uint16_t oldest = 0, empty = 0; // cells: of the first message that is not drained, and the last one
