@@ -450,7 +450,7 @@ Result<parc_op> Starter::tell_at_once(const Message& message) {
 
 // Of memory that the kernel has mapped it makes one copy, while this program goes on.
 bool Starter::may_come_in_fragments(const Message& message) const {
-  return !guards_.any() && !neighbours_->pages_are_closed() &&
+  return message.length > shm::short_message && !guards_.any() && !neighbours_->pages_are_closed() &&
          !std::ranges::all_of(message.pieces, [this](const iovec& piece) { return in_arena(piece); });
 }
 

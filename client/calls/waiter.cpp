@@ -135,6 +135,7 @@ int Waiter::conclude(parc_op id, parc_status& status, Release release, Cancel ca
 
 bool Waiter::is_copied_here(Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
+  if (!entry.takes_fragments()) return entry.own_memory;
   std::atomic_thread_fence(std::memory_order_seq_cst); // as in Inbox::take_fragment
   return entry.own_memory || entry.fragments.load(std::memory_order_relaxed);
 }

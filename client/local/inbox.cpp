@@ -368,7 +368,7 @@ void Inbox::take_fragment(Neighbour& from, const shm::Cell& cell, const std::byt
   std::uint64_t word = owner_word(*read).load(std::memory_order_acquire);
   Operations::Entry& entry = operations_.entry(slot_of(read->id()));
   if (!shm::is(word, read->generation(), shm::Owner::neighbour) || shm::place_in(word) != from.place ||
-      !entry.straight || fragment.total > read->length || fragment.offset != read->arrived ||
+      !entry.takes_fragments() || fragment.total > read->length || fragment.offset != read->arrived ||
       fragment.offset > fragment.total || cell.length > fragment.total - fragment.offset)
     return;
   // Who learns that the read is over makes a fence, too, and then looks whether there are fragments

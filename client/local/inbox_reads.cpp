@@ -130,7 +130,8 @@ void Inbox::publish(Read& read) {
   posted.space.store(read.space, std::memory_order_relaxed);
   posted.flags.store(read.flags, std::memory_order_relaxed);
   posted.pieces.store(read.pieces, std::memory_order_relaxed);
-  posted.fragments.store(operations_.entry(slot_of(read.id())).straight ? 1 : 0, std::memory_order_relaxed);
+  posted.fragments.store(operations_.entry(slot_of(read.id())).takes_fragments() ? 1 : 0,
+                         std::memory_order_relaxed);
   posted.address.store(read.address, std::memory_order_relaxed);
   posted.length.store(read.length, std::memory_order_relaxed);
   own.posts.store(posts + 1, std::memory_order_release);

@@ -199,7 +199,7 @@ bool Neighbours::write_fragments(parc_op id, const Message& message, LocalMessag
   const auto end = Clock::now() + most_for_fragments(message.length);
   auto how = Outbox::Sent::published;
   const auto sent = [&] {
-    how = outbox_.send_fragment(message.envelope.peer, next);
+    how = outbox_.send(message.envelope.peer, next, id);
     return how != Outbox::Sent::no_memory;
   };
   for (; next.offset < message.length; next.fragment.offset = next.offset += next.length) {

@@ -124,23 +124,12 @@ Outbox::Sent Outbox::send(int row, const LocalMessage& message, parc_op write) {
     Receiver& receiver = receiver_at(row);
     if (closed_) return Sent::closed;
     if (has_departed(receiver)) return Sent::departed;
-    if (!receiver.waiting.empty() || !has_cell(receiver)) return wait(receiver, message, write);
+    if (message.kind == shm::CellKind::fragment) {
+      if (!has_room_for_fragment(receiver)) return Sent::no_memory;
+    } else if (!receiver.waiting.empty() || !has_cell(receiver)) {
+      return wait(receiver, message, write);
+    }
     rings = publish(receiver, message);
-  }
-  if (rings) ring(row);
-  return Sent::published;
-}
-
-Outbox::Sent Outbox::send_fragment(int row, const LocalMessage& fragment) {
-  bool rings = false;
-  {
-    const Hold hold(*this);
-    look_at_departures();
-    Receiver& receiver = receiver_at(row);
-    if (closed_) return Sent::closed;
-    if (has_departed(receiver)) return Sent::departed;
-    if (!has_room_for_fragment(receiver)) return Sent::no_memory;
-    rings = publish(receiver, fragment);
   }
   if (rings) ring(row);
   return Sent::published;

@@ -72,10 +72,9 @@ public:
     no_memory,
     closed
   };
-  // The message of this write, to a row that is reached. Where it is held or waits, flush() is called next.
+  // The message of this write, to a row that is reached. Where it is held or waits, flush() is called next. A
+  // fragment never does: `no_memory` says that there is no cell or no body for it now.
   [[nodiscard]] Sent send(int row, const LocalMessage& message, parc_op write);
-  // One, which never waits. `no_memory`: there is no cell or no body for it now.
-  [[nodiscard]] Sent send_fragment(int row, const LocalMessage& fragment);
   // A message that a body takes, where nothing stands against it: its receiver has a queue, and does not
   // compute over a read that it might be for, and there are a cell and a body. False: see the others.
   [[nodiscard]] bool send_at_once(int row, const LocalMessage& message);

@@ -5,7 +5,7 @@
 
 #include "client/memory/adopted.hpp"
 #include "parc/parc.h"
-#include "shm/slots.hpp"
+#include "shm/letterbox.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -87,6 +87,8 @@ struct Entry {
   bool straight = false;               // neighbours' bytes may come to its pieces at once
   std::atomic<bool> fragments = false; // of its message come: a thread may be copying one
   bool placed = false;                 // all of it lies in the pieces
+  // Of long messages alone, so that who finishes a short read need not ask what other threads are at.
+  [[nodiscard]] bool takes_fragments() const { return straight && length > shm::short_message; }
   [[nodiscard]] bool is(MessageFlags any_of) const {
     return has(flags.load(std::memory_order_relaxed), any_of);
   }

@@ -45,46 +45,46 @@ parc_op start(Bytes& bytes, int from) {
   return read;
 }
 
-void waits() {
+// Messages of all lengths, of which receive(number, bytes) reads one.
+template <class Receive> void follow(const Receive& receive) {
   for (std::uint64_t i = 0; i < 25; ++i) {
     Bytes bytes(lengths[i % lengths.size()]);
-    if (rank::number == 0) {
+    if (rank::number == 0)
       send(i, bytes.size());
-      continue;
-    }
+    else
+      check(bytes, i, receive(i, bytes));
+  }
+}
+
+void waits() {
+  follow([](std::uint64_t i, Bytes& bytes) {
     parc_status status;
     if (i % 3 == 0)
       rank::expect_code(parc_read(parc, 0, tag, bytes.data(), bytes.size(), &status), PARC_OK, "read");
     else
       rank::expect_code(parc_wait(parc, start(bytes, i % 3 == 1 ? 0 : PARC_ANY_SOURCE), &status), PARC_OK,
                         "wait");
-    check(bytes, i, status);
-  }
+    return status;
+  });
 }
 
 void looks() {
-  for (std::uint64_t i = 0; i < 25; ++i) {
-    Bytes bytes(lengths[i % lengths.size()]);
-    if (rank::number == 0) {
-      send(i, bytes.size());
-      continue;
-    }
+  follow([](std::uint64_t i, Bytes& bytes) {
     parc_status status;
     if (i % 2 == 0) {
       const parc_op read = start(bytes, 0);
       while (parc_test(parc, read, &status) == 0) {
       }
-    } else {
-      const iovec piece{bytes.data(), bytes.size()};
-      const parc_envelope envelope{.peer = 0, .tag = tag, .ignore = 0, .data = 0};
-      rank::expect(parc_initreadv(parc, &envelope, &piece, 1, PARC_QUEUED) > 0, "initreadv");
-      parc_completion done;
-      while (parc_completions(parc, &done, 1, 0) == 0) {
-      }
-      status = done.status;
+      return status;
     }
-    check(bytes, i, status);
-  }
+    const iovec piece{bytes.data(), bytes.size()};
+    const parc_envelope envelope{.peer = 0, .tag = tag, .ignore = 0, .data = 0};
+    rank::expect(parc_initreadv(parc, &envelope, &piece, 1, PARC_QUEUED) > 0, "initreadv");
+    parc_completion done;
+    while (parc_completions(parc, &done, 1, 0) == 0) {
+    }
+    return done.status;
+  });
 }
 
 void both_ways() {
