@@ -270,12 +270,14 @@ void Kernel::run() {
 // that was made without a bell is there before the message that wakes this kernel.
 std::uint64_t Kernel::turn() {
   std::uint64_t work = end_step(sessions_->take_requests());
-  if (const std::uint64_t read = end_step(peers_->read()); read != 0)
+  const std::uint64_t read = end_step(peers_->read());
+  if (read != 0)
     work += read + end_step(sessions_->take_requests()); // what came meanwhile need not wait for another turn
   if (engine_.copies_long()) choose_core();
   work += end_step(engine_.copy());
-  work += end_step(peers_->write());
-  return work;
+  const std::uint64_t written = end_step(peers_->write());
+  if (read + written != 0) idle_policy_->links_moved();
+  return work + written;
 }
 
 // What copies for long must not take the core of a program that computes, where another one rests. Looked at
