@@ -12,7 +12,7 @@ constexpr std::uint64_t large_backlog = std::uint64_t{64} << 20;
 constexpr auto a_moment = std::chrono::milliseconds(1);
 constexpr auto patience_for_read = std::chrono::microseconds(20),
                patience_for_look = std::chrono::microseconds(4),
-               patience_for_copies = std::chrono::microseconds(50);
+               patience_for_copies = std::chrono::microseconds(200);
 constexpr int relaxed_between_looks = 8;
 
 // Who does not take a byte in a nanosecond, on the whole, leaves it to the kernel: a start does not wait.
@@ -163,7 +163,7 @@ bool Neighbours::is_awaited(const Message& message) {
   if (there.attends || there.looks == nullptr) return there.attends;
   const std::uint32_t looks = there.looks->load(std::memory_order_relaxed);
   const auto copies =
-      std::min<Clock::duration>(std::chrono::nanoseconds(message.length / 16), patience_for_copies);
+      std::min<Clock::duration>(std::chrono::nanoseconds(message.length / 4), patience_for_copies);
   const auto end = Clock::now() + (there.patient ? copies : patience_for_look);
   bool came_back = false;
   do {
