@@ -25,7 +25,26 @@ static_assert(offsetof(fi_cq_tagged_entry, flags) == offsetof(fi_cq_msg_entry, f
 
 } // namespace
 
+thread_local CompletionQueue::Reader* CompletionQueue::reader_ = nullptr;
+
+CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes)
+    : Child(domain), entry_size_(size_of(attributes.format)),
+      counts_(attributes.wait_cond == FI_CQ_COND_THRESHOLD) {}
+
+// In order: nothing that came before is in the queue. What has failed is read by read_error.
+bool CompletionQueue::hand_over(Reader& reader, const Completion& completion) {
+  if (completion.error != 0 || reader.taken == reader.room) return false;
+  std::memcpy(reader.buffer + reader.taken * reader.queue->entry_size_, &completion.entry,
+              reader.queue->entry_size_);
+  if (reader.sources) reader.sources[reader.taken] = completion.source;
+  ++reader.taken;
+  return true;
+}
+
 void CompletionQueue::add(const Completion& completion) {
+  if (reader_ && reader_->queue == this && !any_.load(std::memory_order_acquire) &&
+      hand_over(*reader_, completion))
+    return;
   const std::lock_guard hold(lock_);
   completions_.push_back(completion);
   any_.store(true, std::memory_order_release);
@@ -37,12 +56,11 @@ void CompletionQueue::add(const Completion& completion) {
 ssize_t CompletionQueue::take(void* buffer, std::size_t count, fi_addr_t* sources) {
   if (!any_.load(std::memory_order_acquire)) return -FI_EAGAIN;
   const std::lock_guard hold(lock_);
-  const std::size_t size = size_of(format_);
   std::size_t taken = 0;
   for (; taken < count && !completions_.empty(); ++taken) {
     const Completion& first = completions_.front();
     if (first.error != 0) return taken != 0 ? static_cast<ssize_t>(taken) : -FI_EAVAIL;
-    std::memcpy(static_cast<std::byte*>(buffer) + taken * size, &first.entry, size);
+    std::memcpy(static_cast<std::byte*>(buffer) + taken * entry_size_, &first.entry, entry_size_);
     if (sources) sources[taken] = first.source;
     completions_.pop_front();
   }
@@ -53,7 +71,11 @@ ssize_t CompletionQueue::take(void* buffer, std::size_t count, fi_addr_t* source
 ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
   const ssize_t there = take(buffer, count, sources);
   if (there != -FI_EAGAIN) return there;
-  (void)parent.session->poll(); // a kernel that has gone is told by what was under way
+  {
+    const Reader reader(this, buffer, count, sources);
+    (void)parent.session->poll(); // a kernel that has gone is told by what was under way
+    if (reader.taken != 0) return static_cast<ssize_t>(reader.taken);
+  }
   return take(buffer, count, sources);
 }
 

@@ -21,8 +21,7 @@ struct Completion {
 
 class CompletionQueue final : public Child<fid_cq, Domain> {
 public:
-  CompletionQueue(Domain& domain, const fi_cq_attr& attributes)
-      : Child(domain), format_(attributes.format), counts_(attributes.wait_cond == FI_CQ_COND_THRESHOLD) {}
+  CompletionQueue(Domain& domain, const fi_cq_attr& attributes);
 
   void add(const Completion& completion);
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
@@ -37,10 +36,27 @@ public:
   WaitObject wait_object;
 
 private:
+  // A read of this thread, which is handed at once what ends meanwhile.
+  struct Reader {
+    Reader(CompletionQueue* of, void* to, std::size_t entries, fi_addr_t* their_sources)
+        : queue(of), buffer(static_cast<std::byte*>(to)), room(entries), sources(their_sources) {
+      reader_ = this;
+    }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    ~Reader() { reader_ = nullptr; }
+    CompletionQueue* const queue;
+    std::byte* const buffer;
+    const std::size_t room; // entries
+    fi_addr_t* const sources;
+    std::size_t taken = 0;
+  };
+  __attribute__((tls_model("initial-exec"))) static thread_local Reader* reader_;
+  [[nodiscard]] static bool hand_over(Reader& reader, const Completion& completion);
   ssize_t take(void* buffer, std::size_t count, fi_addr_t* sources);
   [[nodiscard]] bool holds(std::size_t entries); // or what has failed
 
-  const fi_cq_format format_;
+  const std::size_t entry_size_;
   const bool counts_; // waits are for a number of entries
   std::mutex lock_;
   std::deque<Completion> completions_; // under lock_

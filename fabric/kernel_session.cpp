@@ -52,8 +52,10 @@ parc_status ended_with(int error, std::uint64_t length = 0) {
   return {PARC_ANY_SOURCE, PARC_ANY_TAG, 0, error, length, 0, 0};
 }
 
-thread_local Patience patience;      // of this thread's polls and looks
-thread_local std::uint64_t seen = 0; // of KernelSession::found_, by its last poll
+// Asked for in each look: their places are there from the thread's start.
+__attribute__((tls_model("initial-exec"))) thread_local Patience patience; // of this thread's polls and looks
+// Of KernelSession::found_, by this thread's last poll.
+__attribute__((tls_model("initial-exec"))) thread_local std::uint64_t seen = 0;
 
 std::mutex session_lock;
 KernelSession* the_session; // under session_lock
@@ -336,8 +338,8 @@ int KernelSession::progress(double timeout) {
 int KernelSession::poll() {
   const int taken = progress(0);
   const auto nothing = [&] { return taken >= 0 && found_.load(std::memory_order_relaxed) == seen; };
-  const Clock::time_point now = Clock::now();
   if (nothing()) {
+    const Clock::time_point now = Clock::now();
     const Patience::Next next = patience.looked(now);
     if (next.offer_core) sched_yield();
     const int late = next.sleep.count() != 0 ? sleep_until(now + next.sleep) : 0;
@@ -345,7 +347,7 @@ int KernelSession::poll() {
     patience.done(next, now, at_once ? now : Clock::now());
     if (late < 0) return late;
   }
-  if (!nothing()) patience.begin(now);
+  if (!nothing()) patience.end();
   seen = found_.load(std::memory_order_relaxed); // also what was over at once, since the last poll
   return taken;
 }

@@ -29,7 +29,7 @@ public:
 
   // A look that ended at `now` has found nothing.
   [[nodiscard]] Next looked(Clock::time_point now) {
-    if (now - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(now)) begin(now);
+    if (ended_ || (now - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(now))) begin(now);
     if (++looks_ % looks_an_offer != 0) return {};
     const Clock::duration most = longest_now(now);
     if (most < shortest_sleep) return {.offer_core = true};
@@ -38,7 +38,7 @@ public:
 
   // What belongs to a row besides, from `before` to `now`: the call that asks for a look.
   void called(Clock::time_point before, Clock::time_point now) {
-    if (before - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(before)) begin(before);
+    if (ended_ || (before - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(before))) begin(before);
     last_ = now;
   }
 
@@ -51,13 +51,8 @@ public:
     last_ = now;
   }
 
-  // Something has come.
-  void begin(Clock::time_point now) {
-    began_ = last_ = now;
-    slept_ = {};
-    looks_ = late_ = 0;
-    after_sleep_ = false;
-  }
+  // Something has come: the next look begins a row.
+  void end() { ended_ = true; }
 
 private:
   static constexpr std::chrono::microseconds at_once{2}, held_up{100}, before_sleep{200},
@@ -80,6 +75,13 @@ private:
     return awake < before_sleep ? Clock::duration{} : share_of(age) * awake - slept_;
   }
 
+  void begin(Clock::time_point now) {
+    began_ = last_ = now;
+    slept_ = {};
+    looks_ = late_ = 0;
+    after_sleep_ = ended_ = false;
+  }
+
   bool is_excused(Clock::time_point now) {
     if (now - last_ > held_up || late_ >= looks_ / looks_a_late_one) return false;
     ++late_;
@@ -89,7 +91,7 @@ private:
   Clock::time_point began_{}, last_{}, shared_until_{};
   Clock::duration slept_{};
   unsigned looks_ = 0, late_ = 0; // of the row
-  bool after_sleep_ = false;
+  bool after_sleep_ = false, ended_ = true;
 };
 
 } // namespace parc::fabric

@@ -148,7 +148,7 @@ void Completions::gather_lost() {
 // What was to be released and cannot be ends some time: the kernel says so.
 std::size_t Completions::report(std::span<parc_completion> to) {
   std::size_t reported = 0;
-  while (reported < to.size()) {
+  while (reported < to.size() && listed_.load(std::memory_order_acquire) != 0) {
     const auto taken = next();
     if (!taken) break;
     parc_status own; // the program's may lie on a page that is guarded
@@ -170,12 +170,14 @@ void Completions::missed(parc_op id) {
 
 std::optional<Completions::TakenOperation> Completions::next() {
   const std::lock_guard hold(lock_);
-  while (first_ != ended_.size()) {
+  std::optional<TakenOperation> taken;
+  while (!taken && first_ != ended_.size()) {
     const parc_op id = ended_[first_++];
     Use use{};
-    if (const auto slot = operations_.take(id, &use)) return TakenOperation{id, *slot, use};
+    if (const auto slot = operations_.take(id, &use)) taken = {id, *slot, use};
   }
-  return {};
+  count();
+  return taken;
 }
 
 } // namespace parc::client

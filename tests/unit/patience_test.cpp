@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(who_computes_on_the_core_is_known_by_a_slow_offer) {
     looks.offered = offered;
     looks.look(16); // the first offer
     looks.now += later;
-    looks.patience.begin(looks.now);
+    looks.patience.end();
     looks.offered = 0us;
     looks.look(600); // 300 us
     BOOST_TEST((looks.slept.count() != 0) == sleeps, offered.count()
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_long_row_is_slowed_down_in_proportion_where_somebody_comp
     Looks looks;
     looks.offered = 3ms;
     looks.look(16); // the first offer
-    looks.patience.begin(looks.now);
+    looks.patience.end();
     looks.offered = 0us;
     looks.look(times);
     const auto awake = times * 500ns;
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(who_waits_sleeps_most_of_the_time) {
 BOOST_AUTO_TEST_CASE(what_comes_begins_a_new_row) {
   Looks looks;
   looks.look(2'000'000);
-  looks.patience.begin(looks.now);
+  looks.patience.end();
   looks.slept = {};
   looks.look(300);
   BOOST_TEST(looks.slept.count() == 0);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(the_core_is_offered) {
   Patience patience;
   Time now{1h};
   for (int row = 0; row < 3; ++row) {
-    patience.begin(now);
+    patience.end();
     for (int i = 1; i < 100; ++i) {
       now += 500ns;
       const Patience::Next next = patience.looked(now);
