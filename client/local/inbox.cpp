@@ -2,13 +2,16 @@
 #include "client/local/inbox.hpp"
 
 #include "client/base/pieces.hpp"
+#include "client/local/polling_cores.hpp"
 #include "protocol/wire.hpp"
 #include "system/coarse_clock.hpp"
+#include "system/core.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <unistd.h>
+#include <utility>
 
 namespace parc::client {
 namespace {
@@ -516,8 +519,44 @@ void Inbox::tell_threads() {
 }
 
 void Inbox::look() {
+  constexpr std::uint32_t looks_a_poll = 64;
   (void)drain();
   note_call();
+  if (own_.owner.looks.load(std::memory_order_relaxed) % looks_a_poll == 0) spread();
+}
+
+// Of two the one with the higher rank. Where the scheduler takes it back at once, it may have its reasons.
+void Inbox::spread() {
+  constexpr std::uint32_t polls_a_question = 16, between_moves_ms = 1;
+  const Hold hold(*this, std::try_to_lock);
+  if (!hold) return;
+  note_look();
+  if (++polls_ % polls_a_question != 0) return;
+  const int here = current_core();
+  const auto word = static_cast<std::uint32_t>(here + 1);
+  if (own_.owner.core.load(std::memory_order_relaxed) != word)
+    own_.owner.core.store(word, std::memory_order_relaxed);
+  const int better = better_core(here);
+  if (better == here || coarse_ms() - moved_ms_ < between_moves_ms) return;
+  moved_ms_ = coarse_ms();
+  move_to_core(better);
+}
+
+int Inbox::better_core(int here) {
+  PollingCores cores;
+  bool shared = false;
+  for (std::uint32_t i = 0; i < sending_; ++i) {
+    Neighbour& from = *senders_[i];
+    const shm::Letterbox::OfOwner& there = from.from->owner;
+    const std::uint32_t looks = there.looks.load(std::memory_order_relaxed);
+    if (std::exchange(from.looks, looks) == looks) continue; // it has not looked since
+    const int core = static_cast<int>(there.core.load(std::memory_order_relaxed)) - 1;
+    cores.add(core);
+    shared |= core == here && from.row < rank_;
+  }
+  cpu_set_t allowed;
+  if (!shared || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return here;
+  return cores.better(here, allowed, here + 1);
 }
 
 // The neighbours read that line: it is written when it says something else.

@@ -33,6 +33,7 @@ struct Neighbour {
   std::uint32_t queue = 0;              // of its letterbox
   std::int32_t cell = -1;               // of that, which comes next; below 0: the first
   std::uint32_t place = 0;              // among our senders
+  std::uint32_t looks = 0;              // of its letterbox, as they were when this program last asked
   std::uint64_t head = 0;               // messages that are drained
   std::uint64_t told = 0;               // of these, what it knows of
   bool stopped = false;                 // nothing more of it can be stored: it waits at its sender
@@ -84,7 +85,9 @@ public:
   }
   void interrupted();
 
-  // As LocalProgress says. True: fragments have come, and more may.
+  // As LocalProgress says.
+  void spread();
+  // The same. True: fragments have come, and more may.
   bool drain();
   void look();
   [[nodiscard]] bool attend();
@@ -181,6 +184,7 @@ private:
   [[nodiscard]] bool is_pending(const Read& read) const; // the kernel has not begun it either
   [[nodiscard]] bool anything_published() const;
   void note_call();
+  [[nodiscard]] int better_core(int here);
   void note_look() { // one that is lost is no matter
     auto& looks = own_.owner.looks;
     looks.store(looks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -233,7 +237,8 @@ private:
   StoredMessages memory_;
   std::uint64_t posts_ = 0;
   std::uint32_t taken_at_once_ = 0;
-  std::uint64_t fragments_ = 0; // that were taken
+  std::uint32_t polls_ = 0, moved_ms_ = 0; // long ones; and when one of them last went to another core
+  std::uint64_t fragments_ = 0;            // that were taken
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
   bool closed_ = false;

@@ -87,6 +87,7 @@ public:
   // Of LocalProgress, as Rest asks for it.
   bool progress() override;
   void look() override;
+  void spread() override { inbox_.spread(); }
   [[nodiscard]] bool attend() override { return inbox_.attend(); }
   void attend_no_more() override { inbox_.attend_no_more(); }
   [[nodiscard]] bool announce_sleep() override;

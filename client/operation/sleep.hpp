@@ -52,6 +52,7 @@ public:
   virtual ~LocalProgress() = default;
   virtual bool progress() = 0; // true: a part of something has come, and the rest is under way
   virtual void look() = 0;     // the same, by who may look again and again
+  virtual void spread() = 0;   // a thread has polled for a while: not where a neighbour does so, if it can
   // A thread waits, and progresses: what comes need not be brought by others. False: that is no news.
   [[nodiscard]] virtual bool attend() = 0;
   virtual void attend_no_more() = 0;
@@ -212,6 +213,7 @@ public:
         if (done()) return true;
       }
       const bool core_is_free = yield(now);
+      if (local_) local_->spread();
       if (done()) {
         if (core_is_free) polled_well();
         return true;
@@ -252,6 +254,7 @@ private:
       bool under_way = false;
       if (local_ && look_again(done, under_way)) return true;
       const bool core_is_free = yield(now);
+      if (local_) local_->spread();
       if (under_way) end = std::min(now + spin_time_, last);
       if (done()) {
         if (core_is_free) polled_well();
