@@ -3,12 +3,16 @@
  * Messages between two ranks of one host, for bench/mpi/neighbours; the same program over libparc (-DPARC)
  * and over MPI:
  *
- *     neighbours pingpong|stream BYTES ROUNDS [malloc]
+ *     neighbours pingpong|stream|both BYTES ROUNDS [malloc]
  *
  * pingpong: one way of a message, there and back, by blocking calls. stream: windows of messages that are all
- * started and then waited for, each window acknowledged; the time for each message. Prints the best and the
- * median of seven times ROUNDS, in nanoseconds. With libparc the buffers are parc_alloc's, or malloc's.
+ * started and then waited for, each window acknowledged; the time for each message. both: each writes one to
+ * the other at the same time; how long that takes. Prints the median and the best of seven times ROUNDS, in
+ * nanoseconds, and the cores on which the two were at the end. With libparc the buffers are parc_alloc's, or
+ * malloc's.
  */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +129,20 @@ static void stream(void) {
     send(0);
 }
 
+static void both(void) {
+  start_receive(0);
+  start_send(1);
+  finish(2);
+}
+
+static int other_core(void) { /* for rank 0 */
+  int core = sched_getcpu();
+  memcpy(buffer, &core, sizeof core);
+  rank == 0 ? receive(sizeof core) : send(sizeof core);
+  memcpy(&core, buffer, sizeof core);
+  return core;
+}
+
 static int by_size(const void* a, const void* b) {
   const double x = *(const double*)a, y = *(const double*)b;
   return x < y ? -1 : x > y;
@@ -132,20 +150,27 @@ static int by_size(const void* a, const void* b) {
 
 int main(int argc, char** argv) {
   open_all(&argc, &argv);
-  const int streams = argc > 1 && strcmp(argv[1], "stream") == 0, rounds = argc > 3 ? atoi(argv[3]) : 1000;
+  const char* const what = argc > 1 ? argv[1] : "pingpong";
+  void (*const once)(void) = strcmp(what, "stream") == 0 ? stream
+                             : strcmp(what, "both") == 0 ? both
+                                                         : ping_pong;
+  const int rounds = argc > 3 ? atoi(argv[3]) : 1000, parts = once == stream ? at_once()
+                                                              : once == both ? 1
+                                                                             : 2;
   bytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 8;
   buffer = allocate(bytes * window + 64, argc > 4);
   memset(buffer, rank, bytes * window);
   double times[passes];
   for (int pass = 0; pass < passes; ++pass) {
-    for (int i = 0; i < rounds / 10 + 2; ++i) (streams ? stream : ping_pong)();
+    for (int i = 0; i < rounds / 10 + 2; ++i) once();
     meet();
     const double begin = now();
-    for (int i = 0; i < rounds; ++i) (streams ? stream : ping_pong)();
-    times[pass] = (now() - begin) / rounds / (streams ? at_once() : 2) * 1e9;
+    for (int i = 0; i < rounds; ++i) once();
+    times[pass] = (now() - begin) / rounds / parts * 1e9;
   }
   qsort(times, passes, sizeof *times, by_size);
-  if (rank == 0) printf("%.0f %.0f\n", times[passes / 2], times[0]);
+  const int core = sched_getcpu(), other = other_core();
+  if (rank == 0) printf("%.0f %.0f %d %d\n", times[passes / 2], times[0], core, other);
   close_all();
   return 0;
 }
