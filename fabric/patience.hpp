@@ -32,7 +32,7 @@ public:
     if (ended_ || (now - last_ > (after_sleep_ ? held_up : at_once) && !is_excused(now))) begin(now);
     if (++looks_ % looks_an_offer != 0) return {};
     const Clock::duration most = longest_now(now);
-    if (most < shortest_sleep) return {.offer_core = now >= shared_until_};
+    if (most < shortest_sleep) return {.offer_core = true};
     return {.sleep = std::min<Clock::duration>(most, longest_sleep)};
   }
 

@@ -125,17 +125,6 @@ BOOST_AUTO_TEST_CASE(the_core_is_offered) {
   }
 }
 
-// That is a slice of the scheduler's each time, and a neighbour may be about to answer.
-BOOST_AUTO_TEST_CASE(the_core_is_not_offered_again_to_who_computes) {
-  Looks looks;
-  looks.offered = 3ms;
-  looks.look(16);
-  const Time after = looks.now;
-  looks.patience.end();
-  looks.look(100);
-  BOOST_TEST((looks.now - after == 50us));
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace parc::test
