@@ -276,7 +276,7 @@ std::uint64_t Kernel::turn() {
   if (engine_.copies_long()) choose_core();
   work += end_step(engine_.copy());
   const std::uint64_t written = end_step(peers_->write());
-  if (read + written != 0) idle_policy_->links_moved();
+  if (read + written != 0 || !has_letterboxes_) idle_policy_->links_moved();
   return work + written;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
 namespace parc::fabric {
 namespace {
@@ -73,7 +74,11 @@ ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* source
   if (there != -FI_EAGAIN) return there;
   {
     const Reader reader(this, buffer, count, sources);
-    (void)parent.session->poll(); // a kernel that has gone is told by what was under way
+    try {
+      (void)parent.session->poll(); // a kernel that has gone is told by what was under way
+    } catch (const std::exception&) {
+      if (reader.taken == 0) throw; // it is met again
+    }
     if (reader.taken != 0) return static_cast<ssize_t>(reader.taken);
   }
   return take(buffer, count, sources);

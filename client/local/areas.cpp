@@ -32,6 +32,7 @@ Result<std::byte*> Areas::attach(const shm::LetterboxLocation& place) {
 
 Result<void> Areas::open(const shm::LetterboxLocation& own) {
   PARC_TRY(area, attach(own));
+  own_number_ = own.number;
   own_ = reinterpret_cast<shm::Letterbox*>(area) + own.number % shm::area_letterboxes;
   if (!open_to(own_->all, PROT_READ | PROT_WRITE) || !open_to(own_->owner, PROT_READ | PROT_WRITE))
     return system_error("cannot open this program's letterbox");

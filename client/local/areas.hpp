@@ -29,6 +29,7 @@ public:
     else
       std::atomic_thread_fence(std::memory_order_seq_cst);
   }
+  [[nodiscard]] std::uint32_t own_number() const { return own_number_; } // among the host's letterboxes
   // Somebody else's; nullptr: it cannot be attached.
   [[nodiscard]] const shm::Letterbox* at(const shm::LetterboxLocation& place);
   // Of a letterbox that is attached: what everybody may write. False: it stays as it is.
@@ -39,6 +40,7 @@ private:
   [[nodiscard]] Result<std::byte*> attach(const shm::LetterboxLocation& place);
   std::array<shm::Segment, most_areas> areas_;
   shm::Letterbox* own_ = nullptr;
+  std::uint32_t own_number_ = 0;
   const bool joined_ = join_process_barriers();
 };
 

@@ -525,37 +525,54 @@ void Inbox::look() {
   if (own_.owner.looks.load(std::memory_order_relaxed) % looks_a_poll == 0) spread();
 }
 
-// Of two the one with the higher rank. Where the scheduler takes it back at once, it may have its reasons.
+// Where to is found out under the lock; the system may take a slice of the scheduler's for the way. The
+// scheduler may take the thread back when a core is idle for a moment.
 void Inbox::spread() {
-  constexpr std::uint32_t polls_a_question = 16, between_moves_ms = 1;
-  const Hold hold(*this, std::try_to_lock);
-  if (!hold) return;
-  note_look();
-  if (++polls_ % polls_a_question != 0) return;
+  constexpr std::uint32_t polls_a_question = 16, between_moves_ms = 10;
   const int here = current_core();
-  const auto word = static_cast<std::uint32_t>(here + 1);
-  if (own_.owner.core.load(std::memory_order_relaxed) != word)
-    own_.owner.core.store(word, std::memory_order_relaxed);
-  const int better = better_core(here);
-  if (better == here || coarse_ms() - moved_ms_ < between_moves_ms) return;
-  moved_ms_ = coarse_ms();
+  int better = here;
+  {
+    if (inside_) return;
+    const Hold hold(*this, std::try_to_lock);
+    if (!hold) return;
+    note_look();
+    if (++polls_ % polls_a_question != 0) return;
+    better = better_core(here);
+    if (coarse_ms() - moved_ms_ < between_moves_ms) better = here;
+    note_core(better);
+    if (better == here) return;
+    moved_ms_ = coarse_ms();
+  }
   move_to_core(better);
 }
 
+void Inbox::note_core(int core) {
+  const auto word = static_cast<std::uint32_t>(core + 1);
+  if (own_.owner.core.load(std::memory_order_relaxed) != word)
+    own_.owner.core.store(word, std::memory_order_relaxed);
+}
+
+// Of two that share one the second goes, by their letterboxes' numbers, and the first where that one stays:
+// it may not hear from the first.
 int Inbox::better_core(int here) {
+  constexpr std::uint32_t patience = 4;
   PollingCores cores;
-  bool shared = false;
+  bool shared = false, first = true;
   for (std::uint32_t i = 0; i < sending_; ++i) {
     Neighbour& from = *senders_[i];
     const shm::Letterbox::OfOwner& there = from.from->owner;
     const std::uint32_t looks = there.looks.load(std::memory_order_relaxed);
-    if (std::exchange(from.looks, looks) == looks) continue; // it has not looked since
-    const int core = static_cast<int>(there.core.load(std::memory_order_relaxed)) - 1;
-    cores.add(core);
-    shared |= core == here && from.row < rank_;
+    const bool polls = std::exchange(from.looks, looks) != looks; // since this was asked last
+    const int core = static_cast<int>(there.core.load(std::memory_order_relaxed) - 1);
+    cores.add(core, polls);
+    if (!polls || core != here) continue;
+    shared = true;
+    first = first && areas_.own_number() < own_.kernel.from[from.place].at.number;
   }
+  shared_ = shared ? shared_ + 1 : 0;
   cpu_set_t allowed;
-  if (!shared || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return here;
+  if (!shared || (first && shared_ < patience) || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return here;
   return cores.better(here, allowed, here + 1);
 }
 

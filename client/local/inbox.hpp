@@ -185,6 +185,7 @@ private:
   [[nodiscard]] bool anything_published() const;
   void note_call();
   [[nodiscard]] int better_core(int here);
+  void note_core(int core);
   void note_look() { // one that is lost is no matter
     auto& looks = own_.owner.looks;
     looks.store(looks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -237,8 +238,9 @@ private:
   StoredMessages memory_;
   std::uint64_t posts_ = 0;
   std::uint32_t taken_at_once_ = 0;
-  std::uint32_t polls_ = 0, moved_ms_ = 0; // long ones; and when one of them last went to another core
-  std::uint64_t fragments_ = 0;            // that were taken
+  // Long polls; questions in a row that found their core shared; and when one of them last went to another.
+  std::uint32_t polls_ = 0, shared_ = 0, moved_ms_ = 0;
+  std::uint64_t fragments_ = 0; // that were taken
   std::size_t unpublished_ = 0; // reads that are posted; while there are any nothing behind them is published
   std::uint32_t changes_ = 0;   // of the letterbox, looked at
   bool closed_ = false;

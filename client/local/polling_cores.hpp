@@ -12,11 +12,11 @@ namespace parc::client {
 
 class PollingCores {
 public:
-  // Somebody else polls there.
-  void add(int core) {
-    if (is_core(core)) ++others_[static_cast<std::size_t>(core)];
+  // Somebody else polls there, or did so when it was last heard of: it may compute there now.
+  void add(int core, bool polls) {
+    if (is_core(core)) on(core) += polls ? 2 : 1;
   }
-  // Where who polls on `here` shares the core with fewer; `here`: nowhere. The search begins at `first`.
+  // Where who polls on `here` has fewer of them about; `here`: nowhere. The search begins at `first`.
   [[nodiscard]] int better(int here, const cpu_set_t& allowed, int first) const {
     if (!is_core(here)) return here;
     int best = here;
@@ -29,8 +29,9 @@ public:
 
 private:
   [[nodiscard]] static bool is_core(int core) { return core >= 0 && core < CPU_SETSIZE; }
-  [[nodiscard]] std::uint16_t on(int core) const { return others_[static_cast<std::size_t>(core)]; }
-  std::array<std::uint16_t, CPU_SETSIZE> others_{};
+  [[nodiscard]] std::uint32_t& on(int core) { return others_[static_cast<std::size_t>(core)]; }
+  [[nodiscard]] std::uint32_t on(int core) const { return others_[static_cast<std::size_t>(core)]; }
+  std::array<std::uint32_t, CPU_SETSIZE> others_{};
 };
 
 } // namespace parc::client

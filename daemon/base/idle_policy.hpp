@@ -44,7 +44,7 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] bool poll();
-  void yield(Clock::time_point now);
+  void yield();
   void give_way();
   void look();  // runs the callbacks of ready descriptors, without waiting
   void sleep(); // blocks until one is ready
@@ -62,6 +62,8 @@ private:
   bool lingers_ = false;
   std::uint32_t looks_ = 0;
   std::uint32_t without_polling_ = 0; // rests for which polling is left out
+  std::uint32_t taken_ = 0;           // yields in a row
+  bool neighbours_poll_ = false;      // that is why
   std::uint32_t without_lingering_ = 0;
   std::uint32_t missed_ = 1; // rests without lingering after it found nothing; doubles
   Counters counters_;

@@ -22,33 +22,41 @@ BOOST_AUTO_TEST_SUITE(polling_cores)
 
 BOOST_AUTO_TEST_CASE(who_shares_a_core_goes_where_nobody_polls) {
   PollingCores others;
-  others.add(0);
+  others.add(0, true);
   BOOST_TEST(others.better(0, cores({0, 1}), 1) == 1);
-  others.add(1);
+  others.add(1, true);
   BOOST_TEST(others.better(0, cores({0, 1, 2, 3}), 1) == 2);
   BOOST_TEST(others.better(0, cores({0, 1, 2, 3}), 3) == 3);
 }
 
 BOOST_AUTO_TEST_CASE(who_would_share_another_with_as_many_stays) {
   PollingCores others;
-  others.add(0);
-  others.add(1);
+  others.add(0, true);
+  others.add(1, true);
   BOOST_TEST(others.better(0, cores({0, 1}), 1) == 0);
-  others.add(1);
+  others.add(1, true);
   BOOST_TEST(others.better(0, cores({0, 1}), 1) == 0);
   BOOST_TEST(others.better(1, cores({0, 1}), 2) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(where_a_neighbour_may_compute_comes_behind_an_idle_core) {
+  PollingCores others;
+  others.add(0, true);
+  others.add(1, false);
+  BOOST_TEST(others.better(0, cores({0, 1}), 1) == 1);
+  BOOST_TEST(others.better(0, cores({0, 1, 2}), 1) == 2);
+}
+
 BOOST_AUTO_TEST_CASE(who_is_bound_stays) {
   PollingCores others;
-  others.add(0);
+  others.add(0, true);
   BOOST_TEST(others.better(0, cores({0}), 1) == 0);
 }
 
 // Nor is a number that a neighbour makes up looked at.
 BOOST_AUTO_TEST_CASE(who_does_not_know_its_core_stays) {
   PollingCores others;
-  for (const int made_up : {-1, CPU_SETSIZE, 1 << 30}) others.add(made_up);
+  for (const int made_up : {-1, CPU_SETSIZE, 1 << 30}) others.add(made_up, true);
   BOOST_TEST(others.better(-1, cores({0, 1}), 0) == -1);
   BOOST_TEST(others.better(0, cores({0, 1}), 1) == 0);
 }
