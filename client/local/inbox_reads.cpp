@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of a read that is posted: who may take it, and how it ends without a message.
+// What becomes of a read that is posted: who may take it, and how it ends without a message. And on which
+// core a thread polls for its message.
 #include "client/local/inbox.hpp"
 
+#include "client/local/polling_cores.hpp"
 #include "protocol/wire.hpp"
+#include "system/coarse_clock.hpp"
+#include "system/core.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace parc::client {
 
@@ -279,6 +284,57 @@ bool Inbox::starves(const Read& read) const {
 
 void Inbox::fail(const Read& read, std::uint32_t departure) {
   end(read.id(), {.error = PARC_EPEER, .departure = departure});
+}
+
+// Where to is found out under the lock; the system may take a slice of the scheduler's for the way. The
+// scheduler may take the thread back when a core is idle for a moment.
+void Inbox::spread() {
+  constexpr std::uint32_t polls_a_question = 16, between_moves_ms = 10;
+  const int here = current_core();
+  int better = here;
+  {
+    if (inside_) return;
+    const Hold hold(*this, std::try_to_lock);
+    if (!hold) return;
+    note_look();
+    if (++polls_ % polls_a_question != 0) return;
+    better = better_core(here);
+    if (coarse_ms() - moved_ms_ < between_moves_ms) better = here;
+    note_core(better);
+    if (better == here) return;
+    moved_ms_ = coarse_ms();
+  }
+  move_to_core(better);
+}
+
+void Inbox::note_core(int core) {
+  const auto word = static_cast<std::uint32_t>(core + 1);
+  if (own_.owner.core.load(std::memory_order_relaxed) != word)
+    own_.owner.core.store(word, std::memory_order_relaxed);
+}
+
+// Of two that share one the second goes, by their letterboxes' numbers, and the first where that one stays:
+// it may not hear from the first.
+int Inbox::better_core(int here) {
+  constexpr std::uint32_t patience = 4;
+  PollingCores cores;
+  bool shared = false, first = true;
+  for (std::uint32_t i = 0; i < sending_; ++i) {
+    Neighbour& from = *senders_[i];
+    const shm::Letterbox::OfOwner& there = from.from->owner;
+    const std::uint32_t looks = there.looks.load(std::memory_order_relaxed);
+    const bool polls = std::exchange(from.looks, looks) != looks; // since this was asked last
+    const int core = static_cast<int>(there.core.load(std::memory_order_relaxed) - 1);
+    cores.add(core, polls);
+    if (!polls || core != here) continue;
+    shared = true;
+    first = first && areas_.own_number() < own_.kernel.from[from.place].at.number;
+  }
+  shared_ = shared ? shared_ + 1 : 0;
+  cpu_set_t allowed;
+  if (!shared || (first && shared_ < patience) || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return here;
+  return cores.better(here, allowed, here + 1);
 }
 
 } // namespace parc::client
