@@ -58,9 +58,10 @@ Kernel::Kernel(World world)
              .tool = [this](Fd socket) { tools_->connected(std::move(socket)); },
              .joiner = [this](Fd socket,
                               const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
-      link_socket_(world_.runtime_dir.link_socket()), idle_(loop_, [this] { look_whether_idle(); }),
-      last_words_(loop_, [this] { stopped_ = true; }), farewell_(loop_, [this] { stopped_ = true; }),
-      no_memory_(loop_, "allocations failed") {
+      link_socket_(world_.runtime_dir.link_socket()),
+      has_letterboxes_(progress_of(world_.config.local).has_value()),
+      idle_(loop_, [this] { look_whether_idle(); }), last_words_(loop_, [this] { stopped_ = true; }),
+      farewell_(loop_, [this] { stopped_ = true; }), no_memory_(loop_, "allocations failed") {
   if (world_.config.encryption != "none") encrypted_.emplace(world_.keys, relays_);
   peers_ = std::make_unique<Peers>(
       loop_, engine_, encrypted_ ? static_cast<StreamMaker&>(*encrypted_) : relays_, world_.config,

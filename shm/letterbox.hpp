@@ -208,8 +208,7 @@ struct Letterbox {
     std::atomic<std::uint32_t> attending;
     std::atomic<std::uint32_t> called; // the same of who posts and looks: coarse_ms() of the last time
     alignas(64) std::atomic<std::uint32_t> looks; // in the library: who sees it move sees P wait. Relaxed
-    std::atomic<std::uint32_t>
-        core; // where P was when it last polled for long, from 1 on; 0: unknown. Relaxed
+    std::atomic<std::uint32_t> core; // on which P last polled for long, from 1 on; 0: unknown. Relaxed
     alignas(64) std::atomic<std::uint64_t> posts; // published reads so far; release
     std::atomic<std::uint64_t> first;             // of those that may still be open
     PostedRead posted[read_slots];

@@ -290,14 +290,14 @@ void Inbox::fail(const Read& read, std::uint32_t departure) {
 // scheduler may take the thread back when a core is idle for a moment.
 void Inbox::spread() {
   constexpr std::uint32_t polls_a_question = 16, between_moves_ms = 10;
-  const int here = current_core();
-  int better = here;
+  int here = 0, better = 0;
   {
     if (inside_) return;
     const Hold hold(*this, std::try_to_lock);
     if (!hold) return;
     note_look();
     if (++polls_ % polls_a_question != 0) return;
+    here = current_core();
     better = better_core(here);
     if (coarse_ms() - moved_ms_ < between_moves_ms) better = here;
     note_core(better);
