@@ -58,10 +58,9 @@ Kernel::Kernel(World world)
              .tool = [this](Fd socket) { tools_->connected(std::move(socket)); },
              .joiner = [this](Fd socket,
                               const std::string& wants) { joins_->joiner(std::move(socket), wants); }}),
-      link_socket_(world_.runtime_dir.link_socket()),
-      has_letterboxes_(progress_of(world_.config.local).has_value()),
-      idle_(loop_, [this] { look_whether_idle(); }), last_words_(loop_, [this] { stopped_ = true; }),
-      farewell_(loop_, [this] { stopped_ = true; }), no_memory_(loop_, "allocations failed") {
+      link_socket_(world_.runtime_dir.link_socket()), idle_(loop_, [this] { look_whether_idle(); }),
+      last_words_(loop_, [this] { stopped_ = true; }), farewell_(loop_, [this] { stopped_ = true; }),
+      no_memory_(loop_, "allocations failed") {
   if (world_.config.encryption != "none") encrypted_.emplace(world_.keys, relays_);
   peers_ = std::make_unique<Peers>(
       loop_, engine_, encrypted_ ? static_cast<StreamMaker&>(*encrypted_) : relays_, world_.config,
@@ -271,14 +270,12 @@ void Kernel::run() {
 // that was made without a bell is there before the message that wakes this kernel.
 std::uint64_t Kernel::turn() {
   std::uint64_t work = end_step(sessions_->take_requests());
-  const std::uint64_t read = end_step(peers_->read());
-  if (read != 0)
+  if (const std::uint64_t read = end_step(peers_->read()); read != 0)
     work += read + end_step(sessions_->take_requests()); // what came meanwhile need not wait for another turn
   if (engine_.copies_long()) choose_core();
   work += end_step(engine_.copy());
-  const std::uint64_t written = end_step(peers_->write());
-  if (read + written != 0 || !has_letterboxes_) idle_policy_->links_moved();
-  return work + written;
+  work += end_step(peers_->write());
+  return work;
 }
 
 // What copies for long must not take the core of a program that computes, where another one rests. Looked at

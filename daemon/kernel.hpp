@@ -129,7 +129,6 @@ private:
   Door door_;
   UnixListener link_socket_; // for kernels that come through a tunnel
   std::unique_ptr<IdlePolicy> idle_policy_;
-  const bool has_letterboxes_;       // else neighbours wait for the kernel, too
   std::uint64_t core_chosen_at_ = 0; // turns
   std::vector<Event> signals_;
   Timer idle_;

@@ -12,12 +12,6 @@ using namespace std::chrono_literals;
 constexpr auto uninterrupted = 4ms; // of real-time work, before it gives way once
 constexpr auto slow_yield =
     400us; // a sched_yield that takes longer means that the core computes: slices are longer
-// Where programs poll on all cores, and nothing moves but what they send each other, polling takes a core
-// from one that is about to look for the other's message: nobody has it but the kernel. Untaken, a
-// sched_yield is a system call that does nothing.
-constexpr auto taken_yield = 2us;
-constexpr std::uint32_t yields_taken_in_a_row = 3;
-constexpr auto links_are_quiet = 10ms;
 constexpr std::uint32_t rests_without_polling = 64;
 // Looks between two yields to a program that polls. It waits for what these looks may find, and a yield takes
 // as long as several of them.
@@ -51,17 +45,13 @@ void IdlePolicy::after(std::uint64_t work) {
 bool IdlePolicy::poll() {
   const auto now = Clock::now();
   if (!std::exchange(idle_, true)) idle_since_ = now;
-  if (std::exchange(links_moved_, false)) {
-    links_moved_at_ = now;
-    if (std::exchange(neighbours_poll_, false)) without_polling_ = 0;
-  }
   if (without_polling_ == 0 && now - idle_since_ < spin_ && needs_.spinning()) {
     ++counters_.polls;
     scheduling_.enter_polling();
-    if (std::exchange(told_, false) || ++looks_ % looks_a_yield == 0) yield();
+    if (std::exchange(told_, false) || ++looks_ % looks_a_yield == 0) yield(now);
     return true;
   }
-  if (without_lingering_ != 0 || (neighbours_poll_ && without_polling_ != 0)) return false;
+  if (without_lingering_ != 0) return false;
   if (now - idle_since_ < linger_time) return lingers_ = true;
   if (std::exchange(lingers_, false)) {
     without_lingering_ = missed_;
@@ -70,14 +60,9 @@ bool IdlePolicy::poll() {
   return false;
 }
 
-void IdlePolicy::yield() {
-  const auto before = Clock::now();
+void IdlePolicy::yield(Clock::time_point now) {
   sched_yield();
-  const auto after = Clock::now();
-  taken_ = after - before > taken_yield ? taken_ + 1 : 0;
-  const bool links_move = before - links_moved_at_ < links_are_quiet;
-  neighbours_poll_ = !links_move && taken_ >= yields_taken_in_a_row;
-  if (after - before > slow_yield || neighbours_poll_) without_polling_ = rests_without_polling;
+  if (Clock::now() - now > slow_yield) without_polling_ = rests_without_polling;
 }
 
 // Somebody else on this core has waited for some milliseconds: let it run once.

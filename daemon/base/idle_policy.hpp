@@ -6,8 +6,7 @@
 // class, with yields, and works in that class what polling found; otherwise it lingers for a few microseconds
 // without giving up the core, where that has paid lately; it goes back to real time only before it blocks;
 // after some milliseconds of uninterrupted real-time work it gives way once; a sched_yield that takes long
-// means that the core computes, and polling is left out for a while; so does one that is taken at all while
-// no link moves: neighbours poll there for each other.
+// means that the core computes, and polling is left out for a while.
 #pragma once
 
 #include "daemon/base/event.hpp"
@@ -37,14 +36,12 @@ public:
   void after(std::uint64_t work);
   // A program learned of something: while it polls it gets the core before the kernel looks again.
   void told() { told_ = true; }
-  // Something has come from another host, or went to one.
-  void links_moved() { links_moved_ = true; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
 private:
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] bool poll();
-  void yield();
+  void yield(Clock::time_point now);
   void give_way();
   void look();  // runs the callbacks of ready descriptors, without waiting
   void sleep(); // blocks until one is ready
@@ -55,15 +52,11 @@ private:
   Needs needs_;
   Clock::time_point idle_since_{};
   Clock::time_point realtime_since_{};
-  Clock::time_point links_moved_at_{};
   bool idle_ = false;
   bool told_ = false;
-  bool links_moved_ = false;
   bool lingers_ = false;
   std::uint32_t looks_ = 0;
   std::uint32_t without_polling_ = 0; // rests for which polling is left out
-  std::uint32_t taken_ = 0;           // yields in a row
-  bool neighbours_poll_ = false;      // that is why
   std::uint32_t without_lingering_ = 0;
   std::uint32_t missed_ = 1; // rests without lingering after it found nothing; doubles
   Counters counters_;
