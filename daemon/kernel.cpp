@@ -118,7 +118,7 @@ Kernel::Kernel(World world)
   const auto emptied = [this] { look_whether_all_is_said(); };
   jobs_ = std::make_unique<Jobs>(loop_, engine_, *peers_, *sessions_, post_, world_.runtime_dir,
                                  world_.processes, emptied);
-  spawners_ = std::make_unique<Spawners>(post_, *jobs_, *peers_);
+  spawners_ = std::make_unique<Spawners>(post_, *jobs_);
   joins_ = std::make_unique<Joins>(loop_, engine_, *peers_, *sessions_, post_, *jobs_, world_.config);
   tools_ = std::make_unique<Tools>(loop_, post_, *peers_, *jobs_, *joins_, emptied);
   idle_policy_ = std::make_unique<IdlePolicy>(

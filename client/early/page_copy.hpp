@@ -13,8 +13,8 @@ inline void* pointer(std::uintptr_t address) {
 
 // Pages that are all zero need no memory at the other place, which is zeros to begin with. Word by word, and
 // not through the C library: a sanitizer would object to what lies between the program's objects.
-[[gnu::no_sanitize("address", "undefined")]] inline void copy_pages(void* to, const void* from,
-                                                                    std::size_t bytes) {
+__attribute__((no_sanitize("address", "undefined"))) inline void copy_pages(void* to, const void* from,
+                                                                            std::size_t bytes) {
   constexpr std::size_t words = 4096 / sizeof(std::uint64_t);
   const auto* source = static_cast<const volatile std::uint64_t*>(from);
   auto* target = static_cast<volatile std::uint64_t*>(to);

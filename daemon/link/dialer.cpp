@@ -175,15 +175,18 @@ void Dialer::try_next(Attempt& attempt) {
                                       : error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH,
                                               "cannot reach host {}: {}", attempt.host, attempt.why);
   // One that did not answer may have taken all the time of the first round.
-  const auto given_up = std::ranges::stable_partition(attempt.waiting, [&](const Attempt::Waiting& each) {
-    if (!each.end) return false;
-    const bool is_late = needs_.loop.now() + pause >= *each.end && attempt.rounds > 1;
-    return attempt.may_change && !is_late;
-  });
-  if (!given_up.empty()) spdlog::warn("{}", why.text);
-  for (Attempt::Waiting& each : given_up) answer(std::move(each.connected), why);
-  attempt.waiting.erase(given_up.begin(), given_up.end());
-  if (attempt.waiting.empty()) {
+  auto& waiting = attempt.waiting;
+  const auto given_up =
+      std::stable_partition(waiting.begin(), waiting.end(), [&](const Attempt::Waiting& each) {
+        if (!each.end) return false;
+        const bool is_late = needs_.loop.now() + pause >= *each.end && attempt.rounds > 1;
+        return attempt.may_change && !is_late;
+      });
+  if (given_up != waiting.end()) spdlog::warn("{}", why.text);
+  std::for_each(given_up, waiting.end(),
+                [&](Attempt::Waiting& each) { answer(std::move(each.connected), why); });
+  waiting.erase(given_up, waiting.end());
+  if (waiting.empty()) {
     attempts_.erase(std::string(attempt.host));
     return;
   }

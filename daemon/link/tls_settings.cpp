@@ -108,7 +108,8 @@ bool TlsSettings::set_up(const Keys& keys) {
 bool TlsSettings::add(const Credential& key, const SSL_CIPHER* cipher) {
   SSL_SESSION* const session =
       identities_
-          .emplace_back(tls_identity(key.key), key.use, std::unique_ptr<SSL_SESSION, Free>(SSL_SESSION_new()))
+          .emplace_back(
+              Identity{tls_identity(key.key), key.use, std::unique_ptr<SSL_SESSION, Free>(SSL_SESSION_new())})
           .session.get();
   Secret secret = tls_secret(key.key);
   const bool has_key =

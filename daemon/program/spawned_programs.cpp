@@ -84,19 +84,20 @@ void SpawnedPrograms::reach(const std::shared_ptr<Call>& call) {
   for (const EndpointAddress& rank : call->ranks) kernels.emplace(rank.identity, rank);
   call->unreached = kernels.size();
   for (const auto& [identity, address] : kernels)
-    needs_.peers.connect(address, [weak = std::weak_ptr(self_), call, identity](Result<std::int32_t> link) {
-      const auto self = weak.lock();
-      if (link)
-        call->links[identity] = link.value();
-      else
-        call->failure = std::move(link).error();
-      if (--call->unreached != 0) return;
-      if (self == nullptr || !(*self)->needs_.has_table())
-        call->failure = gone();
-      else if (!call->failure)
-        (*self)->add_rows(*call);
-      call->ready(call->failure ? Result<void>(*call->failure) : success());
-    });
+    needs_.peers.connect(address,
+                         [weak = std::weak_ptr(self_), call, identity = identity](Result<std::int32_t> link) {
+                           const auto self = weak.lock();
+                           if (link)
+                             call->links[identity] = link.value();
+                           else
+                             call->failure = std::move(link).error();
+                           if (--call->unreached != 0) return;
+                           if (self == nullptr || !(*self)->needs_.has_table())
+                             call->failure = gone();
+                           else if (!call->failure)
+                             (*self)->add_rows(*call);
+                           call->ready(call->failure ? Result<void>(*call->failure) : success());
+                         });
 }
 
 void SpawnedPrograms::add_rows(Call& call) {

@@ -47,7 +47,7 @@ std::optional<std::vector<EndpointAddress>> addresses_in(const kernel::SpawnPrep
 
 } // namespace
 
-Spawners::Spawners(Post& post, Jobs& jobs, Peers& peers) : post_(post), jobs_(jobs), peers_(peers) {
+Spawners::Spawners(Post& post, Jobs& jobs) : post_(post), jobs_(jobs) {
   const auto take = [this](std::int32_t from, const auto& message) { heard(from, message); };
   post_.on<kernel::SpawnPrepared>(take);
   post_.on<kernel::SpawnStarted>(take);

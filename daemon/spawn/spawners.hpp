@@ -19,11 +19,10 @@
 namespace parc::daemon {
 
 class Jobs;
-class Peers;
 
 class Spawners {
 public:
-  Spawners(Post& post, Jobs& jobs, Peers& peers);
+  Spawners(Post& post, Jobs& jobs);
 
   void ask(const Sessions::Member& member, pid_t process, const SpawnRequest& request,
            SpawnListener listener);
@@ -57,7 +56,6 @@ private:
 
   Post& post_;
   Jobs& jobs_;
-  Peers& peers_;
   std::uint64_t last_token_ = 0;
   std::map<std::uint64_t, SpawnCall> calls_; // by token
 };

@@ -195,7 +195,8 @@ void print(const std::vector<Group>& groups) {
     const auto is_well = [](const Finding& finding) { return finding.level < Level::warning; };
     if (std::ranges::none_of(group.findings, is_well)) continue;
     begin(group.name);
-    for (const Finding& finding : group.findings | std::views::filter(is_well)) {
+    for (const Finding& finding : group.findings) {
+      if (!is_well(finding)) continue;
       add(lines, finding, {}, columns);
       ++wells;
     }
