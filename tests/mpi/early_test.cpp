@@ -47,7 +47,7 @@ struct Stopped {
 
 void compare_released(Job job) {
   Hosts hosts(job.hosts);
-  const std::string expected = output_of(hosts, by_tcp, job);
+  const std::string expected = expected_of(hosts, job);
   job.environment = released;
   BOOST_TEST(output_of(hosts, by_parc, job) == expected);
 }

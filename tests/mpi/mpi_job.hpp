@@ -28,6 +28,9 @@ std::vector<std::string> mpirun(Hosts& hosts, const std::vector<std::string>& tr
 // What the ranks printed; a job that does not end with 0 fails the test.
 std::string output_of(Hosts& hosts, const std::vector<std::string>& transport, const Job& job);
 
+// What they print over TCP, which is run once for all jobs of one program, its words and so many ranks.
+std::string expected_of(Hosts& hosts, const Job& job);
+
 // Over parc it prints what it prints over TCP.
 void compare(const Job& job);
 

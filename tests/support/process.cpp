@@ -29,6 +29,8 @@ std::string read_all(const std::string& path) {
   dup2(output, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);
   for (const int each : {null, output, errors}) close(each);
+  for (const int each : {SIGINT, SIGQUIT})
+    (void)signal(each, SIG_DFL); // a shell ignores them for what runs behind it
   for (const auto& [name, value] : start.environment) setenv(name.c_str(), value.c_str(), 1);
   if (!start.directory.empty() && chdir(start.directory.c_str()) != 0) _exit(99);
   std::vector<char*> argv;

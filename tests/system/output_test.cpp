@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stops_stops_the_rank) {
   const std::string count = hosts.directory() + "/count";
   Process slow({.command = {"sh", "-c",
                             "exec " PARC_TEST_BIN "/parc run --runtime-dir " + hosts[0].runtime_dir() +
-                                " --hosts b sh -c 'i=0; while [ $i -lt 2000 ]; do head -c 10000 /dev/zero; "
+                                " --hosts b sh -c 'i=0; while [ $i -lt 200 ]; do head -c 100000 /dev/zero; "
                                 "i=$((i+1)); echo $i > " +
                                 count + "; done' > " + fifo},
                 .output = hosts.directory() + "/slow.out",
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stops_stops_the_rank) {
     std::ifstream file(count);
     long number = 0;
     file >> number;
-    return number * 10000;
+    return number * 100000;
   };
   // It stands still when many looks see the same.
   long before = -1;
