@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
+#include <iterator>
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
@@ -15,6 +17,15 @@ constexpr double patience_with_relays_s = 3;
 constexpr double connections_via = 3; // to the relay, from there on, and the one that is relayed
 constexpr double stagger_s = 0.25;    // as RFC 8305 has it
 constexpr double first_round_pause_s = 0.02, longest_round_pause_s = 0.5; // between two rounds of an attempt
+
+// Those that leave, in their order; the others stay.
+template <class Waiting, class Leaves>
+std::vector<Waiting> take_out(std::vector<Waiting>& of, const Leaves& leaves) {
+  const auto first = std::stable_partition(of.begin(), of.end(), std::not_fn(leaves));
+  std::vector<Waiting> taken(std::make_move_iterator(first), std::make_move_iterator(of.end()));
+  of.erase(first, of.end());
+  return taken;
+}
 
 } // namespace
 
@@ -175,18 +186,14 @@ void Dialer::try_next(Attempt& attempt) {
                                       : error(attempt.may_change ? ECONNREFUSED : EHOSTUNREACH,
                                               "cannot reach host {}: {}", attempt.host, attempt.why);
   // One that did not answer may have taken all the time of the first round.
-  auto& waiting = attempt.waiting;
-  const auto given_up =
-      std::stable_partition(waiting.begin(), waiting.end(), [&](const Attempt::Waiting& each) {
-        if (!each.end) return false;
-        const bool is_late = needs_.loop.now() + pause >= *each.end && attempt.rounds > 1;
-        return attempt.may_change && !is_late;
-      });
-  if (given_up != waiting.end()) spdlog::warn("{}", why.text);
-  std::for_each(given_up, waiting.end(),
-                [&](Attempt::Waiting& each) { answer(std::move(each.connected), why); });
-  waiting.erase(given_up, waiting.end());
-  if (waiting.empty()) {
+  const auto given_up = take_out(attempt.waiting, [&](const Attempt::Waiting& each) {
+    if (!each.end) return true;
+    const bool is_late = needs_.loop.now() + pause >= *each.end && attempt.rounds > 1;
+    return !attempt.may_change || is_late;
+  });
+  if (!given_up.empty()) spdlog::warn("{}", why.text);
+  for (const Attempt::Waiting& each : given_up) answer(each.connected, why);
+  if (attempt.waiting.empty()) {
     attempts_.erase(std::string(attempt.host));
     return;
   }
@@ -285,12 +292,11 @@ void Dialer::called(const PendingLink& link, std::int32_t index) {
   std::vector<std::string> over;
   for (auto& [host, attempt] : attempts_) {
     if (!serves(link.use(), attempt.use)) continue;
-    const auto have_it = std::ranges::stable_partition(
-        attempt.waiting, [identity](const Attempt::Waiting& each) { return each.meant != identity; });
+    const auto have_it =
+        take_out(attempt.waiting, [&](const Attempt::Waiting& each) { return each.meant == identity; });
     if (have_it.empty()) continue;
     if (!needs_.directory.is_configured(host)) needs_.directory.answered(host, identity);
-    for (Attempt::Waiting& each : have_it) answer(std::move(each.connected), index);
-    attempt.waiting.erase(have_it.begin(), have_it.end());
+    for (const Attempt::Waiting& each : have_it) answer(each.connected, index);
     if (attempt.waiting.empty()) over.push_back(host);
   }
   for (const std::string& host : over) finish(host, index);
