@@ -99,6 +99,11 @@ BOOST_AUTO_TEST_CASE(what_there_is_no_memory_for_is_started_later) {
   const std::string words = " operations, the oldest of them for peer ";
   BOOST_TEST(eventually([&] { return process.errors().find(words) != std::string::npos; }), process);
   BOOST_TEST(put_off() > 16);
+  Process dump = hosts.parc("dump", {"--json"}); // MPI's processes join by themselves
+  BOOST_TEST(dump.wait() == 0, dump);
+  const auto seen = nlohmann::json::parse(dump.output());
+  BOOST_REQUIRE(seen["ranks"].size() == 1U);
+  BOOST_TEST(seen["ranks"][0]["backlog"]["put_off"] > 16);
   std::ofstream(hosts.directory() + "/memory").put('\n');
   check_end(hosts, process);
   BOOST_TEST(process.errors().find(words) == process.errors().rfind(words), process.errors());

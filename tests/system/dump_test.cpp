@@ -171,6 +171,43 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_hangs) {
   end(job);
 }
 
+// As MPI's processes, which mpirun starts.
+BOOST_AUTO_TEST_CASE(programs_that_joined_by_themselves) {
+  Hosts hosts(1);
+  std::vector<Process> programs;
+  for (int i = 0; i < 2; ++i)
+    programs.push_back(hosts.start({"env", "PARC_RUNTIME_DIR=" + hosts[0].runtime_dir(), "setpriv",
+                                    "--pdeathsig", "TERM", hang, "cycle"}));
+  Json seen;
+  BOOST_TEST(eventually([&] {
+               const Json ranks = hosts.status()["sessions"];
+               return ranks.size() == 2 &&
+                      std::ranges::all_of(ranks, [](const Json& each) { return each["resting"] == true; });
+             }),
+             hosts.status().dump());
+  seen = dump_of(hosts, 0);
+  BOOST_TEST(seen["job"].is_null());
+  BOOST_TEST(seen["cycle"].empty());
+  BOOST_TEST(seen["silent_hosts"].empty());
+  BOOST_REQUIRE(seen["ranks"].size() == 2U);
+  for (const Json& each : seen["ranks"]) {
+    BOOST_TEST(each["host"] == "a");
+    BOOST_TEST(each["program"] == "hang");
+    BOOST_TEST(each["unfinished"][0]["tag"] == 7);
+    const Json alone = dump_of(hosts, 0, each["job"]);
+    BOOST_REQUIRE(alone["ranks"].size() == 1U);
+    BOOST_TEST(alone["ranks"][0]["pid"] == each["pid"]);
+  }
+  Process text = hosts.parc("dump", {});
+  BOOST_TEST(text.wait() == 0);
+  BOOST_TEST(contains(text.output(), "programs of host a that joined by themselves"), text.output());
+  BOOST_TEST(contains(text.output(), "read from 0"), text.output());
+  Process none = hosts.parc("dump", {"1"});
+  BOOST_TEST(none.wait() == 1);
+  BOOST_TEST(contains(none.errors(), "takes part in no job"), none.errors());
+  for (Process& each : programs) end(each);
+}
+
 BOOST_AUTO_TEST_CASE(jobs_are_told_apart) {
   Hosts hosts(2);
   const auto fails = [&](std::vector<std::string> words, std::size_t on, const std::string& sentence) {

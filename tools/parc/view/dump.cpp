@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // parc dump: what all ranks of a job wait for, on all its hosts. The kernel of this host asks the others;
-// where it does not answer, this host's ranks are shown, whose memory tells.
+// where it does not answer, this host's ranks are shown, whose memory tells. So are programs that are in no
+// job with others, as MPI's processes.
 #include "control/rank_state.hpp"
 #include "tools/parc/screen/table.hpp"
 #include "tools/parc/talk/kernel_connection.hpp"
@@ -26,10 +27,11 @@ struct DumpOptions {
 constexpr int dump_schema = 1;
 
 struct Dump {
-  std::string job;
+  std::string job; // empty: each program has one of its own
   std::vector<RankState> ranks;
-  std::vector<std::string> silent; // hosts
-  std::string alone;               // why the ranks of this host are all
+  std::vector<std::string> silent;   // hosts
+  std::string alone;                 // why the ranks of this host are all
+  std::vector<std::string> own_jobs; // of each program
 };
 
 // True when that was the last.
@@ -72,10 +74,27 @@ Result<Dump> look(const std::string& runtime_dir, std::uint64_t job, const Error
   if (!counters) return silence;
   const KernelView view = look_at_kernel(counters.value());
   if (job == 0 && view.kernel.jobs.size() == 1) job = view.kernel.jobs.front().id;
-  Dump dump{.job = job_name(job), .ranks = {}, .silent = {view.kernel.host}, .alone = silence.text};
+  Dump dump{
+      .job = job_name(job), .ranks = {}, .silent = {view.kernel.host}, .alone = silence.text, .own_jobs = {}};
   for (const ProgramView& program : view.programs)
     if (job != 0 && program.counted.job == job) dump.ranks.push_back(program.seen);
   if (dump.ranks.empty()) return silence;
+  return dump;
+}
+
+// `job`, or all where that is 0. `none`: what the kernel says, whose jobs are those of parc run and of names.
+Result<Dump> look_at_programs(const std::string& runtime_dir, std::uint64_t job, const Error& none) {
+  const auto counters = open_counters(runtime_dir);
+  if (!counters) return none;
+  const KernelView view = look_at_kernel(counters.value());
+  if (job == 0 && !view.kernel.jobs.empty()) return none;
+  Dump dump;
+  for (const ProgramView& program : view.programs) {
+    if (job != 0 && program.counted.job != job) continue;
+    dump.ranks.push_back(program.seen);
+    dump.own_jobs.push_back(job_name(program.counted.job));
+  }
+  if (dump.ranks.empty()) return none;
   return dump;
 }
 
@@ -86,8 +105,14 @@ Result<Dump> ask_or_look(const DumpOptions& options) {
     job = number;
   }
   auto dump = ask(options.runtime_dir, job);
-  return dump || dump.error().code != ETIMEDOUT ? std::move(dump)
-                                                : look(options.runtime_dir, job, dump.error());
+  if (dump) return dump;
+  if (dump.error().code == ETIMEDOUT) return look(options.runtime_dir, job, dump.error());
+  if (dump.error().code == ENOENT) return look_at_programs(options.runtime_dir, job, dump.error());
+  return dump;
+}
+
+std::vector<std::uint64_t> cycle_of(const Dump& dump) {
+  return dump.own_jobs.empty() ? find_cycle(dump.ranks) : std::vector<std::uint64_t>();
 }
 
 std::string list(const std::vector<std::uint64_t>& ranks) {
@@ -97,9 +122,12 @@ std::string list(const std::vector<std::uint64_t>& ranks) {
 }
 
 void print(const Dump& dump) {
-  std::cout << fmt::format("job {}\n", dump.job);
+  const bool by_themselves = !dump.own_jobs.empty();
+  std::cout << (by_themselves
+                    ? fmt::format("programs of host {} that joined by themselves\n", dump.ranks.front().host)
+                    : fmt::format("job {}\n", dump.job));
   if (!dump.ranks.empty()) {
-    Table ranks{{{"RANK", true},
+    Table ranks{{{by_themselves ? "JOB" : "RANK", !by_themselves},
                  {.title = "HOST", .name = true},
                  {"PROCESS", true},
                  {.title = "PROGRAM", .name = true},
@@ -107,9 +135,10 @@ void print(const Dump& dump) {
                 {}};
     std::vector<ShownRank> shown;
     for (const RankState& rank : dump.ranks) {
-      ranks.rows.push_back({fmt::to_string(rank.rank), rank.host, fmt::to_string(rank.process), rank.program,
-                            std::string(doing(rank))});
-      shown.push_back({"", rank});
+      const std::string job = by_themselves ? dump.own_jobs[shown.size()] : "";
+      ranks.rows.push_back({by_themselves ? job : fmt::to_string(rank.rank), rank.host,
+                            fmt::to_string(rank.process), rank.program, std::string(doing(rank))});
+      shown.push_back({job, rank});
     }
     Page page(display_of(stdout));
     page.add(ranks);
@@ -117,7 +146,7 @@ void print(const Dump& dump) {
     page.add(backlog_table(shown));
     show(page.lines(), stdout);
   }
-  if (const auto cycle = find_cycle(dump.ranks); !cycle.empty())
+  if (const auto cycle = cycle_of(dump); !cycle.empty())
     std::cout << fmt::format("\nthese ranks wait for each other: {}\n", list(cycle));
   if (!dump.alone.empty())
     return void(std::cout << fmt::format("\n{}; the ranks of other hosts are missing here\n", dump.alone));
@@ -128,10 +157,11 @@ void print(const Dump& dump) {
 void print_json(const Dump& dump) {
   nlohmann::json ranks = nlohmann::json::array();
   for (const RankState& rank : dump.ranks) control::put_value(ranks.emplace_back(), rank);
+  for (std::size_t i = 0; i < dump.own_jobs.size(); ++i) ranks[i]["job"] = dump.own_jobs[i];
   nlohmann::json json{{"schema", dump_schema},
-                      {"job", dump.job},
+                      {"job", dump.job.empty() ? nlohmann::json() : nlohmann::json(dump.job)},
                       {"ranks", ranks},
-                      {"cycle", find_cycle(dump.ranks)},
+                      {"cycle", cycle_of(dump)},
                       {"silent_hosts", dump.silent}};
   if (!dump.alone.empty()) json["why"] = dump.alone;
   std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
