@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(handles_never_name_a_later_object) {
     Thing& thing = slab.make();
     thing.value = i;
     BOOST_TEST(thing.id != 0u);
-    BOOST_TEST(thing.id >> 63 == 0u);
+    BOOST_TEST((thing.id >> 63) == 0u);
     BOOST_TEST(used.insert(thing.id).second);
     BOOST_TEST(slab.find(thing.id) == &thing);
     const std::uint64_t id = thing.id;
