@@ -178,14 +178,13 @@ BOOST_AUTO_TEST_CASE(programs_that_joined_by_themselves) {
   for (int i = 0; i < 2; ++i)
     programs.push_back(hosts.start({"env", "PARC_RUNTIME_DIR=" + hosts[0].runtime_dir(), "setpriv",
                                     "--pdeathsig", "TERM", hang, "cycle"}));
-  Json seen;
   BOOST_TEST(eventually([&] {
                const Json ranks = hosts.status()["sessions"];
                return ranks.size() == 2 &&
                       std::ranges::all_of(ranks, [](const Json& each) { return each["resting"] == true; });
              }),
              hosts.status().dump());
-  seen = dump_of(hosts, 0);
+  const Json seen = dump_of(hosts, 0);
   BOOST_TEST(seen["job"].is_null());
   BOOST_TEST(seen["cycle"].empty());
   BOOST_TEST(seen["silent_hosts"].empty());
