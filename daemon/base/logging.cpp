@@ -215,9 +215,12 @@ Logging::~Logging() {
   logger->flush();
   const auto due = std::chrono::steady_clock::now() + longest_last_words;
   while (!sink_->flushed() && std::chrono::steady_clock::now() < due) std::this_thread::sleep_for(100us);
-  if (sink_->flushed()) return;
-  // The file takes nothing: nobody waits for the thread, which goes with the process.
-  [[maybe_unused]] static const auto* const left = new auto(std::move(writer_));
+  if (sink_->flushed()) {
+    writer_.reset(); // before the logger, whose last reference may be that of a line that it has just written
+  } else {
+    // The file takes nothing: nobody waits for the thread, which goes with the process.
+    [[maybe_unused]] static const auto* const left = new auto(std::move(writer_));
+  }
 }
 
 void Logging::set_level(std::string_view level) {
