@@ -409,4 +409,13 @@ void Kernel::unread(std::uint64_t endpoint, const protocol::Address& from, const
   jobs_->unread(endpoint, from, message);
 }
 
+bool Kernel::place(std::uint64_t endpoint_cookie, const protocol::Place& place, bool acquainted,
+                   protocol::Pieces& memory, std::uint64_t& hold) {
+  return sessions_->place(endpoint_cookie, place, acquainted, memory, hold);
+}
+
+void Kernel::let_go(std::uint64_t hold) {
+  sessions_->let_go(hold);
+}
+
 } // namespace parc::daemon

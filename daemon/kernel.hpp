@@ -109,6 +109,9 @@ private:
   void peer_departed(const protocol::Address& peer) override;
   void unread(std::uint64_t endpoint, const protocol::Address& from,
               const protocol::Outcome& message) override;
+  bool place(std::uint64_t endpoint_cookie, const protocol::Place& place, bool acquainted,
+             protocol::Pieces& memory, std::uint64_t& hold) override;
+  void let_go(std::uint64_t hold) override;
 
   World world_;
   Loop loop_;

@@ -86,6 +86,31 @@ int parc_fortran_write(parc_context* context, int peer, int tag, const CFI_cdesc
   return operation < 0 ? (int)operation : parc_wait(context, operation, NULL);
 }
 
+int parc_fortran_expose(parc_context* context, int64_t window, const CFI_cdesc_t* memory, int rights) {
+  if (is_endless(memory))
+    return parc_expose(context, (uint64_t)window, memory->base_addr, SIZE_MAX, (unsigned)rights);
+  struct runs runs;
+  split(memory, &runs);
+  const struct iovec nothing = {memory->base_addr, 0};
+  const struct iovec whole = runs.count == 0 ? nothing : runs.pieces[0];
+  /* More than there is: libparc says that it is no piece of memory that it knows. */
+  const size_t bytes = runs.count > 1 ? SIZE_MAX : whole.iov_len;
+  return parc_expose(context, (uint64_t)window, whole.iov_base, bytes, (unsigned)rights);
+}
+
+parc_op parc_fortran_initget(parc_context* context, const parc_place* from, const CFI_cdesc_t* buffer,
+                             int flags) {
+  if (is_endless(buffer)) return parc_initget(context, from, buffer->base_addr, SIZE_MAX, (unsigned)flags);
+  struct runs runs;
+  split(buffer, &runs);
+  return parc_initgetv(context, from, runs.pieces, runs.count, (unsigned)flags);
+}
+
+int parc_fortran_get(parc_context* context, const parc_place* from, const CFI_cdesc_t* buffer) {
+  const parc_op operation = parc_fortran_initget(context, from, buffer, 0);
+  return operation < 0 ? (int)operation : parc_wait(context, operation, NULL);
+}
+
 int parc_fortran_settle(parc_context* context, const CFI_cdesc_t* buffer) {
   if (buffer == NULL || is_endless(buffer)) return parc_settle(context, NULL, 0);
   struct runs runs;

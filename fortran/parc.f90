@@ -27,10 +27,11 @@ module parc
 
   integer(c_int), parameter :: PARC_OK = 0, PARC_EINVAL = -1, PARC_ENOMEM = -2, PARC_EAGAIN = -3, &
     PARC_ETRUNCATE = -4, PARC_EPEER = -5, PARC_EKERNEL = -6, PARC_ECANCELED = -7, PARC_EFORK = -8, &
-    PARC_EVERSION = -9, PARC_ENOKERNEL = -10, PARC_ESPAWN = -11
+    PARC_EVERSION = -9, PARC_ENOKERNEL = -10, PARC_ESPAWN = -11, PARC_EPLACE = -12
 
   integer(c_int), parameter :: PARC_FROM_END = 1, PARC_EARLY = 2, PARC_SYNCHRONOUS = 4, PARC_NOW = 8, &
     PARC_CLAIM = 16, PARC_QUEUED = 32, PARC_UNTAGGED = 64, PARC_WITH_DATA = 128, PARC_AT_ONCE = 256
+  integer(c_int), parameter :: PARC_MAY_GET = 1, PARC_MAY_ANYBODY = 4
 
   integer(c_int), parameter :: PARC_RELEASE_OFF = 0, PARC_RELEASE_ENVELOPE = 1, PARC_RELEASE_FULL = 2
   integer(c_int), parameter :: PARC_ORDER_ANY = 0, PARC_ORDER_UP = 1, PARC_ORDER_DOWN = 2
@@ -51,6 +52,11 @@ module parc
   type, bind(c) :: parc_iovec ! struct iovec
     type(c_ptr) :: base
     integer(c_size_t) :: length
+  end type
+
+  type, bind(c) :: parc_place
+    integer(c_int) :: peer
+    integer(c_int64_t) :: window, offset = 0
   end type
 
   type, bind(c) :: parc_completion
@@ -197,6 +203,47 @@ module parc
       type(parc_iovec), intent(in) :: pieces(*)
       integer(c_int), value :: count, flags
       integer(parc_op) :: operation
+    end function
+  end interface
+
+  ! One-sided transfers. The memory of a window is one piece.
+  interface
+    function parc_expose(context, window, memory, rights) bind(c, name="parc_fortran_expose") result(code)
+      import
+      type(c_ptr), value :: context
+      integer(c_int64_t), value :: window
+      type(*), dimension(..), intent(inout), asynchronous :: memory
+      integer(c_int), value :: rights
+      integer(c_int) :: code
+    end function
+    function parc_unexpose(context, window) bind(c) result(code)
+      import
+      type(c_ptr), value :: context
+      integer(c_int64_t), value :: window
+      integer(c_int) :: code
+    end function
+    function parc_initget(context, from, buffer, flags) bind(c, name="parc_fortran_initget") result(operation)
+      import
+      type(c_ptr), value :: context
+      type(parc_place), intent(in) :: from
+      type(*), dimension(..), intent(inout), asynchronous :: buffer
+      integer(c_int), value :: flags
+      integer(parc_op) :: operation
+    end function
+    function parc_initgetv(context, from, pieces, count, flags) bind(c) result(operation)
+      import
+      type(c_ptr), value :: context
+      type(parc_place), intent(in) :: from
+      type(parc_iovec), intent(in) :: pieces(*)
+      integer(c_int), value :: count, flags
+      integer(parc_op) :: operation
+    end function
+    function parc_get(context, from, buffer) bind(c, name="parc_fortran_get") result(code)
+      import
+      type(c_ptr), value :: context
+      type(parc_place), intent(in) :: from
+      type(*), dimension(..), intent(inout), asynchronous :: buffer
+      integer(c_int) :: code
     end function
   end interface
 

@@ -156,6 +156,11 @@ bool Engine::resend(Link& link) {
     const bool dead = (of_envelope || of_fragments) && (message == nullptr || message->abandoned());
     if (dead && of_fragments) entry.forget();
     if (entry.kind() == Kind::none) continue;
+    if (entry.kind() == Kind::get) {
+      if (!train.room_for(sizeof(Envelope))) return false;
+      train.add(entry.envelope, Pieces());
+      continue;
+    }
     if (of_envelope) {
       if (dead) undo_envelope(link, entry.envelope);
       if (!train.room_for(sizeof(Envelope) + padded(entry.envelope.inline_length))) return false;

@@ -111,6 +111,13 @@ void Engine::keep_row(std::uint64_t number, std::int32_t row) {
     found->second.kept = true;
 }
 
+void Engine::acquaint(std::uint64_t number, std::int32_t row) {
+  Endpoint* endpoint = find_endpoint(number);
+  if (endpoint == nullptr) return;
+  if (const auto found = endpoint->more_rows.find(row); found != endpoint->more_rows.end())
+    found->second.acquainted = true;
+}
+
 // Of this host: it was made here, and nobody has begun to use it. One that has departed since is no harm.
 bool Engine::may_be_member(const Address& address) const {
   if (address.place != here) return true;

@@ -30,6 +30,7 @@ enum class Fault : std::uint8_t {
   peer,      // has departed, or its link is lost
   canceled,
   taken, // a read whose owner word somebody else has changed: it has a message of theirs
+  place, // of a get: there is no such window there, it is outside, or not allowed
 };
 
 struct Outcome {
@@ -42,6 +43,13 @@ struct Outcome {
   std::uint64_t total = 0;
   std::uint64_t claim = 0;               // of a probe that claims, or a late read: for ReadRequest::claimed
   Departure departure = Departure::none; // of the peer, where that is the fault; none: of all, or not known
+};
+
+// Of a window, which is memory that an endpoint has exposed under a number of its choice.
+struct Place {
+  std::uint64_t window = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
 };
 
 // Hears what becomes of operations and endpoints. Cookies are those of the requests, and of open().
@@ -69,6 +77,13 @@ public:
   // A message of `from` that an endpoint of this host has not read, which has left. Its Outcome::source is
   // not set.
   virtual void unread(std::uint64_t /*endpoint*/, const Address& /*from*/, const Outcome& /*message*/) {}
+  // Somebody gets that of an opened endpoint's memory, which stays until let_go(hold). False: there is no
+  // such place. `acquainted`: it is of the endpoint's group, or that knows it (acquaint).
+  virtual bool place(std::uint64_t /*endpoint_cookie*/, const Place& /*place*/, bool /*acquainted*/,
+                     Pieces& /*memory*/, std::uint64_t& /*hold*/) {
+    return false;
+  }
+  virtual void let_go(std::uint64_t /*hold*/) {}
 };
 
 struct Settings {
@@ -114,6 +129,14 @@ struct WriteRequest {
   std::uint64_t late = 0; // bytes of a message that has no memory before place(); 0: it has
 };
 
+struct GetRequest {
+  std::uint64_t cookie = 0;
+  std::uint32_t target = 0; // row
+  std::uint64_t window = 0, offset = 0;
+  MessageFlags flags = MessageFlags::none; // from_end
+  Pieces memory;
+};
+
 class Engine {
 public:
   Engine(const Settings& settings, Listener& listener);
@@ -138,6 +161,8 @@ public:
   // The address of a row; none: it has been given up, or never given.
   [[nodiscard]] std::optional<Address> address(std::uint64_t endpoint, std::int64_t row) const;
   void keep_row(std::uint64_t endpoint, std::int32_t row); // never to be given up: others have noted it
+  void acquaint(std::uint64_t endpoint,
+                std::int32_t row);    // it may get what is for those that the endpoint knows
   void leave(std::uint64_t endpoint); // cleanly: what it wrote is delivered, its reads are canceled
   void kill(std::uint64_t endpoint);  // its unfinished messages are aborted
   // Makes a group of endpoints that were started together: row r of each member of this host is member r. A
@@ -157,6 +182,9 @@ public:
   // when stale.
   std::uint64_t read(std::uint64_t endpoint, const ReadRequest& request);
   std::uint64_t write(std::uint64_t endpoint, const WriteRequest& request);
+  // Reads bytes of a peer's window, which that peer has no part in (one_sided.cpp). It begins when it is
+  // asked for, and cannot be canceled.
+  std::uint64_t get(std::uint64_t endpoint, const GetRequest& request);
   void cancel(std::uint64_t operation);
   void pass(std::uint64_t operation);                    // a gated write goes on as if it were made now
   void place(std::uint64_t write, const Pieces& memory); // gives a late write its memory
@@ -225,6 +253,8 @@ private:
   // Bytes of the longest local message that is copied at the match, without a turn; it may wait for its match
   // in the pool.
   static constexpr std::uint64_t small_copy = 8192;
+  static constexpr std::uint64_t reading_handle = std::uint64_t{1}
+                                                  << 63; // tells handles of reads from writes'
 
   // matching.cpp
   // `riding`: the bytes that came with the envelope.
@@ -237,12 +267,13 @@ private:
   void unpost(Reading& read);
   void satisfy_probes(Endpoint& at, Incoming& message);
   void count_match(Incoming& message);
+  void return_place(Link& link, Pair* pair);
   void copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
   void advance(Incoming& message, std::uint64_t offset, std::uint64_t length);
   void check_read_done(Incoming& message);
   void end_reading(Incoming& message);
   void lose(Reading& read);
-  void fail_read(Reading& read, Fault fault);
+  void fail_read(Reading& read, Fault fault, Departure how = Departure::killed);
   void finish_read(Reading& read, const Outcome& outcome);
   [[nodiscard]] bool hopeless(const Reading& read);
 
@@ -259,6 +290,20 @@ private:
   void finish_write(Outgoing& message, Fault fault);
   void fail_write(Outgoing& message, Fault fault);
   void check_drained(Endpoint& endpoint);
+
+  // one_sided.cpp
+  void get_here(Incoming& message, Endpoint& target, std::uint64_t offset);
+  void send_request(Link& link, Outgoing& request);
+  void finish_request(Outgoing& request, Fault fault);
+  void cancel_request(const Reading& read);
+  Refusal take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& envelope);
+  bool find_place(Endpoint& target, Pair& asker, const Place& place, Outgoing& answer);
+  static Refusal say_end(Link& link, std::uint64_t asker, Refused why);
+  void end_answer(const Outgoing& answer);
+  void give_up_answer(Outgoing& answer);
+  Refusal take_refused(Link& link, const Descriptor& descriptor);
+  Refusal take_none_to_send(Link& link, const Descriptor& descriptor);
+  Incoming* find_get(const Link& link, std::uint64_t name);
 
   // subflows.cpp
   bool build(Link& link, Subflow& subflow);

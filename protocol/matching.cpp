@@ -149,15 +149,16 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
 // A message that was kept here is matched or gone: its place is free again. The sender hears of it before it
 // could miss those places (may_send_envelope).
 void Engine::count_match(Incoming& message) {
-  if (!std::exchange(message.counted, false)) return;
-  Link& link = *message.link;
+  if (std::exchange(message.counted, false)) return_place(*message.link, message.pair);
+}
+
+void Engine::return_place(Link& link, Pair* pair) {
   --link.unmatched;
-  if (message.pair == nullptr) return;
-  Pair& pair = *message.pair;
-  --pair.unmatched;
-  if (pair.not_reported() >= pair_envelopes / 2 ||
-      pair.unmatched + pair.not_reported() >= link.places_left() / 2)
-    owe(link, pair);
+  if (pair == nullptr) return;
+  --pair->unmatched;
+  if (pair->not_reported() >= pair_envelopes / 2 ||
+      pair->unmatched + pair->not_reported() >= link.places_left() / 2)
+    owe(link, *pair);
 }
 
 void Engine::copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -196,7 +197,8 @@ void Engine::lose(Reading& read) {
   finish_read(read, {.fault = Fault::taken});
 }
 
-void Engine::fail_read(Reading& read, Fault fault) {
+// `how` its peer has departed, where that is the fault and not known yet.
+void Engine::fail_read(Reading& read, Fault fault, Departure how) {
   const Pair* pair = read.pair;
   Outcome outcome{
       .fault = fault, .source = pair != nullptr ? pair->row : -1, .space = read.space, .tag = read.tag};
@@ -208,8 +210,7 @@ void Engine::fail_read(Reading& read, Fault fault) {
   if (fault == Fault::peer) {
     if (pair != nullptr) outcome.departure = pair->peer->how;
     // A message that was on its way is aborted only by the end of its rank, which is heard of behind it.
-    if (outcome.departure == Departure::none && read.message != nullptr)
-      outcome.departure = Departure::killed;
+    if (outcome.departure == Departure::none && read.message != nullptr) outcome.departure = how;
   }
   finish_read(read, outcome);
 }

@@ -82,7 +82,7 @@ struct Grant {
   }
 };
 
-// A message that a local program writes.
+// A message that a local program writes, the answer to a get, or the request of one until it is sent.
 struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook::Hook<hook::Owned> {
   Outgoing() : Answer(Of::outgoing) {}
   std::uint64_t id = 0; // names the message on its link
@@ -110,6 +110,13 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
   bool cancel_asked = false; // owes a cancel or has sent it
   bool late = false;         // has no memory yet
 
+  // Of a get (one_sided.cpp). A request has no memory, and goes when it is sent; an answer's memory is that
+  // of a window, and its cookie what holds it.
+  enum class Role : std::uint8_t { message, request, answer };
+  Role role = Role::message;
+  Incoming* asks = nullptr; // of a request
+  std::uint64_t asker = 0;  // of an answer to another host: the name of its Incoming there
+
   enum class Stage : std::uint8_t {
     made,
     gated,     // until pass(): no link, outflow or local yet
@@ -125,7 +132,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
            : next == Stage::local     ? stage <= Stage::gated
            : next == Stage::held      ? stage <= Stage::gated
            : next == Stage::queued    ? stage <= Stage::gated || stage == Stage::held
-           : next == Stage::announced ? stage == Stage::queued
+           : next == Stage::announced ? stage == Stage::queued || role == Role::answer
                                       : next == Stage::abandoned && stage == Stage::announced);
     stage = next;
   }
@@ -183,6 +190,7 @@ struct Incoming : Answer, Unexpected<Pair> {
   std::uint64_t data = 0;
   MessageFlags flags = MessageFlags::none; // as its envelope said: whatever becomes of it, they stay
   bool counted = false;                    // as unmatched, by its link and its pair
+  bool asked = false;                      // by a get: its fragments have our id
   bool striped = false;                    // some of it came over a subflow
   std::uint64_t total = 0;
   std::uint64_t limit = 0;    // bytes that the read has room for

@@ -107,7 +107,8 @@ struct Row {
   Address address;
   Pair* pair = nullptr; // none: there is none yet
   bool kept = false;    // also when the peer has departed long ago
-  bool listed = false;  // in Endpoint::through
+  bool acquainted = false;
+  bool listed = false; // in Endpoint::through
 };
 
 struct Endpoint : hook::Hook<hook::OfGroup> {
@@ -223,7 +224,12 @@ struct Link : Trains {
     std::uint64_t number;
     std::uint8_t flags; // as of the departure
   };
-  std::deque<Gone> gone;                       // endpoints that the peer watches and that are not there
+  std::deque<Gone> gone; // endpoints that the peer watches and that are not there
+  struct End {
+    std::uint64_t asker;
+    Refused why;
+  };
+  std::deque<End> ends;                        // of gets, that no fragment says
   std::size_t senders = 0;                     // endpoints over there that have sent envelopes, and are there
   std::uint64_t unmatched = 0;                 // of their messages, those that are kept here for a read
   hook::List<Answer, hook::Answers> departing; // outflows whose departure waits for a train to be here whole

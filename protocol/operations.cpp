@@ -7,7 +7,6 @@
 
 namespace parc::protocol {
 namespace {
-constexpr std::uint64_t reading_handle = std::uint64_t{1} << 63; // tells the handles of the two slabs apart
 
 Outcome outcome_of(const Outgoing& message, Fault fault) {
   return {.fault = fault,
@@ -182,7 +181,8 @@ void Engine::release_held(Endpoint& leaving) {
 void Engine::cancel(std::uint64_t operation) {
   if ((operation & reading_handle) != 0) {
     Reading* read = readings_.find(operation & ~reading_handle);
-    if (read != nullptr && read->message == nullptr) fail_read(*read, Fault::canceled);
+    if (read != nullptr && read->message == nullptr) return fail_read(*read, Fault::canceled);
+    if (read != nullptr) cancel_request(*read);
     return;
   }
   Outgoing* message = outgoing_.find(operation);
@@ -275,6 +275,7 @@ void Engine::check_write_done(Outgoing& message) {
 }
 
 void Engine::finish_write(Outgoing& message, Fault fault) {
+  if (message.role == Outgoing::Role::request) return finish_request(message, fault);
   const Outcome outcome = outcome_of(message, fault);
   const std::uint64_t cookie = message.cookie;
   Endpoint& from = *message.from;
@@ -282,8 +283,10 @@ void Engine::finish_write(Outgoing& message, Fault fault) {
   unqueue(message);
   // A second copy of something may be half written.
   if (message.link != nullptr && message.link->may_see_copies()) unname(*message.link, message.id);
+  const bool answer = message.role == Outgoing::Role::answer;
+  if (answer) end_answer(message);
   outgoing_.drop(message);
-  listener_.finished(cookie, outcome);
+  if (!answer) listener_.finished(cookie, outcome);
   check_drained(from);
 }
 
@@ -298,6 +301,7 @@ void Engine::fail_write(Outgoing& message, Fault fault) {
   }
   if (message.stage == Outgoing::Stage::gated) return finish_write(message, fault);
   unname(*message.link, message.id);
+  if (message.role == Outgoing::Role::answer) return give_up_answer(message);
   if (!message.announced()) {
     Outflow& outflow = *message.outflow;
     Link& link = *message.link;

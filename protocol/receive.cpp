@@ -202,8 +202,9 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
   std::uint64_t payload = 0;
   EntryWalk walk(entries, prefix.entries);
   while (const EntryWalk::Entry* entry = walk.next()) {
-    const Refusal refusal = entry->kind == Kind::envelope ? take_envelope(link, *entry)
-                                                          : take_descriptor(link, entry->descriptor, payload);
+    const bool of_message = entry->kind == Kind::envelope || entry->kind == Kind::get;
+    const Refusal refusal =
+        of_message ? take_envelope(link, *entry) : take_descriptor(link, entry->descriptor, payload);
     if (refusal != Refusal::none) return refusal;
   }
   if (walk.refusal() != Refusal::none) return walk.refusal();
@@ -231,6 +232,11 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (peer.envelopes++ == 0 && ++link.senders > most_senders) return Refusal::envelope;
   if (to != nullptr) outflow_of(*to, link); // the writer is told when it departs
   Pair* const pair = to != nullptr ? &pair_of(*to, source) : nullptr;
+  // Those before the first were for nobody, as the endpoint had not been made.
+  if (pair != nullptr && pair->received == 0 && e.sequence > 1) {
+    pair->received = e.sequence - 1;
+    owe(link, *pair);
+  }
   if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
   if (++link.unmatched > most_unmatched) return Refusal::credit;
   if (pair != nullptr && !may_send_envelope(pair->unmatched++, link.places_left()) &&
@@ -240,6 +246,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (e.inline_length == 0) link.granted_used += fragments_of(e.eager, link.fragment);
   if (link.granted_used > link.granted_told) return Refusal::credit;
 
+  if (entry.kind == Kind::get) return take_get(link, to, pair, e);
   if (!to_kernel) ++link.messages_in;
   Incoming& message = incoming_.make();
   message.link = &link;
@@ -279,6 +286,8 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::want: return take_want(link, d);
   case Kind::matched: return take_matched(link, d);
   case Kind::message_ack: return take_message_ack(link, d);
+  case Kind::refused: return take_refused(link, d);
+  case Kind::none_to_send: return take_none_to_send(link, d);
   case Kind::departed: return take_departure(link, d);
   case Kind::watch: return take_watch(link, d);
   case Kind::cancel: {
@@ -328,7 +337,8 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
 Refusal Engine::take_fragments(Link& link, Carrier& carrier, const Descriptor& d) {
   const bool above = d.flags == flag_from_end;
   if (d.length == 0 || d.length > max_payload || (d.flags != 0 && !above)) return Refusal::fragment;
-  Incoming* const message = find_incoming(link, d.message);
+  Incoming* const message = d.extra != 0 ? find_get(link, d.extra) : find_incoming(link, d.message);
+  if (d.extra != 0 && message != nullptr) message->message = d.message;
   const bool copy = message == nullptr && link.may_see_copies();
   const bool asked = message != nullptr && message->has_asked_for(d.offset, d.length);
   const bool eager = !copy && !asked;

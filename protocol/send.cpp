@@ -39,7 +39,7 @@ Descriptor take_run(const Outgoing& message, Grant& from, std::uint32_t most, st
   most = std::max(most / fragment * fragment, fragment);
   const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(from.run(), most));
   const std::uint8_t flags = above ? flag_from_end : 0;
-  return {Kind::fragments, flags, 0, length, message.id, from.take(length), 0};
+  return {Kind::fragments, flags, 0, length, message.id, from.take(length), message.asker};
 }
 
 // Likewise of what has to go again, what is needed first.
@@ -119,8 +119,9 @@ bool Engine::build(Link& link) {
   TrainOut& train = link.carrier.train;
   const bool may_number = link.sequence - link.acknowledged < window;
   const bool payload = !link.ready.empty() && !link.flight_is_full();
-  const bool has_entries = may_number && (!link.log.all_sent() || !link.answers.empty() ||
-                                          !link.gone.empty() || !link.fresh.empty() || payload);
+  const bool has_entries =
+      may_number && (!link.log.all_sent() || !link.answers.empty() || !link.gone.empty() ||
+                     !link.ends.empty() || !link.fresh.empty() || payload);
   const bool pure = link.ack_now || link.received - link.received_told >= window / 4 ||
                     grant(link) - link.granted_told >= std::max<std::uint64_t>(link.reserved / 4, 1);
   if (!has_entries && !pure) return false;
@@ -198,6 +199,11 @@ void Engine::add_answers(Link& link) {
     Descriptor descriptor{};
     if (describe_answer(answer, descriptor)) add(descriptor);
   }
+  for (; !link.ends.empty() && room(); link.ends.pop_front()) {
+    const auto [asker, why] = link.ends.front();
+    const Kind kind = why == Refused::none ? Kind::none_to_send : Kind::refused;
+    add({kind, 0, 0, 0, asker, 0, static_cast<std::uint64_t>(why)});
+  }
   for (; !link.gone.empty() && room(); link.gone.pop_front())
     add({Kind::departed, link.gone.front().flags, 0, 0, link.gone.front().number, 0, 0});
 }
@@ -269,6 +275,10 @@ void Engine::add_envelopes(Link& link) {
     if (payload_waits &&
         (train.entries() >= entries_before_payload || train.header_length() + bytes > bytes_before_payload))
       return;
+    if (message.role == Outgoing::Role::request) {
+      send_request(link, message);
+      continue;
+    }
     link.fresh.pop_front();
 
     Envelope envelope{};
@@ -399,7 +409,7 @@ void Engine::acknowledged(const Log::Entry& entry) {
   }
   if (length != 0) {
     message->progress.add(offset, length, message->total);
-    listener_.progressed(message->cookie, message->progress);
+    if (message->role == Outgoing::Role::message) listener_.progressed(message->cookie, message->progress);
   }
   check_write_done(*message);
 }

@@ -50,16 +50,16 @@ const EntryWalk::Entry* EntryWalk::next() {
     return nullptr;
   }
   const auto kind = static_cast<Kind>(rest_[0]);
-  const bool taken = kind == Kind::envelope ? take_envelope() : take_descriptor();
+  const bool taken = kind == Kind::envelope || kind == Kind::get ? take_envelope(kind) : take_descriptor();
   return taken ? &entry_ : nullptr;
 }
 
-bool EntryWalk::take_envelope() {
+bool EntryWalk::take_envelope(Kind kind) {
   if (rest_.size() < sizeof(Envelope)) {
     refusal_ = Refusal::length;
     return false;
   }
-  entry_.kind = Kind::envelope;
+  entry_.kind = kind;
   std::memcpy(&entry_.envelope, rest_.data(), sizeof(Envelope));
   const Envelope& e = entry_.envelope;
   const std::size_t size = sizeof(Envelope) + padded(e.inline_length);
@@ -72,7 +72,9 @@ bool EntryWalk::take_envelope() {
   if (e.length > max_message || e.eager > e.length || e.space > Space::untagged ||
       has(e.flags, ~flags_of_envelope) || (whole && e.eager != e.length) ||
       (!whole && e.eager == e.length && e.length != 0) ||
-      (rides && (!whole || e.inline_length != e.length))) {
+      (rides && (!whole || e.inline_length != e.length)) ||
+      (kind == Kind::get &&
+       (rides || e.eager != 0 || e.space != Space::programs || has(e.flags, ~MessageFlags::from_end)))) {
     refusal_ = Refusal::envelope;
     return false;
   }
@@ -88,7 +90,7 @@ bool EntryWalk::take_descriptor() {
   }
   std::memcpy(&entry_.descriptor, rest_.data(), sizeof(Descriptor));
   entry_.kind = entry_.descriptor.kind;
-  if (entry_.kind < Kind::fragments || entry_.kind > Kind::message_ack) {
+  if (entry_.kind < Kind::fragments || entry_.kind > Kind::none_to_send) {
     refusal_ = Refusal::kind;
     return false;
   }

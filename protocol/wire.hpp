@@ -3,7 +3,7 @@
 // byte stream) a statement each way, then trains. Little-endian, fixed sizes.
 //
 //   train   = Prefix | entry[entries] | payload
-//   entry   = Envelope (72 bytes) and the message bytes that ride with it, padded to 8
+//   entry   = Envelope (72 bytes) and the message bytes that ride with it, padded to 8; or that of a get
 //           | Descriptor (32 bytes)
 //   payload = the bytes of the fragment descriptors, in their order
 //
@@ -33,7 +33,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 15;
+inline constexpr std::uint16_t wire_version = 16;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -97,9 +97,20 @@ enum class Kind : std::uint8_t {
   matched,         // to the sender of a synchronous message that came whole: it has been matched
   watch,           // message = endpoint of the receiver's host: say when it departs, or that it has
   message_ack,     // to the sender: all that was promised of message is here, over whichever subflows
-  // Reserved: refused until somebody speaks them.
-  put = 33,
-  get,
+  refused,         // to who asked for it by a get: message = its name, extra = why (Refused); nothing of it
+                   // comes any more
+  none_to_send,    // likewise: message = the name of a get of no bytes, whose place is there
+  // An envelope that asks for [data, data + length) of window `tag`: message = the asker's name for it, which
+  // its fragments have as `extra`. Nothing rides, nothing is eager.
+  get = 34,
+};
+
+// Why nobody serves a get.
+enum class Refused : std::uint8_t {
+  none,
+  left,   // its target has departed,
+  killed, // cleanly or not
+  place,  // there is no such window, what it asks for is not in it, or not for the asker
 };
 
 // Flag of a want: send downwards. Of fragments: they were sent so.
@@ -129,7 +140,7 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 32);
 
-// The envelope of a message, which is matched with a read.
+// The envelope of a message, which is matched with a read, or of a get, which the kernel answers.
 struct Envelope {
   Kind kind;
   Space space;
@@ -204,13 +215,13 @@ public:
       Descriptor descriptor;
       Envelope envelope;
     };
-    const std::byte* inline_data; // of an envelope: the bytes that ride with it
+    const std::byte* inline_data; // of a message's envelope: the bytes that ride with it
   };
   const Entry* next();
   [[nodiscard]] Refusal refusal() const { return refusal_; }
 
 private:
-  bool take_envelope();
+  bool take_envelope(Kind kind);
   bool take_descriptor();
 
   std::span<const std::byte> rest_;

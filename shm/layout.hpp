@@ -23,7 +23,7 @@ namespace parc::shm {
 using protocol::MessageFlags;
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 20;
+inline constexpr std::uint32_t layout_version = 21;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
@@ -32,6 +32,7 @@ inline constexpr std::uint32_t write_slots = 1024;
 inline constexpr std::uint32_t control_slot = read_slots + write_slots;
 inline constexpr std::uint32_t operation_slots = control_slot + 1;
 inline constexpr unsigned most_blocks = 9;        // behind the first one: a million reads, and as many writes
+inline constexpr std::size_t most_windows = 256;  // that a program has exposed
 inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
 inline constexpr std::uint32_t max_pieces = 1024; // of one message
 inline constexpr std::uint64_t max_address = 64;  // bytes of the text that names an endpoint
@@ -93,13 +94,17 @@ enum class RequestKind : std::uint8_t {
   // has a message, or is over. `with` as the read's; taken: for a read that neighbours alone may answer, of
   // which the kernel does not know before one of them has taken it.
   unplace,
-  exit_of, // peer: answered in a read slot when that process has ended, which this program has spawned: its
-           // status is in handed_or_data
+  exit_of,  // peer: answered in a read slot when that process has ended, which this program has spawned: its
+            // status is in handed_or_data
+  expose,   // address, length, Exposed: others get from there; answered in slot `id`: PARC_EINVAL where the
+            // number is in use, PARC_EAGAIN where there are most_windows, PARC_ENOMEM where it is not shared
+  unexpose, // Exposed: answered in a read slot when gets that have begun there have ended
+  get,      // peer, Get, memory, flags: in a read slot
 };
 
-// Whether a request is for a message; all others are questions to the kernel.
+// Whether a request is for bytes of others; all others are questions to the kernel.
 [[nodiscard]] constexpr bool is_message(RequestKind kind) {
-  return kind == RequestKind::read || kind == RequestKind::write;
+  return kind == RequestKind::read || kind == RequestKind::write || kind == RequestKind::get;
 }
 
 // Who else than the kernel knows of a read, write or probe.
@@ -160,6 +165,14 @@ struct Request {
   struct Unplace {
     std::uint64_t read; // its id
   };
+  struct Exposed {
+    std::uint64_t window;
+    std::uint64_t rights; // PARC_MAY_*
+  };
+  struct Get {
+    std::uint64_t window;
+    std::uint64_t offset;
+  };
 
   RequestKind kind;
   With with;
@@ -181,6 +194,8 @@ struct Request {
     Signal signalled;
     Abort aborted;
     Unplace unplaced;
+    Exposed exposed;
+    Get got;
   };
 };
 static_assert(sizeof(Request) == 64);

@@ -35,6 +35,8 @@ const char* sentence(int code) {
   case PARC_EVERSION: return "library and kernel speak different versions";
   case PARC_ENOKERNEL: return "no kernel (parcd) runs on this host; start one with parcd --detach";
   case PARC_ESPAWN: return "the program could not be started on all its hosts";
+  case PARC_EPLACE:
+    return "the peer has no such window, or what was asked for is outside of it or not allowed";
   default: return "no error of parc has this number";
   }
 }

@@ -43,6 +43,9 @@ public:
   [[nodiscard]] int spawn(const char* const* arguments, int count, const char* hosts, int* peers);
   [[nodiscard]] int parent();
   [[nodiscard]] int signal(int peer, int number);
+  [[nodiscard]] int expose(std::uint64_t window, void* memory, std::size_t bytes, unsigned rights);
+  [[nodiscard]] int unexpose(std::uint64_t window);
+  [[nodiscard]] int get(const parc_place& from, const iovec& buffer);
   [[nodiscard]] int barrier();
   [[noreturn]] void abort(int status);
 

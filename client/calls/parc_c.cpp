@@ -492,6 +492,41 @@ parc_op parc_initexit(parc_context* context, int peer, unsigned flags) {
   return started(context, caller(), [&] { return context->starts().exit_of(peer, flags); });
 }
 
+int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights) {
+  return guarded(context, [&] { return context->expose(window, memory, bytes, rights); });
+}
+
+int parc_unexpose(parc_context* context, uint64_t window) {
+  return guarded(context, [&] { return context->unexpose(window); });
+}
+
+parc_op parc_initget(parc_context* context, const parc_place* from, void* buffer, size_t bytes,
+                     unsigned flags) {
+  const iovec whole = piece(buffer, bytes);
+  if (!from) return no_place("place");
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().get(*from, {&whole, 1}, flags));
+    return noted(context, id, flags);
+  });
+}
+
+parc_op parc_initgetv(parc_context* context, const parc_place* from, const struct iovec* pieces, int count,
+                      unsigned flags) {
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  if (!from) return no_place("place");
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().get(*from, list(pieces, count), flags));
+    return noted(context, id, flags);
+  });
+}
+
+int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes) {
+  if (!from) return no_place("place");
+  return guarded(
+      context, [&] { return context->get(*from, piece(buffer, bytes)); },
+      called(context, trace::Call::other));
+}
+
 int parc_barrier(parc_context* context) {
   return guarded(
       context, [&] { return context->barrier(); }, called(context, trace::Call::barrier));

@@ -29,6 +29,7 @@ constexpr unsigned known_of_all = PARC_QUEUED | PARC_UNTAGGED;
 constexpr unsigned known_of_reads = known_of_all | PARC_FROM_END | PARC_EARLY;
 constexpr unsigned known_of_writes = known_of_reads | PARC_SYNCHRONOUS | PARC_WITH_DATA;
 constexpr unsigned known_of_probes = known_of_all | PARC_NOW | PARC_CLAIM;
+constexpr unsigned known_of_gets = PARC_QUEUED | PARC_FROM_END;
 
 // Those that the kernel, and neighbours, have to know.
 constexpr MessageFlags flags_of_requests = ~MessageFlags::early;
@@ -210,6 +211,29 @@ Result<parc_op> Starter::exit_of(int peer, unsigned flags) {
   Message message;
   PARC_TRY(check(message, {peer, 0, 0, 0}, {}, flags, PARC_QUEUED));
   return send(shm::RequestKind::exit_of, message);
+}
+
+Result<parc_op> Starter::unexpose(std::uint64_t window) {
+  const Message message{.envelope = {PARC_ANY_SOURCE, 0, 0, 0}};
+  shm::Request request = request_of(shm::RequestKind::unexpose, message);
+  request.exposed.window = window;
+  return send(request, message);
+}
+
+// Causes go first, as what it gets may be their effect. The kernels answer it: it has its memory when it
+// starts, and no neighbour hears of it.
+Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> pieces, unsigned flags) {
+  PARC_TRY(check_peer(from.peer, false));
+  Message message;
+  PARC_TRY(check(message, {from.peer, from.window, 0, 0}, pieces, flags, known_of_gets));
+  if (guards_.any()) guards_.settle_begun();
+  settle(pieces, Guards::Use::stores);
+  message.pays = false;
+  PARC_TRY(locate_read(message));
+  PARC_TRY(give_memory(message));
+  shm::Request request = request_of(shm::RequestKind::get, message);
+  request.got = {from.window, from.offset};
+  return send(request, message);
 }
 
 Result<parc_op> Starter::barrier_read(int peer, std::uint64_t tag) {
@@ -457,9 +481,8 @@ bool Starter::may_come_in_fragments(const Message& message) const {
 // PARC_OP_NULL: it cannot come so. What was taken must be served: the memory by which the kernel may be asked
 // is there before.
 Result<parc_op> Starter::tell_in_fragments(const Message& message) {
-  const bool awaited = neighbours_->is_awaited(message);
   Message located = message;
-  if (!awaited || !make_place_for_long_write(located)) return PARC_OP_NULL;
+  if (!neighbours_->is_awaited(message) || !make_place_for_long_write(located)) return PARC_OP_NULL;
   PARC_TRY(id, operations_.begin(shm::RequestKind::write, located));
   const auto taken = neighbours_->take_for_fragments(located);
   if (!taken) {

@@ -50,6 +50,9 @@ public:
   [[nodiscard]] Result<parc_op> signal(int peer, int number);
   [[nodiscard]] Result<parc_op> exit_of(int peer, unsigned flags);
 
+  [[nodiscard]] Result<parc_op> unexpose(std::uint64_t window);
+  [[nodiscard]] Result<parc_op> get(const parc_place& from, std::span<const iovec> pieces, unsigned flags);
+
   // An empty message that no read of the program sees.
   [[nodiscard]] Result<parc_op> barrier_read(int peer, std::uint64_t tag);
   [[nodiscard]] Result<parc_op> barrier_write(int peer, std::uint64_t tag);

@@ -23,6 +23,7 @@ std::string describe_question(shm::RequestKind kind, int peer) {
   case shm::RequestKind::spawn: return "parc_spawn failed";
   case shm::RequestKind::signal: return fmt::format("parc_kill of peer {} failed", peer);
   case shm::RequestKind::exit_of: return fmt::format("waiting for the end of peer {} failed", peer);
+  case shm::RequestKind::unexpose: return "parc_unexpose failed";
   default: return {};
   }
 }
@@ -33,7 +34,10 @@ std::string describe_question(shm::RequestKind kind, int peer) {
 std::string Waiter::describe(parc_op id, const parc_status& status) const {
   const shm::RequestKind kind = Operations::last_failed().kind;
   if (std::string question = describe_question(kind, status.source); !question.empty()) return question;
-  if (status.context == PARC_CONTEXT_RESERVED)
+  if (kind == shm::RequestKind::get)
+    return fmt::format("the get from window {} of peer {} failed", shm::tag_of(status.context, status.tag),
+                       status.source);
+  if (status.context == PARC_CONTEXT_RESERVED && static_cast<std::size_t>(status.source) < hosts_.size())
     return fmt::format("the barrier failed, which waits for rank {} on host {}", status.source,
                        hosts_[static_cast<std::size_t>(status.source)]);
   const std::string tag = status.tag == PARC_ANY_TAG ? "any tag" : fmt::format("tag {}", status.tag);
@@ -322,7 +326,7 @@ int Waiter::finish_write(parc_op id, Slot slot, parc_status& status, Release rel
 // when it has begun.
 Waiter::Release Waiter::release_of(Slot slot, Release most) const {
   const Operations::Entry& entry = operations_.entry(slot);
-  if (!guards_.can_guard(slot)) return Release::never;
+  if (!guards_.can_guard(slot) || entry.kind == shm::RequestKind::get) return Release::never;
   if (entry.local) most = std::min(most, Release::when_begun);
   switch (guards_.level_for(entry)) {
   case Level::off: return Release::never;

@@ -90,7 +90,8 @@ Level Guards::level_for(const Operations::Entry& entry) const {
 bool Guards::can_guard(Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
   return entry.block == nullptr && !entry.given_up && !entry.late.load(std::memory_order_relaxed) &&
-         !entry.own_memory && entry.length >= page_size() && entry.pieces.size() <= Guard::most_pieces;
+         !entry.own_memory && entry.length >= page_size() && entry.pieces.size() <= Guard::most_pieces &&
+         !exposed_.has_any_of(entry.pieces);
 }
 
 Guard Guards::make_guard(parc_op id, Slot slot) const {
@@ -156,6 +157,8 @@ bool Guards::add(const Guard& guard, parc_status& status) {
   const Locked hold(lock_);
   const Stretch missing = missing_of(guard); // before its loss is asked for, as in look()
   if (missing.empty() || loss_of(guard) != PARC_OK || guards_.full() || held_back_ != 0) return false;
+  // Again: what is exposed meanwhile is settled behind this, under lock_.
+  if (!guard.writes && exposed_.has_any_of(operations_.entry(guard.slot).pieces)) return false;
   if (is_protected(guard)) return false;
   Guard& added = guards_.add(guard);
   added.missing = missing;

@@ -31,6 +31,7 @@
 #include "client/base/signal_mask.hpp"
 #include "client/early/benefit.hpp"
 #include "client/early/cost.hpp"
+#include "client/early/exposed_memory.hpp"
 #include "client/early/fault.hpp"
 #include "client/early/guard_table.hpp"
 #include "client/early/mappings.hpp"
@@ -63,6 +64,8 @@ public:
   // Whether an operation's buffer can be guarded: at least a page, in few pieces, of memory that the kernel
   // has mapped.
   [[nodiscard]] bool can_guard(Slot slot) const;
+  // Of this program: reads into it are not released.
+  [[nodiscard]] ExposedMemory& exposed() { return exposed_; }
   // Whether releasing a read into this buffer would pay, by what is known. Not asked where the read has
   // PARC_EARLY.
   [[nodiscard]] bool should_pay(const void* buffer) {
@@ -230,6 +233,7 @@ private:
   GuardCost cost_{};
   Benefit benefit_;
   Budget budget_;
+  ExposedMemory exposed_;
 
   std::mutex lock_;
   GuardTable guards_;                     // under lock_

@@ -190,6 +190,10 @@ bool LateReads::take_back_one() {
   for (auto next = last_to_expect({}); next && !taken && !ring_.dead(); next = last_to_expect(next)) {
     if (!operations_.hold(next->id)) continue;
     const Slot slot = slot_of(next->id);
+    if (operations_.entry(slot).kind == shm::RequestKind::get) { // it has begun
+      operations_.let_go(slot);
+      continue;
+    }
     taken = operations_.entry(slot).local ? take_back_local(next->id) : take_back(next->id);
     operations_.let_go(slot);
     tell_others();

@@ -100,6 +100,7 @@ void Operations::free_slot(Slot slot) {
 
 void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   const Entry& entry = table_[slot];
+  if (entry.kind == shm::RequestKind::get) return; // no message, and its peer's trace has none to it
   const shm::Operation& shared = tables().operation(slot);
   const shm::Times& times = tables().times(slot);
   const bool writes = shm::is_write(slot), over = done(slot);

@@ -51,6 +51,7 @@ Completion AddedPeers::reached(const EndpointAddress& address, const Result<std:
   const std::int32_t place = link.value() == this_host ? protocol::here : link.value();
   const std::int32_t row = needs_.engine.add_row(to.endpoint, {place, address.number});
   if (row < 0) return {row == protocol::Engine::no_room_for_row ? PARC_EAGAIN : PARC_EPEER};
+  needs_.engine.acquaint(to.endpoint, row);
   return {PARC_OK, {.source = row}};
 }
 

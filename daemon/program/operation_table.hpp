@@ -25,7 +25,7 @@ public:
     bool busy = false;
     bool begun = false;
     bool handed_over = false; // once is enough, and each time may cut its memory into one piece more
-    bool probes = false;      // its end brings no message
+    bool probes = false;      // its end brings no message: it probes, or gets
     bool claims = false;
     bool late = false;   // it has no memory yet
     bool queued = false; // the program hears of its end in shm::Control::finished

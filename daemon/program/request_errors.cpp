@@ -28,6 +28,7 @@ std::string_view reason(std::int32_t error, protocol::Departure departure) {
   case PARC_ENOMEM: return "there was no memory that the kernel could share";
   case PARC_ETRUNCATE: return "the message was longer than its memory";
   case PARC_EPEER: return departed(departure);
+  case PARC_EPLACE: return "its peer has no such place in a window, or not for it";
   default: return "its error has no name here";
   }
 }
@@ -39,6 +40,7 @@ std::int32_t error_of(protocol::Fault fault) {
   case protocol::Fault::none: return PARC_OK;
   case protocol::Fault::truncated: return PARC_ETRUNCATE;
   case protocol::Fault::peer: return PARC_EPEER;
+  case protocol::Fault::place: return PARC_EPLACE;
   case protocol::Fault::canceled:
   case protocol::Fault::taken: return PARC_ECANCELED;
   }

@@ -288,10 +288,29 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
   else
     slot.busy = false;
   if (teller == NeighbourReads::Teller::library_of_departure) completed();
-  if (unmap_address_ != 0 && !extents_.mapped(unmap_address_)) {
-    unmap_address_ = 0;
-    answer(shm::control_slot, PARC_OK);
-  }
+  answer_unmap();
+}
+
+// The window's index beside the session's own number, by which Sessions finds it again.
+bool Session::place(const protocol::Place& place, bool acquainted, protocol::Pieces& memory,
+                    std::uint64_t& hold) {
+  const auto window = windows_.hold(place, acquainted, memory);
+  if (!window) return false;
+  sessions_.memory_used();
+  hold = std::uint64_t{number_} << 32 | *window;
+  return true;
+}
+
+void Session::let_go(std::uint64_t hold) {
+  const auto operation = windows_.let_go(static_cast<std::size_t>(static_cast<std::uint32_t>(hold)));
+  if (operation) conclude(*operation, {PARC_OK});
+  answer_unmap();
+}
+
+void Session::answer_unmap() {
+  if (unmap_address_ == 0 || !open() || extents_.mapped(unmap_address_)) return;
+  unmap_address_ = 0;
+  answer(shm::control_slot, PARC_OK);
 }
 
 void Session::answer(std::uint64_t slot, std::int32_t error) {

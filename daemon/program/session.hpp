@@ -13,6 +13,7 @@
 #include "daemon/program/process_memory.hpp"
 #include "daemon/program/sessions.hpp"
 #include "daemon/program/spawned_programs.hpp"
+#include "daemon/program/windows.hpp"
 #include "protocol/gate.hpp"
 #include "shm/segment.hpp"
 #include "shm/tables.hpp"
@@ -43,6 +44,8 @@ public:
   void begun(Cookie cookie, const protocol::Outcome& outcome);
   void progressed(Cookie cookie, const protocol::Progress& progress);
   void finished(Cookie cookie, const protocol::Outcome& outcome);
+  bool place(const protocol::Place& place, bool acquainted, protocol::Pieces& memory, std::uint64_t& hold);
+  void let_go(std::uint64_t hold);
 
   [[nodiscard]] bool open() const { return state_ != State::over; }
   [[nodiscard]] bool spinning();
@@ -73,6 +76,7 @@ private:
   [[nodiscard]] bool traced() const;
   void release_has_begun(Slot& slot);
   void answer(std::uint64_t slot, std::int32_t error);
+  void answer_unmap(); // where its last use has ended
   void complete(std::uint64_t slot, const protocol::Outcome& outcome, std::int32_t error);
   void conclude(std::uint64_t id, const Completion& how); // if it is not over
   void completed();                                       // something the program may sleep for
@@ -104,6 +108,9 @@ private:
   void map(const shm::Request& request);
   void unmap(const shm::Request& request);
   void grow(const shm::Request& request);
+  void expose(const shm::Request& request);
+  void unexpose(const shm::Request& request);
+  void get(const shm::Request& request);
   void leave(const shm::Request& request);
 
   Loop& loop_;
@@ -127,6 +134,7 @@ private:
   std::vector<shm::Segment> blocks_;  // of these
   std::uint64_t head_ = 0;            // of the request ring, ours
   Extents extents_;
+  Windows windows_{extents_};
   std::optional<ProcessMemory> memory_; // where the kernel reaches all of it
   OperationTable slots_;                // once attached
   NeighbourReads neighbour_reads_;      // that are in these

@@ -37,6 +37,9 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::leave: return leave(request);
   case shm::RequestKind::release: return release(request);
   case shm::RequestKind::neighbour: return connect_neighbour(request);
+  case shm::RequestKind::expose: return expose(request);
+  case shm::RequestKind::unexpose: return unexpose(request);
+  case shm::RequestKind::get: return get(request);
   case shm::RequestKind::bell:
     if (Session* const other = neighbour(request.peer)) other->completed();
     return;
@@ -70,6 +73,9 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::grow:
   case shm::RequestKind::unplace:
   case shm::RequestKind::neighbour:
+  case shm::RequestKind::expose:
+  case shm::RequestKind::unexpose:
+  case shm::RequestKind::get:
   case shm::RequestKind::leave: {
     const std::uint64_t number = shm::slot_of(request.id);
     if (!knows(number) || slots_[number].busy) return;
@@ -306,6 +312,7 @@ void Session::map(const shm::Request& request) {
 void Session::unmap(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
   if (!extents_.unmap(request.address)) return answer(shm::control_slot, PARC_EINVAL);
+  windows_.memory_went();
   if (!extents_.mapped(request.address) || has(request.flags, protocol::MessageFlags::no_wait))
     return answer(shm::control_slot, PARC_OK);
   unmap_address_ = request.address; // answered when its last use ends
@@ -327,6 +334,44 @@ void Session::grow(const shm::Request& request) {
   slots_.grow(number);
   tables_->add(blocks_.emplace_back(std::move(block).value()).data());
   answer(shm::control_slot, PARC_OK);
+}
+
+void Session::expose(const shm::Request& request) {
+  if (take_slot(request, shm::is_control) == nullptr) return;
+  answer(shm::control_slot, windows_.expose(request));
+}
+
+// It may last as long as a link that has broken, while the program goes on: the control slot is for others.
+void Session::unexpose(const shm::Request& request) {
+  if (take_slot(request, shm::is_read) == nullptr) return;
+  bool over = false;
+  const bool found = windows_.unexpose(request.exposed.window, request.id, over);
+  if (!found || over) answer(shm::slot_of(request.id), found ? PARC_OK : PARC_EINVAL);
+}
+
+void Session::get(const shm::Request& request) {
+  if (request.with != shm::With::nobody) return broke("it shared a get with neighbours");
+  Slot* const slot = take_slot(request, shm::is_read);
+  if (slot == nullptr) return;
+  slot->queued = has(request.flags, protocol::MessageFlags::queued);
+  slot->probes = true;
+  const std::uint64_t number = shm::slot_of(request.id);
+  protocol::Pieces memory;
+  if (!engine_.has_given(member_.endpoint, request.peer) || !resolve(request, memory, *slot)) {
+    slot->used.reset();
+    return answer(number, PARC_EINVAL);
+  }
+  hold_memory(slot->used);
+  slot->total = request.length;
+  ++reads_;
+  sessions_.changed(*this);
+  slot->handle =
+      engine_.get(member_.endpoint, {.cookie = Cookie::of_session(number_, number, slot->generation).word(),
+                                     .target = static_cast<std::uint32_t>(request.peer),
+                                     .window = request.got.window,
+                                     .offset = request.got.offset,
+                                     .flags = request.flags,
+                                     .memory = std::move(memory)});
 }
 
 void Session::hand_over(const shm::Request& request) {

@@ -40,7 +40,7 @@ void Sessions::add(const Member& member, Fd from_program, Fd to_program, Ended e
 
 void Sessions::add_by_hand(Fd from_program, Fd to_program) {
   const std::uint64_t endpoint = engine_.add_endpoint();
-  engine_.add_row(endpoint, {protocol::here, endpoint}); // rank 0 of its job
+  engine_.acquaint(endpoint, engine_.add_row(endpoint, {protocol::here, endpoint})); // rank 0 of its job
   add({random_number() | 1, 0, 1, endpoint}, std::move(from_program), std::move(to_program), [](End) {});
 }
 
@@ -166,6 +166,17 @@ void Sessions::progressed(Cookie cookie, const protocol::Progress& progress) {
 
 void Sessions::finished(Cookie cookie, const protocol::Outcome& outcome) {
   if (Session* session = find(cookie)) session->finished(cookie, outcome);
+}
+
+bool Sessions::place(std::uint64_t endpoint_cookie, const protocol::Place& place, bool acquainted,
+                     protocol::Pieces& memory, std::uint64_t& hold) {
+  Session* const session = endpoint_cookie < sessions_.size() ? sessions_[endpoint_cookie].get() : nullptr;
+  return session != nullptr && session->place(place, acquainted, memory, hold);
+}
+
+// It is there: an endpoint is not gone before all that holds its memory is over.
+void Sessions::let_go(std::uint64_t hold) {
+  sessions_[hold >> 32]->let_go(hold);
 }
 
 void Sessions::departed(std::uint64_t endpoint, protocol::Departure how) {

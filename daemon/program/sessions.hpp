@@ -83,6 +83,9 @@ public:
   void backlog_changed(std::uint64_t endpoint_cookie);
   void drained(std::uint64_t endpoint_cookie);
   void departed(std::uint64_t endpoint, protocol::Departure how);
+  bool place(std::uint64_t endpoint_cookie, const protocol::Place& place, bool acquainted,
+             protocol::Pieces& memory, std::uint64_t& hold);
+  void let_go(std::uint64_t hold);
 
   // The session of the program that shares most memory ends. False: there is none.
   bool give_up_largest();

@@ -125,6 +125,7 @@ void SpawnedPrograms::add_rows(Call& call) {
       call.failure = Error{ECANCELED, "the job of what it spawns has ended"};
       return;
     }
+    needs_.engine.acquaint(needs_.member.endpoint, row);
     call.rows.push_back(row);
     processes_.insert_or_assign(row, Process{.job = call.job, .rank = rank, .exit = {}, .waiting = {}});
   }

@@ -21,11 +21,11 @@
  * All calls may be made from any thread at any time, on one context, unless a call says otherwise. Two
  * threads must not wait for the same operation.
  *
- * parc_wait, parc_waitall, parc_waitany, parc_waitsome, parc_completions, parc_read, parc_write, parc_probe,
- * parc_iprobe, parc_address_of, parc_add_peer, parc_parent, parc_spawn and parc_kill are cancellation points
- * (pthread_cancel, deferred) while they sleep; no other call is one. What a cancelled wait was for, another
- * may still wait for; what a cancelled call had started itself it gives up first, as parc_cancel and
- * parc_wait do.
+ * parc_wait, parc_waitall, parc_waitany, parc_waitsome, parc_completions, parc_read, parc_write, parc_get,
+ * parc_unexpose, parc_probe, parc_iprobe, parc_address_of, parc_add_peer, parc_parent, parc_spawn and
+ * parc_kill are cancellation points (pthread_cancel, deferred) while they sleep; no other call is one. What a
+ * cancelled wait was for, another may still wait for; what a cancelled call had started itself it gives up
+ * first, as parc_cancel and parc_wait do.
  *
  * parc_test, parc_done, parc_op_index, parc_envelope_of, parc_rank, parc_size, parc_host, parc_clock and
  * parc_error_string may be called from a signal handler; no other call may: one that has interrupted a call
@@ -81,7 +81,8 @@ enum parc_error {
   PARC_EFORK = -8,      /* a forked child may not use its parent's context */
   PARC_EVERSION = -9,   /* library and kernel speak different versions; the detail says which to upgrade */
   PARC_ENOKERNEL = -10, /* parc_open found no kernel on this host */
-  PARC_ESPAWN = -11     /* parc_spawn could not start the program; the detail says where and why */
+  PARC_ESPAWN = -11,    /* parc_spawn could not start the program; the detail says where and why */
+  PARC_EPLACE = -12 /* the peer has no such window, or what was asked for is outside of it or not allowed */
 };
 
 typedef struct parc_status {
@@ -346,6 +347,49 @@ PARC_API parc_op parc_initprobe(parc_context* context, const parc_envelope* enve
  * such claim). */
 PARC_API parc_op parc_initread_claimed(parc_context* context, parc_op claim, const struct iovec* pieces,
                                        int count, unsigned flags);
+
+/* ---- One-sided transfers (HUNT, 2005) ------------------------------------------------------------------ */
+
+/* A window is memory of a program that its peers get from without its part: the kernel of its host answers,
+ * while the program computes, sleeps, is stopped, or never calls parc again. Its number is the program's
+ * choice: the same for all ranks, say. A get sees what the target has stored before it sent whatever message
+ * the asker has read; what the target stores while the get is under way may be seen or not, byte by byte. */
+
+/* What peers may do in a window. */
+#define PARC_MAY_GET 1u
+#define PARC_MAY_ANYBODY 4u /* not only peers of this program: whoever has the key and knows where it is */
+
+/* Until parc_unexpose, peers of this program (its job, those that it has added or spawned, its parc_parent)
+ * can get bytes 0 to `bytes`-1 of `memory` as those of this window. `rights` is PARC_MAY_GET, with
+ * PARC_MAY_ANYBODY or without. The memory is of parc_alloc, and must not be given to parc_free before.
+ * Errors: PARC_EINVAL (the number is in use, unknown rights, null pointer), PARC_ENOMEM (memory that is not
+ * of parc_alloc), PARC_EAGAIN (256 windows are exposed). */
+PARC_API int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights);
+
+/* Takes it back: blocks until gets that have begun there have ended. There is no window for those that come
+ * later. Errors: PARC_EINVAL (no such window). */
+PARC_API int parc_unexpose(parc_context* context, uint64_t window);
+
+/* What a get is from; the offset counts the bytes of the peer's window. */
+typedef struct parc_place {
+  int peer;
+  uint64_t window, offset;
+} parc_place;
+
+/* Starts to get `bytes` bytes from there into `buffer`, which must not be touched before the operation has
+ * finished. Flags: PARC_FROM_END, PARC_QUEUED. In its status the source is the peer, the length what was
+ * asked for, the tag and the context the halves of the window's number. parc_cancel ends it only before it
+ * has left. Errors: those of parc_initreadv; of the operation PARC_EPLACE (there is no such window, it ends
+ * before, or this program may not), PARC_EPEER (the peer has departed before all of it was here). */
+PARC_API parc_op parc_initget(parc_context* context, const parc_place* from, void* buffer, size_t bytes,
+                              unsigned flags);
+
+/* Does as parc_initget, into `count` pieces, in their order. Limits as of parc_initreadv. */
+PARC_API parc_op parc_initgetv(parc_context* context, const parc_place* from, const struct iovec* pieces,
+                               int count, unsigned flags);
+
+/* Calls parc_initget and parc_wait. Errors: those of both. */
+PARC_API int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes);
 
 /* ---- Finishing operations ------------------------------------------------------------------------------ */
 

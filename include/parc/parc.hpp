@@ -41,6 +41,7 @@ inline constexpr int any_source = PARC_ANY_SOURCE;
 inline constexpr int any_tag = PARC_ANY_TAG;
 
 using Status = parc_status;
+using Place = parc_place;
 using Envelope = parc_envelope; // of a context and a tag: parc_envelope_of makes it
 
 // A call that failed.
@@ -213,6 +214,16 @@ public:
     return {get(), detail::checked(parc_initwritev(get(), &envelope, pieces.data(), count(pieces), flags))};
   }
 
+  // What is in a peer's window (one-sided).
+  template <detail::room Range>
+  requires detail::lasting<Range> Operation initget(const Place& from, Range&& to, unsigned flags = 0) {
+    return {get(),
+            detail::checked(parc_initget(get(), &from, std::ranges::data(to), detail::bytes_of(to), flags))};
+  }
+  template <detail::room Range> void get(const Place& from, Range&& to) {
+    detail::checked(parc_get(get(), &from, std::ranges::data(to), detail::bytes_of(to)));
+  }
+
   template <detail::room Range>
   requires detail::lasting<Range> Status read(int peer, int tag, Range&& to) {
     Status status{};
@@ -351,6 +362,30 @@ private:
 
   std::unique_ptr<std::function<void(const parc_lost&)>> lost_; // until the context has been closed
   std::unique_ptr<parc_context, Close> context_;
+};
+
+// Memory that peers get from while this lives. It is a Buffer, or other memory of parc_alloc, and stays
+// longer.
+class [[nodiscard]] Window {
+public:
+  template <detail::room Range>
+  requires detail::lasting<Range> Window(Context& context, std::uint64_t number, Range&& memory,
+                                         unsigned rights = PARC_MAY_GET)
+      : context_(context.get()), number_(number) {
+    detail::checked(
+        parc_expose(context_, number, std::ranges::data(memory), detail::bytes_of(memory), rights));
+  }
+  Window(Window&& other) noexcept
+      : context_(std::exchange(other.context_, nullptr)), number_(other.number_) {}
+  Window& operator=(Window&&) = delete;
+  ~Window() {
+    if (context_) (void)parc_unexpose(context_, number_);
+  }
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+
+private:
+  parc_context* context_ = nullptr;
+  std::uint64_t number_ = 0;
 };
 
 } // namespace parc

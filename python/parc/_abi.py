@@ -26,6 +26,7 @@ EFORK = -8
 EVERSION = -9
 ENOKERNEL = -10
 ESPAWN = -11
+EPLACE = -12
 
 FROM_END = 1
 EARLY = 2
@@ -35,6 +36,9 @@ CLAIM = 16
 QUEUED = 32
 UNTAGGED = 64
 WITH_DATA = 128
+
+MAY_GET = 1
+MAY_ANYBODY = 4
 
 RELEASE_OFF = 0
 RELEASE_ENVELOPE = 1
@@ -62,6 +66,10 @@ class Envelope(ctypes.Structure):
     _fields_ = [("peer", c_int), ("tag", c_uint64), ("ignore", c_uint64), ("data", c_uint64)]
 
 
+class Place(ctypes.Structure):
+    _fields_ = [("peer", c_int), ("window", c_uint64), ("offset", c_uint64)]
+
+
 class Completion(ctypes.Structure):
     _fields_ = [("operation", c_int64), ("status", Status)]
 
@@ -79,6 +87,7 @@ class IoVec(ctypes.Structure):
 # Calls and constants of parc.h that Python does otherwise (scripts/check-bindings looks):
 #   parc_envelope_of: the arguments of a call are an envelope
 #   parc_free: memory goes with its last view
+#   parc_initgetv: initget takes any buffer, in one piece or several
 #   parc_op_index: completions() gives back the operation itself
 #   parc_on_lost: a handler may run in a signal's handler, where Python must not
 #   parc_error_detail: it is the text of an Error
@@ -106,6 +115,9 @@ _PROTOTYPES = {
     "parc_initwritev": (c_int64, [c_void_p, POINTER(Envelope), POINTER(IoVec), c_int, c_uint]),
     "parc_initprobe": (c_int64, [c_void_p, POINTER(Envelope), c_uint]),
     "parc_initread_claimed": (c_int64, [c_void_p, c_int64, POINTER(IoVec), c_int, c_uint]),
+    "parc_expose": (c_int, [c_void_p, c_uint64, c_void_p, c_size_t, c_uint]),
+    "parc_unexpose": (c_int, [c_void_p, c_uint64]),
+    "parc_initgetv": (c_int64, [c_void_p, POINTER(Place), POINTER(IoVec), c_int, c_uint]),
     "parc_wait": (c_int, [c_void_p, c_int64, POINTER(Status)]),
     "parc_test": (c_int, [c_void_p, c_int64, POINTER(Status)]),
     "parc_done": (c_int, [c_void_p, c_int64]),

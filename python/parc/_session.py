@@ -9,8 +9,8 @@ import threading
 import weakref
 from ctypes import byref, c_int
 
-from ._abi import (ADDRESS_BYTES, ANY_SOURCE, ANY_TAG, CONTEXT_RESERVED, EINVAL, NO_PEER, QUEUED, Completion, Envelope, Error,
-                   ReleaseCounts, Status, check, lib, number)
+from ._abi import (ADDRESS_BYTES, ANY_SOURCE, ANY_TAG, CONTEXT_RESERVED, EINVAL, MAY_GET, NO_PEER, QUEUED, Completion,
+                   Envelope, Error, Place, ReleaseCounts, Status, check, lib, number)
 from ._buffers import Pieces
 from ._operation import NULL, Operation, alone
 
@@ -55,6 +55,7 @@ class Session:
         self._blocks = 0  # of parc_alloc, which Python still uses
         self._forgotten = collections.deque()  # operations that nobody can wait for any more
         self._queued = {}  # operations that completions() reports
+        self._windows = {}  # their memory, by number
         self._lock = threading.RLock()  # of these, and of _blocks; a finalizer may come in between
 
     def __enter__(self):
@@ -84,6 +85,8 @@ class Session:
         for operation in self._queued.values():
             operation._pieces.release()
         self._queued.clear()
+        while self._windows:
+            self._windows.popitem()[1].release()
 
     @property
     def _open(self):
@@ -254,6 +257,38 @@ class Session:
     def initread_claimed(self, claim, buffer, *, flags=0):
         """Starts reading the message that claim, a finished initprobe, has claimed; with None it is thrown away."""
         return self._start(lib.parc_initread_claimed, claim._handle, buffer, True, flags)
+
+    # ---- One-sided transfers
+
+    def expose(self, window, buffer, rights=MAY_GET):
+        """Peers get from this memory, which is of alloc() or zeros(), as window number `window` until unexpose()."""
+        window = number("the window", window, 64, False)
+        memory = Pieces(buffer, True)
+        try:
+            if memory.count != 1:
+                raise ValueError("the memory of a window is one buffer")
+            piece = memory.vector[0]
+            check(lib.parc_expose(self._open, window, piece.base, piece.length, number("the rights", rights, 32, False)))
+        except BaseException:
+            memory.release()
+            raise
+        self._windows[window] = memory
+
+    def unexpose(self, window):
+        """Takes a window's memory back: blocks until what others have begun to get from it has ended."""
+        window = number("the window", window, 64, False)
+        check(lib.parc_unexpose(self._open, window))
+        self._windows.pop(window).release()
+
+    def initget(self, peer, window, offset, buffer, *, flags=0):
+        """Starts to get what is at offset in a peer's window, without that peer's part; returns an Operation."""
+        place = Place(number("the peer", peer, 32), number("the window", window, 64, False),
+                      number("the offset", offset, 64, False))
+        return self._start(lib.parc_initgetv, place, buffer, True, flags)
+
+    def get(self, peer, window, offset, buffer, *, flags=0):
+        """initget and wait: the bytes are in the buffer."""
+        return self.initget(peer, window, offset, buffer, flags=flags).wait()
 
     # ---- Finishing operations
 

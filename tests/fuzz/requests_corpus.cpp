@@ -70,6 +70,22 @@ public:
   std::uint64_t in_block(RequestKind kind, std::uint32_t slot, std::int32_t peer) {
     return ask(message(kind, next(slot, 0), peer, 1, data_address, 100));
   }
+  void expose(std::uint64_t window, std::uint64_t address, std::uint64_t length, std::uint64_t rights = 1) {
+    Request request = message(RequestKind::expose, next(control_slot, 0), 0, 0, address, length);
+    request.exposed = {window, rights};
+    ask(request);
+  }
+  void unexpose(std::uint64_t window) {
+    Request request = message(RequestKind::unexpose, next(control_slot, 0), 0, 0, 0, 0);
+    request.exposed.window = window;
+    ask(request);
+  }
+  std::uint64_t get(std::int32_t from, std::uint64_t window, std::uint64_t offset, std::uint64_t address,
+                    std::uint64_t length) {
+    Request request = message(RequestKind::get, next(0, ++reads_), from, 0, address, length);
+    request.got = {window, offset};
+    return ask(request);
+  }
   void cancel(std::uint64_t id) { ask(message(RequestKind::cancel, id, 0, 0, 0, 0)); }
   void hand_over(std::uint64_t id, std::uint64_t address, std::uint64_t length, std::uint64_t begin,
                  MessageFlags flags = MessageFlags::none) {
@@ -161,6 +177,36 @@ const Named scenes[] = {
        s.turn();
        s.probe(-1, -1);
        s.probe(0, 5, MessageFlags::no_wait);
+     }},
+    {"windows",
+     [](Scene& s) {
+       s.share();
+       s.expose(1, data_address, 40'000);
+       s.expose(2, more_address, 4096, 5);
+       s.expose(1, data_address, 10);
+       s.expose(3, data_address, 10, 8);
+       s.get(0, 1, 100, data_address + 50'000, 1000);
+       s.second();
+       s.share();
+       s.get(0, 2, 0, more_address, 4096);
+       s.get(0, 1, 0, data_address, 40'000);
+       s.get(0, 1, UINT64_MAX, data_address, 10);
+       s.get(2, 1, 0, data_address, 10);
+       s.cancel(s.get(0, 9, 0, data_address, 0));
+       s.turn();
+       s.expose(7, data_address, 100);
+       s.unmap(data_address);
+       s.unexpose(7);
+       s.leave();
+     }},
+    {"windows_that_go",
+     [](Scene& s) {
+       s.share();
+       s.expose(1, data_address, data_bytes);
+       s.get(0, 1, 0, data_address, data_bytes);
+       s.unexpose(1);
+       s.unmap(data_address);
+       s.get(0, 1, 0, more_address, 10);
      }},
     {"without_memory",
      [](Scene& s) {

@@ -28,6 +28,10 @@ public:
                                     .flags = when(length % 1000 == 0, MessageFlags::synchronous),
                                     .memory = memory(length)});
   }
+  void get(std::uint64_t endpoint, std::uint32_t from, std::uint64_t window, std::uint64_t offset,
+           std::uint64_t length) {
+    engine_.get(endpoint, {.target = from, .window = window, .offset = offset, .memory = memory(length)});
+  }
   void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room) {
     ReadRequest request = read_request(source, tag);
     request.space = space(engine_, endpoint);
@@ -101,6 +105,11 @@ private:
   void progressed(std::uint64_t, const Progress&) override {}
   void finished(std::uint64_t, const Outcome&) override {}
   void drained(std::uint64_t) override {}
+  bool place(std::uint64_t, const Place& place, bool, Pieces& there, std::uint64_t&) override {
+    if (place.window != 1) return false;
+    there = memory(place.length);
+    return true;
+  }
 
   std::vector<std::unique_ptr<std::byte[]>> memory_;
   Engine engine_;
@@ -137,6 +146,22 @@ const Scene scenes[] = {
        p.read(p.first, 2, 3, 7000);
        p.talk();
        p.read(p.second, 0, -1, 3000);
+     }},
+    {"gets",
+     [](OtherKernel& p) {
+       p.get(p.first, 0, 1, 0, 10);
+       p.get(p.first, 2, 1, 7000, 3000);
+       p.get(p.second, 0, 1, 10'000, 0);
+       p.get(p.second, 0, 1, 9999, 2);
+       p.get(p.second, 2, 3, 0, 8);
+     }},
+    {"gets_of_who_goes",
+     [](OtherKernel& p) {
+       p.get(p.first, 0, 1, 0, 9000);
+       p.get(p.second, 2, 1, 0, 9000);
+       p.break_after(700);
+       p.engine().kill(p.first);
+       p.engine().leave(p.second);
      }},
     {"cancel",
      [](OtherKernel& p) {

@@ -66,12 +66,16 @@ public:
     read(second_, 3, 2, 6000, true);
     read(engine_.kernel(), -1, -1, 1000);
     read(second_, 1, 9, 0);
+    get(first_, 1, 5, 2000);
+    get(second_, 3, 100, 700);
+    get(second_, 1, 0, 0);
   }
   ~Target() {
     engine_.break_link(link_);
     check();
     engine_.drop_group(group_);
     check();
+    if (held_ != 0) std::abort();
     while (ended_[kernel_read_]) read(engine_.kernel(), -1, -1, 1000); // what came whole is still to be read
     if (engine_.pool_in_use() != 0) std::abort();
     for (std::size_t i = 0; i < ended_.size(); ++i)
@@ -148,6 +152,14 @@ private:
     request.flags = when(from_end, MessageFlags::from_end);
     engine_.read(endpoint, request);
   }
+  void get(std::uint64_t endpoint, std::uint32_t from, std::uint64_t offset, std::uint64_t length) {
+    engine_.get(endpoint, {.cookie = next(),
+                           .target = from,
+                           .window = 1,
+                           .offset = offset,
+                           .flags = when(length % 1000 == 0, MessageFlags::from_end),
+                           .memory = memory(length)});
+  }
   std::uint64_t next() {
     ended_.push_back(false);
     return ended_.size() - 1;
@@ -164,7 +176,22 @@ private:
     ended_[cookie] = true;
   }
   void drained(std::uint64_t) override {}
+  bool place(std::uint64_t, const Place& place, bool acquainted, Pieces& memory,
+             std::uint64_t& hold) override {
+    if (!acquainted || place.window != 1 || place.offset > window_.size() ||
+        place.length > window_.size() - place.offset)
+      return false;
+    memory = Pieces(window_.data() + place.offset, place.length);
+    hold = ++holds_;
+    ++held_;
+    return true;
+  }
+  void let_go(std::uint64_t hold) override {
+    if (hold == 0 || hold > holds_ || held_-- == 0) std::abort();
+  }
 
+  std::vector<std::byte> window_ = std::vector<std::byte>(10'000); // of each rank
+  std::uint64_t holds_ = 0, held_ = 0;
   std::deque<bool> ended_;
   std::vector<std::unique_ptr<std::byte[]>> memory_;
   Engine engine_;

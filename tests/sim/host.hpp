@@ -22,6 +22,11 @@ private:
     world_.finished(cookie, outcome);
   }
   void drained(std::uint64_t cookie) override { world_.oracle_.drained(cookie); }
+  bool place(std::uint64_t cookie, const protocol::Place& place, bool acquainted, protocol::Pieces& memory,
+             std::uint64_t& hold) override {
+    return world_.windows_.place(cookie, place, acquainted, memory, hold);
+  }
+  void let_go(std::uint64_t hold) override { world_.windows_.let_go(hold); }
 
   World& world_;
 };

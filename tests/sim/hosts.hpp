@@ -31,7 +31,9 @@ class Recorder : public Listener {
 public:
   std::uint64_t make() { return ops_.emplace_back(), ops_.size() - 1; }
   Op& op(std::uint64_t cookie) { return ops_.at(cookie); }
-  std::vector<std::uint64_t> gone; // endpoints' cookies
+  std::vector<std::uint64_t> gone;                          // endpoints' cookies
+  std::map<std::uint64_t, std::vector<std::byte>*> windows; // by those, window 1 of each
+  std::size_t held = 0;                                     // of these, for gets
 
 private:
   void begun(std::uint64_t cookie, const Outcome& outcome) override {
@@ -57,6 +59,21 @@ private:
     op(cookie).outcome = outcome;
   }
   void drained(std::uint64_t cookie) override { gone.push_back(cookie); }
+  bool place(std::uint64_t cookie, const Place& place, bool acquainted, Pieces& memory,
+             std::uint64_t& hold) override {
+    const auto found = windows.find(cookie);
+    if (found == windows.end() || place.window != 1 || !acquainted || place.offset > found->second->size() ||
+        place.length > found->second->size() - place.offset)
+      return false;
+    memory = Pieces(found->second->data() + place.offset, place.length);
+    hold = cookie;
+    ++held;
+    return true;
+  }
+  void let_go(std::uint64_t /*hold*/) override {
+    BOOST_TEST(held != 0u);
+    --held;
+  }
 
   std::deque<Op> ops_;
 };
@@ -169,6 +186,18 @@ public:
     const std::uint64_t handle = engine(host).write(endpoint(from, id), request);
     return named(host, request.cookie, handle);
   }
+  Op& get(std::uint32_t at, std::uint32_t target, std::uint64_t offset, Bytes& memory, bool from_end = false,
+          std::uint64_t window = 1) {
+    const std::uint32_t host = host_of(at);
+    const GetRequest request{.cookie = record(host).make(),
+                             .target = target,
+                             .window = window,
+                             .offset = offset,
+                             .flags = when(from_end, MessageFlags::from_end),
+                             .memory = {memory.data(), memory.size()}};
+    return named(host, request.cookie, engine(host).get(endpoint(at), request));
+  }
+  void expose(std::uint32_t rank, Bytes& memory) { record(host_of(rank)).windows[rank] = &memory; }
   // Between kernels: the peer is a host.
   Op& kernel_read(std::uint32_t at, std::int64_t host, Bytes& memory) {
     ReadRequest request{.cookie = record(at).make(),
@@ -198,6 +227,13 @@ public:
   }
   void cancel(std::uint32_t rank, const Op& op) { engine(host_of(rank)).cancel(op.handle); }
 
+  // Host 0 speaks, and host 1 hears it.
+  void hear() {
+    Refusal refusal = Refusal::none;
+    pipe(0, 1).fill(engine(0), link(0, 1), 1 << 20);
+    pipe(0, 1).drain(engine(1), link(1, 0), 1 << 20, 64, refusal);
+    BOOST_REQUIRE_MESSAGE(refusal == Refusal::none, "refused: " << describe(refusal));
+  }
   // Moves at most `most` bytes each way on each link; false when there was nothing to move.
   bool step(std::size_t most = std::size_t{1} << 20) {
     bool moved = false;

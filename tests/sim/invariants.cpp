@@ -88,7 +88,15 @@ void Invariants::look_at(const Outgoing& message) {
   holds(message.acknowledged <= message.promised && message.promised <= message.total,
         "no more is acknowledged than was promised, no more promised than there is");
   holds(!message.whole() || message.promised == message.total, "what goes whole is promised whole");
+  if (message.role == Outgoing::Role::request)
+    holds(message.asks != nullptr && message.asks->link == message.link && !message.asks->asked &&
+              requests_.insert(message.asks).second,
+          "a request is for one get that has not been asked for");
+  holds(message.role != Outgoing::Role::answer || stage == Stage::local || stage == Stage::announced,
+        "an answer is under way");
   if (!remote || stage == Stage::abandoned) return;
+  if (message.role == Outgoing::Role::answer)
+    ++links_[message.link].unmatched, ++pairs_[message.pair].unmatched;
   if (stage == Stage::announced) links_[message.link].eager_unsent += message.eager.left();
   std::uint64_t sent = message.acknowledged + message.eager.left() + message.rest.left();
   for (const Span& span : message.again) sent += span.length();
@@ -143,7 +151,8 @@ void Invariants::look_at(const Incoming& message) {
                           [&](std::uint64_t, std::uint64_t n, bool counted) { to_come += counted ? 0 : n; });
   holds(message.promised <= message.total && message.arrived + to_come == message.promised,
         "what was promised is here, due or to come");
-  holds(message.waits() || message.matched() || message.arrived != message.promised || message.owed(),
+  holds(message.waits() || message.matched() || message.arrived != message.promised || message.owed() ||
+            requests_.contains(&message) || message.asked,
         "what is over is kept only for what still comes or is owed");
   if (message.pair != nullptr) ++pairs_[message.pair].messages;
   if (message.link == nullptr) parted_ += blocks;

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace parc::protocol {
 
@@ -57,6 +58,7 @@ private:
   std::uint64_t pool_used_ = 0, parted_ = 0;
   std::unordered_map<const Incoming*, std::uint64_t> due_;  // bytes unasked that are not counted as arrived
   std::unordered_map<std::uint64_t, std::uint64_t> logged_; // bytes of a write that are not acknowledged
+  std::unordered_set<const Incoming*> requests_;            // that one asks for which has not been sent
   std::unordered_map<const Link*, OnLink> links_;
   std::unordered_map<const Pair*, OfPair> pairs_;
   std::unordered_map<const Outflow*, OfOutflow> outflows_;

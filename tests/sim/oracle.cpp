@@ -53,13 +53,11 @@ bool Oracle::certain(const Message& message) const {
   return !actors[message.from].killed && !apart(message.from, message.to) && !message.cancel_asked;
 }
 
-// Its receiver is told of no more of the pair than it has places for. Half of the pair's own are surely free,
-// where no more is unread.
-bool Oracle::may_be_held(const Message& message) const {
-  if (actors[message.from].host == actors[message.to].host || actors[message.from].left) return false;
+// Half of the pair's own places are surely free, where no more is unread.
+bool Oracle::may_be_held(std::size_t from, std::size_t to) const {
+  if (actors[from].host == actors[to].host || actors[from].left) return false;
   const auto unread = std::count_if(messages.begin(), messages.end(), [&](const Message& m) {
-    return m.from == message.from && m.to == message.to && m.read == none &&
-           !(m.over && m.fault != Fault::none);
+    return m.from == from && m.to == to && m.read == none && !(m.over && m.fault != Fault::none);
   });
   return static_cast<std::uint64_t>(unread) > protocol::pair_envelopes / 2;
 }
@@ -163,12 +161,15 @@ bool Oracle::hopeless(const Read& read) const {
                      [&](std::size_t peer) { return peer == none || peer == read.at || lost(peer); });
 }
 
-// Somebody of another job has written to it and is there: perhaps he has a row of which nobody has heard yet.
+// Somebody of another job has written to it, or got from it, and is there: perhaps he has a row of which
+// nobody has heard yet.
 bool Oracle::has_stranger(std::size_t actor) const {
-  return std::any_of(messages.begin(), messages.end(), [&](const Message& message) {
-    return message.to == actor && actors[message.from].job != actors[actor].job &&
-           !actors[message.from].departed() && !apart(actor, message.from);
-  });
+  const auto is_there = [&](std::size_t other) {
+    return actors[other].job != actors[actor].job && !actors[other].departed() && !apart(actor, other);
+  };
+  return std::ranges::any_of(messages, [&](const Message& m) { return m.to == actor && is_there(m.from); }) ||
+         std::ranges::any_of(gets_,
+                             [&](const auto& get) { return get.second == actor && is_there(get.first); });
 }
 
 void Oracle::finished_probe(std::size_t index, const Outcome& outcome) {
@@ -234,6 +235,8 @@ void Oracle::finished_read(std::size_t index, const Outcome& outcome) {
     return;
   case Fault::taken:
     if (!read.taken) fail(name(read) + " is said to be somebody else's, and is not");
+    return;
+  case Fault::place: fail(name(read) + " ended as a get");
   }
 }
 
@@ -263,7 +266,8 @@ void Oracle::finished_write(std::size_t index, const Outcome& outcome) {
       fail(name(message) + " lost its reader, who is there");
     return;
   case Fault::truncated:
-  case Fault::taken: fail(name(message) + " was truncated or taken for its writer");
+  case Fault::place:
+  case Fault::taken: fail(name(message) + " was truncated, taken or refused for its writer");
   }
 }
 
@@ -306,7 +310,7 @@ void Oracle::check_rest() const {
       fail(name(read) + " waits for nobody");
     for (const Message& message : messages)
       if (!read.taken && fits(read, message) && certain(message) && holder(message) == nullptr &&
-          !may_be_held(message))
+          !may_be_held(message.from, message.to))
         fail(name(read) + " does not take " + name(message));
   }
   for (std::size_t index = 0; index < actors.size(); ++index) {

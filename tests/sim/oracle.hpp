@@ -81,6 +81,8 @@ public:
 
   void lose_link(std::size_t a, std::size_t b) { lost_.insert({a, b}), lost_.insert({b, a}); }
 
+  void note_get(std::size_t asker, std::size_t target) { gets_.insert({asker, target}); }
+
   // A row of an actor's table: new, or the same as before.
   void note_row(std::size_t actor, std::size_t row, std::size_t peer);
 
@@ -94,6 +96,10 @@ public:
   void check_rest() const;
   // Messages that `actor` can still read, surely or perhaps.
   [[nodiscard]] std::size_t readable(std::size_t actor, protocol::Space space, bool surely) const;
+  // Whether something between these two may be lost on the way.
+  [[nodiscard]] bool may_be_lost(std::size_t a, std::size_t b) const { return apart(a, b); }
+  // Its receiver is told of no more of the pair than it has places for.
+  [[nodiscard]] bool may_be_held(std::size_t from, std::size_t to) const;
   [[nodiscard]] bool fabricated(std::size_t read) const { return fabricated_.contains(read); }
   [[nodiscard]] bool begun(const Read& read) const { // a probe never does
     return read.message != none || fabricated(static_cast<std::size_t>(&read - reads.data()));
@@ -105,7 +111,6 @@ private:
   [[nodiscard]] bool
   open(const Message& message) const; // may still be read: a writer may lose it and its reader find it
   [[nodiscard]] bool certain(const Message& message) const;
-  [[nodiscard]] bool may_be_held(const Message& message) const;
   [[nodiscard]] const Read* holder(const Message& message) const; // that keeps it behind the gate
   void check_gate(const Message& message) const;
   [[nodiscard]] bool hopeless(const Read& read) const;
@@ -120,6 +125,7 @@ private:
   [[nodiscard]] std::string name(const Read& read) const;
 
   std::set<std::pair<std::size_t, std::size_t>> lost_; // links, by their hosts
+  std::set<std::pair<std::size_t, std::size_t>> gets_; // who has got, or tried to, from whom
   std::set<std::size_t> fabricated_;                   // reads that took what a hostile host made up
 };
 

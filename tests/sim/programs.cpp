@@ -43,6 +43,9 @@ void World::act(std::size_t index) {
   case 3: read_claimed(index); break;
   case 4: add_row(index); break;
   case 5: take_shared(index); break;
+  case 7: use_window(index); break;
+  case 8:
+  case 9: get(index); break;
   case 6:
     if (random_.one_in(3)) unplace(index);
     if (burst_ != 0 && random_.one_in(50)) burst(index);
@@ -182,7 +185,46 @@ void World::add_row(std::size_t index) {
   say("actor " + std::to_string(index) + " gets a row for actor " + std::to_string(other));
   const std::int32_t row =
       engine_of(index).add_row(oracle_.actors[index].endpoint, address(oracle_.actors[index].host, other));
-  if (row >= 0) oracle_.note_row(index, static_cast<std::size_t>(row), other);
+  if (row < 0) return;
+  oracle_.note_row(index, static_cast<std::size_t>(row), other);
+  if (random_.one_in(3)) return;
+  engine_of(index).acquaint(oracle_.actors[index].endpoint, row);
+  windows_.note_row(index, other);
+}
+
+// Some of it, mostly; else what is not there.
+void World::get(std::size_t index) {
+  const Actor& actor = oracle_.actors[index];
+  if (actor.job == 0 || actor.peers.empty()) return;
+  const auto row = static_cast<std::uint32_t>(random_.below(actor.peers.size()));
+  const std::size_t target = actor.peers[row];
+  if (target == none) return;
+  const std::uint64_t there = windows_.bytes(target), offset = random_.below(there + 1);
+  Place place{Windows::number, offset,
+              random_.one_in(4) ? there - offset : random_.below(there - offset + 1)};
+  if (random_.one_in(20)) place.length += random_.below(2 * (there - place.length) + 2);
+  if (random_.one_in(50)) place.window = random_.below(20);
+  if (random_.one_in(50)) place.offset = ~std::uint64_t{0} - random_.below(3);
+  const Get& get = windows_.start(index, target, place, random_);
+  say("actor " + std::to_string(index) + " starts get " + std::to_string(windows_.last()) + " of " +
+      std::to_string(place.length) + " bytes at " + std::to_string(place.offset) + " of window " +
+      std::to_string(place.window) + " of " + std::to_string(target));
+  ++tally_.gets;
+  engine_of(index).get(actor.endpoint, {.cookie = windows_.last() | of_get,
+                                        .target = row,
+                                        .window = place.window,
+                                        .offset = place.offset,
+                                        .flags = when(random_.one_in(3), MessageFlags::from_end),
+                                        .memory = get.memory->pieces()});
+}
+
+void World::use_window(std::size_t index) {
+  if (oracle_.actors[index].job == 0) return;
+  if (random_.one_in(4)) return windows_.hide(index, random_.one_in(8));
+  const std::uint64_t cells = windows_.cells(index);
+  if (cells == 0) return;
+  const std::uint64_t first = random_.below(cells);
+  windows_.store(index, first, 1 + random_.below(std::min<std::uint64_t>(cells - first, 100)));
 }
 
 void World::read_claimed(std::size_t index) {
@@ -402,6 +444,7 @@ void World::check_silent(std::size_t actor) {
   for (std::size_t i = 0; i < oracle_.reads.size(); ++i)
     if (oracle_.reads[i].at == actor && !oracle_.reads[i].over)
       throw Violation("read " + std::to_string(i) + " outlives its killed reader");
+  windows_.check_silent(actor);
 }
 
 void World::cancel_reads() {
@@ -427,6 +470,7 @@ void World::read_all() {
     }
   settle();
   oracle_.check_rest();
+  windows_.check_rest(false);
   cancel_reads();
 }
 
@@ -447,6 +491,7 @@ void World::finale() {
   }
   settle();
   oracle_.check_rest();
+  windows_.check_rest(true);
   for (const auto& [job, actors] : jobs_)
     for (std::size_t host = 0; host < hosts_.size(); ++host) drop_job(job, host);
   settle();

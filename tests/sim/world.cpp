@@ -81,6 +81,7 @@ void World::make_job(std::uint64_t job) {
   }
   for (const std::size_t actor : jobs_[job])
     if (!engine_of(actor).open(oracle_.actors[actor].endpoint, actor)) throw Violation("an endpoint is gone");
+  for (const std::size_t actor : jobs_[job]) windows_.expose(actor, random_.spread(longest_));
 }
 
 // As a host sees it.
@@ -95,6 +96,8 @@ void World::run() {
   if (options_.hostile) // its operations end when its links do
     for (std::size_t h = 0; h + 1 < hosts_.size(); ++h) cut(h, hosts_.size() - 1);
   finale();
+  tally_.bytes_got = windows_.bytes_got();
+  tally_.places_refused = windows_.refused();
 }
 
 // ---- The network
@@ -332,6 +335,7 @@ void World::check_bounds(std::size_t host) {
 // ---- From the engines
 
 void World::begun(std::uint64_t cookie, const Outcome& outcome) {
+  if ((cookie & of_get) != 0) throw Violation("a get has begun");
   if ((cookie & 1) == 0) throw Violation("a write has begun");
   oracle_.begun(cookie >> 1, outcome);
   gates_[oracle_.reads[cookie >> 1].at].begun(oracle_.reads[cookie >> 1].release);
@@ -344,6 +348,7 @@ void World::begun(std::uint64_t cookie, const Outcome& outcome) {
 }
 
 void World::progressed(std::uint64_t cookie, const Progress& progress) {
+  if ((cookie & of_get) != 0) return windows_.progressed(cookie & ~of_get, progress);
   const std::size_t index = cookie >> 1;
   const bool of_read = (cookie & 1) != 0;
   Progress& before = of_read ? readings_[index].progress : writes_[index].progress;
@@ -371,6 +376,11 @@ void World::wanted(std::uint64_t cookie) {
 }
 
 void World::finished(std::uint64_t cookie, const Outcome& outcome) {
+  if ((cookie & of_get) != 0) {
+    say("get " + std::to_string(cookie & ~of_get) + " ends, fault " +
+        std::to_string(static_cast<int>(outcome.fault)));
+    return windows_.finished(cookie & ~of_get, outcome);
+  }
   const std::size_t index = cookie >> 1;
   say(((cookie & 1) != 0 ? "read " : "message ") + std::to_string(index) + " ends, fault " +
       std::to_string(static_cast<int>(outcome.fault)));

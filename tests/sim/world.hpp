@@ -8,6 +8,7 @@
 #include "tests/sim/memory.hpp"
 #include "tests/sim/network.hpp"
 #include "tests/sim/oracle.hpp"
+#include "tests/sim/windows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,6 +39,7 @@ struct Tally { // what the runs have covered
   std::uint64_t held = 0;     // looks at a link that had no place for somebody's writes
   std::uint64_t subflows = 0; // that have ended while a link went on
   std::uint64_t doubted = 0;  // subflows, whose payload was dealt again
+  std::uint64_t gets = 0, bytes_got = 0, places_refused = 0;
 };
 
 class World {
@@ -48,6 +50,7 @@ public:
   [[nodiscard]] const Tally& tally() const { return tally_; }
 
 private:
+  static constexpr std::uint64_t of_get = std::uint64_t{1} << 62; // of cookies
   struct Host;
   class Ears;
   struct Write {
@@ -125,6 +128,8 @@ private:
   void write(std::size_t actor);
   void write_to(std::size_t actor, std::uint32_t row, std::uint64_t most_bytes);
   void burst(std::size_t actor);
+  void get(std::size_t actor);
+  void use_window(std::size_t actor);
   void cancel(std::size_t actor);
   void hand_over(std::size_t actor);
   bool place(std::size_t host, bool calm);
@@ -159,6 +164,7 @@ private:
   Random random_;
   Tally tally_;
   Oracle oracle_;
+  Windows windows_{oracle_};
   std::uint64_t now_ = 0;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::map<std::pair<std::size_t, std::size_t>, Line> lines_;             // the smaller host first

@@ -74,6 +74,20 @@ BOOST_DATA_TEST_CASE(the_completion_queue, all_ways, way) {
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "completions"});
 }
 
+// Between hosts, on one, and both; programs that are stopped, and one that is killed.
+BOOST_DATA_TEST_CASE(gets_from_windows, ways, way) {
+  Hosts hosts(2, options_of(way));
+  for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
+    for (const char* what : {"all", "stopped"})
+      check_job(hosts, {"--hosts", placement, programs + "windows", what});
+  check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "windows", "all"});
+  for (const char* host : {"a", "b"}) {
+    Process job = hosts.run({"--hosts", "a", programs + "windows", "killed", host});
+    BOOST_TEST(job.wait() == 0);
+    BOOST_TEST(job.errors().starts_with("parc: warning: of the programs that were spawned"), job << hosts);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(thousands_of_operations_are_unfinished) {
   Hosts hosts(2, {"--local", "kernel"});
   check_job(hosts, {"--hosts", "a:2", programs + "unfinished", "20000"});

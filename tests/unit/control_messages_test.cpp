@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(they_change_with_the_version_of_the_wire) {
         to_json(kernel::Question{.question = {.job = 1, .signal = 1, .hosts = {{{"a", "b"}}}}}),
         to_json(kernel::Answer{.answer = {.jobs = {JobRow()}, .waiting = {WaitingJob()}, .killed = true}})})
     add(sample.dump());
-  BOOST_TEST(protocol::wire_version == 15u);
+  BOOST_TEST(protocol::wire_version == 16u);
   BOOST_TEST(hash == 9950889425226040539u);
 }
 

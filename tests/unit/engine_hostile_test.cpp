@@ -22,6 +22,17 @@ public:
     envelope.kind = Kind::envelope;
     return say_one(envelope);
   }
+  Refusal get(Envelope envelope) {
+    envelope.kind = Kind::get;
+    return say_one(envelope);
+  }
+  Refusal describe(Kind kind, std::uint64_t message, std::uint64_t extra) {
+    Descriptor descriptor{};
+    descriptor.kind = kind;
+    descriptor.message = message;
+    descriptor.extra = extra;
+    return say_one(descriptor);
+  }
   Refusal watch(std::uint64_t endpoint) {
     Descriptor watch{};
     watch.kind = Kind::watch;
@@ -83,6 +94,46 @@ BOOST_AUTO_TEST_CASE(messages_that_nobody_will_read_are_not_kept) {
     BOOST_TEST((stranger.announce(long_message(hosts.endpoint(1), name)) == Refusal::none));
   BOOST_TEST(stranger.kept() == pair_envelopes);
   BOOST_TEST((stranger.announce(long_message(hosts.endpoint(1), pair_envelopes + 1)) == Refusal::credit));
+}
+
+// As many as it has places for: their answers wait for this link, which takes nothing.
+BOOST_AUTO_TEST_CASE(gets_that_nobody_takes_the_answers_of_are_bounded) {
+  Settings settings;
+  settings.unmatched = 0;
+  Hosts hosts({0, 1}, settings);
+  Bytes window = pattern(1'000'000, 1);
+  hosts.expose(1, window);
+  Stranger stranger(hosts);
+  for (std::uint64_t name = 1; name <= pair_envelopes; ++name) {
+    Envelope get = long_message(hosts.endpoint(1), name);
+    get.tag = 1;
+    BOOST_TEST((stranger.get(get) == Refusal::none));
+  }
+  BOOST_TEST(hosts.record(1).held == pair_envelopes);
+  Envelope more = long_message(hosts.endpoint(1), pair_envelopes + 1);
+  BOOST_TEST((stranger.get(more) == Refusal::credit));
+  hosts.break_link(0, 1);
+  BOOST_TEST(hosts.record(1).held == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(answers_to_what_nobody_asked) {
+  Hosts hosts({0, 1});
+  Bytes in(10);
+  const Op& get = hosts.get(1, 0, 0, in); // which has not left
+  Stranger stranger(hosts);
+  const std::uint64_t name = std::uint64_t{1} << 32; // its message's
+  BOOST_TEST((stranger.describe(Kind::refused, name, 3) == Refusal::none));
+  BOOST_TEST((stranger.describe(Kind::refused, name, 0) == Refusal::request));
+  BOOST_TEST(!get.finished);
+}
+
+BOOST_AUTO_TEST_CASE(fragments_of_a_get_that_has_not_left) {
+  Hosts hosts({0, 1});
+  Bytes in(10);
+  const Op& get = hosts.get(1, 0, 0, in);
+  Stranger stranger(hosts);
+  BOOST_TEST((stranger.describe(Kind::fragments, 5, std::uint64_t{1} << 32) == Refusal::fragment));
+  BOOST_TEST(!get.finished);
 }
 
 BOOST_AUTO_TEST_CASE(kernels_speak_in_a_space_of_their_own) {

@@ -274,7 +274,10 @@ private:
     case shm::RequestKind::spawn:
     case shm::RequestKind::signal:
     case shm::RequestKind::exit_of: return finish(request.id, PARC_EINVAL); // and starts nothing
-    case shm::RequestKind::release: return;                                 // nothing leaves this kernel
+    case shm::RequestKind::expose:
+    case shm::RequestKind::unexpose: return finish(request.id, PARC_OK);
+    case shm::RequestKind::get: return finish(request.id, PARC_EPLACE); // of it nobody gets anything
+    case shm::RequestKind::release: return;                             // nothing leaves this kernel
     case shm::RequestKind::leave: return leave(request.id);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.aborted.status); return;
     case shm::RequestKind::unplace: return finish(request.id, PARC_EINVAL); // none waits long enough

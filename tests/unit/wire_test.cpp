@@ -109,14 +109,33 @@ BOOST_AUTO_TEST_CASE(envelopes_must_not_contradict_themselves) {
   BOOST_TEST(check([](Envelope& e) { e.inline_length = max_inline + 1; }, 200) == Refusal::length);
 }
 
+// It is an envelope that nothing comes with.
+BOOST_AUTO_TEST_CASE(gets_that_contradict_themselves_are_refused) {
+  const auto get = [](auto change) {
+    Envelope envelope = good_envelope();
+    envelope.kind = Kind::get;
+    change(envelope);
+    return walk(envelope);
+  };
+  BOOST_TEST(get([](Envelope& e) { e.length = max_message; }) == Refusal::none);
+  BOOST_TEST(get([](Envelope& e) { e.length = 0; }) == Refusal::none);
+  BOOST_TEST(get([](Envelope& e) { e.data = ~std::uint64_t{0}; }) == Refusal::none);
+  BOOST_TEST(get([](Envelope& e) { e.flags = MessageFlags::from_end; }) == Refusal::none);
+  BOOST_TEST(get([](Envelope& e) { e.length = max_message + 1; }) == Refusal::envelope);
+  BOOST_TEST(get([](Envelope& e) { e.eager = 1; }) == Refusal::envelope);
+  BOOST_TEST(get([](Envelope& e) { e.space = Space::barriers; }) == Refusal::envelope);
+  BOOST_TEST(get([](Envelope& e) { e.flags = MessageFlags::synchronous; }) == Refusal::envelope);
+  BOOST_TEST(get([](Envelope& e) { e.length = 0, e.flags = MessageFlags::whole; }) == Refusal::envelope);
+}
+
 BOOST_AUTO_TEST_CASE(kinds_that_nobody_speaks_are_refused) {
   for (unsigned kind = 0; kind < 256; ++kind) {
-    if (static_cast<Kind>(kind) == Kind::envelope) continue;
+    if (static_cast<Kind>(kind) == Kind::envelope || static_cast<Kind>(kind) == Kind::get) continue;
     Descriptor descriptor{};
     descriptor.kind = static_cast<Kind>(kind);
     std::vector<std::byte> bytes;
     append(bytes, descriptor);
-    const bool spoken = kind >= 2 && kind <= static_cast<unsigned>(Kind::message_ack);
+    const bool spoken = kind >= 2 && kind <= static_cast<unsigned>(Kind::none_to_send);
     BOOST_TEST(walk(bytes, 1) == (spoken ? Refusal::none : Refusal::kind));
   }
 }

@@ -121,6 +121,27 @@ contains
     call expect(statuses(3)%error == PARC_ECANCELED .and. all(reads == PARC_OP_NULL), 'and spent')
   end subroutine
 
+  subroutine windows()
+    integer(c_int), pointer, contiguous :: part(:)
+    integer(c_int), asynchronous :: got(10)
+    type(parc_status) :: status
+    call c_f_pointer(parc_alloc(context, 400_c_size_t), part, [100])
+    part = rank + 1
+    call check(parc_expose(context, 5_c_int64_t, part, PARC_MAY_GET))
+    call expect(parc_expose(context, 6_c_int64_t, part(::2), PARC_MAY_GET) == PARC_ENOMEM, 'a window is one piece')
+    call expect(parc_expose(context, 6_c_int64_t, got, PARC_MAY_GET) == PARC_ENOMEM, 'it is memory of parc_alloc')
+    call check(parc_barrier(context))
+    got = 0
+    call check(parc_get(context, parc_place(other, 5_c_int64_t, 40_c_int64_t), got(::2)))
+    call expect(all(got(::2) == other + 1) .and. all(got(2::2) == 0), 'what is in the window of the other')
+    call check(parc_wait(context, parc_initget(context, parc_place(other, 5_c_int64_t), got, PARC_FROM_END), status))
+    call expect(all(got == other + 1) .and. status%source == other .and. status%length == 40, 'from its beginning')
+    call expect(parc_get(context, parc_place(other, 5_c_int64_t, 364_c_int64_t), got) == PARC_EPLACE, 'and its end')
+    call check(parc_barrier(context))
+    call check(parc_unexpose(context, 5_c_int64_t))
+    call parc_free(context, c_loc(part))
+  end subroutine
+
   subroutine envelopes()
     integer(c_int), target :: sent, got
     type(parc_iovec) :: from(1), to(1)
@@ -241,6 +262,7 @@ program calls
   call sections()
   call refused()
   call waits()
+  call windows()
   call envelopes()
   call the_queue()
   call settings()

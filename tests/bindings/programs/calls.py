@@ -199,6 +199,33 @@ def settings(p, other):
     assert p.get_release_counts().faults >= 0 and "released=" in repr(p.get_release_counts())
 
 
+def windows(p, other):
+    part = p.alloc(1000)
+    part[:] = bytes([p.rank + 1]) * 1000
+    p.expose(5, part)
+    p.barrier()
+    one, two = bytearray(10), bytearray(20)
+    get = p.initget(other, 5, 100, [one, two])
+    assert get.wait().length == 30 and one + two == bytes([other + 1]) * 30
+    assert p.get(other, 5, 999, bytearray(1), flags=parc.FROM_END).source == other
+    for wrong in (lambda: p.get(other, 5, 999, bytearray(2)), lambda: p.get(other, 6, 0, bytearray(2))):
+        try:
+            wrong()
+            raise AssertionError("that is not there")
+        except parc.Error as error:
+            assert error.code == parc.EPLACE and "window" in str(error), error
+    for wrong, code in ((lambda: p.expose(5, part), parc.EINVAL), (lambda: p.expose(6, bytearray(9)), parc.ENOMEM),
+                        (lambda: p.unexpose(6), parc.EINVAL)):
+        try:
+            wrong()
+            raise AssertionError("that cannot be")
+        except parc.Error as error:
+            assert error.code == code, error
+    p.barrier()
+    p.unexpose(5)
+    p.expose(5, part, parc.MAY_GET | parc.MAY_ANYBODY)  # until the end
+
+
 def arrays(p, other):
     field = p.zeros((3, 4))
     assert field.dtype == np.float64 and not field.any()
@@ -224,7 +251,7 @@ def arrays(p, other):
     assert field.ctypes.data == place and field[0, 0] == 100 * other
 
 
-cases = [whole_calls, buffers, held, waits, failures, envelopes, the_queue, threads, other_jobs, settings]
+cases = [whole_calls, buffers, held, waits, failures, envelopes, the_queue, threads, other_jobs, settings, windows]
 cases += [arrays] if np else []
 with parc.open() as session:
     assert session.size == 2, "this is for two ranks"

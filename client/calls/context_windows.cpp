@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that this program exposes to others (one-sided transfers).
+#include "client/calls/context.hpp"
+
+#include "client/base/failure.hpp"
+#include "client/base/pages.hpp"
+
+namespace parc::client {
+
+// The kernel answers others from it: nothing that a released wait still misses may be in it, and nobody is to
+// hear of it before what was released has begun.
+int Context::expose(std::uint64_t window, void* memory, std::size_t bytes, unsigned rights) {
+  if (memory == nullptr && bytes != 0)
+    return fail(error(PARC_EINVAL, "a window of {} bytes is a null pointer", bytes));
+  if ((rights & PARC_MAY_GET) == 0 || (rights & ~(PARC_MAY_GET | PARC_MAY_ANYBODY)) != 0)
+    return fail(error(PARC_EINVAL,
+                      "{:#x} are no rights of a window: they are PARC_MAY_GET, with PARC_MAY_ANYBODY or "
+                      "without",
+                      rights));
+  if (bytes != 0 && !arena_.contains(memory, bytes))
+    return fail(error(PARC_ENOMEM,
+                      "the {} bytes of window {} are not memory of parc_alloc, or not of one piece of it",
+                      bytes, window));
+  shm::Request request{};
+  request.kind = shm::RequestKind::expose;
+  request.address = client::address_of(memory);
+  request.length = bytes;
+  request.exposed = {window, rights};
+  ExposedMemory::Exposing exposing(guards_.exposed(), request.address,
+                                   bytes); // before what is there is settled
+  guards_.settle(memory, bytes, Guards::Use::stores);
+  guards_.settle_begun();
+  switch (const int code = control_calls_.run(request)) {
+  case PARC_OK: exposing.done(window); return code;
+  case PARC_EINVAL: return fail(error(code, "this program has exposed a window {} already", window));
+  case PARC_EAGAIN:
+    return fail(
+        error(code, "this program has exposed {} windows already: no more is possible", shm::most_windows));
+  default: return fail(code);
+  }
+}
+
+int Context::unexpose(std::uint64_t window) {
+  const auto id = starter_.unexpose(window);
+  if (!id) return fail(id.error());
+  const int code = finish(id.value(), nullptr);
+  if (code == PARC_EINVAL) return fail(error(code, "this program has exposed no window {}", window));
+  if (code == PARC_OK) guards_.exposed().remove(window);
+  return code;
+}
+
+int Context::get(const parc_place& from, const iovec& buffer) {
+  const auto id = starter_.get(from, {&buffer, 1}, 0);
+  return id ? finish(id.value(), nullptr) : fail(id.error());
+}
+
+} // namespace parc::client

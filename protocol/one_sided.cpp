@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Gets: a peer's window is read, and its program has no part in it (HUNT, section 3).
+//
+// A get is what a write and a read of it make of a long message, without the envelope and the match: at the
+// asker a message that is matched from the start, at the target a write that has been asked for. Between
+// hosts a request in the envelope's place says what is wanted, and takes that place in all that is counted of
+// envelopes until it has been answered: by fragments with the asker's name for it, or by a refusal. It is
+// always answered, also where its target is gone: a departure ends only those that have not been sent.
+#include "protocol/engine.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace parc::protocol {
+namespace {
+constexpr std::size_t most_ends = std::size_t{1} << 20; // of a link, that have not been said
+} // namespace
+
+std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
+  Endpoint* const at = find_endpoint(endpoint);
+  assert(at != nullptr && has_given(endpoint, request.target));
+  const auto row = static_cast<std::int32_t>(request.target);
+  Pair* const pair = pair_of(*at, row);
+  if (pair == nullptr || pair->peer->how != Departure::none) {
+    listener_.finished(request.cookie, {.fault = Fault::peer,
+                                        .source = row,
+                                        .tag = request.window,
+
+                                        .total = request.memory.size(),
+                                        .departure = pair != nullptr ? pair->peer->how : Departure::none});
+    return 0;
+  }
+  Reading& read = readings_.make();
+  read.cookie = request.cookie;
+  read.at = at;
+  read.pair = pair;
+  read.tag = request.window;
+  read.memory = request.memory;
+  at->reads.push_back(read);
+  Incoming& message = incoming_.make();
+  name_pair(message, *pair);
+  message.tag = request.window;
+  message.flags = request.flags & MessageFlags::from_end;
+  message.total = message.limit = message.promised = request.memory.size();
+  message.enter(Incoming::Stage::matched);
+  message.read = &read;
+  read.message = &message;
+
+  const std::uint64_t handle = read.id | reading_handle;
+  const Address& to = pair->peer->address;
+  if (to.place == here) {
+    get_here(message, *find_endpoint(to.number), request.offset);
+    return handle;
+  }
+  Link& link = *links_[static_cast<std::size_t>(to.place)];
+  message.link = &link;
+  const bool from_end = has(message.flags, MessageFlags::from_end);
+  message.rest = Grant::to_far_end(0, message.total, from_end, link.fragment);
+  Outgoing& ask = outgoing_.make();
+  ask.role = Outgoing::Role::request;
+  ask.asks = &message;
+  ask.from = at;
+  ask.pair = pair;
+  ask.data = request.offset;
+  ask.link = &link;
+  ask.outflow = &outflow_of(*at, link);
+  at->writes.push_back(ask);
+  ++at->unfinished;
+  announce(ask);
+  return handle;
+}
+
+void Engine::get_here(Incoming& message, Endpoint& target, std::uint64_t offset) {
+  Reading& read = *message.read;
+  Pair& asker = pair_of(target, {here, read.at->number});
+  Outgoing& answer = outgoing_.make();
+  answer.role = Outgoing::Role::answer;
+  if (!find_place(target, asker, {message.tag, offset, message.total}, answer)) {
+    outgoing_.drop(answer);
+    fail_read(read, Fault::place);
+    return drop_incoming(message);
+  }
+  answer.enter(Outgoing::Stage::local);
+  answer.local = &message;
+  message.local = &answer;
+  const bool at_once = message.total <= small_copy;
+  const bool from_end = has(message.flags, MessageFlags::from_end);
+  message.rest =
+      at_once ? Grant{0, message.total} : Grant::to_far_end(0, message.total, from_end, default_fragment);
+  copies_.push_back(message);
+  if (at_once) copy_part(message, small_copy);
+}
+
+// Of `target`, which answers: what its memory is, and that it is held.
+bool Engine::find_place(Endpoint& target, Pair& asker, const Place& place, Outgoing& answer) {
+  const auto row = target.more_rows.find(asker.row);
+  const bool acquainted = row == target.more_rows.end() || row->second.acquainted;
+  if (!target.opened || !listener_.place(target.cookie, place, acquainted, answer.memory, answer.cookie))
+    return false;
+  assert(answer.memory.size() == place.length);
+  answer.from = &target;
+  answer.pair = &asker;
+  answer.total = place.length;
+  target.writes.push_back(answer);
+  ++target.unfinished;
+  return true;
+}
+
+// One whose read has ended meanwhile is not sent.
+void Engine::send_request(Link& link, Outgoing& request) {
+  Incoming& asks = *request.asks;
+  if (!asks.matched()) return fail_write(request, Fault::canceled);
+  Pair& pair = *request.pair;
+  Outflow& outflow = *request.outflow;
+  Envelope envelope{};
+  envelope.kind = Kind::get;
+  envelope.flags = asks.flags;
+  envelope.tag = asks.tag;
+  envelope.data = request.data; // the offset
+  envelope.source = request.from->number;
+  envelope.destination = pair.peer->address.number;
+  envelope.sequence = ++pair.sent;
+  envelope.length = asks.total;
+  envelope.message = asks.id;
+  --pair.queued;
+  asks.asked = true;
+  link.carrier.train.add(envelope, Pieces());
+  link.log.append(link.sequence + 1, envelope);
+  --request.from->unfinished;
+  outgoing_.drop(request);
+  ++outflow.envelopes;
+  --outflow.fresh;
+  owe_departure(outflow);
+}
+
+// Where it has one that waits for its turn.
+void Engine::cancel_request(const Reading& read) {
+  for (Outgoing& write : read.at->writes)
+    if (write.asks == read.message) return fail_write(write, Fault::canceled);
+}
+
+// Nobody over there has heard of it.
+void Engine::finish_request(Outgoing& request, Fault fault) {
+  Incoming& asks = *request.asks;
+  Endpoint& from = *request.from;
+  --from.unfinished;
+  unqueue(request);
+  outgoing_.drop(request);
+  if (asks.matched()) fail_read(*asks.read, fault);
+  drop_incoming(asks);
+  check_drained(from);
+}
+
+Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e) {
+  if (to == nullptr) {
+    --link.unmatched;
+    return say_end(link, e.message,
+                   e.destination > last_endpoint_    ? Refused::place // it may yet come
+                   : killed_.contains(e.destination) ? Refused::killed
+                                                     : Refused::left);
+  }
+  Outgoing& answer = outgoing_.make();
+  answer.role = Outgoing::Role::answer;
+  if (!find_place(*to, *pair, {e.tag, e.data, e.length}, answer)) {
+    outgoing_.drop(answer);
+    return_place(link, pair);
+    return say_end(link, e.message, Refused::place);
+  }
+  answer.link = &link;
+  answer.outflow = &outflow_of(*to, link);
+  answer.asker = e.message;
+  answer.flags = e.flags;
+  answer.matched = answer.envelope_acknowledged = true;
+  answer.promised = answer.total;
+  answer.rest = Grant::to_far_end(0, answer.total, answer.from_end(), link.fragment);
+  answer.enter(Outgoing::Stage::announced);
+  if (answer.total != 0) {
+    make_ready(answer);
+    return Refusal::none;
+  }
+  finish_write(answer, Fault::none);
+  return say_end(link, e.message, Refused::none);
+}
+
+// What is not said by fragments. Nobody who asks for so much without listening is well.
+Refusal Engine::say_end(Link& link, std::uint64_t asker, Refused why) {
+  link.ends.push_back({asker, why});
+  return link.ends.size() > most_ends ? Refusal::credit : Refusal::none;
+}
+
+// Its place among the envelopes is free, and its memory not named any more.
+void Engine::end_answer(const Outgoing& answer) {
+  if (answer.link != nullptr && answer.link->open) return_place(*answer.link, answer.pair);
+  listener_.let_go(answer.cookie);
+}
+
+// Its endpoint has departed, or who asked.
+void Engine::give_up_answer(Outgoing& answer) {
+  answer.link->ends.push_back(
+      {answer.asker, answer.from->how == Departure::left ? Refused::left : Refused::killed});
+  finish_write(answer, Fault::peer);
+}
+
+Refusal Engine::take_refused(Link& link, const Descriptor& d) {
+  const auto why = static_cast<Refused>(d.extra);
+  if (d.extra == 0 || d.extra > static_cast<std::uint64_t>(Refused::place)) return Refusal::request;
+  Incoming* const message = find_get(link, d.message);
+  if (message == nullptr) return Refusal::none; // all of it came before its target ended
+  if (message->matched() && why == Refused::place) {
+    fail_read(*message->read, Fault::place);
+  } else if (message->matched()) {
+    listener_.peer_departed(message->pair->peer->address); // which is said behind this
+    fail_read(*message->read, Fault::peer, why == Refused::left ? Departure::left : Departure::killed);
+  }
+  drop_incoming(*message);
+  return Refusal::none;
+}
+
+Refusal Engine::take_none_to_send(Link& link, const Descriptor& d) {
+  Incoming* const message = find_get(link, d.message);
+  if (message == nullptr) return Refusal::none;
+  if (message->total != 0) return Refusal::request;
+  if (message->matched())
+    check_read_done(*message);
+  else
+    drop_incoming(*message);
+  return Refusal::none;
+}
+
+// By our own name for it.
+Incoming* Engine::find_get(const Link& link, std::uint64_t name) {
+  Incoming* const message = incoming_.find(name);
+  return message != nullptr && message->asked && message->link == &link ? message : nullptr;
+}
+
+} // namespace parc::protocol

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/sim/windows.hpp"
+
+#include <algorithm>
+
+namespace parc::sim {
+
+using namespace protocol;
+
+namespace {
+constexpr std::size_t margin = 64; // bytes before and behind a window that nobody may get
+} // namespace
+
+void Windows::expose(std::size_t actor, std::uint64_t bytes) {
+  Window& window = windows_[actor];
+  window.bytes = bytes;
+  window.memory.assign(bytes + 2 * margin, std::byte{0x5a});
+  window.versions.assign((bytes + Window::cell - 1) / Window::cell, {});
+  window.hidden = false;
+  store(actor, 0, window.versions.size());
+}
+
+std::uint64_t Windows::bytes(std::size_t actor) const {
+  return windows_.at(actor).bytes;
+}
+
+std::uint64_t Windows::cells(std::size_t actor) const {
+  return windows_.at(actor).versions.size();
+}
+
+void Windows::store(std::size_t actor, std::uint64_t cell, std::uint64_t cells) {
+  Window& window = windows_.at(actor);
+  ++clock_;
+  for (const std::uint64_t end = cell + cells; cell < end; ++cell) {
+    window.versions[cell].push_back(clock_);
+    const std::uint64_t from = cell * Window::cell, to = std::min(from + Window::cell, window.bytes);
+    for (std::uint64_t at = from; at < to; ++at) window.memory[margin + at] = content(clock_, at);
+  }
+}
+
+void Windows::hide(std::size_t actor, bool hidden) {
+  Window& window = windows_.at(actor);
+  window.hidden = hidden;
+  window.changed_at = ++clock_;
+}
+
+Get& Windows::start(std::size_t asker, std::size_t target, const Place& place, Random& random) {
+  Get& get = gets_.emplace_back();
+  get.asker = asker;
+  get.target = target;
+  get.place = place;
+  get.started = ++clock_;
+  get.acquainted = acquainted(target, asker);
+  oracle_.note_get(asker, target);
+  get.memory = std::make_unique<Memory>(place.length, random);
+  get.seen.resize(place.length);
+  return get;
+}
+
+bool Windows::acquainted(std::size_t target, std::size_t asker) const {
+  return oracle_.actors[target].job == oracle_.actors[asker].job || rows_.contains({target, asker});
+}
+
+bool Windows::is_there(const Window& window, const Place& place) const {
+  return place.window == number && place.offset <= window.bytes &&
+         place.length <= window.bytes - place.offset;
+}
+
+// A hostile host may ask for anything.
+bool Windows::place(std::size_t target, const Place& place, bool acquainted, Pieces& memory,
+                    std::uint64_t& hold) {
+  const auto found = windows_.find(target);
+  if (found == windows_.end() || !acquainted || found->second.hidden || !is_there(found->second, place))
+    return false;
+  if (oracle_.actors[target].departed()) throw Violation("a window is read whose program has departed");
+  memory = Pieces(found->second.memory.data() + margin + place.offset, place.length);
+  hold = ++last_hold_;
+  holds_[hold] = target;
+  return true;
+}
+
+void Windows::let_go(std::uint64_t hold) {
+  if (holds_.erase(hold) == 0) throw Violation("what nobody holds was let go");
+}
+
+void Windows::check_bytes(Get& get, std::uint64_t begin, std::uint64_t end) {
+  const Window& window = windows_.at(get.target);
+  const bool anything = doubtful(get);
+  std::uint64_t at = begin;
+  get.memory->pieces().each(begin, end - begin, [&](const std::byte* base, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i, ++at) {
+      get.seen[at] = base[i];
+      if (anything) continue;
+      const std::uint64_t place = get.place.offset + at;
+      const auto& versions = window.versions.at(place / Window::cell);
+      // The last one before it was started may still have been there, and so may all since.
+      auto version = std::ranges::upper_bound(versions, get.started);
+      if (version != versions.begin()) --version;
+      if (std::none_of(version, versions.end(),
+                       [&](std::uint64_t each) { return base[i] == content(each, place); }))
+        throw Violation(name(static_cast<std::size_t>(&get - gets_.data())) +
+                        " holds what was not there meanwhile, at " + std::to_string(at));
+    }
+  });
+  get.memory->use(begin, end);
+}
+
+void Windows::progressed(std::size_t index, const Progress& progress) {
+  Get& get = gets_[index];
+  const Progress before = get.progress;
+  if (progress.front < before.front || progress.back < before.back) throw Violation("progress went back");
+  if (get.memory == nullptr) throw Violation("progress after the end of " + name(index));
+  const std::uint64_t bytes = get.place.length;
+  if (progress.front + progress.back > bytes) throw Violation("progress of more than there is");
+  check_bytes(get, before.front, progress.front);
+  check_bytes(get, bytes - progress.back, bytes - before.back);
+  get.progress = progress;
+}
+
+// What a hostile host asks for, or answers, may be something else.
+bool Windows::doubtful(const Get& get) const {
+  return oracle_.hostile.contains(oracle_.actors[get.target].host) ||
+         oracle_.hostile.contains(oracle_.actors[get.asker].host);
+}
+
+void Windows::finished(std::size_t index, const Outcome& outcome) {
+  Get& get = gets_[index];
+  if (get.memory == nullptr) throw Violation(name(index) + " ended twice");
+  const Window& window = windows_.at(get.target);
+  const bool hostile = doubtful(get);
+  const bool there = is_there(window, get.place);
+  switch (outcome.fault) {
+  case Fault::none: {
+    const bool hidden = window.hidden && window.changed_at < get.started;
+    if (!hostile && (!there || hidden || !acquainted(get.target, get.asker)))
+      throw Violation(name(index) + " got what it may not");
+    if (get.progress.front + get.progress.back != get.place.length)
+      throw Violation("the end of " + name(index) + " came without its progress");
+    std::uint64_t at = 0;
+    get.memory->pieces().each(0, get.place.length, [&](const std::byte* base, std::uint64_t n) {
+      for (std::uint64_t i = 0; i < n; ++i)
+        if (base[i] != ~get.seen[at++]) throw Violation(name(index) + " wrote what it had told of");
+    });
+    if (!get.memory->guarded(get.place.length)) throw Violation(name(index) + " wrote past its memory");
+    bytes_got_ += get.place.length;
+    break;
+  }
+  case Fault::place:
+    if (!hostile && there && get.acquainted && !window.hidden && window.changed_at < get.started)
+      throw Violation(name(index) + " was refused what is there");
+    ++refused_;
+    break;
+  case Fault::peer:
+    if (!oracle_.may_be_lost(get.asker, get.target) && !oracle_.actors[get.target].departed())
+      throw Violation(name(index) + " lost its target, which is there");
+    break;
+  case Fault::canceled:
+    if (!oracle_.actors[get.asker].departed()) throw Violation(name(index) + " was canceled");
+    break;
+  default: throw Violation(name(index) + " ended as no get can");
+  }
+  get.memory = nullptr;
+}
+
+void Windows::check_silent(std::size_t actor) const {
+  for (const Get& get : gets_)
+    if (get.asker == actor && get.memory != nullptr) throw Violation("a get outlives its killed asker");
+  for (const auto& [hold, whose] : holds_)
+    if (whose == actor) throw Violation("the window of a killed program is held");
+}
+
+// A request may wait behind messages that nobody reads.
+void Windows::check_rest(bool last) const {
+  for (std::size_t i = 0; i < gets_.size(); ++i)
+    if (gets_[i].memory != nullptr && (last || !oracle_.may_be_held(gets_[i].asker, gets_[i].target)))
+      throw Violation(name(i) + " never ends");
+  if (!holds_.empty()) throw Violation("a window is held for nobody");
+}
+
+std::string Windows::name(std::size_t index) const {
+  const Get& get = gets_[index];
+  return "get " + std::to_string(index) + " (actor " + std::to_string(get.asker) + " from " +
+         std::to_string(get.target) + ", window " + std::to_string(get.place.window) + ", " +
+         std::to_string(get.place.length) + " bytes at " + std::to_string(get.place.offset) + ")";
+}
+
+} // namespace parc::sim

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The windows of the simulated programs, the gets from them, and what must come of these: each byte was in
+// the window at some moment between the start of the get and its telling; nobody gets what is outside, hidden
+// or a stranger's; what is held is let go, once.
+#pragma once
+
+#include "tests/sim/memory.hpp"
+#include "tests/sim/oracle.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace parc::sim {
+
+struct Get {
+  std::size_t asker = none, target = none;
+  protocol::Place place;
+  std::uint64_t started = 0;      // by the clock of the stores
+  bool acquainted = false;        // when it was started
+  std::unique_ptr<Memory> memory; // none: it is over
+  std::vector<std::byte> seen;    // as it was told
+  protocol::Progress progress;
+};
+
+class Windows {
+public:
+  explicit Windows(Oracle& oracle) : oracle_(oracle) {}
+
+  static constexpr std::uint64_t number = 7; // of the only window that a program has
+
+  void expose(std::size_t actor, std::uint64_t bytes); // its first window, or another in its place
+  [[nodiscard]] std::uint64_t bytes(std::size_t actor) const;
+  void store(std::size_t actor, std::uint64_t cell, std::uint64_t cells); // new bytes, by its program
+  [[nodiscard]] std::uint64_t cells(std::size_t actor) const;
+  void hide(std::size_t actor, bool hidden);
+  void note_row(std::size_t actor, std::size_t peer) { rows_.insert({actor, peer}); }
+
+  Get& start(std::size_t asker, std::size_t target, const protocol::Place& place, Random& random);
+  [[nodiscard]] std::size_t last() const { return gets_.size() - 1; }
+
+  // From the engines.
+  bool place(std::size_t target, const protocol::Place& place, bool acquainted, protocol::Pieces& memory,
+             std::uint64_t& hold);
+  void let_go(std::uint64_t hold);
+  void progressed(std::size_t get, const protocol::Progress& progress);
+  void finished(std::size_t get, const protocol::Outcome& outcome);
+
+  void check_silent(std::size_t actor) const; // one that was killed
+  void check_rest(bool last) const;
+  [[nodiscard]] std::uint64_t bytes_got() const { return bytes_got_; }
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
+
+private:
+  struct Window {
+    static constexpr std::uint64_t cell = 32; // bytes that are stored together
+    std::vector<std::byte> memory;            // with a guard on either side
+    std::uint64_t bytes = 0;
+    std::vector<std::vector<std::uint64_t>> versions; // by cell: when each was stored, which it is named by
+    bool hidden = true;
+    std::uint64_t changed_at = 0; // when it was hidden, or shown, the last time
+  };
+
+  [[nodiscard]] bool acquainted(std::size_t target, std::size_t asker) const;
+  [[nodiscard]] bool is_there(const Window& window, const protocol::Place& place) const;
+  void check_bytes(Get& get, std::uint64_t begin, std::uint64_t end);
+  [[nodiscard]] bool doubtful(const Get& get) const;
+  [[nodiscard]] std::string name(std::size_t get) const;
+
+  Oracle& oracle_;
+  std::map<std::size_t, Window> windows_; // by actor
+  std::set<std::pair<std::size_t, std::size_t>> rows_;
+  std::vector<Get> gets_;
+  std::map<std::uint64_t, std::size_t> holds_; // by name: whose window
+  std::uint64_t last_hold_ = 0, clock_ = 0, bytes_got_ = 0, refused_ = 0;
+};
+
+} // namespace parc::sim
