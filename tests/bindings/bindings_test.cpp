@@ -75,7 +75,7 @@ void check_heat(const std::vector<std::string>& program) {
 BOOST_AUTO_TEST_SUITE(bindings)
 
 BOOST_AUTO_TEST_CASE(python_calls) {
-  const std::string twice = "11 groups of calls with NumPy\n";
+  const std::string twice = "12 groups of calls with NumPy\n";
   Hosts hosts(2);
   for (const Placement& placement : {on_one_host, on_two_hosts})
     BOOST_TEST(output_of(hosts, placement, python(PARC_BINDING_PROGRAMS "/calls.py")) == twice + twice);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(python_calls) {
 
 // -S: without the directory where NumPy is.
 BOOST_AUTO_TEST_CASE(python_without_numpy) {
-  const std::string twice = "10 groups of calls without NumPy\n";
+  const std::string twice = "11 groups of calls without NumPy\n";
   Hosts hosts(1);
   BOOST_TEST(output_of(hosts, on_one_host, python(PARC_BINDING_PROGRAMS "/calls.py", {"-S"})) ==
              twice + twice);
