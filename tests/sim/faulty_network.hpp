@@ -24,7 +24,7 @@
 
 namespace parc::sim {
 
-using daemon::Address, daemon::Loop, daemon::PathLimits, daemon::PathReport, daemon::Stream, daemon::Transfer;
+using daemon::Loop, daemon::PathLimits, daemon::PathReport, daemon::Stream, daemon::Transfer;
 
 struct StreamFaults {
   std::size_t most_at_once = 100'000; // bytes a call moves
@@ -37,14 +37,14 @@ public:
   FaultyNetwork(std::uint64_t seed, const StreamFaults& chosen) : faults(chosen), random_(seed) {}
 
   // Of the kernel at that address, from now on.
-  std::unique_ptr<daemon::StreamMaker> streams_of(const Address& at);
-  void hang_up(const Address& at) { hung_up_.insert(at.port()); } // who dials is refused
-  void answer_again(const Address& at) { hung_up_.erase(at.port()); }
+  std::unique_ptr<daemon::StreamMaker> streams_of(const daemon::Address& at);
+  void hang_up(const daemon::Address& at) { hung_up_.insert(at.port()); } // who dials is refused
+  void answer_again(const daemon::Address& at) { hung_up_.erase(at.port()); }
   // It is being made: there or refused some time later, or never while they are apart.
-  std::unique_ptr<Stream> connect(const Address& from, const Address& to);
+  std::unique_ptr<Stream> connect(const daemon::Address& from, const daemon::Address& to);
 
-  void part(const Address& a, const Address& b) { apart_.try_emplace(pair(a, b), time); }
-  void join(const Address& a, const Address& b) { apart_.erase(pair(a, b)); }
+  void part(const daemon::Address& a, const daemon::Address& b) { apart_.try_emplace(pair(a, b), time); }
+  void join(const daemon::Address& a, const daemon::Address& b) { apart_.erase(pair(a, b)); }
 
   void cut_all(); // whatever is connected breaks
   // Some of the time passes, and what would block may be ready again.
@@ -70,7 +70,9 @@ private:
     std::uint64_t left = 0;                          // before it breaks; 0: for ever
   };
   static constexpr std::size_t room = 60'000; // in a wire, each way
-  static Pair pair(const Address& a, const Address& b) { return std::minmax(a.port(), b.port()); }
+  static Pair pair(const daemon::Address& a, const daemon::Address& b) {
+    return std::minmax(a.port(), b.port());
+  }
 
   std::uint64_t any(std::uint64_t most) {
     return std::uniform_int_distribution<std::uint64_t>(0, most)(random_);
@@ -88,8 +90,8 @@ private:
 class FaultyNetwork::End final : public Stream {
 public:
   // `far`: what its peer accepts; none: it has been accepted itself.
-  End(FaultyNetwork& network, std::shared_ptr<Wire> wire, std::size_t side, const Address& local,
-      const Address& peer, std::unique_ptr<Stream> far, unsigned until_open)
+  End(FaultyNetwork& network, std::shared_ptr<Wire> wire, std::size_t side, const daemon::Address& local,
+      const daemon::Address& peer, std::unique_ptr<Stream> far, unsigned until_open)
       : Stream(local, peer), network_(network), wire_(std::move(wire)), side_(side), far_(std::move(far)),
         until_open_(until_open) {
     network_.ends_.push_back(this);
@@ -204,8 +206,8 @@ private:
 
 class FaultyNetwork::Streams final : public daemon::StreamMaker {
 public:
-  Streams(FaultyNetwork& network, const Address& at) : network_(network), at_(at) {}
-  Result<std::unique_ptr<Stream>> dial(const Address& to, daemon::KeyUse) override {
+  Streams(FaultyNetwork& network, const daemon::Address& at) : network_(network), at_(at) {}
+  Result<std::unique_ptr<Stream>> dial(const daemon::Address& to, daemon::KeyUse) override {
     return network_.connect(at_, to);
   }
   void accept_for(Acceptance owner) override {
@@ -216,14 +218,15 @@ public:
 
 private:
   FaultyNetwork& network_;
-  Address at_;
+  daemon::Address at_;
 };
 
-inline std::unique_ptr<daemon::StreamMaker> FaultyNetwork::streams_of(const Address& at) {
+inline std::unique_ptr<daemon::StreamMaker> FaultyNetwork::streams_of(const daemon::Address& at) {
   return std::make_unique<Streams>(*this, at);
 }
 
-inline std::unique_ptr<Stream> FaultyNetwork::connect(const Address& from, const Address& to) {
+inline std::unique_ptr<Stream> FaultyNetwork::connect(const daemon::Address& from,
+                                                      const daemon::Address& to) {
   auto wire = std::make_shared<Wire>();
   wire->hosts = pair(from, to);
   // Now and then in the handshake.

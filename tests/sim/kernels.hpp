@@ -46,7 +46,7 @@ private:
   };
   struct Host {
     std::string name;
-    Address address;
+    daemon::Address address;
     std::uint64_t identity = 0;
     Predecessors predecessors{};
     std::unique_ptr<daemon::Kernel> kernel; // none: it is down

@@ -4,6 +4,9 @@
 #include "tests/unit/program_test.hpp"
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(added_peers)
+
 namespace {
 
 struct AddingProgram : test::ProgramHost {
@@ -19,8 +22,6 @@ struct AddingProgram : test::ProgramHost {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(added_peers)
 
 BOOST_AUTO_TEST_CASE(who_is_named_can_be_added) {
   AddingProgram program;

@@ -7,6 +7,9 @@
 #include <map>
 
 namespace parc {
+
+BOOST_AUTO_TEST_SUITE(allocations)
+
 namespace {
 
 using Hosts = std::vector<HostSlots>;
@@ -31,8 +34,6 @@ Result<std::optional<Allocation>> allocation(const std::map<std::string, std::st
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(allocations)
 
 BOOST_AUTO_TEST_CASE(hostfiles_of_open_mpi_and_mpich) {
   BOOST_TEST((in_file("# two nodes\n\n node1 slots=4 max_slots=8 # fast\nnode2\tslots = 2\n") ==

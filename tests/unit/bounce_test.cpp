@@ -7,6 +7,8 @@
 
 BOOST_AUTO_TEST_SUITE(bounce)
 
+using namespace parc::sim;
+
 namespace {
 
 // Nothing of its memory is reached from outside.

@@ -6,6 +6,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(candidates)
+
 namespace {
 
 Address at(const char* host, std::uint16_t port = 7272) {
@@ -19,8 +22,6 @@ std::string host_of(const std::optional<Address>& address) {
 const Loop::Time now{std::chrono::seconds(5)};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(candidates)
 
 BOOST_AUTO_TEST_CASE(nothing_is_known_at_first) {
   const Candidates none;

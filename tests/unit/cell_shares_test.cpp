@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(cell_shares)
+
 using parc::client::CellShares;
 
 namespace {
@@ -15,8 +17,6 @@ std::uint64_t fill(CellShares& shares, std::uint64_t most = UINT64_MAX) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cell_shares)
 
 BOOST_AUTO_TEST_CASE(one_pair_alone_has_most_of_them_and_never_all) {
   CellShares shares;

@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(child_process)
+
 namespace {
 
 int wait_for(pid_t process) {
@@ -61,8 +64,6 @@ template <class Check> bool in_a_process(Check check) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(child_process)
 
 BOOST_AUTO_TEST_CASE(one_that_does_not_come_to_exec_holds_up_nobody) {
   BOOST_TEST(in_a_process([] {

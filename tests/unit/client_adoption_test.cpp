@@ -13,11 +13,10 @@
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <vector>
 
 // A sanitizer's malloc is not glibc's: its memory is bounced.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-using namespace parc::test;
 
 namespace {
 
@@ -34,6 +33,10 @@ extern "C" int shmdt(const void* address) noexcept {
   if (!there || there->begin != reinterpret_cast<std::uintptr_t>(address)) ++strange_detaches;
   return real(address);
 }
+
+BOOST_AUTO_TEST_SUITE(client_adoption)
+
+using namespace parc::test;
 
 namespace {
 
@@ -54,15 +57,23 @@ struct Releasing : FakeProgram {
   }
 };
 
+// Mapped by malloc: what earlier tests have left free in its heap it would give out before.
 char* chunk() {
-  return static_cast<char*>(std::malloc(mib));
+  std::vector<void*> of_heap;
+  for (;;) {
+    const std::size_t mapped = mallinfo2().hblks;
+    void* const memory = std::malloc(mib);
+    if (mallinfo2().hblks != mapped) {
+      for (void* const each : of_heap) std::free(each);
+      return static_cast<char*>(memory);
+    }
+    of_heap.push_back(memory);
+  }
 }
 
 alignas(page) char areas[3 * most][4 * page];
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(client_adoption)
 
 BOOST_AUTO_TEST_CASE(only_the_pages_of_a_buffer_are_adopted) {
   Releasing program;

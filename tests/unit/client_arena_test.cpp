@@ -8,6 +8,8 @@
 #include <set>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(client_arena)
+
 using namespace parc::test;
 
 namespace {
@@ -19,8 +21,6 @@ bool is_aligned(const void* memory, std::size_t to) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(client_arena)
 
 BOOST_AUTO_TEST_CASE(blocks_are_aligned_and_apart) {
   FakeProgram program;

@@ -12,6 +12,8 @@
 // theirs.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
+BOOST_AUTO_TEST_SUITE(client_cancel)
+
 using namespace parc::test;
 
 namespace {
@@ -69,8 +71,6 @@ struct Waiting : FakeProgram {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(client_cancel)
 
 BOOST_AUTO_TEST_CASE(a_cancelled_leader_hands_over_the_lead) {
   Waiting program;

@@ -7,9 +7,9 @@
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
-using parc::test::FakeKernel;
-
 BOOST_AUTO_TEST_SUITE(client_cpp)
+
+using parc::test::FakeKernel;
 
 BOOST_AUTO_TEST_CASE(an_exchange_reads_as_in_the_header) {
   FakeKernel kernel;

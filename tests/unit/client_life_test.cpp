@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+BOOST_AUTO_TEST_SUITE(client_life)
+
 using namespace parc::test;
 
 namespace {
@@ -24,8 +26,6 @@ int exit_status_of(pid_t child) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(client_life)
 
 BOOST_AUTO_TEST_CASE(without_a_kernel_there_is_a_sentence) {
   Scratch scratch;

@@ -6,9 +6,9 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-using namespace parc::test;
-
 BOOST_AUTO_TEST_SUITE(client_messages)
+
+using namespace parc::test;
 
 BOOST_AUTO_TEST_CASE(a_context_knows_its_place) {
   FakeProgram program(3);

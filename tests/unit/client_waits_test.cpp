@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(client_waits)
+
 using namespace parc::test;
 using parc::shm::slot_of;
 
@@ -45,8 +47,6 @@ struct HeldWrite {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(client_waits)
 
 BOOST_DATA_TEST_CASE(a_wait_copies_what_the_network_has_not_taken,
                      boost::unit_test::data::make({0u, PARC_FROM_END}) *

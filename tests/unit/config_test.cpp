@@ -7,8 +7,8 @@
 namespace parc::daemon {
 namespace {
 
-struct Fixture {
-  Fixture() {
+struct ConfigFixture {
+  ConfigFixture() {
     environment.set("XDG_CONFIG_HOME", scratch.path());
     for (const auto& option : options()) environment.unset(option.variable());
     std::filesystem::create_directory(scratch / "parc");
@@ -33,13 +33,17 @@ struct Fixture {
   std::string file = scratch / "parc/parcd.toml";
 };
 
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(config, ConfigFixture)
+
+namespace {
+
 bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
 } // namespace
-
-BOOST_FIXTURE_TEST_SUITE(config, Fixture)
 
 BOOST_AUTO_TEST_CASE(defaults_are_complete) {
   const auto config = parcd({}).value().config;

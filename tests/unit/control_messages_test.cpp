@@ -8,6 +8,9 @@
 #include <set>
 
 namespace parc::control {
+
+BOOST_AUTO_TEST_SUITE(control_messages)
+
 namespace {
 
 template <class Message> std::string why(const nlohmann::json& object, std::string payload = {}) {
@@ -45,8 +48,6 @@ template <class Message> void check() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(control_messages)
 
 BOOST_AUTO_TEST_CASE(each_comes_back_or_is_refused_by_name) {
   Kernels::each([]<class Message> { check<Message>(); });

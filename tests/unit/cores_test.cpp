@@ -5,6 +5,9 @@
 #include <sched.h>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(cores)
+
 namespace {
 
 using Numbers = std::vector<std::size_t>;
@@ -14,8 +17,6 @@ Cores three() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cores)
 
 BOOST_AUTO_TEST_CASE(the_first_are_given_first_and_to_one_job_only) {
   Cores cores = three();

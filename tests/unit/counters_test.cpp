@@ -10,7 +10,7 @@
 namespace parc::daemon {
 namespace {
 
-struct Fixture {
+struct CounterFileFixture {
   Counters create() const {
     return Counters::create(dir, {.host = "alpha",
                                   .identity = 42,
@@ -27,7 +27,7 @@ struct Fixture {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(counter_file, Fixture)
+BOOST_FIXTURE_TEST_SUITE(counter_file, CounterFileFixture)
 
 BOOST_AUTO_TEST_CASE(labels_are_distinct) {
   for (const auto& one : counter_table)

@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
+BOOST_AUTO_TEST_SUITE(departures)
+
 using parc::daemon::Departures;
 
 namespace {
@@ -17,8 +19,6 @@ void heard(Departures& departures, std::uint32_t rank, const std::vector<std::ui
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(departures)
 
 BOOST_AUTO_TEST_CASE(the_first_heard_of_where_none_knew_of_another) {
   Departures all({0, 1, 2});

@@ -9,17 +9,15 @@
 namespace parc::daemon {
 namespace {
 
-using namespace std::chrono_literals;
-
-class Alone : protocol::Listener {
+class LoneDialer : protocol::Listener {
 public:
-  Alone() {
+  LoneDialer() {
     config.name = "a";
     config.connect_timeout_s = 2;
     config.hosts["b"] = {"127.0.0.1", 7300};
     spdlog::set_level(spdlog::level::off);
   }
-  ~Alone() override { spdlog::set_level(level); }
+  ~LoneDialer() override { spdlog::set_level(level); }
 
   Result<void> refuse(const Address& to, const PendingLink::Purpose& why) {
     dialed.push_back(to.text());
@@ -80,7 +78,9 @@ private:
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(dialer, Alone)
+BOOST_FIXTURE_TEST_SUITE(dialer, LoneDialer)
+
+using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_CASE(who_is_in_haste_hears_at_once) {
   dialer.reach("b", heard(), {.in_haste = true});

@@ -6,6 +6,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::tools::diagnosis {
+
+BOOST_AUTO_TEST_SUITE(doctor_facts)
+
 namespace {
 
 class FakeRoot {
@@ -32,8 +35,6 @@ constexpr const char* limits =
     "Max realtime priority     0                    1                    \n";
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(doctor_facts)
 
 BOOST_AUTO_TEST_CASE(an_empty_system_says_nothing) {
   const FakeRoot fake;

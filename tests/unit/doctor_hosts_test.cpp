@@ -11,6 +11,9 @@
 #include <sys/socket.h>
 
 namespace parc::tools::diagnosis {
+
+BOOST_AUTO_TEST_SUITE(doctor_hosts)
+
 namespace {
 
 Settings two_hosts() {
@@ -73,8 +76,6 @@ Findings far(std::string output) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(doctor_hosts)
 
 BOOST_AUTO_TEST_CASE(places_of_hosts) {
   BOOST_TEST(place("b=10.0.0.2:7300") == "b 10.0.0.2:7300");

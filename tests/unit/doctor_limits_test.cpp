@@ -3,6 +3,9 @@
 #include "tools/parc/doctor/doctor_checks.hpp"
 
 namespace parc::tools::diagnosis {
+
+BOOST_AUTO_TEST_SUITE(doctor_limits)
+
 namespace {
 
 LimitFacts plenty() {
@@ -23,8 +26,6 @@ Who ann(bool is_kernel = false) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(doctor_limits)
 
 BOOST_AUTO_TEST_CASE(stock_limits_are_enough) {
   for (const Finding& finding : check_segments(plenty(), 4))

@@ -5,6 +5,9 @@
 #include <cerrno>
 
 namespace parc::tools::diagnosis {
+
+BOOST_AUTO_TEST_SUITE(doctor_session)
+
 namespace {
 
 const User ann{.id = 1000, .name = "ann"}, root{.id = 0, .name = "root"};
@@ -30,8 +33,6 @@ const ProcessFacts in_unit =
     kernel_in("0::/user.slice/user-1000.slice/user@1000.service/app.slice/parcd.service\n");
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(doctor_session)
 
 BOOST_AUTO_TEST_CASE(without_systemd_nothing_is_ended) {
   const auto found = check_logout({}, ann, none, of_session);
@@ -121,6 +122,8 @@ BOOST_AUTO_TEST_CASE(memory_of_programs) {
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(doctor_kernel)
+
+using namespace doctor_session;
 
 BOOST_AUTO_TEST_CASE(kernels) {
   KernelFacts facts;

@@ -3,6 +3,9 @@
 #include "tools/parc/doctor/doctor_checks.hpp"
 
 namespace parc::tools::diagnosis {
+
+BOOST_AUTO_TEST_SUITE(doctor_tcp)
+
 namespace {
 
 const User ann{.id = 1000, .name = "ann"}, root{.id = 0, .name = "root"};
@@ -35,8 +38,6 @@ Level worst(const Findings& findings) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(doctor_tcp)
 
 BOOST_AUTO_TEST_CASE(nothing_hurts_short_links) {
   BOOST_TEST(worst(check_tcp(stock(), {}, near_by, ann)) == Level::ok);

@@ -5,9 +5,9 @@
 
 namespace parc::control::door {
 
-using namespace std::string_literals;
-
 BOOST_AUTO_TEST_SUITE(words_at_the_door)
+
+using namespace std::string_literals;
 
 // As libparc and kernels of before have said them.
 BOOST_AUTO_TEST_CASE(a_wish_comes_back) {

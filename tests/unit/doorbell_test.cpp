@@ -4,9 +4,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-using namespace parc::shm;
-
 BOOST_AUTO_TEST_SUITE(doorbell)
+
+using namespace parc::shm;
 
 BOOST_AUTO_TEST_CASE(only_a_sleeper_is_rung_and_only_once) {
   std::atomic<std::uint32_t> asleep = 0;

@@ -8,9 +8,9 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-using namespace parc::daemon; // NOLINT
-
 BOOST_AUTO_TEST_SUITE(endpoint_address)
+
+using namespace parc::daemon; // NOLINT
 
 BOOST_AUTO_TEST_CASE(an_address_comes_back_as_it_went) {
   for (const EndpointAddress& address :

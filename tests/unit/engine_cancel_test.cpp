@@ -5,6 +5,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_cancel)
 
+using namespace parc::sim;
+
 BOOST_AUTO_TEST_CASE(a_waiting_read_or_probe_is_canceled_and_a_matched_one_is_not) {
   Hosts hosts({0, 1});
   Bytes out = pattern(400'000, 1), in(out.size());

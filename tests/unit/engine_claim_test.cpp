@@ -7,6 +7,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_claim)
 
+using namespace parc::sim;
+
 namespace {
 
 constexpr std::uint64_t nobody = 1, engines = 2, anothers = 3;

@@ -4,6 +4,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_credit)
 
+using namespace parc::sim;
+
 namespace {
 void check_returned(Hosts& hosts) {
   const Link& link = hosts.engine(1).link(hosts.link(1, 0));

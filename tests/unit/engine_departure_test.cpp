@@ -6,6 +6,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_departure)
 
+using namespace parc::sim;
+
 namespace {
 void leave(Hosts& hosts, std::uint32_t rank) {
   hosts.engine(hosts.host_of(rank)).leave(hosts.endpoint(rank));

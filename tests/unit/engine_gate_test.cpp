@@ -6,6 +6,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_gate)
 
+using namespace parc::sim;
+
 namespace {
 const auto sizes = data::make({0, 8, 5000, 400'000});
 

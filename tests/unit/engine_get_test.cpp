@@ -4,6 +4,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_get)
 
+using namespace parc::sim;
+
 namespace {
 
 Bytes part(const Bytes& window, std::size_t offset, std::size_t length) {

@@ -4,9 +4,9 @@
 
 #include <initializer_list>
 
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Refusal)
-
 BOOST_AUTO_TEST_SUITE(engine_hostile)
+
+using namespace parc::sim;
 
 namespace {
 // Puts trains of its own making on the link from host 0 to host 1.

@@ -4,6 +4,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_late)
 
+using namespace parc::sim;
+
 namespace {
 
 Op& late_read(Hosts& hosts, std::uint32_t at, std::int64_t source, std::uint64_t tag) {

@@ -4,6 +4,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_matching)
 
+using namespace parc::sim;
+
 BOOST_DATA_TEST_CASE(messages_of_a_pair_keep_their_order, distances, far) {
   Hosts hosts({0, far});
   std::deque<Bytes> out, in;

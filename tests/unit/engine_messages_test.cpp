@@ -4,6 +4,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_messages)
 
+using namespace parc::sim;
+
 namespace {
 const std::size_t sizes[] = {0,    1,    8,    191,    192,     193,     511,     512,
                              4095, 4096, 4097, 65'536, 262'143, 262'144, 300'001, 3'000'000};

@@ -6,6 +6,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_peers)
 
+using namespace parc::sim;
+
 namespace {
 
 constexpr std::uint64_t tag = 5;

@@ -5,9 +5,9 @@
 
 #include <boost/test/data/test_case.hpp>
 
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Refusal)
-
 BOOST_AUTO_TEST_SUITE(engine_resume)
+
+using namespace parc::sim;
 
 namespace {
 

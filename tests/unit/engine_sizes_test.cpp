@@ -5,6 +5,8 @@
 
 BOOST_AUTO_TEST_SUITE(engine_sizes)
 
+using namespace parc::sim;
+
 namespace {
 constexpr std::size_t block = std::size_t{1} << 20;
 

@@ -2,9 +2,9 @@
 // Links over several byte streams: what comes over which, in what order, twice, or not at all.
 #include "tests/unit/engine_test.hpp"
 
-BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Refusal)
-
 BOOST_AUTO_TEST_SUITE(engine_subflows)
+
+using namespace parc::sim;
 
 namespace {
 
@@ -248,6 +248,8 @@ BOOST_AUTO_TEST_CASE(there_are_so_many) {
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(progress)
+
+using namespace parc::sim;
 
 BOOST_AUTO_TEST_CASE(gaps_close) {
   Progress progress;

@@ -8,11 +8,15 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
-using namespace parc::sim; // NOLINT: a header of tests only
-namespace data = boost::unit_test::data;
-
 BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Fault)
 BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Departure)
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Refusal)
+
+namespace parc::sim {
+
+namespace data = boost::unit_test::data;
 
 // Both ranks on one host, or on two.
 inline const auto distances = data::make({0u, 1u});
+
+} // namespace parc::sim

@@ -14,10 +14,8 @@
 namespace parc::daemon {
 namespace {
 
-constexpr std::size_t rows = counters::error_rows - 8; // of all but strangers
-
-struct Fixture {
-  Fixture() { errors.show_in(counters.errors()); }
+struct ErrorsFixture {
+  ErrorsFixture() { errors.show_in(counters.errors()); }
   CounterSnapshot read() const { return CounterReader::open(dir).value().read(); }
 
   test::Scratch scratch;
@@ -28,7 +26,13 @@ struct Fixture {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(errors_of_a_kernel, Fixture)
+BOOST_FIXTURE_TEST_SUITE(errors_of_a_kernel, ErrorsFixture)
+
+namespace {
+
+constexpr std::size_t rows = counters::error_rows - 8; // of all but strangers
+
+} // namespace
 
 BOOST_AUTO_TEST_CASE(an_error_is_its_kind_its_code_and_its_text) {
   const auto before = static_cast<std::uint64_t>(std::time(nullptr));

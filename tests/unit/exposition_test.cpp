@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::tools {
+
 BOOST_AUTO_TEST_SUITE(exposition)
 
 BOOST_AUTO_TEST_CASE(a_family_has_one_head_and_its_kind_follows_from_its_name) {

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(extents)
+
 using namespace parc;         // NOLINT
 using namespace parc::daemon; // NOLINT
 
@@ -22,8 +24,6 @@ long shared_pages() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(extents)
 
 // Twice mapped here: as the program's, and as the kernel's.
 BOOST_AUTO_TEST_CASE(pages_of_what_rests_go_and_the_bytes_stay) {

@@ -4,6 +4,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::control {
+
+BOOST_AUTO_TEST_SUITE(frames)
+
 namespace {
 
 std::string length(std::uint32_t number) {
@@ -19,8 +22,6 @@ bool refused(const std::string& text) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(frames)
 
 BOOST_AUTO_TEST_CASE(frames_arrive_in_any_pieces) {
   const std::string bytes("raw\0\xff{", 6);

@@ -7,6 +7,9 @@
 #include <random>
 
 namespace parc::protocol {
+
+BOOST_AUTO_TEST_SUITE(grant)
+
 namespace {
 
 constexpr std::uint32_t fragment = 2048, page = Grant::page;
@@ -27,8 +30,6 @@ Run take(Grant& grant, std::uint64_t most) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(grant)
 
 BOOST_AUTO_TEST_CASE(the_far_end_goes_first) {
   const std::uint64_t low = fragment, high = 10 * page + 5, all = UINT32_MAX;

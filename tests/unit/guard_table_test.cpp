@@ -8,6 +8,8 @@
 namespace parc::client {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(guard_table)
+
 constexpr std::uintptr_t page = 16, base = 1024, pages = 24;
 
 Guard guard_of(parc_op id, bool writes, Order order, std::initializer_list<Pages> places) {
@@ -124,8 +126,6 @@ void check(const GuardTable& table, const Memory& memory) {
   for (std::uintptr_t i = 0; i < pages; ++i)
     BOOST_REQUIRE((table.access_of(base + i * page) == memory.access[i]));
 }
-
-BOOST_AUTO_TEST_SUITE(guard_table)
 
 BOOST_AUTO_TEST_CASE(a_page_has_the_strictest_access_of_its_guards) {
   GuardTable table(4, page);

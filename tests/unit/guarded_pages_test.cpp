@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 namespace parc::shm {
+
+BOOST_AUTO_TEST_SUITE(guarded_pages)
+
 namespace {
 
 constexpr std::size_t bytes = 64 << 10;
@@ -25,8 +28,6 @@ template <class Does> int end_of(const Does& does) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(guarded_pages)
 
 BOOST_AUTO_TEST_CASE(a_touch_opens_what_is_closed) {
   auto made = GuardedPages::make(bytes);

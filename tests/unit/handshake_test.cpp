@@ -8,6 +8,9 @@
 #include <vector>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(handshake_exchange)
+
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -110,8 +113,6 @@ template <class T> Bytes with(Bytes frame, std::size_t offset, T value) {
 constexpr std::size_t hello_at = sizeof(handshake::Prefix);
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(handshake_exchange)
 
 // While keys are being changed, whoever dials says which of two it means.
 BOOST_AUTO_TEST_CASE(the_initiator_names_the_key) {

@@ -8,8 +8,8 @@
 namespace parc::daemon {
 namespace {
 
-struct Known {
-  Known() {
+struct KnownHosts {
+  KnownHosts() {
     config.name = "a";
     config.hosts["b"] = {"10.0.0.2", 7300};
   }
@@ -19,7 +19,7 @@ struct Known {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(host_directory, Known)
+BOOST_FIXTURE_TEST_SUITE(host_directory, KnownHosts)
 
 BOOST_AUTO_TEST_CASE(a_name_that_nobody_knows_is_its_own_address) {
   BOOST_TEST(directory.address_of("z").address == "z");

@@ -14,10 +14,10 @@
 namespace parc::daemon {
 namespace {
 
-struct Fixture {
+struct InstanceFixture {
   // Detached kernels become our children when their parent ends, so that none outlives its test.
-  Fixture() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
-  ~Fixture() {
+  InstanceFixture() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~InstanceFixture() {
     while (waitpid(-1, nullptr, 0) > 0) {
     }
     prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -40,13 +40,17 @@ struct Fixture {
   RuntimeDir dir = make_runtime_dir(scratch / "run").value();
 };
 
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(instance, InstanceFixture)
+
+namespace {
+
 bool exists(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
 
 } // namespace
-
-BOOST_FIXTURE_TEST_SUITE(instance, Fixture)
 
 BOOST_AUTO_TEST_CASE(a_second_kernel_is_refused_and_told_who_is_first) {
   {

@@ -7,6 +7,9 @@
 #include <cerrno>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(interfaces)
+
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -18,8 +21,6 @@ Texts found(const Texts& places) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(interfaces)
 
 BOOST_AUTO_TEST_CASE(addresses_networks_and_interfaces) {
   BOOST_TEST((found({"0.0.0.0", "::1", "0.0.0.0"}) == Texts{"0.0.0.0", "::1"}));

@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(job_plan)
+
 using parc::HostSlots;
 using parc::daemon::JobPlan;
 
@@ -17,8 +19,6 @@ JobPlan plan_of(const std::vector<HostSlots>& hosts, std::uint32_t size) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(job_plan)
 
 BOOST_AUTO_TEST_CASE(hosts_in_words_say_one_round) {
   BOOST_TEST(plan_of({{"a", 1}}, 4).hosts_in_words() == "a:4");

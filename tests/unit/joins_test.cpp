@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(joins)
+
 namespace {
 
 const RuntimeDir& no_door() {
@@ -196,8 +199,6 @@ void says(const Joiner& joiner, const std::string& sentence) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(joins)
 
 BOOST_AUTO_TEST_CASE(all_have_come) {
   World world({"a", "b", "c"});

@@ -12,7 +12,7 @@
 namespace parc::daemon {
 namespace {
 
-struct Fixture {
+struct KeyFixture {
   void write_key(const std::string& text) const {
     test::write_file(path, text);
     chmod(path.c_str(), 0600);
@@ -25,13 +25,17 @@ struct Fixture {
   std::string path = scratch / "key";
 };
 
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(key, KeyFixture)
+
+namespace {
+
 std::size_t files_in(const std::string& directory) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory), {}));
 }
 
 } // namespace
-
-BOOST_FIXTURE_TEST_SUITE(key, Fixture)
 
 BOOST_AUTO_TEST_CASE(made_once_and_private) {
   const std::string deep = scratch / "a/b/key";

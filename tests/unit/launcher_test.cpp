@@ -8,13 +8,14 @@
 #include <fstream>
 
 namespace parc {
+
+BOOST_AUTO_TEST_SUITE(launchers)
+
 namespace {
 
 using Words = Launcher::Words;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(launchers)
 
 // What is behind the host is read once more, by the shell there.
 BOOST_AUTO_TEST_CASE(ssh_and_its_options) {

@@ -8,9 +8,9 @@
 namespace parc::daemon {
 namespace {
 
-using protocol::Departure;
-
 BOOST_AUTO_TEST_SUITE(letterboxes)
+
+using protocol::Departure;
 
 const auto nobody = [](std::uint64_t) {};
 

@@ -13,11 +13,17 @@
 namespace parc::daemon {
 namespace {
 
-struct Fixture {
-  Fixture() { std::signal(SIGPIPE, SIG_IGN); }
-  ~Fixture() { std::signal(SIGPIPE, SIG_DFL); }
+struct LoggingFixture {
+  LoggingFixture() { std::signal(SIGPIPE, SIG_IGN); }
+  ~LoggingFixture() { std::signal(SIGPIPE, SIG_DFL); }
   test::Scratch scratch;
 };
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(logging, LoggingFixture)
+
+namespace {
 
 struct Ends {
   Fd read, write;
@@ -82,8 +88,6 @@ void check_overrun(Ends ends) {
 }
 
 } // namespace
-
-BOOST_FIXTURE_TEST_SUITE(logging, Fixture)
 
 BOOST_AUTO_TEST_CASE(a_line_with_time_and_level) {
   auto ends = make_pipe();

@@ -4,6 +4,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(loop)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,8 +24,6 @@ struct InVirtualTime {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(loop)
 
 BOOST_FIXTURE_TEST_CASE(timers_ring_in_the_order_of_their_times, InVirtualTime) {
   BOOST_TEST(!loop.next_timer().has_value());

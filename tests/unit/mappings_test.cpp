@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 
 namespace parc::client {
+
+BOOST_AUTO_TEST_SUITE(mappings)
+
 namespace {
 
 int in_data = 1;
@@ -18,8 +21,6 @@ std::uintptr_t address_of(const void* memory) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(mappings)
 
 BOOST_AUTO_TEST_CASE(the_query_and_the_text_agree) {
   Mappings maps;

@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include <vector>
 
-using namespace parc::daemon; // NOLINT
-
 BOOST_AUTO_TEST_SUITE(memory_reserve)
+
+using namespace parc::daemon; // NOLINT
 
 // Sanitizers take all addresses, and end a process that has no memory.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -7,6 +7,9 @@
 #include <map>
 
 namespace parc::client {
+
+BOOST_AUTO_TEST_SUITE(named_jobs)
+
 namespace {
 
 using Environment = std::map<std::string, std::string>;
@@ -38,8 +41,6 @@ const Environment mpiexec{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}};
 const Environment named{{"PARC_JOB", "j@h"}};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(named_jobs)
 
 BOOST_AUTO_TEST_CASE(of_the_environment) {
   const Environment none;

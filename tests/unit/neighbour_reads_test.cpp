@@ -4,6 +4,9 @@
 #include "tests/unit/program_test.hpp"
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(neighbour_reads)
+
 namespace {
 
 using shm::Owner, shm::With;
@@ -64,8 +67,6 @@ struct Neighbours : test::ProgramHost {
 const std::uint64_t read_id = shm::id_of(3, 9);
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(neighbour_reads)
 
 BOOST_AUTO_TEST_CASE(a_pair_that_wants_it_has_a_way) {
   Neighbours host;

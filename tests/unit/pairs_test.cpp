@@ -5,6 +5,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::tools {
+
+BOOST_AUTO_TEST_SUITE(pairs)
+
 namespace {
 
 StartedHost host(std::string name, std::vector<control::HostTried> tried) {
@@ -18,8 +21,6 @@ control::HostTried missed(std::string name, std::string why) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(pairs)
 
 BOOST_AUTO_TEST_CASE(hosts_that_were_not_asked_are_no_pair) {
   const Pairs none = pairs_of({host("a", {}), host("b", {})});

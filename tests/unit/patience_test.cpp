@@ -5,6 +5,9 @@
 #include <tuple>
 
 namespace parc::test {
+
+BOOST_AUTO_TEST_SUITE(patience)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,8 +34,6 @@ struct Looks {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(patience)
 
 BOOST_AUTO_TEST_CASE(looks_with_work_between_never_sleep) {
   Looks looks;

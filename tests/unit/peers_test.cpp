@@ -15,6 +15,9 @@
 #include <spdlog/spdlog.h>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(peers)
+
 namespace {
 
 using sim::FaultyNetwork, sim::StreamFaults;
@@ -217,8 +220,6 @@ Answer ask(Node& node, const std::string& host, Dialer::Wish wish) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(peers)
 
 BOOST_AUTO_TEST_CASE(streams_that_move_a_byte_at_a_time) {
   Two two(1, {.most_at_once = 1, .stalls = 0});

@@ -5,6 +5,8 @@
 #include <random>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(pieces)
+
 using namespace parc::protocol;
 
 namespace {
@@ -28,8 +30,6 @@ struct Elsewhere final : CrossMemory {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(pieces)
 
 BOOST_AUTO_TEST_CASE(empty_pieces_count_for_nothing) {
   std::byte byte{};

@@ -4,6 +4,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc {
+
+BOOST_AUTO_TEST_SUITE(placement)
+
 namespace {
 
 std::vector<HostSlots> hosts(const char* text) {
@@ -12,8 +15,6 @@ std::vector<HostSlots> hosts(const char* text) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(placement)
 
 BOOST_AUTO_TEST_CASE(hosts_and_slots) {
   BOOST_TEST((hosts("a") == std::vector<HostSlots>{{"a", 1}}));

@@ -5,6 +5,9 @@
 #include <initializer_list>
 
 namespace parc::test {
+
+BOOST_AUTO_TEST_SUITE(polling_cores)
+
 namespace {
 
 using client::PollingCores;
@@ -17,8 +20,6 @@ cpu_set_t cores(std::initializer_list<std::size_t> which) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(polling_cores)
 
 BOOST_AUTO_TEST_CASE(who_shares_a_core_goes_where_nobody_polls) {
   PollingCores others;

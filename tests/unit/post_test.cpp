@@ -8,6 +8,9 @@
 #include <nlohmann/json.hpp>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(post)
+
 namespace {
 
 // A kernel's Post, and the engine of another kernel, whose bytes arrive when the test says so.
@@ -63,8 +66,6 @@ struct Pair : protocol::Listener {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(post)
 
 // The long one's rest waits for an answer, the short one is here whole; neither is delivered when the link is
 // no more, and neither takes room.

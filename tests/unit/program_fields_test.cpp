@@ -4,6 +4,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::control {
+
+BOOST_AUTO_TEST_SUITE(programs_that_travel)
+
 namespace {
 
 Program example() {
@@ -17,8 +20,6 @@ Program example() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(programs_that_travel)
 
 BOOST_AUTO_TEST_CASE(what_is_encoded_comes_back) {
   ProgramFields fields;

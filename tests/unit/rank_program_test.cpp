@@ -6,6 +6,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(rank_program)
+
 namespace {
 
 const std::vector<std::string> own{"HOME=/home/other", "PATH=/opt/bin", "LANG=C", "XDG_DATA_HOME=/d"};
@@ -23,8 +26,6 @@ bool has(const Program& program, const std::string& variable) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(rank_program)
 
 BOOST_AUTO_TEST_CASE(where_it_is_started_it_is_the_callers) {
   const Program here = program_of_ranks(asked(), true, own, {});

@@ -4,6 +4,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::tools {
+
+BOOST_AUTO_TEST_SUITE(rates)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -25,8 +28,6 @@ ProgramView program(std::uint64_t pid) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(rates)
 
 BOOST_AUTO_TEST_CASE(a_link_has_what_was_moved_in_a_second) {
   Look before = look_at(1000ms), after = look_at(1500ms);

@@ -11,7 +11,7 @@ namespace parc::daemon {
 namespace {
 
 // One end of a link between two kernels, without sockets.
-struct Side : protocol::Listener {
+struct LinkEnd : protocol::Listener {
   Loop loop;
   protocol::Engine engine{{}, *this};
   std::string nonsense;
@@ -33,8 +33,8 @@ public:
 };
 
 // Who asks, the relay, and whom it is asked for.
-struct Three {
-  Side asker, relay, other;
+struct ThreeKernels {
+  LinkEnd asker, relay, other;
   NoSockets sockets;
   Relays relays{relay.loop, relay.post, sockets};
   std::uint32_t to_relay = asker.engine.add_link({4096, 1, 2}),
@@ -51,7 +51,7 @@ struct Three {
   bool other_reads = true;
   std::vector<std::string> heard; // by the other one, in turn
 
-  Three() {
+  ThreeKernels() {
     asker.post.on<kernel::RelayOpened>(
         [this](std::int32_t, const auto& message) { opened.push_back(message); });
     asker.post.on<kernel::RelayClose>(
@@ -91,7 +91,7 @@ struct Three {
     other.post.listen(from_other);
   }
 
-  bool move(sim::Pipe& pipe, Side& from, std::uint32_t out, Side& to, std::uint32_t in) {
+  bool move(sim::Pipe& pipe, LinkEnd& from, std::uint32_t out, LinkEnd& to, std::uint32_t in) {
     constexpr std::size_t most = std::size_t{1} << 20;
     protocol::Refusal refusal = protocol::Refusal::none;
     const std::size_t moved =
@@ -103,12 +103,12 @@ struct Three {
     bool goes_on = true;
     while (goes_on) {
       goes_on = false;
-      for (Side* side : {&asker, &relay, &other}) goes_on |= side->loop.end_step() != 0;
+      for (LinkEnd* side : {&asker, &relay, &other}) goes_on |= side->loop.end_step() != 0;
       goes_on |= move(pipes[0], asker, to_relay, relay, to_asker);
       goes_on |= move(pipes[1], relay, to_asker, asker, to_relay);
       if (other_reads) goes_on |= move(pipes[2], relay, to_other, other, from_other);
       goes_on |= move(pipes[3], other, from_other, relay, to_other);
-      for (Side* side : {&asker, &relay, &other})
+      for (LinkEnd* side : {&asker, &relay, &other})
         if (!goes_on && side->engine.owes_acknowledgement()) {
           side->engine.flush_acknowledgements();
           goes_on = true;
@@ -142,7 +142,7 @@ struct Three {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(relays, Three)
+BOOST_FIXTURE_TEST_SUITE(relays, ThreeKernels)
 
 // All of them have room for something, and none of them for what all could not have.
 BOOST_AUTO_TEST_CASE(a_thousand_connections_have_their_memory) {

@@ -7,16 +7,11 @@
 #include <system_error>
 #include <thread>
 
-using parc::Result;
-using parc::daemon::Address;
-using parc::daemon::Resolver;
-
+namespace parc::daemon {
 namespace {
 
-constexpr std::chrono::seconds patience{60};
-
-struct Fixture {
-  parc::daemon::Loop loop;
+struct ResolverFixture {
+  Loop loop;
   std::vector<Result<std::vector<Address>>> answers;
 
   Resolver::Answer answer() {
@@ -32,7 +27,13 @@ struct Fixture {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(resolver, Fixture)
+BOOST_FIXTURE_TEST_SUITE(resolver, ResolverFixture)
+
+namespace {
+
+constexpr std::chrono::seconds patience{60};
+
+} // namespace
 
 BOOST_AUTO_TEST_CASE(a_name_is_asked_for_once) {
   int threads = 0;
@@ -124,3 +125,5 @@ BOOST_AUTO_TEST_CASE(numeric_addresses_wait_for_nobody) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::daemon

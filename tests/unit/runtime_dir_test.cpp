@@ -9,13 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-using parc::find_runtime_dir;
-using parc::make_runtime_dir;
-
 namespace {
 
-struct Fixture {
-  Fixture() {
+struct RuntimeDirFixture {
+  RuntimeDirFixture() {
     for (const char* name :
          {"PARC_RUNTIME_DIR", "XDG_RUNTIME_DIR", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
       environment.unset(name);
@@ -23,6 +20,15 @@ struct Fixture {
   parc::test::Environment environment;
   parc::test::Scratch scratch;
 };
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(runtime_dir, RuntimeDirFixture)
+
+using parc::find_runtime_dir;
+using parc::make_runtime_dir;
+
+namespace {
 
 bool mentions(const parc::Error& error, std::string_view words) {
   return error.text.find(words) != std::string::npos;
@@ -34,8 +40,6 @@ unsigned mode_of(const std::string& path) {
 }
 
 } // namespace
-
-BOOST_FIXTURE_TEST_SUITE(runtime_dir, Fixture)
 
 BOOST_AUTO_TEST_CASE(flag_over_environment_over_session_over_tmp) {
   const auto last = find_runtime_dir(); // it may be there: of who runs this test

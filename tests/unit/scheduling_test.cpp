@@ -8,6 +8,8 @@
 #include <thread>
 #include <unistd.h>
 
+BOOST_AUTO_TEST_SUITE(scheduling)
+
 using parc::RealtimePolicy;
 using parc::SchedulingClass;
 
@@ -23,8 +25,6 @@ int policy_of_this_thread() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scheduling)
 
 BOOST_AUTO_TEST_CASE(policies_by_name) {
   for (auto policy : {RealtimePolicy::Auto, RealtimePolicy::On, RealtimePolicy::Off})

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+BOOST_AUTO_TEST_SUITE(segment)
+
 using parc::shm::remove_leftovers;
 using parc::shm::Segment;
 using namespace std::chrono_literals;
@@ -47,8 +49,6 @@ int make_ours() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(segment)
 
 BOOST_AUTO_TEST_CASE(two_sides_share_it_and_the_last_takes_it_away) {
   auto made = Segment::create(10'000);

@@ -4,14 +4,14 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
+BOOST_AUTO_TEST_SUITE(slab)
+
 namespace {
 struct Thing {
   std::uint64_t id = 0;
   int value = 0;
 };
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(slab)
 
 BOOST_AUTO_TEST_CASE(handles_never_name_a_later_object) {
   parc::protocol::Slab<Thing> slab;

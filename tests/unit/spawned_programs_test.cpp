@@ -7,6 +7,9 @@
 #include <csignal>
 
 namespace parc::daemon {
+
+BOOST_AUTO_TEST_SUITE(spawned_programs)
+
 namespace {
 
 // A program whose kernel hears what it wants spawned, and sends no signals but to job 5 and its children.
@@ -96,8 +99,6 @@ struct SpawningProgram : test::ProgramHost {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(spawned_programs)
 
 BOOST_AUTO_TEST_CASE(children_are_rows_before_they_start) {
   SpawningProgram program;

@@ -10,10 +10,16 @@
 
 namespace {
 
-struct Fixture {
+struct StartKernelFixture {
   parc::test::Scratch scratch;
   parc::RuntimeDir dir = parc::make_runtime_dir(scratch / "run").value();
 };
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(start_kernel, StartKernelFixture)
+
+namespace {
 
 void give_time() {
   usleep(20'000); // who connects is at it meanwhile; where it is later, this tests less
@@ -30,8 +36,6 @@ void open_door(const std::string& path) {
 }
 
 } // namespace
-
-BOOST_FIXTURE_TEST_SUITE(start_kernel, Fixture)
 
 BOOST_AUTO_TEST_CASE(where_no_kernel_runs_there_is_no_connection) {
   BOOST_TEST(!parc::connect_to_kernel(scratch / "none").value());

@@ -18,6 +18,8 @@
 
 namespace parc::daemon {
 
+BOOST_AUTO_TEST_SUITE(streams)
+
 using Status = Transfer::Status;
 
 // Both ends of a stream, on one loop.
@@ -104,8 +106,6 @@ std::string taken(Stream& from, Status& last) {
 const auto kinds = boost::unit_test::data::make({"tcp", "unix", "tls"});
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(streams)
 
 BOOST_DATA_TEST_CASE(bytes_go_both_ways_and_ends_are_read, kinds, kind) {
   BothEnds two(kind);

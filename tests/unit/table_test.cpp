@@ -4,6 +4,9 @@
 #include <boost/test/unit_test.hpp>
 
 namespace parc::tools {
+
+BOOST_AUTO_TEST_SUITE(table)
+
 namespace {
 
 constexpr Display terminal{.columns = 20, .terminal = true}, pipe_of_20{.columns = 20};
@@ -17,8 +20,6 @@ Table one_row(std::string name) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(table)
 
 BOOST_AUTO_TEST_CASE(what_is_spare_goes_first_and_then_names_are_cut) {
   const auto lines = table_lines(one_row("short"), terminal);

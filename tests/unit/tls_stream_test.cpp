@@ -15,6 +15,8 @@
 
 namespace parc::daemon {
 
+BOOST_AUTO_TEST_SUITE(tls_stream)
+
 using Status = Transfer::Status;
 
 namespace {
@@ -117,8 +119,6 @@ bool mentions(const Stream& stream, const Transfer& how, std::string_view words,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(tls_stream)
 
 BOOST_AUTO_TEST_CASE(what_is_said_arrives_and_is_not_seen_on_the_way) {
   Connection two;

@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(train_out)
+
 using namespace parc::protocol;
 
 namespace {
@@ -26,8 +28,6 @@ std::vector<std::byte> numbered(std::size_t length) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(train_out)
 
 BOOST_AUTO_TEST_CASE(header_and_payload_in_order) {
   const auto memory = numbered(10'000);

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(unexpected)
+
 using namespace parc::protocol;
 
 namespace {
@@ -47,8 +49,6 @@ struct Fixture {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(unexpected)
 
 // Whatever is asked for, in whatever order, among few and many, it is the oldest that fits.
 BOOST_FIXTURE_TEST_CASE(the_oldest_that_fits_is_found, Fixture) {

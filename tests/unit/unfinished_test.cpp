@@ -10,6 +10,9 @@
 #include <nlohmann/json.hpp>
 
 namespace parc {
+
+BOOST_AUTO_TEST_SUITE(unfinished)
+
 namespace {
 
 using Ranks = std::vector<std::uint64_t>;
@@ -32,8 +35,6 @@ struct Job {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(unfinished)
 
 BOOST_AUTO_TEST_CASE(ranks_that_wait_for_each_other) {
   BOOST_TEST(Job().rank({read_of(1)}).rank({read_of(0)}).cycle() == (Ranks{0, 1}));

@@ -9,6 +9,9 @@
 #include <string>
 
 namespace parc::tools {
+
+BOOST_AUTO_TEST_SUITE(views)
+
 namespace {
 
 constexpr Display eighty{.columns = 80, .terminal = true};
@@ -92,8 +95,6 @@ Style style_of(const Page& page, const std::string& word) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(views)
 
 BOOST_AUTO_TEST_CASE(status_has_room_in_80_columns) {
   const std::string text = text_of(status_page(long_view(true), true, long_ago_s, eighty));

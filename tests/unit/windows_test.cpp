@@ -5,20 +5,18 @@
 
 #include <boost/test/unit_test.hpp>
 
-using namespace parc;         // NOLINT
-using namespace parc::daemon; // NOLINT
-
+namespace parc::daemon {
 namespace {
 
-constexpr std::uint64_t base = 1 << 20, length = 64 << 10; // of two segments, one behind the other
+struct WindowsFixture {
+  static constexpr std::uint64_t base = 1 << 20, length = 64 << 10; // of two segments, one behind the other
 
-struct Fixture {
   shm::Segment first = std::move(shm::Segment::create(length)).value();
   shm::Segment second = std::move(shm::Segment::create(length)).value();
   Extents extents;
   Windows windows{extents};
 
-  Fixture() {
+  WindowsFixture() {
     BOOST_REQUIRE(extents.map(base, length, first.id()).has_value());
     BOOST_REQUIRE(extents.map(base + length, length, second.id()).has_value());
   }
@@ -40,7 +38,7 @@ struct Fixture {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(windows, Fixture)
+BOOST_FIXTURE_TEST_SUITE(windows, WindowsFixture)
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_exposed) {
   BOOST_TEST(expose(1, base, 100) == PARC_OK);
@@ -105,3 +103,5 @@ BOOST_AUTO_TEST_CASE(segments_that_go) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace parc::daemon

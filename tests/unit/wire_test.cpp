@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "protocol/wire.hpp"
 
+#include "tests/unit/engine_test.hpp"
+
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <random>
 #include <vector>
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(parc::protocol::Kind)
+
+BOOST_AUTO_TEST_SUITE(wire)
 
 using namespace parc::protocol;
 
@@ -47,11 +53,6 @@ Refusal walk(const Envelope& envelope, std::size_t riding = 0) {
 }
 
 } // namespace
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(Refusal)
-BOOST_TEST_DONT_PRINT_LOG_VALUE(Kind)
-
-BOOST_AUTO_TEST_SUITE(wire)
 
 BOOST_AUTO_TEST_CASE(prefixes_are_checked_field_by_field) {
   const auto check = [](auto change) {
