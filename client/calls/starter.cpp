@@ -29,7 +29,7 @@ constexpr unsigned known_of_all = PARC_QUEUED | PARC_UNTAGGED;
 constexpr unsigned known_of_reads = known_of_all | PARC_FROM_END | PARC_EARLY;
 constexpr unsigned known_of_writes = known_of_reads | PARC_SYNCHRONOUS | PARC_WITH_DATA;
 constexpr unsigned known_of_probes = known_of_all | PARC_NOW | PARC_CLAIM;
-constexpr unsigned known_of_gets = PARC_QUEUED | PARC_FROM_END;
+constexpr unsigned known_of_gets = PARC_QUEUED | PARC_FROM_END | PARC_EARLY;
 
 // Those that the kernel, and neighbours, have to know.
 constexpr MessageFlags flags_of_requests = ~MessageFlags::early;
@@ -77,15 +77,20 @@ Result<parc_op> Starter::read_claimed(parc_op claim, std::span<const iovec> piec
   return id;
 }
 
-// `of_neighbour`: nobody else's message can answer it.
-Result<void> Starter::prepare_read(Message& message, bool of_neighbour) {
+// What fills its memory may be used before it is whole.
+void Starter::prepare_release(Message& message) {
   settle(message.pieces, Guards::Use::stores);
   message.order = order_.load(std::memory_order_relaxed);
-  message.straight = neighbours_ && !neighbours_->pages_are_closed() && !guards_.wanted() &&
-                     !message.is(MessageFlags::early);
   message.flags |= when(message.order == Order::down, MessageFlags::from_end);
   if (!message.is(MessageFlags::early) && guards_.wanted() && message.length >= least_released)
     message.pays = guards_.should_pay(message.pieces[0].iov_base);
+}
+
+// `of_neighbour`: nobody else's message can answer it.
+Result<void> Starter::prepare_read(Message& message, bool of_neighbour) {
+  message.straight = neighbours_ && !neighbours_->pages_are_closed() && !guards_.wanted() &&
+                     !message.is(MessageFlags::early);
+  prepare_release(message);
   if (of_neighbour && may_name_own_memory(message)) {
     name_own_memory(message);
     return success();
@@ -220,15 +225,15 @@ Result<parc_op> Starter::unexpose(std::uint64_t window) {
   return send(request, message);
 }
 
-// Causes go first, as what it gets may be their effect. The kernels answer it: it has its memory when it
-// starts, and no neighbour hears of it.
+// What the program has read goes first, as what it gets may be the effect of it. The kernels answer it: it
+// has its memory when it starts, and no neighbour hears of it.
 Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> pieces, unsigned flags) {
   PARC_TRY(check_peer(from.peer, false));
   Message message;
   PARC_TRY(check(message, {from.peer, from.window, 0, 0}, pieces, flags, known_of_gets));
-  if (guards_.any()) guards_.settle_begun();
-  settle(pieces, Guards::Use::stores);
-  message.pays = false;
+  message.envelope.data = from.offset;
+  if (guards_.any()) guards_.settle_begun_reads();
+  prepare_release(message);
   PARC_TRY(locate_read(message));
   PARC_TRY(give_memory(message));
   shm::Request request = request_of(shm::RequestKind::get, message);

@@ -32,11 +32,12 @@ std::string describe_question(shm::RequestKind kind, int peer) {
 
 // What it was: as the program knows it, and where the other end is.
 std::string Waiter::describe(parc_op id, const parc_status& status) const {
-  const shm::RequestKind kind = Operations::last_failed().kind;
+  const Operations::Failed& failed = Operations::last_failed();
+  const shm::RequestKind kind = failed.kind;
   if (std::string question = describe_question(kind, status.source); !question.empty()) return question;
   if (kind == shm::RequestKind::get)
-    return fmt::format("the get from window {} of peer {} failed", shm::tag_of(status.context, status.tag),
-                       status.source);
+    return fmt::format("the get of {} bytes at {} of window {} of peer {} failed", failed.room, failed.offset,
+                       shm::tag_of(status.context, status.tag), status.source);
   if (status.context == PARC_CONTEXT_RESERVED && static_cast<std::size_t>(status.source) < hosts_.size())
     return fmt::format("the barrier failed, which waits for rank {} on host {}", status.source,
                        hosts_[static_cast<std::size_t>(status.source)]);
@@ -323,10 +324,11 @@ int Waiter::finish_write(parc_op id, Slot slot, parc_status& status, Release rel
 }
 
 // One that a neighbour's short message may answer is the kernel's, and nobody else stores into its buffer,
-// when it has begun.
+// when it has begun. What a get's status says is known from the start.
 Waiter::Release Waiter::release_of(Slot slot, Release most) const {
   const Operations::Entry& entry = operations_.entry(slot);
-  if (!guards_.can_guard(slot) || entry.kind == shm::RequestKind::get) return Release::never;
+  if (!guards_.can_guard(slot)) return Release::never;
+  if (entry.kind == shm::RequestKind::get && most != Release::never) most = Release::at_once;
   if (entry.local) most = std::min(most, Release::when_begun);
   switch (guards_.level_for(entry)) {
   case Level::off: return Release::never;

@@ -44,6 +44,7 @@ struct Guard {
   std::array<iovec, most_pieces> piece;
   // Nothing that the table looks at.
   Slot slot;
+  bool gets; // what comes, and how much, is known from the start, and it has not begun before it ends
   parc_envelope envelope;
   std::uint64_t length;
   Adopted adopted; // memory that can go, and be something else

@@ -28,10 +28,11 @@ __attribute__((tls_model("initial-exec"))) thread_local Unexplained unexplained{
 bool Guards::arrived(const Missing& missing) const {
   if (is_done(missing.id)) return true;
   const shm::Operation& operation = shared(missing.id);
-  const bool begun = has_begun(missing.id);
-  if (missing.bytes.empty()) return begun;
-  if (!begun) return false;
-  const std::uint64_t total = operation.total.load(std::memory_order_relaxed);
+  if (!missing.gets || missing.bytes.empty()) {
+    const bool begun = has_begun(missing.id);
+    if (missing.bytes.empty() || !begun) return begun;
+  }
+  const std::uint64_t total = missing.gets ? missing.length : operation.total.load(std::memory_order_relaxed);
   return operation.front.load(std::memory_order_acquire) >= std::min(missing.bytes.high, total) ||
          operation.back.load(std::memory_order_acquire) + missing.bytes.low >= total;
 }
@@ -39,7 +40,7 @@ bool Guards::arrived(const Missing& missing) const {
 template <class Wanted> std::optional<Guards::Missing> Guards::find_missing(const Wanted& wanted) const {
   for (const Guard& guard : guards_) {
     if (guard.reporting && reporting_here) continue; // its handler must not wait for itself
-    if (const std::optional<Stretch> bytes = wanted(guard)) return Missing{guard.id, *bytes, guard.writes};
+    if (const std::optional<Stretch> bytes = wanted(guard)) return missing_from(guard, *bytes);
   }
   return {};
 }
@@ -84,6 +85,13 @@ void Guards::settle_all() {
 void Guards::settle_begun() {
   settle_what([this](const Guard& guard) -> std::optional<Stretch> {
     if (guard.writes || has_begun(guard.id)) return {};
+    return Stretch{0, 0};
+  });
+}
+
+void Guards::settle_begun_reads() {
+  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.writes || guard.gets || has_begun(guard.id)) return {};
     return Stretch{0, 0};
   });
 }

@@ -84,14 +84,23 @@ void Guards::set_level(Level level) {
 Level Guards::level_for(const Operations::Entry& entry) const {
   if (!possible_ || !entry.pays) return Level::off;
   const Level level = entry.is(MessageFlags::early) ? Level::full : level_.load(std::memory_order_relaxed);
-  return level == Level::full && !__libc_single_threaded ? Level::envelope : level;
+  const bool by_programs = entry.kind != shm::RequestKind::get; // kernels alone answer a get
+  return level == Level::full && by_programs && !__libc_single_threaded ? Level::envelope : level;
 }
 
 bool Guards::can_guard(Slot slot) const {
   const Operations::Entry& entry = operations_.entry(slot);
   return entry.block == nullptr && !entry.given_up && !entry.late.load(std::memory_order_relaxed) &&
-         !entry.own_memory && entry.length >= page_size() && entry.pieces.size() <= Guard::most_pieces &&
+         !entry.own_memory && is_long_enough(entry) && entry.pieces.size() <= Guard::most_pieces &&
          !exposed_.has_any_of(entry.pieces);
+}
+
+// A shorter get is guarded on request (HUNT 2005, table 2), where its page is of parc_alloc and nobody's
+// else.
+bool Guards::is_long_enough(const Operations::Entry& entry) const {
+  if (entry.length >= page_size()) return true;
+  return entry.kind == shm::RequestKind::get && entry.is(MessageFlags::early) && entry.length != 0 &&
+         !entry.adopted;
 }
 
 Guard Guards::make_guard(parc_op id, Slot slot) const {
@@ -104,6 +113,7 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .pieces = static_cast<std::uint32_t>(entry.pieces.size()),
               .piece = {},
               .slot = slot,
+              .gets = entry.kind == shm::RequestKind::get,
               .envelope = entry.envelope,
               .length = entry.length,
               .adopted = entry.adopted ? *entry.adopted : Adopted(),
@@ -124,8 +134,8 @@ std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes) {
 }
 
 bool Guards::edges_arrived(parc_op id, Slot slot) const {
-  if (!operations_.begun(id)) return false;
   const Guard guard = make_guard(id, slot);
+  if (!guard.gets && !operations_.begun(id)) return false;
   return guards_.on_whole_pages(guard, missing_of(guard));
 }
 
@@ -229,7 +239,7 @@ void Guards::note_benefit(const Guard& guard) {
 
 void Guards::ended_unreleased(const Operations::Entry& entry) {
   if (wanted() && !entry.is(MessageFlags::early) && entry.pays && entry.length >= least_released &&
-      entry.kind == shm::RequestKind::read)
+      (entry.kind == shm::RequestKind::read || entry.kind == shm::RequestKind::get))
     budget_.ended_in_vain(coarse_ms);
 }
 

@@ -61,8 +61,8 @@ public:
   // released thread may fault while it holds a lock that another needs in order to send.
   [[nodiscard]] Level level_for(const Operations::Entry& entry) const;
 
-  // Whether an operation's buffer can be guarded: at least a page, in few pieces, of memory that the kernel
-  // has mapped.
+  // Whether an operation's buffer can be guarded: at least a page, or of a get with PARC_EARLY, in few
+  // pieces, of memory that the kernel has mapped.
   [[nodiscard]] bool can_guard(Slot slot) const;
   // Of this program: reads into it are not released.
   [[nodiscard]] ExposedMemory& exposed() { return exposed_; }
@@ -77,7 +77,8 @@ public:
   // that has ended unreleased.
   void spend(std::chrono::nanoseconds cost) { budget_.spend(cost); }
   void ended_unreleased(const Operations::Entry& entry);
-  // Whether a read's envelope has arrived, and all bytes that share pages with other memory; or it is over.
+  // Whether a read's envelope has arrived (a get has none), and all bytes that share pages with other memory;
+  // or it is over.
   [[nodiscard]] bool edges_arrived(parc_op id, Slot slot) const;
   // Releases the wait for a read that the caller has taken, whose slot is spent with its guards. False: it
   // must be waited for (it is done, bounced, shorter than a page, or there is no room for its guards).
@@ -103,8 +104,10 @@ public:
   void settle(const void* memory, std::size_t bytes, Use use);
   void settle_pages(const void* memory, std::size_t bytes);
   void settle_all();
-  // Blocks until every released read has begun.
+  // Blocks until every released read has begun, and every released get has ended: who hears of it may change
+  // what it gets. The second: the reads alone, as a get tells nobody of anything.
   void settle_begun();
+  void settle_begun_reads();
   // From hold_back to hold_back_no_more no wait is released, so that nothing is guarded once all has been
   // settled.
   void hold_back() {
@@ -157,7 +160,12 @@ private:
     parc_op id;
     Stretch bytes;
     bool writes = false;
+    bool gets = false;
+    std::uint64_t length = 0;
   };
+  [[nodiscard]] static Missing missing_from(const Guard& guard, const Stretch& bytes) {
+    return {guard.id, bytes, guard.writes, guard.gets, guard.length};
+  }
   // While one of these lives no handler of the program runs on this thread: it might touch a guarded page,
   // and wait for what this thread is about to do.
   class WithoutHandlers : SignalMask {
@@ -181,6 +189,7 @@ private:
     std::lock_guard<std::mutex> hold_;
   };
 
+  [[nodiscard]] bool is_long_enough(const Operations::Entry& entry) const;
   [[nodiscard]] Guard make_guard(parc_op id, Slot slot) const;
   [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes);
   [[nodiscard]] bool add(const Guard& guard, parc_status& status);

@@ -41,7 +41,7 @@ void Guards::report_losses() {
     report(guard, loss_of(guard));
     reporting_here = false;
     // A truncation is known before it is over; until then the kernel has the slot.
-    while (!is_done(guard.id) && !pipes_.gone()) await({guard.id, {0, UINT64_MAX}});
+    while (!is_done(guard.id) && !pipes_.gone()) await(missing_from(guard, {0, UINT64_MAX}));
     const Locked hold(lock_);
     Guard* const found = guards_.find(guard.id);
     if (found == nullptr) continue;
@@ -70,13 +70,16 @@ void Guards::report(const Guard& guard, int error) {
     return handler(argument, &lost);
   }
   const std::string source = lost.source < 0 ? "any rank" : fmt::format("rank {}", lost.source);
+  const std::string what =
+      guard.gets ? fmt::format("what it got from window {} of {} after its get", guard.envelope.tag, source)
+                 : fmt::format("a message from {} (tag {}) after its read", source, lost.tag);
   std::array<char, 512> text;
   const auto end = fmt::format_to_n(
       text.data(), text.size(),
-      "parc: rank {}: lost a message from {} (tag {}) after its read was released early; {} of up to {} "
-      "bytes had come: {}. The program has gone on as if it were there, so it ends here; parc_on_lost would "
-      "let it decide\n",
-      rank_, source, lost.tag, lost.front, lost.length,
+      "parc: rank {}: lost {} was released early; {} of up to {} bytes had come: {}. The program has gone on "
+      "as "
+      "if it were there, so it ends here; parc_on_lost would let it decide\n",
+      rank_, what, lost.front, lost.length,
       error == PARC_EPEER ? departure_sentence(operation.departure_or_data.load(std::memory_order_relaxed))
                           : sentence(error));
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), std::min(end.size, text.size()));

@@ -254,7 +254,7 @@ int Operations::detach(Slot slot, parc_status& status) {
 int Operations::lost(Slot slot, int error, parc_status& status) {
   const Entry& entry = table_[slot];
   status = status_of(entry.envelope, error, 0);
-  failed_ = {.departure = 0, .room = entry.length, .kind = entry.kind};
+  failed_ = {.departure = 0, .room = entry.length, .kind = entry.kind, .offset = entry.envelope.data};
   set_use(slot, Use::spent);
   spent_.push(table_, slot);
   return error;
@@ -302,7 +302,8 @@ int Operations::result(Slot slot, parc_status& status) {
   if (error != PARC_OK)
     failed_ = {.departure = shared.departure_or_data.load(std::memory_order_relaxed),
                .room = entry.length,
-               .kind = entry.kind};
+               .kind = entry.kind,
+               .offset = entry.envelope.data};
   if (shm::is_write(slot)) {
     note_peer(entry.envelope.peer, error);
     return error;

@@ -150,6 +150,7 @@ public:
     std::uint32_t departure = 0; // of its peer, as in shm::Operation
     std::uint64_t room = 0;      // of the program's memory
     shm::RequestKind kind = shm::RequestKind::none;
+    std::uint64_t offset = 0; // of a get, in its window
   };
   // Of the last operation that this thread found to have failed.
   [[nodiscard]] static const Failed& last_failed() { return failed_; }

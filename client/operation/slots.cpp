@@ -100,7 +100,6 @@ void Operations::free_slot(Slot slot) {
 
 void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   const Entry& entry = table_[slot];
-  if (entry.kind == shm::RequestKind::get) return; // no message, and its peer's trace has none to it
   const shm::Operation& shared = tables().operation(slot);
   const shm::Times& times = tables().times(slot);
   const bool writes = shm::is_write(slot), over = done(slot);
@@ -108,7 +107,8 @@ void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   message.kind = trace::Kind::message;
   message.flags = static_cast<std::uint16_t>(flags | (writes ? trace::flag_write : 0) |
                                              (entry.block && !entry.pinned ? trace::flag_bounced : 0) |
-                                             (entry.adopted ? trace::flag_adopted : 0));
+                                             (entry.adopted ? trace::flag_adopted : 0) |
+                                             (entry.kind == shm::RequestKind::get ? trace::flag_get : 0));
   message.thread = entry.thread;
   message.begin = entry.posted;
   message.first = times.begun.load(std::memory_order_relaxed);

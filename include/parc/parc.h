@@ -348,49 +348,6 @@ PARC_API parc_op parc_initprobe(parc_context* context, const parc_envelope* enve
 PARC_API parc_op parc_initread_claimed(parc_context* context, parc_op claim, const struct iovec* pieces,
                                        int count, unsigned flags);
 
-/* ---- One-sided transfers (HUNT, 2005) ------------------------------------------------------------------ */
-
-/* A window is memory of a program that its peers get from without its part: the kernel of its host answers,
- * while the program computes, sleeps, is stopped, or never calls parc again. Its number is the program's
- * choice: the same for all ranks, say. A get sees what the target has stored before it sent whatever message
- * the asker has read; what the target stores while the get is under way may be seen or not, byte by byte. */
-
-/* What peers may do in a window. */
-#define PARC_MAY_GET 1u
-#define PARC_MAY_ANYBODY 4u /* not only peers of this program: whoever has the key and knows where it is */
-
-/* Until parc_unexpose, peers of this program (its job, those that it has added or spawned, its parc_parent)
- * can get bytes 0 to `bytes`-1 of `memory` as those of this window. `rights` is PARC_MAY_GET, with
- * PARC_MAY_ANYBODY or without. The memory is of parc_alloc, and must not be given to parc_free before.
- * Errors: PARC_EINVAL (the number is in use, unknown rights, null pointer), PARC_ENOMEM (memory that is not
- * of parc_alloc), PARC_EAGAIN (256 windows are exposed). */
-PARC_API int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights);
-
-/* Takes it back: blocks until gets that have begun there have ended. There is no window for those that come
- * later. Errors: PARC_EINVAL (no such window). */
-PARC_API int parc_unexpose(parc_context* context, uint64_t window);
-
-/* What a get is from; the offset counts the bytes of the peer's window. */
-typedef struct parc_place {
-  int peer;
-  uint64_t window, offset;
-} parc_place;
-
-/* Starts to get `bytes` bytes from there into `buffer`, which must not be touched before the operation has
- * finished. Flags: PARC_FROM_END, PARC_QUEUED. In its status the source is the peer, the length what was
- * asked for, the tag and the context the halves of the window's number. parc_cancel ends it only before it
- * has left. Errors: those of parc_initreadv; of the operation PARC_EPLACE (there is no such window, it ends
- * before, or this program may not), PARC_EPEER (the peer has departed before all of it was here). */
-PARC_API parc_op parc_initget(parc_context* context, const parc_place* from, void* buffer, size_t bytes,
-                              unsigned flags);
-
-/* Does as parc_initget, into `count` pieces, in their order. Limits as of parc_initreadv. */
-PARC_API parc_op parc_initgetv(parc_context* context, const parc_place* from, const struct iovec* pieces,
-                               int count, unsigned flags);
-
-/* Calls parc_initget and parc_wait. Errors: those of both. */
-PARC_API int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes);
-
 /* ---- Finishing operations ------------------------------------------------------------------------------ */
 
 /* Blocks until `operation` has finished, and spends it. `status` may be NULL. Returns PARC_OK, or why the
@@ -513,14 +470,14 @@ PARC_API int parc_set_copy_room(parc_context* context, size_t bytes);
 /* A wait for a read that is released early returns before the message is there. The pages of the buffer that
  * have not arrived are guarded: the first touch of one waits until that page is there. Programs need not be
  * changed. That is so at the levels PARC_RELEASE_ENVELOPE and PARC_RELEASE_FULL, and with the flag
- * PARC_EARLY. Released are parc_wait, parc_waitall, parc_read and parc_completions, of reads of at least a
- * page; never what reports completion (parc_test, parc_waitany, parc_waitsome), probes and barriers. A wait
- * that is given a status, and parc_completions, return when the message has begun, since they must say who it
- * is from and how long; and when both ends of the buffer are there, which travel first: then only whole pages
- * of it are guarded, and nothing that lies beside it. Where a buffer's reads were touched at once several
- * times in a row, the next ones are waited for, and then one is tried again. What such a program then writes
- * to others leaves when all it was released from before has begun (erMPI 2005, section 2.5: no message may
- * overtake its own cause).
+ * PARC_EARLY. Released are parc_wait, parc_waitall, parc_read, parc_get and parc_completions, of reads and
+ * gets of at least a page; never what reports completion (parc_test, parc_waitany, parc_waitsome), probes and
+ * barriers. A wait that is given a status, and parc_completions, return when the message has begun, since
+ * they must say who it is from and how long; and when both ends of the buffer are there, which travel first:
+ * then only whole pages of it are guarded, and nothing that lies beside it. Where a buffer's reads were
+ * touched at once several times in a row, the next ones are waited for, and then one is tried again. What
+ * such a program then writes to others leaves when all it was released from before has begun (erMPI 2005,
+ * section 2.5: no message may overtake its own cause).
  *
  * The buffer may be parc_alloc memory, malloc's (of glibc), or data and bss of the executable: reads that may
  * be released adopt it in place, which copies it once into memory that the kernel shares. Others (stacks,
@@ -565,8 +522,8 @@ typedef struct parc_lost {
   uint64_t length; /* of the buffer */
   uint64_t front;  /* bytes from its beginning that did come */
   int source;      /* as the read named it */
-  int tag;
-  int error; /* PARC_EPEER, PARC_EKERNEL, PARC_ETRUNCATE */
+  int tag;         /* of a get: the window */
+  int error;       /* PARC_EPEER, PARC_EKERNEL, PARC_ETRUNCATE, PARC_EPLACE */
 } parc_lost;
 typedef void parc_lost_handler(void* argument, const parc_lost* lost);
 
@@ -597,4 +554,7 @@ PARC_API const char* parc_error_detail(void);
 #ifdef __cplusplus
 }
 #endif
+
+#include "window.h"
+
 #endif

@@ -200,6 +200,37 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_calls_faults_and_messages) {
   }
 }
 
+// A get is no message: it has no arrow.
+BOOST_AUTO_TEST_CASE(a_trace_tells_of_gets) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/trace.json", go = hosts.directory() + "/go";
+  Process job = hosts.run({"--trace", file, "--hosts", "a,b", programs + "early_gets", "touched", go});
+  const auto said = [&](const char* word) { return job.output().find(word) != std::string::npos; };
+  BOOST_TEST(eventually([&] { return said("ready") || !job.running(); }));
+  hosts[1].kernel().signal(SIGSTOP);
+  std::ofstream{go};
+  BOOST_TEST(eventually([&] { return said("released") || !job.running(); }));
+  BOOST_TEST(eventually([&] { return hosts.ranks_sleep() || !job.running(); })); // in its touch
+  hosts[1].kernel().signal(SIGCONT);
+  BOOST_TEST(job.wait() == 0, job << hosts);
+
+  const Json events = read_trace(file);
+  (void)check_ends(events);
+  int gets = 0;
+  for (const Json& span : all(events, "b")) {
+    if (span["cat"] != "get") continue;
+    ++gets;
+    const Json& args = span["args"];
+    BOOST_TEST(span["name"] == "get from 1, window 7");
+    BOOST_TEST(args["bytes"] == 4 << 20);
+    BOOST_TEST(args["released_us"].get<double>() <= args["last_byte_us"].get<double>());
+  }
+  BOOST_TEST(gets == 1);
+  const auto faults = all(events, "X", "fault");
+  BOOST_REQUIRE(!faults.empty());
+  for (const Json& fault : faults) BOOST_TEST(fault["args"]["message"] == "get from 1, window 7");
+}
+
 // More records than the pipe, the memory for them and the credit of the output hold at once.
 BOOST_AUTO_TEST_CASE(a_long_trace_is_whole) {
   Hosts hosts(2);

@@ -99,7 +99,7 @@ void expect_refused(parc_context* parc, const parc_place& from, std::size_t leng
 
 void ask_for_what_is_not_there(parc_context* parc, int peer) {
   expect_refused(parc, {peer, 8, 0}, 1, PARC_EPLACE, "window 8");
-  expect_refused(parc, {peer, window, bytes - 9}, 10, PARC_EPLACE, "window 7");
+  expect_refused(parc, {peer, window, bytes - 9}, 10, PARC_EPLACE, "10 bytes at 3145719 of window 7");
   expect_refused(parc, {peer, window, bytes + 1}, 0, PARC_EPLACE, "window 7");
   expect_refused(parc, {peer, window, UINT64_MAX}, 2, PARC_EPLACE, "window 7");
   expect_refused(parc, {parc_size(parc) + 5, window, 0}, 1, PARC_EINVAL, "there is no rank");

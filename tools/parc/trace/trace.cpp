@@ -23,6 +23,10 @@ bool is_write(const Record& message) {
   return (message.flags & trace::flag_write) != 0;
 }
 
+bool is_get(const Record& message) {
+  return (message.flags & trace::flag_get) != 0;
+}
+
 // Where ranks and their times belong together.
 struct Times {
   std::uint64_t to_real = 0; // of a rank's host
@@ -165,8 +169,13 @@ private:
   }
 
   static std::string name_of(const Record& message) {
+    if (is_get(message)) return fmt::format("get from {}, window {}", message.peer, window_of(message));
     return is_write(message) ? fmt::format("write to {}, tag {}", message.peer, message.tag)
                              : fmt::format("read from {}, tag {}", message.peer, message.tag);
+  }
+
+  static std::uint64_t window_of(const Record& get) {
+    return std::uint64_t{get.context} << 32 | static_cast<std::uint32_t>(get.tag);
   }
 
   // A span from when it was posted to when its last byte was in place (a write: acknowledged), or to the end
@@ -174,7 +183,9 @@ private:
   void write_message(std::uint64_t rank, const RankTrace& said, const Record& message) {
     const Times& times = times_.at(rank);
     Json common{{"name", name_of(message)},
-                {"cat", is_write(message) ? "write" : "read"},
+                {"cat", is_get(message)     ? "get"
+                        : is_write(message) ? "write"
+                                            : "read"},
                 {"id", fmt::format("{}.{:x}", rank, message.id)},
                 {"pid", rank},
                 {"tid", message.thread}};
@@ -223,7 +234,8 @@ private:
     std::map<Key, std::pair<std::vector<End>, std::vector<End>>> pairs;
     for (const auto& [rank, said] : ranks_)
       for (const Record& record : said.records) {
-        if (!times_.contains(rank) || record.kind != Kind::message || record.error != 0 || record.peer < 0)
+        if (!times_.contains(rank) || record.kind != Kind::message || record.error != 0 || record.peer < 0 ||
+            is_get(record))
           continue;
         const auto peer = static_cast<std::uint64_t>(record.peer);
         if (is_write(record))

@@ -142,9 +142,10 @@ private:
   void take_message(Rank& rank, const PlainJson& event) {
     const PlainJson& args = event.at("args");
     ++rank.messages;
-    if (event.at("cat") == "read" && args.contains("last_byte_us"))
+    const bool reads = event.at("cat") == "read" || event.at("cat") == "get";
+    if (reads && args.contains("last_byte_us"))
       rank.outstanding.push_back({event.at("ts"), args.at("last_byte_us")});
-    if (event.at("cat") == "read" && !args.contains("last_byte_us"))
+    if (reads && !args.contains("last_byte_us"))
       never_.push_back({fmt::to_string(event.at("pid").get<std::uint64_t>()),
                         event.at("name").get<std::string>(),
                         fmt::to_string(args.value("bytes", std::uint64_t{0})), args.value("site", "?")});
