@@ -298,6 +298,8 @@ private:
   void cancel_request(const Reading& read);
   Refusal take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& envelope);
   bool find_place(Endpoint& target, Pair& asker, const Place& place, Outgoing& answer);
+  static void begin_answer(Outgoing& answer);
+  static void answer_next(Pair& pair);
   static Refusal say_end(Link& link, std::uint64_t asker, Refused why);
   void end_answer(const Outgoing& answer);
   void give_up_answer(Outgoing& answer);

@@ -123,6 +123,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
     local,     // its receiver is here
     held,      // in Pair::held
     queued,    // in Link::fresh
+    waiting,   // of an answer: behind another one, in Pair::answers
     announced, // its envelope has been sent
     abandoned, // reported as finished; owes an abort
   };
@@ -132,6 +133,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
            : next == Stage::local     ? stage <= Stage::gated
            : next == Stage::held      ? stage <= Stage::gated
            : next == Stage::queued    ? stage <= Stage::gated || stage == Stage::held
+           : next == Stage::waiting   ? stage == Stage::made && role == Role::answer
            : next == Stage::announced ? stage == Stage::queued || role == Role::answer
                                       : next == Stage::abandoned && stage == Stage::announced);
     stage = next;

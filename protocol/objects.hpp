@@ -88,6 +88,8 @@ struct Pair : Answer, hook::Hook<hook::OfPeer>, hook::Hook<hook::Held> {
   std::uint64_t returned = 0;             // of those that were sent, no longer kept for a read
   hook::List<Outgoing, hook::Queue> held; // the receiver has no place for more: they wait here
   [[nodiscard]] std::uint64_t unread() const { return sent + queued - returned; }
+  Outgoing* answering = nullptr;             // the long answer to a get that is being sent
+  hook::List<Outgoing, hook::Queue> answers; // and those behind it
 
   // ... and what comes from it.
   std::uint64_t received = 0;

@@ -13,6 +13,7 @@
 
 namespace parc::protocol {
 namespace {
+constexpr std::uint64_t short_answer = 8 << 10;
 constexpr std::size_t most_ends = std::size_t{1} << 20; // of a link, that have not been said
 } // namespace
 
@@ -173,13 +174,35 @@ Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e
   answer.matched = answer.envelope_acknowledged = true;
   answer.promised = answer.total;
   answer.rest = Grant::to_far_end(0, answer.total, answer.from_end(), link.fragment);
-  answer.enter(Outgoing::Stage::announced);
   if (answer.total != 0) {
-    make_ready(answer);
+    begin_answer(answer);
     return Refusal::none;
   }
+  answer.enter(Outgoing::Stage::announced);
   finish_write(answer, Fault::none);
   return say_end(link, e.message, Refused::none);
+}
+
+// Of a pair's long ones each when the one before has left: that is whole, and worked on, while this one comes
+// (HUNT, section 5.3). Short ones wait for none.
+void Engine::begin_answer(Outgoing& answer) {
+  Pair& pair = *answer.pair;
+  if (answer.total > short_answer && pair.answering != nullptr) {
+    answer.enter(Outgoing::Stage::waiting);
+    pair.answers.push_back(answer);
+    return;
+  }
+  if (answer.total > short_answer) pair.answering = &answer;
+  answer.enter(Outgoing::Stage::announced);
+  make_ready(answer);
+}
+
+void Engine::answer_next(Pair& pair) {
+  pair.answering = nullptr;
+  if (pair.answers.empty()) return;
+  Outgoing& next = pair.answers.front();
+  pair.answers.pop_front();
+  begin_answer(next);
 }
 
 // What is not said by fragments. Nobody who asks for so much without listening is well.
@@ -191,6 +214,7 @@ Refusal Engine::say_end(Link& link, std::uint64_t asker, Refused why) {
 // Its place among the envelopes is free, and its memory not named any more.
 void Engine::end_answer(const Outgoing& answer) {
   if (answer.link != nullptr && answer.link->open) return_place(*answer.link, answer.pair);
+  if (answer.pair->answering == &answer) answer_next(*answer.pair);
   listener_.let_go(answer.cookie);
 }
 

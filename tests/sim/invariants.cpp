@@ -78,7 +78,8 @@ void Invariants::look_at(const Outgoing& message) {
         "a write is its endpoint's");
   holds(stage != Stage::abandoned || (message.from == nullptr && message.owed() && !queued),
         "what was abandoned owes its abort");
-  holds((stage != Stage::held && stage != Stage::queued) || queued, "what is held or queued is in a list");
+  holds((stage != Stage::held && stage != Stage::queued && stage != Stage::waiting) || queued,
+        "what is held, queued or waiting is in a list");
   holds(stage != Stage::announced || queued == (may_move && !message.late),
         "what may move is in the ready list, and only that");
   holds(in_list<hook::Asked>(message) == (stage == Stage::announced && striped && !message.late),
@@ -92,7 +93,8 @@ void Invariants::look_at(const Outgoing& message) {
     holds(message.asks != nullptr && message.asks->link == message.link && !message.asks->asked &&
               requests_.insert(message.asks).second,
           "a request is for one get that has not been asked for");
-  holds(message.role != Outgoing::Role::answer || stage == Stage::local || stage == Stage::announced,
+  holds(message.role != Outgoing::Role::answer || stage == Stage::local || stage == Stage::waiting ||
+            stage == Stage::announced,
         "an answer is under way");
   if (!remote || stage == Stage::abandoned) return;
   if (message.role == Outgoing::Role::answer)
@@ -286,6 +288,10 @@ void Invariants::look_at(const Pair& pair) {
   const OfPair& counted = pairs_[&pair];
   holds(pair.messages == counted.messages, "a pair counts the messages that name it");
   const Link* const link = engine_.find_link(pair.peer->address);
+  holds(pair.answers.empty() || pair.answering != nullptr, "an answer waits for another one only");
+  holds(pair.answering == nullptr || (pair.answering->pair == &pair && pair.answering->asked() &&
+                                      pair.answering->stage == Outgoing::Stage::announced),
+        "the answer that others wait for is being sent");
   if (link == nullptr) return;
   holds(pair.unmatched == counted.unmatched, "a pair counts what waits for a read");
   holds(pair.queued == counted.queued, "a pair counts what is about to be announced");

@@ -40,6 +40,42 @@ BOOST_DATA_TEST_CASE(what_is_in_a_window_comes,
   check_idle(hosts, far + 1);
 }
 
+// Each is whole before more of the next one comes than a train brings; one that is short waits for none.
+BOOST_AUTO_TEST_CASE(long_ones_come_one_after_the_other) {
+  Hosts hosts({0, 1});
+  Bytes window = pattern(2'000'000, 1), first(1'000'000), second(900'000), third(800'000), last(100);
+  hosts.expose(1, window);
+  const Op* const gets[] = {&hosts.get(0, 1, 0, first), &hosts.get(0, 1, 1, second),
+                            &hosts.get(0, 1, 2, third)};
+  const Op& brief = hosts.get(0, 1, 3, last);
+  const auto here = [](const Op& op) { return op.progress.front + op.progress.back; };
+  while (!gets[2]->finished) {
+    (void)hosts.step(50'000);
+    for (std::size_t i = 1; i < 3; ++i)
+      if (here(*gets[i]) != 0 && !gets[i]->finished)
+        BOOST_TEST((gets[i - 1]->finished || here(*gets[i]) < 100'000));
+    if (here(*gets[1]) != 0) BOOST_TEST(brief.finished);
+  }
+  hosts.settle();
+  BOOST_TEST((third == part(window, 2, third.size())));
+  check_idle(hosts);
+}
+
+// The one that others wait for ends otherwise.
+BOOST_AUTO_TEST_CASE(those_behind_one_that_is_given_up_are_answered) {
+  Hosts hosts({0, 1});
+  hosts.start(8, {0, 1});
+  Bytes window = pattern(2'000'000, 1), first(1'000'000), second(900'000);
+  hosts.expose(1, window);
+  const Op& get = hosts.get(0, 1, 0, first);
+  const Op& next = hosts.get(0, 1, 1, second);
+  while (get.progress.front == 0) (void)hosts.step(50'000);
+  hosts.engine(1).kill(hosts.endpoint(1));
+  hosts.settle();
+  BOOST_TEST((get.finished && next.finished));
+  check_idle(hosts);
+}
+
 BOOST_DATA_TEST_CASE(what_is_not_there_is_refused, distances, far) {
   Hosts hosts({0, far});
   Bytes window = pattern(1000, 1), in(100), none;
