@@ -11,7 +11,7 @@ namespace parc::client {
 
 struct GuardCost {
   std::chrono::nanoseconds fixed;    // mprotect twice, a fault and its handler
-  std::chrono::nanoseconds per_page; // of mprotect, twice
+  std::chrono::nanoseconds per_page; // of mprotect, twice, and of the page's first use after it
 
   [[nodiscard]] std::chrono::nanoseconds of(std::size_t pages) const {
     return fixed + static_cast<std::chrono::nanoseconds::rep>(pages) * per_page;

@@ -50,8 +50,9 @@ struct Guard {
   Adopted adopted; // memory that can go, and be something else
   bool reporting;  // its loss; whoever faults on it meanwhile waits
   bool handing;    // a write over; the same
-  // Of a read: since when, how long calls and touches have waited for it, and until when.
-  Clock::time_point released, last_wait;
+  // Of a read: since when, until when some of it was seen to be missing, and how long calls and touches have
+  // waited for it.
+  Clock::time_point released, missed;
   Clock::duration waited;
 };
 

@@ -165,8 +165,8 @@ void Guards::note_wait(parc_op id, Clock::time_point since) {
   const Locked hold(lock_);
   Guard* const guard = guards_.find(id);
   if (guard == nullptr) return;
-  guard->last_wait = Clock::now();
-  guard->waited += guard->last_wait - since;
+  guard->missed = Clock::now();
+  guard->waited += guard->missed - since;
 }
 
 // Somebody wants to store where a write's bytes are. One thread hands it over, others wait for that.

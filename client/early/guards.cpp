@@ -120,17 +120,22 @@ Guard Guards::make_guard(parc_op id, Slot slot) const {
               .reporting = false,
               .handing = false,
               .released = Clock::now(),
-              .last_wait = {},
+              .missed = {},
               .waited = {}};
   std::copy(entry.pieces.begin(), entry.pieces.end(), guard.piece.begin());
   return guard;
 }
 
 // Faults are caught from here on: one is measured, too.
-std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes) {
+std::chrono::nanoseconds Guards::cost_of_guarding(std::uint64_t bytes, Order order) {
   catch_faults(*this);
   std::call_once(cost_measured_, [this] { cost_ = measure_guard_cost(); });
-  return cost_.of(bytes / page_size() + 1);
+  return known_cost(bytes, order);
+}
+
+// Under an order pages are guarded one at a time, and few of them.
+std::chrono::nanoseconds Guards::known_cost(std::uint64_t bytes, Order order) const {
+  return cost_.of(order == Order::any ? bytes / page_size() + 1 : 1);
 }
 
 bool Guards::edges_arrived(parc_op id, Slot slot) const {
@@ -142,7 +147,9 @@ bool Guards::edges_arrived(parc_op id, Slot slot) const {
 bool Guards::release_read(parc_op id, Slot slot, parc_status& status) {
   if (!can_guard(slot) || operations_.done(slot)) return false;
   const Guard guard = make_guard(id, slot);
-  if (sleep_.poll([&] { return operations_.done(slot); }, cost_of_guarding(guard.length))) return false;
+  const auto cost = cost_of_guarding(guard.length, guard.order);
+  const bool pays = guard.gets && get_times_.least(guard.envelope.peer, guard.length) > 2 * cost;
+  if (!pays && sleep_.poll([&] { return operations_.done(slot); }, cost)) return false;
   if (gate_ && !has_begun(id)) {
     shm::Request request{};
     request.kind = shm::RequestKind::release;
@@ -159,7 +166,7 @@ bool Guards::release_write(parc_op id, Slot slot, parc_status& status) {
   const Operations::Entry& entry = operations_.entry(slot);
   const bool may = possible_ && (entry.is(MessageFlags::early) || wanted());
   if (!may || entry.length < page_size() || entry.pieces.size() > Guard::most_pieces) return false;
-  const bool cheaper = cost_of_guarding(entry.length) < hand_over_.patience(slot);
+  const bool cheaper = cost_of_guarding(entry.length, Order::any) < hand_over_.patience(slot);
   return (entry.is(MessageFlags::early) || cheaper) && add(make_guard(id, slot), status);
 }
 
@@ -188,6 +195,7 @@ bool Guards::add(const Guard& guard, parc_status& status) {
 // What has arrived is opened, with one call for each stretch, and what is over goes.
 void Guards::look() {
   bool lost = false;
+  const auto now = Clock::now();
   {
     const Locked hold(lock_);
     for (std::size_t i = 0; i < guards_.size();) {
@@ -201,6 +209,7 @@ void Guards::look() {
         ++i;
         continue;
       }
+      if (!missing.empty()) guard.missed = std::max(guard.missed, now);
       if (shrink(guard, missing) && done)
         drop(guard);
       else
@@ -215,18 +224,19 @@ void Guards::drop(Guard& guard) {
     operations_.let_go_released(guard.slot);
   } else {
     note_benefit(guard);
+    if (guard.gets) note_get(operations_.entry(guard.slot));
     operations_.spend_released(guard.slot);
   }
   guards_.remove(guard);
   count_.store(guards_.size(), std::memory_order_relaxed);
 }
 
-// What it brought is the time in which the program did not wait for it, as far as that is known: until the
-// last wait had ended, or until it was found to be here.
+// What it brought is the time in which the program did not wait for it although some of it was missing, as
+// far as that was seen: by touches and calls, or, where none has waited, until it was found to be here.
 void Guards::note_benefit(const Guard& guard) {
   const bool touched = guard.waited != Clock::duration::zero();
-  const auto worked = (touched ? guard.last_wait : Clock::now()) - guard.released - guard.waited;
-  const auto cost = cost_.of(guard.length / page_size() + 1);
+  const auto worked = (touched ? guard.missed : Clock::now()) - guard.released - guard.waited;
+  const auto cost = known_cost(guard.length, guard.order);
   benefit_.ended(guard.piece[0].iov_base, !touched || worked > 2 * cost);
   if (operations_.entry(guard.slot).is(MessageFlags::early)) return;
   if (worked > 2 * cost) {
@@ -237,7 +247,12 @@ void Guards::note_benefit(const Guard& guard) {
   }
 }
 
+void Guards::note_get(const Operations::Entry& get) {
+  get_times_.note(get.envelope.peer, get.length, std::chrono::nanoseconds(trace::now() - get.posted));
+}
+
 void Guards::ended_unreleased(const Operations::Entry& entry) {
+  if (entry.kind == shm::RequestKind::get) note_get(entry);
   if (wanted() && !entry.is(MessageFlags::early) && entry.pays && entry.length >= least_released &&
       (entry.kind == shm::RequestKind::read || entry.kind == shm::RequestKind::get))
     budget_.ended_in_vain(coarse_ms);

@@ -33,6 +33,7 @@
 #include "client/early/cost.hpp"
 #include "client/early/exposed_memory.hpp"
 #include "client/early/fault.hpp"
+#include "client/early/get_times.hpp"
 #include "client/early/guard_table.hpp"
 #include "client/early/mappings.hpp"
 #include "client/operation/hand_over.hpp"
@@ -74,7 +75,7 @@ public:
   // Whether releases pause now, as they did not pay; nobody need prepare for one.
   [[nodiscard]] bool pauses() const { return budget_.pauses(coarse_ms); }
   // Charges to the budget: what it has cost to prepare a read for its release; and, as one in vain, a read
-  // that has ended unreleased.
+  // that has ended unreleased. (How long a get took is noted, too.)
   void spend(std::chrono::nanoseconds cost) { budget_.spend(cost); }
   void ended_unreleased(const Operations::Entry& entry);
   // Whether a read's envelope has arrived (a get has none), and all bytes that share pages with other memory;
@@ -191,7 +192,9 @@ private:
 
   [[nodiscard]] bool is_long_enough(const Operations::Entry& entry) const;
   [[nodiscard]] Guard make_guard(parc_op id, Slot slot) const;
-  [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes);
+  [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes, Order order);
+  [[nodiscard]] std::chrono::nanoseconds known_cost(std::uint64_t bytes, Order order) const;
+  void note_get(const Operations::Entry& get);
   [[nodiscard]] bool add(const Guard& guard, parc_status& status);
   void look();
   void drop(Guard& guard);
@@ -241,6 +244,7 @@ private:
   std::once_flag cost_measured_;
   GuardCost cost_{};
   Benefit benefit_;
+  GetTimes get_times_;
   Budget budget_;
   ExposedMemory exposed_;
 

@@ -57,6 +57,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
 
   entry.kind = kind;
   entry.set_block(message.block, message.length);
+  if (kind == shm::RequestKind::get) entry.posted = trace::now();
   if (trace_.on()) {
     entry.posted = trace::now();
     entry.thread = Trace::thread();
