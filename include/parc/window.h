@@ -52,8 +52,9 @@ PARC_API parc_op parc_initgetv(parc_context* context, const parc_place* from, co
  * memory, else when the ends of the buffer are there; at PARC_RELEASE_FULL at once, also in a program with
  * several threads. A get of less than a page is released with PARC_EARLY alone, into parc_alloc memory. What
  * the program then writes to others leaves when the get has ended, since who hears of it may change what it
- * gets. What is stored in windows while several gets are released may be seen by one and not by a later one:
- * who goes by their order calls parc_settle between them. */
+ * gets. One that fails after its wait has returned is a message that was lost (parc_on_lost). What is stored
+ * in windows while several gets are released may be seen by one and not by a later one: who goes by their
+ * order calls parc_settle between them. */
 
 /* Calls parc_initget and parc_wait. Errors: those of both. */
 PARC_API int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes);

@@ -130,15 +130,28 @@ void expose_what_cannot_be(parc_context* parc, void* memory) {
     rank::expect_code(parc_unexpose(parc, number), PARC_OK, "taking back one of 256 windows");
 }
 
+// A get that was released early fails behind its wait.
+int error_of_lost = PARC_OK;
+void note_lost(void*, const parc_lost* lost) {
+  error_of_lost = lost->error;
+}
+int get_whole(parc_context* parc, const parc_place& from, std::vector<unsigned char>& to) {
+  error_of_lost = PARC_OK;
+  const int code = parc_get(parc, &from, to.data(), to.size());
+  rank::expect_code(parc_settle(parc, to.data(), to.size()), PARC_OK, "parc_settle");
+  return code != PARC_OK ? code : error_of_lost;
+}
+
 // What was exposed and is no more, while others ask for it all the time.
 void take_back(parc_context* parc, int peer) {
+  rank::expect_code(parc_on_lost(parc, note_lost, nullptr), PARC_OK, "parc_on_lost");
   const parc_place from{peer, 9, 0};
   std::vector<unsigned char> to(300'000);
   void* const mine = parc_alloc(parc, to.size());
   for (std::uint64_t version = 100; version < 200; ++version) {
     rank::fill(mine, to.size(), version);
     rank::expect_code(parc_expose(parc, 9, mine, to.size(), PARC_MAY_GET), PARC_OK, "exposing it again");
-    const int code = parc_get(parc, &from, to.data(), to.size());
+    const int code = get_whole(parc, from, to);
     rank::expect(code == PARC_OK || code == PARC_EPLACE, "a get meanwhile gave %d", code);
     rank::expect_code(parc_unexpose(parc, 9), PARC_OK, "taking it back");
     std::memset(mine, 0, to.size()); // which no get sees
