@@ -197,6 +197,26 @@ BOOST_AUTO_TEST_CASE(a_rank_fails_and_another_kernel_hangs) {
   check_nothing_left();
 }
 
+// The others get from it, or it from them: what they had been released from is lost, or their barrier fails.
+BOOST_AUTO_TEST_CASE(one_of_those_that_get_from_each_other) {
+  std::mt19937 random(20261128);
+  for (int round = 0; round < 12; ++round) {
+    Process run = hosts.run({"-n", "4", "--hosts", "a:2,b:2", PARC_TEST_PROGRAMS "/early_gets", "random",
+                             std::to_string(round), "100000"});
+    BOOST_REQUIRE(eventually([&] { return hosts.ranks().size() == 4 || !run.running(); }));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 100'000)); // the moment, not a condition
+    const auto ranks = hosts.ranks();
+    BOOST_REQUIRE(ranks.size() == 4U);
+    seen.insert(ranks.begin(), ranks.end());
+    kill(ranks[random() % 4], SIGKILL);
+    const int status = run.wait();
+    BOOST_TEST((status == 128 + SIGKILL || status == 128 + SIGABRT || status == 3), status << run);
+    BOOST_TEST(eventually([&] { return hosts.ranks().empty(); }));
+  }
+  check_nothing_left();
+  check_kernels_work();
+}
+
 // At moments from before the job is asked for until it is well under way.
 BOOST_AUTO_TEST_CASE(at_any_moment) {
   std::mt19937 random(20261121);

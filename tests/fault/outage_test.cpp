@@ -78,8 +78,10 @@ void end_over_a_later_link(bool there_is_one) {
 // It says nothing any more, and does not end: others bring what it should have brought.
 void run_over_a_silent_stream(const std::string& early_release) {
   Paths paths(2, {"--streams", "4"});
-  const std::vector<std::vector<std::string>> programs{{PARC_TEST_PROGRAMS "/ring", "16000000", "100"},
-                                                       {PARC_TEST_PROGRAMS "/random_messages", "8", "1500"}};
+  const std::vector<std::vector<std::string>> programs{
+      {PARC_TEST_PROGRAMS "/ring", "16000000", "100"},
+      {PARC_TEST_PROGRAMS "/random_messages", "8", "1500"},
+      {PARC_TEST_PROGRAMS "/early_gets", "random", "8", "60"}};
   for (const std::vector<std::string>& program : programs) {
     std::vector<std::string> words{"--hosts", "a,b", "--early-release=" + early_release};
     words.insert(words.end(), program.begin(), program.end());
@@ -126,6 +128,17 @@ BOOST_DATA_TEST_CASE(random_messages_over_links_that_end_at_any_byte,
   if (level != std::string("none")) words.push_back(std::string("--early-release=") + level);
   words.insert(words.end(), {PARC_TEST_PROGRAMS "/random_messages", "5", "1500"});
   Process run = paths.hosts.run(words);
+  paths.check(run);
+  BOOST_TEST(paths.cuts() >= 10u);
+}
+
+// The program stores into its windows as soon as it may, and says what it got that was not there.
+BOOST_DATA_TEST_CASE(gets_over_links_that_end_at_any_byte, boost::unit_test::data::make({"arena", "heap"}),
+                     kind) {
+  Paths paths(3);
+  for (const auto& [port, path] : paths.to) path->cut_often(3'000'000);
+  Process run =
+      paths.hosts.run({"--hosts", "a,b,c", PARC_TEST_PROGRAMS "/early_gets", "random", "5", "30", kind});
   paths.check(run);
   BOOST_TEST(paths.cuts() >= 10u);
 }
