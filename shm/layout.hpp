@@ -235,8 +235,8 @@ struct alignas(64) Operation {
   // sent with the message.
   std::atomic<std::uint64_t> handed_or_data;
   std::atomic<std::uint32_t> posted; // P: coarse_ms() when it was begun, for those who look on
-  // K: where error is PARC_EPEER a protocol::Departure; of a read or probe that has a message, 1 where its
-  // writer has sent data with it.
+  // P: of what is pending, 1 where it is a get. K: where error is PARC_EPEER a protocol::Departure; of a read
+  // or probe that has a message, 1 where its writer has sent data with it.
   std::atomic<std::uint32_t> departure_or_data;
 };
 static_assert(sizeof(Operation) == 64);

@@ -29,7 +29,6 @@ constexpr unsigned known_of_all = PARC_QUEUED | PARC_UNTAGGED;
 constexpr unsigned known_of_reads = known_of_all | PARC_FROM_END | PARC_EARLY;
 constexpr unsigned known_of_writes = known_of_reads | PARC_SYNCHRONOUS | PARC_WITH_DATA;
 constexpr unsigned known_of_probes = known_of_all | PARC_NOW | PARC_CLAIM;
-constexpr unsigned known_of_gets = PARC_QUEUED | PARC_FROM_END | PARC_EARLY;
 
 // Those that the kernel, and neighbours, have to know.
 constexpr MessageFlags flags_of_requests = ~MessageFlags::early;
@@ -90,6 +89,7 @@ void Starter::prepare_release(Message& message) {
 Result<void> Starter::prepare_read(Message& message, bool of_neighbour) {
   message.straight = neighbours_ && !neighbours_->pages_are_closed() && !guards_.wanted() &&
                      !message.is(MessageFlags::early);
+  if (guards_.any()) guards_.settle_gets();
   prepare_release(message);
   if (of_neighbour && may_name_own_memory(message)) {
     name_own_memory(message);
@@ -148,6 +148,7 @@ Result<parc_op> Starter::probe(const parc_envelope& envelope, unsigned flags) {
   PARC_TRY(check_peer(envelope.peer, true));
   Message message;
   PARC_TRY(check(message, envelope, {}, flags, known_of_probes));
+  if (guards_.any()) guards_.settle_gets();
   if (message.is(MessageFlags::no_wait) && !look_around()) return refused();
   return ask(message, shm::RequestKind::probe);
 }
@@ -216,29 +217,6 @@ Result<parc_op> Starter::exit_of(int peer, unsigned flags) {
   Message message;
   PARC_TRY(check(message, {peer, 0, 0, 0}, {}, flags, PARC_QUEUED));
   return send(shm::RequestKind::exit_of, message);
-}
-
-Result<parc_op> Starter::unexpose(std::uint64_t window) {
-  const Message message{.envelope = {PARC_ANY_SOURCE, 0, 0, 0}};
-  shm::Request request = request_of(shm::RequestKind::unexpose, message);
-  request.exposed.window = window;
-  return send(request, message);
-}
-
-// What the program has read goes first, as what it gets may be the effect of it. The kernels answer it: it
-// has its memory when it starts, and no neighbour hears of it.
-Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> pieces, unsigned flags) {
-  PARC_TRY(check_peer(from.peer, false));
-  Message message;
-  PARC_TRY(check(message, {from.peer, from.window, 0, 0}, pieces, flags, known_of_gets));
-  message.envelope.data = from.offset;
-  if (guards_.any()) guards_.settle_begun_reads();
-  prepare_release(message);
-  PARC_TRY(locate_read(message));
-  PARC_TRY(give_memory(message));
-  shm::Request request = request_of(shm::RequestKind::get, message);
-  request.got = {from.window, from.offset};
-  return send(request, message);
 }
 
 Result<parc_op> Starter::barrier_read(int peer, std::uint64_t tag) {

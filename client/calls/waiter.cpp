@@ -152,7 +152,7 @@ int Waiter::finish_done(Slot slot, parc_status& status) {
 }
 
 int Waiter::finish_settled(Slot slot, parc_status& status) {
-  guards_.ended_unreleased(operations_.entry(slot));
+  guards_.ended_unreleased(slot);
   return operations_.finish(slot, status);
 }
 

@@ -96,6 +96,13 @@ void Guards::settle_begun_reads() {
   });
 }
 
+void Guards::settle_gets() {
+  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
+    if (!guard.gets || has_begun(guard.id)) return {};
+    return Stretch{0, 0};
+  });
+}
+
 void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,
                         std::uint64_t site) {
   if (!trace_.on()) return;

@@ -84,8 +84,7 @@ void Guards::set_level(Level level) {
 Level Guards::level_for(const Operations::Entry& entry) const {
   if (!possible_ || !entry.pays) return Level::off;
   const Level level = entry.is(MessageFlags::early) ? Level::full : level_.load(std::memory_order_relaxed);
-  const bool by_programs = entry.kind != shm::RequestKind::get; // kernels alone answer a get
-  return level == Level::full && by_programs && !__libc_single_threaded ? Level::envelope : level;
+  return level == Level::full && !__libc_single_threaded ? Level::envelope : level;
 }
 
 bool Guards::can_guard(Slot slot) const {
@@ -224,7 +223,7 @@ void Guards::drop(Guard& guard) {
     operations_.let_go_released(guard.slot);
   } else {
     note_benefit(guard);
-    if (guard.gets) note_get(operations_.entry(guard.slot));
+    if (guard.gets) note_get(guard.slot);
     operations_.spend_released(guard.slot);
   }
   guards_.remove(guard);
@@ -247,12 +246,16 @@ void Guards::note_benefit(const Guard& guard) {
   }
 }
 
-void Guards::note_get(const Operations::Entry& get) {
+// One that failed says nothing of how long others take.
+void Guards::note_get(Slot slot) {
+  const Operations::Entry& get = operations_.entry(slot);
+  if (operations_.shared(slot).error.load(std::memory_order_relaxed) != PARC_OK) return;
   get_times_.note(get.envelope.peer, get.length, std::chrono::nanoseconds(trace::now() - get.posted));
 }
 
-void Guards::ended_unreleased(const Operations::Entry& entry) {
-  if (entry.kind == shm::RequestKind::get) note_get(entry);
+void Guards::ended_unreleased(Slot slot) {
+  const Operations::Entry& entry = operations_.entry(slot);
+  if (entry.kind == shm::RequestKind::get) note_get(slot);
   if (wanted() && !entry.is(MessageFlags::early) && entry.pays && entry.length >= least_released &&
       (entry.kind == shm::RequestKind::read || entry.kind == shm::RequestKind::get))
     budget_.ended_in_vain(coarse_ms);

@@ -77,7 +77,7 @@ public:
   // Charges to the budget: what it has cost to prepare a read for its release; and, as one in vain, a read
   // that has ended unreleased. (How long a get took is noted, too.)
   void spend(std::chrono::nanoseconds cost) { budget_.spend(cost); }
-  void ended_unreleased(const Operations::Entry& entry);
+  void ended_unreleased(Slot slot);
   // Whether a read's envelope has arrived (a get has none), and all bytes that share pages with other memory;
   // or it is over.
   [[nodiscard]] bool edges_arrived(parc_op id, Slot slot) const;
@@ -106,9 +106,11 @@ public:
   void settle_pages(const void* memory, std::size_t bytes);
   void settle_all();
   // Blocks until every released read has begun, and every released get has ended: who hears of it may change
-  // what it gets. The second: the reads alone, as a get tells nobody of anything.
+  // what it gets. Next: the reads alone, as a get tells nobody of anything.
   void settle_begun();
   void settle_begun_reads();
+  // The gets alone: a read that is matched tells its writer that all before it is over.
+  void settle_gets();
   // From hold_back to hold_back_no_more no wait is released, so that nothing is guarded once all has been
   // settled.
   void hold_back() {
@@ -194,7 +196,7 @@ private:
   [[nodiscard]] Guard make_guard(parc_op id, Slot slot) const;
   [[nodiscard]] std::chrono::nanoseconds cost_of_guarding(std::uint64_t bytes, Order order);
   [[nodiscard]] std::chrono::nanoseconds known_cost(std::uint64_t bytes, Order order) const;
-  void note_get(const Operations::Entry& get);
+  void note_get(Slot slot);
   [[nodiscard]] bool add(const Guard& guard, parc_status& status);
   void look();
   void drop(Guard& guard);

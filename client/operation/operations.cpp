@@ -78,7 +78,7 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   shared.error.store(PARC_OK, std::memory_order_relaxed);
   shared.handed_or_data.store(0, std::memory_order_relaxed);
   shared.posted.store(coarse_ms(), std::memory_order_relaxed);
-  shared.departure_or_data.store(0, std::memory_order_relaxed);
+  shared.departure_or_data.store(kind == shm::RequestKind::get, std::memory_order_relaxed);
   shared.state.store(shm::state_word(generation, shm::Phase::pending), std::memory_order_relaxed);
 
   entry.tag.store(tag_of(generation, message.loose ? Use::loose : Use::live), std::memory_order_release);

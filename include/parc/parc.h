@@ -522,7 +522,7 @@ typedef struct parc_lost {
   uint64_t length; /* of the buffer */
   uint64_t front;  /* bytes from its beginning that did come */
   int source;      /* as the read named it */
-  int tag;         /* of a get: the window */
+  int tag;         /* of a get: the low half of the window's number */
   int error;       /* PARC_EPEER, PARC_EKERNEL, PARC_ETRUNCATE, PARC_EPLACE */
 } parc_lost;
 typedef void parc_lost_handler(void* argument, const parc_lost* lost);

@@ -14,6 +14,10 @@ extern "C" {
  * choice: the same for all ranks, say. A get sees what the target has stored before it sent whatever message
  * the asker has read; what the target stores while the get is under way may be seen or not, byte by byte. */
 
+/* Of what a program that releases waits stores into its own window others may hear before what it was
+ * released from has begun, or, of a get, has ended: who tells others of something by such a store, or by one
+ * into other shared memory, calls parc_settle before. */
+
 /* What peers may do in a window. */
 #define PARC_MAY_GET 1u
 #define PARC_MAY_ANYBODY 4u /* not only peers of this program: whoever has the key and knows where it is */
@@ -49,12 +53,12 @@ PARC_API parc_op parc_initgetv(parc_context* context, const parc_place* from, co
 
 /* A wait for a get is released early as one for a read is (parc_set_release). Nothing tells of the beginning
  * of a get: at PARC_RELEASE_ENVELOPE its wait returns at once where its buffer shares no page with other
- * memory, else when the ends of the buffer are there; at PARC_RELEASE_FULL at once, also in a program with
- * several threads. A get of less than a page is released with PARC_EARLY alone, into parc_alloc memory. What
- * the program then writes to others leaves when the get has ended, since who hears of it may change what it
- * gets. One that fails after its wait has returned is a message that was lost (parc_on_lost). What is stored
- * in windows while several gets are released may be seen by one and not by a later one: who goes by their
- * order calls parc_settle between them. */
+ * memory, else when the ends of the buffer are there; at PARC_RELEASE_FULL at once. A get of less than a page
+ * is released with PARC_EARLY alone, into parc_alloc memory. What the program then writes to others leaves
+ * when the get has ended, since who hears of it may change what it gets; a read or a probe that the program
+ * then starts waits for that, as its match may tell its writer. One that fails after its wait has returned is
+ * a message that was lost (parc_on_lost). What is stored in windows while several gets are released may be
+ * seen by one and not by a later one: who goes by their order calls parc_settle between them. */
 
 /* Calls parc_initget and parc_wait. Errors: those of both. */
 PARC_API int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes);

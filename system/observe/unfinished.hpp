@@ -22,7 +22,11 @@ struct Unfinished {
   std::uint64_t age_ms = 0;   // since the call that began it
   bool writes = false;        // else it reads
   bool probes = false;        // it is a probe: waits to be told of a message
+  bool gets = false;          // it is a get, which kernels answer; the context and tag are its window
   bool begun = false;         // a read whose message has been matched
+  [[nodiscard]] std::uint64_t window() const {
+    return std::uint64_t{context} << 32 | static_cast<std::uint32_t>(tag);
+  }
   bool operator==(const Unfinished&) const = default;
 };
 

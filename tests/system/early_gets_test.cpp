@@ -34,12 +34,13 @@ BOOST_AUTO_TEST_SUITE(early_gets)
 BOOST_AUTO_TEST_CASE(a_released_get_is_waited_for_by_touch) {
   Hosts hosts(2);
   int runs = 0;
-  for (const char* how : {"touched", "told", "status", "thread", "up", "down", "short", "again"})
+  for (const char* how : {"touched", "told", "answered", "status", "thread", "up", "down", "short", "again"})
     for (const char* kind : {"arena", "heap", "bss"}) {
 #ifdef __SANITIZE_ADDRESS__
       if (std::string(kind) == "heap") continue; // a sanitizer's is not adopted
 #endif
-      if (std::string(how) == "short" && std::string(kind) != "arena") continue; // these wait
+      if ((std::string(how) == "short" || std::string(how) == "thread") && std::string(kind) != "arena")
+        continue; // these wait
       const std::string file = hosts.directory() + "/go" + std::to_string(++runs);
       Process job = hosts.run({"--hosts", "a,b", program, how, file, kind});
       run_held(hosts, job, file);

@@ -55,6 +55,9 @@ BOOST_AUTO_TEST_CASE(ranks_that_do_not) {
   BOOST_TEST(Job().rank({read_of(-1)}).rank({read_of(0)}).cycle().empty());
   // What comes is under way.
   BOOST_TEST(Job().rank({read_of(1)}).rank({read_of(0), write_to(0)}).cycle().empty());
+  // Kernels answer gets, whatever their programs wait for.
+  const auto get_from = [](std::int32_t peer) { return Unfinished{.peer = peer, .tag = 1, .gets = true}; };
+  BOOST_TEST(Job().rank({get_from(1)}).rank({get_from(0)}).cycle().empty());
   Unfinished begun = read_of(1);
   begun.begun = true;
   BOOST_TEST(Job().rank({begun}).rank({read_of(0)}).cycle().empty());
@@ -143,6 +146,12 @@ BOOST_AUTO_TEST_CASE(a_control_segment_is_looked_at) {
       (seen.operations[2].peer == 1 && seen.operations[2].age_ms >= 5000 && seen.operations[2].tag == 7));
   shm::look_at(*control, tables, 2, seen);
   BOOST_TEST((seen.operations.size() == 2u && seen.more == 2));
+  post(6, shm::Phase::pending, 4, 9000);
+  control->operations[6].departure_or_data = 1;
+  control->operations[6].tag = 0x8000'0000'ffff'fff0;
+  shm::look_at(*control, tables, 1, seen);
+  BOOST_TEST((seen.operations[0].gets && seen.operations[0].window() == 0x8000'0000'ffff'fff0));
+  post(6, shm::Phase::done, 4, 9000);
   // Behind the first block no more is looked at than has been used.
   std::vector<std::byte> block(shm::bytes_of_block(1) + 64);
   tables.add(block.data() + (64 - reinterpret_cast<std::uintptr_t>(block.data()) % 64));

@@ -18,12 +18,15 @@
 #include <unistd.h>
 #include <vector>
 
+RANK_WITHOUT_LEAK_CHECK
+
 namespace {
 
 constexpr std::uint64_t window = 7;
 constexpr std::size_t page = 4096, bytes = 1024 * page;
 parc_context* parc = nullptr;
 const char* file = nullptr;
+constexpr parc_envelope to_asker{0, 0, 0, 0};
 unsigned char in_bss[bytes + 3 * page];
 
 unsigned char* memory(std::string_view kind) {
@@ -91,6 +94,14 @@ void told(unsigned char* in) {
   rank::expect_code(parc_wait(parc, write, nullptr), PARC_OK, "the wait for a write");
 }
 
+// A write that waits for its read hears of it.
+void answered(unsigned char* in) {
+  get_whole(in);
+  say_released(1);
+  rank::expect_code(parc_read(parc, 1, 0, nullptr, 0, nullptr), PARC_OK, "parc_read");
+  touch(in, 1);
+}
+
 void with_status(unsigned char* in) {
   const parc_place from{1, window, 0};
   const parc_op get = parc_initget(parc, &from, in, bytes, 0);
@@ -103,7 +114,7 @@ void with_status(unsigned char* in) {
   touch(in, 1);
 }
 
-// Kernels alone are needed for its end, so that it may be released beside threads.
+// Where it has whole pages nothing of others is guarded, and kernels alone bring the rest.
 void beside_a_thread(unsigned char* in) {
   std::thread other([&] {
     get_whole(in);
@@ -164,7 +175,13 @@ void lost(unsigned char* in, bool handled) {
 
 void held(std::string_view what, std::string_view kind) {
   if (rank::number == 1) {
+    const parc_op write =
+        what == "answered" ? parc_initwritev(parc, &to_asker, nullptr, 0, PARC_SYNCHRONOUS) : PARC_OP_NULL;
     unsigned char* const own = expose(1);
+    if (what == "answered") {
+      rank::expect_code(parc_wait(parc, write, nullptr), PARC_OK, "the wait for a synchronous write");
+      rank::fill(own, bytes, 2);
+    }
     if (what == "told") {
       rank::expect_code(parc_read(parc, 0, 0, nullptr, 0, nullptr), PARC_OK, "parc_read");
       rank::fill(own, bytes, 2);
@@ -179,6 +196,7 @@ void held(std::string_view what, std::string_view kind) {
   await_file();
   if (what == "touched") touched(in);
   if (what == "told") told(in);
+  if (what == "answered") answered(in);
   if (what == "status") with_status(in);
   if (what == "thread") beside_a_thread(in);
   if (what == "up") ordered(in, PARC_ORDER_UP);
