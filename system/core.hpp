@@ -2,6 +2,7 @@
 // The core that this thread runs on, and going to another one now, where the scheduler would sooner or later.
 #pragma once
 
+#include <cstddef>
 #include <sched.h>
 
 namespace parc {

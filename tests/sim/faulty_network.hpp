@@ -167,7 +167,7 @@ public:
                       .retransmits = lost ? 2u : 0u};
   }
   void limit(const PathLimits&) override {}
-  void limit_silence(std::chrono::milliseconds time) override { longest_silence_ = time; }
+  void limit_silence(std::chrono::milliseconds longest) override { longest_silence_ = longest; }
 
   void tick() {
     if (far_ != nullptr) return;
