@@ -24,9 +24,6 @@ struct Unfinished {
   bool probes = false;        // it is a probe: waits to be told of a message
   bool gets = false;          // it is a get, which kernels answer; the context and tag are its window
   bool begun = false;         // a read whose message has been matched
-  [[nodiscard]] std::uint64_t window() const {
-    return std::uint64_t{context} << 32 | static_cast<std::uint32_t>(tag);
-  }
   bool operator==(const Unfinished&) const = default;
 };
 

@@ -150,7 +150,8 @@ BOOST_AUTO_TEST_CASE(a_control_segment_is_looked_at) {
   control->operations[6].departure_or_data = 1;
   control->operations[6].tag = 0x8000'0000'ffff'fff0;
   shm::look_at(*control, tables, 1, seen);
-  BOOST_TEST((seen.operations[0].gets && seen.operations[0].window() == 0x8000'0000'ffff'fff0));
+  BOOST_TEST((seen.operations[0].gets &&
+              shm::tag_of(seen.operations[0].context, seen.operations[0].tag) == 0x8000'0000'ffff'fff0));
   post(6, shm::Phase::done, 4, 9000);
   // Behind the first block no more is looked at than has been used.
   std::vector<std::byte> block(shm::bytes_of_block(1) + 64);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/parc/trace/trace.hpp"
 
+#include "shm/layout.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -169,13 +171,10 @@ private:
   }
 
   static std::string name_of(const Record& message) {
-    if (is_get(message)) return fmt::format("get from {}, window {}", message.peer, window_of(message));
+    if (is_get(message))
+      return fmt::format("get from {}, window {}", message.peer, shm::tag_of(message.context, message.tag));
     return is_write(message) ? fmt::format("write to {}, tag {}", message.peer, message.tag)
                              : fmt::format("read from {}, tag {}", message.peer, message.tag);
-  }
-
-  static std::uint64_t window_of(const Record& get) {
-    return std::uint64_t{get.context} << 32 | static_cast<std::uint32_t>(get.tag);
   }
 
   // A span from when it was posted to when its last byte was in place (a write: acknowledged), or to the end

@@ -2,6 +2,7 @@
 #include "tools/parc/view/unfinished_table.hpp"
 
 #include "include/parc/parc.h"
+#include "shm/layout.hpp"
 #include "tools/parc/screen/units.hpp"
 
 #include <algorithm>
@@ -68,7 +69,7 @@ Table unfinished_table(const std::vector<ShownRank>& ranks) {
       const bool own = each.context >= PARC_CONTEXT_RESERVED; // whose tags mean nothing
       table.add(shown,
                 {operation_text(each),
-                 each.gets      ? fmt::to_string(each.window())
+                 each.gets      ? fmt::to_string(shm::tag_of(each.context, each.tag))
                  : own          ? ""
                  : each.tag < 0 ? "any"
                                 : fmt::to_string(each.tag),
