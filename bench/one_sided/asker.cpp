@@ -28,7 +28,7 @@ void must(std::int64_t result) {
 class Asker {
 public:
   Asker(const Rank& rank, void* memory, int order, int repeats)
-      : parc_(rank.get()), to_(static_cast<unsigned char*>(memory)), next_(to_), order_(order),
+      : parc_(rank.get()), to_(static_cast<unsigned char*>(memory)), next_(to_ + window_bytes), order_(order),
         repeats_(repeats) {}
 
   // HUNT's table 2: a value that is used at once, and two of one page.
@@ -133,7 +133,7 @@ private:
     must(parc_set_order(parc_, PARC_ORDER_ANY));
     to_ = before;
   }
-  unsigned char* buffer(std::size_t bytes) { return next_ += bytes; }
+  unsigned char* buffer(std::size_t bytes) { return std::exchange(next_, next_ + bytes); }
 
   static double once(const std::function<void()>& what) {
     const double begin = seconds_now();
