@@ -363,7 +363,8 @@ void Engine::add_fragments(Link& link, Trains& trains, TrainOut& train, hook::Li
     trains.log.append(trains.sequence + 1, run);
     trains.in_flight += run.length;
     make_ready(message);
-    if (message.pair->answering == &message && !message.asked()) answer_next(*message.pair);
+    if (message.role == Outgoing::Role::answer && message.pair->answering == &message && !message.asked())
+      answer_next(*message.pair);
   }
 }
 template void Engine::add_fragments(Link&, Trains&, TrainOut&, hook::List<Outgoing, hook::Asked>&);
