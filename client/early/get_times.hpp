@@ -28,7 +28,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t peers = 64; // where there are more, some share a place
+  static constexpr std::size_t peers = 16; // where there are more, some share a place
 
   [[nodiscard]] std::atomic<std::int64_t>& of(int peer, std::uint64_t bytes) {
     return least_[static_cast<unsigned>(peer) % peers][static_cast<std::size_t>(std::bit_width(bytes))];

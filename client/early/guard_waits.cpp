@@ -82,25 +82,23 @@ void Guards::settle_all() {
   });
 }
 
-void Guards::settle_begun() {
-  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
-    if (guard.writes || has_begun(guard.id)) return {};
+template <class Of> void Guards::settle_begun_of(const Of& of) {
+  settle_what([&](const Guard& guard) -> std::optional<Stretch> {
+    if (guard.writes || !of(guard) || has_begun(guard.id)) return {};
     return Stretch{0, 0};
   });
+}
+
+void Guards::settle_begun() {
+  settle_begun_of([](const Guard&) { return true; });
 }
 
 void Guards::settle_begun_reads() {
-  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
-    if (guard.writes || guard.gets || has_begun(guard.id)) return {};
-    return Stretch{0, 0};
-  });
+  settle_begun_of([](const Guard& guard) { return !guard.gets; });
 }
 
 void Guards::settle_gets() {
-  settle_what([this](const Guard& guard) -> std::optional<Stretch> {
-    if (!guard.gets || has_begun(guard.id)) return {};
-    return Stretch{0, 0};
-  });
+  settle_begun_of([](const Guard& guard) { return guard.gets; });
 }
 
 void Guards::trace_wait(trace::Kind kind, std::uint64_t begin, const Missing& missing, std::uintptr_t address,

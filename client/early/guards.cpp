@@ -94,8 +94,8 @@ bool Guards::can_guard(Slot slot) const {
          !exposed_.has_any_of(entry.pieces);
 }
 
-// A shorter get is guarded on request (HUNT 2005, table 2), where its page is of parc_alloc and nobody's
-// else.
+// A shorter get is guarded on request (HUNT 2005, table 2), in memory of parc_alloc: who touches what lies
+// beside it there waits, too.
 bool Guards::is_long_enough(const Operations::Entry& entry) const {
   if (entry.length >= page_size()) return true;
   return entry.kind == shm::RequestKind::get && entry.is(MessageFlags::early) && entry.length != 0 &&

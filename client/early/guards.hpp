@@ -209,6 +209,7 @@ private:
   [[nodiscard]] Stretch missing_of(const Guard& guard) const;
   template <class Wanted> [[nodiscard]] std::optional<Missing> find_missing(const Wanted& wanted) const;
   template <class Wanted> void settle_what(const Wanted& wanted);
+  template <class Of> void settle_begun_of(const Of& of);
   void await(const Missing& missing);
   void note_wait(parc_op id, Clock::time_point since);
   void let_go(parc_op write);

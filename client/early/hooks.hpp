@@ -27,8 +27,8 @@ struct EarlyHooks {
   // Whether something is guarded and this thread is not inside libparc, whose own calls are not held up.
   bool (*any)();
   bool (*in_library)(); // whether this thread is in a call of libparc
-  // Wait, as Guards does, until nothing is missing of that memory; until every released read has begun; until
-  // nothing is missing at all.
+  // Wait, as Guards does, until nothing is missing of that memory; until every released read has begun and
+  // every released get has ended; until nothing is missing at all.
   void (*settle)(const void* memory, std::size_t bytes);
   void (*settle_begun)();
   void (*settle_all)();

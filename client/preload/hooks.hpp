@@ -63,7 +63,8 @@ inline void settle_all() {
   if (const auto* const ours = guarding()) ours->settle_all();
 }
 
-// Waits until every released read has begun: others will see what the call that follows does.
+// Waits until every released read has begun, and every released get has ended: others will see what the call
+// that follows does.
 inline void settle_begun() {
   if (const auto* const ours = guarding()) ours->settle_begun();
 }

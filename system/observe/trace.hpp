@@ -44,8 +44,8 @@ inline constexpr std::uint16_t flag_write = 1; // else a read
 inline constexpr std::uint16_t flag_bounced =
     2; // through memory of libparc's: it could not be named directly
 inline constexpr std::uint16_t flag_adopted = 4;
-inline constexpr std::uint16_t flag_get = 16;      // of a window, whose number is tag and context
 inline constexpr std::uint16_t flag_under_way = 8; // said while it was waited for: another may take its place
+inline constexpr std::uint16_t flag_get = 16;      // of a window, whose number is context and tag
 
 struct Record {
   Kind kind;
