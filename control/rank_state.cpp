@@ -5,11 +5,11 @@ namespace parc::control {
 
 template <> struct Codec<Unfinished> {
   static constexpr std::array fields{
-      field<&Unfinished::peer>("peer"),         field<&Unfinished::tag>("tag"),
-      field<&Unfinished::context>("context"),   field<&Unfinished::bytes>("bytes"),
-      field<&Unfinished::in_place>("in_place"), field<&Unfinished::age_ms>("age_ms"),
-      field<&Unfinished::writes>("writes"),     field<&Unfinished::probes>("probes"),
-      field<&Unfinished::gets>("gets"),         field<&Unfinished::begun>("begun")};
+      field<&Unfinished::peer>("peer"),           field<&Unfinished::tag>("tag"),
+      field<&Unfinished::context>("context"),     field<&Unfinished::bytes>("bytes"),
+      field<&Unfinished::in_place>("in_place"),   field<&Unfinished::age_ms>("age_ms"),
+      field<&Unfinished::writes>("writes"),       field<&Unfinished::probes>("probes"),
+      field<&Unfinished::one_sided>("one_sided"), field<&Unfinished::begun>("begun")};
   static void put(nlohmann::json& to, const Unfinished& value) { to = put_fields(fields, &value); }
   static bool take(const nlohmann::json& from, Unfinished& value, std::uint64_t) {
     return take_fields(fields, &value, from, {}).has_value();

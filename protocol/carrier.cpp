@@ -148,7 +148,7 @@ bool Engine::resend(Link& link) {
   TrainOut& train = link.carrier.train;
   for (; !link.log.all_sent(); link.log.sent(link.sequence + 1)) {
     Log::Entry& entry = link.log.next();
-    const bool of_envelope = entry.kind() == Kind::envelope;
+    const bool of_envelope = brings_bytes(entry.kind());
     const bool of_fragments = entry.kind() == Kind::fragments;
     Outgoing* message = of_envelope || of_fragments
                             ? outgoing_.find(of_envelope ? entry.envelope.message : entry.descriptor.message)

@@ -48,6 +48,7 @@ void Engine::kill(std::uint64_t number) {
   if (!endpoint->departed()) return depart(*endpoint, Departure::killed);
   endpoint->killing = true; // it must not go while its writes are taken from it
   while (!endpoint->writes.empty()) fail_write(endpoint->writes.front(), Fault::canceled);
+  if (const auto peer = peers_.find({here, number}); peer != peers_.end()) fail_those_behind(*peer->second);
   endpoint->killing = false;
   check_drained(*endpoint);
 }
@@ -67,11 +68,18 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
   endpoint.killing = true;
   while (how == Departure::killed && !endpoint.writes.empty())
     fail_write(endpoint.writes.front(), Fault::canceled);
+  for (auto& [address, pair] : endpoint.pairs)
+    while (!pair.behind.empty()) give_up(pair.behind.front());
   while (!endpoint.reads.empty()) {
     Reading& read = endpoint.reads.front();
-    Outgoing* local = read.message != nullptr ? read.message->local : nullptr;
+    Incoming* const message = read.message;
+    Outgoing* local = message != nullptr ? message->local : nullptr;
+    const bool behind_put = message != nullptr && local == nullptr && message->link == nullptr;
     fail_read(read, Fault::canceled);
-    if (local != nullptr) fail_write(*local, Fault::peer);
+    if (local != nullptr)
+      fail_write(*local, Fault::peer);
+    else if (behind_put)
+      drop_incoming(*message);
   }
   while (!endpoint.arrivals.empty() || !endpoint.claimed.empty()) {
     Incoming& message = endpoint.arrivals.empty() ? endpoint.claimed.front() : endpoint.arrivals.front();
@@ -122,6 +130,15 @@ void Engine::tell_departed(Peer& peer) {
       if (!endpoint.killing) fail_hopeless(endpoint, nullptr);
   }
   if (const auto still = peers_.find(address); still != peers_.end()) forget_if_over(*still->second);
+}
+
+// Reads that waited for what a peer that departed long ago had sent behind a put.
+void Engine::fail_those_behind(const Peer& peer) {
+  const Address address = peer.address;
+  std::vector<std::uint64_t> here_too;
+  for (const Pair& pair : peer.pairs) here_too.push_back(pair.at->number);
+  for (const std::uint64_t number : here_too)
+    if (Endpoint* const endpoint = find_endpoint(number)) fail_hopeless(*endpoint, &address);
 }
 
 // Reads and probes that wait for `departed`, or for anybody when nobody is left.
@@ -187,7 +204,7 @@ void Engine::break_link(std::uint32_t index) {
   });
   incoming_.each([&](Incoming& message) {
     if (message.link != &link) return;
-    if (message.waits() && message.whole() && message.arrived == message.promised) {
+    if (message.unread() && message.whole() && message.arrived == message.promised) {
       message.link = nullptr; // it is all here and may still be read
       for (const Block& block : message.blocks) pool_reserved_ += block.length();
       return;
@@ -201,7 +218,10 @@ void Engine::break_link(std::uint32_t index) {
   for (const Address& address : lost)
     if (const auto peer = peers_.find(address); peer != peers_.end()) tell_departed(*peer->second);
   for (const Address& address : departed_before)
-    if (const auto peer = peers_.find(address); peer != peers_.end()) forget_if_over(*peer->second);
+    if (const auto peer = peers_.find(address); peer != peers_.end()) {
+      fail_those_behind(*peer->second);
+      forget_if_over(*peer->second);
+    }
   pool_reserved_ -= link.reserved * link.fragment;
   add_totals(totals_, link);
   std::erase(open_links_, &link);

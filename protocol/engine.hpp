@@ -30,7 +30,7 @@ enum class Fault : std::uint8_t {
   peer,      // has departed, or its link is lost
   canceled,
   taken, // a read whose owner word somebody else has changed: it has a message of theirs
-  place, // of a get: there is no such window there, it is outside, or not allowed
+  place, // of a get or put: there is no such window there, it is outside, or not allowed
 };
 
 struct Outcome {
@@ -50,6 +50,7 @@ struct Place {
   std::uint64_t window = 0;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
+  bool put = false; // else somebody gets it
 };
 
 // Hears what becomes of operations and endpoints. Cookies are those of the requests, and of open().
@@ -77,8 +78,9 @@ public:
   // A message of `from` that an endpoint of this host has not read, which has left. Its Outcome::source is
   // not set.
   virtual void unread(std::uint64_t /*endpoint*/, const Address& /*from*/, const Outcome& /*message*/) {}
-  // Somebody gets that of an opened endpoint's memory, which stays until let_go(hold). False: there is no
-  // such place. `acquainted`: it is of the endpoint's group, or that knows it (acquaint).
+  // Somebody gets or puts that of an opened endpoint's memory, which stays until let_go(hold). False: there
+  // is no such place, or not for that. `acquainted`: it is of the endpoint's group, or that knows it
+  // (acquaint).
   virtual bool place(std::uint64_t /*endpoint_cookie*/, const Place& /*place*/, bool /*acquainted*/,
                      Pieces& /*memory*/, std::uint64_t& /*hold*/) {
     return false;
@@ -126,6 +128,7 @@ struct WriteRequest {
   MessageFlags flags = MessageFlags::none; // flags_that_travel
   Pieces memory;
   bool gated = false;     // held back until pass(): nobody hears of it before
+  bool put = false;       // into the window `tag`, at `data`: it ends when it is in place
   std::uint64_t late = 0; // bytes of a message that has no memory before place(); 0: it has
 };
 
@@ -135,6 +138,7 @@ struct GetRequest {
   std::uint64_t window = 0, offset = 0;
   MessageFlags flags = MessageFlags::none; // from_end
   Pieces memory;
+  bool gated = false; // as a write
 };
 
 class Engine {
@@ -182,11 +186,11 @@ public:
   // when stale.
   std::uint64_t read(std::uint64_t endpoint, const ReadRequest& request);
   std::uint64_t write(std::uint64_t endpoint, const WriteRequest& request);
-  // Reads bytes of a peer's window, which that peer has no part in (one_sided.cpp). It begins when it is
-  // asked for, and cannot be canceled.
+  // Reads bytes of a peer's window, which that peer has no part in (gets.cpp). It begins when it is asked
+  // for, and cannot be canceled when it has left.
   std::uint64_t get(std::uint64_t endpoint, const GetRequest& request);
   void cancel(std::uint64_t operation);
-  void pass(std::uint64_t operation);                    // a gated write goes on as if it were made now
+  void pass(std::uint64_t operation);                    // what is gated goes on as if it were made now
   void place(std::uint64_t write, const Pieces& memory); // gives a late write its memory
   // Makes a read late that has no message yet: its memory is not named any more. False: it has one, or is
   // over, or is late, or is a probe.
@@ -260,6 +264,7 @@ private:
   // `riding`: the bytes that came with the envelope.
   void arrive(Incoming& message, std::span<const std::byte> riding = {});
   void store(Incoming& message, std::span<const std::byte> riding);
+  static void keep_riding(Incoming& message, std::span<const std::byte> riding);
   void unstore(const Incoming& message);
   void match(Reading& read, Incoming& message, std::span<const std::byte> riding = {});
   Incoming* find_unexpected(Endpoint& at, const Reading& read);
@@ -271,6 +276,7 @@ private:
   void copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
   void advance(Incoming& message, std::uint64_t offset, std::uint64_t length);
   void check_read_done(Incoming& message);
+  void tell_progress(const Incoming& message);
   void end_reading(Incoming& message);
   void lose(Reading& read);
   void fail_read(Reading& read, Fault fault, Departure how = Departure::killed);
@@ -291,13 +297,17 @@ private:
   void fail_write(Outgoing& message, Fault fault);
   void check_drained(Endpoint& endpoint);
 
-  // one_sided.cpp
-  void get_here(Incoming& message, Endpoint& target, std::uint64_t offset);
+  // gets.cpp
+  void ask(Outgoing& request);
+  void get_here(Incoming& message, std::uint64_t offset);
+  void answer_here(Incoming& message, Pair& asker);
   void send_request(Link& link, Outgoing& request);
   void finish_request(Outgoing& request, Fault fault);
-  void cancel_request(const Reading& read);
+  static Outgoing* request_of(const Reading& read);
   Refusal take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& envelope);
-  bool find_place(Endpoint& target, Pair& asker, const Place& place, Outgoing& answer);
+  Refusal answer_get(Link& link, Pair& asker, const Envelope& envelope);
+  bool find_place(const Pair& peer, const Place& place, Pieces& memory, std::uint64_t& hold);
+  void add_answer(Pair& asker, Outgoing& answer);
   static void begin_answer(Outgoing& answer);
   static void answer_next(Pair& pair);
   static Refusal say_end(Link& link, std::uint64_t asker, Refused why);
@@ -307,6 +317,17 @@ private:
   Refusal take_none_to_send(Link& link, const Descriptor& descriptor);
   Incoming* find_get(const Link& link, std::uint64_t name);
 
+  // puts.cpp
+  void take_in_order(Incoming& message, std::span<const std::byte> riding);
+  void take_effect(Incoming& message, std::span<const std::byte> riding);
+  void place_put(Incoming& message, std::span<const std::byte> riding);
+  void refuse_put(Incoming& message);
+  void put_is_over(Pair& pair);
+  void give_up_behind(Pair& pair, const Incoming& put);
+  void give_up(Incoming& behind);
+  Refusal take_placed(Link& link, Outgoing& put);
+  Refusal take_refused_put(const Link& link, const Descriptor& descriptor);
+
   // subflows.cpp
   bool build(Link& link, Subflow& subflow);
   void deal_again(Link& link, Subflow& subflow);
@@ -314,6 +335,7 @@ private:
   void change(Link& link, Subflow& subflow, bool Subflow::*what, bool value);
   Refusal take_header(Link& link, Carrier& carrier, const Prefix& prefix, std::span<const std::byte> entries);
   Refusal take_message_ack(Link& link, const Descriptor& descriptor);
+  static void note_received(Link& link, Outgoing& message);
   static Carrier& carrier_of(Link& link, std::uint32_t subflow);
   static void unname(Link& link, std::uint64_t message);
 
@@ -403,6 +425,7 @@ private:
   void depart(Endpoint& endpoint, Departure how);
   void tell_departed(Peer& peer);
   void fail_hopeless(Endpoint& endpoint, const Address* departed);
+  void fail_those_behind(const Peer& peer);
   void forget_kernel(std::uint32_t link);
 
   Settings settings_;

@@ -26,7 +26,13 @@ public:
   // Behind others that are about to pass, too: writes to one peer keep their order.
   [[nodiscard]] bool shut() const { return !not_begun_.empty() || !kept_.empty(); }
   [[nodiscard]] bool keeps() const { return !kept_.empty(); }
-  void keep(std::uint64_t write) { kept_.push_back({releases_, write}); }
+  // `puts_to`: the peer, where it is a put. A get from that peer is kept, too: it would not see the put.
+  void keep(std::uint64_t write, std::int32_t puts_to = nobody) {
+    kept_.push_back({releases_, write, puts_to});
+  }
+  [[nodiscard]] bool keeps_puts_to(std::int32_t peer) const {
+    return std::ranges::any_of(kept_, [peer](const Kept& each) { return each.puts_to == peer; });
+  }
   void drop(std::uint64_t write) {
     std::erase_if(kept_, [&](const Kept& each) { return each.write == write; });
   }
@@ -43,12 +49,14 @@ public:
 
 private:
   struct Kept {
-    std::uint64_t gate; // the last release before it
-    std::uint64_t write;
+    std::uint64_t gate;  // the last release before it
+    std::uint64_t write; // or get
+    std::int32_t puts_to;
   };
+  static constexpr std::int32_t nobody = -1;
   std::uint64_t releases_ = 0;                          // numbers given
   boost::container::flat_set<std::uint64_t> not_begun_; // releases
-  std::deque<Kept> kept_;                               // writes, in their order
+  std::deque<Kept> kept_;                               // in their order
 };
 
 } // namespace parc::protocol

@@ -98,7 +98,7 @@ void Engine::copied(Incoming& message, std::uint64_t offset, std::uint64_t lengt
   totals_.copied += length;
   advance(message, offset, length);
   write.progress.add(offset, length, message.total);
-  if (write.role == Outgoing::Role::message) listener_.progressed(write.cookie, write.progress);
+  if (write.of_program()) listener_.progressed(write.cookie, write.progress);
 }
 
 // Before anybody hears that the message is over: its memory is its programs' again.

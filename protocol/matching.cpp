@@ -44,19 +44,22 @@ void Engine::arrive(Incoming& message, std::span<const std::byte> riding) {
 
 void Engine::store(Incoming& message, std::span<const std::byte> riding) {
   Endpoint& at = *message.pair->at;
-  if (!riding.empty()) {
-    message.rode = std::make_unique_for_overwrite<std::byte[]>(riding.size());
-    std::memcpy(message.rode.get(), riding.data(), riding.size());
-  }
+  keep_riding(message, riding);
   if (message.link != nullptr && at.number != kernel_endpoint) ++totals_.unexpected;
   message.enter(Incoming::Stage::stored);
   at.arrivals.add(message, message.pair->unexpected);
   count(at, &Backlog::unread, true);
 }
 
+void Engine::keep_riding(Incoming& message, std::span<const std::byte> riding) {
+  if (riding.empty()) return;
+  message.rode = std::make_unique_for_overwrite<std::byte[]>(riding.size());
+  std::memcpy(message.rode.get(), riding.data(), riding.size());
+}
+
 // It is about to be read, or never will be.
 void Engine::unstore(const Incoming& message) {
-  if (message.waits()) count(*message.pair->at, &Backlog::unread, false);
+  if (message.unread()) count(*message.pair->at, &Backlog::unread, false);
 }
 
 Incoming* Engine::find_unexpected(Endpoint& at, const Reading& read) {
@@ -106,7 +109,7 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
   message.read = &read;
   message.limit = std::min(message.total, read.memory.size());
   read.message = &message;
-  listener_.begun(read.cookie, outcome_of(message, Fault::none));
+  if (!read.of_window) listener_.begun(read.cookie, outcome_of(message, Fault::none));
 
   if (message.local != nullptr) {
     message.promised = message.limit;
@@ -140,7 +143,7 @@ void Engine::match(Reading& read, Incoming& message, std::span<const std::byte> 
         Grant::to_far_end(low, high, has(read.flags, MessageFlags::from_end), message.link->fragment);
     message.promised += message.rest.left();
     owe(message, Kind::want);
-  } else if (message.synchronous() && message.link != nullptr) {
+  } else if (message.synchronous() && message.link != nullptr && !read.of_window) {
     owe(message, Kind::matched);
   }
   check_read_done(message);
@@ -172,23 +175,32 @@ void Engine::copy_in(Incoming& message, std::uint64_t offset, std::span<const st
 void Engine::advance(Incoming& message, std::uint64_t offset, std::uint64_t length) {
   if (offset >= message.limit) return;
   message.progress.add(offset, std::min(length, message.limit - offset), message.limit);
-  listener_.progressed(message.read->cookie, message.progress);
+  tell_progress(message);
+}
+
+void Engine::tell_progress(const Incoming& message) {
+  if (!message.read->of_window) listener_.progressed(message.read->cookie, message.progress);
 }
 
 void Engine::check_read_done(Incoming& message) {
   if (!message.matched() || message.arrived != message.promised) return;
   Reading& read = *message.read;
+  Pair& pair = *message.pair;
+  const bool put = read.of_window;
   if (message.link != nullptr) message.link->ack_urgent = true;
+  if (put && message.link != nullptr) owe(message, Kind::matched);
   const Outcome outcome = outcome_of(message, message.total > message.limit ? Fault::truncated : Fault::none);
   end_reading(message);
   if (message.local == nullptr && !message.owed()) drop_incoming(message);
   finish_read(read, outcome);
+  if (put) put_is_over(pair);
 }
 
 void Engine::end_reading(Incoming& message) {
   end_steps(message);
   message.enter(Incoming::Stage::over);
   message.read = nullptr;
+  if (message.pair->put == &message) message.pair->put = nullptr;
   forget_pair(message);
 }
 
@@ -217,16 +229,23 @@ void Engine::fail_read(Reading& read, Fault fault, Departure how) {
 
 void Engine::finish_read(Reading& read, const Outcome& outcome) {
   const std::uint64_t cookie = read.cookie;
+  const bool of_window = read.of_window;
   unpost(read);
   readings_.drop(read);
-  listener_.finished(cookie, outcome);
+  if (of_window)
+    listener_.let_go(cookie);
+  else
+    listener_.finished(cookie, outcome);
 }
 
-// Nothing that is stored or announced fits (the caller has looked), and nobody is left who could send it.
+// Nothing that is stored or announced fits (the caller has looked), and nobody is left who could send it, or
+// has sent it behind a put.
 bool Engine::hopeless(const Reading& read) {
-  if (read.pair != nullptr) return read.pair->peer->how != Departure::none;
+  if (read.pair != nullptr) return read.pair->peer->how != Departure::none && read.pair->behind.empty();
   const Group* const group = read.at->group;
   if (group == nullptr || group->members.size() == 1 || group->living > 1) return false; // it is one of them
+  if (std::ranges::any_of(read.at->pairs, [](const auto& each) { return !each.second.behind.empty(); }))
+    return false;
   return std::ranges::none_of(read.at->more_rows, [&](const auto& each) {
     return pair_of(*read.at, each.first)->peer->how == Departure::none;
   });

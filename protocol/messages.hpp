@@ -82,7 +82,7 @@ struct Grant {
   }
 };
 
-// A message that a local program writes, the answer to a get, or the request of one until it is sent.
+// A message that a local program writes or puts, the answer to a get, or the request of one until it is sent.
 struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook::Hook<hook::Owned> {
   Outgoing() : Answer(Of::outgoing) {}
   std::uint64_t id = 0; // names the message on its link
@@ -110,9 +110,9 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
   bool cancel_asked = false; // owes a cancel or has sent it
   bool late = false;         // has no memory yet
 
-  // Of a get (one_sided.cpp). A request has no memory, and goes when it is sent; an answer's memory is that
-  // of a window, and its cookie what holds it.
-  enum class Role : std::uint8_t { message, request, answer };
+  // Of one-sided transfers (puts.cpp, gets.cpp). A request has no memory, and goes when it is sent; an
+  // answer's memory is that of a window, and its cookie what holds it.
+  enum class Role : std::uint8_t { message, put, request, answer };
   Role role = Role::message;
   Incoming* asks = nullptr; // of a request
   std::uint64_t asker = 0;  // of an answer to another host: the name of its Incoming there
@@ -138,6 +138,7 @@ struct Outgoing : Answer, hook::Hook<hook::Queue>, hook::Hook<hook::Asked>, hook
                                       : next == Stage::abandoned && stage == Stage::announced);
     stage = next;
   }
+  [[nodiscard]] bool of_program() const { return role == Role::message || role == Role::put; }
   [[nodiscard]] bool abandoned() const { return stage == Stage::abandoned; }
   [[nodiscard]] bool announced() const { return stage >= Stage::announced; }
   [[nodiscard]] bool whole() const { return has(flags, MessageFlags::whole); }    // everything goes unasked
@@ -191,9 +192,13 @@ struct Incoming : Answer, Unexpected<Pair> {
   Reading* read = nullptr;   // while it is matched
   std::uint64_t data = 0;
   MessageFlags flags = MessageFlags::none; // as its envelope said: whatever becomes of it, they stay
-  bool counted = false;                    // as unmatched, by its link and its pair
-  bool asked = false;                      // by a get: its fragments have our id
-  bool striped = false;                    // some of it came over a subflow
+  // A put's read is the window's (puts.cpp). A get: what one gets by it, or that somebody asks for it, until
+  // its turn.
+  enum class What : std::uint8_t { message, put, get };
+  What what = What::message;
+  bool counted = false; // as unmatched, by its link and its pair
+  bool asked = false;   // by a get: its fragments have our id
+  bool striped = false; // some of it came over a subflow
   std::uint64_t total = 0;
   std::uint64_t limit = 0;    // bytes that the read has room for
   std::uint64_t promised = 0; // bytes that will arrive
@@ -210,6 +215,7 @@ struct Incoming : Answer, Unexpected<Pair> {
 
   enum class Stage : std::uint8_t {
     made,
+    behind,   // a put of its pair that is not in place: in Pair::behind
     stored,   // no read yet: in Pair::unexpected and Endpoint::arrivals
     claimed,  // in Endpoint::claimed: only a read that names it takes it
     matched,  // `read` takes it
@@ -218,14 +224,16 @@ struct Incoming : Answer, Unexpected<Pair> {
   };
   Stage stage = Stage::made;
   void enter(Stage next) {
-    assert(next == Stage::stored    ? stage == Stage::made
+    assert(next == Stage::behind    ? stage == Stage::made
+           : next == Stage::stored  ? stage <= Stage::behind
            : next == Stage::claimed ? stage == Stage::stored
            : next == Stage::matched ? stage <= Stage::claimed
            : next == Stage::over    ? stage == Stage::matched
                                     : next == Stage::unwanted && stage <= Stage::claimed);
     stage = next;
   }
-  [[nodiscard]] bool waits() const { return stage == Stage::stored || stage == Stage::claimed; }
+  [[nodiscard]] bool unread() const { return stage == Stage::stored || stage == Stage::claimed; }
+  [[nodiscard]] bool waits() const { return unread() || stage == Stage::behind; } // for its read
   [[nodiscard]] bool matched() const { return stage == Stage::matched; }
   [[nodiscard]] bool whole() const { return has(flags, MessageFlags::whole); } // everything comes unasked
   [[nodiscard]] bool synchronous() const { return has(flags, MessageFlags::synchronous); }
@@ -262,7 +270,8 @@ struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   Pieces memory;
   MessageFlags flags = MessageFlags::none; // as asked for; claim: also of one that is late
   bool probe = false;
-  bool late = false; // has no memory: it claims its message as a read takes it
+  bool late = false;      // has no memory: it claims its message as a read takes it
+  bool of_window = false; // the engine's own, for a put; its cookie is what holds the window's memory
 };
 
 // With the place of an index (unexpected.hpp), what malloc adds to bytes that rode, and its name.

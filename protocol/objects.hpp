@@ -96,6 +96,11 @@ struct Pair : Answer, hook::Hook<hook::OfPeer>, hook::Hook<hook::Held> {
   std::uint64_t unmatched = 0; // of those, kept here for a read
   std::uint64_t reported = 0;  // so many were not, as last told
   hook::List<Incoming, hook::Queue> unexpected;
+  // What it does to the endpoint takes effect in its order (puts.cpp).
+  Incoming* put = nullptr;                  // that is coming to its place
+  hook::List<Incoming, hook::Queue> behind; // that, and each other
+  bool going_on = false;                    // with these
+  [[nodiscard]] bool keeps_order() const { return put != nullptr || !behind.empty(); }
   [[nodiscard]] std::uint64_t not_reported() const { return received - unmatched - reported; }
 };
 
@@ -228,10 +233,11 @@ struct Link : Trains {
   };
   std::deque<Gone> gone; // endpoints that the peer watches and that are not there
   struct End {
-    std::uint64_t asker;
+    std::uint64_t name; // over there
     Refused why;
+    std::uint8_t flags = 0;
   };
-  std::deque<End> ends;                        // of gets, that no fragment says
+  std::deque<End> ends;                        // of gets and puts, that nothing else says
   std::size_t senders = 0;                     // endpoints over there that have sent envelopes, and are there
   std::uint64_t unmatched = 0;                 // of their messages, those that are kept here for a read
   hook::List<Answer, hook::Answers> departing; // outflows whose departure waits for a train to be here whole

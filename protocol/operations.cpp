@@ -100,7 +100,13 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.space = request.space;
   message.tag = request.tag;
   message.data = request.data;
-  message.flags = (request.flags & flags_that_travel) | when(request.data != 0, MessageFlags::with_data);
+  message.flags = request.flags & flags_that_travel;
+  if (request.put) {
+    message.role = Outgoing::Role::put;
+    message.flags |= MessageFlags::synchronous;
+  } else if (request.data != 0) {
+    message.flags |= MessageFlags::with_data;
+  }
   message.memory = request.memory;
   message.late = request.late != 0;
   message.total = request.memory.size() + request.late;
@@ -114,7 +120,12 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
 
 // A peer that has departed meanwhile has failed what was gated, too.
 void Engine::pass(std::uint64_t operation) {
-  Outgoing* message = outgoing_.find(operation);
+  Outgoing* message = nullptr;
+  if ((operation & reading_handle) == 0) {
+    message = outgoing_.find(operation);
+  } else if (const Reading* read = readings_.find(operation & ~reading_handle)) {
+    message = request_of(*read);
+  }
   if (message == nullptr || message->stage != Outgoing::Stage::gated) return;
   launch(*message);
 }
@@ -125,9 +136,11 @@ void Engine::launch(Outgoing& message) {
   if (to.place != here) {
     message.link = links_[static_cast<std::size_t>(to.place)].get();
     message.outflow = &outflow_of(from, *message.link);
-    return announce(message);
   }
+  if (message.role == Outgoing::Role::request) return ask(message);
+  if (message.link != nullptr) return announce(message);
   Incoming& local = incoming_.make();
+  if (message.role == Outgoing::Role::put) local.what = Incoming::What::put;
   local.local = &message;
   name_pair(local, pair_of(*find_endpoint(to.number), {here, from.number}));
   local.space = message.space;
@@ -140,8 +153,8 @@ void Engine::launch(Outgoing& message) {
   ++message.pair->sent;
   ++totals_.messages_local;
   const std::uint64_t id = local.id;
-  arrive(local);
-  if (Incoming* const here_still = incoming_.find(id); here_still != nullptr && here_still->waits())
+  take_in_order(local, {});
+  if (Incoming* const here_still = incoming_.find(id); here_still != nullptr && here_still->unread())
     keep_short(*here_still);
 }
 
@@ -182,16 +195,20 @@ void Engine::cancel(std::uint64_t operation) {
   if ((operation & reading_handle) != 0) {
     Reading* read = readings_.find(operation & ~reading_handle);
     if (read != nullptr && read->message == nullptr) return fail_read(*read, Fault::canceled);
-    if (read != nullptr) cancel_request(*read);
+    if (Outgoing* const request = read != nullptr ? request_of(*read) : nullptr)
+      fail_write(*request, Fault::canceled);
     return;
   }
   Outgoing* message = outgoing_.find(operation);
   if (message == nullptr || message->abandoned()) return;
   if (message->local != nullptr) {
-    if (message->local->stage == Incoming::Stage::stored) fail_write(*message, Fault::canceled);
+    const Incoming::Stage stage = message->local->stage;
+    if (stage == Incoming::Stage::stored || stage == Incoming::Stage::behind)
+      fail_write(*message, Fault::canceled);
   } else if (!message->announced()) {
     fail_write(*message, Fault::canceled);
-  } else if (!message->cancel_asked && !message->matched && (!message->whole() || message->synchronous())) {
+  } else if (message->role == Outgoing::Role::message && !message->cancel_asked && !message->matched &&
+             (!message->whole() || message->synchronous())) {
     message->cancel_asked = true;
     owe(*message->link, *message);
   }
@@ -269,7 +286,7 @@ void Engine::release_held(Link& link) {
 }
 
 void Engine::check_write_done(Outgoing& message) {
-  if (message.abandoned() || !message.envelope_acknowledged) return;
+  if (message.abandoned() || message.role == Outgoing::Role::put || !message.envelope_acknowledged) return;
   if (!message.matched && (message.synchronous() || !message.whole())) return;
   if (message.acknowledged == message.promised) finish_write(message, Fault::none);
 }

@@ -107,7 +107,7 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
   const std::uint64_t offset = due.offset + (due.from_end ? due.length - to : from);
   if (message != nullptr && !due.eager) { // it may have come before
     message->arrived += message->progress.add(offset, length, message->limit);
-    if (message->matched()) listener_.progressed(message->read->cookie, message->progress);
+    if (message->matched()) tell_progress(*message);
     return;
   }
   if (message != nullptr) message->arrived += length;
@@ -122,7 +122,7 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
 void Engine::arrived(Link& link, Incoming& message) {
   if (message.arrived != message.promised) return;
   if (message.whole() || message.rest_wanted()) link.ack_urgent = true;
-  if (message.striped && message.owes == Kind::none) {
+  if (message.striped && message.owes == Kind::none && message.what != Incoming::What::put) {
     owe(message, Kind::message_ack);
     for (const auto& subflow : link.subflows) // what it says of them is not to be waited for
       if (subflow != nullptr && subflow->received != subflow->received_told) subflow->ack_now = true;
@@ -202,9 +202,8 @@ Refusal Engine::take_header(Link& link, const Prefix& prefix, std::span<const st
   std::uint64_t payload = 0;
   EntryWalk walk(entries, prefix.entries);
   while (const EntryWalk::Entry* entry = walk.next()) {
-    const bool of_message = entry->kind == Kind::envelope || entry->kind == Kind::get;
-    const Refusal refusal =
-        of_message ? take_envelope(link, *entry) : take_descriptor(link, entry->descriptor, payload);
+    const Refusal refusal = is_envelope(entry->kind) ? take_envelope(link, *entry)
+                                                     : take_descriptor(link, entry->descriptor, payload);
     if (refusal != Refusal::none) return refusal;
   }
   if (walk.refusal() != Refusal::none) return walk.refusal();
@@ -252,6 +251,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   message.link = &link;
   message.message = e.message;
   message.counted = true;
+  if (entry.kind == Kind::put) message.what = Incoming::What::put;
   if (pair != nullptr) name_pair(message, *pair);
   message.space = e.space;
   message.tag = e.tag;
@@ -270,12 +270,12 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   }
   message.arrived = e.inline_length;
   if (to == nullptr) {
-    if (e.destination <= last_endpoint_ && !killed_.contains(e.destination))
+    if (entry.kind == Kind::envelope && e.destination <= last_endpoint_ && !killed_.contains(e.destination))
       listener_.unread(e.destination, source,
                        {.space = e.space, .tag = e.tag, .data = e.data, .total = e.length});
     discard(message);
   } else {
-    arrive(message, {entry.inline_data, e.inline_length});
+    take_in_order(message, {entry.inline_data, e.inline_length});
   }
   return Refusal::none;
 }
@@ -292,7 +292,8 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::watch: return take_watch(link, d);
   case Kind::cancel: {
     Incoming* message = find_incoming(link, d.message);
-    if (message == nullptr || message->stage != Incoming::Stage::stored ||
+    if (message == nullptr || message->what != Incoming::What::message ||
+        (message->stage != Incoming::Stage::stored && message->stage != Incoming::Stage::behind) ||
         (message->whole() && !message->synchronous()))
       return Refusal::none;
     owe(*message, Kind::canceled);
@@ -309,11 +310,14 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::abort: {
     Incoming* message = find_incoming(link, d.message);
     if (message == nullptr) return Refusal::none;
+    Pair* const pair = message->what == Incoming::What::put ? message->pair : nullptr;
+    if (pair != nullptr) give_up_behind(*pair, *message);
     if (message->matched()) {
       listener_.peer_departed(message->pair->peer->address); // which is said behind this
       fail_read(*message->read, Fault::peer);
     }
     drop_incoming(*message);
+    if (pair != nullptr) fail_those_behind(*pair->peer);
     return Refusal::none;
   }
   case Kind::envelope_credit: {
@@ -380,10 +384,11 @@ Refusal Engine::take_want(Link& link, const Descriptor& d) {
   return Refusal::none;
 }
 
-// Of a message that came whole; of another, what it wants says so.
+// Of a message that came whole; of another, what it wants says so. Of a put: that it is in place.
 Refusal Engine::take_matched(Link& link, const Descriptor& d) {
   Outgoing* message = outgoing_.find(d.message);
   if (message == nullptr || message->abandoned()) return Refusal::none;
+  if (message->role == Outgoing::Role::put) return take_placed(link, *message);
   if (message->link != &link || !message->announced() || !message->synchronous() || !message->whole() ||
       message->matched)
     return Refusal::request;

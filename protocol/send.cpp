@@ -200,9 +200,9 @@ void Engine::add_answers(Link& link) {
     if (describe_answer(answer, descriptor)) add(descriptor);
   }
   for (; !link.ends.empty() && room(); link.ends.pop_front()) {
-    const auto [asker, why] = link.ends.front();
+    const auto [name, why, flags] = link.ends.front();
     const Kind kind = why == Refused::none ? Kind::none_to_send : Kind::refused;
-    add({kind, 0, 0, 0, asker, 0, static_cast<std::uint64_t>(why)});
+    add({kind, flags, 0, 0, name, 0, static_cast<std::uint64_t>(why)});
   }
   for (; !link.gone.empty() && room(); link.gone.pop_front())
     add({Kind::departed, link.gone.front().flags, 0, 0, link.gone.front().number, 0, 0});
@@ -282,7 +282,7 @@ void Engine::add_envelopes(Link& link) {
     link.fresh.pop_front();
 
     Envelope envelope{};
-    envelope.kind = Kind::envelope;
+    envelope.kind = message.role == Outgoing::Role::put ? Kind::put : Kind::envelope;
     envelope.flags = message.flags | when(message.from->departed(), MessageFlags::parting);
     envelope.space = message.space;
     envelope.tag = message.tag;
@@ -398,7 +398,7 @@ Refusal Engine::acknowledge(Trains& trains, const Carrier& carrier, std::uint64_
 }
 
 void Engine::acknowledged(const Log::Entry& entry) {
-  const bool of_envelope = entry.kind() == Kind::envelope;
+  const bool of_envelope = brings_bytes(entry.kind());
   if (!of_envelope && entry.kind() != Kind::fragments) return;
   Outgoing* message = outgoing_.find(of_envelope ? entry.envelope.message : entry.descriptor.message);
   if (message == nullptr || message->abandoned()) return;
@@ -411,7 +411,7 @@ void Engine::acknowledged(const Log::Entry& entry) {
   }
   if (length != 0) {
     message->progress.add(offset, length, message->total);
-    if (message->role == Outgoing::Role::message) listener_.progressed(message->cookie, message->progress);
+    if (message->of_program()) listener_.progressed(message->cookie, message->progress);
   }
   check_write_done(*message);
 }

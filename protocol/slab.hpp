@@ -4,6 +4,7 @@
 // handle is 0. Freed places are used again before new memory is taken, so a steady load allocates nothing.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -36,6 +37,7 @@ public:
 
   void drop(T& object) {
     const auto index = static_cast<std::uint32_t>(object.id);
+    assert(slots_[index].object);
     slots_[index].object.reset();
     free_.push_back(index);
   }

@@ -176,15 +176,20 @@ Refusal Engine::take_message_ack(Link& link, const Descriptor& d) {
   if (message->link != &link || !message->announced() || !message->matched || message->whole() ||
       message->eager.left() != 0 || message->late || !link.may_see_copies())
     return Refusal::request;
-  link.bytes_acknowledged += message->promised - message->acknowledged;
-  message->received = true;
-  message->acknowledged = message->promised;
-  message->rest = {};
-  message->again.clear();
-  message->hook::Hook<hook::Queue>::unlink();
-  message->hook::Hook<hook::Asked>::unlink();
+  note_received(link, *message);
   check_write_done(*message);
   return Refusal::none;
+}
+
+// All of it, whatever was acknowledged and is to be sent.
+void Engine::note_received(Link& link, Outgoing& message) {
+  link.bytes_acknowledged += message.promised - message.acknowledged;
+  message.received = true;
+  message.acknowledged = message.promised;
+  message.rest = {};
+  message.again.clear();
+  message.hook::Hook<hook::Queue>::unlink();
+  message.hook::Hook<hook::Asked>::unlink();
 }
 
 // What is left of a message in half-written trains is copied, so that its memory can go.

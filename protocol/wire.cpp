@@ -50,7 +50,7 @@ const EntryWalk::Entry* EntryWalk::next() {
     return nullptr;
   }
   const auto kind = static_cast<Kind>(rest_[0]);
-  const bool taken = kind == Kind::envelope || kind == Kind::get ? take_envelope(kind) : take_descriptor();
+  const bool taken = is_envelope(kind) ? take_envelope(kind) : take_descriptor();
   return taken ? &entry_ : nullptr;
 }
 
@@ -73,6 +73,8 @@ bool EntryWalk::take_envelope(Kind kind) {
       has(e.flags, ~flags_of_envelope) || (whole && e.eager != e.length) ||
       (!whole && e.eager == e.length && e.length != 0) ||
       (rides && (!whole || e.inline_length != e.length)) ||
+      (kind == Kind::put && (e.space != Space::programs || has(e.flags, MessageFlags::with_data) ||
+                             !has(e.flags, MessageFlags::synchronous))) ||
       (kind == Kind::get &&
        (rides || e.eager != 0 || e.space != Space::programs || has(e.flags, ~MessageFlags::from_end)))) {
     refusal_ = Refusal::envelope;

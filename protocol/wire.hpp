@@ -3,7 +3,7 @@
 // byte stream) a statement each way, then trains. Little-endian, fixed sizes.
 //
 //   train   = Prefix | entry[entries] | payload
-//   entry   = Envelope (72 bytes) and the message bytes that ride with it, padded to 8; or that of a get
+//   entry   = Envelope (72 bytes) and the bytes that ride with it, padded to 8: of a message, put or get
 //           | Descriptor (32 bytes)
 //   payload = the bytes of the fragment descriptors, in their order
 //
@@ -33,7 +33,7 @@ namespace parc::protocol {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and read in place");
 
-inline constexpr std::uint16_t wire_version = 17;
+inline constexpr std::uint16_t wire_version = 18;
 inline constexpr std::uint32_t default_fragment = 4096;
 inline constexpr std::uint32_t min_fragment = 512;
 inline constexpr std::uint32_t max_fragment = 65536;
@@ -94,18 +94,22 @@ enum class Kind : std::uint8_t {
   departed,        // message = endpoint of the sender's host, extra = envelopes it sent to this host in all
   envelope_credit, // message = endpoint of the receiver's host, offset = endpoint of the sender's, extra =
                    // messages of the former to the latter, in all, that need not be kept for a read any more
-  matched,         // to the sender of a synchronous message that came whole: it has been matched
+  matched,         // to the sender of a synchronous message that came whole: it has been matched; of a
+                   // put: it is in place
   watch,           // message = endpoint of the receiver's host: say when it departs, or that it has
   message_ack,     // to the sender: all that was promised of message is here, over whichever subflows
   refused,         // to who asked for it by a get: message = its name, extra = why (Refused); nothing of it
-                   // comes any more
+                   // comes any more. flag_put: to who has sent it by a put, which is not there
   none_to_send,    // likewise: message = the name of a get of no bytes, whose place is there
+  // An envelope whose message is for [data, data + length) of window `tag`. Synchronous: `matched` says that
+  // it is there.
+  put = 33,
   // An envelope that asks for [data, data + length) of window `tag`: message = the asker's name for it, which
   // its fragments have as `extra`. Nothing rides, nothing is eager.
   get = 34,
 };
 
-// Why nobody serves a get.
+// Why nobody serves a get, or a put.
 enum class Refused : std::uint8_t {
   none,
   left,   // its target has departed,
@@ -115,6 +119,8 @@ enum class Refused : std::uint8_t {
 
 // Flag of a want: send downwards. Of fragments: they were sent so.
 inline constexpr std::uint8_t flag_from_end = 1;
+// Flag of `refused`: of a put.
+inline constexpr std::uint8_t flag_put = 1;
 // Flag of `departed`: the endpoint did not leave, it was killed.
 inline constexpr std::uint8_t flag_killed = 1;
 // Flag of `departed`: the endpoint's number has not been given to anybody yet.
@@ -140,7 +146,7 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 32);
 
-// The envelope of a message, which is matched with a read, or of a get, which the kernel answers.
+// The envelope of a message, which is matched with a read, or of a put or get, which the kernel serves.
 struct Envelope {
   Kind kind;
   Space space;
@@ -181,6 +187,14 @@ enum class Refusal : std::uint8_t {
   resume,      // a statement of what this session never sent, or that takes back an earlier one
 };
 const char* describe(Refusal refusal);
+
+[[nodiscard]] inline constexpr bool is_envelope(Kind kind) {
+  return kind == Kind::envelope || kind == Kind::put || kind == Kind::get;
+}
+// Whose bytes its sender has, and sends anew what did not come.
+[[nodiscard]] inline constexpr bool brings_bytes(Kind kind) {
+  return kind == Kind::envelope || kind == Kind::put;
+}
 
 inline constexpr std::uint64_t fragments_of(std::uint64_t bytes, std::uint32_t fragment) {
   return (bytes + fragment - 1) / fragment;

@@ -19,9 +19,8 @@ std::optional<Unfinished> look_at_slot(const Operation& slot, bool writes, std::
   Unfinished seen;
   seen.peer = std::max(slot.source.load(std::memory_order_relaxed), -1);
   const std::uint64_t tag = slot.tag.load(std::memory_order_relaxed);
-  seen.gets =
-      !writes && phase == Phase::pending && slot.departure_or_data.load(std::memory_order_relaxed) != 0;
-  seen.tag = seen.gets ? tag_in(tag) : std::max(tag_in(tag), -1);
+  seen.one_sided = phase == Phase::pending && slot.departure_or_data.load(std::memory_order_relaxed) != 0;
+  seen.tag = seen.one_sided ? tag_in(tag) : std::max(tag_in(tag), -1);
   seen.context = context_in(tag);
   seen.bytes = slot.total.load(std::memory_order_relaxed);
   seen.probes = seen.bytes == probe_total;

@@ -62,7 +62,7 @@ private:
     if (!rank.resting) return peers;
     const bool reads = std::ranges::any_of(rank.operations, [](const auto& each) { return !each.writes; });
     for (const Unfinished& each : rank.operations) {
-      if (each.peer < 0 || each.begun || each.gets || (reads && each.writes)) continue;
+      if (each.peer < 0 || each.begun || each.one_sided || (reads && each.writes)) continue;
       const auto found = ranks_.find(static_cast<std::uint64_t>(each.peer));
       if (found == ranks_.end() || !found->second->resting) continue;
       const auto comes = [&](const Unfinished& other) { return answers(other, rank.rank, each); };

@@ -22,7 +22,7 @@ struct Unfinished {
   std::uint64_t age_ms = 0;   // since the call that began it
   bool writes = false;        // else it reads
   bool probes = false;        // it is a probe: waits to be told of a message
-  bool gets = false;          // it is a get, which kernels answer; the context and tag are its window
+  bool one_sided = false;     // it is a get or put, which kernels serve; the context and tag are its window
   bool begun = false;         // a read whose message has been matched
   bool operator==(const Unfinished&) const = default;
 };

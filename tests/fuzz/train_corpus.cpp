@@ -32,6 +32,11 @@ public:
            std::uint64_t length) {
     engine_.get(endpoint, {.target = from, .window = window, .offset = offset, .memory = memory(length)});
   }
+  void put(std::uint64_t endpoint, std::uint32_t to, std::uint64_t window, std::uint64_t offset,
+           std::uint64_t length) {
+    engine_.write(endpoint,
+                  {.destination = to, .tag = window, .data = offset, .memory = memory(length), .put = true});
+  }
   void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room) {
     ReadRequest request = read_request(source, tag);
     request.space = space(engine_, endpoint);
@@ -162,6 +167,27 @@ const Scene scenes[] = {
        p.break_after(700);
        p.engine().kill(p.first);
        p.engine().leave(p.second);
+     }},
+    {"puts",
+     [](OtherKernel& p) {
+       p.put(p.first, 0, 1, 0, 10);
+       p.put(p.first, 2, 1, 100, 9000);
+       p.write(p.first, 2, 1, 100);
+       p.get(p.first, 2, 1, 0, 300);
+       p.put(p.first, 2, 1, 5000, 3000);
+       p.put(p.second, 0, 1, 9999, 2);
+       p.put(p.second, 0, 3, 0, 0);
+       p.talk();
+     }},
+    {"puts_cut_off",
+     [](OtherKernel& p) {
+       p.put(p.first, 0, 1, 0, 9000);
+       p.write(p.first, 0, 1, 2000);
+       p.put(p.second, 2, 1, 0, 9000);
+       p.break_after(3000);
+       p.talk();
+       p.engine().kill(p.first);
+       p.talk();
      }},
     {"cancel",
      [](OtherKernel& p) {

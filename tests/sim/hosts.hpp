@@ -33,7 +33,7 @@ public:
   Op& op(std::uint64_t cookie) { return ops_.at(cookie); }
   std::vector<std::uint64_t> gone;                          // endpoints' cookies
   std::map<std::uint64_t, std::vector<std::byte>*> windows; // by those, window 1 of each
-  std::size_t held = 0;                                     // of these, for gets
+  std::size_t held = 0;                                     // of these, for gets and puts
 
 private:
   void begun(std::uint64_t cookie, const Outcome& outcome) override {
@@ -196,6 +196,15 @@ public:
                              .flags = when(from_end, MessageFlags::from_end),
                              .memory = {memory.data(), memory.size()}};
     return named(host, request.cookie, engine(host).get(endpoint(at), request));
+  }
+  Op& put(std::uint32_t from, std::uint32_t to, std::uint64_t offset, Bytes& memory, bool from_end = false,
+          std::uint64_t window = 1) {
+    return post(from, WriteRequest{.destination = to,
+                                   .tag = window,
+                                   .data = offset,
+                                   .flags = when(from_end, MessageFlags::from_end),
+                                   .memory = {memory.data(), memory.size()},
+                                   .put = true});
   }
   void expose(std::uint32_t rank, Bytes& memory) { record(host_of(rank)).windows[rank] = &memory; }
   // Between kernels: the peer is a host.

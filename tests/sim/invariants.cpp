@@ -48,7 +48,7 @@ void Invariants::count_due() {
     if (link->log.all_sent())
       holds(in_flight(link->log) == link->in_flight, "the first carrier's flight is counted");
     const auto count = [&](const Log::Entry& entry) {
-      if (entry.kind() == Kind::envelope) logged_[entry.envelope.message] += entry.envelope.inline_length;
+      if (brings_bytes(entry.kind())) logged_[entry.envelope.message] += entry.envelope.inline_length;
       if (entry.kind() == Kind::fragments) logged_[entry.descriptor.message] += entry.descriptor.length;
     };
     link->log.each(count);
@@ -129,11 +129,15 @@ void Invariants::look_at(const Incoming& message) {
   holds(message.read == nullptr || message.read->message == &message, "a read knows its message");
   holds((message.pair != nullptr) == (message.waits() || message.matched()),
         "a message that may be read has a pair");
-  holds(in_list<hook::Arrivals>(message) == message.waits(), "what waits for a read is with its endpoint");
-  holds(
-      in_list<hook::Queue>(message) ==
-          (stage == Stage::stored || (message.matched() && message.local != nullptr && !message.local->late)),
-      "a message is in the list of its stage");
+  holds(in_list<hook::Arrivals>(message) == message.unread(), "what waits for a read is with its endpoint");
+  // Its asker's own; with a request that its gate keeps.
+  const bool asks_here = message.what == Incoming::What::get && message.matched() &&
+                         message.local == nullptr && message.link == nullptr;
+  holds(in_list<hook::Queue>(message) ==
+            (stage == Stage::stored || stage == Stage::behind ||
+             (asks_here && !requests_.contains(&message)) ||
+             (message.matched() && message.local != nullptr && !message.local->late)),
+        "a message is in the list of its stage");
   holds(message.waits() || message.blocks.empty(), "only what waits for a read is in the pool");
   holds(!message.counted || message.waits(), "only what waits for a read counts against its source");
   holds(message.rode == nullptr || message.waits(), "what rode is kept for a read");
@@ -142,11 +146,13 @@ void Invariants::look_at(const Incoming& message) {
             (message.link == nullptr && message.local->local == &message && stage <= Stage::matched),
         "a local message goes with its write");
   holds(message.local != nullptr || message.link != nullptr ||
-            (message.waits() && message.whole() && message.arrived == message.promised),
+            (message.unread() && message.whole() && message.arrived == message.promised) || asks_here,
         "what has neither its write nor a link is whole");
   const auto due = due_.find(&message);
   std::uint64_t to_come = message.eager.left() + (due == due_.end() ? 0 : due->second);
-  if (message.local != nullptr)
+  if (asks_here)
+    to_come = message.total;
+  else if (message.local != nullptr)
     to_come += message.rest.left();
   else
     message.progress.each(message.rest.low, message.rest.left(), message.limit,

@@ -49,6 +49,9 @@ bool Oracle::certain(const Message& message) const {
   if (!open(message) || actors[message.to].departed()) return false;
   // What a hostile host's trains say is not what it has: neither its messages nor its acknowledgements count.
   if (hostile.contains(actors[message.from].host) || hostile.contains(actors[message.to].host)) return false;
+  // It may be behind a put that will never be whole.
+  const bool broken = actors[message.from].killed || apart(message.from, message.to);
+  if (broken && puts_.contains({message.from, message.to})) return false;
   if (message.over) return message.fault == Fault::none;
   return !actors[message.from].killed && !apart(message.from, message.to) && !message.cancel_asked;
 }
@@ -63,17 +66,16 @@ bool Oracle::may_be_held(std::size_t from, std::size_t to) const {
 }
 
 // Leaving opens the gate: it cancels the reads.
-const Read* Oracle::holder(const Message& message) const {
-  if (message.gate == 0 || actors[message.from].left) return nullptr;
+const Read* Oracle::holder(std::size_t from, std::uint64_t gate) const {
+  if (gate == 0 || actors[from].left) return nullptr;
   const auto found = std::find_if(reads.begin(), reads.end(), [&](const Read& read) {
-    return read.at == message.from && read.release != 0 && read.release <= message.gate && !read.over &&
-           !begun(read);
+    return read.at == from && read.release != 0 && read.release <= gate && !read.over && !begun(read);
   });
   return found == reads.end() ? nullptr : &*found;
 }
 
 void Oracle::check_gate(const Message& message) const {
-  if (const Read* cause = holder(message))
+  if (const Read* cause = holder(message.from, message.gate))
     fail(name(message) + " is heard of before the beginning of " + name(*cause) +
          ", from which its writer was released");
 }
@@ -249,7 +251,7 @@ void Oracle::finished_write(std::size_t index, const Outcome& outcome) {
     fail(name(message) + " ended as another message");
   const Actor& from = actors[message.from];
   const Actor& to = actors[message.to];
-  message.unheard = holder(message) != nullptr;
+  message.unheard = holder(message.from, message.gate) != nullptr;
   switch (outcome.fault) {
   case Fault::none:
     if (message.synchronous && message.read == none && !hostile.contains(from.host) &&
@@ -309,8 +311,8 @@ void Oracle::check_rest() const {
     if (hopeless(read) && (read.source != none || !has_stranger(read.at)))
       fail(name(read) + " waits for nobody");
     for (const Message& message : messages)
-      if (!read.taken && fits(read, message) && certain(message) && holder(message) == nullptr &&
-          !may_be_held(message.from, message.to))
+      if (!read.taken && fits(read, message) && certain(message) &&
+          holder(message.from, message.gate) == nullptr && !may_be_held(message.from, message.to))
         fail(name(read) + " does not take " + name(message));
   }
   for (std::size_t index = 0; index < actors.size(); ++index) {

@@ -82,6 +82,9 @@ public:
   void lose_link(std::size_t a, std::size_t b) { lost_.insert({a, b}), lost_.insert({b, a}); }
 
   void note_get(std::size_t asker, std::size_t target) { gets_.insert({asker, target}); }
+  void note_put(std::size_t from, std::size_t to) { gets_.insert({from, to}), puts_.insert({from, to}); }
+  // Of releases of `from` the one that keeps what was started behind so many.
+  [[nodiscard]] const Read* holder(std::size_t from, std::uint64_t gate) const;
 
   // A row of an actor's table: new, or the same as before.
   void note_row(std::size_t actor, std::size_t row, std::size_t peer);
@@ -111,7 +114,6 @@ private:
   [[nodiscard]] bool
   open(const Message& message) const; // may still be read: a writer may lose it and its reader find it
   [[nodiscard]] bool certain(const Message& message) const;
-  [[nodiscard]] const Read* holder(const Message& message) const; // that keeps it behind the gate
   void check_gate(const Message& message) const;
   [[nodiscard]] bool hopeless(const Read& read) const;
   [[nodiscard]] bool has_stranger(std::size_t actor) const;
@@ -125,8 +127,9 @@ private:
   [[nodiscard]] std::string name(const Read& read) const;
 
   std::set<std::pair<std::size_t, std::size_t>> lost_; // links, by their hosts
-  std::set<std::pair<std::size_t, std::size_t>> gets_; // who has got, or tried to, from whom
-  std::set<std::size_t> fabricated_;                   // reads that took what a hostile host made up
+  std::set<std::pair<std::size_t, std::size_t>> gets_; // who has got or put, or tried to, from or to whom
+  std::set<std::pair<std::size_t, std::size_t>> puts_;
+  std::set<std::size_t> fabricated_; // reads that took what a hostile host made up
 };
 
 } // namespace parc::sim

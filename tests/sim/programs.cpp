@@ -46,6 +46,8 @@ void World::act(std::size_t index) {
   case 7: use_window(index); break;
   case 8:
   case 9: get(index); break;
+  case 10:
+  case 11: put(index); break;
   case 6:
     if (random_.one_in(3)) unplace(index);
     if (burst_ != 0 && random_.one_in(50)) burst(index);
@@ -205,17 +207,56 @@ void World::get(std::size_t index) {
   if (random_.one_in(20)) place.length += random_.below(2 * (there - place.length) + 2);
   if (random_.one_in(50)) place.window = random_.below(20);
   if (random_.one_in(50)) place.offset = ~std::uint64_t{0} - random_.below(3);
+  const bool gated = gates_[index].keeps_puts_to(static_cast<std::int32_t>(row));
   const Get& get = windows_.start(index, target, place, random_);
   say("actor " + std::to_string(index) + " starts get " + std::to_string(windows_.last()) + " of " +
       std::to_string(place.length) + " bytes at " + std::to_string(place.offset) + " of window " +
       std::to_string(place.window) + " of " + std::to_string(target));
   ++tally_.gets;
-  engine_of(index).get(actor.endpoint, {.cookie = windows_.last() | of_get,
-                                        .target = row,
-                                        .window = place.window,
-                                        .offset = place.offset,
-                                        .flags = when(random_.one_in(3), MessageFlags::from_end),
-                                        .memory = get.memory->pieces()});
+  const std::uint64_t handle =
+      engine_of(index).get(actor.endpoint, {.cookie = windows_.last() | of_get,
+                                            .target = row,
+                                            .window = place.window,
+                                            .offset = place.offset,
+                                            .flags = when(random_.one_in(3), MessageFlags::from_end),
+                                            .memory = get.memory->pieces(),
+                                            .gated = gated});
+  if (gated && handle != 0) gates_[index].keep(handle);
+}
+
+// Into its own stripe there, mostly; else what is not there, or another window.
+void World::put(std::size_t index) {
+  const Actor& actor = oracle_.actors[index];
+  if (actor.job == 0 || actor.peers.empty()) return;
+  const auto row = static_cast<std::uint32_t>(random_.below(actor.peers.size()));
+  const std::size_t target = actor.peers[row];
+  if (target == none) return;
+  Place place = windows_.stripe_of(target, index);
+  const std::uint64_t from = random_.one_in(4) ? 0 : random_.below(place.length + 1);
+  place.offset += from;
+  place.length = random_.one_in(4) ? place.length - from : random_.below(place.length - from + 1);
+  if (random_.one_in(50)) place.window = Windows::number + 1 + random_.below(20);
+  if (random_.one_in(50)) place.offset = ~std::uint64_t{0} - random_.below(3);
+  if (random_.one_in(50)) place.offset = windows_.bytes(target) + 1 + random_.below(100);
+  const bool gated = target != index && gates_[index].shut();
+  const Put& put = windows_.start_put(index, target, place, random_);
+  const std::size_t id = windows_.puts().last();
+  say("actor " + std::to_string(index) + " starts put " + std::to_string(id) + " of " +
+      std::to_string(place.length) + " bytes at " + std::to_string(place.offset) + " of window " +
+      std::to_string(place.window) + " of " + std::to_string(target) + (gated ? ", gated" : ""));
+  ++tally_.puts;
+  const std::uint64_t handle =
+      engine_of(index).write(actor.endpoint, {.cookie = id | of_put,
+                                              .destination = row,
+                                              .tag = place.window,
+                                              .data = place.offset,
+                                              .flags = when(random_.one_in(3), MessageFlags::from_end),
+                                              .memory = put.memory->pieces(),
+                                              .gated = gated,
+                                              .put = true});
+  puts_.resize(id + 1);
+  puts_[id] = handle;
+  if (gated && !windows_.puts()[id].over()) gates_[index].keep(handle, static_cast<std::int32_t>(row));
 }
 
 void World::use_window(std::size_t index) {

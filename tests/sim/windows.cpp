@@ -11,10 +11,12 @@ namespace {
 constexpr std::size_t margin = 64; // bytes before and behind a window that nobody may get
 } // namespace
 
-void Windows::expose(std::size_t actor, std::uint64_t bytes) {
+void Windows::expose(std::size_t actor, std::uint64_t bytes, std::uint64_t stripe) {
   Window& window = windows_[actor];
-  window.bytes = bytes;
-  window.memory.assign(bytes + 2 * margin, std::byte{0x5a});
+  window.own = bytes;
+  window.stripe = stripe;
+  window.bytes = bytes + most_stripes * stripe;
+  window.memory.assign(window.bytes + 2 * margin, std::byte{0x5a});
   window.versions.assign((bytes + Window::cell - 1) / Window::cell, {});
   window.hidden = false;
   store(actor, 0, window.versions.size());
@@ -33,7 +35,7 @@ void Windows::store(std::size_t actor, std::uint64_t cell, std::uint64_t cells) 
   ++clock_;
   for (const std::uint64_t end = cell + cells; cell < end; ++cell) {
     window.versions[cell].push_back(clock_);
-    const std::uint64_t from = cell * Window::cell, to = std::min(from + Window::cell, window.bytes);
+    const std::uint64_t from = cell * Window::cell, to = std::min(from + Window::cell, window.own);
     for (std::uint64_t at = from; at < to; ++at) window.memory[margin + at] = content(clock_, at);
   }
 }
@@ -57,6 +59,29 @@ Get& Windows::start(std::size_t asker, std::size_t target, const Place& place, R
   return get;
 }
 
+Place Windows::stripe_of(std::size_t actor, std::size_t whose) const {
+  const Window& window = windows_.at(actor);
+  const std::size_t place = whose - windows_.begin()->first; // the kernels come before
+  return {number, window.own + place * window.stripe, window.stripe, true};
+}
+
+const std::byte* Windows::look(std::size_t actor, std::uint64_t at) const {
+  const Window& window = windows_.at(actor);
+  return at < window.bytes ? window.memory.data() + margin + at : nullptr;
+}
+
+bool Windows::may_be_hidden(std::size_t actor, std::uint64_t since) const {
+  const Window& window = windows_.at(actor);
+  return window.hidden || window.changed_at >= since;
+}
+
+Put& Windows::start_put(std::size_t from, std::size_t to, const Place& place, Random& random) {
+  Put& put = puts_.start(from, to, place, ++clock_, random);
+  put.acquainted = acquainted(to, from);
+  put.right = is_there(windows_.at(to), place);
+  return put;
+}
+
 bool Windows::acquainted(std::size_t target, std::size_t asker) const {
   return oracle_.actors[target].job == oracle_.actors[asker].job || rows_.contains({target, asker});
 }
@@ -74,6 +99,7 @@ bool Windows::place(std::size_t target, const Place& place, bool acquainted, Pie
     return false;
   if (oracle_.actors[target].departed()) throw Violation("a window is read whose program has departed");
   memory = Pieces(found->second.memory.data() + margin + place.offset, place.length);
+  if (place.put) puts_.placed(target, place);
   hold = ++last_hold_;
   holds_[hold] = target;
   return true;
@@ -92,6 +118,14 @@ void Windows::check_bytes(Get& get, std::uint64_t begin, std::uint64_t end) {
       get.seen[at] = base[i];
       if (anything) continue;
       const std::uint64_t place = get.place.offset + at;
+      if (place >= window.own) {
+        const std::size_t whose = windows_.begin()->first + (place - window.own) / window.stripe;
+        if (!puts_.explains(base[i], whose, get.target, place, get.started, whose == get.asker,
+                            std::byte{0x5a}))
+          throw Violation(name(static_cast<std::size_t>(&get - gets_.data())) +
+                          " holds what nobody had put there, at " + std::to_string(at));
+        continue;
+      }
       const auto& versions = window.versions.at(place / Window::cell);
       // The last one before it was started may still have been there, and so may all since.
       auto version = std::ranges::upper_bound(versions, get.started);
@@ -162,7 +196,13 @@ void Windows::finished(std::size_t index, const Outcome& outcome) {
   get.memory = nullptr;
 }
 
+void Windows::finished_put(std::size_t index, const Outcome& outcome) {
+  const Put& put = puts_[index];
+  puts_.finished(index, outcome, ++clock_, acquainted(put.to, put.from));
+}
+
 void Windows::check_silent(std::size_t actor) const {
+  puts_.check_silent(actor);
   for (const Get& get : gets_)
     if (get.asker == actor && get.memory != nullptr) throw Violation("a get outlives its killed asker");
   for (const auto& [hold, whose] : holds_)
@@ -170,7 +210,12 @@ void Windows::check_silent(std::size_t actor) const {
 }
 
 // A request may wait behind messages that nobody reads.
-void Windows::check_rest(bool last) const {
+void Windows::check_rest(bool last) {
+  puts_.check_rest(last);
+  for (const auto& [actor, window] : windows_)
+    for (std::size_t i = 0; i < margin; ++i)
+      if (window.memory[i] != std::byte{0x5a} || window.memory[margin + window.bytes + i] != std::byte{0x5a})
+        throw Violation("what is around a window was written");
   for (std::size_t i = 0; i < gets_.size(); ++i)
     if (gets_[i].memory != nullptr && (last || !oracle_.may_be_held(gets_[i].asker, gets_[i].target)))
       throw Violation(name(i) + " never ends");

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The windows of the simulated programs, the gets from them, and what must come of these: each byte was in
 // the window at some moment between the start of the get and its telling; nobody gets what is outside, hidden
-// or a stranger's; what is held is let go, once.
+// or a stranger's; what is held is let go, once. A window is its program's own bytes, and behind them a
+// stripe for each other (puts.hpp).
 #pragma once
 
 #include "tests/sim/memory.hpp"
 #include "tests/sim/oracle.hpp"
+#include "tests/sim/puts.hpp"
 
 #include <cstdint>
 #include <map>
@@ -29,11 +31,15 @@ struct Get {
 
 class Windows {
 public:
-  explicit Windows(Oracle& oracle) : oracle_(oracle) {}
+  explicit Windows(Oracle& oracle)
+      : oracle_(oracle),
+        puts_(
+            oracle, [this](std::size_t actor, std::uint64_t at) { return look(actor, at); },
+            [this](std::size_t actor, std::uint64_t since) { return may_be_hidden(actor, since); }) {}
 
   static constexpr std::uint64_t number = 7; // of the only window that a program has
 
-  void expose(std::size_t actor, std::uint64_t bytes); // its first window, or another in its place
+  void expose(std::size_t actor, std::uint64_t bytes, std::uint64_t stripe);
   [[nodiscard]] std::uint64_t bytes(std::size_t actor) const;
   void store(std::size_t actor, std::uint64_t cell, std::uint64_t cells); // new bytes, by its program
   [[nodiscard]] std::uint64_t cells(std::size_t actor) const;
@@ -42,6 +48,8 @@ public:
 
   Get& start(std::size_t asker, std::size_t target, const protocol::Place& place, Random& random);
   [[nodiscard]] std::size_t last() const { return gets_.size() - 1; }
+  Put& start_put(std::size_t from, std::size_t to, const protocol::Place& place, Random& random);
+  [[nodiscard]] protocol::Place stripe_of(std::size_t actor, std::size_t whose) const;
 
   // From the engines.
   bool place(std::size_t target, const protocol::Place& place, bool acquainted, protocol::Pieces& memory,
@@ -49,9 +57,11 @@ public:
   void let_go(std::uint64_t hold);
   void progressed(std::size_t get, const protocol::Progress& progress);
   void finished(std::size_t get, const protocol::Outcome& outcome);
+  void finished_put(std::size_t put, const protocol::Outcome& outcome);
+  [[nodiscard]] Puts& puts() { return puts_; }
 
   void check_silent(std::size_t actor) const; // one that was killed
-  void check_rest(bool last) const;
+  void check_rest(bool last);
   [[nodiscard]] std::uint64_t bytes_got() const { return bytes_got_; }
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
@@ -59,19 +69,23 @@ private:
   struct Window {
     static constexpr std::uint64_t cell = 32; // bytes that are stored together
     std::vector<std::byte> memory;            // with a guard on either side
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, own = 0, stripe = 0;
     std::vector<std::vector<std::uint64_t>> versions; // by cell: when each was stored, which it is named by
     bool hidden = true;
     std::uint64_t changed_at = 0; // when it was hidden, or shown, the last time
   };
 
+  [[nodiscard]] const std::byte* look(std::size_t actor, std::uint64_t at) const;
+  [[nodiscard]] bool may_be_hidden(std::size_t actor, std::uint64_t since) const;
   [[nodiscard]] bool acquainted(std::size_t target, std::size_t asker) const;
   [[nodiscard]] bool is_there(const Window& window, const protocol::Place& place) const;
   void check_bytes(Get& get, std::uint64_t begin, std::uint64_t end);
   [[nodiscard]] bool doubtful(const Get& get) const;
   [[nodiscard]] std::string name(std::size_t get) const;
 
+  static constexpr std::size_t most_stripes = 12; // of two jobs
   Oracle& oracle_;
+  Puts puts_;
   std::map<std::size_t, Window> windows_; // by actor
   std::set<std::pair<std::size_t, std::size_t>> rows_;
   std::vector<Get> gets_;

@@ -81,7 +81,9 @@ void World::make_job(std::uint64_t job) {
   }
   for (const std::size_t actor : jobs_[job])
     if (!engine_of(actor).open(oracle_.actors[actor].endpoint, actor)) throw Violation("an endpoint is gone");
-  for (const std::size_t actor : jobs_[job]) windows_.expose(actor, random_.spread(longest_));
+  for (const std::size_t actor : jobs_[job])
+    windows_.expose(actor, random_.spread(longest_),
+                    random_.spread(std::min<std::uint64_t>(longest_, 20'000)));
 }
 
 // As a host sees it.
@@ -97,7 +99,8 @@ void World::run() {
     for (std::size_t h = 0; h + 1 < hosts_.size(); ++h) cut(h, hosts_.size() - 1);
   finale();
   tally_.bytes_got = windows_.bytes_got();
-  tally_.places_refused = windows_.refused();
+  tally_.bytes_put = windows_.puts().bytes_put();
+  tally_.places_refused = windows_.refused() + windows_.puts().refused();
 }
 
 // ---- The network
@@ -335,7 +338,7 @@ void World::check_bounds(std::size_t host) {
 // ---- From the engines
 
 void World::begun(std::uint64_t cookie, const Outcome& outcome) {
-  if ((cookie & of_get) != 0) throw Violation("a get has begun");
+  if ((cookie & (of_get | of_put)) != 0) throw Violation("a get or put has begun");
   if ((cookie & 1) == 0) throw Violation("a write has begun");
   oracle_.begun(cookie >> 1, outcome);
   gates_[oracle_.reads[cookie >> 1].at].begun(oracle_.reads[cookie >> 1].release);
@@ -343,12 +346,14 @@ void World::begun(std::uint64_t cookie, const Outcome& outcome) {
       std::to_string(oracle_.reads[cookie >> 1].message));
   ++tally_.matched;
   const std::size_t message = oracle_.reads[cookie >> 1].message;
+  if (message != none) windows_.puts().check_behind(message);
   tally_.gated += message != none && writes_[message].gated;
   tally_.claimed += message != none && oracle_.messages[message].claim != none;
 }
 
 void World::progressed(std::uint64_t cookie, const Progress& progress) {
   if ((cookie & of_get) != 0) return windows_.progressed(cookie & ~of_get, progress);
+  if ((cookie & of_put) != 0) return windows_.puts().progressed(cookie & ~of_put, progress);
   const std::size_t index = cookie >> 1;
   const bool of_read = (cookie & 1) != 0;
   Progress& before = of_read ? readings_[index].progress : writes_[index].progress;
@@ -380,6 +385,12 @@ void World::finished(std::uint64_t cookie, const Outcome& outcome) {
     say("get " + std::to_string(cookie & ~of_get) + " ends, fault " +
         std::to_string(static_cast<int>(outcome.fault)));
     return windows_.finished(cookie & ~of_get, outcome);
+  }
+  if ((cookie & of_put) != 0) {
+    const std::size_t put = cookie & ~of_put;
+    say("put " + std::to_string(put) + " ends, fault " + std::to_string(static_cast<int>(outcome.fault)));
+    if (put < puts_.size()) gates_[windows_.puts()[put].from].drop(puts_[put]);
+    return windows_.finished_put(put, outcome);
   }
   const std::size_t index = cookie >> 1;
   say(((cookie & 1) != 0 ? "read " : "message ") + std::to_string(index) + " ends, fault " +

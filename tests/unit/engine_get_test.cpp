@@ -35,6 +35,7 @@ BOOST_DATA_TEST_CASE(what_is_in_a_window_comes,
   BOOST_TEST(get.outcome.fault == Fault::none);
   BOOST_TEST(get.outcome.source == 1);
   BOOST_TEST(get.outcome.total == in.size());
+  BOOST_TEST(get.outcome.data == 0u);
   BOOST_TEST(get.progress.front + get.progress.back == in.size());
   BOOST_TEST((in == part(window, 12'345, in.size())));
   check_idle(hosts, far + 1);

@@ -26,9 +26,15 @@ public:
     envelope.kind = Kind::get;
     return say_one(envelope);
   }
-  Refusal describe(Kind kind, std::uint64_t message, std::uint64_t extra) {
+  Refusal put(Envelope envelope) {
+    envelope.kind = Kind::put;
+    envelope.flags = MessageFlags::synchronous;
+    return say_one(envelope);
+  }
+  Refusal describe(Kind kind, std::uint64_t message, std::uint64_t extra, std::uint8_t flags = 0) {
     Descriptor descriptor{};
     descriptor.kind = kind;
+    descriptor.flags = flags;
     descriptor.message = message;
     descriptor.extra = extra;
     return say_one(descriptor);
@@ -125,6 +131,43 @@ BOOST_AUTO_TEST_CASE(answers_to_what_nobody_asked) {
   BOOST_TEST((stranger.describe(Kind::refused, name, 3) == Refusal::none));
   BOOST_TEST((stranger.describe(Kind::refused, name, 0) == Refusal::request));
   BOOST_TEST(!get.finished);
+}
+
+// Its first put never comes: whatever it sends behind that is kept as messages that nobody reads are.
+BOOST_AUTO_TEST_CASE(what_is_behind_a_put_that_never_comes_is_bounded) {
+  Settings settings;
+  settings.unmatched = 0;
+  Hosts hosts({0, 1}, settings);
+  Bytes window(1'000'000), in(10);
+  hosts.expose(1, window);
+  Stranger stranger(hosts);
+  Op& read = hosts.read(1, -1, -1, in);
+  for (std::uint64_t name = 1; name <= pair_envelopes + 1; ++name) {
+    Envelope next = long_message(hosts.endpoint(1), name);
+    next.tag = 1;
+    const Refusal refusal = name % 3 == 1   ? stranger.put(next)
+                            : name % 3 == 2 ? stranger.announce(next)
+                                            : stranger.get(next);
+    BOOST_TEST((refusal == Refusal::none));
+  }
+  BOOST_TEST(!read.begun);
+  BOOST_TEST(hosts.record(1).held == 1u);
+  BOOST_TEST(Invariants::broken(hosts.engine(1)) == "");
+  BOOST_TEST((stranger.put(long_message(hosts.endpoint(1), pair_envelopes + 2)) == Refusal::credit));
+  hosts.break_link(0, 1);
+  BOOST_TEST(hosts.record(1).held == 0u);
+  BOOST_TEST(Invariants::broken(hosts.engine(1)) == "");
+}
+
+BOOST_DATA_TEST_CASE(news_of_what_nobody_has_put, data::make({false, true}), refused) {
+  const Kind kind = refused ? Kind::refused : Kind::matched;
+  Hosts hosts({0, 1});
+  Bytes out = pattern(10, 1);
+  const Op& put = hosts.put(1, 0, 0, out); // which has not left
+  Stranger stranger(hosts);
+  BOOST_TEST((stranger.describe(kind, put.handle + 1, 3, flag_put) == Refusal::none));
+  BOOST_TEST((stranger.describe(kind, put.handle, 3, flag_put) == Refusal::request));
+  BOOST_TEST(!put.finished);
 }
 
 BOOST_AUTO_TEST_CASE(fragments_of_a_get_that_has_not_left) {

@@ -56,7 +56,9 @@ BOOST_AUTO_TEST_CASE(ranks_that_do_not) {
   // What comes is under way.
   BOOST_TEST(Job().rank({read_of(1)}).rank({read_of(0), write_to(0)}).cycle().empty());
   // Kernels answer gets, whatever their programs wait for.
-  const auto get_from = [](std::int32_t peer) { return Unfinished{.peer = peer, .tag = 1, .gets = true}; };
+  const auto get_from = [](std::int32_t peer) {
+    return Unfinished{.peer = peer, .tag = 1, .one_sided = true};
+  };
   BOOST_TEST(Job().rank({get_from(1)}).rank({get_from(0)}).cycle().empty());
   Unfinished begun = read_of(1);
   begun.begun = true;
@@ -150,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_control_segment_is_looked_at) {
   control->operations[6].departure_or_data = 1;
   control->operations[6].tag = 0x8000'0000'ffff'fff0;
   shm::look_at(*control, tables, 1, seen);
-  BOOST_TEST((seen.operations[0].gets &&
+  BOOST_TEST((seen.operations[0].one_sided &&
               shm::tag_of(seen.operations[0].context, seen.operations[0].tag) == 0x8000'0000'ffff'fff0));
   post(6, shm::Phase::done, 4, 9000);
   // Behind the first block no more is looked at than has been used.

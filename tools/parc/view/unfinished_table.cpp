@@ -14,7 +14,8 @@ constexpr std::uint64_t long_wait_ms = 10'000; // after which libparc tells of w
 
 std::string operation_text(const Unfinished& operation) {
   const std::string peer = operation.peer < 0 ? "anybody" : fmt::to_string(operation.peer);
-  if (operation.gets) return fmt::format("get from {}, window", peer);
+  if (operation.one_sided)
+    return fmt::format("{} {}, window", operation.writes ? "put to" : "get from", peer);
   if (operation.context >= PARC_CONTEXT_RESERVED)
     return fmt::format("barrier, {} {}", operation.writes ? "to" : "from", peer);
   return fmt::format("{} {}",
@@ -69,7 +70,7 @@ Table unfinished_table(const std::vector<ShownRank>& ranks) {
       const bool own = each.context >= PARC_CONTEXT_RESERVED; // whose tags mean nothing
       table.add(shown,
                 {operation_text(each),
-                 each.gets      ? fmt::to_string(shm::tag_of(each.context, each.tag))
+                 each.one_sided ? fmt::to_string(shm::tag_of(each.context, each.tag))
                  : own          ? ""
                  : each.tag < 0 ? "any"
                                 : fmt::to_string(each.tag),

@@ -48,39 +48,64 @@ std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
   read.message = &message;
 
   const std::uint64_t handle = read.id | reading_handle;
+  message.what = Incoming::What::get;
   const Address& to = pair->peer->address;
-  if (to.place == here) {
-    get_here(message, *find_endpoint(to.number), request.offset);
+  if (to.place == here && !request.gated) {
+    get_here(message, request.offset);
     return handle;
   }
-  Link& link = *links_[static_cast<std::size_t>(to.place)];
-  message.link = &link;
-  const bool from_end = has(message.flags, MessageFlags::from_end);
-  message.rest = Grant::to_far_end(0, message.total, from_end, link.fragment);
   Outgoing& ask = outgoing_.make();
   ask.role = Outgoing::Role::request;
   ask.asks = &message;
   ask.from = at;
   ask.pair = pair;
   ask.data = request.offset;
-  ask.link = &link;
-  ask.outflow = &outflow_of(*at, link);
   at->writes.push_back(ask);
   ++at->unfinished;
-  announce(ask);
+  if (request.gated)
+    ask.enter(Outgoing::Stage::gated);
+  else
+    launch(ask);
   return handle;
 }
 
-void Engine::get_here(Incoming& message, Endpoint& target, std::uint64_t offset) {
-  Reading& read = *message.read;
-  Pair& asker = pair_of(target, {here, read.at->number});
+// A request to its target, which waits for its turn, as writes do.
+void Engine::ask(Outgoing& request) {
+  Incoming& message = *request.asks;
+  Endpoint& from = *request.from;
+  if (request.link == nullptr) {
+    const std::uint64_t offset = request.data;
+    --from.unfinished;
+    outgoing_.drop(request);
+    return get_here(message, offset);
+  }
+  const bool from_end = has(message.flags, MessageFlags::from_end);
+  message.link = request.link;
+  message.rest = Grant::to_far_end(0, message.total, from_end, request.link->fragment);
+  announce(request);
+}
+
+// Of a program of this host, whose own message it is; behind its puts there.
+void Engine::get_here(Incoming& message, std::uint64_t offset) {
+  const Address& to = message.pair->peer->address;
+  Pair& asker = pair_of(*find_endpoint(to.number), {here, message.read->at->number});
+  message.data = offset;
+  if (asker.keeps_order())
+    asker.behind.push_back(message);
+  else
+    answer_here(message, asker);
+}
+
+void Engine::answer_here(Incoming& message, Pair& asker) {
   Outgoing& answer = outgoing_.make();
   answer.role = Outgoing::Role::answer;
-  if (!find_place(target, asker, {message.tag, offset, message.total}, answer)) {
+  const std::uint64_t offset = std::exchange(message.data, 0);
+  if (!find_place(asker, {message.tag, offset, message.total}, answer.memory, answer.cookie)) {
     outgoing_.drop(answer);
-    fail_read(read, Fault::place);
+    fail_read(*message.read, Fault::place);
     return drop_incoming(message);
   }
+  add_answer(asker, answer);
   answer.enter(Outgoing::Stage::local);
   answer.local = &message;
   message.local = &answer;
@@ -92,19 +117,21 @@ void Engine::get_here(Incoming& message, Endpoint& target, std::uint64_t offset)
   if (at_once) copy_part(message, small_copy);
 }
 
-// Of `target`, which answers: what its memory is, and that it is held.
-bool Engine::find_place(Endpoint& target, Pair& asker, const Place& place, Outgoing& answer) {
-  const auto row = target.more_rows.find(asker.row);
+// What the memory of that endpoint is, which `peer` gets or puts, and that it is held.
+bool Engine::find_place(const Pair& peer, const Place& place, Pieces& memory, std::uint64_t& hold) {
+  const Endpoint& target = *peer.at;
+  const auto row = target.more_rows.find(peer.row);
   const bool acquainted = row == target.more_rows.end() || row->second.acquainted;
-  if (!target.opened || !listener_.place(target.cookie, place, acquainted, answer.memory, answer.cookie))
-    return false;
-  assert(answer.memory.size() == place.length);
+  return target.opened && listener_.place(target.cookie, place, acquainted, memory, hold);
+}
+
+void Engine::add_answer(Pair& asker, Outgoing& answer) {
+  Endpoint& target = *asker.at;
   answer.from = &target;
   answer.pair = &asker;
-  answer.total = place.length;
+  answer.total = answer.memory.size();
   target.writes.push_back(answer);
   ++target.unfinished;
-  return true;
 }
 
 // One whose read has ended meanwhile is not sent.
@@ -134,10 +161,11 @@ void Engine::send_request(Link& link, Outgoing& request) {
   owe_departure(outflow);
 }
 
-// Where it has one that waits for its turn.
-void Engine::cancel_request(const Reading& read) {
+// Until it has left.
+Outgoing* Engine::request_of(const Reading& read) {
   for (Outgoing& write : read.at->writes)
-    if (write.asks == read.message) return fail_write(write, Fault::canceled);
+    if (write.asks == read.message) return &write;
+  return nullptr;
 }
 
 // Nobody over there has heard of it.
@@ -160,15 +188,32 @@ Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e
                    : killed_.contains(e.destination) ? Refused::killed
                                                      : Refused::left);
   }
+  if (!pair->keeps_order()) return answer_get(link, *pair, e);
+  Incoming& request = incoming_.make(); // until its turn
+  request.what = Incoming::What::get;
+  request.link = &link;
+  request.message = e.message;
+  request.counted = true;
+  name_pair(request, *pair);
+  request.tag = e.tag;
+  request.data = e.data;
+  request.flags = e.flags;
+  request.total = e.length;
+  take_in_order(request, {});
+  return Refusal::none;
+}
+
+Refusal Engine::answer_get(Link& link, Pair& asker, const Envelope& e) {
   Outgoing& answer = outgoing_.make();
   answer.role = Outgoing::Role::answer;
-  if (!find_place(*to, *pair, {e.tag, e.data, e.length}, answer)) {
+  if (!find_place(asker, {e.tag, e.data, e.length}, answer.memory, answer.cookie)) {
     outgoing_.drop(answer);
-    return_place(link, pair);
+    return_place(link, &asker);
     return say_end(link, e.message, Refused::place);
   }
+  add_answer(asker, answer);
   answer.link = &link;
-  answer.outflow = &outflow_of(*to, link);
+  answer.outflow = &outflow_of(*asker.at, link);
   answer.asker = e.message;
   answer.flags = e.flags;
   answer.matched = answer.envelope_acknowledged = true;
@@ -228,6 +273,7 @@ void Engine::give_up_answer(Outgoing& answer) {
 Refusal Engine::take_refused(Link& link, const Descriptor& d) {
   const auto why = static_cast<Refused>(d.extra);
   if (d.extra == 0 || d.extra > static_cast<std::uint64_t>(Refused::place)) return Refusal::request;
+  if ((d.flags & flag_put) != 0) return take_refused_put(link, d);
   Incoming* const message = find_get(link, d.message);
   if (message == nullptr) return Refusal::none; // all of it came before its target ended
   if (message->matched() && why == Refused::place) {
