@@ -111,6 +111,19 @@ int parc_fortran_get(parc_context* context, const parc_place* from, const CFI_cd
   return operation < 0 ? (int)operation : parc_wait(context, operation, NULL);
 }
 
+parc_op parc_fortran_initput(parc_context* context, const parc_place* to, const CFI_cdesc_t* buffer,
+                             int flags) {
+  if (is_endless(buffer)) return parc_initput(context, to, buffer->base_addr, SIZE_MAX, (unsigned)flags);
+  struct runs runs;
+  split(buffer, &runs);
+  return parc_initputv(context, to, runs.pieces, runs.count, (unsigned)flags);
+}
+
+int parc_fortran_put(parc_context* context, const parc_place* to, const CFI_cdesc_t* buffer) {
+  const parc_op operation = parc_fortran_initput(context, to, buffer, 0);
+  return operation < 0 ? (int)operation : parc_wait(context, operation, NULL);
+}
+
 int parc_fortran_settle(parc_context* context, const CFI_cdesc_t* buffer) {
   if (buffer == NULL || is_endless(buffer)) return parc_settle(context, NULL, 0);
   struct runs runs;

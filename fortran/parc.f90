@@ -31,7 +31,7 @@ module parc
 
   integer(c_int), parameter :: PARC_FROM_END = 1, PARC_EARLY = 2, PARC_SYNCHRONOUS = 4, PARC_NOW = 8, &
     PARC_CLAIM = 16, PARC_QUEUED = 32, PARC_UNTAGGED = 64, PARC_WITH_DATA = 128, PARC_AT_ONCE = 256
-  integer(c_int), parameter :: PARC_MAY_GET = 1, PARC_MAY_ANYBODY = 4
+  integer(c_int), parameter :: PARC_MAY_GET = 1, PARC_MAY_PUT = 2, PARC_MAY_ANYBODY = 4
 
   integer(c_int), parameter :: PARC_RELEASE_OFF = 0, PARC_RELEASE_ENVELOPE = 1, PARC_RELEASE_FULL = 2
   integer(c_int), parameter :: PARC_ORDER_ANY = 0, PARC_ORDER_UP = 1, PARC_ORDER_DOWN = 2
@@ -206,46 +206,7 @@ module parc
     end function
   end interface
 
-  ! One-sided transfers. The memory of a window is one piece.
-  interface
-    function parc_expose(context, window, memory, rights) bind(c, name="parc_fortran_expose") result(code)
-      import
-      type(c_ptr), value :: context
-      integer(c_int64_t), value :: window
-      type(*), dimension(..), intent(inout), asynchronous :: memory
-      integer(c_int), value :: rights
-      integer(c_int) :: code
-    end function
-    function parc_unexpose(context, window) bind(c) result(code)
-      import
-      type(c_ptr), value :: context
-      integer(c_int64_t), value :: window
-      integer(c_int) :: code
-    end function
-    function parc_initget(context, from, buffer, flags) bind(c, name="parc_fortran_initget") result(operation)
-      import
-      type(c_ptr), value :: context
-      type(parc_place), intent(in) :: from
-      type(*), dimension(..), intent(inout), asynchronous :: buffer
-      integer(c_int), value :: flags
-      integer(parc_op) :: operation
-    end function
-    function parc_initgetv(context, from, pieces, count, flags) bind(c) result(operation)
-      import
-      type(c_ptr), value :: context
-      type(parc_place), intent(in) :: from
-      type(parc_iovec), intent(in) :: pieces(*)
-      integer(c_int), value :: count, flags
-      integer(parc_op) :: operation
-    end function
-    function parc_get(context, from, buffer) bind(c, name="parc_fortran_get") result(code)
-      import
-      type(c_ptr), value :: context
-      type(parc_place), intent(in) :: from
-      type(*), dimension(..), intent(inout), asynchronous :: buffer
-      integer(c_int) :: code
-    end function
-  end interface
+  include 'windows.inc'
 
   ! Finishing operations.
   interface

@@ -23,7 +23,7 @@ namespace parc::shm {
 using protocol::MessageFlags;
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 21;
+inline constexpr std::uint32_t layout_version = 22;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
@@ -98,13 +98,19 @@ enum class RequestKind : std::uint8_t {
             // status is in handed_or_data
   expose,   // address, length, Exposed: others get from there; answered in slot `id`: PARC_EINVAL where the
             // number is in use, PARC_EAGAIN where there are most_windows, PARC_ENOMEM where it is not shared
-  unexpose, // Exposed: answered in a read slot when gets that have begun there have ended
-  get,      // peer, Get, memory, flags: in a read slot
+  unexpose, // Exposed: answered in a read slot when gets and puts that have begun there have ended
+  get,      // peer, Place, memory, flags: in a read slot
+  put,      // peer, Place, memory, flags: in a write slot; it is done when it is in place
 };
 
 // Whether a request is for bytes of others; all others are questions to the kernel.
 [[nodiscard]] constexpr bool is_message(RequestKind kind) {
-  return kind == RequestKind::read || kind == RequestKind::write || kind == RequestKind::get;
+  return kind == RequestKind::read || kind == RequestKind::write || kind == RequestKind::get ||
+         kind == RequestKind::put;
+}
+// Of a peer's window.
+[[nodiscard]] constexpr bool is_one_sided(RequestKind kind) {
+  return kind == RequestKind::get || kind == RequestKind::put;
 }
 
 // Who else than the kernel knows of a read, write or probe.
@@ -169,7 +175,7 @@ struct Request {
     std::uint64_t window;
     std::uint64_t rights; // PARC_MAY_*
   };
-  struct Get {
+  struct Place {
     std::uint64_t window;
     std::uint64_t offset;
   };
@@ -195,7 +201,7 @@ struct Request {
     Abort aborted;
     Unplace unplaced;
     Exposed exposed;
-    Get got;
+    Place place;
   };
 };
 static_assert(sizeof(Request) == 64);
@@ -235,8 +241,8 @@ struct alignas(64) Operation {
   // sent with the message.
   std::atomic<std::uint64_t> handed_or_data;
   std::atomic<std::uint32_t> posted; // P: coarse_ms() when it was begun, for those who look on
-  // P: of what is pending, 1 where it is a get. K: where error is PARC_EPEER a protocol::Departure; of a read
-  // or probe that has a message, 1 where its writer has sent data with it.
+  // P: of what is pending, 1 where it is a get or put. K: where error is PARC_EPEER a protocol::Departure; of
+  // a read or probe that has a message, 1 where its writer has sent data with it.
   std::atomic<std::uint32_t> departure_or_data;
 };
 static_assert(sizeof(Operation) == 64);

@@ -144,12 +144,14 @@ int Context::add_peer(const char* address) {
   return code;
 }
 
+// What is put before it is in place behind it, for all: its messages come from others.
 // Dissemination: after round k, everybody knows of the 2^(k+1) ranks below it. Rounds of one barrier go to
 // different ranks, and the tag is the barrier's number, so no message is taken for another. Cannot be
 // cancelled: half a barrier would hold up all other ranks. One that could not start something goes on where
 // it was when it is called again, with the same number, as the others do.
 int Context::barrier() {
   const std::lock_guard hold(barrier_lock_);
+  if (const int code = waiter_.await_puts(Cancel::no); code != PARC_OK) return fail(code);
   const std::uint64_t tag = shm::tag_of(barrier_context, static_cast<std::int32_t>(barriers_ & INT32_MAX));
   int code = PARC_OK;
   for (; code == PARC_OK && barrier_distance_ < size(); barrier_distance_ *= 2) {

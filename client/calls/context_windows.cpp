@@ -12,10 +12,11 @@ namespace parc::client {
 int Context::expose(std::uint64_t window, void* memory, std::size_t bytes, unsigned rights) {
   if (memory == nullptr && bytes != 0)
     return fail(error(PARC_EINVAL, "a window of {} bytes is a null pointer", bytes));
-  if ((rights & PARC_MAY_GET) == 0 || (rights & ~(PARC_MAY_GET | PARC_MAY_ANYBODY)) != 0)
+  if ((rights & (PARC_MAY_GET | PARC_MAY_PUT)) == 0 ||
+      (rights & ~(PARC_MAY_GET | PARC_MAY_PUT | PARC_MAY_ANYBODY)) != 0)
     return fail(error(PARC_EINVAL,
-                      "{:#x} are no rights of a window: they are PARC_MAY_GET, with PARC_MAY_ANYBODY or "
-                      "without",
+                      "{:#x} are no rights of a window: they are PARC_MAY_GET, PARC_MAY_PUT or both, with "
+                      "PARC_MAY_ANYBODY or without",
                       rights));
   if (bytes != 0 && !arena_.contains(memory, bytes))
     return fail(error(PARC_ENOMEM,
@@ -51,6 +52,11 @@ int Context::unexpose(std::uint64_t window) {
 
 int Context::get(const parc_place& from, const iovec& buffer) {
   const auto id = starter_.get(from, {&buffer, 1}, 0);
+  return id ? finish(id.value(), nullptr) : fail(id.error());
+}
+
+int Context::put(const parc_place& to, const iovec& buffer) {
+  const auto id = starter_.put(to, {&buffer, 1}, 0);
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }
 

@@ -3,8 +3,7 @@
 // into a code and a sentence. Nothing is thrown past here.
 #include "client/base/c_arguments.hpp"
 #include "client/base/failure.hpp"
-#include "client/base/in_library.hpp"
-#include "client/calls/context_of_process.hpp"
+#include "client/calls/calls.hpp"
 #include "client/early/hooks.hpp"
 #include "parc/parc.h"
 
@@ -23,13 +22,21 @@ using namespace parc; // NOLINT: the calls themselves are outside
 using client::adoption;
 using client::awaited;
 using client::bad_list;
+using client::called;
+using client::caller;
+using client::check;
 using client::checked;
 using client::forked;
+using client::guarded;
+using client::InHandlers;
 using client::list;
+using client::may_call;
 using client::no_place;
+using client::noted;
 using client::one_context;
 using client::open_context;
 using client::piece;
+using client::started;
 using client::Starts;
 using client::StatusFor;
 
@@ -54,86 +61,6 @@ void watch_process() {
   }();
   (void)watched;
 }
-
-bool may_call(const parc_context* context) {
-  return context != nullptr && context == open_context.load(std::memory_order_acquire) &&
-         !forked.load(std::memory_order_relaxed);
-}
-
-// PARC_OK, or why no call can be made on this context. Async-signal-safe.
-int check(const parc_context* context) {
-  if (may_call(context)) {
-    if (!client::InLibrary::interrupted()) return PARC_OK;
-    return client::fail(PARC_EINVAL,
-                        "a signal handler that has interrupted a call of libparc can make no other than "
-                        "those that parc.h says are signal-safe, nor can who has left a call by siglongjmp");
-  }
-  if (forked.load(std::memory_order_relaxed)) return client::fail(PARC_EFORK);
-  if (context == nullptr) return client::fail(PARC_EINVAL, "the context is a null pointer");
-  return client::fail(PARC_EINVAL, "this context is not open, or no longer");
-}
-
-// Where in the program a call of this interface came from: of the function that this is inlined into.
-[[gnu::always_inline]] inline const void* caller() {
-  return __builtin_return_address(0);
-}
-
-// What a trace says of a call.
-struct Called {
-  client::Trace* trace = nullptr;
-  trace::Call call = trace::Call::other;
-  parc_op operation = PARC_OP_NULL;
-  const void* site = nullptr;
-};
-[[gnu::always_inline]] inline Called called(parc_context* context, trace::Call call,
-                                            parc_op operation = PARC_OP_NULL) {
-  return {context ? &context->trace() : nullptr, call, operation, caller()};
-}
-
-// Every call lets the program at what has arrived behind its back.
-void open_arrived(const parc_context*) {}
-void open_arrived(parc_context* context) {
-  context->guards().open_arrived();
-}
-
-enum class InHandlers : bool { no, yes }; // of signals, whatever they have interrupted
-
-// Runs a call that returns an int; there is no memory for exceptions to cross C.
-template <InHandlers safe = InHandlers::no, class Handle, class Call>
-int guarded(Handle* context, const Call& call, const Called& how = {}) {
-  if (safe == InHandlers::no || !may_call(context))
-    if (const int code = check(context); code != PARC_OK) return code;
-  const client::InLibrary here;
-  const client::Interrupts::InCall in_call; // else a neighbour may interrupt this thread
-  const client::Trace::InCall traced(how.trace, how.call, static_cast<std::uint64_t>(how.operation),
-                                     how.site);
-  open_arrived(context);
-  if constexpr (safe == InHandlers::no) context->arena().look();
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    return client::fail(PARC_ENOMEM);
-  }
-}
-
-template <class Start> parc_op started(parc_context* context, const void* site, const Start& start) {
-  if (const int code = check(context); code != PARC_OK) return code;
-  const client::InLibrary here;
-  const client::Interrupts::InCall in_call; // else a neighbour may interrupt this thread
-  const client::Trace::InCall traced(&context->trace(), trace::Call::other, 0, site);
-  open_arrived(context);
-  context->arena().look();
-  try {
-    const Result<parc_op> id = start();
-    return id ? id.value() : client::fail(id.error());
-  } catch (const std::bad_alloc&) {
-    return client::fail(PARC_ENOMEM);
-  }
-}
-
-} // namespace
-
-namespace {
 
 using FindJob = std::function<Result<std::optional<client::NamedJob>>()>;
 
@@ -286,15 +213,6 @@ parc_op parc_initwrite(parc_context* context, int peer, int tag, const void* buf
     return context->starts().write(envelope, {&whole, 1}, 0);
   });
 }
-
-namespace {
-
-parc_op noted(parc_context* context, parc_op id, unsigned flags) {
-  if (flags & PARC_QUEUED) context->completions().started(id);
-  return id;
-}
-
-} // namespace
 
 parc_op parc_initreadv(parc_context* context, const parc_envelope* envelope, const struct iovec* pieces,
                        int count, unsigned flags) {
@@ -490,41 +408,6 @@ int parc_kill(parc_context* context, int peer, int signal) {
 
 parc_op parc_initexit(parc_context* context, int peer, unsigned flags) {
   return started(context, caller(), [&] { return context->starts().exit_of(peer, flags); });
-}
-
-int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights) {
-  return guarded(context, [&] { return context->expose(window, memory, bytes, rights); });
-}
-
-int parc_unexpose(parc_context* context, uint64_t window) {
-  return guarded(context, [&] { return context->unexpose(window); });
-}
-
-parc_op parc_initget(parc_context* context, const parc_place* from, void* buffer, size_t bytes,
-                     unsigned flags) {
-  const iovec whole = piece(buffer, bytes);
-  if (!from) return no_place("place");
-  return started(context, caller(), [&]() -> Result<parc_op> {
-    PARC_TRY(id, context->starts().get(*from, {&whole, 1}, flags));
-    return noted(context, id, flags);
-  });
-}
-
-parc_op parc_initgetv(parc_context* context, const parc_place* from, const struct iovec* pieces, int count,
-                      unsigned flags) {
-  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
-  if (!from) return no_place("place");
-  return started(context, caller(), [&]() -> Result<parc_op> {
-    PARC_TRY(id, context->starts().get(*from, list(pieces, count), flags));
-    return noted(context, id, flags);
-  });
-}
-
-int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes) {
-  if (!from) return no_place("place");
-  return guarded(
-      context, [&] { return context->get(*from, piece(buffer, bytes)); },
-      called(context, trace::Call::other));
 }
 
 int parc_barrier(parc_context* context) {

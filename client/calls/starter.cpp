@@ -105,7 +105,7 @@ Result<parc_op> Starter::write(const parc_envelope& envelope, std::span<const io
   PARC_TRY(check(message, envelope, pieces, flags, known_of_writes));
   message.blocking = blocking;
   settle(pieces, Guards::Use::loads);
-  if (neighbours_ && fits_a_body(message) && !guards_.any() && !ring_.dead()) {
+  if (neighbours_ && fits_a_body(message) && !guards_.any() && puts_are_settled() && !ring_.dead()) {
     PARC_TRY(id, tell_at_once(message));
     if (id != PARC_OP_NULL) return id;
   }
@@ -116,7 +116,7 @@ Result<parc_op> Starter::write(const parc_envelope& envelope, std::span<const io
 }
 
 bool Starter::write_at_once(const parc_envelope& envelope, std::span<const iovec> pieces, unsigned flags) {
-  if (!neighbours_ || operations_.traced() || guards_.any() || ring_.dead() ||
+  if (!neighbours_ || operations_.traced() || guards_.any() || !puts_are_settled() || ring_.dead() ||
       !check_peer(envelope.peer, false))
     return false;
   Message message;
@@ -237,7 +237,7 @@ Result<parc_op> Starter::barrier_write(int peer, std::uint64_t tag) {
 // Leaving ends the reads; a write will be delivered, and nobody need wait for that.
 Result<void> Starter::cancel(parc_op id) {
   if (!operations_.is_held(id)) return success();
-  if (neighbours_ && Operations::is_write(id)) {
+  if (neighbours_ && Operations::is_write(id) && !operations_.is_put(id)) {
     const int peer = operations_.peer_of(id);
     if (neighbours_->cancel_waiting(id, peer) || !neighbours_->may_cancel_write(id, peer)) return success();
   }
@@ -531,6 +531,7 @@ bool Starter::is_short(const Message& message) {
 // for, as the blocking program would.
 Result<parc_op> Starter::tell(Message& message) {
   if (guards_.any()) guards_.settle_begun();
+  if (!puts_are_settled()) settle_puts();
   if (ring_.dead()) return refused();
   const int peer = message.envelope.peer;
   const bool few = is_short(message);

@@ -52,6 +52,7 @@ public:
 
   [[nodiscard]] Result<parc_op> unexpose(std::uint64_t window);
   [[nodiscard]] Result<parc_op> get(const parc_place& from, std::span<const iovec> pieces, unsigned flags);
+  [[nodiscard]] Result<parc_op> put(const parc_place& to, std::span<const iovec> pieces, unsigned flags);
 
   // An empty message that no read of the program sees.
   [[nodiscard]] Result<parc_op> barrier_read(int peer, std::uint64_t tag);
@@ -95,6 +96,9 @@ private:
   void hold_copy(parc_op id, const Message& message);
   [[nodiscard]] Result<parc_op> tell_taken(parc_op id, const Message& message, const Outbox::Taken& taken);
   [[nodiscard]] Result<parc_op> tell(Message& message);
+  // Puts to neighbours, which what goes to their letterboxes would pass.
+  [[nodiscard]] bool puts_are_settled() const;
+  void settle_puts();
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);
   [[nodiscard]] Result<parc_op> send(shm::Request request, const Message& message);
 
@@ -109,6 +113,7 @@ private:
   const std::unique_ptr<Neighbours>& neighbours_; // none: everything goes through the kernel
   const int ranks_;
   std::atomic<Order> order_ = Order::any;
+  std::atomic<std::uint64_t> local_puts_ = 0, settled_puts_ = 0; // started, and of these surely in place
 };
 
 } // namespace parc::client

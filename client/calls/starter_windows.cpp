@@ -6,6 +6,7 @@ namespace parc::client {
 namespace {
 
 constexpr unsigned known_of_gets = PARC_QUEUED | PARC_FROM_END | PARC_EARLY;
+constexpr unsigned known_of_puts = known_of_gets | PARC_SYNCHRONOUS;
 
 } // namespace
 
@@ -29,8 +30,35 @@ Result<parc_op> Starter::get(const parc_place& from, std::span<const iovec> piec
   PARC_TRY(locate_read(message));
   PARC_TRY(give_memory(message));
   shm::Request request = request_of(shm::RequestKind::get, message);
-  request.got = {from.window, from.offset};
+  request.place = {from.window, from.offset};
   return send(request, message);
+}
+
+// A write that the kernel brings, whoever its peer is.
+Result<parc_op> Starter::put(const parc_place& to, std::span<const iovec> pieces, unsigned flags) {
+  PARC_TRY(check_peer(to.peer, false));
+  Message message;
+  PARC_TRY(check(message, {to.peer, to.window, 0, 0}, pieces, flags, known_of_puts));
+  message.envelope.data = to.offset;
+  settle(pieces, Guards::Use::loads);
+  PARC_TRY(locate_write(message));
+  shm::Request request = request_of(shm::RequestKind::put, message);
+  request.place = {to.window, to.offset};
+  PARC_TRY(id, send(request, message));
+  if (neighbours_ && neighbours_->may_send(to.peer)) local_puts_.fetch_add(1, std::memory_order_release);
+  return id;
+}
+
+bool Starter::puts_are_settled() const {
+  return local_puts_.load(std::memory_order_acquire) == settled_puts_.load(std::memory_order_relaxed);
+}
+
+// Kernels alone end them: their gate is open.
+void Starter::settle_puts() {
+  const std::uint64_t started = local_puts_.load(std::memory_order_acquire);
+  auto puts = operations_.puts_under_way([this](int peer) { return neighbours_->may_send(peer); });
+  sleep_.anywhere([&] { return operations_.are_over(puts); });
+  settled_puts_.store(started, std::memory_order_relaxed);
 }
 
 } // namespace parc::client

@@ -28,6 +28,12 @@ std::string describe_question(shm::RequestKind kind, int peer) {
   }
 }
 
+std::string describe_one_sided(shm::RequestKind kind, std::uint64_t bytes, std::uint64_t offset,
+                               std::uint64_t window, int peer) {
+  return fmt::format("the {} of {} bytes at {} of window {} of peer {} failed",
+                     kind == shm::RequestKind::get ? "get" : "put", bytes, offset, window, peer);
+}
+
 } // namespace
 
 // What it was: as the program knows it, and where the other end is.
@@ -35,9 +41,9 @@ std::string Waiter::describe(parc_op id, const parc_status& status) const {
   const Operations::Failed& failed = Operations::last_failed();
   const shm::RequestKind kind = failed.kind;
   if (std::string question = describe_question(kind, status.source); !question.empty()) return question;
-  if (kind == shm::RequestKind::get)
-    return fmt::format("the get of {} bytes at {} of window {} of peer {} failed", failed.room, failed.offset,
-                       shm::tag_of(status.context, status.tag), status.source);
+  if (shm::is_one_sided(kind))
+    return describe_one_sided(kind, failed.room, failed.offset, shm::tag_of(status.context, status.tag),
+                              status.source);
   if (status.context == PARC_CONTEXT_RESERVED && static_cast<std::size_t>(status.source) < hosts_.size())
     return fmt::format("the barrier failed, which waits for rank {} on host {}", status.source,
                        hosts_[static_cast<std::size_t>(status.source)]);
@@ -297,6 +303,29 @@ int Waiter::pick(std::span<const parc_op> ids) {
   const Limit at_once = Clock::time_point{};
   (void)rest(any_finished, only_writes ? at_once : Limit{}, Cancel::yes);
   return ready < 0 ? first : ready; // where the kernel has gone, the wait says so
+}
+
+int Waiter::await_puts(Cancel cancel) {
+  const std::uint64_t started = operations_.puts_started();
+  if (started == quiet_puts_.load(std::memory_order_relaxed)) return PARC_OK;
+  auto puts = operations_.puts_under_way([](int) { return true; });
+  const Woken how = rest([&] { return operations_.are_over(puts); }, {}, cancel);
+  if (how == Woken::gone) return PARC_EKERNEL;
+  quiet_puts_.store(started, std::memory_order_relaxed);
+  return PARC_OK;
+}
+
+// What is kept behind a wait that was released leaves first.
+int Waiter::quiet() {
+  if (guards_.any()) guards_.settle_begun();
+  if (const int code = await_puts(Cancel::yes); code != PARC_OK) return fail(code);
+  const auto lost = operations_.take_lost_put();
+  if (!lost) return PARC_OK;
+  const std::string what = describe_one_sided(shm::RequestKind::put, lost->length, lost->envelope.data,
+                                              lost->envelope.tag, lost->envelope.peer);
+  const std::string why =
+      lost->error == PARC_EPEER ? departure_sentence(lost->departure) : std::string(sentence(lost->error));
+  return fail(error(lost->error, "{}: {}", what, why));
 }
 
 int Waiter::finish_read(parc_op id, Slot slot, parc_status& status, Release most, Cancel cancel) {

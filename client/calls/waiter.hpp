@@ -39,6 +39,10 @@ public:
   int any(std::span<parc_op> ids, int& index, parc_status& status);
   int some(std::span<parc_op> ids, int& done, int* indices, parc_status* statuses);
 
+  // parc_quiet; and the same without a word of those that have failed.
+  int quiet();
+  int await_puts(Cancel cancel);
+
   // Looks now and then: a program that only tests must learn of the kernel's end, too.
   [[nodiscard]] bool kernel_went() { return sleep_.kernel_went(); }
 
@@ -72,7 +76,8 @@ private:
   Guards& guards_;
   Sleep& sleep_;
   LateReads& late_reads_;
-  const std::vector<std::string>& hosts_; // of the ranks
+  const std::vector<std::string>& hosts_;     // of the ranks
+  std::atomic<std::uint64_t> quiet_puts_ = 0; // so many puts are over
 };
 
 } // namespace parc::client

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t first_segment = std::size_t{4} << 20;
 constexpr std::size_t largest_segment = std::size_t{32} << 30;
 constexpr std::size_t reserve = std::size_t{32} << 20; // of unused segments, which nobody takes away
-constexpr std::uint32_t patience_ms = 1000;
+constexpr std::uint32_t giving_back_ms = 1000;
 
 std::size_t alignment_of(std::size_t bytes) {
   return bytes < page_size() ? Slab::line : page_size();
@@ -240,9 +240,9 @@ void Arena::unuse(Room& room) {
 // A message that comes again and again finds its segment; one that came once does not hold it for ever.
 void Arena::give_back_left() {
   const auto left_for = [this] { return coarse_ms() - left_since_.load(std::memory_order_relaxed); };
-  if (left_for() < patience_ms) return;
+  if (left_for() < giving_back_ms) return;
   const std::lock_guard hold(lock_);
-  if (left_since_.load(std::memory_order_relaxed) == 0 || left_for() < patience_ms) return;
+  if (left_since_.load(std::memory_order_relaxed) == 0 || left_for() < giving_back_ms) return;
   (void)drop_unused_slabs();
   give_back_unused(reserve);
   left_since_.store(0, std::memory_order_relaxed); // also of what the kernel keeps

@@ -30,7 +30,7 @@ Operations::Operations(OperationTable& table, Arena& arena, AdoptedMemory& adopt
     : table_(table), arena_(arena), adopted_(adopted), room_(room), trace_(trace), peers_(ranks) {}
 
 Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message) {
-  auto slot = take_slot(kind == shm::RequestKind::write);
+  auto slot = take_slot(kind == shm::RequestKind::write || kind == shm::RequestKind::put);
   if (!slot) {
     give_up(message);
     return std::move(slot).error();
@@ -78,11 +78,19 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   shared.error.store(PARC_OK, std::memory_order_relaxed);
   shared.handed_or_data.store(0, std::memory_order_relaxed);
   shared.posted.store(coarse_ms(), std::memory_order_relaxed);
-  shared.departure_or_data.store(kind == shm::RequestKind::get, std::memory_order_relaxed);
+  shared.departure_or_data.store(shm::is_one_sided(kind), std::memory_order_relaxed);
   shared.state.store(shm::state_word(generation, shm::Phase::pending), std::memory_order_relaxed);
 
   entry.tag.store(tag_of(generation, message.loose ? Use::loose : Use::live), std::memory_order_release);
+  if (kind == shm::RequestKind::put) puts_started_.fetch_add(1, std::memory_order_release); // it can be seen
   return id_of(generation, slot.value());
+}
+
+bool Operations::are_over(std::vector<PutUnderWay>& puts) const {
+  while (!puts.empty() &&
+         tables().operation(puts.back().slot).state.load(std::memory_order_acquire) != puts.back().state)
+    puts.pop_back();
+  return puts.empty();
 }
 
 void Operations::set_message(Slot slot, const End& message) {

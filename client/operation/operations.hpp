@@ -155,6 +155,37 @@ public:
   // Of the last operation that this thread found to have failed.
   [[nodiscard]] static const Failed& last_failed() { return failed_; }
 
+  // Puts (parc/window.h), whether the program holds their ids or not: how many were started, and those that
+  // are not in place.
+  [[nodiscard]] std::uint64_t puts_started() const { return puts_started_.load(std::memory_order_acquire); }
+  struct PutUnderWay {
+    Slot slot = 0;
+    std::uint64_t state = 0;
+  };
+  template <class To> [[nodiscard]] std::vector<PutUnderWay> puts_under_way(const To& to) const {
+    std::vector<PutUnderWay> puts;
+    each_slot([&](Slot slot) {
+      if (!shm::is_write(slot)) return;
+      const shm::Operation& shared = tables().operation(slot);
+      const std::uint64_t state = shared.state.load(std::memory_order_acquire);
+      if (shm::phase_of(state) == shm::Phase::pending &&
+          shared.departure_or_data.load(std::memory_order_relaxed) != 0 &&
+          to(shared.source.load(std::memory_order_relaxed)))
+        puts.push_back({slot, state});
+    });
+    return puts;
+  }
+  // Leaves those that still are.
+  [[nodiscard]] bool are_over(std::vector<PutUnderWay>& puts) const;
+  // One that has failed after its wait had returned, of which nobody has been told.
+  struct LostPut {
+    parc_envelope envelope{}; // of its place: the peer, the window as tag, the offset as data
+    std::uint64_t length = 0;
+    int error = PARC_OK;
+    std::uint32_t departure = 0;
+  };
+  [[nodiscard]] std::optional<LostPut> take_lost_put();
+
   // The program has not been told how it ended.
   [[nodiscard]] bool is_held(parc_op id) const;
 
@@ -172,6 +203,10 @@ public:
   [[nodiscard]] Result<void*> allocate(std::size_t bytes);
 
   [[nodiscard]] static bool is_write(parc_op id) { return shm::is_write(slot_of(id)); }
+
+  [[nodiscard]] bool is_put(parc_op id) const { // of an operation that the caller holds
+    return table_[slot_of(id)].kind == shm::RequestKind::put;
+  }
 
   // Of an operation that the caller holds: its wait rests only for a while, and then copies it.
   [[nodiscard]] bool may_copy(parc_op id) const {
@@ -214,6 +249,7 @@ private:
   [[nodiscard]] int result(Slot slot, parc_status& status);
   void set_use(Slot slot, Use use);
   void note_peer(int rank, int error);
+  void note_end(Slot slot);
   void take_message(const shm::Operation& shared, parc_status& status);
 
   // A signal handler's too: its place is there from the thread's start.
@@ -229,10 +265,12 @@ private:
   // Of peers, by their numbers; where there are more, some share a place and one that failed counts for all.
   std::array<std::atomic<bool>, 4096> failed_peers_{};
   Stack spent_, detached_;
+  std::atomic<std::uint64_t> puts_started_ = 0;
 
   std::mutex lock_;           // of what is free in the table, too; taken before the arena's
   std::vector<Slot> to_reap_; // detached
   std::size_t next_to_reap_ = 0;
+  std::optional<LostPut> lost_put_;
 };
 
 } // namespace parc::client

@@ -77,11 +77,28 @@ void Operations::reap(std::size_t at_most) {
       ++next_to_reap_;
       continue;
     }
-    note_peer(table_[slot].envelope.peer, tables().operation(slot).error.load(std::memory_order_relaxed));
+    note_end(slot);
     to_reap_[next_to_reap_] = to_reap_.back();
     to_reap_.pop_back();
     free_slot(slot);
   }
+}
+
+// Of one that nobody waits for.
+void Operations::note_end(Slot slot) {
+  const Entry& entry = table_[slot];
+  const shm::Operation& shared = tables().operation(slot);
+  const int error = shared.error.load(std::memory_order_relaxed);
+  note_peer(entry.envelope.peer, error);
+  if (error == PARC_OK || entry.kind != shm::RequestKind::put || lost_put_) return;
+  lost_put_ = {entry.envelope, entry.length, error, shared.departure_or_data.load(std::memory_order_relaxed)};
+}
+
+std::optional<Operations::LostPut> Operations::take_lost_put() {
+  const std::lock_guard hold(lock_);
+  collect_locked();
+  reap(to_reap_.size());
+  return std::exchange(lost_put_, std::nullopt);
 }
 
 void Operations::free_slot(Slot slot) {
@@ -108,7 +125,7 @@ void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   message.flags = static_cast<std::uint16_t>(flags | (writes ? trace::flag_write : 0) |
                                              (entry.block && !entry.pinned ? trace::flag_bounced : 0) |
                                              (entry.adopted ? trace::flag_adopted : 0) |
-                                             (entry.kind == shm::RequestKind::get ? trace::flag_get : 0));
+                                             (shm::is_one_sided(entry.kind) ? trace::flag_one_sided : 0));
   message.thread = entry.thread;
   message.begin = entry.posted;
   message.first = times.begun.load(std::memory_order_relaxed);

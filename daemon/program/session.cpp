@@ -271,7 +271,7 @@ void Session::finished(Cookie cookie, const protocol::Outcome& outcome) {
   if (read && !slot.probes && !awaits_memory && outcome.fault == protocol::Fault::none &&
       slot.with != shm::With::rendezvous)
     received_.add(outcome.total);
-  if (!read && gate_.keeps()) gate_.drop(slot.handle);
+  if ((!read || slot.probes) && gate_.keeps()) gate_.drop(slot.handle);
   extents_.drop(slot.used);
   slot.used.reset();
   if (awaits_memory && state_ != State::over) return await_memory(number, outcome);

@@ -40,6 +40,7 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::expose: return expose(request);
   case shm::RequestKind::unexpose: return unexpose(request);
   case shm::RequestKind::get: return get(request);
+  case shm::RequestKind::put: return put(request);
   case shm::RequestKind::bell:
     if (Session* const other = neighbour(request.peer)) other->completed();
     return;
@@ -76,6 +77,7 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::expose:
   case shm::RequestKind::unexpose:
   case shm::RequestKind::get:
+  case shm::RequestKind::put:
   case shm::RequestKind::leave: {
     const std::uint64_t number = shm::slot_of(request.id);
     if (!knows(number) || slots_[number].busy) return;
@@ -349,29 +351,63 @@ void Session::unexpose(const shm::Request& request) {
   if (!found || over) answer(shm::slot_of(request.id), found ? PARC_OK : PARC_EINVAL);
 }
 
-void Session::get(const shm::Request& request) {
-  if (request.with != shm::With::nobody) return broke("it shared a get with neighbours");
-  Slot* const slot = take_slot(request, shm::is_read);
-  if (slot == nullptr) return;
+// Its slot, and what its memory is; none: it has been answered.
+Session::Slot* Session::take_one_sided(const shm::Request& request, protocol::Pieces& memory) {
+  if (request.with != shm::With::nobody) {
+    broke("it shared a get or put with neighbours");
+    return nullptr;
+  }
+  const bool gets = request.kind == shm::RequestKind::get;
+  Slot* const slot = take_slot(request, gets ? shm::is_read : shm::is_write);
+  if (slot == nullptr) return nullptr;
   slot->queued = has(request.flags, protocol::MessageFlags::queued);
-  slot->probes = true;
-  const std::uint64_t number = shm::slot_of(request.id);
-  protocol::Pieces memory;
   if (!engine_.has_given(member_.endpoint, request.peer) || !resolve(request, memory, *slot)) {
     slot->used.reset();
-    return answer(number, PARC_EINVAL);
+    answer(shm::slot_of(request.id), PARC_EINVAL);
+    return nullptr;
   }
   hold_memory(slot->used);
   slot->total = request.length;
-  ++reads_;
+  ++(gets ? reads_ : writes_);
   sessions_.changed(*this);
+  return slot;
+}
+
+// It tells nobody anything, but would not see a put that the gate keeps.
+void Session::get(const shm::Request& request) {
+  protocol::Pieces memory;
+  Slot* const slot = take_one_sided(request, memory);
+  if (slot == nullptr) return;
+  slot->probes = true;
+  const std::uint64_t number = shm::slot_of(request.id);
+  const bool gated = gate_.keeps_puts_to(request.peer);
   slot->handle =
       engine_.get(member_.endpoint, {.cookie = Cookie::of_session(number_, number, slot->generation).word(),
                                      .target = static_cast<std::uint32_t>(request.peer),
-                                     .window = request.got.window,
-                                     .offset = request.got.offset,
+                                     .window = request.place.window,
+                                     .offset = request.place.offset,
                                      .flags = request.flags,
-                                     .memory = std::move(memory)});
+                                     .memory = std::move(memory),
+                                     .gated = gated});
+  if (gated && slot->busy) gate_.keep(slot->handle);
+}
+
+void Session::put(const shm::Request& request) {
+  protocol::Pieces memory;
+  Slot* const slot = take_one_sided(request, memory);
+  if (slot == nullptr) return;
+  const std::uint64_t number = shm::slot_of(request.id);
+  const bool gated = gate_.shut() && request.peer != member_.rank;
+  slot->handle =
+      engine_.write(member_.endpoint, {.cookie = Cookie::of_session(number_, number, slot->generation).word(),
+                                       .destination = static_cast<std::uint32_t>(request.peer),
+                                       .tag = request.place.window,
+                                       .data = request.place.offset,
+                                       .flags = request.flags,
+                                       .memory = std::move(memory),
+                                       .gated = gated,
+                                       .put = true});
+  if (gated && slot->busy) gate_.keep(slot->handle, request.peer);
 }
 
 void Session::hand_over(const shm::Request& request) {

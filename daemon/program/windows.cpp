@@ -17,8 +17,8 @@ Windows::Window* Windows::find(std::uint64_t number) {
 
 std::int32_t Windows::expose(const shm::Request& request) {
   const std::uint64_t rights = request.exposed.rights;
-  if (find(request.exposed.window) != nullptr || (rights & PARC_MAY_GET) == 0 ||
-      (rights & ~std::uint64_t{PARC_MAY_GET | PARC_MAY_ANYBODY}) != 0)
+  if (find(request.exposed.window) != nullptr || (rights & (PARC_MAY_GET | PARC_MAY_PUT)) == 0 ||
+      (rights & ~std::uint64_t{PARC_MAY_GET | PARC_MAY_PUT | PARC_MAY_ANYBODY}) != 0)
     return PARC_EINVAL;
   const auto free = std::ranges::find(windows_, Window::Stage::free, &Window::stage);
   if (free == windows_.end()) return PARC_EAGAIN;
@@ -48,7 +48,9 @@ bool Windows::unexpose(std::uint64_t number, std::uint64_t operation, bool& over
 std::optional<std::size_t> Windows::hold(const protocol::Place& place, bool acquainted,
                                          protocol::Pieces& memory) {
   Window* const window = find(place.window);
-  if (window == nullptr || place.offset > window->length || place.length > window->length - place.offset ||
+  const std::uint64_t right = place.put ? PARC_MAY_PUT : PARC_MAY_GET;
+  if (window == nullptr || (window->rights & right) == 0 || place.offset > window->length ||
+      place.length > window->length - place.offset ||
       (!acquainted && (window->rights & PARC_MAY_ANYBODY) == 0))
     return {};
   Extents::Used used;

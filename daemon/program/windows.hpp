@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one program has exposed to gets (protocol/one_sided.cpp). Invariant: a window that is exposed lies in
-// segments that are mapped, and its memory stays attached while a get holds it; one that was taken back is
-// held by no new get.
+// What one program has exposed to gets and puts (protocol/gets.cpp, puts.cpp). Invariant: a window that is
+// exposed lies in segments that are mapped, and its memory stays attached while one of these holds it; one
+// that was taken back is held by no new one.
 #pragma once
 
 #include "daemon/program/extents.hpp"
@@ -21,7 +21,7 @@ public:
   // [address, address + length) of the program, as RequestKind::expose says; with its error.
   [[nodiscard]] std::int32_t expose(const shm::Request& request);
   // Takes it back for `operation`. False: there is no such number. Whether it is over says let_go, or this:
-  // `over`, where no get holds it.
+  // `over`, where nobody holds it.
   [[nodiscard]] bool unexpose(std::uint64_t number, std::uint64_t operation, bool& over);
   // A segment is not mapped any more: windows over it are as if they were taken back.
   void memory_went();
@@ -39,7 +39,7 @@ private:
     std::uint64_t number = 0;
     std::uint64_t address = 0, length = 0; // in the program
     std::uint64_t rights = 0;
-    std::uint64_t uses = 0;                  // by gets
+    std::uint64_t uses = 0;                  // by gets and puts
     Extents::Used used;                      // by each of these
     std::optional<std::uint64_t> awaited_by; // where it was taken back
   };

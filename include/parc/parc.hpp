@@ -214,7 +214,7 @@ public:
     return {get(), detail::checked(parc_initwritev(get(), &envelope, pieces.data(), count(pieces), flags))};
   }
 
-  // What is in a peer's window (one-sided).
+  // What is in a peer's window, or will be (one-sided).
   template <detail::room Range>
   requires detail::lasting<Range> Operation initget(const Place& from, Range&& to, unsigned flags = 0) {
     return {get(),
@@ -223,6 +223,15 @@ public:
   template <detail::room Range> void get(const Place& from, Range&& to) {
     detail::checked(parc_get(get(), &from, std::ranges::data(to), detail::bytes_of(to)));
   }
+  template <detail::message Range>
+  requires detail::lasting<Range> Operation initput(const Place& to, Range&& from, unsigned flags = 0) {
+    return {get(), detail::checked(
+                       parc_initput(get(), &to, std::ranges::data(from), detail::bytes_of(from), flags))};
+  }
+  template <detail::message Range> void put(const Place& to, const Range& from) {
+    detail::checked(parc_put(get(), &to, std::ranges::data(from), detail::bytes_of(from)));
+  }
+  void quiet() { detail::checked(parc_quiet(get())); }
 
   template <detail::room Range>
   requires detail::lasting<Range> Status read(int peer, int tag, Range&& to) {
@@ -364,8 +373,8 @@ private:
   std::unique_ptr<parc_context, Close> context_;
 };
 
-// Memory that peers get from while this lives. It is a Buffer, or other memory of parc_alloc, and stays
-// longer.
+// Memory that peers get from, or put into, while this lives. It is a Buffer, or other memory of parc_alloc,
+// and stays longer.
 class [[nodiscard]] Window {
 public:
   template <detail::room Range>

@@ -9,10 +9,16 @@
 extern "C" {
 #endif
 
-/* A window is memory of a program that its peers get from without its part: the kernel of its host answers,
- * while the program computes, sleeps, is stopped, or never calls parc again. Its number is the program's
- * choice: the same for all ranks, say. A get sees what the target has stored before it sent whatever message
- * the asker has read; what the target stores while the get is under way may be seen or not, byte by byte. */
+/* A window is memory of a program that its peers get from and put into without its part: the kernel of its
+ * host serves them, while the program computes, sleeps, is stopped, or never calls parc again. Its number is
+ * the program's choice: the same for all ranks, say. A get sees what the target has stored before it sent
+ * whatever message the asker has read; what the target stores while the get is under way may be seen or not,
+ * byte by byte. */
+
+/* What one program sends to one other takes effect in its order, over however many streams: behind a put that
+ * is not in place yet wait the messages, puts and gets that follow it. So who has read a message finds what
+ * its sender had put before it, without another word; a put that fails holds up nothing. A get may see of a
+ * put that the same program has started behind it, before it has ended. */
 
 /* Of what a program that releases waits stores into its own window others may hear before what it was
  * released from has begun, or, of a get, has ended: who tells others of something by such a store, or by one
@@ -20,20 +26,22 @@ extern "C" {
 
 /* What peers may do in a window. */
 #define PARC_MAY_GET 1u
+#define PARC_MAY_PUT 2u
 #define PARC_MAY_ANYBODY 4u /* not only peers of this program: whoever has the key and knows where it is */
 
 /* Until parc_unexpose, peers of this program (its job, those that it has added or spawned, its parc_parent)
- * can get bytes 0 to `bytes`-1 of `memory` as those of this window. `rights` is PARC_MAY_GET, with
- * PARC_MAY_ANYBODY or without. The memory is of parc_alloc, and must not be given to parc_free before.
+ * can get and put bytes 0 to `bytes`-1 of `memory` as those of this window. `rights` is PARC_MAY_GET,
+ * PARC_MAY_PUT or both, with PARC_MAY_ANYBODY or without. The memory is of parc_alloc, and must not be given
+ * to parc_free before.
  * Errors: PARC_EINVAL (the number is in use, unknown rights, null pointer), PARC_ENOMEM (memory that is not
  * of parc_alloc), PARC_EAGAIN (256 windows are exposed). */
 PARC_API int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights);
 
-/* Takes it back: blocks until gets that have begun there have ended. There is no window for those that come
- * later. Errors: PARC_EINVAL (no such window). */
+/* Takes it back: blocks until gets and puts that have begun there have ended. There is no window for those
+ * that come later. Errors: PARC_EINVAL (no such window). */
 PARC_API int parc_unexpose(parc_context* context, uint64_t window);
 
-/* What a get is from; the offset counts the bytes of the peer's window. */
+/* What a get is from, or a put to; the offset counts the bytes of the peer's window. */
 typedef struct parc_place {
   int peer;
   uint64_t window, offset;
@@ -58,10 +66,33 @@ PARC_API parc_op parc_initgetv(parc_context* context, const parc_place* from, co
  * when the get has ended, since who hears of it may change what it gets; a read or a probe that the program
  * then starts waits for that, as its match may tell its writer. One that fails after its wait has returned is
  * a message that was lost (parc_on_lost). What is stored in windows while several gets are released may be
- * seen by one and not by a later one: who goes by their order calls parc_settle between them. */
+ * seen by one and not by a later one: who goes by their order calls parc_settle between them. What is put
+ * behind a get that was released is kept as writes are, and so is a get from the same peer behind that. */
 
 /* Calls parc_initget and parc_wait. Errors: those of both. */
 PARC_API int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes);
+
+/* Starts to put `bytes` bytes of `buffer` there. As a write it has finished when the buffer may be changed
+ * again; with PARC_SYNCHRONOUS when all of it is in place. Other flags: PARC_FROM_END, PARC_EARLY,
+ * PARC_QUEUED. parc_cancel ends it only before it has left. Errors: those of parc_initwritev; of the
+ * operation PARC_EPLACE (there is no such window, it ends before, or this program may not), PARC_EPEER (the
+ * peer has departed before all of it was there), where they are known when it is waited for; else parc_quiet
+ * says so. */
+PARC_API parc_op parc_initput(parc_context* context, const parc_place* to, const void* buffer, size_t bytes,
+                              unsigned flags);
+
+/* Does as parc_initput, of `count` pieces, in their order. Limits as of parc_initwritev. */
+PARC_API parc_op parc_initputv(parc_context* context, const parc_place* to, const struct iovec* pieces,
+                               int count, unsigned flags);
+
+/* Calls parc_initput and parc_wait. Errors: those of both. */
+PARC_API int parc_put(parc_context* context, const parc_place* to, const void* buffer, size_t bytes);
+
+/* Blocks until all that this program has put is in place, and all that its waits were released from has begun
+ * or, of gets, has ended. (parc_barrier waits for the puts of all its ranks.) A put that failed when its wait
+ * had returned is told here, once, and of several the first. Errors: PARC_EPLACE, PARC_EPEER (of such a put),
+ * PARC_EKERNEL. */
+PARC_API int parc_quiet(parc_context* context);
 
 #ifdef __cplusplus
 }

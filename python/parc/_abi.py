@@ -38,6 +38,7 @@ UNTAGGED = 64
 WITH_DATA = 128
 
 MAY_GET = 1
+MAY_PUT = 2
 MAY_ANYBODY = 4
 
 RELEASE_OFF = 0
@@ -88,6 +89,7 @@ class IoVec(ctypes.Structure):
 #   parc_envelope_of: the arguments of a call are an envelope
 #   parc_free: memory goes with its last view
 #   parc_initgetv: initget takes any buffer, in one piece or several
+#   parc_initputv: likewise initput
 #   parc_op_index: completions() gives back the operation itself
 #   parc_on_lost: a handler may run in a signal's handler, where Python must not
 #   parc_error_detail: it is the text of an Error
@@ -118,6 +120,8 @@ _PROTOTYPES = {
     "parc_expose": (c_int, [c_void_p, c_uint64, c_void_p, c_size_t, c_uint]),
     "parc_unexpose": (c_int, [c_void_p, c_uint64]),
     "parc_initgetv": (c_int64, [c_void_p, POINTER(Place), POINTER(IoVec), c_int, c_uint]),
+    "parc_initputv": (c_int64, [c_void_p, POINTER(Place), POINTER(IoVec), c_int, c_uint]),
+    "parc_quiet": (c_int, [c_void_p]),
     "parc_wait": (c_int, [c_void_p, c_int64, POINTER(Status)]),
     "parc_test": (c_int, [c_void_p, c_int64, POINTER(Status)]),
     "parc_done": (c_int, [c_void_p, c_int64]),

@@ -31,6 +31,11 @@ def _envelope(peer, tag, ignore=0, data=0):
                     number("ignore", ignore, 64, False), number("data", data, 64, False))
 
 
+def _place(peer, window, offset):
+    return Place(number("the peer", peer, 32), number("the window", window, 64, False),
+                 number("the offset", offset, 64, False))
+
+
 class Session:
     """Membership of the job that `parc run` started this program in, from parc.open() to close().
 
@@ -261,7 +266,10 @@ class Session:
     # ---- One-sided transfers
 
     def expose(self, window, buffer, rights=MAY_GET):
-        """Peers get from this memory, which is of alloc() or zeros(), as window number `window` until unexpose()."""
+        """Peers get from this memory, or put into it, as window number `window` until unexpose().
+
+        It is of alloc() or zeros(). The rights are MAY_GET, MAY_PUT or both.
+        """
         window = number("the window", window, 64, False)
         memory = Pieces(buffer, True)
         try:
@@ -275,20 +283,30 @@ class Session:
         self._windows[window] = memory
 
     def unexpose(self, window):
-        """Takes a window's memory back: blocks until what others have begun to get from it has ended."""
+        """Takes a window's memory back: blocks until what others have begun to get or put there has ended."""
         window = number("the window", window, 64, False)
         check(lib.parc_unexpose(self._open, window))
         self._windows.pop(window).release()
 
     def initget(self, peer, window, offset, buffer, *, flags=0):
         """Starts to get what is at offset in a peer's window, without that peer's part; returns an Operation."""
-        place = Place(number("the peer", peer, 32), number("the window", window, 64, False),
-                      number("the offset", offset, 64, False))
-        return self._start(lib.parc_initgetv, place, buffer, True, flags)
+        return self._start(lib.parc_initgetv, _place(peer, window, offset), buffer, True, flags)
 
     def get(self, peer, window, offset, buffer, *, flags=0):
         """initget and wait: the bytes are in the buffer."""
         return self.initget(peer, window, offset, buffer, flags=flags).wait()
+
+    def initput(self, peer, window, offset, buffer, *, flags=0):
+        """Starts to put a buffer at offset in a peer's window, without that peer's part; returns an Operation."""
+        return self._start(lib.parc_initputv, _place(peer, window, offset), buffer, False, flags)
+
+    def put(self, peer, window, offset, buffer, *, flags=0):
+        """initput and wait: the buffer may be changed again."""
+        return self.initput(peer, window, offset, buffer, flags=flags).wait()
+
+    def quiet(self):
+        """Blocks until all that this program has put is in place."""
+        check(lib.parc_quiet(self._open))
 
     # ---- Finishing operations
 

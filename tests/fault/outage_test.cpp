@@ -143,6 +143,17 @@ BOOST_DATA_TEST_CASE(gets_over_links_that_end_at_any_byte, boost::unit_test::dat
   BOOST_TEST(paths.cuts() >= 10u);
 }
 
+// Who reads a message looks for what was put before it.
+BOOST_DATA_TEST_CASE(puts_over_links_that_end_at_any_byte,
+                     boost::unit_test::data::make({"off", "envelope", "full"}), level) {
+  Paths paths(3);
+  for (const auto& [port, path] : paths.to) path->cut_often(3'000'000);
+  Process run = paths.hosts.run({std::string("--early-release=") + level, "--hosts", "a,b,c",
+                                 PARC_TEST_PROGRAMS "/puts", "random", "7", "200"});
+  paths.check(run);
+  BOOST_TEST(paths.cuts() >= 10u);
+}
+
 BOOST_DATA_TEST_CASE(one_of_several_streams_is_silent, boost::unit_test::data::make({"off", "full"}), level) {
   run_over_a_silent_stream(level);
 }

@@ -83,7 +83,13 @@ public:
   std::uint64_t get(std::int32_t from, std::uint64_t window, std::uint64_t offset, std::uint64_t address,
                     std::uint64_t length) {
     Request request = message(RequestKind::get, next(0, ++reads_), from, 0, address, length);
-    request.got = {window, offset};
+    request.place = {window, offset};
+    return ask(request);
+  }
+  std::uint64_t put(std::int32_t to, std::uint64_t window, std::uint64_t offset, std::uint64_t address,
+                    std::uint64_t length) {
+    Request request = message(RequestKind::put, next(read_slots, ++writes_), to, 0, address, length);
+    request.place = {window, offset};
     return ask(request);
   }
   void cancel(std::uint64_t id) { ask(message(RequestKind::cancel, id, 0, 0, 0, 0)); }
@@ -184,11 +190,17 @@ const Named scenes[] = {
        s.expose(1, data_address, 40'000);
        s.expose(2, more_address, 4096, 5);
        s.expose(1, data_address, 10);
-       s.expose(3, data_address, 10, 8);
+       s.expose(3, data_address, 50'000, 3);
+       s.expose(4, data_address, 10, 8);
        s.get(0, 1, 100, data_address + 50'000, 1000);
        s.second();
        s.share();
        s.get(0, 2, 0, more_address, 4096);
+       s.put(0, 3, 0, data_address, 40'000);
+       s.put(0, 3, 10, more_address, 100);
+       s.get(0, 3, 0, data_address, 40'000);
+       s.put(0, 1, 0, more_address, 10);
+       s.put(0, 3, UINT64_MAX, data_address, 10);
        s.get(0, 1, 0, data_address, 40'000);
        s.get(0, 1, UINT64_MAX, data_address, 10);
        s.get(2, 1, 0, data_address, 10);
@@ -203,7 +215,9 @@ const Named scenes[] = {
      [](Scene& s) {
        s.share();
        s.expose(1, data_address, data_bytes);
+       s.expose(2, more_address, 4096, 2);
        s.get(0, 1, 0, data_address, data_bytes);
+       s.put(0, 2, 0, data_address, 4096);
        s.unexpose(1);
        s.unmap(data_address);
        s.get(0, 1, 0, more_address, 10);

@@ -88,6 +88,27 @@ BOOST_DATA_TEST_CASE(gets_from_windows, ways, way) {
   }
 }
 
+BOOST_DATA_TEST_CASE(puts_into_windows, ways, way) {
+  Hosts hosts(2, options_of(way));
+  for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
+    for (const std::vector<std::string>& what :
+         {std::vector<std::string>{"all"}, {"stopped"}, {"random", "1", "60"}}) {
+      std::vector<std::string> words{"--hosts", placement, programs + "puts"};
+      words.insert(words.end(), what.begin(), what.end());
+      check_job(hosts, words);
+    }
+  for (const char* level : {"envelope", "full"})
+    for (const char* placement : {"a,b", "a:2,b:2"})
+      check_job(hosts, {std::string("--early-release=") + level, "--hosts", placement, programs + "puts",
+                        "random", "2", "60"});
+  check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "puts", "all"});
+  for (const char* host : {"a", "b"}) {
+    Process job = hosts.run({"--hosts", "a", programs + "puts", "killed", host});
+    BOOST_TEST(job.wait() == 0);
+    BOOST_TEST(job.errors().starts_with("parc: warning: of the programs that were spawned"), job << hosts);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(thousands_of_operations_are_unfinished) {
   Hosts hosts(2, {"--local", "kernel"});
   check_job(hosts, {"--hosts", "a:2", programs + "unfinished", "20000"});

@@ -276,7 +276,8 @@ private:
     case shm::RequestKind::exit_of: return finish(request.id, PARC_EINVAL); // and starts nothing
     case shm::RequestKind::expose:
     case shm::RequestKind::unexpose: return finish(request.id, PARC_OK);
-    case shm::RequestKind::get: return finish(request.id, PARC_EPLACE); // of it nobody gets anything
+    case shm::RequestKind::get:
+    case shm::RequestKind::put: return finish(request.id, PARC_EPLACE); // it has no windows
     case shm::RequestKind::release: return;                             // nothing leaves this kernel
     case shm::RequestKind::leave: return leave(request.id);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.aborted.status); return;

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_exposed) {
   BOOST_TEST(expose(1, base, 100) == PARC_EINVAL);
   BOOST_TEST(expose(2, base, 100, 0) == PARC_EINVAL);
   BOOST_TEST(expose(2, base, 100, PARC_MAY_ANYBODY) == PARC_EINVAL);
-  BOOST_TEST(expose(2, base, 100, PARC_MAY_GET | 2) == PARC_EINVAL);
+  BOOST_TEST(expose(2, base, 100, PARC_MAY_GET | 8) == PARC_EINVAL);
   BOOST_TEST(expose(2, base - 1, 100) == PARC_ENOMEM);
   BOOST_TEST(expose(2, base, 2 * length + 1) == PARC_ENOMEM);
   BOOST_TEST(expose(2, base, ~std::uint64_t{0}) == PARC_ENOMEM);
@@ -70,6 +70,16 @@ BOOST_AUTO_TEST_CASE(strangers_get_what_is_anybodys) {
   BOOST_REQUIRE(expose(2, base, 100, PARC_MAY_GET | PARC_MAY_ANYBODY) == PARC_OK);
   BOOST_TEST(!hold({1, 0, 1}, false).has_value());
   BOOST_TEST(hold({2, 0, 1}, false).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(each_does_what_it_may) {
+  BOOST_REQUIRE(expose(1, base, 100) == PARC_OK);
+  BOOST_REQUIRE(expose(2, base, 100, PARC_MAY_PUT) == PARC_OK);
+  BOOST_REQUIRE(expose(3, base, 100, PARC_MAY_GET | PARC_MAY_PUT) == PARC_OK);
+  for (const std::uint64_t window : {1, 2, 3}) {
+    BOOST_TEST(hold({window, 0, 1, false}).has_value() == (window != 2));
+    BOOST_TEST(hold({window, 0, 1, true}).has_value() == (window != 1));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(one_that_is_held_is_taken_back_when_it_is_let_go) {

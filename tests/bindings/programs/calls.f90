@@ -125,6 +125,7 @@ contains
     integer(c_int), pointer, contiguous :: part(:)
     integer(c_int), asynchronous :: got(10)
     type(parc_status) :: status
+    integer :: i
     call c_f_pointer(parc_alloc(context, 400_c_size_t), part, [100])
     part = rank + 1
     call check(parc_expose(context, 5_c_int64_t, part, PARC_MAY_GET))
@@ -137,6 +138,18 @@ contains
     call check(parc_wait(context, parc_initget(context, parc_place(other, 5_c_int64_t), got, PARC_FROM_END), status))
     call expect(all(got == other + 1) .and. status%source == other .and. status%length == 40, 'from its beginning')
     call expect(parc_get(context, parc_place(other, 5_c_int64_t, 364_c_int64_t), got) == PARC_EPLACE, 'and its end')
+    call check(parc_barrier(context))
+    call check(parc_unexpose(context, 5_c_int64_t))
+    call check(parc_expose(context, 5_c_int64_t, part, PARC_MAY_PUT))
+    call check(parc_barrier(context))
+    got = [(10 * rank + i, i = 1, 10)]
+    call check(parc_put(context, parc_place(other, 5_c_int64_t, 40_c_int64_t), got(::2)))
+    call check(parc_wait(context, parc_initput(context, parc_place(other, 5_c_int64_t), got, PARC_SYNCHRONOUS), status))
+    call expect(status%source == other .and. status%length == 40, 'what was put')
+    call check(parc_quiet(context))
+    call check(parc_barrier(context))
+    call expect(all(part(1:10) == [(10 * other + i, i = 1, 10)]), 'what the other has put')
+    call expect(all(part(11:15) == [(10 * other + i, i = 1, 10, 2)]) .and. part(16) == rank + 1, 'and before')
     call check(parc_barrier(context))
     call check(parc_unexpose(context, 5_c_int64_t))
     call parc_free(context, c_loc(part))

@@ -223,6 +223,22 @@ def windows(p, other):
             assert error.code == code, error
     p.barrier()
     p.unexpose(5)
+    p.expose(5, part, parc.MAY_GET | parc.MAY_PUT)
+    p.barrier()
+    put = p.initput(other, 5, 100, [bytes([p.rank + 50]) * 10, bytes([p.rank + 60]) * 20], flags=parc.SYNCHRONOUS)
+    assert put.wait().length == 30
+    p.put(other, 5, 0, bytes([p.rank + 70]))
+    p.quiet()
+    p.barrier()
+    assert part[0] == other + 70 and part[1] == p.rank + 1 and part[130] == p.rank + 1
+    assert bytes(part[100:130]) == bytes([other + 50]) * 10 + bytes([other + 60]) * 20
+    try:
+        p.initput(other, 6, 0, b"x", flags=parc.SYNCHRONOUS).wait()
+        raise AssertionError("that is not there")
+    except parc.Error as error:
+        assert error.code == parc.EPLACE and "put of 1 bytes at 0 of window 6" in str(error), error
+    p.barrier()
+    p.unexpose(5)
     p.expose(5, part, parc.MAY_GET | parc.MAY_ANYBODY)  # until the end
 
 

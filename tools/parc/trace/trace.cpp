@@ -25,8 +25,13 @@ bool is_write(const Record& message) {
   return (message.flags & trace::flag_write) != 0;
 }
 
-bool is_get(const Record& message) {
-  return (message.flags & trace::flag_get) != 0;
+bool is_one_sided(const Record& message) {
+  return (message.flags & trace::flag_one_sided) != 0;
+}
+
+std::string_view category_of(const Record& message) {
+  if (is_one_sided(message)) return is_write(message) ? "put" : "get";
+  return is_write(message) ? "write" : "read";
 }
 
 // Where ranks and their times belong together.
@@ -171,8 +176,9 @@ private:
   }
 
   static std::string name_of(const Record& message) {
-    if (is_get(message))
-      return fmt::format("get from {}, window {}", message.peer, shm::tag_of(message.context, message.tag));
+    if (is_one_sided(message))
+      return fmt::format("{} {}, window {}", is_write(message) ? "put to" : "get from", message.peer,
+                         shm::tag_of(message.context, message.tag));
     return is_write(message) ? fmt::format("write to {}, tag {}", message.peer, message.tag)
                              : fmt::format("read from {}, tag {}", message.peer, message.tag);
   }
@@ -182,9 +188,7 @@ private:
   void write_message(std::uint64_t rank, const RankTrace& said, const Record& message) {
     const Times& times = times_.at(rank);
     Json common{{"name", name_of(message)},
-                {"cat", is_get(message)     ? "get"
-                        : is_write(message) ? "write"
-                                            : "read"},
+                {"cat", category_of(message)},
                 {"id", fmt::format("{}.{:x}", rank, message.id)},
                 {"pid", rank},
                 {"tid", message.thread}};
@@ -234,7 +238,7 @@ private:
     for (const auto& [rank, said] : ranks_)
       for (const Record& record : said.records) {
         if (!times_.contains(rank) || record.kind != Kind::message || record.error != 0 || record.peer < 0 ||
-            is_get(record))
+            is_one_sided(record))
           continue;
         const auto peer = static_cast<std::uint64_t>(record.peer);
         if (is_write(record))

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C interface of windows: parc/window.h.
+#include "client/base/c_arguments.hpp"
+#include "client/calls/calls.hpp"
+#include "parc/parc.h"
+
+using namespace parc; // NOLINT: the calls themselves are outside
+using client::bad_list;
+using client::called;
+using client::caller;
+using client::guarded;
+using client::list;
+using client::no_place;
+using client::noted;
+using client::piece;
+using client::started;
+
+int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights) {
+  return guarded(context, [&] { return context->expose(window, memory, bytes, rights); });
+}
+
+int parc_unexpose(parc_context* context, uint64_t window) {
+  return guarded(context, [&] { return context->unexpose(window); });
+}
+
+parc_op parc_initget(parc_context* context, const parc_place* from, void* buffer, size_t bytes,
+                     unsigned flags) {
+  const iovec whole = piece(buffer, bytes);
+  if (!from) return no_place("place");
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().get(*from, {&whole, 1}, flags));
+    return noted(context, id, flags);
+  });
+}
+
+parc_op parc_initgetv(parc_context* context, const parc_place* from, const struct iovec* pieces, int count,
+                      unsigned flags) {
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  if (!from) return no_place("place");
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().get(*from, list(pieces, count), flags));
+    return noted(context, id, flags);
+  });
+}
+
+int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes) {
+  if (!from) return no_place("place");
+  return guarded(
+      context, [&] { return context->get(*from, piece(buffer, bytes)); },
+      called(context, trace::Call::other));
+}
+
+parc_op parc_initput(parc_context* context, const parc_place* to, const void* buffer, size_t bytes,
+                     unsigned flags) {
+  const iovec whole = piece(buffer, bytes);
+  if (!to) return no_place("place");
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().put(*to, {&whole, 1}, flags));
+    return noted(context, id, flags);
+  });
+}
+
+parc_op parc_initputv(parc_context* context, const parc_place* to, const struct iovec* pieces, int count,
+                      unsigned flags) {
+  if (count < 0 || (count > 0 && !pieces)) return bad_list(count);
+  if (!to) return no_place("place");
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    PARC_TRY(id, context->starts().put(*to, list(pieces, count), flags));
+    return noted(context, id, flags);
+  });
+}
+
+int parc_put(parc_context* context, const parc_place* to, const void* buffer, size_t bytes) {
+  if (!to) return no_place("place");
+  return guarded(
+      context, [&] { return context->put(*to, piece(buffer, bytes)); }, called(context, trace::Call::other));
+}
+
+int parc_quiet(parc_context* context) {
+  return guarded(
+      context, [&] { return context->waits().quiet(); }, called(context, trace::Call::other));
+}
