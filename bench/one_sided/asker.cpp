@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t window = 1;
 constexpr std::size_t window_bytes = std::size_t{4} << 20;
 constexpr std::size_t memory_bytes = std::size_t{64} << 20; // of the asker
-constexpr int tag_compute = 1, tag_over = 2;
+constexpr int tag_compute = 1, tag_over = 2, tag_flag = 3;
 constexpr double computing = 0.4; // seconds of a target that was told to
 
 // Ends the process where a call fails: with a sentence, in the middle of a measurement.
@@ -101,6 +101,23 @@ public:
       }
       std::cout << Json(found).dump() << '\n';
     }
+  }
+
+  // Until the target has heard of what was put, and said so.
+  void measure_flag() {
+    const auto put = [this](std::size_t bytes) {
+      const parc_place to{1, window, 0};
+      must(parc_put(parc_, &to, to_, bytes));
+    };
+    const auto tell = [this] {
+      must(parc_write(parc_, 1, tag_flag, nullptr, 0));
+      must(parc_read(parc_, 1, tag_flag, nullptr, 0, nullptr));
+    };
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{64} << 10})
+      report("put of " + size_text(bytes) + " and a message",
+             {{"message", [&, bytes] { put(bytes), tell(); }},
+              {"quiet, message", [&, bytes] { put(bytes), must(parc_quiet(parc_)), tell(); }}},
+             30);
   }
 
 private:
@@ -199,7 +216,7 @@ private:
   mutable volatile unsigned sum_ = 0;
 };
 
-// Computes when it is told to, and waits for the end otherwise.
+// Computes when it is told to, answers, and waits for the end otherwise.
 Result<void> be_target(const Rank& rank) {
   for (;;) {
     parc_status status;
@@ -207,8 +224,8 @@ Result<void> be_target(const Rank& rank) {
     PARC_TRY(checked(told));
     PARC_TRY(checked(parc_wait(rank.get(), told, &status)));
     if (status.tag == tag_over) return success();
-    calculate_for(computing);
-    PARC_TRY(checked(parc_write(rank.get(), 0, tag_compute, nullptr, 0)));
+    if (status.tag == tag_compute) calculate_for(computing);
+    PARC_TRY(checked(parc_write(rank.get(), 0, status.tag, nullptr, 0)));
   }
 }
 
@@ -220,7 +237,8 @@ Result<void> be_rank(const std::string& part, int order, int repeats) {
   PARC_TRY(memory, Shared::make(rank, bytes));
   std::memset(memory.get(), rank.number() + 1, bytes);
   if (rank.number() == 1) {
-    PARC_TRY(checked(parc_expose(rank.get(), window, memory.get(), window_bytes, PARC_MAY_GET)));
+    PARC_TRY(
+        checked(parc_expose(rank.get(), window, memory.get(), window_bytes, PARC_MAY_GET | PARC_MAY_PUT)));
   }
   PARC_TRY(checked(parc_barrier(rank.get())));
   if (rank.number() == 1) {
@@ -231,6 +249,7 @@ Result<void> be_rank(const std::string& part, int order, int repeats) {
     if (part == "overlap") asker.measure_overlap();
     if (part == "several") asker.measure_several();
     if (part == "computing") asker.measure_computing();
+    if (part == "flag") asker.measure_flag();
     PARC_TRY(checked(parc_write(rank.get(), 1, tag_over, nullptr, 0)));
   }
   PARC_TRY(checked(parc_barrier(rank.get())));

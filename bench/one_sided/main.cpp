@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One-sided gets (HUNT 2005) on an emulated link: a program that blocks, the same released early, and what a
-// programmer does by hand (table 2, figures 8 and 9, the exchange of FT). The bench starts itself over inside
-// an emulation of two hosts.
+// One-sided transfers (HUNT 2005) on an emulated link: a program that blocks, the same released early, and
+// what a programmer does by hand (table 2, figures 8 and 9, the exchange of FT). The bench starts itself over
+// inside an emulation of two hosts.
 #include "bench/figures/bench.hpp"
 #include "bench/one_sided/asker.hpp"
 
@@ -12,7 +12,7 @@
 namespace parc::bench {
 namespace {
 
-const std::vector<std::string> all_parts{"short", "overlap", "several", "computing"};
+const std::vector<std::string> all_parts{"short", "overlap", "several", "computing", "flag"};
 
 struct Roles : Options {
   std::vector<std::string> parts = all_parts;
@@ -88,6 +88,9 @@ Result<void> measure_part(const Hosts& hosts, const Roles& roles, const std::str
     if (part == "several") add_several(found, where, rows);
     if (part == "computing")
       rows.push_back(pair_of(found, where, "the target computes", "computing", "idle", "<= 1.2"));
+    if (part == "flag")
+      rows.push_back(pair_of(found, where, "until it is heard of", "message", "quiet, message",
+                             where == "wan" ? "<= 0.6" : ""));
   }
   return success();
 }
@@ -107,8 +110,9 @@ Result<std::vector<Row>> measure(const Hosts& hosts, const Roles& roles) {
 
 int main(int argc, char** argv) {
   using namespace parc::bench;
-  Bench bench("bench-one-sided",
-              "One-sided gets on an emulated link: blocking, by hand, and released early.");
+  Bench bench(
+      "bench-one-sided",
+      "One-sided transfers on an emulated link: blocking, by hand, and released early; puts and flags.");
   Roles roles;
   describe(bench, roles);
   bench.add_option("--preset", roles.preset, "The link, as in wanlink(1)")
@@ -116,7 +120,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   bench
       .add_option("--part", roles.parts,
-                  "Only this part: short, overlap, several or computing; may be repeated")
+                  "Only this part: short, overlap, several, computing or flag; may be repeated")
       ->check(CLI::IsMember(all_parts));
   bench.add_option("--rank", roles.rank)->group("");
   bench.add_option("--order", roles.order)->group("");
