@@ -34,7 +34,8 @@ BOOST_AUTO_TEST_SUITE(early_gets)
 BOOST_AUTO_TEST_CASE(a_released_get_is_waited_for_by_touch) {
   Hosts hosts(2);
   int runs = 0;
-  for (const char* how : {"touched", "told", "answered", "status", "thread", "up", "down", "short", "again"})
+  for (const char* how :
+       {"touched", "told", "put", "answered", "status", "thread", "up", "down", "short", "again"})
     for (const char* kind : {"arena", "heap", "bss"}) {
 #ifdef __SANITIZE_ADDRESS__
       if (std::string(kind) == "heap") continue; // a sanitizer's is not adopted

@@ -22,7 +22,7 @@ RANK_WITHOUT_LEAK_CHECK
 
 namespace {
 
-constexpr std::uint64_t window = 7;
+constexpr std::uint64_t window = 7, flag_window = 9;
 constexpr std::size_t page = 4096, bytes = 1024 * page;
 parc_context* parc = nullptr;
 const char* file = nullptr;
@@ -92,6 +92,19 @@ void told(unsigned char* in) {
   const parc_op write = parc_initwrite(parc, 1, 0, nullptr, 0);
   touch(in, 1);
   rank::expect_code(parc_wait(parc, write, nullptr), PARC_OK, "the wait for a write");
+}
+
+// So may who sees what is put; and a get behind that sees it.
+void put(unsigned char* in) {
+  get_whole(in);
+  say_released(1);
+  const parc_place flag{1, flag_window, 0};
+  const std::uint64_t one = 1;
+  std::uint64_t seen = 0;
+  rank::expect_code(parc_put(parc, &flag, &one, sizeof one), PARC_OK, "parc_put");
+  rank::expect_code(parc_get(parc, &flag, &seen, sizeof seen), PARC_OK, "getting what was put");
+  rank::expect(seen == one, "a get passes a put that is kept");
+  touch(in, 1);
 }
 
 // A write that waits for its read hears of it.
@@ -177,7 +190,16 @@ void held(std::string_view what, std::string_view kind) {
   if (rank::number == 1) {
     const parc_op write =
         what == "answered" ? parc_initwritev(parc, &to_asker, nullptr, 0, PARC_SYNCHRONOUS) : PARC_OP_NULL;
+    auto* const flag = static_cast<volatile std::uint64_t*>(parc_alloc(parc, sizeof(std::uint64_t)));
+    *flag = 0;
+    rank::expect_code(parc_expose(parc, flag_window, const_cast<std::uint64_t*>(flag), sizeof *flag,
+                                  PARC_MAY_GET | PARC_MAY_PUT),
+                      PARC_OK, "parc_expose");
     unsigned char* const own = expose(1);
+    if (what == "put") {
+      while (*flag == 0) continue;
+      rank::fill(own, bytes, 2);
+    }
     if (what == "answered") {
       rank::expect_code(parc_wait(parc, write, nullptr), PARC_OK, "the wait for a synchronous write");
       rank::fill(own, bytes, 2);
@@ -196,6 +218,7 @@ void held(std::string_view what, std::string_view kind) {
   await_file();
   if (what == "touched") touched(in);
   if (what == "told") told(in);
+  if (what == "put") put(in);
   if (what == "answered") answered(in);
   if (what == "status") with_status(in);
   if (what == "thread") beside_a_thread(in);
