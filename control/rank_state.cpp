@@ -9,7 +9,8 @@ template <> struct Codec<Unfinished> {
       field<&Unfinished::context>("context"),     field<&Unfinished::bytes>("bytes"),
       field<&Unfinished::in_place>("in_place"),   field<&Unfinished::age_ms>("age_ms"),
       field<&Unfinished::writes>("writes"),       field<&Unfinished::probes>("probes"),
-      field<&Unfinished::one_sided>("one_sided"), field<&Unfinished::begun>("begun")};
+      field<&Unfinished::one_sided>("one_sided"), field<&Unfinished::atomic>("atomic"),
+      field<&Unfinished::begun>("begun")};
   static void put(nlohmann::json& to, const Unfinished& value) { to = put_fields(fields, &value); }
   static bool take(const nlohmann::json& from, Unfinished& value, std::uint64_t) {
     return take_fields(fields, &value, from, {}).has_value();

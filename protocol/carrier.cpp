@@ -156,9 +156,13 @@ bool Engine::resend(Link& link) {
     const bool dead = (of_envelope || of_fragments) && (message == nullptr || message->abandoned());
     if (dead && of_fragments) entry.forget();
     if (entry.kind() == Kind::none) continue;
-    if (entry.kind() == Kind::get) {
-      if (!train.room_for(sizeof(Envelope))) return false;
-      train.add(entry.envelope, Pieces());
+    if (entry.kind() == Kind::get || entry.kind() == Kind::atomic) {
+      // It is kept until it is answered, which a peer may do that has not heard of it.
+      const Incoming* const asks = incoming_.find(entry.envelope.message);
+      if (asks == nullptr) undo_request(entry.envelope);
+      if (!train.room_for(sizeof(Envelope) + padded(entry.envelope.inline_length))) return false;
+      train.add(entry.envelope,
+                asks != nullptr ? Pieces(asks->rode.get(), entry.envelope.inline_length) : Pieces());
       continue;
     }
     if (of_envelope) {
@@ -190,6 +194,14 @@ void Engine::undo_envelope(Link& link, Envelope& envelope) {
   envelope.flags &= ~MessageFlags::whole;
   envelope.inline_length = 0;
   envelope.eager = 0;
+}
+
+// As a get of nothing.
+void Engine::undo_request(Envelope& envelope) {
+  envelope.kind = Kind::get;
+  envelope.flags = MessageFlags::none;
+  envelope.inline_length = 0;
+  envelope.length = envelope.eager = 0;
 }
 
 } // namespace parc::protocol

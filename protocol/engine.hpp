@@ -30,7 +30,7 @@ enum class Fault : std::uint8_t {
   peer,      // has departed, or its link is lost
   canceled,
   taken, // a read whose owner word somebody else has changed: it has a message of theirs
-  place, // of a get or put: there is no such window there, it is outside, or not allowed
+  place, // of a get, put or atomic: there is no such window there, it is outside, or not allowed
 };
 
 struct Outcome {
@@ -138,7 +138,8 @@ struct GetRequest {
   std::uint64_t window = 0, offset = 0;
   MessageFlags flags = MessageFlags::none; // from_end
   Pieces memory;
-  bool gated = false; // as a write
+  std::optional<Atomic> atomic = {}; // in place of a get: its outcome's data is what was there before
+  bool gated = false;                // as a write
 };
 
 class Engine {
@@ -301,21 +302,32 @@ private:
   void ask(Outgoing& request);
   void get_here(Incoming& message, std::uint64_t offset);
   void answer_here(Incoming& message, Pair& asker);
+  void serve_here(Incoming& message, Pair& asker);
   void send_request(Link& link, Outgoing& request);
   void finish_request(Outgoing& request, Fault fault);
   static Outgoing* request_of(const Reading& read);
-  Refusal take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& envelope);
+  Refusal take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& envelope, const std::byte* riding);
   Refusal answer_get(Link& link, Pair& asker, const Envelope& envelope);
   bool find_place(const Pair& peer, const Place& place, Pieces& memory, std::uint64_t& hold);
   void add_answer(Pair& asker, Outgoing& answer);
   static void begin_answer(Outgoing& answer);
   static void answer_next(Pair& pair);
-  static Refusal say_end(Link& link, std::uint64_t asker, Refused why);
+  static Refusal say_end(Link& link, const Link::End& end);
+  static Link::End refused(std::uint64_t name, Refused why, std::uint8_t flags = 0) {
+    return {name, Kind::refused, flags, static_cast<std::uint64_t>(why)};
+  }
   void end_answer(const Outgoing& answer);
   void give_up_answer(Outgoing& answer);
   Refusal take_refused(Link& link, const Descriptor& descriptor);
   Refusal take_none_to_send(Link& link, const Descriptor& descriptor);
   Incoming* find_get(const Link& link, std::uint64_t name);
+
+  // atomics.cpp
+  bool make_atomic(const Pair& peer, const Place& place, const Atomic& atomic, std::uint64_t& before);
+  void make_atomic_here(Incoming& message, const Pair& asker);
+  Refusal answer_atomic(Link& link, Pair& asker, const Envelope& envelope, const Atomic& atomic);
+  Refusal take_result(Link& link, const Descriptor& descriptor);
+  static Atomic atomic_of(const Incoming& message);
 
   // puts.cpp
   void take_in_order(Incoming& message, std::span<const std::byte> riding);
@@ -344,6 +356,7 @@ private:
   bool resend(Link& link);
   void keep(Link& link, const Due& due, std::uint32_t whole);
   void undo_envelope(Link& link, Envelope& envelope);
+  static void undo_request(Envelope& envelope);
 
   // send.cpp
   bool build(Link& link);

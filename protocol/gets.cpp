@@ -9,6 +9,7 @@
 #include "protocol/engine.hpp"
 
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 namespace parc::protocol {
@@ -26,7 +27,6 @@ std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
     listener_.finished(request.cookie, {.fault = Fault::peer,
                                         .source = row,
                                         .tag = request.window,
-
                                         .total = request.memory.size(),
                                         .departure = pair != nullptr ? pair->peer->how : Departure::none});
     return 0;
@@ -48,7 +48,8 @@ std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
   read.message = &message;
 
   const std::uint64_t handle = read.id | reading_handle;
-  message.what = Incoming::What::get;
+  message.what = request.atomic ? Incoming::What::atomic : Incoming::What::get;
+  if (request.atomic) keep_riding(message, std::as_bytes(std::span(&*request.atomic, 1)));
   const Address& to = pair->peer->address;
   if (to.place == here && !request.gated) {
     get_here(message, request.offset);
@@ -92,6 +93,13 @@ void Engine::get_here(Incoming& message, std::uint64_t offset) {
   message.data = offset;
   if (asker.keeps_order())
     asker.behind.push_back(message);
+  else
+    serve_here(message, asker);
+}
+
+void Engine::serve_here(Incoming& message, Pair& asker) {
+  if (message.what == Incoming::What::atomic)
+    make_atomic_here(message, asker);
   else
     answer_here(message, asker);
 }
@@ -143,6 +151,7 @@ void Engine::send_request(Link& link, Outgoing& request) {
   Envelope envelope{};
   envelope.kind = Kind::get;
   envelope.flags = asks.flags;
+  Pieces riding;
   envelope.tag = asks.tag;
   envelope.data = request.data; // the offset
   envelope.source = request.from->number;
@@ -150,9 +159,15 @@ void Engine::send_request(Link& link, Outgoing& request) {
   envelope.sequence = ++pair.sent;
   envelope.length = asks.total;
   envelope.message = asks.id;
+  if (asks.what == Incoming::What::atomic) {
+    envelope.kind = Kind::atomic;
+    envelope.flags = MessageFlags::whole;
+    envelope.length = envelope.eager = envelope.inline_length = sizeof(Atomic);
+    riding = {asks.rode.get(), sizeof(Atomic)};
+  }
   --pair.queued;
   asks.asked = true;
-  link.carrier.train.add(envelope, Pieces());
+  link.carrier.train.add(envelope, riding);
   link.log.append(link.sequence + 1, envelope);
   --request.from->unfinished;
   outgoing_.drop(request);
@@ -180,17 +195,23 @@ void Engine::finish_request(Outgoing& request, Fault fault) {
   check_drained(from);
 }
 
-Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e) {
+// Or an atomic, whose operands ride.
+Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e, const std::byte* riding) {
+  Atomic atomic{};
+  if (e.inline_length != 0) {
+    std::memcpy(&atomic, riding, sizeof atomic);
+    if (!is_good(atomic)) return Refusal::envelope;
+  }
   if (to == nullptr) {
     --link.unmatched;
-    return say_end(link, e.message,
-                   e.destination > last_endpoint_    ? Refused::place // it may yet come
-                   : killed_.contains(e.destination) ? Refused::killed
-                                                     : Refused::left);
+    return say_end(link, refused(e.message, e.destination > last_endpoint_ ? Refused::place // it may yet come
+                                            : killed_.contains(e.destination) ? Refused::killed
+                                                                              : Refused::left));
   }
-  if (!pair->keeps_order()) return answer_get(link, *pair, e);
+  if (!pair->keeps_order())
+    return e.inline_length != 0 ? answer_atomic(link, *pair, e, atomic) : answer_get(link, *pair, e);
   Incoming& request = incoming_.make(); // until its turn
-  request.what = Incoming::What::get;
+  request.what = e.inline_length != 0 ? Incoming::What::atomic : Incoming::What::get;
   request.link = &link;
   request.message = e.message;
   request.counted = true;
@@ -199,7 +220,7 @@ Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e
   request.data = e.data;
   request.flags = e.flags;
   request.total = e.length;
-  take_in_order(request, {});
+  take_in_order(request, {riding, e.inline_length});
   return Refusal::none;
 }
 
@@ -209,7 +230,7 @@ Refusal Engine::answer_get(Link& link, Pair& asker, const Envelope& e) {
   if (!find_place(asker, {e.tag, e.data, e.length}, answer.memory, answer.cookie)) {
     outgoing_.drop(answer);
     return_place(link, &asker);
-    return say_end(link, e.message, Refused::place);
+    return say_end(link, refused(e.message, Refused::place));
   }
   add_answer(asker, answer);
   answer.link = &link;
@@ -225,7 +246,7 @@ Refusal Engine::answer_get(Link& link, Pair& asker, const Envelope& e) {
   }
   answer.enter(Outgoing::Stage::announced);
   finish_write(answer, Fault::none);
-  return say_end(link, e.message, Refused::none);
+  return say_end(link, {e.message, Kind::none_to_send, 0, 0});
 }
 
 // Of a pair's long ones each when the one before has left: that is whole, and worked on, while this one comes
@@ -251,8 +272,8 @@ void Engine::answer_next(Pair& pair) {
 }
 
 // What is not said by fragments. Nobody who asks for so much without listening is well.
-Refusal Engine::say_end(Link& link, std::uint64_t asker, Refused why) {
-  link.ends.push_back({asker, why});
+Refusal Engine::say_end(Link& link, const Link::End& end) {
+  link.ends.push_back(end);
   return link.ends.size() > most_ends ? Refusal::credit : Refusal::none;
 }
 
@@ -266,7 +287,7 @@ void Engine::end_answer(const Outgoing& answer) {
 // Its endpoint has departed, or who asked.
 void Engine::give_up_answer(Outgoing& answer) {
   answer.link->ends.push_back(
-      {answer.asker, answer.from->how == Departure::left ? Refused::left : Refused::killed});
+      refused(answer.asker, answer.from->how == Departure::left ? Refused::left : Refused::killed));
   finish_write(answer, Fault::peer);
 }
 
@@ -289,7 +310,7 @@ Refusal Engine::take_refused(Link& link, const Descriptor& d) {
 Refusal Engine::take_none_to_send(Link& link, const Descriptor& d) {
   Incoming* const message = find_get(link, d.message);
   if (message == nullptr) return Refusal::none;
-  if (message->total != 0) return Refusal::request;
+  if (message->total != 0 || message->what != Incoming::What::get) return Refusal::request;
   if (message->matched())
     check_read_done(*message);
   else

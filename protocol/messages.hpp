@@ -192,9 +192,9 @@ struct Incoming : Answer, Unexpected<Pair> {
   Reading* read = nullptr;   // while it is matched
   std::uint64_t data = 0;
   MessageFlags flags = MessageFlags::none; // as its envelope said: whatever becomes of it, they stay
-  // A put's read is the window's (puts.cpp). A get: what one gets by it, or that somebody asks for it, until
-  // its turn.
-  enum class What : std::uint8_t { message, put, get };
+  // A put's read is the window's (puts.cpp). A get or atomic: what one gets by it, or that somebody asks for
+  // it, until its turn.
+  enum class What : std::uint8_t { message, put, get, atomic };
   What what = What::message;
   bool counted = false; // as unmatched, by its link and its pair
   bool asked = false;   // by a get: its fragments have our id
@@ -205,10 +205,11 @@ struct Incoming : Answer, Unexpected<Pair> {
   std::uint64_t arrived = 0;
   Progress progress; // of the bytes that the read has room for
   Grant eager;
-  Grant rest;                        // of another host: what was asked for, whatever of it is here
-  std::vector<Block> blocks;         // what arrived before its read
-  std::unique_ptr<std::byte[]> rode; // all of it, where that came with its envelope before its read
-  std::unique_ptr<CopySteps> steps;  // none: it is local and copied as it comes, or not local
+  Grant rest;                // of another host: what was asked for, whatever of it is here
+  std::vector<Block> blocks; // what arrived before its read
+  std::unique_ptr<std::byte[]>
+      rode;                         // all of it, where that came with its envelope before its read; an Atomic
+  std::unique_ptr<CopySteps> steps; // none: it is local and copied as it comes, or not local
   // Want, matched, canceled or message_ack, until a train has room for that: by then the message may be at a
   // later stage.
   Kind owes = Kind::none;
@@ -232,6 +233,7 @@ struct Incoming : Answer, Unexpected<Pair> {
                                     : next == Stage::unwanted && stage <= Stage::claimed);
     stage = next;
   }
+  [[nodiscard]] bool gets() const { return what == What::get || what == What::atomic; }
   [[nodiscard]] bool unread() const { return stage == Stage::stored || stage == Stage::claimed; }
   [[nodiscard]] bool waits() const { return unread() || stage == Stage::behind; } // for its read
   [[nodiscard]] bool matched() const { return stage == Stage::matched; }

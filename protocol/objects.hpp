@@ -234,10 +234,11 @@ struct Link : Trains {
   std::deque<Gone> gone; // endpoints that the peer watches and that are not there
   struct End {
     std::uint64_t name; // over there
-    Refused why;
-    std::uint8_t flags = 0;
+    Kind kind;
+    std::uint8_t flags;
+    std::uint64_t extra;
   };
-  std::deque<End> ends;                        // of gets and puts, that nothing else says
+  std::deque<End> ends;                        // of gets, puts and atomics, that nothing else says
   std::size_t senders = 0;                     // endpoints over there that have sent envelopes, and are there
   std::uint64_t unmatched = 0;                 // of their messages, those that are kept here for a read
   hook::List<Answer, hook::Answers> departing; // outflows whose departure waits for a train to be here whole

@@ -30,11 +30,12 @@ void Engine::take_effect(Incoming& message, std::span<const std::byte> riding) {
   switch (message.what) {
   case Incoming::What::message: return arrive(message, riding);
   case Incoming::What::put: return place_put(message, riding);
-  case Incoming::What::get: break;
+  case Incoming::What::get:
+  case Incoming::What::atomic: break;
   }
   if (message.link == nullptr)
-    return answer_here(message, pair_of(*find_endpoint(message.pair->peer->address.number),
-                                        {here, message.read->at->number}));
+    return serve_here(message, pair_of(*find_endpoint(message.pair->peer->address.number),
+                                       {here, message.read->at->number}));
   Link& link = *message.link;
   Pair& asker = *message.pair;
   Envelope e{};
@@ -44,8 +45,11 @@ void Engine::take_effect(Incoming& message, std::span<const std::byte> riding) {
   e.length = message.total;
   e.message = message.message;
   message.counted = false; // its place is the answer's from here on
+  const bool gets = message.what == Incoming::What::get;
+  const Atomic atomic = gets ? Atomic{} : atomic_of(message);
   drop_incoming(message);
-  (void)answer_get(link, asker, e); // what it owes is bounded by what may wait
+  // What it owes is bounded by what may wait.
+  (void)(gets ? answer_get(link, asker, e) : answer_atomic(link, asker, e, atomic));
 }
 
 void Engine::place_put(Incoming& message, std::span<const std::byte> riding) {
@@ -70,7 +74,7 @@ void Engine::refuse_put(Incoming& message) {
     drop_incoming(message);
     return finish_write(*write, Fault::place);
   }
-  message.link->ends.push_back({message.message, Refused::place, flag_put});
+  message.link->ends.push_back(refused(message.message, Refused::place, flag_put));
   discard(message);
 }
 
@@ -117,19 +121,20 @@ void Engine::give_up_behind(Pair& pair, const Incoming& put) {
 // It will not take effect: its writer was killed, or its receiver has departed.
 void Engine::give_up(Incoming& behind) {
   if (behind.local != nullptr) return fail_write(*behind.local, Fault::peer);
-  if (behind.link == nullptr) { // a get, and its asker's own
+  if (behind.link == nullptr) { // a get or atomic, and its asker's own
     fail_read(*behind.read, Fault::peer);
     return drop_incoming(behind);
   }
   const Departure how = behind.pair->at->how;
-  if (behind.what != Incoming::What::get) {
+  if (!behind.gets()) {
     if (how == Departure::left && behind.what == Incoming::What::message)
       listener_.unread(
           behind.pair->at->number, behind.pair->peer->address,
           {.space = behind.space, .tag = behind.tag, .data = behind.data, .total = behind.total});
     return discard(behind);
   }
-  behind.link->ends.push_back({behind.message, how == Departure::left ? Refused::left : Refused::killed});
+  behind.link->ends.push_back(
+      refused(behind.message, how == Departure::left ? Refused::left : Refused::killed));
   drop_incoming(behind);
 }
 

@@ -245,7 +245,8 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
   if (e.inline_length == 0) link.granted_used += fragments_of(e.eager, link.fragment);
   if (link.granted_used > link.granted_told) return Refusal::credit;
 
-  if (entry.kind == Kind::get) return take_get(link, to, pair, e);
+  if (entry.kind == Kind::get || entry.kind == Kind::atomic)
+    return take_get(link, to, pair, e, entry.inline_data);
   if (!to_kernel) ++link.messages_in;
   Incoming& message = incoming_.make();
   message.link = &link;
@@ -288,6 +289,7 @@ Refusal Engine::take_descriptor(Link& link, const Descriptor& d, std::uint64_t& 
   case Kind::message_ack: return take_message_ack(link, d);
   case Kind::refused: return take_refused(link, d);
   case Kind::none_to_send: return take_none_to_send(link, d);
+  case Kind::result: return take_result(link, d);
   case Kind::departed: return take_departure(link, d);
   case Kind::watch: return take_watch(link, d);
   case Kind::cancel: {

@@ -200,9 +200,8 @@ void Engine::add_answers(Link& link) {
     if (describe_answer(answer, descriptor)) add(descriptor);
   }
   for (; !link.ends.empty() && room(); link.ends.pop_front()) {
-    const auto [name, why, flags] = link.ends.front();
-    const Kind kind = why == Refused::none ? Kind::none_to_send : Kind::refused;
-    add({kind, flags, 0, 0, name, 0, static_cast<std::uint64_t>(why)});
+    const auto [name, kind, flags, extra] = link.ends.front();
+    add({kind, flags, 0, 0, name, 0, extra});
   }
   for (; !link.gone.empty() && room(); link.gone.pop_front())
     add({Kind::departed, link.gone.front().flags, 0, 0, link.gone.front().number, 0, 0});
@@ -269,7 +268,8 @@ void Engine::add_envelopes(Link& link) {
   TrainOut& train = link.carrier.train;
   while (!link.fresh.empty()) {
     Outgoing& message = link.fresh.front();
-    const std::uint64_t rides = message.total <= max_inline ? message.total : 0;
+    const bool atomic = message.asks != nullptr && message.asks->what == Incoming::What::atomic;
+    const std::uint64_t rides = atomic ? sizeof(Atomic) : message.total <= max_inline ? message.total : 0;
     const std::size_t bytes = sizeof(Envelope) + padded(static_cast<std::uint32_t>(rides));
     if (!train.room_for(bytes)) return;
     if (payload_waits &&

@@ -76,7 +76,9 @@ bool EntryWalk::take_envelope(Kind kind) {
       (kind == Kind::put && (e.space != Space::programs || has(e.flags, MessageFlags::with_data) ||
                              !has(e.flags, MessageFlags::synchronous))) ||
       (kind == Kind::get &&
-       (rides || e.eager != 0 || e.space != Space::programs || has(e.flags, ~MessageFlags::from_end)))) {
+       (rides || e.eager != 0 || e.space != Space::programs || has(e.flags, ~MessageFlags::from_end))) ||
+      (kind == Kind::atomic &&
+       (e.inline_length != sizeof(Atomic) || e.space != Space::programs || e.flags != MessageFlags::whole))) {
     refusal_ = Refusal::envelope;
     return false;
   }
@@ -92,7 +94,7 @@ bool EntryWalk::take_descriptor() {
   }
   std::memcpy(&entry_.descriptor, rest_.data(), sizeof(Descriptor));
   entry_.kind = entry_.descriptor.kind;
-  if (entry_.kind < Kind::fragments || entry_.kind > Kind::none_to_send) {
+  if (entry_.kind < Kind::fragments || entry_.kind > Kind::result) {
     refusal_ = Refusal::kind;
     return false;
   }

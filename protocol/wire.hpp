@@ -3,7 +3,8 @@
 // byte stream) a statement each way, then trains. Little-endian, fixed sizes.
 //
 //   train   = Prefix | entry[entries] | payload
-//   entry   = Envelope (72 bytes) and the bytes that ride with it, padded to 8: of a message, put or get
+//   entry   = Envelope (72 bytes) and the bytes that ride with it, padded to 8: of a message, put, get or
+//   atomic
 //           | Descriptor (32 bytes)
 //   payload = the bytes of the fragment descriptors, in their order
 //
@@ -101,15 +102,17 @@ enum class Kind : std::uint8_t {
   refused,         // to who asked for it by a get: message = its name, extra = why (Refused); nothing of it
                    // comes any more. flag_put: to who has sent it by a put, which is not there
   none_to_send,    // likewise: message = the name of a get of no bytes, whose place is there
+  result,          // likewise: message = the name of an atomic, extra = what was there before
   // An envelope whose message is for [data, data + length) of window `tag`. Synchronous: `matched` says that
   // it is there.
   put = 33,
   // An envelope that asks for [data, data + length) of window `tag`: message = the asker's name for it, which
   // its fragments have as `extra`. Nothing rides, nothing is eager.
   get = 34,
+  atomic, // likewise of an Atomic, which rides with it; `result` answers
 };
 
-// Why nobody serves a get, or a put.
+// Why nobody serves a get, put or atomic.
 enum class Refused : std::uint8_t {
   none,
   left,   // its target has departed,
@@ -165,6 +168,21 @@ struct Envelope {
 static_assert(sizeof(Envelope) == 72);
 static_assert(offsetof(Envelope, tag) == 8 && offsetof(Envelope, sequence) == 40);
 
+// What an atomic does to a word of a window.
+struct Atomic {
+  enum class What : std::uint8_t { add, swap, compare_swap, bit_and, bit_or, bit_xor };
+  std::uint64_t operand;
+  std::uint64_t compare;
+  What what;
+  std::uint8_t width; // bytes: 4 or 8
+  std::uint16_t reserved;
+  std::uint32_t reserved_too;
+};
+static_assert(sizeof(Atomic) == 24);
+[[nodiscard]] inline constexpr bool is_good(const Atomic& atomic) {
+  return atomic.what <= Atomic::What::bit_xor && (atomic.width == 4 || atomic.width == 8);
+}
+
 // The endpoint that every kernel itself is.
 inline constexpr std::uint64_t kernel_endpoint = 0;
 
@@ -189,7 +207,7 @@ enum class Refusal : std::uint8_t {
 const char* describe(Refusal refusal);
 
 [[nodiscard]] inline constexpr bool is_envelope(Kind kind) {
-  return kind == Kind::envelope || kind == Kind::put || kind == Kind::get;
+  return kind == Kind::envelope || (kind >= Kind::put && kind <= Kind::atomic);
 }
 // Whose bytes its sender has, and sends anew what did not come.
 [[nodiscard]] inline constexpr bool brings_bytes(Kind kind) {

@@ -101,16 +101,17 @@ enum class RequestKind : std::uint8_t {
   unexpose, // Exposed: answered in a read slot when gets and puts that have begun there have ended
   get,      // peer, Place, memory, flags: in a read slot
   put,      // peer, Place, memory, flags: in a write slot; it is done when it is in place
+  atomic, // peer, Atomic, flags, `address`: what is compared with; in a read slot: handed_or_data is what was
+          // there before
 };
 
-// Whether a request is for bytes of others; all others are questions to the kernel.
-[[nodiscard]] constexpr bool is_message(RequestKind kind) {
-  return kind == RequestKind::read || kind == RequestKind::write || kind == RequestKind::get ||
-         kind == RequestKind::put;
-}
 // Of a peer's window.
 [[nodiscard]] constexpr bool is_one_sided(RequestKind kind) {
-  return kind == RequestKind::get || kind == RequestKind::put;
+  return kind == RequestKind::get || kind == RequestKind::put || kind == RequestKind::atomic;
+}
+// Whether a request is for bytes of others; all others are questions to the kernel.
+[[nodiscard]] constexpr bool is_message(RequestKind kind) {
+  return kind == RequestKind::read || kind == RequestKind::write || is_one_sided(kind);
 }
 
 // Who else than the kernel knows of a read, write or probe.
@@ -179,6 +180,11 @@ struct Request {
     std::uint64_t window;
     std::uint64_t offset;
   };
+  struct Atomic {
+    std::uint64_t window;
+    std::uint64_t offset;
+    std::uint64_t operand;
+  };
 
   RequestKind kind;
   With with;
@@ -187,7 +193,8 @@ struct Request {
   MessageFlags flags;
   std::uint16_t pieces;
   std::int32_t peer;   // a row, or PARC_ANY_SOURCE
-  std::uint32_t entry; // write, with taken: where the reader has published its read
+  std::uint32_t entry; // write, with taken: where the reader has published its read; atomic: its
+                       // protocol::Atomic::What, and its width << 8
   std::uint64_t id;
   std::uint64_t address;
   std::uint64_t length;
@@ -202,6 +209,7 @@ struct Request {
     Unplace unplaced;
     Exposed exposed;
     Place place;
+    Atomic atomic;
   };
 };
 static_assert(sizeof(Request) == 64);
@@ -224,6 +232,17 @@ enum class Phase : std::uint64_t {
   done,     // K: finished; error and everything else are valid and K writes no more
 };
 
+// What a pending operation is to those who look on.
+enum class OneSided : std::uint32_t { none, get, put, atomic };
+[[nodiscard]] constexpr OneSided one_sided(RequestKind kind) {
+  switch (kind) {
+  case RequestKind::get: return OneSided::get;
+  case RequestKind::put: return OneSided::put;
+  case RequestKind::atomic: return OneSided::atomic;
+  default: return OneSided::none;
+  }
+}
+
 // One operation. P writes all of it before the request (published by the ring's release); from then on only K
 // writes, until it stores Phase::done. Reading: load state with acquire; fields that a phase makes valid are
 // then plain relaxed loads. front and back are K's release stores, so that a reader that sees a count also
@@ -241,7 +260,7 @@ struct alignas(64) Operation {
   // sent with the message.
   std::atomic<std::uint64_t> handed_or_data;
   std::atomic<std::uint32_t> posted; // P: coarse_ms() when it was begun, for those who look on
-  // P: of what is pending, 1 where it is a get or put. K: where error is PARC_EPEER a protocol::Departure; of
+  // P: of what is pending, a OneSided. K: where error is PARC_EPEER a protocol::Departure; of
   // a read or probe that has a message, 1 where its writer has sent data with it.
   std::atomic<std::uint32_t> departure_or_data;
 };

@@ -19,7 +19,13 @@ std::optional<Unfinished> look_at_slot(const Operation& slot, bool writes, std::
   Unfinished seen;
   seen.peer = std::max(slot.source.load(std::memory_order_relaxed), -1);
   const std::uint64_t tag = slot.tag.load(std::memory_order_relaxed);
-  seen.one_sided = phase == Phase::pending && slot.departure_or_data.load(std::memory_order_relaxed) != 0;
+  if (phase == Phase::pending)
+    switch (static_cast<OneSided>(slot.departure_or_data.load(std::memory_order_relaxed))) {
+    case OneSided::get:
+    case OneSided::put: seen.one_sided = true; break;
+    case OneSided::atomic: seen.one_sided = seen.atomic = true; break;
+    case OneSided::none: break;
+    }
   seen.tag = seen.one_sided ? tag_in(tag) : std::max(tag_in(tag), -1);
   seen.context = context_in(tag);
   seen.bytes = slot.total.load(std::memory_order_relaxed);

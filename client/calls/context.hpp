@@ -46,6 +46,7 @@ public:
   [[nodiscard]] int expose(std::uint64_t window, void* memory, std::size_t bytes, unsigned rights);
   [[nodiscard]] int unexpose(std::uint64_t window);
   [[nodiscard]] int get(const parc_place& from, const iovec& buffer);
+  [[nodiscard]] int atomic(const parc_place& at, const protocol::Atomic& atomic, std::uint64_t* before);
   [[nodiscard]] int put(const parc_place& to, const iovec& buffer);
   [[nodiscard]] int barrier();
   [[noreturn]] void abort(int status);

@@ -55,6 +55,11 @@ int Context::get(const parc_place& from, const iovec& buffer) {
   return id ? finish(id.value(), nullptr) : fail(id.error());
 }
 
+int Context::atomic(const parc_place& at, const protocol::Atomic& atomic, std::uint64_t* before) {
+  const auto id = starter_.atomic(at, atomic, before, 0);
+  return id ? finish(id.value(), nullptr) : fail(id.error());
+}
+
 int Context::put(const parc_place& to, const iovec& buffer) {
   const auto id = starter_.put(to, {&buffer, 1}, 0);
   return id ? finish(id.value(), nullptr) : fail(id.error());

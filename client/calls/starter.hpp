@@ -15,6 +15,7 @@
 #include "client/early/guards.hpp"
 #include "client/local/neighbours.hpp"
 #include "client/operation/late_reads.hpp"
+#include "protocol/wire.hpp"
 
 namespace parc::client {
 
@@ -52,6 +53,8 @@ public:
 
   [[nodiscard]] Result<parc_op> unexpose(std::uint64_t window);
   [[nodiscard]] Result<parc_op> get(const parc_place& from, std::span<const iovec> pieces, unsigned flags);
+  [[nodiscard]] Result<parc_op> atomic(const parc_place& at, const protocol::Atomic& atomic,
+                                       std::uint64_t* before, unsigned flags);
   [[nodiscard]] Result<parc_op> put(const parc_place& to, std::span<const iovec> pieces, unsigned flags);
 
   // An empty message that no read of the program sees.
@@ -96,9 +99,10 @@ private:
   void hold_copy(parc_op id, const Message& message);
   [[nodiscard]] Result<parc_op> tell_taken(parc_op id, const Message& message, const Outbox::Taken& taken);
   [[nodiscard]] Result<parc_op> tell(Message& message);
-  // Puts to neighbours, which what goes to their letterboxes would pass.
+  // Puts and atomics on neighbours' memory, which what goes to their letterboxes would pass.
   [[nodiscard]] bool puts_are_settled() const;
   void settle_puts();
+  [[nodiscard]] Result<parc_op> send_put(const shm::Request& request, const Message& message);
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);
   [[nodiscard]] Result<parc_op> send(shm::Request request, const Message& message);
 

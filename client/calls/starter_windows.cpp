@@ -44,9 +44,38 @@ Result<parc_op> Starter::put(const parc_place& to, std::span<const iovec> pieces
   PARC_TRY(locate_write(message));
   shm::Request request = request_of(shm::RequestKind::put, message);
   request.place = {to.window, to.offset};
+  return send_put(request, message);
+}
+
+Result<parc_op> Starter::send_put(const shm::Request& request, const Message& message) {
   PARC_TRY(id, send(request, message));
-  if (neighbours_ && neighbours_->may_send(to.peer)) local_puts_.fetch_add(1, std::memory_order_release);
+  if (neighbours_ && neighbours_->may_send(request.peer)) local_puts_.fetch_add(1, std::memory_order_release);
   return id;
+}
+
+// What was there before is in its status, and goes to the program's word when it is waited for.
+Result<parc_op> Starter::atomic(const parc_place& at, const protocol::Atomic& atomic, std::uint64_t* before,
+                                unsigned flags) {
+  PARC_TRY(check_peer(at.peer, false));
+  if (!is_good(atomic))
+    return error(PARC_EINVAL,
+                 "there is no atomic operation {} on {} bytes: they are PARC_ADD to PARC_XOR, on 4 "
+                 "or 8 bytes",
+                 static_cast<unsigned>(atomic.what), atomic.width);
+  if (at.offset % atomic.width != 0)
+    return error(PARC_EINVAL, "an atomic operation on {} bytes at {} is misaligned", atomic.width, at.offset);
+  const iovec word{before, before != nullptr ? atomic.width : std::size_t{0}};
+  Message message;
+  PARC_TRY(check(message, {at.peer, at.window, 0, 0}, {&word, 1}, flags, PARC_QUEUED));
+  message.envelope.data = at.offset;
+  message.length = atomic.width;
+  settle(message.pieces, Guards::Use::stores);
+  shm::Request request = request_of(shm::RequestKind::atomic, message);
+  request.atomic = {at.window, at.offset, atomic.operand};
+  request.address = atomic.compare;
+  request.length = 0;
+  request.entry = static_cast<std::uint32_t>(atomic.what) | std::uint32_t{atomic.width} << 8;
+  return send_put(request, message);
 }
 
 bool Starter::puts_are_settled() const {

@@ -31,7 +31,10 @@ std::string describe_question(shm::RequestKind kind, int peer) {
 std::string describe_one_sided(shm::RequestKind kind, std::uint64_t bytes, std::uint64_t offset,
                                std::uint64_t window, int peer) {
   return fmt::format("the {} of {} bytes at {} of window {} of peer {} failed",
-                     kind == shm::RequestKind::get ? "get" : "put", bytes, offset, window, peer);
+                     kind == shm::RequestKind::get   ? "get"
+                     : kind == shm::RequestKind::put ? "put"
+                                                     : "atomic operation",
+                     bytes, offset, window, peer);
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 #include "client/calls/calls.hpp"
 #include "parc/parc.h"
 
+#include <algorithm>
+
 using namespace parc; // NOLINT: the calls themselves are outside
 using client::bad_list;
 using client::called;
@@ -74,6 +76,36 @@ int parc_put(parc_context* context, const parc_place* to, const void* buffer, si
   if (!to) return no_place("place");
   return guarded(
       context, [&] { return context->put(*to, piece(buffer, bytes)); }, called(context, trace::Call::other));
+}
+
+parc_op parc_initatomic(parc_context* context, const parc_place* at, enum parc_atomic what, size_t width,
+                        uint64_t operand, uint64_t compare, uint64_t* before, unsigned flags) {
+  if (!at) return no_place("place");
+  const auto number = static_cast<unsigned>(what);
+  const protocol::Atomic atomic{.operand = operand,
+                                .compare = compare,
+                                .what = static_cast<protocol::Atomic::What>(std::min(number, 255u)),
+                                .width = static_cast<std::uint8_t>(std::min<size_t>(width, 255)),
+                                .reserved = 0,
+                                .reserved_too = 0};
+  return started(context, caller(), [&]() -> Result<parc_op> {
+    if (before) *before = 0;
+    PARC_TRY(id, context->starts().atomic(*at, atomic, before, flags));
+    return noted(context, id, flags);
+  });
+}
+
+int parc_fetch_add(parc_context* context, const parc_place* at, int64_t more, int64_t* before) {
+  if (!at) return no_place("place");
+  const protocol::Atomic atomic{.operand = static_cast<uint64_t>(more),
+                                .compare = 0,
+                                .what = protocol::Atomic::What::add,
+                                .width = 8,
+                                .reserved = 0,
+                                .reserved_too = 0};
+  return guarded(
+      context, [&] { return context->atomic(*at, atomic, reinterpret_cast<uint64_t*>(before)); },
+      called(context, trace::Call::other));
 }
 
 int parc_quiet(parc_context* context) {

@@ -78,11 +78,12 @@ Result<parc_op> Operations::begin(shm::RequestKind kind, const Message& message)
   shared.error.store(PARC_OK, std::memory_order_relaxed);
   shared.handed_or_data.store(0, std::memory_order_relaxed);
   shared.posted.store(coarse_ms(), std::memory_order_relaxed);
-  shared.departure_or_data.store(shm::is_one_sided(kind), std::memory_order_relaxed);
+  shared.departure_or_data.store(static_cast<std::uint32_t>(shm::one_sided(kind)), std::memory_order_relaxed);
   shared.state.store(shm::state_word(generation, shm::Phase::pending), std::memory_order_relaxed);
 
   entry.tag.store(tag_of(generation, message.loose ? Use::loose : Use::live), std::memory_order_release);
-  if (kind == shm::RequestKind::put) puts_started_.fetch_add(1, std::memory_order_release); // it can be seen
+  if (kind == shm::RequestKind::put || kind == shm::RequestKind::atomic)
+    puts_started_.fetch_add(1, std::memory_order_release); // it can be seen
   return id_of(generation, slot.value());
 }
 
@@ -320,6 +321,11 @@ int Operations::result(Slot slot, parc_status& status) {
   status.length = 0;
   if (error != PARC_OK && error != PARC_ETRUNCATE) return error; // no message came
   take_message(shared, status);
+  if (entry.kind == shm::RequestKind::atomic) {
+    status.length = entry.length;
+    status.has_data = 1;
+    scatter(entry.pieces, &status.data, entry.length);
+  }
   if (entry.block && !entry.placed) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
   return error;
 }

@@ -155,8 +155,8 @@ public:
   // Of the last operation that this thread found to have failed.
   [[nodiscard]] static const Failed& last_failed() { return failed_; }
 
-  // Puts (parc/window.h), whether the program holds their ids or not: how many were started, and those that
-  // are not in place.
+  // Puts and atomics (parc/window.h), whether the program holds their ids or not: how many were started, and
+  // those that are not in place.
   [[nodiscard]] std::uint64_t puts_started() const { return puts_started_.load(std::memory_order_acquire); }
   struct PutUnderWay {
     Slot slot = 0;
@@ -165,11 +165,11 @@ public:
   template <class To> [[nodiscard]] std::vector<PutUnderWay> puts_under_way(const To& to) const {
     std::vector<PutUnderWay> puts;
     each_slot([&](Slot slot) {
-      if (!shm::is_write(slot)) return;
       const shm::Operation& shared = tables().operation(slot);
       const std::uint64_t state = shared.state.load(std::memory_order_acquire);
-      if (shm::phase_of(state) == shm::Phase::pending &&
-          shared.departure_or_data.load(std::memory_order_relaxed) != 0 &&
+      if (shm::phase_of(state) != shm::Phase::pending) return;
+      const auto what = static_cast<shm::OneSided>(shared.departure_or_data.load(std::memory_order_relaxed));
+      if ((what == shm::OneSided::put || what == shm::OneSided::atomic) &&
           to(shared.source.load(std::memory_order_relaxed)))
         puts.push_back({slot, state});
     });

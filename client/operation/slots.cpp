@@ -122,10 +122,11 @@ void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   const bool writes = shm::is_write(slot), over = done(slot);
   trace::Record message{};
   message.kind = trace::Kind::message;
-  message.flags = static_cast<std::uint16_t>(flags | (writes ? trace::flag_write : 0) |
-                                             (entry.block && !entry.pinned ? trace::flag_bounced : 0) |
-                                             (entry.adopted ? trace::flag_adopted : 0) |
-                                             (shm::is_one_sided(entry.kind) ? trace::flag_one_sided : 0));
+  message.flags = static_cast<std::uint16_t>(
+      flags | (writes ? trace::flag_write : 0) | (entry.block && !entry.pinned ? trace::flag_bounced : 0) |
+      (entry.adopted ? trace::flag_adopted : 0) |
+      (shm::is_one_sided(entry.kind) ? trace::flag_one_sided : 0) |
+      (entry.kind == shm::RequestKind::atomic ? trace::flag_atomic : 0));
   message.thread = entry.thread;
   message.begin = entry.posted;
   message.first = times.begun.load(std::memory_order_relaxed);

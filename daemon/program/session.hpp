@@ -112,6 +112,7 @@ private:
   void unexpose(const shm::Request& request);
   void get(const shm::Request& request);
   void put(const shm::Request& request);
+  void atomic(const shm::Request& request);
   [[nodiscard]] Slot* take_one_sided(const shm::Request& request, protocol::Pieces& memory);
   void leave(const shm::Request& request);
 

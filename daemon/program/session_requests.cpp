@@ -41,6 +41,7 @@ void Session::handle(const shm::Request& request) {
   case shm::RequestKind::unexpose: return unexpose(request);
   case shm::RequestKind::get: return get(request);
   case shm::RequestKind::put: return put(request);
+  case shm::RequestKind::atomic: return atomic(request);
   case shm::RequestKind::bell:
     if (Session* const other = neighbour(request.peer)) other->completed();
     return;
@@ -78,6 +79,7 @@ void Session::refuse(const shm::Request& request) {
   case shm::RequestKind::unexpose:
   case shm::RequestKind::get:
   case shm::RequestKind::put:
+  case shm::RequestKind::atomic:
   case shm::RequestKind::leave: {
     const std::uint64_t number = shm::slot_of(request.id);
     if (!knows(number) || slots_[number].busy) return;
@@ -354,21 +356,21 @@ void Session::unexpose(const shm::Request& request) {
 // Its slot, and what its memory is; none: it has been answered.
 Session::Slot* Session::take_one_sided(const shm::Request& request, protocol::Pieces& memory) {
   if (request.with != shm::With::nobody) {
-    broke("it shared a get or put with neighbours");
+    broke("it shared a one-sided transfer with neighbours");
     return nullptr;
   }
-  const bool gets = request.kind == shm::RequestKind::get;
-  Slot* const slot = take_slot(request, gets ? shm::is_read : shm::is_write);
+  const bool puts = request.kind == shm::RequestKind::put, atomic = request.kind == shm::RequestKind::atomic;
+  Slot* const slot = take_slot(request, puts ? shm::is_write : shm::is_read);
   if (slot == nullptr) return nullptr;
   slot->queued = has(request.flags, protocol::MessageFlags::queued);
-  if (!engine_.has_given(member_.endpoint, request.peer) || !resolve(request, memory, *slot)) {
+  if (!engine_.has_given(member_.endpoint, request.peer) || (!atomic && !resolve(request, memory, *slot))) {
     slot->used.reset();
     answer(shm::slot_of(request.id), PARC_EINVAL);
     return nullptr;
   }
   hold_memory(slot->used);
   slot->total = request.length;
-  ++(gets ? reads_ : writes_);
+  ++(puts ? writes_ : reads_);
   sessions_.changed(*this);
   return slot;
 }
@@ -407,6 +409,33 @@ void Session::put(const shm::Request& request) {
                                        .memory = std::move(memory),
                                        .gated = gated,
                                        .put = true});
+  if (gated && slot->busy) gate_.keep(slot->handle, request.peer);
+}
+
+// It tells of what the program has done, as a put does.
+void Session::atomic(const shm::Request& request) {
+  const protocol::Atomic atomic{.operand = request.atomic.operand,
+                                .compare = request.address,
+                                .what = static_cast<protocol::Atomic::What>(request.entry & 0xff),
+                                .width = static_cast<std::uint8_t>(request.entry >> 8),
+                                .reserved = 0,
+                                .reserved_too = 0};
+  if (!is_good(atomic)) return broke("it asked for an atomic operation that there is not");
+  protocol::Pieces memory;
+  Slot* const slot = take_one_sided(request, memory);
+  if (slot == nullptr) return;
+  slot->probes = true;
+  const std::uint64_t number = shm::slot_of(request.id);
+  const bool gated = gate_.shut() && request.peer != member_.rank;
+  slot->handle =
+      engine_.get(member_.endpoint, {.cookie = Cookie::of_session(number_, number, slot->generation).word(),
+                                     .target = static_cast<std::uint32_t>(request.peer),
+                                     .window = request.atomic.window,
+                                     .offset = request.atomic.offset,
+                                     .flags = protocol::MessageFlags::none,
+                                     .memory = {},
+                                     .atomic = atomic,
+                                     .gated = gated});
   if (gated && slot->busy) gate_.keep(slot->handle, request.peer);
 }
 

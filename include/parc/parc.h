@@ -22,10 +22,10 @@
  * threads must not wait for the same operation.
  *
  * parc_wait, parc_waitall, parc_waitany, parc_waitsome, parc_completions, parc_read, parc_write, parc_get,
- * parc_put, parc_quiet, parc_unexpose, parc_probe, parc_iprobe, parc_address_of, parc_add_peer, parc_parent,
- * parc_spawn and parc_kill are cancellation points (pthread_cancel, deferred) while they sleep; no other call
- * is one. What a cancelled wait was for, another may still wait for; what a cancelled call had started itself
- * it gives up first, as parc_cancel and parc_wait do.
+ * parc_put, parc_fetch_add, parc_quiet, parc_unexpose, parc_probe, parc_iprobe, parc_address_of,
+ * parc_add_peer, parc_parent, parc_spawn and parc_kill are cancellation points (pthread_cancel, deferred)
+ * while they sleep; no other call is one. What a cancelled wait was for, another may still wait for; what a
+ * cancelled call had started itself it gives up first, as parc_cancel and parc_wait do.
  *
  * parc_test, parc_done, parc_op_index, parc_envelope_of, parc_rank, parc_size, parc_host, parc_clock and
  * parc_error_string may be called from a signal handler; no other call may: one that has interrupted a call

@@ -231,6 +231,16 @@ public:
   template <detail::message Range> void put(const Place& to, const Range& from) {
     detail::checked(parc_put(get(), &to, std::ranges::data(from), detail::bytes_of(from)));
   }
+  Operation initatomic(const Place& at, parc_atomic what, std::size_t width, std::uint64_t operand,
+                       std::uint64_t compare = 0, std::uint64_t* before = nullptr, unsigned flags = 0) {
+    return {get(),
+            detail::checked(parc_initatomic(get(), &at, what, width, operand, compare, before, flags))};
+  }
+  std::int64_t fetch_add(const Place& at, std::int64_t more) {
+    std::int64_t before = 0;
+    detail::checked(parc_fetch_add(get(), &at, more, &before));
+    return before;
+  }
   void quiet() { detail::checked(parc_quiet(get())); }
 
   template <detail::room Range>

@@ -26,7 +26,7 @@ extern "C" {
 
 /* What peers may do in a window. */
 #define PARC_MAY_GET 1u
-#define PARC_MAY_PUT 2u
+#define PARC_MAY_PUT 2u     /* puts and atomic operations */
 #define PARC_MAY_ANYBODY 4u /* not only peers of this program: whoever has the key and knows where it is */
 
 /* Until parc_unexpose, peers of this program (its job, those that it has added or spawned, its parc_parent)
@@ -41,7 +41,8 @@ PARC_API int parc_expose(parc_context* context, uint64_t window, void* memory, s
  * that come later. Errors: PARC_EINVAL (no such window). */
 PARC_API int parc_unexpose(parc_context* context, uint64_t window);
 
-/* What a get is from, or a put to; the offset counts the bytes of the peer's window. */
+/* What a get is from, a put to, or an atomic operation on; the offset counts the bytes of the peer's window.
+ */
 typedef struct parc_place {
   int peer;
   uint64_t window, offset;
@@ -88,10 +89,36 @@ PARC_API parc_op parc_initputv(parc_context* context, const parc_place* to, cons
 /* Calls parc_initput and parc_wait. Errors: those of both. */
 PARC_API int parc_put(parc_context* context, const parc_place* to, const void* buffer, size_t bytes);
 
-/* Blocks until all that this program has put is in place, and all that its waits were released from has begun
- * or, of gets, has ended. (parc_barrier waits for the puts of all its ranks.) A put that failed when its wait
- * had returned is told here, once, and of several the first. Errors: PARC_EPLACE, PARC_EPEER (of such a put),
- * PARC_EKERNEL. */
+/* What becomes of a word of a window: its sum with the operand, the operand, the operand where the word is
+ * what `compare` says, or its bits combined with the operand's. */
+enum parc_atomic {
+  PARC_ADD = 0,
+  PARC_SWAP = 1,
+  PARC_COMPARE_SWAP = 2,
+  PARC_AND = 3,
+  PARC_OR = 4,
+  PARC_XOR = 5
+};
+
+/* Starts an atomic operation on a word of 4 or 8 bytes (`width`) of a window, at a multiple of them, whose
+ * memory is aligned so. It is atomic to all such operations, and to those of the target's own CPU; it takes
+ * effect once, in the order of the puts. `before` may be a null pointer; else it must not be touched before
+ * the operation has finished, and has what was there before then (of 4 bytes, with zeros above), as the data
+ * in its status is. It must be waited for. Flag: PARC_QUEUED. parc_cancel ends it only before it has left.
+ * Errors: PARC_EINVAL (also of a word that is misaligned), PARC_EAGAIN and PARC_ENOMEM as of parc_initreadv;
+ * of the operation PARC_EPLACE (as of a put, or its memory is misaligned), PARC_EPEER (the peer has departed
+ * before it was heard of: it may have been made). */
+PARC_API parc_op parc_initatomic(parc_context* context, const parc_place* at, enum parc_atomic what,
+                                 size_t width, uint64_t operand, uint64_t compare, uint64_t* before,
+                                 unsigned flags);
+
+/* Adds `more` to a word of 8 bytes: parc_initatomic and parc_wait. Errors: those of both. */
+PARC_API int parc_fetch_add(parc_context* context, const parc_place* at, int64_t more, int64_t* before);
+
+/* Blocks until all that this program has put is in place, its atomic operations are made, and all that its
+ * waits were released from has begun or, of gets, has ended. (parc_barrier waits for the puts of all its
+ * ranks.) A put that failed when its wait had returned is told here, once, and of several the first. Errors:
+ * PARC_EPLACE, PARC_EPEER (of such a put), PARC_EKERNEL. */
 PARC_API int parc_quiet(parc_context* context);
 
 #ifdef __cplusplus

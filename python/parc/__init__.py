@@ -14,10 +14,11 @@ The calls of <parc/parc.h> (libparc(3)) for Python, over its C library and witho
 What fails raises parc.Error, whose text says what was tried, why it failed and what to do.
 """
 
-from ._abi import (ADDRESS_BYTES, ANY_SOURCE, ANY_TAG, CLAIM, CONTEXT_RESERVED, EAGAIN, EARLY, ECANCELED, EFORK, EINVAL,
-                   EKERNEL, ENOKERNEL, ENOMEM, EPEER, EPLACE, ESPAWN, ETRUNCATE, EVERSION, FROM_END, MAX_OPERATIONS,
-                   MAY_ANYBODY, MAY_GET, MAY_PUT, NOW, OK, ORDER_ANY, ORDER_DOWN, ORDER_UP, QUEUED, RELEASE_ENVELOPE,
-                   RELEASE_FULL, RELEASE_OFF, SYNCHRONOUS, UNTAGGED, WITH_DATA, Error, ReleaseCounts, Status, __version__, check, lib, number)
+from ._abi import (ADD, ADDRESS_BYTES, AND, ANY_SOURCE, ANY_TAG, CLAIM, COMPARE_SWAP, CONTEXT_RESERVED, EAGAIN, EARLY,
+                   ECANCELED, EFORK, EINVAL, EKERNEL, ENOKERNEL, ENOMEM, EPEER, EPLACE, ESPAWN, ETRUNCATE, EVERSION,
+                   FROM_END, MAX_OPERATIONS, MAY_ANYBODY, MAY_GET, MAY_PUT, NOW, OK, OR, ORDER_ANY, ORDER_DOWN,
+                   ORDER_UP, QUEUED, RELEASE_ENVELOPE, RELEASE_FULL, RELEASE_OFF, SWAP, SYNCHRONOUS, UNTAGGED,
+                   WITH_DATA, XOR, Error, ReleaseCounts, Status, __version__, check, lib, number)
 from ._operation import Operation
 from ._session import Session
 

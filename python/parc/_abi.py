@@ -39,6 +39,12 @@ WITH_DATA = 128
 
 MAY_GET = 1
 MAY_PUT = 2
+ADD = 0
+SWAP = 1
+COMPARE_SWAP = 2
+AND = 3
+OR = 4
+XOR = 5
 MAY_ANYBODY = 4
 
 RELEASE_OFF = 0
@@ -121,6 +127,7 @@ _PROTOTYPES = {
     "parc_unexpose": (c_int, [c_void_p, c_uint64]),
     "parc_initgetv": (c_int64, [c_void_p, POINTER(Place), POINTER(IoVec), c_int, c_uint]),
     "parc_initputv": (c_int64, [c_void_p, POINTER(Place), POINTER(IoVec), c_int, c_uint]),
+    "parc_initatomic": (c_int64, [c_void_p, POINTER(Place), c_int, c_size_t, c_uint64, c_uint64, c_void_p, c_uint]),
     "parc_quiet": (c_int, [c_void_p]),
     "parc_wait": (c_int, [c_void_p, c_int64, POINTER(Status)]),
     "parc_test": (c_int, [c_void_p, c_int64, POINTER(Status)]),

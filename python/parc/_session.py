@@ -9,8 +9,8 @@ import threading
 import weakref
 from ctypes import byref, c_int
 
-from ._abi import (ADDRESS_BYTES, ANY_SOURCE, ANY_TAG, CONTEXT_RESERVED, EINVAL, MAY_GET, NO_PEER, QUEUED, Completion,
-                   Envelope, Error, Place, ReleaseCounts, Status, check, lib, number)
+from ._abi import (ADD, ADDRESS_BYTES, ANY_SOURCE, ANY_TAG, CONTEXT_RESERVED, EINVAL, MAY_GET, NO_PEER, QUEUED,
+                   Completion, Envelope, Error, Place, ReleaseCounts, Status, check, lib, number)
 from ._buffers import Pieces
 from ._operation import NULL, Operation, alone
 
@@ -303,6 +303,22 @@ class Session:
     def put(self, peer, window, offset, buffer, *, flags=0):
         """initput and wait: the buffer may be changed again."""
         return self.initput(peer, window, offset, buffer, flags=flags).wait()
+
+    def initatomic(self, peer, window, offset, what, operand, *, compare=0, width=8, flags=0):
+        """Starts ADD, SWAP, COMPARE_SWAP, AND, OR or XOR of a word in a peer's window; returns an Operation.
+
+        The data of its status is what was there before.
+        """
+        mask = (1 << 64) - 1
+        operand, compare = number("the operand", operand & mask, 64, False), number("compare", compare & mask, 64, False)
+
+        def start(session, place, _, __, flags):
+            return lib.parc_initatomic(session, place, number("what", what, 32), width, operand, compare, None, flags)
+        return self._start(start, _place(peer, window, offset), None, False, flags)
+
+    def fetch_add(self, peer, window, offset, more):
+        """Adds to a word of 8 bytes in a peer's window, and returns what was there before, without a sign."""
+        return self.initatomic(peer, window, offset, ADD, more).wait().data
 
     def quiet(self):
         """Blocks until all that this program has put is in place."""

@@ -45,7 +45,9 @@ inline constexpr std::uint16_t flag_bounced =
     2; // through memory of libparc's: it could not be named directly
 inline constexpr std::uint16_t flag_adopted = 4;
 inline constexpr std::uint16_t flag_under_way = 8; // said while it was waited for: another may take its place
-inline constexpr std::uint16_t flag_one_sided = 16; // get or put: the window's number is context and tag
+inline constexpr std::uint16_t flag_one_sided =
+    16; // get, put, atomic: the window's number is context and tag
+inline constexpr std::uint16_t flag_atomic = 32;
 
 struct Record {
   Kind kind;

@@ -92,6 +92,13 @@ public:
     request.place = {window, offset};
     return ask(request);
   }
+  std::uint64_t add(std::int32_t to, std::uint64_t window, std::uint64_t offset,
+                    std::uint32_t what = 8 << 8) {
+    Request request = message(RequestKind::atomic, next(0, ++reads_), to, 0, 0, 0);
+    request.atomic = {window, offset, 1};
+    request.entry = what;
+    return ask(request);
+  }
   void cancel(std::uint64_t id) { ask(message(RequestKind::cancel, id, 0, 0, 0, 0)); }
   void hand_over(std::uint64_t id, std::uint64_t address, std::uint64_t length, std::uint64_t begin,
                  MessageFlags flags = MessageFlags::none) {
@@ -200,6 +207,9 @@ const Named scenes[] = {
        s.put(0, 3, 10, more_address, 100);
        s.get(0, 3, 0, data_address, 40'000);
        s.put(0, 1, 0, more_address, 10);
+       s.add(0, 3, 8);
+       s.add(0, 3, 9);
+       s.cancel(s.add(0, 1, 0));
        s.put(0, 3, UINT64_MAX, data_address, 10);
        s.get(0, 1, 0, data_address, 40'000);
        s.get(0, 1, UINT64_MAX, data_address, 10);
@@ -221,6 +231,7 @@ const Named scenes[] = {
        s.unexpose(1);
        s.unmap(data_address);
        s.get(0, 1, 0, more_address, 10);
+       s.add(0, 2, 8, 3 << 8);
      }},
     {"without_memory",
      [](Scene& s) {

@@ -37,6 +37,14 @@ public:
     engine_.write(endpoint,
                   {.destination = to, .tag = window, .data = offset, .memory = memory(length), .put = true});
   }
+  void add(std::uint64_t endpoint, std::uint32_t to, std::uint64_t offset) {
+    engine_.get(endpoint, {.target = to,
+                           .window = 1,
+                           .offset = offset,
+                           .flags = MessageFlags::none,
+                           .memory = {},
+                           .atomic = Atomic{1, 0, Atomic::What::add, 8, 0, 0}});
+  }
   void read(std::uint64_t endpoint, std::int64_t source, std::int32_t tag, std::uint64_t room) {
     ReadRequest request = read_request(source, tag);
     request.space = space(engine_, endpoint);
@@ -174,6 +182,9 @@ const Scene scenes[] = {
        p.put(p.first, 2, 1, 100, 9000);
        p.write(p.first, 2, 1, 100);
        p.get(p.first, 2, 1, 0, 300);
+       p.add(p.first, 2, 8);
+       p.add(p.first, 2, 9);
+       p.add(p.second, 0, 0);
        p.put(p.first, 2, 1, 5000, 3000);
        p.put(p.second, 0, 1, 9999, 2);
        p.put(p.second, 0, 3, 0, 0);

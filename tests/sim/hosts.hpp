@@ -197,6 +197,18 @@ public:
                              .memory = {memory.data(), memory.size()}};
     return named(host, request.cookie, engine(host).get(endpoint(at), request));
   }
+  Op& atomic(std::uint32_t at, std::uint32_t target, std::uint64_t offset, const Atomic& atomic,
+             std::uint64_t window = 1) {
+    const std::uint32_t host = host_of(at);
+    const GetRequest request{.cookie = record(host).make(),
+                             .target = target,
+                             .window = window,
+                             .offset = offset,
+                             .flags = MessageFlags::none,
+                             .memory = {},
+                             .atomic = atomic};
+    return named(host, request.cookie, engine(host).get(endpoint(at), request));
+  }
   Op& put(std::uint32_t from, std::uint32_t to, std::uint64_t offset, Bytes& memory, bool from_end = false,
           std::uint64_t window = 1) {
     return post(from, WriteRequest{.destination = to,

@@ -131,8 +131,8 @@ void Invariants::look_at(const Incoming& message) {
         "a message that may be read has a pair");
   holds(in_list<hook::Arrivals>(message) == message.unread(), "what waits for a read is with its endpoint");
   // Its asker's own; with a request that its gate keeps.
-  const bool asks_here = message.what == Incoming::What::get && message.matched() &&
-                         message.local == nullptr && message.link == nullptr;
+  const bool asks_here =
+      message.gets() && message.matched() && message.local == nullptr && message.link == nullptr;
   holds(in_list<hook::Queue>(message) ==
             (stage == Stage::stored || stage == Stage::behind ||
              (asks_here && !requests_.contains(&message)) ||
@@ -140,7 +140,8 @@ void Invariants::look_at(const Incoming& message) {
         "a message is in the list of its stage");
   holds(message.waits() || message.blocks.empty(), "only what waits for a read is in the pool");
   holds(!message.counted || message.waits(), "only what waits for a read counts against its source");
-  holds(message.rode == nullptr || message.waits(), "what rode is kept for a read");
+  holds(message.rode == nullptr || message.waits() || message.what == Incoming::What::atomic,
+        "what rode is kept for a read");
   holds((message.owes != Kind::none) == message.owed(), "what a message owes waits for a train");
   holds(message.local == nullptr ||
             (message.link == nullptr && message.local->local == &message && stage <= Stage::matched),

@@ -48,6 +48,7 @@ void World::act(std::size_t index) {
   case 9: get(index); break;
   case 10:
   case 11: put(index); break;
+  case 12: add(index); break;
   case 6:
     if (random_.one_in(3)) unplace(index);
     if (burst_ != 0 && random_.one_in(50)) burst(index);
@@ -257,6 +258,33 @@ void World::put(std::size_t index) {
   puts_.resize(id + 1);
   puts_[id] = handle;
   if (gated && !windows_.puts()[id].over()) gates_[index].keep(handle, static_cast<std::int32_t>(row));
+}
+
+void World::add(std::size_t index) {
+  const Actor& actor = oracle_.actors[index];
+  if (actor.job == 0 || actor.peers.empty()) return;
+  const auto row = static_cast<std::uint32_t>(random_.below(actor.peers.size()));
+  const std::size_t target = actor.peers[row];
+  if (target == none) return;
+  Place place = windows_.counter_of(target);
+  if (random_.one_in(50)) place.window = Windows::number + 1;
+  const bool gated = target != index && gates_[index].shut();
+  const std::size_t id = windows_.start_add(index, target, place.window);
+  say("actor " + std::to_string(index) + " starts addition " + std::to_string(id) + " to the counter of " +
+      std::to_string(target) + (gated ? ", gated" : ""));
+  ++tally_.adds;
+  const std::uint64_t handle =
+      engine_of(index).get(actor.endpoint, {.cookie = id | of_add,
+                                            .target = row,
+                                            .window = place.window,
+                                            .offset = place.offset,
+                                            .flags = MessageFlags::none,
+                                            .memory = {},
+                                            .atomic = Atomic{1, 0, Atomic::What::add, 8, 0, 0},
+                                            .gated = gated});
+  adds_.resize(id + 1);
+  adds_[id] = gated ? handle : 0;
+  if (gated && handle != 0) gates_[index].keep(handle, static_cast<std::int32_t>(row));
 }
 
 void World::use_window(std::size_t index) {

@@ -76,7 +76,7 @@ private:
   }
   static constexpr std::size_t first_name = std::size_t{1} << 40; // of contents
   [[nodiscard]] bool holds(std::size_t put) const;
-  [[nodiscard]] bool doubtful(const Put& put) const;
+  [[nodiscard]] bool doubtful() const;
   [[nodiscard]] std::string name(std::size_t put) const;
 
   Oracle& oracle_;

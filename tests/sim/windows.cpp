@@ -2,6 +2,7 @@
 #include "tests/sim/windows.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace parc::sim {
 
@@ -15,8 +16,10 @@ void Windows::expose(std::size_t actor, std::uint64_t bytes, std::uint64_t strip
   Window& window = windows_[actor];
   window.own = bytes;
   window.stripe = stripe;
-  window.bytes = bytes + most_stripes * stripe;
+  window.counter = (bytes + most_stripes * stripe + 7) / 8 * 8;
+  window.bytes = window.counter + 8;
   window.memory.assign(window.bytes + 2 * margin, std::byte{0x5a});
+  std::fill_n(window.memory.begin() + static_cast<std::ptrdiff_t>(margin + window.counter), 8, std::byte{0});
   window.versions.assign((bytes + Window::cell - 1) / Window::cell, {});
   window.hidden = false;
   store(actor, 0, window.versions.size());
@@ -70,6 +73,75 @@ const std::byte* Windows::look(std::size_t actor, std::uint64_t at) const {
   return at < window.bytes ? window.memory.data() + margin + at : nullptr;
 }
 
+Place Windows::counter_of(std::size_t actor) const {
+  return {number, windows_.at(actor).counter, 8, true};
+}
+
+std::size_t Windows::start_add(std::size_t asker, std::size_t target, std::uint64_t number_of_window) {
+  Add& add = adds_.emplace_back();
+  add.asker = asker;
+  add.target = target;
+  add.acquainted = acquainted(target, asker);
+  add.right = number_of_window == number;
+  add.started = ++clock_;
+  oracle_.note_get(asker, target);
+  return adds_.size() - 1;
+}
+
+void Windows::finished_add(std::size_t index, const Outcome& outcome) {
+  Add& add = adds_[index];
+  const std::string what = "addition " + std::to_string(index);
+  if (add.over) throw Violation(what + " ended twice");
+  add.over = true;
+  const bool hostile = oracle_.hostile.contains(oracle_.actors[add.target].host) ||
+                       oracle_.hostile.contains(oracle_.actors[add.asker].host);
+  switch (outcome.fault) {
+  case Fault::none:
+    if (hostile) break;
+    if (!add.right || !acquainted(add.target, add.asker))
+      throw Violation(what + " was made where it may not be");
+    add.made = true;
+    add.before = outcome.data;
+    break;
+  case Fault::place:
+    if (!hostile && add.right && add.acquainted && !may_be_hidden(add.target, add.started))
+      throw Violation(what + " was refused its place");
+    break;
+  case Fault::peer:
+    if (!oracle_.may_be_lost(add.asker, add.target) && !oracle_.actors[add.target].departed())
+      throw Violation(what + " lost its target, which is there");
+    break;
+  case Fault::canceled:
+    if (!oracle_.actors[add.asker].departed()) throw Violation(what + " was canceled");
+    break;
+  default: throw Violation(what + " ended as none can");
+  }
+}
+
+// Each has found what no other has, those of one program in their order; of some nobody has heard.
+void Windows::check_adds() const {
+  if (!oracle_.hostile.empty()) return; // which may add, too
+  for (const auto& [actor, window] : windows_) {
+    std::uint64_t counter = 0, made = 0, started = 0;
+    std::memcpy(&counter, window.memory.data() + margin + window.counter, sizeof counter);
+    std::set<std::uint64_t> found;
+    std::map<std::size_t, std::uint64_t> last; // by asker
+    for (const Add& add : adds_) {
+      if (add.target != actor) continue;
+      ++started;
+      if (!add.made) continue;
+      ++made;
+      if (!found.insert(add.before).second) throw Violation("two additions have found the same");
+      const auto [before, first] = last.emplace(add.asker, add.before);
+      if (!first && before->second >= add.before)
+        throw Violation("additions of one program are out of order");
+      before->second = add.before;
+    }
+    if (counter < made || counter > started || (!found.empty() && *found.rbegin() >= counter))
+      throw Violation("a counter was not added to once by each");
+  }
+}
+
 bool Windows::may_be_hidden(std::size_t actor, std::uint64_t since) const {
   const Window& window = windows_.at(actor);
   return window.hidden || window.changed_at >= since;
@@ -118,6 +190,7 @@ void Windows::check_bytes(Get& get, std::uint64_t begin, std::uint64_t end) {
       get.seen[at] = base[i];
       if (anything) continue;
       const std::uint64_t place = get.place.offset + at;
+      if (place >= window.own + most_stripes * window.stripe) continue; // the counter
       if (place >= window.own) {
         const std::size_t whose = windows_.begin()->first + (place - window.own) / window.stripe;
         if (!puts_.explains(base[i], whose, get.target, place, get.started, whose == get.asker,
@@ -212,6 +285,10 @@ void Windows::check_silent(std::size_t actor) const {
 // A request may wait behind messages that nobody reads.
 void Windows::check_rest(bool last) {
   puts_.check_rest(last);
+  check_adds();
+  for (const Add& add : adds_)
+    if (!add.over && (last || !oracle_.may_be_held(add.asker, add.target)))
+      throw Violation("an addition never ends");
   for (const auto& [actor, window] : windows_)
     for (std::size_t i = 0; i < margin; ++i)
       if (window.memory[i] != std::byte{0x5a} || window.memory[margin + window.bytes + i] != std::byte{0x5a})

@@ -48,6 +48,11 @@ public:
 
   Get& start(std::size_t asker, std::size_t target, const protocol::Place& place, Random& random);
   [[nodiscard]] std::size_t last() const { return gets_.size() - 1; }
+  // An addition of one to the window's counter, which nothing else changes; or somewhere else.
+  std::size_t start_add(std::size_t asker, std::size_t target, std::uint64_t number_of_window);
+  [[nodiscard]] protocol::Place counter_of(std::size_t actor) const;
+  [[nodiscard]] std::size_t asker_of_add(std::size_t add) const { return adds_[add].asker; }
+  void finished_add(std::size_t add, const protocol::Outcome& outcome);
   Put& start_put(std::size_t from, std::size_t to, const protocol::Place& place, Random& random);
   [[nodiscard]] protocol::Place stripe_of(std::size_t actor, std::size_t whose) const;
 
@@ -67,14 +72,20 @@ public:
 
 private:
   struct Window {
-    static constexpr std::uint64_t cell = 32; // bytes that are stored together
-    std::vector<std::byte> memory;            // with a guard on either side
-    std::uint64_t bytes = 0, own = 0, stripe = 0;
+    static constexpr std::uint64_t cell = 32;                  // bytes that are stored together
+    std::vector<std::byte> memory;                             // with a guard on either side
+    std::uint64_t bytes = 0, own = 0, stripe = 0, counter = 0; // where that is
     std::vector<std::vector<std::uint64_t>> versions; // by cell: when each was stored, which it is named by
     bool hidden = true;
     std::uint64_t changed_at = 0; // when it was hidden, or shown, the last time
   };
 
+  struct Add {
+    std::size_t asker = none, target = none;
+    bool acquainted = false, right = false, over = false, made = false;
+    std::uint64_t before = 0, started = 0;
+  };
+  void check_adds() const;
   [[nodiscard]] const std::byte* look(std::size_t actor, std::uint64_t at) const;
   [[nodiscard]] bool may_be_hidden(std::size_t actor, std::uint64_t since) const;
   [[nodiscard]] bool acquainted(std::size_t target, std::size_t asker) const;
@@ -89,6 +100,7 @@ private:
   std::map<std::size_t, Window> windows_; // by actor
   std::set<std::pair<std::size_t, std::size_t>> rows_;
   std::vector<Get> gets_;
+  std::vector<Add> adds_;
   std::map<std::uint64_t, std::size_t> holds_; // by name: whose window
   std::uint64_t last_hold_ = 0, clock_ = 0, bytes_got_ = 0, refused_ = 0;
 };

@@ -338,7 +338,7 @@ void World::check_bounds(std::size_t host) {
 // ---- From the engines
 
 void World::begun(std::uint64_t cookie, const Outcome& outcome) {
-  if ((cookie & (of_get | of_put)) != 0) throw Violation("a get or put has begun");
+  if ((cookie & (of_get | of_put | of_add)) != 0) throw Violation("a get or put has begun");
   if ((cookie & 1) == 0) throw Violation("a write has begun");
   oracle_.begun(cookie >> 1, outcome);
   gates_[oracle_.reads[cookie >> 1].at].begun(oracle_.reads[cookie >> 1].release);
@@ -353,6 +353,7 @@ void World::begun(std::uint64_t cookie, const Outcome& outcome) {
 
 void World::progressed(std::uint64_t cookie, const Progress& progress) {
   if ((cookie & of_get) != 0) return windows_.progressed(cookie & ~of_get, progress);
+  if ((cookie & of_add) != 0) return; // of no bytes
   if ((cookie & of_put) != 0) return windows_.puts().progressed(cookie & ~of_put, progress);
   const std::size_t index = cookie >> 1;
   const bool of_read = (cookie & 1) != 0;
@@ -385,6 +386,13 @@ void World::finished(std::uint64_t cookie, const Outcome& outcome) {
     say("get " + std::to_string(cookie & ~of_get) + " ends, fault " +
         std::to_string(static_cast<int>(outcome.fault)));
     return windows_.finished(cookie & ~of_get, outcome);
+  }
+  if ((cookie & of_add) != 0) {
+    const std::size_t add = cookie & ~of_add;
+    say("addition " + std::to_string(add) + " ends, fault " +
+        std::to_string(static_cast<int>(outcome.fault)));
+    if (add < adds_.size() && adds_[add] != 0) gates_[windows_.asker_of_add(add)].drop(adds_[add]);
+    return windows_.finished_add(add, outcome);
   }
   if ((cookie & of_put) != 0) {
     const std::size_t put = cookie & ~of_put;

@@ -39,7 +39,7 @@ struct Tally { // what the runs have covered
   std::uint64_t held = 0;     // looks at a link that had no place for somebody's writes
   std::uint64_t subflows = 0; // that have ended while a link went on
   std::uint64_t doubted = 0;  // subflows, whose payload was dealt again
-  std::uint64_t gets = 0, bytes_got = 0, puts = 0, bytes_put = 0, places_refused = 0;
+  std::uint64_t gets = 0, bytes_got = 0, adds = 0, puts = 0, bytes_put = 0, places_refused = 0;
 };
 
 class World {
@@ -52,6 +52,7 @@ public:
 private:
   static constexpr std::uint64_t of_get = std::uint64_t{1} << 62; // of cookies
   static constexpr std::uint64_t of_put = std::uint64_t{1} << 61;
+  static constexpr std::uint64_t of_add = std::uint64_t{1} << 60;
   struct Host;
   class Ears;
   struct Write {
@@ -131,6 +132,7 @@ private:
   void burst(std::size_t actor);
   void get(std::size_t actor);
   void put(std::size_t actor);
+  void add(std::size_t actor);
   void use_window(std::size_t actor);
   void cancel(std::size_t actor);
   void hand_over(std::size_t actor);
@@ -174,6 +176,7 @@ private:
   std::map<std::pair<std::uint64_t, std::size_t>, std::uint64_t> groups_; // by job and host
   std::vector<protocol::Gate> gates_;                                     // by actor
   std::vector<Write> writes_;                                             // as the oracle's messages
+  std::vector<std::uint64_t> adds_;                                       // handles, as those of the windows
   std::vector<std::uint64_t> puts_;                                       // handles, as those of the windows
   std::vector<Reading> readings_;                                         // as the oracle's reads
   std::vector<std::size_t> wanted_;                                       // late writes that are matched

@@ -277,8 +277,9 @@ private:
     case shm::RequestKind::expose:
     case shm::RequestKind::unexpose: return finish(request.id, PARC_OK);
     case shm::RequestKind::get:
-    case shm::RequestKind::put: return finish(request.id, PARC_EPLACE); // it has no windows
-    case shm::RequestKind::release: return;                             // nothing leaves this kernel
+    case shm::RequestKind::put:
+    case shm::RequestKind::atomic: return finish(request.id, PARC_EPLACE); // it has no windows
+    case shm::RequestKind::release: return;                                // nothing leaves this kernel
     case shm::RequestKind::leave: return leave(request.id);
     case shm::RequestKind::abort: abort_status_ = static_cast<int>(request.aborted.status); return;
     case shm::RequestKind::unplace: return finish(request.id, PARC_EINVAL); // none waits long enough

@@ -148,6 +148,21 @@ BOOST_AUTO_TEST_CASE(puts_that_contradict_themselves_are_refused) {
   BOOST_TEST(put([](Envelope& e) { e.flags |= MessageFlags::with_data; }) == Refusal::envelope);
 }
 
+BOOST_AUTO_TEST_CASE(atomics_that_contradict_themselves_are_refused) {
+  const auto atomic = [](auto change) {
+    Envelope envelope = good_envelope();
+    envelope.kind = Kind::atomic;
+    envelope.flags = MessageFlags::whole;
+    envelope.length = envelope.eager = envelope.inline_length = sizeof(Atomic);
+    change(envelope);
+    return walk(envelope, sizeof(Atomic));
+  };
+  BOOST_TEST(atomic([](Envelope& e) { e.data = ~std::uint64_t{0}; }) == Refusal::none);
+  BOOST_TEST(atomic([](Envelope& e) { e.length = e.eager = e.inline_length = 23; }) == Refusal::envelope);
+  BOOST_TEST(atomic([](Envelope& e) { e.space = Space::barriers; }) == Refusal::envelope);
+  BOOST_TEST(atomic([](Envelope& e) { e.flags |= MessageFlags::synchronous; }) == Refusal::envelope);
+}
+
 BOOST_AUTO_TEST_CASE(kinds_that_nobody_speaks_are_refused) {
   for (unsigned kind = 0; kind < 256; ++kind) {
     if (is_envelope(static_cast<Kind>(kind))) continue;
@@ -155,7 +170,7 @@ BOOST_AUTO_TEST_CASE(kinds_that_nobody_speaks_are_refused) {
     descriptor.kind = static_cast<Kind>(kind);
     std::vector<std::byte> bytes;
     append(bytes, descriptor);
-    const bool spoken = kind >= 2 && kind <= static_cast<unsigned>(Kind::none_to_send);
+    const bool spoken = kind >= 2 && kind <= static_cast<unsigned>(Kind::result);
     BOOST_TEST(walk(bytes, 1) == (spoken ? Refusal::none : Refusal::kind));
   }
 }

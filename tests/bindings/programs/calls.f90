@@ -126,6 +126,7 @@ contains
     integer(c_int), asynchronous :: got(10)
     type(parc_status) :: status
     integer :: i
+    integer(c_int64_t) :: before
     call c_f_pointer(parc_alloc(context, 400_c_size_t), part, [100])
     part = rank + 1
     call check(parc_expose(context, 5_c_int64_t, part, PARC_MAY_GET))
@@ -146,9 +147,15 @@ contains
     call check(parc_put(context, parc_place(other, 5_c_int64_t, 40_c_int64_t), got(::2)))
     call check(parc_wait(context, parc_initput(context, parc_place(other, 5_c_int64_t), got, PARC_SYNCHRONOUS), status))
     call expect(status%source == other .and. status%length == 40, 'what was put')
+    call check(parc_fetch_add(context, parc_place(other, 5_c_int64_t, 80_c_int64_t), 5_c_int64_t, before))
+    call expect(before == ior(shiftl(int(other + 1, c_int64_t), 32), int(other + 1, c_int64_t)), 'was there before')
+    call check(parc_wait(context, parc_initatomic(context, parc_place(other, 5_c_int64_t, 88_c_int64_t), PARC_SWAP, &
+      4_c_size_t, 77_c_int64_t, 0_c_int64_t, flags=0), status))
+    call expect(status%data == other + 1, 'is the data of its status')
     call check(parc_quiet(context))
     call check(parc_barrier(context))
     call expect(all(part(1:10) == [(10 * other + i, i = 1, 10)]), 'what the other has put')
+    call expect(part(21) == rank + 6 .and. part(23) == 77, 'what the other has added and swapped')
     call expect(all(part(11:15) == [(10 * other + i, i = 1, 10, 2)]) .and. part(16) == rank + 1, 'and before')
     call check(parc_barrier(context))
     call check(parc_unexpose(context, 5_c_int64_t))

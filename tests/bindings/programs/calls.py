@@ -229,7 +229,10 @@ def windows(p, other):
     assert put.wait().length == 30
     p.put(other, 5, 0, bytes([p.rank + 70]))
     p.quiet()
+    assert p.fetch_add(other, 5, 200, -2) == int.from_bytes(bytes([other + 1]) * 8, "little")
+    assert p.initatomic(other, 5, 208, parc.COMPARE_SWAP, 5, compare=1, width=4).wait().data == 0x01010101 * (other + 1)
     p.barrier()
+    assert int.from_bytes(bytes(part[200:208]), "little") == int.from_bytes(bytes([p.rank + 1]) * 8, "little") - 2
     assert part[0] == other + 70 and part[1] == p.rank + 1 and part[130] == p.rank + 1
     assert bytes(part[100:130]) == bytes([other + 50]) * 10 + bytes([other + 60]) * 20
     try:

@@ -168,6 +168,57 @@ void put_and_be_quiet(parc_context* parc) {
   }
 }
 
+// Everybody adds to a word of everybody, which each has found as no other has.
+void count(parc_context* parc, const Exposed& exposed) {
+  constexpr int each = 200;
+  const int ranks = parc_size(parc);
+  const auto here = [&](std::size_t at) {
+    return reinterpret_cast<volatile std::int64_t*>(exposed.memory + at);
+  };
+  *here(0) = 0;
+  *here(8) = 0;
+  rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
+  std::vector<std::int64_t> last(static_cast<std::size_t>(ranks), -1);
+  for (int i = 0; i < each; ++i)
+    for (int peer = 0; peer < ranks; ++peer) {
+      const parc_place counter{peer, window, 0};
+      std::int64_t before = -1;
+      rank::expect_code(parc_fetch_add(parc, &counter, 1, &before), PARC_OK, "parc_fetch_add");
+      rank::expect(before > last[static_cast<std::size_t>(peer)],
+                   "an addition has found what one before it had");
+      last[static_cast<std::size_t>(peer)] = before;
+    }
+  std::vector<parc_op> bits;
+  std::uint64_t before = 0;
+  for (int peer = 0; peer < ranks; ++peer) {
+    const parc_place word{peer, window, 12};
+    bits.push_back(parc_initatomic(parc, &word, PARC_OR, 4, 1u << rank::number, 0, nullptr, 0));
+  }
+  rank::expect_code(parc_quiet(parc), PARC_OK, "parc_quiet");
+  rank::expect_code(parc_waitall(parc, ranks, bits.data(), nullptr), PARC_OK, "waiting for atomics");
+  rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
+  rank::expect(*here(0) == std::int64_t{each} * ranks, "%d additions make %lld", each * ranks,
+               static_cast<long long>(*here(0)));
+  rank::expect(*here(8) == std::int64_t{(1 << ranks) - 1} << 32, "not all have set their bit");
+  const parc_place odd{0, window, 4}, nowhere{0, 8, 8};
+  rank::expect(parc_initatomic(parc, &odd, PARC_ADD, 8, 1, 0, nullptr, 0) == PARC_EINVAL, "it is misaligned");
+  rank::expect(parc_initatomic(parc, &odd, PARC_ADD, 2, 1, 0, nullptr, 0) == PARC_EINVAL, "it is too narrow");
+  rank::expect(parc_initatomic(parc, &odd, static_cast<parc_atomic>(6), 4, 1, 0, nullptr, 0) == PARC_EINVAL,
+               "there is no such operation");
+  rank::expect_code(parc_fetch_add(parc, &nowhere, 1, nullptr), PARC_EPLACE, "adding to nothing");
+  rank::expect(std::strstr(parc_error_detail(), "atomic operation of 8 bytes at 8 of window 8") != nullptr,
+               "the detail names no atomic operation");
+  const parc_place own{rank::number, window, 8};
+  const parc_op swap = parc_initatomic(parc, &own, PARC_COMPARE_SWAP, 8, 5,
+                                       static_cast<std::uint64_t>(*here(8)), &before, PARC_QUEUED);
+  parc_completion done;
+  rank::expect(parc_completions(parc, &done, 1, -1) == 1 && done.operation == swap &&
+                   done.status.has_data == 1 && done.status.data == before && done.status.length == 8,
+               "a queued atomic was not told");
+  rank::expect(*here(8) == 5 && before == std::uint64_t{(1u << ranks) - 1} << 32, "a word was not swapped");
+  rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
+}
+
 void expect_refused(parc_context* parc, const parc_place& to, std::size_t length, int code,
                     const char* sentence) {
   const std::vector<unsigned char> text(length);
@@ -219,6 +270,7 @@ void all(parc_context* parc) {
   put_pieces(parc, exposed);
   put_many(parc, exposed);
   put_and_be_quiet(parc);
+  count(parc, exposed);
   put_where_nothing_is(parc, exposed);
   rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
 }

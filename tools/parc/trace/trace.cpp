@@ -30,6 +30,7 @@ bool is_one_sided(const Record& message) {
 }
 
 std::string_view category_of(const Record& message) {
+  if ((message.flags & trace::flag_atomic) != 0) return "atomic";
   if (is_one_sided(message)) return is_write(message) ? "put" : "get";
   return is_write(message) ? "write" : "read";
 }
@@ -176,9 +177,14 @@ private:
   }
 
   static std::string name_of(const Record& message) {
-    if (is_one_sided(message))
-      return fmt::format("{} {}, window {}", is_write(message) ? "put to" : "get from", message.peer,
-                         shm::tag_of(message.context, message.tag));
+    if (is_one_sided(message)) {
+      const std::string_view category = category_of(message);
+      return fmt::format("{} {} {}, window {}", category,
+                         category == "get"   ? "from"
+                         : category == "put" ? "to"
+                                             : "on",
+                         message.peer, shm::tag_of(message.context, message.tag));
+    }
     return is_write(message) ? fmt::format("write to {}, tag {}", message.peer, message.tag)
                              : fmt::format("read from {}, tag {}", message.peer, message.tag);
   }

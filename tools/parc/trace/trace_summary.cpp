@@ -142,7 +142,7 @@ private:
   void take_message(Rank& rank, const PlainJson& event) {
     const PlainJson& args = event.at("args");
     ++rank.messages;
-    const bool reads = event.at("cat") == "read" || event.at("cat") == "get";
+    const bool reads = event.at("cat") != "write" && event.at("cat") != "put";
     if (reads && args.contains("last_byte_us"))
       rank.outstanding.push_back({event.at("ts"), args.at("last_byte_us")});
     if (reads && !args.contains("last_byte_us"))

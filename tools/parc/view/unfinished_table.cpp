@@ -15,7 +15,11 @@ constexpr std::uint64_t long_wait_ms = 10'000; // after which libparc tells of w
 std::string operation_text(const Unfinished& operation) {
   const std::string peer = operation.peer < 0 ? "anybody" : fmt::to_string(operation.peer);
   if (operation.one_sided)
-    return fmt::format("{} {}, window", operation.writes ? "put to" : "get from", peer);
+    return fmt::format("{} {}, window",
+                       operation.atomic   ? "atomic on"
+                       : operation.writes ? "put to"
+                                          : "get from",
+                       peer);
   if (operation.context >= PARC_CONTEXT_RESERVED)
     return fmt::format("barrier, {} {}", operation.writes ? "to" : "from", peer);
   return fmt::format("{} {}",
