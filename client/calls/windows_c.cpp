@@ -48,8 +48,7 @@ parc_op parc_initgetv(parc_context* context, const parc_place* from, const struc
 int parc_get(parc_context* context, const parc_place* from, void* buffer, size_t bytes) {
   if (!from) return no_place("place");
   return guarded(
-      context, [&] { return context->get(*from, piece(buffer, bytes)); },
-      called(context, trace::Call::other));
+      context, [&] { return context->get(*from, piece(buffer, bytes)); }, called(context, trace::Call::get));
 }
 
 parc_op parc_initput(parc_context* context, const parc_place* to, const void* buffer, size_t bytes,
@@ -75,7 +74,7 @@ parc_op parc_initputv(parc_context* context, const parc_place* to, const struct 
 int parc_put(parc_context* context, const parc_place* to, const void* buffer, size_t bytes) {
   if (!to) return no_place("place");
   return guarded(
-      context, [&] { return context->put(*to, piece(buffer, bytes)); }, called(context, trace::Call::other));
+      context, [&] { return context->put(*to, piece(buffer, bytes)); }, called(context, trace::Call::put));
 }
 
 parc_op parc_initatomic(parc_context* context, const parc_place* at, enum parc_atomic what, size_t width,
@@ -89,7 +88,6 @@ parc_op parc_initatomic(parc_context* context, const parc_place* at, enum parc_a
                                 .reserved = 0,
                                 .reserved_too = 0};
   return started(context, caller(), [&]() -> Result<parc_op> {
-    if (before) *before = 0;
     PARC_TRY(id, context->starts().atomic(*at, atomic, before, flags));
     return noted(context, id, flags);
   });
@@ -105,10 +103,10 @@ int parc_fetch_add(parc_context* context, const parc_place* at, int64_t more, in
                                 .reserved_too = 0};
   return guarded(
       context, [&] { return context->atomic(*at, atomic, reinterpret_cast<uint64_t*>(before)); },
-      called(context, trace::Call::other));
+      called(context, trace::Call::atomic));
 }
 
 int parc_quiet(parc_context* context) {
   return guarded(
-      context, [&] { return context->waits().quiet(); }, called(context, trace::Call::other));
+      context, [&] { return context->waits().quiet(); }, called(context, trace::Call::quiet));
 }

@@ -324,7 +324,7 @@ int Operations::result(Slot slot, parc_status& status) {
   if (entry.kind == shm::RequestKind::atomic) {
     status.length = entry.length;
     status.has_data = 1;
-    scatter(entry.pieces, &status.data, entry.length);
+    scatter(entry.pieces, &status.data, sizeof status.data);
   }
   if (entry.block && !entry.placed) scatter(entry.pieces, entry.block, std::min(status.length, entry.length));
   return error;

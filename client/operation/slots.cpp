@@ -137,7 +137,8 @@ void Operations::trace_message(Slot slot, std::uint16_t flags) const {
   message.address = entry.pieces.empty() ? 0 : reinterpret_cast<std::uintptr_t>(entry.pieces[0].iov_base);
   // What a read was given, where it was given something.
   const bool known = !writes && over && shared.error.load(std::memory_order_relaxed) != PARC_ECANCELED;
-  message.bytes = known ? shared.total.load(std::memory_order_relaxed) : entry.length;
+  const bool told = known && entry.kind != shm::RequestKind::atomic; // which has no bytes on its way
+  message.bytes = told ? shared.total.load(std::memory_order_relaxed) : entry.length;
   message.peer = known ? shared.source.load(std::memory_order_relaxed) : entry.envelope.peer;
   const std::uint64_t tag =
       known ? shared.tag.load(std::memory_order_relaxed) : entry.envelope.tag | entry.envelope.ignore;

@@ -34,10 +34,15 @@ enum class Call : std::uint8_t {
   probe,
   barrier,
   settle,
+  get,
+  put,
+  atomic,
+  quiet,
   system_call, // of the program, on guarded memory, or one that leaves the process
 };
-inline constexpr std::array call_names{"call",  "wait",  "waitall", "waitany", "waitsome",   "read",
-                                       "write", "probe", "barrier", "settle",  "system call"};
+inline constexpr std::array call_names{"call", "wait",  "waitall", "waitany", "waitsome",
+                                       "read", "write", "probe",   "barrier", "settle",
+                                       "get",  "put",   "atomic",  "quiet",   "system call"};
 
 // Of a message.
 inline constexpr std::uint16_t flag_write = 1; // else a read
@@ -45,8 +50,7 @@ inline constexpr std::uint16_t flag_bounced =
     2; // through memory of libparc's: it could not be named directly
 inline constexpr std::uint16_t flag_adopted = 4;
 inline constexpr std::uint16_t flag_under_way = 8; // said while it was waited for: another may take its place
-inline constexpr std::uint16_t flag_one_sided =
-    16; // get, put, atomic: the window's number is context and tag
+inline constexpr std::uint16_t flag_one_sided = 16; // its window's number is context and tag
 inline constexpr std::uint16_t flag_atomic = 32;
 
 struct Record {

@@ -22,10 +22,9 @@ struct Unfinished {
   std::uint64_t age_ms = 0;   // since the call that began it
   bool writes = false;        // else it reads
   bool probes = false;        // it is a probe: waits to be told of a message
-  bool one_sided =
-      false; // it is a get, put or atomic, which kernels serve: the context and tag are its window
-  bool atomic = false;
-  bool begun = false; // a read whose message has been matched
+  bool one_sided = false;     // a get, put or atomic, which kernels serve: the context and tag are its window
+  bool atomic = false;        // it is one
+  bool begun = false;         // a read whose message has been matched
   bool operator==(const Unfinished&) const = default;
 };
 

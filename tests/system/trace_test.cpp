@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 namespace parc::test {
@@ -229,6 +230,27 @@ BOOST_AUTO_TEST_CASE(a_trace_tells_of_gets) {
   const auto faults = all(events, "X", "fault");
   BOOST_REQUIRE(!faults.empty());
   for (const Json& fault : faults) BOOST_TEST(fault["args"]["message"] == "get from 1, window 7");
+}
+
+BOOST_AUTO_TEST_CASE(a_trace_tells_of_puts_and_atomics) {
+  Hosts hosts(2);
+  const std::string file = hosts.directory() + "/trace.json";
+  Process job = hosts.run({"--trace", file, "--hosts", "a,b", programs + "puts", "all"});
+  BOOST_TEST(job.wait() == 0, job << hosts);
+  const Json events = read_trace(file);
+  BOOST_TEST(check_ends(events) == 0);
+  std::set<std::string> spans;
+  for (const Json& span : all(events, "b")) {
+    spans.insert(span["name"]);
+    if (span["name"] == "atomic on 1, window 7") {
+      const std::uint64_t bytes = span["args"]["bytes"];
+      BOOST_TEST((bytes == 4 || bytes == 8));
+    }
+  }
+  for (const char* name : {"put to 0, window 7", "put to 1, window 7", "atomic on 1, window 7"})
+    BOOST_TEST(spans.contains(name), name);
+  for (const char* call : {"put", "get", "atomic", "quiet"})
+    BOOST_TEST(!all(events, "X", call).empty(), call);
 }
 
 // More records than the pipe, the memory for them and the credit of the output hold at once.
