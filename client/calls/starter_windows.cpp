@@ -64,7 +64,7 @@ Result<parc_op> Starter::atomic(const parc_place& at, const protocol::Atomic& at
                  static_cast<unsigned>(atomic.what), atomic.width);
   if (at.offset % atomic.width != 0)
     return error(PARC_EINVAL, "an atomic operation on {} bytes at {} is misaligned", atomic.width, at.offset);
-  const iovec word{before, before != nullptr ? atomic.width : std::size_t{0}};
+  const iovec word{before, before != nullptr ? sizeof *before : 0};
   Message message;
   PARC_TRY(check(message, {at.peer, at.window, 0, 0}, {&word, 1}, flags, PARC_QUEUED));
   message.envelope.data = at.offset;
