@@ -331,7 +331,7 @@ private:
 
   // puts.cpp
   void take_in_order(Incoming& message, std::span<const std::byte> riding);
-  void take_effect(Incoming& message, std::span<const std::byte> riding);
+  void take_effect(Pair& pair, Incoming& message, std::span<const std::byte> riding);
   void place_put(Incoming& message, std::span<const std::byte> riding);
   void refuse_put(Incoming& message);
   void put_is_over(Pair& pair);

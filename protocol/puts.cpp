@@ -20,24 +20,22 @@ namespace parc::protocol {
 
 void Engine::take_in_order(Incoming& message, std::span<const std::byte> riding) {
   Pair& pair = *message.pair;
-  if (!pair.keeps_order()) return take_effect(message, riding);
+  if (!pair.keeps_order()) return take_effect(pair, message, riding);
   keep_riding(message, riding);
   message.enter(Incoming::Stage::behind);
   pair.behind.push_back(message);
 }
 
-void Engine::take_effect(Incoming& message, std::span<const std::byte> riding) {
+// Of `pair`, also where the message is its asker's own.
+void Engine::take_effect(Pair& pair, Incoming& message, std::span<const std::byte> riding) {
   switch (message.what) {
   case Incoming::What::message: return arrive(message, riding);
   case Incoming::What::put: return place_put(message, riding);
   case Incoming::What::get:
   case Incoming::What::atomic: break;
   }
-  if (message.link == nullptr)
-    return serve_here(message, pair_of(*find_endpoint(message.pair->peer->address.number),
-                                       {here, message.read->at->number}));
+  if (message.link == nullptr) return serve_here(message, pair);
   Link& link = *message.link;
-  Pair& asker = *message.pair;
   Envelope e{};
   e.flags = message.flags;
   e.tag = message.tag;
@@ -49,7 +47,7 @@ void Engine::take_effect(Incoming& message, std::span<const std::byte> riding) {
   const Atomic atomic = gets ? Atomic{} : atomic_of(message);
   drop_incoming(message);
   // What it owes is bounded by what may wait.
-  (void)(gets ? answer_get(link, asker, e) : answer_atomic(link, asker, e, atomic));
+  (void)(gets ? answer_get(link, pair, e) : answer_atomic(link, pair, e, atomic));
 }
 
 void Engine::place_put(Incoming& message, std::span<const std::byte> riding) {
@@ -104,7 +102,7 @@ void Engine::put_is_over(Pair& pair) {
   while (pair.put == nullptr && !pair.behind.empty()) {
     Incoming& next = pair.behind.front();
     pair.behind.pop_front();
-    take_effect(next, {});
+    take_effect(pair, next, {});
   }
   pair.going_on = false;
   if (!had_some || !pair.behind.empty()) return;

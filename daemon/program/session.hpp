@@ -113,6 +113,7 @@ private:
   void get(const shm::Request& request);
   void put(const shm::Request& request);
   void atomic(const shm::Request& request);
+  [[nodiscard]] std::uint64_t cookie_of(std::uint64_t id, const Slot& slot) const;
   [[nodiscard]] Slot* take_one_sided(const shm::Request& request, protocol::Pieces& memory);
   void leave(const shm::Request& request);
 

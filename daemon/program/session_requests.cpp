@@ -133,7 +133,7 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   hold_memory(slot.used);
   slot.total = request.length;
   sessions_.changed(*this);
-  const std::uint64_t cookie = Cookie::of_session(number_, number, slot.generation).word();
+  const std::uint64_t cookie = cookie_of(request.id, slot);
   const bool named = request.with == shm::With::rendezvous || request.with == shm::With::taken;
   const protocol::Space space = named ? protocol::Space::neighbours : request.space;
   if (writes) {
@@ -170,6 +170,11 @@ void Session::begin(const shm::Request& request, Slot& slot) {
                                                 .claimed = message,
                                                 .owner_word = neighbour_reads_.owner_word(number, slot),
                                                 .late = request.pieces == shm::no_memory_yet});
+}
+
+// What the engine is to call it.
+std::uint64_t Session::cookie_of(std::uint64_t id, const Slot& slot) const {
+  return Cookie::of_session(number_, shm::slot_of(id), slot.generation).word();
 }
 
 // It cannot be begun; a shared one only if nobody else has it.
@@ -381,16 +386,14 @@ void Session::get(const shm::Request& request) {
   Slot* const slot = take_one_sided(request, memory);
   if (slot == nullptr) return;
   slot->probes = true;
-  const std::uint64_t number = shm::slot_of(request.id);
   const bool gated = gate_.keeps_puts_to(request.peer);
-  slot->handle =
-      engine_.get(member_.endpoint, {.cookie = Cookie::of_session(number_, number, slot->generation).word(),
-                                     .target = static_cast<std::uint32_t>(request.peer),
-                                     .window = request.place.window,
-                                     .offset = request.place.offset,
-                                     .flags = request.flags,
-                                     .memory = std::move(memory),
-                                     .gated = gated});
+  slot->handle = engine_.get(member_.endpoint, {.cookie = cookie_of(request.id, *slot),
+                                                .target = static_cast<std::uint32_t>(request.peer),
+                                                .window = request.place.window,
+                                                .offset = request.place.offset,
+                                                .flags = request.flags,
+                                                .memory = std::move(memory),
+                                                .gated = gated});
   if (gated && slot->busy) gate_.keep(slot->handle);
 }
 
@@ -398,17 +401,15 @@ void Session::put(const shm::Request& request) {
   protocol::Pieces memory;
   Slot* const slot = take_one_sided(request, memory);
   if (slot == nullptr) return;
-  const std::uint64_t number = shm::slot_of(request.id);
   const bool gated = gate_.shut() && request.peer != member_.rank;
-  slot->handle =
-      engine_.write(member_.endpoint, {.cookie = Cookie::of_session(number_, number, slot->generation).word(),
-                                       .destination = static_cast<std::uint32_t>(request.peer),
-                                       .tag = request.place.window,
-                                       .data = request.place.offset,
-                                       .flags = request.flags,
-                                       .memory = std::move(memory),
-                                       .gated = gated,
-                                       .put = true});
+  slot->handle = engine_.write(member_.endpoint, {.cookie = cookie_of(request.id, *slot),
+                                                  .destination = static_cast<std::uint32_t>(request.peer),
+                                                  .tag = request.place.window,
+                                                  .data = request.place.offset,
+                                                  .flags = request.flags,
+                                                  .memory = std::move(memory),
+                                                  .gated = gated,
+                                                  .put = true});
   if (gated && slot->busy) gate_.keep(slot->handle, request.peer);
 }
 
@@ -425,17 +426,15 @@ void Session::atomic(const shm::Request& request) {
   Slot* const slot = take_one_sided(request, memory);
   if (slot == nullptr) return;
   slot->probes = true;
-  const std::uint64_t number = shm::slot_of(request.id);
   const bool gated = gate_.shut() && request.peer != member_.rank;
-  slot->handle =
-      engine_.get(member_.endpoint, {.cookie = Cookie::of_session(number_, number, slot->generation).word(),
-                                     .target = static_cast<std::uint32_t>(request.peer),
-                                     .window = request.atomic.window,
-                                     .offset = request.atomic.offset,
-                                     .flags = protocol::MessageFlags::none,
-                                     .memory = {},
-                                     .atomic = atomic,
-                                     .gated = gated});
+  slot->handle = engine_.get(member_.endpoint, {.cookie = cookie_of(request.id, *slot),
+                                                .target = static_cast<std::uint32_t>(request.peer),
+                                                .window = request.atomic.window,
+                                                .offset = request.atomic.offset,
+                                                .flags = protocol::MessageFlags::none,
+                                                .memory = {},
+                                                .atomic = atomic,
+                                                .gated = gated});
   if (gated && slot->busy) gate_.keep(slot->handle, request.peer);
 }
 
@@ -484,12 +483,10 @@ void Session::place(const shm::Request& request) {
   claims_.erase(claim);
   ++reads_;
   sessions_.changed(*this);
-  slot->handle =
-      engine_.read(member_.endpoint,
-                   {.cookie = Cookie::of_session(number_, shm::slot_of(request.id), slot->generation).word(),
-                    .flags = request.flags,
-                    .memory = std::move(memory),
-                    .claimed = message});
+  slot->handle = engine_.read(member_.endpoint, {.cookie = cookie_of(request.id, *slot),
+                                                 .flags = request.flags,
+                                                 .memory = std::move(memory),
+                                                 .claimed = message});
 }
 
 // A neighbour may have taken it already: its write, which is yet to come, finds it without memory.
