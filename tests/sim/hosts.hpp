@@ -188,25 +188,24 @@ public:
   }
   Op& get(std::uint32_t at, std::uint32_t target, std::uint64_t offset, Bytes& memory, bool from_end = false,
           std::uint64_t window = 1) {
-    const std::uint32_t host = host_of(at);
-    const GetRequest request{.cookie = record(host).make(),
-                             .target = target,
-                             .window = window,
-                             .offset = offset,
-                             .flags = when(from_end, MessageFlags::from_end),
-                             .memory = {memory.data(), memory.size()}};
-    return named(host, request.cookie, engine(host).get(endpoint(at), request));
+    return post(at, GetRequest{.target = target,
+                               .window = window,
+                               .offset = offset,
+                               .flags = when(from_end, MessageFlags::from_end),
+                               .memory = {memory.data(), memory.size()}});
   }
   Op& atomic(std::uint32_t at, std::uint32_t target, std::uint64_t offset, const Atomic& atomic,
              std::uint64_t window = 1) {
+    return post(at, GetRequest{.target = target,
+                               .window = window,
+                               .offset = offset,
+                               .flags = MessageFlags::none,
+                               .memory = {},
+                               .atomic = atomic});
+  }
+  Op& post(std::uint32_t at, GetRequest request) {
     const std::uint32_t host = host_of(at);
-    const GetRequest request{.cookie = record(host).make(),
-                             .target = target,
-                             .window = window,
-                             .offset = offset,
-                             .flags = MessageFlags::none,
-                             .memory = {},
-                             .atomic = atomic};
+    request.cookie = record(host).make();
     return named(host, request.cookie, engine(host).get(endpoint(at), request));
   }
   Op& put(std::uint32_t from, std::uint32_t to, std::uint64_t offset, Bytes& memory, bool from_end = false,
@@ -285,6 +284,23 @@ public:
     }
   }
 
+  // So many, each of some of what there is to move.
+  void steps(int count) {
+    for (int i = 0; i < count; ++i) (void)step(i % 5 == 0 ? 100'000 : 700);
+  }
+  void depart(std::uint32_t rank, bool cleanly) {
+    if (cleanly)
+      engine(host_of(rank)).leave(endpoint(rank));
+    else
+      engine(host_of(rank)).kill(endpoint(rank));
+  }
+  // The link, or its carrier alone.
+  void cut(std::uint32_t a, std::uint32_t b, bool for_good) {
+    if (for_good)
+      break_link(a, b);
+    else
+      break_carrier(a, b);
+  }
   // What is under way between them is lost; the next carrier is there at once.
   void break_carrier(std::uint32_t a, std::uint32_t b) {
     for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {

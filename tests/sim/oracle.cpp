@@ -74,6 +74,23 @@ const Read* Oracle::holder(std::size_t from, std::uint64_t gate) const {
   return found == reads.end() ? nullptr : &*found;
 }
 
+void Oracle::check_transfer(const std::string& what, std::size_t from, std::size_t to, Fault fault,
+                            bool refused) const {
+  switch (fault) {
+  case Fault::none: return;
+  case Fault::place:
+    if (!refused) fail(what + " was refused what is there");
+    return;
+  case Fault::peer:
+    if (!may_be_lost(from, to) && !actors[to].departed()) fail(what + " lost its target, which is there");
+    return;
+  case Fault::canceled:
+    if (!actors[from].departed()) fail(what + " was canceled");
+    return;
+  default: fail(what + " ended as none can");
+  }
+}
+
 void Oracle::check_gate(const Message& message) const {
   if (const Read* cause = holder(message.from, message.gate))
     fail(name(message) + " is heard of before the beginning of " + name(*cause) +

@@ -95,6 +95,10 @@ public:
   void finished_write(std::size_t message, const protocol::Outcome& outcome);
   void drained(std::size_t actor);
 
+  // A get, put or atomic of `from` at `to` has ended; not well: `refused` where its place may not be there.
+  void check_transfer(const std::string& name, std::size_t from, std::size_t to, protocol::Fault fault,
+                      bool refused) const;
+
   // Nothing moves any more.
   void check_rest() const;
   // Messages that `actor` can still read, surely or perhaps.

@@ -66,30 +66,16 @@ void Puts::finished(std::size_t index, const Outcome& outcome, std::uint64_t clo
   if (put.over()) throw Violation(name(index) + " ended twice");
   put.ended = clock;
   put.fault = outcome.fault;
-  switch (outcome.fault) {
-  case Fault::none:
-    bytes_put_ += put.place.length;
-    if (doubtful()) break;
-    if (!put.right || !may_put) throw Violation(name(index) + " is where it may not be");
-    if (put.must_fail) throw Violation(name(index) + " was overtaken");
-    if (!oracle_.actors[put.to].departed() && !holds(index))
-      throw Violation(name(index) + " is not in place");
-    break;
-  case Fault::place:
-    if (!doubtful() && put.right && put.acquainted && !may_be_hidden_(put.to, put.started))
-      throw Violation(name(index) + " was refused its place");
-    ++refused_;
-    break;
-  case Fault::peer:
-    if (!oracle_.may_be_lost(put.from, put.to) && !oracle_.actors[put.to].departed())
-      throw Violation(name(index) + " lost its target, which is there");
-    break;
-  case Fault::canceled:
-    if (!oracle_.actors[put.from].departed()) throw Violation(name(index) + " was canceled");
-    break;
-  default: throw Violation(name(index) + " ended as no put can");
-  }
+  oracle_.check_transfer(name(index), put.from, put.to, outcome.fault,
+                         doubtful() || !put.right || !put.acquainted || may_be_hidden_(put.to, put.started));
+  refused_ += outcome.fault == Fault::place;
   put.memory = nullptr;
+  if (outcome.fault != Fault::none) return;
+  bytes_put_ += put.place.length;
+  if (doubtful()) return;
+  if (!put.right || !may_put) throw Violation(name(index) + " is where it may not be");
+  if (put.must_fail) throw Violation(name(index) + " was overtaken");
+  if (!oracle_.actors[put.to].departed() && !holds(index)) throw Violation(name(index) + " is not in place");
 }
 
 void Puts::check_behind(std::size_t message) {

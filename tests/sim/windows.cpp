@@ -93,29 +93,14 @@ void Windows::finished_add(std::size_t index, const Outcome& outcome) {
   const std::string what = "addition " + std::to_string(index);
   if (add.over) throw Violation(what + " ended twice");
   add.over = true;
-  const bool hostile = oracle_.hostile.contains(oracle_.actors[add.target].host) ||
-                       oracle_.hostile.contains(oracle_.actors[add.asker].host);
-  switch (outcome.fault) {
-  case Fault::none:
-    if (hostile) break;
-    if (!add.right || !acquainted(add.target, add.asker))
-      throw Violation(what + " was made where it may not be");
-    add.made = true;
-    add.before = outcome.data;
-    break;
-  case Fault::place:
-    if (!hostile && add.right && add.acquainted && !may_be_hidden(add.target, add.started))
-      throw Violation(what + " was refused its place");
-    break;
-  case Fault::peer:
-    if (!oracle_.may_be_lost(add.asker, add.target) && !oracle_.actors[add.target].departed())
-      throw Violation(what + " lost its target, which is there");
-    break;
-  case Fault::canceled:
-    if (!oracle_.actors[add.asker].departed()) throw Violation(what + " was canceled");
-    break;
-  default: throw Violation(what + " ended as none can");
-  }
+  const bool hostile = !oracle_.hostile.empty();
+  oracle_.check_transfer(what, add.asker, add.target, outcome.fault,
+                         hostile || !add.right || !add.acquainted || may_be_hidden(add.target, add.started));
+  if (outcome.fault != Fault::none || hostile) return;
+  if (!add.right || !acquainted(add.target, add.asker))
+    throw Violation(what + " was made where it may not be");
+  add.made = true;
+  add.before = outcome.data;
 }
 
 // Each has found what no other has, those of one program in their order; of some nobody has heard.
@@ -236,8 +221,11 @@ void Windows::finished(std::size_t index, const Outcome& outcome) {
   const Window& window = windows_.at(get.target);
   const bool hostile = doubtful(get);
   const bool there = is_there(window, get.place);
-  switch (outcome.fault) {
-  case Fault::none: {
+  oracle_.check_transfer(name(index), get.asker, get.target, outcome.fault,
+                         hostile || !there || !get.acquainted || window.hidden ||
+                             window.changed_at >= get.started);
+  refused_ += outcome.fault == Fault::place;
+  if (outcome.fault == Fault::none) {
     const bool hidden = window.hidden && window.changed_at < get.started;
     if (!hostile && (!there || hidden || !acquainted(get.target, get.asker)))
       throw Violation(name(index) + " got what it may not");
@@ -250,21 +238,6 @@ void Windows::finished(std::size_t index, const Outcome& outcome) {
     });
     if (!get.memory->guarded(get.place.length)) throw Violation(name(index) + " wrote past its memory");
     bytes_got_ += get.place.length;
-    break;
-  }
-  case Fault::place:
-    if (!hostile && there && get.acquainted && !window.hidden && window.changed_at < get.started)
-      throw Violation(name(index) + " was refused what is there");
-    ++refused_;
-    break;
-  case Fault::peer:
-    if (!oracle_.may_be_lost(get.asker, get.target) && !oracle_.actors[get.target].departed())
-      throw Violation(name(index) + " lost its target, which is there");
-    break;
-  case Fault::canceled:
-    if (!oracle_.actors[get.asker].departed()) throw Violation(name(index) + " was canceled");
-    break;
-  default: throw Violation(name(index) + " ended as no get can");
   }
   get.memory = nullptr;
 }

@@ -17,14 +17,6 @@ template <class Word> Word word_at(const Bytes& window, std::size_t offset) {
   std::memcpy(&word, window.data() + offset, sizeof word);
   return word;
 }
-
-void check_idle(Hosts& hosts, std::uint32_t count = 2) {
-  for (std::uint32_t h = 0; h < count; ++h) {
-    BOOST_TEST(hosts.record(h).held == 0u);
-    BOOST_TEST(Invariants::broken(hosts.engine(h)) == "");
-  }
-}
-
 } // namespace
 
 BOOST_DATA_TEST_CASE(each_does_what_it_says, distances, far) {
@@ -106,10 +98,7 @@ BOOST_DATA_TEST_CASE(a_link_ends_or_goes_on, data::make({false, true}), ends) {
       all.push_back(&hosts.atomic(0, 1, 0, of(Atomic::What::add, 1)));
       if (i < when) hosts.step(i % 5 == 0 ? 100'000 : 100);
     }
-    if (ends)
-      hosts.break_link(0, 1);
-    else
-      hosts.break_carrier(0, 1);
+    hosts.cut(0, 1, ends);
     hosts.settle();
     std::uint64_t made = 0;
     for (const Op* op : all) {
@@ -131,12 +120,8 @@ BOOST_DATA_TEST_CASE(who_goes_meanwhile, distances* data::make({false, true}) * 
     hosts.expose(1, window);
     (void)hosts.put(0, 1, 0, out);
     const Op& add = hosts.atomic(0, 1, 0, of(Atomic::What::add, 1));
-    for (int i = 0; i < when; ++i) hosts.step(i % 5 == 0 ? 100'000 : 700);
-    Engine& engine = hosts.engine(asker ? 0 : far);
-    if (cleanly)
-      engine.leave(hosts.endpoint(asker ? 0 : 1));
-    else
-      engine.kill(hosts.endpoint(asker ? 0 : 1));
+    hosts.steps(when);
+    hosts.depart(asker ? 0 : 1, cleanly);
     hosts.settle();
     BOOST_TEST(add.finished);
     const Fault fault = asker ? Fault::canceled : Fault::peer;

@@ -12,15 +12,6 @@ Bytes part(const Bytes& window, std::size_t offset, std::size_t length) {
   const auto from = window.begin() + static_cast<std::ptrdiff_t>(offset);
   return {from, from + static_cast<std::ptrdiff_t>(length)};
 }
-
-// Nothing of gets is left, wherever they ended.
-void check_idle(Hosts& hosts, std::uint32_t count = 2) {
-  for (std::uint32_t h = 0; h < count; ++h) {
-    BOOST_TEST(hosts.record(h).held == 0u);
-    BOOST_TEST(Invariants::broken(hosts.engine(h)) == "");
-  }
-}
-
 } // namespace
 
 BOOST_DATA_TEST_CASE(what_is_in_a_window_comes,
@@ -171,11 +162,8 @@ BOOST_DATA_TEST_CASE(its_target_goes, distances* data::make({10, 400'000}) * dat
     Bytes window = pattern(500'000, 1), in(static_cast<std::size_t>(size));
     hosts.expose(1, window);
     const Op& get = hosts.get(0, 1, 1000, in);
-    for (int i = 0; i < when; ++i) hosts.step(i % 5 == 0 ? 100'000 : 700);
-    if (cleanly)
-      hosts.engine(far).leave(hosts.endpoint(1));
-    else
-      hosts.engine(far).kill(hosts.endpoint(1));
+    hosts.steps(when);
+    hosts.depart(1, cleanly);
     if (!cleanly) BOOST_TEST(hosts.record(far).held == 0u);
     hosts.settle();
     BOOST_TEST(get.finished);
@@ -199,12 +187,9 @@ BOOST_DATA_TEST_CASE(its_asker_goes, distances* data::make({0, 10, 400'000}) * d
     Bytes window = pattern(500'000, 1), in(static_cast<std::size_t>(size));
     hosts.expose(1, window);
     const Op& get = hosts.get(0, 1, 1000, in);
-    for (int i = 0; i < when; ++i) hosts.step(i % 5 == 0 ? 100'000 : 700);
+    hosts.steps(when);
     const bool before = get.finished;
-    if (cleanly)
-      hosts.engine(0).leave(hosts.endpoint(0));
-    else
-      hosts.engine(0).kill(hosts.endpoint(0));
+    hosts.depart(0, cleanly);
     BOOST_TEST(get.finished);
     BOOST_TEST((before || get.outcome.fault == Fault::canceled));
     in.clear(); // nobody names it any more
@@ -222,11 +207,8 @@ BOOST_DATA_TEST_CASE(a_link_ends_or_goes_on, data::make({false, true}), ends) {
     hosts.expose(1, window);
     const Op& get = hosts.get(0, 1, 1000, in);
     const Op& other = hosts.get(0, 1, 7, more);
-    for (int i = 0; i < when; ++i) hosts.step(i % 5 == 0 ? 100'000 : 700);
-    if (ends)
-      hosts.break_link(0, 1);
-    else
-      hosts.break_carrier(0, 1);
+    hosts.steps(when);
+    hosts.cut(0, 1, ends);
     if (ends) BOOST_TEST(hosts.record(1).held == 0u);
     hosts.settle();
     for (const Op* op : {&get, &other}) {

@@ -11,15 +11,6 @@ namespace {
 bool holds(const Bytes& window, std::size_t offset, const Bytes& bytes) {
   return std::equal(bytes.begin(), bytes.end(), window.begin() + static_cast<std::ptrdiff_t>(offset));
 }
-
-// Nothing of puts is left, wherever they ended.
-void check_idle(Hosts& hosts, std::uint32_t count = 2) {
-  for (std::uint32_t h = 0; h < count; ++h) {
-    BOOST_TEST(hosts.record(h).held == 0u);
-    BOOST_TEST(Invariants::broken(hosts.engine(h)) == "");
-  }
-}
-
 bool ended_well(const Op& op) {
   return op.finished && op.outcome.fault == Fault::none;
 }
@@ -126,11 +117,8 @@ BOOST_DATA_TEST_CASE(its_writer_goes, distances* data::make({10, 400'000}) * dat
     const Op& put = hosts.put(0, 1, 1000, out);
     const Op& write = hosts.write(0, 1, 5, text);
     const Op& read = hosts.read(1, 0, 5, in);
-    for (int i = 0; i < when; ++i) hosts.step(i % 5 == 0 ? 100'000 : 700);
-    if (cleanly)
-      hosts.engine(0).leave(hosts.endpoint(0));
-    else
-      hosts.engine(0).kill(hosts.endpoint(0));
+    hosts.steps(when);
+    hosts.depart(0, cleanly);
     if (!cleanly) BOOST_TEST((put.finished && write.finished));
     hosts.settle();
     BOOST_TEST((put.finished && write.finished && read.finished));
@@ -152,7 +140,7 @@ BOOST_DATA_TEST_CASE(its_writer_is_killed_after_it_has_left, distances, far) {
     (void)hosts.write(0, 1, 5, text);
     const Op& read = hosts.read(1, 0, 5, in);
     hosts.engine(0).leave(hosts.endpoint(0));
-    for (int i = 0; i < when; ++i) hosts.step(i % 5 == 0 ? 100'000 : 700);
+    hosts.steps(when);
     hosts.engine(0).kill(hosts.endpoint(0));
     hosts.settle();
     BOOST_TEST((ended_well(read) ? holds(window, 1000, out) : read.outcome.fault == Fault::peer));
@@ -170,11 +158,8 @@ BOOST_DATA_TEST_CASE(its_target_goes, distances* data::make({10, 400'000}) * dat
     const Op& behind = hosts.put(0, 1, 0, text);
     const Op& write = hosts.write(0, 1, 5, text);
     const Op& get = hosts.get(0, 1, 7, got);
-    for (int i = 0; i < when; ++i) hosts.step(i % 5 == 0 ? 100'000 : 700);
-    if (cleanly)
-      hosts.engine(far).leave(hosts.endpoint(1));
-    else
-      hosts.engine(far).kill(hosts.endpoint(1));
+    hosts.steps(when);
+    hosts.depart(1, cleanly);
     if (!cleanly) BOOST_TEST(hosts.record(far).held == 0u);
     hosts.settle();
     for (const Op* op : {&put, &behind, &write, &get})
@@ -193,11 +178,8 @@ BOOST_DATA_TEST_CASE(a_link_ends_or_goes_on, data::make({false, true}), ends) {
     const Op& other = hosts.put(0, 1, 7, more);
     const Op& write = hosts.write(0, 1, 5, text);
     const Op& read = hosts.read(1, 0, 5, in);
-    for (int i = 0; i < when; ++i) hosts.step(i % 5 == 0 ? 100'000 : 700);
-    if (ends)
-      hosts.break_link(0, 1);
-    else
-      hosts.break_carrier(0, 1);
+    hosts.steps(when);
+    hosts.cut(0, 1, ends);
     if (ends) BOOST_TEST(hosts.record(1).held == 0u);
     hosts.settle();
     for (const Op* op : {&put, &other, &write, &read}) {

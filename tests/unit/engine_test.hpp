@@ -19,4 +19,12 @@ namespace data = boost::unit_test::data;
 // Both ranks on one host, or on two.
 inline const auto distances = data::make({0u, 1u});
 
+// Nothing of gets, puts and atomics is left, wherever they ended.
+inline void check_idle(Hosts& hosts, std::uint32_t count = 2) {
+  for (std::uint32_t h = 0; h < count; ++h) {
+    BOOST_TEST(hosts.record(h).held == 0u);
+    BOOST_TEST(Invariants::broken(hosts.engine(h)) == "");
+  }
+}
+
 } // namespace parc::sim
