@@ -531,7 +531,7 @@ bool Starter::is_short(const Message& message) {
 // for, as the blocking program would.
 Result<parc_op> Starter::tell(Message& message) {
   if (guards_.any()) guards_.settle_begun();
-  if (!puts_are_settled()) settle_puts();
+  if (!puts_are_settled()) settle_puts(message.envelope.peer);
   if (ring_.dead()) return refused();
   const int peer = message.envelope.peer;
   const bool few = is_short(message);

@@ -101,7 +101,7 @@ private:
   [[nodiscard]] Result<parc_op> tell(Message& message);
   // Puts and atomics on neighbours' memory, which what goes to their letterboxes would pass.
   [[nodiscard]] bool puts_are_settled() const;
-  void settle_puts();
+  void settle_puts(int peer); // those to it
   [[nodiscard]] Result<parc_op> send_put(const shm::Request& request, const Message& message);
   [[nodiscard]] Result<parc_op> send(shm::RequestKind kind, const Message& message);
   [[nodiscard]] Result<parc_op> send(shm::Request request, const Message& message);

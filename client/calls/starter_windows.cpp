@@ -49,7 +49,8 @@ Result<parc_op> Starter::put(const parc_place& to, std::span<const iovec> pieces
 
 Result<parc_op> Starter::send_put(const shm::Request& request, const Message& message) {
   PARC_TRY(id, send(request, message));
-  if (neighbours_ && neighbours_->may_send(request.peer)) local_puts_.fetch_add(1, std::memory_order_release);
+  if (neighbours_ && neighbours_->may_reach(request.peer))
+    local_puts_.fetch_add(1, std::memory_order_release);
   return id;
 }
 
@@ -83,11 +84,12 @@ bool Starter::puts_are_settled() const {
 }
 
 // Kernels alone end them: their gate is open.
-void Starter::settle_puts() {
+void Starter::settle_puts(int peer) {
   const std::uint64_t started = local_puts_.load(std::memory_order_acquire);
-  auto puts = operations_.puts_under_way([this](int peer) { return neighbours_->may_send(peer); });
+  auto puts = operations_.puts_under_way([peer](int to) { return to == peer; });
   sleep_.anywhere([&] { return operations_.are_over(puts); });
-  settled_puts_.store(started, std::memory_order_relaxed);
+  if (operations_.puts_under_way([this](int to) { return neighbours_->may_reach(to); }).empty())
+    settled_puts_.store(started, std::memory_order_relaxed);
 }
 
 } // namespace parc::client

@@ -71,6 +71,11 @@ bool Outbox::knows(int row) {
   return number_of(row) >= 0;
 }
 
+bool Outbox::may_reach(int row) {
+  const Hold hold(*this);
+  return number_of(row) != through_kernel;
+}
+
 std::int32_t Outbox::number_of(int row) {
   const auto at = static_cast<std::size_t>(row);
   if (row >= shm::most_neighbour_rows || (at < local_ranks_.size() && !local_ranks_[at]))

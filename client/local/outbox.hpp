@@ -62,7 +62,8 @@ public:
   // one, but its receiver's letterbox cannot be attached.
   [[nodiscard]] Result<bool> reaches(int row);
 
-  [[nodiscard]] bool knows(int row); // the same of one that was asked for before
+  [[nodiscard]] bool knows(int row);     // the same of one that was asked for before
+  [[nodiscard]] bool may_reach(int row); // the same, or that is not known yet
 
   enum class Sent : std::uint8_t {
     published,

@@ -90,7 +90,8 @@ void Operations::note_end(Slot slot) {
   const shm::Operation& shared = tables().operation(slot);
   const int error = shared.error.load(std::memory_order_relaxed);
   note_peer(entry.envelope.peer, error);
-  if (error == PARC_OK || entry.kind != shm::RequestKind::put || lost_put_) return;
+  const bool lost = error != PARC_OK && error != PARC_ECANCELED && entry.kind == shm::RequestKind::put;
+  if (!lost || lost_put_) return;
   lost_put_ = {entry.envelope, entry.length, error, shared.departure_or_data.load(std::memory_order_relaxed)};
 }
 
