@@ -1,67 +1,128 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Atomic operations on words of a peer's window: its kernel makes them, with the CPU's atomics, so that they
-// are atomic to programs and kernels alike that share the memory.
+// are atomic to programs and kernels alike that share the memory. On memory that the program does not share
+// it makes them itself when it is asked (CrossMemory::operate): until then what comes behind them waits, as
+// behind a put.
 //
 // One is a get of nothing whose request brings its operands, and whose answer is what was there before. It
 // takes effect in its pair's order (puts.cpp), once: no carrier brings a request again that was taken.
+#include "protocol/atomic_operation.hpp"
 #include "protocol/engine.hpp"
 
-#include <atomic>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
 namespace parc::protocol {
-namespace {
 
-// Who has read its answer has seen what was stored before it: acquire and release.
-template <class Word> std::uint64_t operate(std::byte* at, const Atomic& atomic) {
-  const std::atomic_ref<Word> word(*reinterpret_cast<Word*>(at));
-  const auto operand = static_cast<Word>(atomic.operand);
-  switch (atomic.what) {
-  case Atomic::What::add: return word.fetch_add(operand, std::memory_order_acq_rel);
-  case Atomic::What::swap: return word.exchange(operand, std::memory_order_acq_rel);
-  case Atomic::What::bit_and: return word.fetch_and(operand, std::memory_order_acq_rel);
-  case Atomic::What::bit_or: return word.fetch_or(operand, std::memory_order_acq_rel);
-  case Atomic::What::bit_xor: return word.fetch_xor(operand, std::memory_order_acq_rel);
-  case Atomic::What::compare_swap: break;
-  }
-  auto expected = static_cast<Word>(atomic.compare);
-  (void)word.compare_exchange_strong(expected, operand, std::memory_order_acq_rel);
-  return expected;
-}
-
-} // namespace
-
-// False: there is no such word, or not for `peer`.
-bool Engine::make_atomic(const Pair& peer, const Place& place, const Atomic& atomic, std::uint64_t& before) {
+// What `atomic` is made on, and that it is held. None: there is no such word, or not for `peer`.
+std::optional<Engine::Word> Engine::find_word(const Pair& peer, const Place& place) {
   Pieces memory;
-  std::uint64_t hold = 0;
-  if (!find_place(peer, place, memory, hold)) return false;
-  std::byte* word = nullptr;
-  memory.each(0, 1, [&](std::byte* base, std::uint64_t) { word = base; });
-  const bool whole = memory.count() == 1 && reinterpret_cast<std::uintptr_t>(word) % atomic.width == 0;
-  if (whole)
-    before = atomic.width == 4 ? operate<std::uint32_t>(word, atomic) : operate<std::uint64_t>(word, atomic);
-  listener_.let_go(hold);
-  return whole;
+  Word word;
+  if (!find_place(peer, place, memory, word.hold)) return {};
+  memory.each_piece(0, 1, [&](const Piece& piece) {
+    word.at = piece.base;
+    word.of = piece.of;
+  });
+  if (memory.count() == 1 && reinterpret_cast<std::uintptr_t>(word.at) % place.length == 0) return word;
+  listener_.let_go(word.hold);
+  return {};
 }
 
 // Of a program of this host, whose own message it is.
-void Engine::make_atomic_here(Incoming& message, const Pair& asker) {
+void Engine::make_atomic_here(Incoming& message, Pair& asker) {
   const Atomic atomic = atomic_of(message);
   const std::uint64_t offset = std::exchange(message.data, 0);
-  if (make_atomic(asker, {message.tag, offset, atomic.width, true}, atomic, message.data))
+  const auto word = find_word(asker, {message.tag, offset, atomic.width, true});
+  if (!word) return finish_atomic(message, {});
+  if (word->of != nullptr) return ask_for_atomic(message, asker, *word, atomic);
+  const std::uint64_t before = operate(word->at, atomic);
+  listener_.let_go(word->hold);
+  finish_atomic(message, before);
+}
+
+void Engine::answer_atomic(Link& link, Pair& asker, const Envelope& e, const Atomic& atomic) {
+  const auto word = find_word(asker, {e.tag, e.data, atomic.width, true});
+  if (word && word->of != nullptr) {
+    Incoming& request = keep_request(link, asker, e);
+    request.what = Incoming::What::atomic;
+    return ask_for_atomic(request, asker, *word, atomic);
+  }
+  return_place(link, &asker);
+  if (!word) return say_end(link, refused(e.message, Refused::place));
+  const std::uint64_t before = operate(word->at, atomic);
+  listener_.let_go(word->hold);
+  say_end(link, {e.message, Kind::result, 0, before});
+}
+
+// The pair stays as long as that: its asker may go meanwhile.
+void Engine::ask_for_atomic(Incoming& message, Pair& asker, const Word& word, const Atomic& atomic) {
+  if (message.link != nullptr) message.enter(Incoming::Stage::behind); // what its program has to do before
+  asking_.push_back(message);
+  asker.atomic_asked = true;
+  ++asker.messages;
+  asked_atomics_.push_back(
+      {.message = message.id, .pair = &asker, .name = ++steps_, .word = word, .atomic = atomic});
+  look_at_atomics();
+}
+
+// What programs have made meanwhile is over, and others may be asked for.
+void Engine::look_at_atomics() {
+  for (std::size_t i = 0; i < asked_atomics_.size();) {
+    const AskedAtomic& asked = asked_atomics_[i];
+    std::uint64_t before = 0;
+    if (!asked.word.of->operate(asked.word.at, asked.atomic, asked.name, before)) {
+      ++i;
+      continue;
+    }
+    end_atomic(i, before);
+    i = 0; // what was behind it may have asked for others
+  }
+}
+
+// None: it was not made, or nobody knows.
+void Engine::end_atomic(std::size_t index, std::optional<std::uint64_t> before) {
+  const AskedAtomic asked = asked_atomics_[index];
+  asked_atomics_.erase(asked_atomics_.begin() + static_cast<std::ptrdiff_t>(index));
+  Pair& pair = *asked.pair;
+  pair.atomic_asked = false;
+  if (Incoming* const message = incoming_.find(asked.message)) finish_atomic(*message, before);
+  listener_.let_go(asked.word.hold);
+  put_is_over(pair);
+  if (--pair.messages == 0) note_through(pair);
+}
+
+void Engine::finish_atomic(Incoming& message, std::optional<std::uint64_t> before) {
+  const Endpoint& target =
+      message.link != nullptr ? *message.pair->at : *find_endpoint(message.pair->peer->address.number);
+  if (message.link != nullptr) {
+    const Refused why = !target.departed()              ? Refused::place
+                        : target.how == Departure::left ? Refused::left
+                                                        : Refused::killed;
+    say_end(*message.link,
+            before ? Link::End{message.message, Kind::result, 0, *before} : refused(message.message, why));
+    return drop_incoming(message);
+  }
+  if (before) {
+    message.data = *before;
     return check_read_done(message);
-  fail_read(*message.read, Fault::place);
+  }
+  fail_read(*message.read, target.departed() ? Fault::peer : Fault::place);
   drop_incoming(message);
 }
 
-Refusal Engine::answer_atomic(Link& link, Pair& asker, const Envelope& e, const Atomic& atomic) {
-  std::uint64_t before = 0;
-  const bool made = make_atomic(asker, {e.tag, e.data, atomic.width, true}, atomic, before);
-  return_place(link, &asker);
-  return made ? say_end(link, {e.message, Kind::result, 0, before})
-              : say_end(link, refused(e.message, Refused::place));
+// Its program makes none any more.
+void Engine::give_up_atomics(const Endpoint& target) {
+  for (std::size_t i = 0; i < asked_atomics_.size();) {
+    const AskedAtomic& asked = asked_atomics_[i];
+    if (asked.pair->at != &target) {
+      ++i;
+      continue;
+    }
+    asked.word.of->forget(asked.name);
+    end_atomic(i, {});
+    i = 0;
+  }
 }
 
 Refusal Engine::take_result(Link& link, const Descriptor& d) {

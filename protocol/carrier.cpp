@@ -70,7 +70,7 @@ void Engine::detach(std::uint32_t index) {
 // The first `whole` bytes of the payload of a block.
 void Engine::keep(Link& link, const Due& due, std::uint32_t whole) {
   const std::uint64_t offset = due.offset + (due.from_end ? due.length - whole : 0);
-  Block block(pool_used_, offset, whole);
+  Block block(due.eager ? pool_used_ : apart_used_, offset, whole);
   std::memcpy(block.at(offset), due.landing.block().at(offset), whole);
   Due part{.landing = {due.landing.message(), std::move(block)},
            .offset = offset,
@@ -177,9 +177,13 @@ bool Engine::resend(Link& link) {
         (train.payload() >= link.train_bytes || !train.room_for_pieces() || link.flight_is_full()))
       return false;
     if (of_fragments) {
+      if (!add_run(link, train, *message, entry.descriptor)) {
+        lose_answer(*message);
+        entry.forget();
+        continue;
+      }
       link.resent += entry.descriptor.length;
       link.in_flight += entry.descriptor.length;
-      add_run(link, train, *message, entry.descriptor);
     } else {
       train.add(entry.descriptor);
     }

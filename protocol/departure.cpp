@@ -70,6 +70,7 @@ void Engine::depart(Endpoint& endpoint, Departure how) {
     fail_write(endpoint.writes.front(), Fault::canceled);
   for (auto& [address, pair] : endpoint.pairs)
     while (!pair.behind.empty()) give_up(pair.behind.front());
+  give_up_atomics(endpoint);
   while (!endpoint.reads.empty()) {
     Reading& read = endpoint.reads.front();
     Incoming* const message = read.message;

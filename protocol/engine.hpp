@@ -275,6 +275,7 @@ private:
   void count_match(Incoming& message);
   void return_place(Link& link, Pair* pair);
   void copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
+  static void deliver(const Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes);
   void advance(Incoming& message, std::uint64_t offset, std::uint64_t length);
   void check_read_done(Incoming& message);
   void tell_progress(const Incoming& message);
@@ -305,27 +306,45 @@ private:
   void serve_here(Incoming& message, Pair& asker);
   void send_request(Link& link, Outgoing& request);
   void finish_request(Outgoing& request, Fault fault);
-  static Outgoing* request_of(const Reading& read);
   Refusal take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& envelope, const std::byte* riding);
-  Refusal answer_get(Link& link, Pair& asker, const Envelope& envelope);
+  Incoming& keep_request(Link& link, Pair& pair, const Envelope& envelope);
+  void answer_get(Link& link, Pair& asker, const Envelope& envelope);
   bool find_place(const Pair& peer, const Place& place, Pieces& memory, std::uint64_t& hold);
   void add_answer(Pair& asker, Outgoing& answer);
   static void begin_answer(Outgoing& answer);
   static void answer_next(Pair& pair);
-  static Refusal say_end(Link& link, const Link::End& end);
+  static void say_end(Link& link, const Link::End& end);
   static Link::End refused(std::uint64_t name, Refused why, std::uint8_t flags = 0) {
     return {name, Kind::refused, flags, static_cast<std::uint64_t>(why)};
   }
   void end_answer(const Outgoing& answer);
   void give_up_answer(Outgoing& answer);
+  void lose_answer(Outgoing& answer);
   Refusal take_refused(Link& link, const Descriptor& descriptor);
   Refusal take_none_to_send(Link& link, const Descriptor& descriptor);
   Incoming* find_get(const Link& link, std::uint64_t name);
 
   // atomics.cpp
-  bool make_atomic(const Pair& peer, const Place& place, const Atomic& atomic, std::uint64_t& before);
-  void make_atomic_here(Incoming& message, const Pair& asker);
-  Refusal answer_atomic(Link& link, Pair& asker, const Envelope& envelope, const Atomic& atomic);
+  struct Word {
+    std::byte* at = nullptr;
+    CrossMemory* of = nullptr;
+    std::uint64_t hold = 0;
+  };
+  struct AskedAtomic {         // of a program, which has not made it yet
+    std::uint64_t message = 0; // the request's id, which may be gone
+    Pair* pair = nullptr;      // of who asks
+    std::uint64_t name = 0;
+    Word word;
+    Atomic atomic{};
+  };
+  [[nodiscard]] std::optional<Word> find_word(const Pair& peer, const Place& place);
+  void make_atomic_here(Incoming& message, Pair& asker);
+  void ask_for_atomic(Incoming& message, Pair& asker, const Word& word, const Atomic& atomic);
+  void look_at_atomics();
+  void end_atomic(std::size_t index, std::optional<std::uint64_t> before);
+  void finish_atomic(Incoming& message, std::optional<std::uint64_t> before);
+  void give_up_atomics(const Endpoint& target);
+  void answer_atomic(Link& link, Pair& asker, const Envelope& envelope, const Atomic& atomic);
   Refusal take_result(Link& link, const Descriptor& descriptor);
   static Atomic atomic_of(const Incoming& message);
 
@@ -365,7 +384,7 @@ private:
   void add_envelopes(Link& link);
   template <class Tag>
   void add_fragments(Link& link, Trains& trains, TrainOut& train, hook::List<Outgoing, Tag>& waiting);
-  static void add_run(Link& link, TrainOut& train, const Outgoing& message, const Descriptor& run);
+  static bool add_run(Link& link, TrainOut& train, const Outgoing& message, const Descriptor& run);
   static void make_ready(Outgoing& message);
   void decide_eager(Link& link, Outgoing& message, Envelope& envelope);
   bool describe_answer(Answer& answer, Descriptor& descriptor);
@@ -384,6 +403,7 @@ private:
 
   // local.cpp
   void copy_part(Incoming& message, std::uint64_t most);
+  void lose_place(Incoming& message);
   [[nodiscard]] bool copy_run(Incoming& message, std::uint64_t most);
   [[nodiscard]] bool copy_step(Incoming& message);
   [[nodiscard]] static bool take_step(Incoming& message);
@@ -401,6 +421,7 @@ private:
   Refusal take_matched(Link& link, const Descriptor& descriptor);
   Refusal take_departure(Link& link, const Descriptor& descriptor);
   void fill_due(Link& link, Carrier& carrier, std::size_t bytes, const std::byte* from);
+  static void deliver_new(const Incoming& message, const Block& block);
   void in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to);
   void arrived(Link& link, Incoming& message);
   void received_whole(Link& link);
@@ -457,9 +478,12 @@ private:
   Slab<Reading> readings_;
   hook::List<Incoming, hook::Queue> copies_;  // matched local messages, to be copied in turns
   hook::List<Incoming, hook::Queue> stalled_; // and those that wait until one of their programs copies
-  std::uint64_t steps_ = 0;                   // the last CopySteps::name
-  std::uint64_t pool_reserved_ = 0;           // bytes for links, and of messages kept that have no link
+  std::vector<AskedAtomic> asked_atomics_;    // likewise, and their requests, those that are there:
+  hook::List<Incoming, hook::Queue> asking_;
+  std::uint64_t steps_ = 0;         // the last CopySteps::name, or AskedAtomic's
+  std::uint64_t pool_reserved_ = 0; // bytes for links, and of messages kept that have no link
   std::uint64_t pool_used_ = 0;
+  std::uint64_t apart_used_ = 0; // of trains that are coming, for windows in other processes' memory
   Totals totals_;
   std::vector<std::byte> sink_; // discarded payload goes here
 };

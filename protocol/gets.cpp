@@ -15,7 +15,6 @@
 namespace parc::protocol {
 namespace {
 constexpr std::uint64_t short_answer = 8 << 10;
-constexpr std::size_t most_ends = std::size_t{1} << 20; // of a link, that have not been said
 } // namespace
 
 std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
@@ -58,6 +57,7 @@ std::uint64_t Engine::get(std::uint64_t endpoint, const GetRequest& request) {
   Outgoing& ask = outgoing_.make();
   ask.role = Outgoing::Role::request;
   ask.asks = &message;
+  read.request = &ask;
   ask.from = at;
   ask.pair = pair;
   ask.data = request.offset;
@@ -77,6 +77,7 @@ void Engine::ask(Outgoing& request) {
   if (request.link == nullptr) {
     const std::uint64_t offset = request.data;
     --from.unfinished;
+    if (message.read != nullptr) message.read->request = nullptr;
     outgoing_.drop(request);
     return get_here(message, offset);
   }
@@ -167,6 +168,7 @@ void Engine::send_request(Link& link, Outgoing& request) {
   }
   --pair.queued;
   asks.asked = true;
+  asks.read->request = nullptr;
   link.carrier.train.add(envelope, riding);
   link.log.append(link.sequence + 1, envelope);
   --request.from->unfinished;
@@ -176,17 +178,11 @@ void Engine::send_request(Link& link, Outgoing& request) {
   owe_departure(outflow);
 }
 
-// Until it has left.
-Outgoing* Engine::request_of(const Reading& read) {
-  for (Outgoing& write : read.at->writes)
-    if (write.asks == read.message) return &write;
-  return nullptr;
-}
-
 // Nobody over there has heard of it.
 void Engine::finish_request(Outgoing& request, Fault fault) {
   Incoming& asks = *request.asks;
   Endpoint& from = *request.from;
+  if (asks.read != nullptr) asks.read->request = nullptr;
   --from.unfinished;
   unqueue(request);
   outgoing_.drop(request);
@@ -204,27 +200,36 @@ Refusal Engine::take_get(Link& link, Endpoint* to, Pair* pair, const Envelope& e
   }
   if (to == nullptr) {
     --link.unmatched;
-    return say_end(link, refused(e.message, e.destination > last_endpoint_ ? Refused::place // it may yet come
-                                            : killed_.contains(e.destination) ? Refused::killed
-                                                                              : Refused::left));
+    say_end(link, refused(e.message, e.destination > last_endpoint_    ? Refused::place // it may yet come
+                                     : killed_.contains(e.destination) ? Refused::killed
+                                                                       : Refused::left));
+    return Refusal::none;
   }
-  if (!pair->keeps_order())
-    return e.inline_length != 0 ? answer_atomic(link, *pair, e, atomic) : answer_get(link, *pair, e);
-  Incoming& request = incoming_.make(); // until its turn
-  request.what = e.inline_length != 0 ? Incoming::What::atomic : Incoming::What::get;
-  request.link = &link;
-  request.message = e.message;
-  request.counted = true;
-  name_pair(request, *pair);
-  request.tag = e.tag;
-  request.data = e.data;
-  request.flags = e.flags;
-  request.total = e.length;
+  if (!pair->keeps_order()) {
+    e.inline_length != 0 ? answer_atomic(link, *pair, e, atomic) : answer_get(link, *pair, e);
+    return Refusal::none;
+  }
+  Incoming& request = keep_request(link, *pair, e); // until its turn
+  if (e.inline_length != 0) request.what = Incoming::What::atomic;
   take_in_order(request, {riding, e.inline_length});
   return Refusal::none;
 }
 
-Refusal Engine::answer_get(Link& link, Pair& asker, const Envelope& e) {
+Incoming& Engine::keep_request(Link& link, Pair& pair, const Envelope& e) {
+  Incoming& request = incoming_.make();
+  request.what = Incoming::What::get;
+  request.link = &link;
+  request.message = e.message;
+  request.counted = true;
+  name_pair(request, pair);
+  request.tag = e.tag;
+  request.data = e.data;
+  request.flags = e.flags;
+  request.total = e.length;
+  return request;
+}
+
+void Engine::answer_get(Link& link, Pair& asker, const Envelope& e) {
   Outgoing& answer = outgoing_.make();
   answer.role = Outgoing::Role::answer;
   if (!find_place(asker, {e.tag, e.data, e.length}, answer.memory, answer.cookie)) {
@@ -240,13 +245,10 @@ Refusal Engine::answer_get(Link& link, Pair& asker, const Envelope& e) {
   answer.matched = answer.envelope_acknowledged = true;
   answer.promised = answer.total;
   answer.rest = Grant::to_far_end(0, answer.total, answer.from_end(), link.fragment);
-  if (answer.total != 0) {
-    begin_answer(answer);
-    return Refusal::none;
-  }
+  if (answer.total != 0) return begin_answer(answer);
   answer.enter(Outgoing::Stage::announced);
   finish_write(answer, Fault::none);
-  return say_end(link, {e.message, Kind::none_to_send, 0, 0});
+  say_end(link, {e.message, Kind::none_to_send, 0, 0});
 }
 
 // Of a pair's long ones each when the one before has left: that is whole, and worked on, while this one comes
@@ -271,10 +273,9 @@ void Engine::answer_next(Pair& pair) {
   begin_answer(next);
 }
 
-// What is not said by fragments. Nobody who asks for so much without listening is well.
-Refusal Engine::say_end(Link& link, const Link::End& end) {
+// What is not said by fragments, until a train has room for it.
+void Engine::say_end(Link& link, const Link::End& end) {
   link.ends.push_back(end);
-  return link.ends.size() > most_ends ? Refusal::credit : Refusal::none;
 }
 
 // Its place among the envelopes is free, and its memory not named any more.
@@ -286,9 +287,16 @@ void Engine::end_answer(const Outgoing& answer) {
 
 // Its endpoint has departed, or who asked.
 void Engine::give_up_answer(Outgoing& answer) {
-  answer.link->ends.push_back(
-      refused(answer.asker, answer.from->how == Departure::left ? Refused::left : Refused::killed));
+  say_end(*answer.link,
+          refused(answer.asker, answer.from->how == Departure::left ? Refused::left : Refused::killed));
   finish_write(answer, Fault::peer);
+}
+
+// Its memory is not there, whatever the program has said.
+void Engine::lose_answer(Outgoing& answer) {
+  assert(answer.role == Outgoing::Role::answer);
+  say_end(*answer.link, refused(answer.asker, Refused::place));
+  finish_write(answer, Fault::place);
 }
 
 Refusal Engine::take_refused(Link& link, const Descriptor& d) {

@@ -2,7 +2,9 @@
 // Where payload goes. Decided when its header is here, before a byte of it is read, by the stage of its
 // message:
 //   waits for a read    a block of the pool: stored when it is whole, or copied if a read has come meanwhile
-//   matched             the memory of the read, in place, as far as that has room; the rest to the sink
+//   matched             the memory of the read, in place, as far as that has room; the rest to the sink.
+//   Where
+//                       that is another process's: a block, copied when it is whole
 //   over or unwanted    the sink
 //   not known           the sink: a late copy of what another subflow has brought
 // What has been counted is its program's: a second copy of it goes to the sink, too. A read may end before
@@ -20,9 +22,10 @@ namespace parc::protocol {
 
 class Landing {
 public:
-  Landing(Incoming& message, std::uint64_t& pool_used, std::uint64_t offset, std::uint32_t length)
+  // `used`: counts what a block takes.
+  Landing(Incoming& message, std::uint64_t& used, std::uint64_t offset, std::uint32_t length)
       : message_(&message) {
-    if (message.waits()) block_ = Block(pool_used, offset, length);
+    if (message.waits() || (message.matched() && message.read->apart)) block_ = Block(used, offset, length);
   }
   Landing(Incoming* message, Block block) : message_(message), block_(std::move(block)) {}
 

@@ -26,12 +26,25 @@ std::uint64_t Engine::copy() {
 }
 
 void Engine::copy_part(Incoming& message, std::uint64_t most) {
-  if (!(message.steps != nullptr ? copy_step(message) : copy_run(message, most))) return;
+  if (!(message.steps != nullptr ? copy_step(message) : copy_run(message, most))) {
+    if (message.what != Incoming::What::message) lose_place(message);
+    return;
+  }
   if (message.rest.left() != 0) return;
   Outgoing& write = *message.local;
   check_read_done(message);
   drop_incoming(message);
   finish_write(write, Fault::none);
+}
+
+// Of a window's memory: it is not there, whatever the program has said.
+void Engine::lose_place(Incoming& message) {
+  Outgoing& transfer = *message.local;
+  Pair* const pair = message.what == Incoming::What::put ? message.pair : nullptr;
+  fail_read(*message.read, Fault::place);
+  drop_incoming(message);
+  finish_write(transfer, Fault::place);
+  if (pair != nullptr) put_is_over(*pair);
 }
 
 // What could not be reached is left, and goes in steps from here on.
@@ -41,6 +54,7 @@ bool Engine::copy_run(Incoming& message, std::uint64_t most) {
   const Grant before = message.rest;
   const std::uint64_t offset = message.rest.take(n);
   if (!protocol::copy(message.read->memory, message.local->memory, offset, n)) {
+    if (message.what != Incoming::What::message) return false;
     message.rest = before;
     message.steps = std::make_unique<CopySteps>();
     return false;
@@ -118,6 +132,7 @@ void Engine::forget_source(const Incoming& message) {
 }
 
 void Engine::resume_copies() {
+  look_at_atomics();
   while (!stalled_.empty()) {
     Incoming& message = stalled_.front();
     message.hook::Hook<hook::Queue>::unlink();

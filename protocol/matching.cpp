@@ -166,9 +166,14 @@ void Engine::return_place(Link& link, Pair* pair) {
 
 void Engine::copy_in(Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {
   if (offset >= message.limit) return;
-  message.read->memory.copy_in(offset, bytes.data(),
-                               std::min<std::uint64_t>(bytes.size(), message.limit - offset));
+  deliver(message, offset, bytes.first(std::min<std::uint64_t>(bytes.size(), message.limit - offset)));
   advance(message, offset, bytes.size());
+}
+
+void Engine::deliver(const Incoming& message, std::uint64_t offset, std::span<const std::byte> bytes) {
+  Reading& read = *message.read;
+  if (!read.apart) return read.memory.copy_in(offset, bytes.data(), bytes.size());
+  if (!scatter(read.memory, bytes.data(), offset, bytes.size(), CrossMemory::no_name)) read.unreached = true;
 }
 
 // Those bytes are in the memory of its read, as far as that has room.
@@ -188,7 +193,9 @@ void Engine::check_read_done(Incoming& message) {
   Pair& pair = *message.pair;
   const bool put = read.of_window;
   if (message.link != nullptr) message.link->ack_urgent = true;
-  if (put && message.link != nullptr) owe(message, Kind::matched);
+  if (put && message.link != nullptr)
+    say_end(*message.link, read.unreached ? refused(message.message, Refused::place, flag_put)
+                                          : Link::End{message.message, Kind::matched, 0, 0});
   const Outcome outcome = outcome_of(message, message.total > message.limit ? Fault::truncated : Fault::none);
   end_reading(message);
   if (message.local == nullptr && !message.owed()) drop_incoming(message);

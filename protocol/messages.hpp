@@ -268,12 +268,15 @@ struct Reading : Wanted<Pair>, hook::Hook<hook::Owned> {
   std::uint64_t cookie = 0;
   Endpoint* at = nullptr;
   Incoming* message = nullptr;
+  Outgoing* request = nullptr; // of a get, until that has left
   OwnerWord owner_word;
   Pieces memory;
   MessageFlags flags = MessageFlags::none; // as asked for; claim: also of one that is late
   bool probe = false;
   bool late = false;      // has no memory: it claims its message as a read takes it
   bool of_window = false; // the engine's own, for a put; its cookie is what holds the window's memory
+  bool apart = false;     // that is another process's,
+  bool unreached = false; // and some of it was not reached
 };
 
 // With the place of an index (unexpected.hpp), what malloc adds to bytes that rode, and its name.

@@ -98,9 +98,11 @@ struct Pair : Answer, hook::Hook<hook::OfPeer>, hook::Hook<hook::Held> {
   hook::List<Incoming, hook::Queue> unexpected;
   // What it does to the endpoint takes effect in its order (puts.cpp).
   Incoming* put = nullptr;                  // that is coming to its place
-  hook::List<Incoming, hook::Queue> behind; // that, and each other
-  bool going_on = false;                    // with these
-  [[nodiscard]] bool keeps_order() const { return put != nullptr || !behind.empty(); }
+  hook::List<Incoming, hook::Queue> behind; // that or an atomic, and each other
+  bool atomic_asked = false;                // of the program, which has not made it
+  bool going_on = false;                    // with those behind
+  [[nodiscard]] bool in_the_middle() const { return put != nullptr || atomic_asked; }
+  [[nodiscard]] bool keeps_order() const { return in_the_middle() || !behind.empty(); }
   [[nodiscard]] std::uint64_t not_reported() const { return received - unmatched - reported; }
 };
 

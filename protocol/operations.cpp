@@ -103,7 +103,7 @@ std::uint64_t Engine::write(std::uint64_t endpoint, const WriteRequest& request)
   message.flags = request.flags & flags_that_travel;
   if (request.put) {
     message.role = Outgoing::Role::put;
-    message.flags |= MessageFlags::synchronous;
+    message.flags = (request.flags & MessageFlags::from_end) | MessageFlags::synchronous;
   } else if (request.data != 0) {
     message.flags |= MessageFlags::with_data;
   }
@@ -124,7 +124,7 @@ void Engine::pass(std::uint64_t operation) {
   if ((operation & reading_handle) == 0) {
     message = outgoing_.find(operation);
   } else if (const Reading* read = readings_.find(operation & ~reading_handle)) {
-    message = request_of(*read);
+    message = read->request;
   }
   if (message == nullptr || message->stage != Outgoing::Stage::gated) return;
   launch(*message);
@@ -195,8 +195,7 @@ void Engine::cancel(std::uint64_t operation) {
   if ((operation & reading_handle) != 0) {
     Reading* read = readings_.find(operation & ~reading_handle);
     if (read != nullptr && read->message == nullptr) return fail_read(*read, Fault::canceled);
-    if (Outgoing* const request = read != nullptr ? request_of(*read) : nullptr)
-      fail_write(*request, Fault::canceled);
+    if (read != nullptr && read->request != nullptr) fail_write(*read->request, Fault::canceled);
     return;
   }
   Outgoing* message = outgoing_.find(operation);

@@ -2,8 +2,8 @@
 // The memory of one message: pieces that follow each other, addressed by offset within the message. Owns no
 // bytes.
 //
-// Some may be memory of another process (CrossMemory), which has no address here: only copy() reaches it, and
-// whoever names such memory sees to it that its message is for a program of this host.
+// Some may be memory of another process (CrossMemory), which has no address here: only copy(), gather() and
+// scatter() reach it. Of a message to or from another host that is a window's alone.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,8 @@
 #include <span>
 
 namespace parc::protocol {
+
+struct Atomic;
 
 // Memory of another process, by its own addresses. Where it cannot be reached from here its process copies it
 // itself, which takes a while. That is asked for, under a name, by calls that have one; the same call is made
@@ -30,6 +32,9 @@ public:
                                   std::uint64_t name) = 0;
   [[nodiscard]] virtual bool write(std::byte* to, const std::byte* from, std::uint64_t length,
                                    std::uint64_t name) = 0;
+  // An atomic operation, which its process alone can make: asked for as a copy is. `before`: what was there.
+  [[nodiscard]] virtual bool operate(std::byte* word, const Atomic& atomic, std::uint64_t name,
+                                     std::uint64_t& before) = 0;
   // A copy of another name is under way.
   [[nodiscard]] virtual bool busy(std::uint64_t name) const = 0;
   // Nobody waits for this copy any more, if it was asked for: its memory may go.
@@ -52,6 +57,9 @@ public:
 
   [[nodiscard]] std::uint64_t size() const { return parts_.empty() ? 0 : parts_.back().end; }
   [[nodiscard]] std::size_t count() const { return parts_.size(); }
+  [[nodiscard]] bool is_here() const { // none of it is of another process
+    return std::ranges::none_of(parts_, [](const Part& part) { return part.of != nullptr; });
+  }
 
   void append(Piece piece) {
     if (piece.length != 0) parts_.push_back({piece.base, size() + piece.length, piece.of});

@@ -46,8 +46,7 @@ void Engine::take_effect(Pair& pair, Incoming& message, std::span<const std::byt
   const bool gets = message.what == Incoming::What::get;
   const Atomic atomic = gets ? Atomic{} : atomic_of(message);
   drop_incoming(message);
-  // What it owes is bounded by what may wait.
-  (void)(gets ? answer_get(link, pair, e) : answer_atomic(link, pair, e, atomic));
+  gets ? answer_get(link, pair, e) : answer_atomic(link, pair, e, atomic);
 }
 
 void Engine::place_put(Incoming& message, std::span<const std::byte> riding) {
@@ -58,6 +57,7 @@ void Engine::place_put(Incoming& message, std::span<const std::byte> riding) {
     return refuse_put(message);
   }
   read.of_window = true;
+  read.apart = !read.memory.is_here();
   read.at = pair.at;
   read.pair = &pair;
   read.tag = message.tag;
@@ -72,7 +72,7 @@ void Engine::refuse_put(Incoming& message) {
     drop_incoming(message);
     return finish_write(*write, Fault::place);
   }
-  message.link->ends.push_back(refused(message.message, Refused::place, flag_put));
+  say_end(*message.link, refused(message.message, Refused::place, flag_put));
   discard(message);
 }
 
@@ -89,6 +89,7 @@ Refusal Engine::take_placed(Link& link, Outgoing& put) {
   if (put.link != &link || !put.announced() || put.eager.left() != 0 || (!put.whole() && !put.matched))
     return Refusal::request;
   note_received(link, put);
+  unname(link, put.id); // who says so may not have read all of it
   finish_write(put, Fault::none);
   return Refusal::none;
 }
@@ -99,7 +100,7 @@ void Engine::put_is_over(Pair& pair) {
   pair.going_on = true;
   const Endpoint& at = *pair.at;
   const bool had_some = !pair.behind.empty();
-  while (pair.put == nullptr && !pair.behind.empty()) {
+  while (!pair.in_the_middle() && !pair.behind.empty()) {
     Incoming& next = pair.behind.front();
     pair.behind.pop_front();
     take_effect(pair, next, {});
@@ -131,8 +132,7 @@ void Engine::give_up(Incoming& behind) {
           {.space = behind.space, .tag = behind.tag, .data = behind.data, .total = behind.total});
     return discard(behind);
   }
-  behind.link->ends.push_back(
-      refused(behind.message, how == Departure::left ? Refused::left : Refused::killed));
+  say_end(*behind.link, refused(behind.message, how == Departure::left ? Refused::left : Refused::killed));
   drop_incoming(behind);
 }
 

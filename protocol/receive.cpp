@@ -16,6 +16,8 @@ constexpr std::size_t sink_bytes = 65536;
 constexpr std::size_t most_between = 1 << 14, least_between = 64;
 // Endpoints of a host that write to this one, and what of theirs nobody has read.
 constexpr std::uint64_t most_senders = std::uint64_t{1} << 16, most_unmatched = std::uint64_t{1} << 24;
+// Of puts, gets and atomics, that have not been said: who asks for so much without listening is not well.
+constexpr std::size_t most_ends = std::size_t{1} << 20;
 
 } // namespace
 
@@ -106,6 +108,7 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
   Incoming* const message = due.landing.message();
   const std::uint64_t offset = due.offset + (due.from_end ? due.length - to : from);
   if (message != nullptr && !due.eager) { // it may have come before
+    if (due.landing.pooled() && message->matched()) deliver_new(*message, due.landing.block());
     message->arrived += message->progress.add(offset, length, message->limit);
     if (message->matched()) tell_progress(*message);
     return;
@@ -116,6 +119,17 @@ void Engine::in_place(Link& link, Due& due, std::uint32_t from, std::uint32_t to
   if (message == nullptr || !message->matched()) return;
   if (due.landing.pooled()) return copy_in(*message, due.offset, due.landing.block().bytes());
   advance(*message, offset, length);
+}
+
+// What has been counted is its program's.
+void Engine::deliver_new(const Incoming& message, const Block& block) {
+  const std::uint64_t offset = block.offset();
+  if (offset >= message.limit) return;
+  const std::uint64_t length = std::min<std::uint64_t>(block.length(), message.limit - offset);
+  message.progress.each(offset, length, message.limit,
+                        [&](std::uint64_t from, std::uint64_t n, bool counted) {
+                          if (!counted) deliver(message, from, block.bytes().subspan(from - offset, n));
+                        });
 }
 
 // A run of it is here to its end.
@@ -237,7 +251,7 @@ Refusal Engine::take_envelope(Link& link, const EntryWalk::Entry& entry) {
     owe(link, *pair);
   }
   if (pair != nullptr && e.sequence != ++pair->received) return Refusal::order;
-  if (++link.unmatched > most_unmatched) return Refusal::credit;
+  if (++link.unmatched > most_unmatched || link.ends.size() > most_ends) return Refusal::credit;
   if (pair != nullptr && !may_send_envelope(pair->unmatched++, link.places_left()) &&
       !has(e.flags, MessageFlags::parting))
     return Refusal::credit;
@@ -360,7 +374,8 @@ Refusal Engine::take_fragments(Link& link, Carrier& carrier, const Descriptor& d
     from.take(d.length);
   }
   carrier.due.push_back(
-      {.landing = copy ? Landing(nullptr, Block()) : Landing(*message, pool_used_, d.offset, d.length),
+      {.landing = copy ? Landing(nullptr, Block())
+                       : Landing(*message, eager ? pool_used_ : apart_used_, d.offset, d.length),
        .offset = d.offset,
        .length = d.length,
        .eager = eager,

@@ -11,14 +11,18 @@
 namespace parc::protocol {
 namespace {
 // While payload waits, answers and envelopes take no more of a header than half; while anything else waits,
-// answers take a quarter. So none of them ever keeps another from moving.
-constexpr std::uint16_t entries_before_payload = max_entries / 2, answers_before_others = max_entries / 4;
+// answers take a quarter, or three eighths where many wait. So none of them ever keeps another from moving,
+// and answers leave as fast as the other side may ask for them.
+constexpr std::uint16_t entries_before_payload = max_entries / 2, answers_before_others = max_entries / 4,
+                        many_answers_before_others = max_entries / 8 * 3;
+constexpr std::size_t many_ends = 1024;
 constexpr std::uint32_t bytes_before_payload = max_header / 2;
 constexpr std::uint32_t longest_train = 512 << 10; // what the receiver's cache takes
 // Of a train, for each of several messages; of a message that is eaten from its end, whose fragments lie
 // apart.
 constexpr std::uint32_t share_of_train = 8, fragments_from_end = 16;
-static_assert(sizeof(Prefix) + answers_before_others * sizeof(Descriptor) + sizeof(Envelope) + max_inline <=
+static_assert(sizeof(Prefix) + many_answers_before_others * sizeof(Descriptor) + sizeof(Envelope) +
+                  max_inline <=
               bytes_before_payload);
 constexpr std::uint64_t asked_in_flight = 16; // acknowledgements
 // Where there are subflows, the first carrier brings no more of long messages unasked than its path holds:
@@ -133,7 +137,7 @@ bool Engine::build(Link& link) {
   }
   if (train.entries() == 0 && !pure) {
     train.abandon();
-    return false;
+    return !link.ends.empty() && build(link); // of answers that were to go
   }
   Prefix prefix{};
   prefix.sequence = train.entries() != 0 ? ++link.sequence : 0;
@@ -185,23 +189,27 @@ void Engine::owe_departure(Outflow& outflow) {
 
 void Engine::add_answers(Link& link) {
   const bool others_wait = !link.ready.empty() || !link.fresh.empty();
+  const std::uint16_t most =
+      link.ends.size() > many_ends ? many_answers_before_others : answers_before_others;
   const auto room = [&] {
     return link.carrier.train.room_for(sizeof(Descriptor)) &&
-           !(others_wait && link.carrier.train.entries() >= answers_before_others);
+           !(others_wait && link.carrier.train.entries() >= most);
   };
   const auto add = [&](const Descriptor& descriptor) {
     link.carrier.train.add(descriptor);
     link.log.append(link.sequence + 1, descriptor);
   };
-  while (!link.answers.empty() && room()) {
+  for (bool ends = true; !(link.answers.empty() && link.ends.empty()) && room(); ends = !ends) { // in turns
+    if (!link.ends.empty() && (ends || link.answers.empty())) {
+      const auto [name, kind, flags, extra] = link.ends.front();
+      add({kind, flags, 0, 0, name, 0, extra});
+      link.ends.pop_front();
+      continue;
+    }
     Answer& answer = link.answers.front();
     link.answers.pop_front();
     Descriptor descriptor{};
     if (describe_answer(answer, descriptor)) add(descriptor);
-  }
-  for (; !link.ends.empty() && room(); link.ends.pop_front()) {
-    const auto [name, kind, flags, extra] = link.ends.front();
-    add({kind, flags, 0, 0, name, 0, extra});
   }
   for (; !link.gone.empty() && room(); link.gone.pop_front())
     add({Kind::departed, link.gone.front().flags, 0, 0, link.gone.front().number, 0, 0});
@@ -359,7 +367,10 @@ void Engine::add_fragments(Link& link, Trains& trains, TrainOut& train, hook::Li
                            : message.again.empty() ? take_run(message, message.rest, most, link.fragment)
                                                    : take_again(message, most, link.fragment);
     if (eager) link.eager_unsent -= run.length;
-    add_run(link, train, message, run);
+    if (!add_run(link, train, message, run)) {
+      lose_answer(message);
+      continue;
+    }
     trains.log.append(trains.sequence + 1, run);
     trains.in_flight += run.length;
     make_ready(message);
@@ -369,16 +380,29 @@ void Engine::add_fragments(Link& link, Trains& trains, TrainOut& train, hook::Li
 }
 template void Engine::add_fragments(Link&, Trains&, TrainOut&, hook::List<Outgoing, hook::Asked>&);
 
-void Engine::add_run(Link& link, TrainOut& train, const Outgoing& message, const Descriptor& run) {
+// False: its memory, which is another process's, is not reached.
+bool Engine::add_run(Link& link, TrainOut& train, const Outgoing& message, const Descriptor& run) {
+  std::byte* fetched = nullptr;
+  if (!message.memory.is_here()) {
+    fetched = train.stage(run.length);
+    if (!gather(fetched, message.memory, run.offset, run.length, CrossMemory::no_name)) return false;
+  }
   train.add(run);
   link.fragments_out += fragments_of(run.length, link.fragment);
-  if ((run.flags & flag_from_end) == 0)
-    return train.add_payload(message.memory, run.offset, run.length, message.id);
+  const auto add = [&](std::uint32_t offset, std::uint32_t length) {
+    if (fetched != nullptr) return train.add_payload(fetched + offset, length);
+    train.add_payload(message.memory, run.offset + offset, length, message.id);
+  };
+  if ((run.flags & flag_from_end) == 0) {
+    add(0, run.length);
+    return true;
+  }
   for (std::uint32_t high = run.length; high != 0;) {
     const std::uint32_t length = std::min(high, link.fragment);
     high -= length;
-    train.add_payload(message.memory, run.offset + high, length, message.id);
+    add(high, length);
   }
+  return true;
 }
 
 Refusal Engine::acknowledge(Trains& trains, const Carrier& carrier, std::uint64_t sequence) {

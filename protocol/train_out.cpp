@@ -55,6 +55,11 @@ void TrainOut::add_payload(const Pieces& memory, std::uint64_t offset, std::uint
   payload_ += length;
 }
 
+void TrainOut::add_payload(std::byte* staged, std::uint32_t length) {
+  append(staged, length, 0);
+  payload_ += length;
+}
+
 void TrainOut::finish(Prefix prefix) {
   prefix.magic = train_magic;
   prefix.header_length = static_cast<std::uint16_t>(header_length_);

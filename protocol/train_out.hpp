@@ -37,7 +37,9 @@ public:
   void add(const Envelope& envelope, const Pieces& riding);
   // The payload of the fragment just added.
   void add_payload(const Pieces& memory, std::uint64_t offset, std::uint32_t length, std::uint64_t message);
-  void finish(Prefix prefix); // fills in the lengths
+  void add_payload(std::byte* staged, std::uint32_t length);
+  std::byte* stage(std::size_t bytes); // which are the train's own
+  void finish(Prefix prefix);          // fills in the lengths
   void abandon() { iovecs_.clear(), next_ = 0; }
   void state(const Statement& statement); // in place of a train
 
@@ -48,7 +50,6 @@ public:
 private:
   static constexpr std::size_t pieces_per_fragment = 16; // more are staged
   void append(const std::byte* base, std::size_t length, std::uint64_t owner);
-  std::byte* stage(std::size_t bytes);
 
   alignas(8) std::array<std::byte, max_header> header_{};
   std::uint32_t header_length_ = 0;

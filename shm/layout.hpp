@@ -23,7 +23,7 @@ namespace parc::shm {
 using protocol::MessageFlags;
 
 inline constexpr std::uint64_t control_magic = 0x6c72746363726170; // "parcctrl"
-inline constexpr std::uint32_t layout_version = 22;
+inline constexpr std::uint32_t layout_version = 23;
 inline constexpr std::uint32_t request_slots = 1024; // a power of two
 inline constexpr std::uint32_t read_slots = 1024;    // in the first block of the tables, as write_slots
 inline constexpr std::uint32_t write_slots = 1024;
@@ -31,11 +31,11 @@ inline constexpr std::uint32_t write_slots = 1024;
 // a message to end before it gets a slot.
 inline constexpr std::uint32_t control_slot = read_slots + write_slots;
 inline constexpr std::uint32_t operation_slots = control_slot + 1;
-inline constexpr unsigned most_blocks = 9;        // behind the first one: a million reads, and as many writes
-inline constexpr std::size_t most_windows = 256;  // that a program has exposed
-inline constexpr std::uint32_t max_segments = 32; // data segments of one program; SHMMNI is shared by all
-inline constexpr std::uint32_t max_pieces = 1024; // of one message
-inline constexpr std::uint64_t max_address = 64;  // bytes of the text that names an endpoint
+inline constexpr unsigned most_blocks = 9; // behind the first one: a million reads, and as many writes
+inline constexpr std::size_t most_windows = 65536; // that a program has exposed
+inline constexpr std::uint32_t max_segments = 32;  // data segments of one program; SHMMNI is shared by all
+inline constexpr std::uint32_t max_pieces = 1024;  // of one message
+inline constexpr std::uint64_t max_address = 64;   // bytes of the text that names an endpoint
 inline constexpr std::uint64_t max_message = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t probe_total = UINT64_MAX; // Operation::total of a probe that is pending
 
@@ -96,8 +96,9 @@ enum class RequestKind : std::uint8_t {
   unplace,
   exit_of,  // peer: answered in a read slot when that process has ended, which this program has spawned: its
             // status is in handed_or_data
-  expose,   // address, length, Exposed: others get from there; answered in slot `id`: PARC_EINVAL where the
-            // number is in use, PARC_EAGAIN where there are most_windows, PARC_ENOMEM where it is not shared
+  expose,   // address, length, Exposed, `pieces`: others get from there; answered in slot `id`: PARC_EINVAL
+            // where the number is in use, PARC_EAGAIN where there are most_windows, PARC_ENOMEM where it is
+            // not shared and, with in_own_memory, not reached
   unexpose, // Exposed: answered in a read slot when gets and puts that have begun there have ended
   get,      // peer, Place, memory, flags: in a read slot
   put,      // peer, Place, memory, flags: in a write slot; it is done when it is in place
@@ -333,15 +334,23 @@ enum class CrossMemory : std::uint32_t {
   lost,    // some of it could not be reached: P copies what is under way, and names no more of it
 };
 
-// One copy between P's memory and `bytes`, which K asks P for where it does not reach that memory. K asks for
-// the next when P has answered, which P does whenever it next looks.
+// One copy between P's memory and `bytes`, or an operation on a word of it, which K asks P for where it does
+// not reach that memory. K asks for the next when P has answered, which P does whenever it next looks, and
+// its thread that sleeps on `bell` at once.
 struct Bounce {
+  enum class What : std::uint32_t {
+    fetch,   // from P's memory into `bytes`
+    store,   // back
+    operate, // a protocol::Atomic in `bytes`; P leaves there what was before
+  };
   // K, release: the number of the copy and whether it is wanted. A copy that is wanted no more is answered,
   // too, but not made: its memory may be gone.
   alignas(64) std::atomic<std::uint64_t> asked;
-  std::atomic<std::uint64_t> address;                 // K: in P
-  std::atomic<std::uint32_t> length;                  // K
-  std::atomic<std::uint32_t> into;                    // K: 1: from `bytes` into P's memory; 0: back
+  std::atomic<std::uint64_t> address;  // K: in P
+  std::atomic<std::uint32_t> length;   // K
+  std::atomic<What> what;              // K
+  std::atomic<std::uint32_t> bell;     // K, release: +1 with each that is asked for; a futex of both
+  std::atomic<std::uint32_t> sleepers; // P, relaxed: threads that sleep on that, or are about to
   alignas(64) std::atomic<std::uint64_t> answered;    // P, release: the number of the last copy that is over
   alignas(64) std::byte bytes[std::size_t{64} << 10]; // who copies into them
 };

@@ -22,7 +22,8 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
       pipes_(std::move(session_.from_kernel), std::move(session_.to_kernel)), ring_(control_, pipes_),
       sleep_(control_.header, pipes_),
       trace_(std::move(trace), session_.hosts[static_cast<std::size_t>(session_.rank)]),
-      control_calls_(control_, ring_, sleep_), arena_(control_calls_, adoption_),
+      control_calls_(control_, ring_, sleep_), own_copies_(control_, pipes_),
+      copying_thread_(control_.bounce, own_copies_), arena_(control_calls_, adoption_),
       table_(control_, control_calls_), operations_(table_, arena_, adoption_, room_, trace_, session_.size),
       hand_over_(operations_, arena_, room_, ring_, sleep_, session_.copy_ns_per_kib),
       guards_(control_, operations_, arena_, hand_over_, ring_, sleep_, pipes_, trace_, session_.rank),
@@ -38,7 +39,7 @@ Context::Context(Session session, Adoption& adoption, Fd trace)
 Result<void> Context::open_letterbox() {
   if (session_.area < 0) return success();
   auto opened = Neighbours::open({session_.letterbox, session_.area}, {.control = control_,
-                                                                       .pipes = pipes_,
+                                                                       .own_copies = own_copies_,
                                                                        .operations = operations_,
                                                                        .room = room_,
                                                                        .control_calls = control_calls_,
@@ -214,6 +215,7 @@ void Context::leave() {
     neighbours_->settle_copies(); // what was asked for has ended, or was taken back
     neighbours_->inbox().end_taken();
   }
+  copying_thread_.stop();
   if (!trace_.on()) return;
   operations_.trace_rest();
   trace_.close();

@@ -7,6 +7,7 @@
 #include "client/calls/completions.hpp"
 #include "client/calls/starter.hpp"
 #include "client/calls/waiter.hpp"
+#include "client/memory/copying_thread.hpp"
 #include "client/session/join.hpp"
 
 #include <array>
@@ -70,6 +71,7 @@ public:
 
   void close_pipes_in_child() {
     Interrupts::forget();
+    copying_thread_.forget();
     pipes_.close_in_child();
     sleep_.close_in_child();
     trace_.close_in_child();
@@ -87,6 +89,8 @@ private:
   Sleep sleep_;
   Trace trace_;
   ControlCalls control_calls_;
+  OwnCopies own_copies_;
+  CopyingThread copying_thread_;
   Arena arena_;
   CopyRoom room_;
   OperationTable table_;

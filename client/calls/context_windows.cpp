@@ -5,10 +5,13 @@
 #include "client/base/failure.hpp"
 #include "client/base/pages.hpp"
 
+#include <sys/prctl.h>
+
 namespace parc::client {
 
 // The kernel answers others from it: nothing that a released wait still misses may be in it, and nobody is to
-// hear of it before what was released has begun.
+// hear of it before what was released has begun. What is not shared with the kernel it reaches through the
+// system, but atomic operations are this program's.
 int Context::expose(std::uint64_t window, void* memory, std::size_t bytes, unsigned rights) {
   if (memory == nullptr && bytes != 0)
     return fail(error(PARC_EINVAL, "a window of {} bytes is a null pointer", bytes));
@@ -18,25 +21,35 @@ int Context::expose(std::uint64_t window, void* memory, std::size_t bytes, unsig
                       "{:#x} are no rights of a window: they are PARC_MAY_GET, PARC_MAY_PUT or both, with "
                       "PARC_MAY_ANYBODY or without",
                       rights));
-  if (bytes != 0 && !arena_.contains(memory, bytes))
-    return fail(error(PARC_ENOMEM,
-                      "the {} bytes of window {} are not memory of parc_alloc, or not of one piece of it",
-                      bytes, window));
+  const bool shared = bytes == 0 || arena_.contains(memory, bytes);
+  if (!shared) {
+    (void)prctl(PR_SET_PTRACER, static_cast<unsigned long>(session_.kernel_pid)); // where Yama asks for that
+    if ((rights & PARC_MAY_PUT) != 0)
+      if (const auto started = copying_thread_.start(); !started) return fail(started.error());
+  }
   shm::Request request{};
   request.kind = shm::RequestKind::expose;
   request.address = client::address_of(memory);
   request.length = bytes;
   request.exposed = {window, rights};
+  if (!shared) request.pieces = shm::in_own_memory;
   ExposedMemory::Exposing exposing(guards_.exposed(), request.address,
                                    bytes); // before what is there is settled
   guards_.settle(memory, bytes, Guards::Use::stores);
   guards_.settle_begun();
+  if (!shared) adoption_.let_finish(); // what is exposed is not adopted from here on
   switch (const int code = control_calls_.run(request)) {
   case PARC_OK: exposing.done(window); return code;
   case PARC_EINVAL: return fail(error(code, "this program has exposed a window {} already", window));
   case PARC_EAGAIN:
     return fail(
         error(code, "this program has exposed {} windows already: no more is possible", shm::most_windows));
+  case PARC_ENOMEM:
+    return fail(
+        error(code,
+              "the {} bytes of window {} are not memory of parc_alloc, and the kernel of this host may "
+              "not reach the memory of this process (process_vm_readv), or does not find them",
+              bytes, window));
   default: return fail(code);
   }
 }

@@ -161,7 +161,8 @@ bool Adoption::adopt(std::uintptr_t begin, std::uintptr_t end) {
     }
     if (!make_places(1)) return false; // before anything is looked for
     const auto range = adoptable(at, end);
-    if (!range || pinned_.overlaps(range->begin, range->end) || holds_a_stack(range->begin, range->end))
+    if (!range || pinned_.overlaps(range->begin, range->end) || holds_a_stack(range->begin, range->end) ||
+        is_exposed(range->begin, range->end))
       return false;
     // The front of a chunk for itself: where that is cut short, it still is two, down to its first page.
     const bool front = range->begin == range->chunk;
@@ -174,6 +175,11 @@ bool Adoption::adopt(std::uintptr_t begin, std::uintptr_t end) {
     at = range->end;
   }
   return contains(begin, end);
+}
+
+bool Adoption::is_exposed(std::uintptr_t begin, std::uintptr_t end) const {
+  const std::array range{iovec{pointer(begin), end - begin}};
+  return guards_ != nullptr && guards_->exposed().has_any_of(range);
 }
 
 // Of an extent of which a part has gone the rest goes, too; what then lies there may be adopted again.

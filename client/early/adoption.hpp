@@ -18,6 +18,9 @@
 // pages are read-only while they are copied, and a store waits in the fault's handler. A forked child gets
 // private copies before its parent goes on.
 //
+// Memory that is exposed as it is (a window that is not parc_alloc's) is neither adopted nor given back: the
+// kernel stores there meanwhile, through the system.
+//
 // Segments are few. While there are enough, an extent is what its buffer's pages need and no more (but a
 // chunk that is hardly longer is adopted whole): what lies beside them may be another's, which a device just
 // reads into, and may be most of the memory. Beyond that neighbours get one together, and
@@ -56,6 +59,8 @@ public:
   // All of it may be named in requests, from here until its use ends. Where it cannot yet and
   // `may_adopt`, it is made so if that is possible, which waits for the kernel.
   [[nodiscard]] bool use(const void* memory, std::size_t bytes, bool may_adopt, Adopted& adopted);
+  // An adoption that another thread has begun is over.
+  void let_finish() { const std::lock_guard hold(lock_); }
   void drop_freed() override;
   bool give_back_one() override;
 
@@ -106,6 +111,7 @@ private:
   enum class Kind : std::uint8_t { whole, front }; // front: of a chunk
   [[nodiscard]] bool make_extent(std::uintptr_t begin, std::uintptr_t end, Kind kind, std::uintptr_t chunk);
   [[nodiscard]] bool has_extents() const;
+  [[nodiscard]] bool is_exposed(std::uintptr_t begin, std::uintptr_t end) const;
   [[nodiscard]] bool tell_kernel(Extent& extent);
   void tell_kernel_gone(Extent& extent);
   void drop_stale();

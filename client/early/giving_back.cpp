@@ -142,7 +142,8 @@ bool Adoption::give_back(Extent& extent) {
     end = std::max(end, end_of(each));
   }
   const auto guarded = [this](const auto& exchange) { return exchange_pages(exchange); };
-  if (holds_a_stack(begin, end) || !make_private(begin, end, How::alone, guarded)) return false;
+  if (holds_a_stack(begin, end) || is_exposed(begin, end) || !make_private(begin, end, How::alone, guarded))
+    return false;
   for (Extent& each : extents_) {
     if (!goes(each) || &each == &extent) continue;
     tell_kernel_gone(each);

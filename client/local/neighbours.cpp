@@ -39,7 +39,7 @@ Neighbours::Neighbours(std::unique_ptr<Areas> areas, const Needs& needs, std::ve
              needs.sleep, needs.rank),
       outbox_(*areas_->own(), *areas_, inbox_.lock(), needs.control.header.neighbours, needs.operations,
               needs.room, needs.control_calls, needs.ring, needs.sleep.backlog(), local_ranks_),
-      own_copies_(needs.control, needs.pipes) {
+      own_copies_(needs.own_copies) {
   if (areas_->joined()) areas_->own()->owner.joined.store(1, std::memory_order_relaxed);
   sleep_.set_local(this);
   if (areas_->own()->kernel.progress == shm::Progress::receiver) interrupts_.emplace(inbox_);

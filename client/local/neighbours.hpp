@@ -17,7 +17,7 @@ class Neighbours final : public LocalProgress {
 public:
   struct Needs { // and outlives none of
     shm::Control& control;
-    Pipes& pipes;
+    OwnCopies& own_copies;
     Operations& operations;
     CopyRoom& room;
     ControlCalls& control_calls;
@@ -127,7 +127,7 @@ private:
   const std::vector<bool> local_ranks_;
   Inbox inbox_;
   Outbox outbox_;
-  OwnCopies own_copies_;
+  OwnCopies& own_copies_;
   std::optional<Interrupts> interrupts_; // `local = signal`
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/memory/own_copies.hpp"
 
+#include "protocol/atomic_operation.hpp"
 #include "shm/doorbell.hpp"
 
 #include <cerrno>
@@ -24,10 +25,11 @@ void OwnCopies::copy() {
     auto* const memory =
         reinterpret_cast<void*>(static_cast<std::uintptr_t>(bounce.address.load(std::memory_order_relaxed)));
     const std::size_t length = bounce.length.load(std::memory_order_relaxed);
-    if (bounce.into.load(std::memory_order_relaxed) != 0)
-      std::memcpy(memory, bounce.bytes, length);
-    else
-      std::memcpy(bounce.bytes, memory, length);
+    switch (bounce.what.load(std::memory_order_relaxed)) {
+    case shm::Bounce::What::fetch: std::memcpy(bounce.bytes, memory, length); break;
+    case shm::Bounce::What::store: std::memcpy(memory, bounce.bytes, length); break;
+    case shm::Bounce::What::operate: operate(static_cast<std::byte*>(memory)); break;
+    }
   }
   if (!again && !gone) bounce.answered.store(number, std::memory_order_release);
   inside_ = false;
@@ -36,6 +38,13 @@ void OwnCopies::copy() {
   const int saved = errno;
   pipes_.ring();
   errno = saved;
+}
+
+void OwnCopies::operate(std::byte* word) {
+  protocol::Atomic atomic;
+  std::memcpy(&atomic, control_.bounce.bytes, sizeof atomic);
+  const std::uint64_t before = protocol::operate(word, atomic);
+  std::memcpy(control_.bounce.bytes, &before, sizeof before);
 }
 
 void OwnCopies::settle() const {

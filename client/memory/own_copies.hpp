@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program's end of shm::Bounce: copies of its own memory that the kernel asks for, as it does not reach
-// that. Only here is it known what there is of it: a page that is closed is opened by whatever handler the
-// program has for that, and where there is none the program dies as it would of a memcpy.
+// The program's end of shm::Bounce: copies of its own memory, and operations on words of it, that the kernel
+// asks for, as it does not reach that. Only here is it known what there is of it: a page that is closed is
+// opened by whatever handler the program has for that, and where there is none the program dies as it would
+// of a memcpy.
 //
 // Why no memory is touched that is the program's again. The kernel takes back what it has asked for before it
 // says that the operation is over, or handed over. Who learns of that makes a fence and looks whether a copy
@@ -42,6 +43,7 @@ public:
 
 private:
   void copy();
+  void operate(std::byte* word);
 
   __attribute__((tls_model("initial-exec"))) static thread_local bool inside_;
 

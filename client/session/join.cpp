@@ -338,6 +338,7 @@ Result<Session> join(bool neighbours, const std::optional<NamedJob>& job, const 
                  .rank = welcome.rank,
                  .size = welcome.size,
                  .copy_ns_per_kib = welcome.copy_ns_per_kib,
+                 .kernel_pid = welcome.kernel_pid,
                  .area = welcome.area,
                  .letterbox = welcome.letterbox,
                  .hosts = std::move(hosts)};

@@ -19,6 +19,7 @@ struct Session {
   shm::Segment control;      // holds a shm::Control that the kernel has attached
   int rank = 0, size = 1;
   unsigned copy_ns_per_kib = 0;
+  std::int32_t kernel_pid = 0;
   std::int32_t area = -1; // where its letterbox is; below 0: it has none
   std::uint32_t letterbox = 0;
   std::vector<std::string> hosts; // of all ranks

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/bounce.hpp"
 
+#include "shm/bounce_bell.hpp"
+
 #include <cassert>
 #include <cstring>
 
@@ -16,37 +18,50 @@ void Bounce::enter(State next) {
 
 bool Bounce::read(std::byte* to, std::uint64_t from, std::uint32_t length, std::uint64_t name, bool& asks) {
   assert(length <= most);
-  if (take(name, false)) {
+  if (take(name, shm::Bounce::What::fetch)) {
     std::memcpy(to, shared_.bytes, length);
     return true;
   }
   if (state_ != State::idle) return false;
-  ask(from, length, name, false);
+  ask(from, length, name, shm::Bounce::What::fetch);
   return asks = true, false;
 }
 
 bool Bounce::write(std::uint64_t to, const std::byte* from, std::uint32_t length, std::uint64_t name,
                    bool& asks) {
   assert(length <= most);
-  if (take(name, true)) return true;
+  if (take(name, shm::Bounce::What::store)) return true;
   if (state_ != State::idle) return false;
   std::memcpy(shared_.bytes, from, length);
-  ask(to, length, name, true);
+  ask(to, length, name, shm::Bounce::What::store);
   return asks = true, false;
 }
 
-void Bounce::ask(std::uint64_t address, std::uint32_t length, std::uint64_t name, bool into) {
+bool Bounce::operate(std::uint64_t word, const protocol::Atomic& atomic, std::uint64_t name,
+                     std::uint64_t& before, bool& asks) {
+  if (take(name, shm::Bounce::What::operate)) {
+    std::memcpy(&before, shared_.bytes, sizeof before);
+    return true;
+  }
+  if (state_ != State::idle) return false;
+  std::memcpy(shared_.bytes, &atomic, sizeof atomic);
+  ask(word, sizeof atomic, name, shm::Bounce::What::operate);
+  return asks = true, false;
+}
+
+void Bounce::ask(std::uint64_t address, std::uint32_t length, std::uint64_t name, shm::Bounce::What what) {
   name_ = name;
-  into_ = into;
+  what_ = what;
   shared_.address.store(address, std::memory_order_relaxed);
   shared_.length.store(length, std::memory_order_relaxed);
-  shared_.into.store(into ? 1 : 0, std::memory_order_relaxed);
+  shared_.what.store(what, std::memory_order_relaxed);
   shared_.asked.store(shm::asked_word(++number_, true), std::memory_order_release);
+  shm::wake(shared_);
   enter(State::asked);
 }
 
-bool Bounce::take(std::uint64_t name, bool into) {
-  if (state_ != State::answered || name_ != name || into_ != into) return false;
+bool Bounce::take(std::uint64_t name, shm::Bounce::What what) {
+  if (state_ != State::answered || name_ != name || what_ != what) return false;
   enter(State::idle);
   return true;
 }

@@ -7,6 +7,7 @@
 // it at any moment. What is not wanted any more is taken back before anybody hears that its memory is free.
 #pragma once
 
+#include "protocol/wire.hpp"
 #include "shm/layout.hpp"
 
 #include <cstddef>
@@ -25,6 +26,8 @@ public:
                           bool& asks);
   [[nodiscard]] bool write(std::uint64_t to, const std::byte* from, std::uint32_t length, std::uint64_t name,
                            bool& asks);
+  [[nodiscard]] bool operate(std::uint64_t word, const protocol::Atomic& atomic, std::uint64_t name,
+                             std::uint64_t& before, bool& asks);
   [[nodiscard]] bool busy(std::uint64_t name) const { return state_ != State::idle && name_ != name; }
   void forget(std::uint64_t name);
 
@@ -40,14 +43,14 @@ private:
     unwanted, // asked, and nobody waits for it
   };
   void enter(State next);
-  void ask(std::uint64_t address, std::uint32_t length, std::uint64_t name, bool into);
-  [[nodiscard]] bool take(std::uint64_t name, bool into);
+  void ask(std::uint64_t address, std::uint32_t length, std::uint64_t name, shm::Bounce::What what);
+  [[nodiscard]] bool take(std::uint64_t name, shm::Bounce::What what);
 
   shm::Bounce& shared_;
   State state_ = State::idle;
   std::uint64_t number_ = 0; // of the last copy that was asked for
   std::uint64_t name_ = 0;
-  bool into_ = false;
+  shm::Bounce::What what_ = shm::Bounce::What::fetch;
 };
 
 } // namespace parc::daemon

@@ -52,6 +52,21 @@ int ProcessMemory::take(std::byte* to, const std::byte* from, std::uint64_t leng
   return error == 0 && proof != proof_ ? ESRCH : error;
 }
 
+int ProcessMemory::give(std::byte* to, const std::byte* from, std::uint64_t length) const {
+  const iovec here{const_cast<std::byte*>(from), length};
+  const iovec there{to, length};
+  if (const int error = take(nullptr, nullptr, 0); error != 0) return error;
+  return error_of(process_vm_writev(process_, &here, 1, &there, 1, 0), length);
+}
+
+bool ProcessMemory::operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
+                            std::uint64_t& before) {
+  bool asks = false;
+  const bool made = bounce_.operate(reinterpret_cast<std::uintptr_t>(word), atomic, name, before, asks);
+  if (asks) events_.asks();
+  return made;
+}
+
 bool ProcessMemory::read(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t name) {
   if (reached_ && reached(take(to, from, length))) return true;
   bool asks = false;
@@ -62,11 +77,7 @@ bool ProcessMemory::read(std::byte* to, const std::byte* from, std::uint64_t len
 }
 
 bool ProcessMemory::write(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t name) {
-  const iovec here{const_cast<std::byte*>(from), length};
-  const iovec there{to, length};
-  if (reached_ && reached(take(nullptr, nullptr, 0)) &&
-      reached(error_of(process_vm_writev(process_, &here, 1, &there, 1, 0), length)))
-    return true;
+  if (reached_ && reached(give(to, from, length))) return true;
   bool asks = false;
   const bool copied = name != no_name && bounce_.write(reinterpret_cast<std::uintptr_t>(to), from,
                                                        static_cast<std::uint32_t>(length), name, asks);

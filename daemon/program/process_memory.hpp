@@ -36,6 +36,8 @@ public:
                           std::uint64_t name) override;
   [[nodiscard]] bool write(std::byte* to, const std::byte* from, std::uint64_t length,
                            std::uint64_t name) override;
+  [[nodiscard]] bool operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
+                             std::uint64_t& before) override;
   [[nodiscard]] bool busy(std::uint64_t name) const override { return bounce_.busy(name); }
   void forget(std::uint64_t name) override { bounce_.forget(name); }
 
@@ -43,10 +45,12 @@ public:
   [[nodiscard]] bool is_answered() const { return bounce_.is_answered(); }
   void look() { bounce_.look(); }
 
+  // Through the system alone: its proof, and `length` bytes with it. 0, or an errno.
+  [[nodiscard]] int take(std::byte* to, const std::byte* from, std::uint64_t length) const;
+  [[nodiscard]] int give(std::byte* to, const std::byte* from, std::uint64_t length) const;
+
 private:
   [[nodiscard]] bool is_maker() const;
-  // Its proof, and `length` bytes with it: 0, or an errno.
-  [[nodiscard]] int take(std::byte* to, const std::byte* from, std::uint64_t length) const;
   [[nodiscard]] bool reached(int error);
 
   const pid_t process_;
@@ -56,6 +60,30 @@ private:
   const Events events_;
   Bounce bounce_;
   bool reached_ = true; // through the system, as far as is known
+};
+
+// What a program has exposed of memory that it does not share: where that is not reached it is not there, and
+// nobody waits for the program but for atomic operations.
+class WindowMemory final : public protocol::CrossMemory {
+public:
+  explicit WindowMemory(ProcessMemory& process) : process_(process) {}
+  [[nodiscard]] bool read(std::byte* to, const std::byte* from, std::uint64_t length,
+                          std::uint64_t /*name*/) override {
+    return process_.take(to, from, length) == 0;
+  }
+  [[nodiscard]] bool write(std::byte* to, const std::byte* from, std::uint64_t length,
+                           std::uint64_t /*name*/) override {
+    return process_.give(to, from, length) == 0;
+  }
+  [[nodiscard]] bool operate(std::byte* word, const protocol::Atomic& atomic, std::uint64_t name,
+                             std::uint64_t& before) override {
+    return process_.operate(word, atomic, name, before);
+  }
+  [[nodiscard]] bool busy(std::uint64_t /*name*/) const override { return false; }
+  void forget(std::uint64_t name) override { process_.forget(name); }
+
+private:
+  ProcessMemory& process_;
 };
 
 } // namespace parc::daemon

@@ -93,6 +93,8 @@ private:
   void begin(const shm::Request& request, Slot& slot);
   void refuse(Slot& slot, std::uint64_t number, std::int32_t error);
   void open_memory();
+  [[nodiscard]] bool find_memory();
+  [[nodiscard]] bool reaches(std::uint64_t address, std::uint64_t length) const;
   [[nodiscard]] bool has_copied() const; // what it was asked for
   [[nodiscard]] bool resolve(const shm::Request& request, protocol::Pieces& memory, Slot& slot);
   void hold_memory(const Extents::Used& used);
@@ -139,11 +141,13 @@ private:
   std::uint64_t head_ = 0;            // of the request ring, ours
   Extents extents_;
   Windows windows_{extents_};
-  std::optional<ProcessMemory> memory_; // where the kernel reaches all of it
-  OperationTable slots_;                // once attached
-  NeighbourReads neighbour_reads_;      // that are in these
-  pid_t pid_ = 0;                       // as it says itself
-  Fd process_;                          // pidfd of who has made the control segment
+  std::optional<ProcessMemory> memory_; // where the kernel may reach all of it, and has use for that:
+  bool copies_own_memory_ = false;      // messages of neighbours
+  std::optional<WindowMemory> window_memory_;
+  OperationTable slots_;           // once attached
+  NeighbourReads neighbour_reads_; // that are in these
+  pid_t pid_ = 0;                  // as it says itself
+  Fd process_;                     // pidfd of who has made the control segment
   Event process_ended_;
   std::uint32_t reads_ = 0, writes_ = 0; // in flight
   struct Totals {                        // but of what neighbours have announced to each other

@@ -139,8 +139,9 @@ void Session::begin(const shm::Request& request, Slot& slot) {
   if (writes) {
     ++writes_;
     if (request.with != shm::With::rendezvous) sent_.add(request.length);
-    const bool gated =
-        gate_.shut() && request.peer != member_.rank && request.with != shm::With::taken; // its read waits
+    // Nobody else hears of what it writes to itself, but that waits behind its puts into its own window.
+    const bool tells = request.peer != member_.rank || gate_.keeps_puts_to(member_.rank);
+    const bool gated = gate_.shut() && tells && request.with != shm::With::taken; // its read waits
     slot.handle = engine_.write(member_.endpoint, {.cookie = cookie,
                                                    .destination = static_cast<std::uint32_t>(request.peer),
                                                    .tag = named ? request.id : request.write.tag,
@@ -272,6 +273,20 @@ void Session::release(const shm::Request& request) {
 
 // Messages to and from neighbours need not be copied by the program then.
 void Session::open_memory() {
+  auto how = shm::CrossMemory::no_neighbours;
+  if (neighbour_reads_.has_letterbox()) {
+    how = shm::CrossMemory::off;
+    if (sessions_.settings_.cross_memory) {
+      copies_own_memory_ = find_memory();
+      how = copies_own_memory_ ? shm::CrossMemory::reached : shm::CrossMemory::refused;
+    }
+  }
+  control_->header.cross_memory.store(how, std::memory_order_relaxed);
+}
+
+// False: the system does not let this kernel reach it.
+bool Session::find_memory() {
+  if (memory_) return true;
   // It copies by itself from here on, and touches what there is of its memory, or dies of what there is not.
   const auto lost = [this](int error) {
     control_->header.cross_memory.store(shm::CrossMemory::lost, std::memory_order_relaxed);
@@ -279,17 +294,19 @@ void Session::open_memory() {
         "memory of rank {} of job {:x} (pid {}) cannot be reached: {}; it copies messages itself now",
         member_.rank, member_.job, pid_, std::strerror(error));
   };
-  auto how = shm::CrossMemory::no_neighbours;
-  if (neighbour_reads_.has_letterbox()) {
-    how = shm::CrossMemory::off;
-    if (sessions_.settings_.cross_memory) {
-      memory_.emplace(pid_, segment_.id(), *control_,
-                      ProcessMemory::Events{.lost = lost, .asks = [this] { completed(); }});
-      how = memory_->probe() ? shm::CrossMemory::reached : shm::CrossMemory::refused;
-      if (how == shm::CrossMemory::refused) memory_.reset();
-    }
-  }
-  control_->header.cross_memory.store(how, std::memory_order_relaxed);
+  memory_.emplace(pid_, segment_.id(), *control_,
+                  ProcessMemory::Events{.lost = lost, .asks = [this] { completed(); }});
+  if (!memory_->probe()) memory_.reset();
+  return memory_.has_value();
+}
+
+// As far as its ends tell.
+bool Session::reaches(std::uint64_t address, std::uint64_t length) const {
+  const auto is_there = [this](std::uint64_t at) {
+    std::byte one{};
+    return memory_->take(&one, reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(at)), 1) == 0;
+  };
+  return length == 0 || (is_there(address) && is_there(address + length - 1));
 }
 
 bool Session::has_copied() const {
@@ -304,7 +321,8 @@ bool Session::resolve(const shm::Request& request, protocol::Pieces& memory, Slo
   if (request.pieces == 0) return extents_.resolve(request.address, request.length, memory, slot.used);
   if (request.pieces != shm::in_own_memory)
     return extents_.resolve_list(request.address, request.pieces, request.length, memory, slot.used);
-  if (!memory_ || (request.with != shm::With::rendezvous && request.with != shm::With::taken)) return false;
+  if (!copies_own_memory_ || (request.with != shm::With::rendezvous && request.with != shm::With::taken))
+    return false;
   memory.append({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(request.address)), request.length,
                  &*memory_});
   return true;
@@ -347,7 +365,13 @@ void Session::grow(const shm::Request& request) {
 
 void Session::expose(const shm::Request& request) {
   if (take_slot(request, shm::is_control) == nullptr) return;
-  answer(shm::control_slot, windows_.expose(request));
+  protocol::CrossMemory* own = nullptr;
+  if (request.pieces == shm::in_own_memory) {
+    if (!find_memory() || !reaches(request.address, request.length))
+      return answer(shm::control_slot, PARC_ENOMEM);
+    own = window_memory_ ? &*window_memory_ : &window_memory_.emplace(*memory_);
+  }
+  answer(shm::control_slot, windows_.expose(request, own));
 }
 
 // It may last as long as a link that has broken, while the program goes on: the control slot is for others.
@@ -401,7 +425,7 @@ void Session::put(const shm::Request& request) {
   protocol::Pieces memory;
   Slot* const slot = take_one_sided(request, memory);
   if (slot == nullptr) return;
-  const bool gated = gate_.shut() && request.peer != member_.rank;
+  const bool gated = gate_.shut(); // others see its own window, too
   slot->handle = engine_.write(member_.endpoint, {.cookie = cookie_of(request.id, *slot),
                                                   .destination = static_cast<std::uint32_t>(request.peer),
                                                   .tag = request.place.window,
@@ -426,7 +450,7 @@ void Session::atomic(const shm::Request& request) {
   Slot* const slot = take_one_sided(request, memory);
   if (slot == nullptr) return;
   slot->probes = true;
-  const bool gated = gate_.shut() && request.peer != member_.rank;
+  const bool gated = gate_.shut();
   slot->handle = engine_.get(member_.endpoint, {.cookie = cookie_of(request.id, *slot),
                                                 .target = static_cast<std::uint32_t>(request.peer),
                                                 .window = request.atomic.window,

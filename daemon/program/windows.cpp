@@ -9,40 +9,65 @@
 namespace parc::daemon {
 
 Windows::Window* Windows::find(std::uint64_t number) {
-  const auto found = std::ranges::find_if(windows_, [number](const Window& each) {
-    return each.stage == Window::Stage::exposed && each.number == number;
-  });
-  return found == windows_.end() ? nullptr : &*found;
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : &windows_[found->second];
 }
 
-std::int32_t Windows::expose(const shm::Request& request) {
+void Windows::add(Window window) {
+  window.index = windows_.size();
+  if (free_.empty()) {
+    windows_.push_back(window);
+  } else {
+    window.index = free_.back();
+    free_.pop_back();
+    windows_[window.index] = window;
+  }
+  by_number_.emplace(window.number, window.index);
+}
+
+std::int32_t Windows::expose(const shm::Request& request, protocol::CrossMemory* own) {
   const std::uint64_t rights = request.exposed.rights;
   if (find(request.exposed.window) != nullptr || (rights & (PARC_MAY_GET | PARC_MAY_PUT)) == 0 ||
       (rights & ~std::uint64_t{PARC_MAY_GET | PARC_MAY_PUT | PARC_MAY_ANYBODY}) != 0)
     return PARC_EINVAL;
-  const auto free = std::ranges::find(windows_, Window::Stage::free, &Window::stage);
-  if (free == windows_.end()) return PARC_EAGAIN;
+  if (request.address + request.length < request.address) return PARC_ENOMEM;
+  if (windows_.size() - free_.size() >= shm::most_windows) return PARC_EAGAIN;
+  Window window{.index = 0,
+                .stage = Window::Stage::exposed,
+                .number = request.exposed.window,
+                .address = request.address,
+                .length = request.length,
+                .own = own,
+                .rights = rights,
+                .used = {},
+                .awaited_by = {}};
   protocol::Pieces memory;
-  Extents::Used used;
-  if (!memory_.resolve(request.address, request.length, memory, used)) return PARC_ENOMEM;
-  *free = {.stage = Window::Stage::exposed,
-           .number = request.exposed.window,
-           .address = request.address,
-           .length = request.length,
-           .rights = rights,
-           .used = used,
-           .awaited_by = {}};
+  if (!resolve(window, 0, window.length, memory, window.used)) return PARC_ENOMEM;
+  add(window);
   return PARC_OK;
+}
+
+bool Windows::resolve(const Window& window, std::uint64_t offset, std::uint64_t length,
+                      protocol::Pieces& memory, Extents::Used& used) const {
+  if (window.own == nullptr) return memory_.resolve(window.address + offset, length, memory, used);
+  memory.append({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(window.address + offset)), length,
+                 window.own});
+  return true;
 }
 
 bool Windows::unexpose(std::uint64_t number, std::uint64_t operation, bool& over) {
   Window* const window = find(number);
   if (window == nullptr) return false;
-  window->stage = Window::Stage::taken_back;
   over = window->uses == 0;
   if (!over) window->awaited_by = operation;
-  forget_if_over(*window);
+  take_back(*window);
   return true;
+}
+
+void Windows::take_back(Window& window) {
+  window.stage = Window::Stage::taken_back;
+  by_number_.erase(window.number);
+  forget_if_over(window);
 }
 
 std::optional<std::size_t> Windows::hold(const protocol::Place& place, bool acquainted,
@@ -54,10 +79,10 @@ std::optional<std::size_t> Windows::hold(const protocol::Place& place, bool acqu
       (!acquainted && (window->rights & PARC_MAY_ANYBODY) == 0))
     return {};
   Extents::Used used;
-  if (!memory_.resolve(window->address + place.offset, place.length, memory, used)) return {};
+  if (!resolve(*window, place.offset, place.length, memory, used)) return {};
   memory_.hold(window->used);
   ++window->uses;
-  return static_cast<std::size_t>(window - windows_.data());
+  return window->index;
 }
 
 std::optional<std::uint64_t> Windows::let_go(std::size_t index) {
@@ -72,17 +97,17 @@ std::optional<std::uint64_t> Windows::let_go(std::size_t index) {
 
 void Windows::forget_if_over(Window& window) {
   if (window.stage != Window::Stage::taken_back || window.uses != 0) return;
-  window = {};
+  window.stage = Window::Stage::free;
+  free_.push_back(window.index);
 }
 
 void Windows::memory_went() {
   for (Window& window : windows_) {
-    if (window.stage != Window::Stage::exposed) continue;
+    if (window.stage != Window::Stage::exposed || window.own != nullptr) continue;
     protocol::Pieces memory;
     Extents::Used used;
-    if (memory_.resolve(window.address, window.length, memory, used)) continue;
-    window.stage = Window::Stage::taken_back;
-    forget_if_over(window);
+    if (resolve(window, 0, window.length, memory, used)) continue;
+    take_back(window);
   }
 }
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What one program has exposed to gets and puts (protocol/gets.cpp, puts.cpp). Invariant: a window that is
-// exposed lies in segments that are mapped, and its memory stays attached while one of these holds it; one
-// that was taken back is held by no new one.
+// exposed lies in segments that are mapped, which stay attached while one of these holds it, or in memory
+// that the program does not share, and then whether it is there shows when it is used; one that was taken
+// back is held by no new one.
 #pragma once
 
 #include "daemon/program/extents.hpp"
 #include "protocol/engine.hpp"
 #include "shm/layout.hpp"
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 namespace parc::daemon {
 
@@ -18,8 +21,9 @@ class Windows {
 public:
   explicit Windows(Extents& memory) : memory_(memory) {}
 
-  // [address, address + length) of the program, as RequestKind::expose says; with its error.
-  [[nodiscard]] std::int32_t expose(const shm::Request& request);
+  // [address, address + length) of the program, as RequestKind::expose says; with its error. `own`: what
+  // reaches that where it is not shared.
+  [[nodiscard]] std::int32_t expose(const shm::Request& request, protocol::CrossMemory* own);
   // Takes it back for `operation`. False: there is no such number. Whether it is over says let_go, or this:
   // `over`, where nobody holds it.
   [[nodiscard]] bool unexpose(std::uint64_t number, std::uint64_t operation, bool& over);
@@ -35,19 +39,27 @@ public:
 
 private:
   struct Window {
+    std::size_t index = 0;
     enum class Stage : std::uint8_t { free, exposed, taken_back } stage = Stage::free;
     std::uint64_t number = 0;
     std::uint64_t address = 0, length = 0; // in the program
+    protocol::CrossMemory* own = nullptr;  // none: it is shared
     std::uint64_t rights = 0;
     std::uint64_t uses = 0;                  // by gets and puts
     Extents::Used used;                      // by each of these
     std::optional<std::uint64_t> awaited_by; // where it was taken back
   };
   [[nodiscard]] Window* find(std::uint64_t number);
+  void add(Window window);
+  void take_back(Window& window);
   void forget_if_over(Window& window);
+  [[nodiscard]] bool resolve(const Window& window, std::uint64_t offset, std::uint64_t length,
+                             protocol::Pieces& memory, Extents::Used& used) const;
 
   Extents& memory_;
-  std::array<Window, shm::most_windows> windows_;
+  std::deque<Window> windows_; // by index, which holds name
+  std::vector<std::size_t> free_;
+  std::unordered_map<std::uint64_t, std::size_t> by_number_; // those that are exposed
 };
 
 } // namespace parc::daemon

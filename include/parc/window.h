@@ -18,7 +18,8 @@ extern "C" {
 /* What one program sends to one other takes effect in its order, over however many streams: behind a put that
  * is not in place yet wait the messages, puts and gets that follow it. So who has read a message finds what
  * its sender had put before it, without another word; a put that fails holds up nothing. A get may see of a
- * put that the same program has started behind it, before it has ended. */
+ * put that the same program has started behind it, before it has ended. Behind more messages than a peer has
+ * places for (some 200,000 that it has not read), gets and puts to it wait as messages do, until it reads. */
 
 /* Of what a program that releases waits stores into its own window others may hear before what it was
  * released from has begun, or, of a get, has ended: who tells others of something by such a store, or by one
@@ -32,9 +33,12 @@ extern "C" {
 /* Until parc_unexpose, peers of this program (its job, those that it has added or spawned, its parc_parent)
  * can get and put bytes 0 to `bytes`-1 of `memory` as those of this window. `rights` is PARC_MAY_GET,
  * PARC_MAY_PUT or both, with PARC_MAY_ANYBODY or without. The memory is of parc_alloc, and must not be given
- * to parc_free before.
+ * to parc_free before; or any other that the program may read and, with PARC_MAY_PUT, write, and that stays
+ * there. Of other memory the kernel makes one copy more, and atomic operations on it are made by a thread of
+ * this process, which this call makes: they wait while it is stopped.
  * Errors: PARC_EINVAL (the number is in use, unknown rights, null pointer), PARC_ENOMEM (memory that is not
- * of parc_alloc), PARC_EAGAIN (256 windows are exposed). */
+ * of parc_alloc, and that the kernel of this host does not find, or may not reach: it must be permitted to
+ * trace this process), PARC_EAGAIN (65,536 windows are exposed, or there is no thread). */
 PARC_API int parc_expose(parc_context* context, uint64_t window, void* memory, size_t bytes, unsigned rights);
 
 /* Takes it back: blocks until gets and puts that have begun there have ended. There is no window for those
@@ -117,7 +121,7 @@ PARC_API int parc_fetch_add(parc_context* context, const parc_place* at, int64_t
 
 /* Blocks until all that this program has put is in place, its atomic operations are made, and all that its
  * waits were released from has begun or, of gets, has ended. (parc_barrier waits for the puts of all its
- * ranks.) A put that failed when its wait had returned is told here, once, and of several the first. Errors:
+ * ranks.) A put that failed when its wait had returned is told here, once, and of several one. Errors:
  * PARC_EPLACE, PARC_EPEER (of such a put), PARC_EKERNEL. */
 PARC_API int parc_quiet(parc_context* context);
 

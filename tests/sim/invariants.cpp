@@ -26,10 +26,12 @@ std::string Invariants::broken(Engine& engine) {
   look.look_at_outgoing();
   look.look_at_incoming();
   look.look_at_readings();
+  look.look_at_atomics();
   look.look_at_peers();
   look.look_at_links();
   look.look_at_endpoints();
   look.holds(engine.pool_used_ == look.pool_used_, "the pool holds what blocks there are");
+  look.holds(engine.apart_used_ == look.apart_used_, "what comes for other processes is counted");
   return look.broken_;
 }
 
@@ -38,7 +40,7 @@ void Invariants::count_due() {
     link->each_carrier([&](const Carrier& carrier) {
       for (const Due& due : carrier.due) {
         const bool pooled = due.landing.pooled();
-        if (pooled) pool_used_ += due.landing.block().length();
+        if (pooled) (due.eager ? pool_used_ : apart_used_) += due.landing.block().length();
         holds(due.done < due.length, "what is due is not here");
         holds(!due.eager || carrier.subflow == nullptr, "subflows bring only what was asked for");
         if (const Incoming* message = due.landing.message(); message != nullptr && due.eager)
@@ -179,6 +181,15 @@ void Invariants::look_at_readings() {
     holds(posted == (read.message == nullptr && !read.probe), "a read without a message is posted");
     holds(in_list<hook::Queue>(read) == (read.message == nullptr), "a read that waits is in a list");
   });
+}
+
+void Invariants::look_at_atomics() {
+  for (const auto& asked : engine_.asked_atomics_) {
+    ++pairs_[asked.pair].messages;
+    holds(asked.pair->atomic_asked, "a pair waits for the atomic that its program was asked for");
+    const Incoming* const message = engine_.incoming_.find(asked.message);
+    holds(message == nullptr || message->what == Incoming::What::atomic, "what is asked for is an atomic");
+  }
 }
 
 void Invariants::look_at_peers() {

@@ -44,6 +44,7 @@ private:
   void look_at_incoming();
   void look_at(const Incoming& message);
   void look_at_readings();
+  void look_at_atomics();
   void look_at_peers();
   void look_at_links();
   void look_at(const Link& link);
@@ -55,7 +56,7 @@ private:
 
   Engine& engine_;
   std::string broken_;
-  std::uint64_t pool_used_ = 0, parted_ = 0;
+  std::uint64_t pool_used_ = 0, apart_used_ = 0, parted_ = 0;
   std::unordered_map<const Incoming*, std::uint64_t> due_;  // bytes unasked that are not counted as arrived
   std::unordered_map<std::uint64_t, std::uint64_t> logged_; // bytes of a write that are not acknowledged
   std::unordered_set<const Incoming*> requests_;            // that one asks for which has not been sent

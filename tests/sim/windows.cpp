@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/sim/windows.hpp"
 
+#include "protocol/atomic_operation.hpp"
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace parc::sim {
 
@@ -11,6 +14,57 @@ using namespace protocol;
 namespace {
 constexpr std::size_t margin = 64; // bytes before and behind a window that nobody may get
 } // namespace
+
+// Not reached while it is hidden, whoever holds it.
+class Windows::Apart final : public CrossMemory {
+public:
+  explicit Apart(const Window& window) : window_(window) {}
+  bool read(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t) override {
+    if (!window_.hidden) std::memcpy(to, from, length);
+    return !window_.hidden;
+  }
+  bool write(std::byte* to, const std::byte* from, std::uint64_t length, std::uint64_t) override {
+    if (!window_.hidden) std::memcpy(to, from, length);
+    return !window_.hidden;
+  }
+  bool operate(std::byte* word, const Atomic& atomic, std::uint64_t name, std::uint64_t& before) override {
+    if (name_ == name && !asked_) {
+      name_ = no_name;
+      before = before_;
+      return true;
+    }
+    if (name_ != no_name) return false;
+    name_ = name;
+    word_ = word;
+    atomic_ = atomic;
+    asked_ = true;
+    return false;
+  }
+  bool busy(std::uint64_t) const override { return false; }
+  void forget(std::uint64_t name) override {
+    if (name_ != name) return;
+    name_ = no_name;
+    asked_ = false;
+  }
+  bool serve() {
+    if (!std::exchange(asked_, false)) return false;
+    before_ = protocol::operate(word_, atomic_);
+    return true;
+  }
+
+private:
+  const Window& window_;
+  std::uint64_t name_ = no_name, before_ = 0;
+  std::byte* word_ = nullptr;
+  Atomic atomic_{};
+  bool asked_ = false;
+};
+
+bool Windows::operate(std::size_t actor) {
+  const auto found = windows_.find(actor);
+  return found != windows_.end() && found->second.apart != nullptr && !oracle_.actors[actor].killed &&
+         found->second.apart->serve();
+}
 
 void Windows::expose(std::size_t actor, std::uint64_t bytes, std::uint64_t stripe) {
   Window& window = windows_[actor];
@@ -22,6 +76,7 @@ void Windows::expose(std::size_t actor, std::uint64_t bytes, std::uint64_t strip
   std::fill_n(window.memory.begin() + static_cast<std::ptrdiff_t>(margin + window.counter), 8, std::byte{0});
   window.versions.assign((bytes + Window::cell - 1) / Window::cell, {});
   window.hidden = false;
+  if (actor % 2 != 0) window.apart = std::make_shared<Apart>(window);
   store(actor, 0, window.versions.size());
 }
 
@@ -155,7 +210,9 @@ bool Windows::place(std::size_t target, const Place& place, bool acquainted, Pie
   if (found == windows_.end() || !acquainted || found->second.hidden || !is_there(found->second, place))
     return false;
   if (oracle_.actors[target].departed()) throw Violation("a window is read whose program has departed");
-  memory = Pieces(found->second.memory.data() + margin + place.offset, place.length);
+  memory = {};
+  memory.append(
+      {found->second.memory.data() + margin + place.offset, place.length, found->second.apart.get()});
   if (place.put) puts_.placed(target, place);
   hold = ++last_hold_;
   holds_[hold] = target;

@@ -64,6 +64,9 @@ public:
   void finished(std::size_t get, const protocol::Outcome& outcome);
   void finished_put(std::size_t put, const protocol::Outcome& outcome);
   [[nodiscard]] Puts& puts() { return puts_; }
+  // Some windows are in memory that only their program can do atomic operations on, when it looks. True: it
+  // has.
+  bool operate(std::size_t actor);
 
   void check_silent(std::size_t actor) const; // one that was killed
   void check_rest(bool last);
@@ -71,12 +74,14 @@ public:
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
 private:
+  class Apart;
   struct Window {
     static constexpr std::uint64_t cell = 32;                  // bytes that are stored together
     std::vector<std::byte> memory;                             // with a guard on either side
     std::uint64_t bytes = 0, own = 0, stripe = 0, counter = 0; // where that is
     std::vector<std::vector<std::uint64_t>> versions; // by cell: when each was stored, which it is named by
     bool hidden = true;
+    std::shared_ptr<Apart> apart; // none: it is shared with the kernel
     std::uint64_t changed_at = 0; // when it was hidden, or shown, the last time
   };
 

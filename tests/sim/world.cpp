@@ -112,6 +112,7 @@ void World::turn(std::size_t host, bool calm) {
   moved |= read_links(host, calm);
   moved |= pass_gates(host, calm);
   moved |= place(host, calm);
+  moved |= make_atomics(host, calm);
   if (!calm) {
     for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
       if (oracle_.actors[actor].host == host && random_.one_in(oracle_.actors[actor].job == 0 ? 8 : 2))
@@ -138,6 +139,15 @@ void World::turn(std::size_t host, bool calm) {
   }
   at.moved = moved;
   check_bounds(host);
+}
+
+// Of programs that were asked for them.
+bool World::make_atomics(std::size_t host, bool calm) {
+  bool made = false;
+  for (std::size_t actor = 0; actor < oracle_.actors.size(); ++actor)
+    if (oracle_.actors[actor].host == host && (calm || random_.one_in(4))) made |= windows_.operate(actor);
+  if (made) hosts_[host]->engine.resume_copies();
+  return made;
 }
 
 bool World::read_links(std::size_t host, bool calm) {

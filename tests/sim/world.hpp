@@ -137,6 +137,7 @@ private:
   void cancel(std::size_t actor);
   void hand_over(std::size_t actor);
   bool place(std::size_t host, bool calm);
+  bool make_atomics(std::size_t host, bool calm);
   void unplace(std::size_t actor);
   void release(std::size_t actor);
   void give_up(std::size_t actor);

@@ -79,7 +79,8 @@ BOOST_DATA_TEST_CASE(gets_from_windows, ways, way) {
   Hosts hosts(2, options_of(way));
   for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
     for (const char* what : {"all", "stopped"})
-      check_job(hosts, {"--hosts", placement, programs + "windows", what});
+      for (const char* where : {"", "own"})
+        check_job(hosts, {"--hosts", placement, programs + "windows", what, where});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "windows", "all"});
   for (const char* host : {"a", "b"}) {
     Process job = hosts.run({"--hosts", "a", programs + "windows", "killed", host});
@@ -91,8 +92,12 @@ BOOST_DATA_TEST_CASE(gets_from_windows, ways, way) {
 BOOST_DATA_TEST_CASE(puts_into_windows, ways, way) {
   Hosts hosts(2, options_of(way));
   for (const char* placement : {"a,b", "a:2", "a:2,b:2"})
-    for (const std::vector<std::string>& what :
-         {std::vector<std::string>{"all"}, {"stopped"}, {"random", "1", "60"}}) {
+    for (const std::vector<std::string>& what : {std::vector<std::string>{"all"},
+                                                 {"all", "own"},
+                                                 {"stopped"},
+                                                 {"stopped", "own"},
+                                                 {"random", "1", "60"},
+                                                 {"random", "3", "60", "own"}}) {
       std::vector<std::string> words{"--hosts", placement, programs + "puts"};
       words.insert(words.end(), what.begin(), what.end());
       check_job(hosts, words);
@@ -102,6 +107,8 @@ BOOST_DATA_TEST_CASE(puts_into_windows, ways, way) {
       check_job(hosts, {std::string("--early-release=") + level, "--hosts", placement, programs + "puts",
                         "random", "2", "60"});
   check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "puts", "all"});
+  check_job(hosts, {"--early-release=full", "--hosts", "a,b", programs + "puts", "all", "own"});
+  check_job(hosts, {"--hosts", "a:4", programs + "puts", "one-way"});
   for (const char* host : {"a", "b"}) {
     Process job = hosts.run({"--hosts", "a", programs + "puts", "killed", host});
     BOOST_TEST(job.wait() == 0);

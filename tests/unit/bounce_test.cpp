@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/program/bounce.hpp"
 
+#include "protocol/atomic_operation.hpp"
 #include "tests/unit/engine_test.hpp"
 
 #include <cstring>
@@ -23,6 +24,10 @@ struct Program final : CrossMemory {
     return name != no_name && kernel.write(reinterpret_cast<std::uintptr_t>(to), from,
                                            static_cast<std::uint32_t>(length), name, asks);
   }
+  bool operate(std::byte* word, const Atomic& atomic, std::uint64_t name, std::uint64_t& before) override {
+    bool asks = false;
+    return kernel.operate(reinterpret_cast<std::uintptr_t>(word), atomic, name, before, asks);
+  }
   bool busy(std::uint64_t name) const override { return kernel.busy(name); }
   void forget(std::uint64_t name) override { kernel.forget(name); }
 
@@ -32,8 +37,16 @@ struct Program final : CrossMemory {
     auto* const memory = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(shared->address.load()));
     if (is_wanted()) {
       ++copies;
-      std::memcpy(shared->into ? memory : shared->bytes, shared->into ? shared->bytes : memory,
-                  shared->length);
+      switch (shared->what.load()) {
+      case parc::shm::Bounce::What::fetch: std::memcpy(shared->bytes, memory, shared->length); break;
+      case parc::shm::Bounce::What::store: std::memcpy(memory, shared->bytes, shared->length); break;
+      case parc::shm::Bounce::What::operate: {
+        Atomic atomic;
+        std::memcpy(&atomic, shared->bytes, sizeof atomic);
+        const std::uint64_t before = operate_on<std::uint64_t>(memory, atomic);
+        std::memcpy(shared->bytes, &before, sizeof before);
+      }
+      }
     }
     shared->answered = parc::shm::number_asked(shared->asked);
   }

@@ -13,8 +13,10 @@ namespace {
 class Stranger {
 public:
   explicit Stranger(Hosts& hosts) : Stranger(hosts, hosts.link(1, 0)) {}
-  Stranger(Hosts& hosts, std::uint32_t link) : engine_(hosts.engine(1)), link_(link) {
-    const Statement statement{statement_magic, 0, 0, 0, 0, 1, 2};
+  // `credit`: fragments that may be sent to it.
+  Stranger(Hosts& hosts, std::uint32_t link, std::uint64_t credit = 0)
+      : engine_(hosts.engine(1)), link_(link), credit_(credit) {
+    const Statement statement{statement_magic, 0, 0, credit, 0, 1, 2};
     BOOST_TEST(say(&statement, sizeof statement) == Refusal::none);
   }
 
@@ -28,7 +30,7 @@ public:
   }
   Refusal put(Envelope envelope) {
     envelope.kind = Kind::put;
-    envelope.flags = MessageFlags::synchronous;
+    envelope.flags = MessageFlags::synchronous | when(envelope.length == 0, MessageFlags::whole);
     return say_one(envelope);
   }
   Refusal describe(Kind kind, std::uint64_t message, std::uint64_t extra, std::uint8_t flags = 0) {
@@ -54,6 +56,7 @@ private:
     prefix.header_length = sizeof prefix + sizeof entry;
     prefix.entries = 1;
     prefix.sequence = ++sequence_;
+    prefix.credit = credit_;
     prefix.source_host = 1;
     prefix.destination_host = 2;
     Bytes train(prefix.header_length);
@@ -70,7 +73,7 @@ private:
 
   Engine& engine_;
   std::uint32_t link_;
-  std::uint64_t sequence_ = 0;
+  std::uint64_t sequence_ = 0, credit_ = 0;
 };
 
 Envelope long_message(std::uint64_t to, std::uint64_t name) {
@@ -168,6 +171,70 @@ BOOST_DATA_TEST_CASE(news_of_what_nobody_has_put, data::make({false, true}), ref
   BOOST_TEST((stranger.describe(kind, put.handle + 1, 3, flag_put) == Refusal::none));
   BOOST_TEST((stranger.describe(kind, put.handle, 3, flag_put) == Refusal::request));
   BOOST_TEST(!put.finished);
+}
+
+// Its writer's memory may go when it has ended, whatever its peer has read.
+BOOST_AUTO_TEST_CASE(a_put_that_is_said_to_be_in_place_before_it_is_written) {
+  Hosts hosts({0, 1});
+  Bytes out = pattern(100'000, 1);
+  const Op& put = hosts.put(1, 0, 0, out);
+  const auto names = [&] {
+    const auto train = hosts.engine(1).plan_write(hosts.link(1, 0));
+    return std::ranges::any_of(train, [&](const iovec& part) {
+      const auto* const base = static_cast<const std::byte*>(part.iov_base);
+      return base >= out.data() && base < out.data() + out.size();
+    });
+  };
+  const auto write_a_train = [&] {
+    std::size_t bytes = 0;
+    for (const iovec& part : hosts.engine(1).plan_write(hosts.link(1, 0))) bytes += part.iov_len;
+    hosts.engine(1).wrote(hosts.link(1, 0), bytes);
+  };
+  write_a_train(); // its own statement
+  Stranger stranger(hosts, hosts.link(1, 0), 100);
+  write_a_train(); // the envelope
+  BOOST_TEST(names());
+  BOOST_TEST((stranger.describe(Kind::matched, put.handle, 0) == Refusal::none));
+  BOOST_TEST(put.finished);
+  BOOST_TEST(!names());
+}
+
+BOOST_AUTO_TEST_CASE(puts_whose_ends_nobody_hears_are_bounded) {
+  Hosts hosts({0, 1});
+  Bytes window(100);
+  hosts.expose(1, window);
+  Stranger stranger(hosts);
+  constexpr std::uint64_t most = std::uint64_t{1} << 20;
+  Refusal refusal = Refusal::none;
+  std::uint64_t name = 0;
+  for (; refusal == Refusal::none && name <= most + 1; ++name) {
+    Envelope put = long_message(hosts.endpoint(1), name + 1);
+    put.tag = name % 2 + 1; // every second one has no place
+    put.length = 0;
+    refusal = stranger.put(put);
+  }
+  BOOST_TEST((refusal == Refusal::credit));
+  BOOST_TEST(name == most + 2);
+  BOOST_TEST(stranger.kept() == 0u);
+  BOOST_TEST(hosts.record(1).held == 0u);
+}
+
+// What a program may have in its request.
+BOOST_AUTO_TEST_CASE(a_put_with_flags_of_a_message) {
+  Hosts hosts({0, 1});
+  Bytes window(100), out = pattern(10, 1);
+  hosts.expose(1, window);
+  WriteRequest request;
+  request.destination = 1;
+  request.tag = 1;
+  request.flags = ~MessageFlags::none;
+  request.memory = Pieces(out.data(), out.size());
+  request.put = true;
+  const Op& put = hosts.post(0, request);
+  hosts.settle();
+  BOOST_TEST(put.finished);
+  BOOST_TEST((put.outcome.fault == Fault::none));
+  BOOST_TEST(std::equal(out.begin(), out.end(), window.begin()));
 }
 
 BOOST_AUTO_TEST_CASE(fragments_of_a_get_that_has_not_left) {

@@ -25,6 +25,7 @@ struct Elsewhere final : CrossMemory {
     std::memcpy(to - shift, from, length);
     return true;
   }
+  bool operate(std::byte*, const Atomic&, std::uint64_t, std::uint64_t&) override { return false; }
   bool busy(std::uint64_t) const override { return false; }
   void forget(std::uint64_t) override {}
 };

@@ -2,12 +2,14 @@
 // Two ranks or more, and what they put into each other's windows. "all": each into each, all that a put may
 // be asked for and all that it is refused for. "random SEED ROUNDS": puts and messages of all sizes; who
 // reads a message looks for what was put before it. "stopped": rank 0 puts into ranks that are stopped.
-// "killed HOST": puts into a program that it has spawned there, until that is no more.
+// "killed HOST": puts into a program that it has spawned there, until that is no more. "one-way": rank 0 puts
+// and writes to rank 1, which writes it nothing. With "own" behind that, windows are in malloc's memory.
 #include "tests/support/programs/rank.hpp"
 
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
@@ -21,6 +23,7 @@ namespace {
 constexpr std::uint64_t window = 7;
 constexpr std::size_t stripe = 1 << 20; // of each rank, in each window
 constexpr unsigned rights = PARC_MAY_GET | PARC_MAY_PUT;
+bool own = false;
 
 // What rank `from` puts the `version`th time.
 std::uint64_t text_of(int from, std::uint64_t version) {
@@ -30,7 +33,7 @@ std::uint64_t text_of(int from, std::uint64_t version) {
 struct Exposed {
   explicit Exposed(parc_context* context)
       : parc(context), bytes(stripe * static_cast<std::size_t>(parc_size(parc))),
-        memory(static_cast<unsigned char*>(parc_alloc(parc, bytes))) {
+        memory(static_cast<unsigned char*>(own ? std::malloc(bytes) : parc_alloc(parc, bytes))) {
     rank::expect(memory != nullptr, "there is no memory");
     std::memset(memory, 0, bytes);
     rank::expect_code(parc_expose(parc, window, memory, bytes, rights), PARC_OK, "parc_expose");
@@ -38,7 +41,10 @@ struct Exposed {
   }
   Exposed(const Exposed&) = delete;
   Exposed& operator=(const Exposed&) = delete;
-  ~Exposed() { parc_free(parc, memory); }
+  ~Exposed() {
+    (void)parc_unexpose(parc, window);
+    own ? std::free(memory) : parc_free(parc, memory);
+  }
   [[nodiscard]] const unsigned char* of(int from) const {
     return memory + stripe * static_cast<std::size_t>(from);
   }
@@ -81,9 +87,9 @@ void put_and_tell(parc_context* parc, const Exposed& exposed) {
                                    std::size_t{4096}, std::size_t{100'000}, stripe - 333}) {
     for (const unsigned flags : {0u, PARC_FROM_END, PARC_SYNCHRONOUS}) {
       ++version;
-      std::vector<unsigned char> own(length);
+      std::vector<unsigned char> anywhere(length);
       auto* const shared = static_cast<unsigned char*>(parc_alloc(parc, length));
-      for (unsigned char* from : {own.data(), shared}) {
+      for (unsigned char* from : {anywhere.data(), shared}) {
         rank::fill(from, length, text_of(rank::number, version));
         const parc_place to = place_of(ring.next, 333);
         const parc_op put = parc_initput(parc, &to, from, length, flags);
@@ -208,8 +214,8 @@ void count(parc_context* parc, const Exposed& exposed) {
   rank::expect_code(parc_fetch_add(parc, &nowhere, 1, nullptr), PARC_EPLACE, "adding to nothing");
   rank::expect(std::strstr(parc_error_detail(), "atomic operation of 8 bytes at 8 of window 8") != nullptr,
                "the detail names no atomic operation");
-  const parc_place own{rank::number, window, 8};
-  const parc_op swap = parc_initatomic(parc, &own, PARC_COMPARE_SWAP, 8, 5,
+  const parc_place here_too{rank::number, window, 8};
+  const parc_op swap = parc_initatomic(parc, &here_too, PARC_COMPARE_SWAP, 8, 5,
                                        static_cast<std::uint64_t>(*here(8)), &before, PARC_QUEUED);
   parc_completion done;
   rank::expect(parc_completions(parc, &done, 1, -1) == 1 && done.operation == swap &&
@@ -312,8 +318,8 @@ private:
 
   void put(int peer, std::uint64_t round) {
     const std::size_t length = random_() % 3 == 0 ? random_() % 300 : size_below(slot_bytes);
-    std::vector<unsigned char> own(length);
-    unsigned char* const from = random_() % 2 == 0 ? own.data() : text_;
+    std::vector<unsigned char> anywhere(length);
+    unsigned char* const from = random_() % 2 == 0 ? anywhere.data() : text_;
     const std::uint64_t text = text_of(rank::number, round);
     rank::fill(from, length, text);
     const parc_place to = place_of(peer, round % slots * slot_bytes);
@@ -358,13 +364,40 @@ private:
   unsigned char *answer_, *text_;
 };
 
+// A barrier of four does not go back either; rank 2 tells that the next may come.
+void one_way(parc_context* parc) {
+  const Exposed exposed(parc);
+  constexpr std::size_t length = stripe;
+  if (rank::number == 0) tell(parc, 1, 1);
+  rank::expect_code(parc_set_release(parc, PARC_RELEASE_FULL), PARC_OK, "parc_set_release");
+  std::vector<unsigned char> text(length);
+  if (rank::number == 1) hear(parc, 0, 1);
+  for (std::uint64_t version = 0; version < 500; ++version) {
+    if (rank::number == 0) {
+      rank::fill(text.data(), length, text_of(0, version));
+      const parc_place to = place_of(1, 0);
+      const parc_op put = parc_initput(parc, &to, text.data(), length, 0);
+      tell(parc, 1, 2);
+      rank::expect_code(parc_wait(parc, put, nullptr), PARC_OK, "the wait for a put");
+      hear(parc, 2, 3);
+    } else if (rank::number == 1) {
+      hear(parc, 0, 2);
+      expect_put(exposed, 0, 0, length, version);
+      tell(parc, 2, 3);
+    } else if (rank::number == 2) {
+      hear(parc, 1, 3);
+      tell(parc, 0, 3);
+    }
+  }
+  rank::expect_code(parc_barrier(parc), PARC_OK, "parc_barrier");
+}
+
 // It says in its window where its process is.
 void stopped(parc_context* parc) {
   const Exposed exposed(parc);
   constexpr std::size_t at = 4096;
   if (rank::number != 0) {
-    auto* const own = reinterpret_cast<volatile int*>(exposed.memory);
-    *own = getpid();
+    *reinterpret_cast<volatile int*>(exposed.memory) = getpid();
     raise(SIGSTOP); // and calls parc again only when it is woken
     rank::expect(rank::filled(exposed.of(0) + at, 500'000, text_of(0, 19)), "what was put is not there");
     return;
@@ -418,12 +451,15 @@ void be_killed(parc_context* parc) {
 int main(int argc, char** argv) {
   parc_context* const parc = rank::open();
   const std::string_view what = argc > 1 ? argv[1] : "all";
+  own = std::string_view(argv[argc - 1]) == "own";
   if (what == "stopped") {
     stopped(parc);
   } else if (what == "killed") {
     killed(parc, argv[0], argv[2]);
   } else if (what == "exposed") {
     be_killed(parc);
+  } else if (what == "one-way") {
+    one_way(parc);
   } else if (what == "random") {
     const Exposed exposed(parc);
     Random(parc, exposed, static_cast<unsigned>(std::stoul(argv[2])), std::stoul(argv[3])).run();

@@ -2,11 +2,13 @@
 // Two ranks or more, and their windows. "all": each gets from each, all that a get may be asked for and all
 // that it is refused for. "stopped": rank 0 gets from ranks that are stopped, which they have told it of in
 // their windows alone. "killed HOST": gets from a program that it has spawned there, until that is no more.
+// With "own" behind that, windows are in malloc's memory.
 #include "tests/support/programs/rank.hpp"
 
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <sys/types.h>
@@ -18,9 +20,11 @@ namespace {
 
 constexpr std::uint64_t window = 7;
 constexpr std::size_t bytes = 3 << 20;
+bool own = false;
 
 struct Exposed {
-  explicit Exposed(parc_context* context) : parc(context), memory(parc_alloc(context, bytes)) {
+  explicit Exposed(parc_context* context)
+      : parc(context), memory(own ? std::malloc(bytes) : parc_alloc(context, bytes)) {
     rank::expect(memory != nullptr, "there is no memory");
     rank::fill(memory, bytes, static_cast<std::uint64_t>(rank::number));
     rank::expect_code(parc_expose(parc, window, memory, bytes, PARC_MAY_GET), PARC_OK, "parc_expose");
@@ -28,7 +32,10 @@ struct Exposed {
   }
   Exposed(const Exposed&) = delete;
   Exposed& operator=(const Exposed&) = delete;
-  ~Exposed() { parc_free(parc, memory); }
+  ~Exposed() {
+    (void)parc_unexpose(parc, window);
+    own ? std::free(memory) : parc_free(parc, memory);
+  }
   parc_context* parc;
   void* memory;
 };
@@ -112,7 +119,7 @@ void ask_for_what_is_not_there(parc_context* parc, int peer) {
 }
 
 void expose_what_cannot_be(parc_context* parc, void* memory) {
-  std::vector<unsigned char> own(1 << 20);
+  std::vector<unsigned char> not_shared(1 << 20);
   const auto expose = [&](std::uint64_t number, void* what, std::size_t length, unsigned rights) {
     return parc_expose(parc, number, what, length, rights);
   };
@@ -120,14 +127,16 @@ void expose_what_cannot_be(parc_context* parc, void* memory) {
   rank::expect_code(expose(8, memory, 1, 0), PARC_EINVAL, "no rights");
   rank::expect_code(expose(8, memory, 1, 64 | PARC_MAY_GET), PARC_EINVAL, "unknown rights");
   rank::expect_code(expose(8, nullptr, 1, PARC_MAY_GET), PARC_EINVAL, "a null pointer");
-  rank::expect_code(expose(8, own.data(), own.size(), PARC_MAY_GET), PARC_ENOMEM, "malloc's memory");
+  rank::expect_code(expose(8, reinterpret_cast<void*>(0x1000), 1, PARC_MAY_GET), PARC_ENOMEM,
+                    "memory that is not there");
   rank::expect_code(expose(8, memory, SIZE_MAX, PARC_MAY_GET), PARC_ENOMEM, "more than there is");
   rank::expect_code(parc_unexpose(parc, 8), PARC_EINVAL, "a window that there is not");
-  for (std::uint64_t number = 1000; number < 1255; ++number)
-    rank::expect_code(expose(number, memory, 1, PARC_MAY_GET), PARC_OK, "one of 256 windows");
-  rank::expect_code(expose(8, memory, 1, PARC_MAY_GET), PARC_EAGAIN, "window 257");
-  for (std::uint64_t number = 1000; number < 1255; ++number)
-    rank::expect_code(parc_unexpose(parc, number), PARC_OK, "taking back one of 256 windows");
+  constexpr std::uint64_t many = 3000;
+  for (std::uint64_t number = 1000; number < 1000 + many; ++number)
+    rank::expect_code(expose(number, number % 2 != 0 ? memory : not_shared.data(), 1, PARC_MAY_GET), PARC_OK,
+                      "one of many windows");
+  for (std::uint64_t number = 1000; number < 1000 + many; ++number)
+    rank::expect_code(parc_unexpose(parc, number), PARC_OK, "taking back one of many windows");
 }
 
 // A get that was released early fails behind its wait.
@@ -232,9 +241,9 @@ void all(parc_context* parc) {
 // Where its process is.
 void stopped(parc_context* parc) {
   const Exposed exposed(parc);
-  auto* const own = static_cast<volatile int*>(exposed.memory);
+  auto* const number = static_cast<volatile int*>(exposed.memory);
   if (rank::number != 0) {
-    *own = getpid();
+    *number = getpid();
     raise(SIGSTOP); // and calls parc again only when it is woken
     return;
   }
@@ -292,6 +301,7 @@ void be_killed(parc_context* parc) {
 int main(int argc, char** argv) {
   parc_context* const parc = rank::open();
   const std::string_view what = argc > 1 ? argv[1] : "all";
+  own = std::string_view(argv[argc - 1]) == "own";
   if (what == "stopped")
     stopped(parc);
   else if (what == "killed")
