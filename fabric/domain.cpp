@@ -7,6 +7,7 @@
 #include "fabric/endpoint.hpp"
 #include "fabric/memory_region.hpp"
 #include "fabric/poll_set.hpp"
+#include "fabric/remote_memory.hpp"
 
 namespace parc::fabric {
 namespace {
@@ -21,8 +22,7 @@ fi_ops_domain domain_calls{
     .poll_open = open_poll_set,
     .stx_ctx = [](fid_domain*, fi_tx_attr*, fid_stx**, void*) { return -FI_ENOSYS; },
     .srx_ctx = [](fid_domain*, fi_rx_attr*, fid_ep**, void*) { return -FI_ENOSYS; },
-    .query_atomic = [](fid_domain*, fi_datatype, fi_op, fi_atomic_attr*,
-                       std::uint64_t) { return -FI_EOPNOTSUPP; },
+    .query_atomic = query_atomic,
     .query_collective = [](fid_domain*, fi_collective_op, fi_collective_attr*,
                            std::uint64_t) { return -FI_EOPNOTSUPP; },
     .endpoint2 =

@@ -36,27 +36,28 @@ void say(const char* sentence) {
 }
 
 bool ends_jobs(int error) {
-  return error == PARC_EPEER || error == PARC_EKERNEL || error == PARC_EINVAL || error == PARC_ENOMEM;
+  return error == PARC_EPEER || error == PARC_EKERNEL || error == PARC_EINVAL || error == PARC_ENOMEM ||
+         error == PARC_EPLACE;
 }
 
 bool counts(Purpose purpose) {
-  return purpose == Purpose::send || purpose == Purpose::receive;
+  return purpose == Purpose::send || purpose == Purpose::receive || purpose == Purpose::transfer;
 }
 
 } // namespace
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info)
     : Child(domain), send_flags(info.tx_attr ? info.tx_attr->op_flags : 0),
-      receive_flags(info.rx_attr ? info.rx_attr->op_flags : 0),
+      receive_flags(info.rx_attr ? info.rx_attr->op_flags : 0), remote(is_for_remote_memory(info.caps)),
       directed_((info.caps & FI_DIRECTED_RECV) != 0), tells_source_((info.caps & FI_SOURCE) != 0) {}
 
 Endpoint::~Endpoint() {
   for (CompletionQueue* queue : {sent_, received_})
     if (queue) --queue->users;
-  for (Counter* counter : {sends_, receives_})
+  for (Counter* counter : {sends_, receives_, gets_, puts_})
     if (counter) --counter->users;
   if (vector_) --vector_->users;
-  parent.session->has_endpoint.store(false);
+  (remote ? parent.session->has_remote_endpoint : parent.session->has_endpoint).store(false);
 }
 
 int Endpoint::bind(struct fid* other, std::uint64_t flags) {
@@ -67,7 +68,7 @@ int Endpoint::bind(struct fid* other, std::uint64_t flags) {
     ++object.users;
     return 0;
   };
-  // Those of remote memory are never made: who counts them, as MPICH does, has a counter that stands still.
+  // What others do in our memory is not counted: who asks, as MPICH does, has a counter that stands still.
   constexpr std::uint64_t counted = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
   int code = 0;
   switch (other->fclass) {
@@ -92,6 +93,8 @@ int Endpoint::bind(struct fid* other, std::uint64_t flags) {
     if (!(flags & counted)) return -FI_EINVAL;
     if (flags & FI_SEND) code = take(sends_, counter);
     if (code == 0 && (flags & FI_RECV)) code = take(receives_, counter);
+    if (code == 0 && (flags & FI_READ)) code = take(gets_, counter);
+    if (code == 0 && (flags & FI_WRITE)) code = take(puts_, counter);
     return code;
   }
   default: return -FI_EINVAL;
@@ -100,7 +103,7 @@ int Endpoint::bind(struct fid* other, std::uint64_t flags) {
 
 int Endpoint::enable() {
   if (!vector_) return -FI_ENOAV;
-  if (!sent_ && !sends_ && !received_ && !receives_) return -FI_ENOCQ;
+  if (!sent_ && !sends_ && !received_ && !receives_ && !gets_ && !puts_) return -FI_ENOCQ;
   enabled_ = true;
   return 0;
 }
@@ -142,7 +145,8 @@ ssize_t Endpoint::begin(const Request& request, const Start& start) {
 // Open MPI takes no notice of what the start of a persistent request returns, which some of its collectives
 // use, and waits for its completion: that has the error, where there is one.
 ssize_t Endpoint::refuse(const Request& request, ssize_t code, const char* sentence) {
-  if (request.anonymous || !(request.purpose == Purpose::send ? sent_ : received_)) return code;
+  const bool receives = request.purpose != Purpose::send && request.purpose != Purpose::transfer;
+  if (request.anonymous || !(receives ? received_ : sent_)) return code;
   say(sentence);
   report(request, {}, static_cast<int>(-code));
   return 0;
@@ -270,6 +274,45 @@ ssize_t Endpoint::cancel(const void* context) {
   return parent.session->cancel(*this, context) ? 0 : -FI_ENOENT;
 }
 
+// Its end says that it is there: what has only left may still have no place.
+ssize_t Endpoint::transfer(const RemoteTransfer& transfer) {
+  if (!enabled_) return -FI_EOPBADSTATE;
+  const int peer = vector_->peer(transfer.address);
+  if (peer < 0) return -FI_EINVAL;
+  const bool injected =
+      transfer.kind == Start::Kind::put && (!transfer.told || (transfer.flags & FI_INJECT) != 0);
+  const bool brings = transfer.kind == Start::Kind::get || transfer.result != nullptr;
+  const bool reported = transfer.told && (!selective_sent_ || (transfer.flags & FI_COMPLETION) != 0);
+  const std::uint64_t what = transfer.kind == Start::Kind::atomic ? FI_ATOMIC : FI_RMA;
+  Request request{.endpoint = this,
+                  .context = transfer.context,
+                  .flags = what | (brings ? FI_READ : FI_WRITE),
+                  .purpose = Purpose::transfer,
+                  .reported = reported,
+                  .anonymous = !transfer.told,
+                  .buffer = transfer.result,
+                  .room = transfer.result != nullptr ? transfer.atomic.width : 0};
+  const std::uint64_t length = length_of(transfer.pieces);
+  if (length > longest_message || (injected && length > inject_bytes))
+    return refuse(request, -FI_EMSGSIZE, "a transfer is too long");
+  Start start{.kind = transfer.kind,
+              .place = {peer, transfer.window, transfer.offset},
+              .atomic = transfer.atomic,
+              .pieces = transfer.pieces,
+              .flags = transfer.kind == Start::Kind::put ? PARC_SYNCHRONOUS : 0u};
+  if (!injected) return begin_or_refuse(request, start);
+  const auto copied = std::make_shared<std::byte[]>(length);
+  std::size_t at = 0;
+  for (const iovec& piece : transfer.pieces) {
+    if (piece.iov_len != 0) std::memcpy(copied.get() + at, piece.iov_base, piece.iov_len);
+    at += piece.iov_len;
+  }
+  const iovec whole{copied.get(), length};
+  start.pieces = {&whole, 1};
+  request.copied = copied;
+  return begin_or_refuse(request, start);
+}
+
 void Endpoint::ended(const Request& request, const parc_completion& completion) {
   const parc_status& status = completion.status;
   switch (request.purpose) {
@@ -282,6 +325,10 @@ void Endpoint::ended(const Request& request, const parc_completion& completion) 
     break;
   case Purpose::send: report(request, status, status.error); break;
   case Purpose::await: break; // nobody's
+  case Purpose::transfer:
+    if (status.error == PARC_OK && request.buffer) std::memcpy(request.buffer, &status.data, request.room);
+    report(request, status, status.error);
+    break;
   case Purpose::receive:
     if (request.several)
       received_one(request, status);
@@ -336,9 +383,12 @@ void Endpoint::looked(const Request& request, const parc_completion& completion)
 // `error` is a PARC_E* or, positive, one of libfabric's.
 void Endpoint::report(const Request& request, const parc_status& status, int error) {
   if (closing_.load()) return;
-  const bool sends = request.purpose == Purpose::send;
-  if (Counter* const counter = sends ? sends_ : receives_; counter && counts(request.purpose))
-    counter->count(error != 0);
+  const bool transfers = request.purpose == Purpose::transfer,
+             sends = request.purpose == Purpose::send || transfers;
+  Counter* const counter = transfers ? ((request.flags & FI_READ) != 0 ? gets_ : puts_)
+                           : sends   ? sends_
+                                     : receives_;
+  if (counter && counts(request.purpose)) counter->count(error != 0);
   CompletionQueue* const queue = sends ? sent_ : received_;
   if (ends_jobs(error)) say(parc_error_string(error));
   if (error != 0 && request.anonymous) {
@@ -420,15 +470,22 @@ fi_ops_cm name_calls{
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context) {
   auto& in = object_of<Domain>(domain);
-  if (in.session->has_endpoint.exchange(true)) {
-    FI_WARN(&provider, FI_LOG_EP_CTRL, "this process has an endpoint open already: there can be one\n");
+  const bool remote = is_for_remote_memory(info->caps);
+  if ((remote ? in.session->has_remote_endpoint : in.session->has_endpoint).exchange(true)) {
+    FI_WARN(&provider, FI_LOG_EP_CTRL, "this process has an endpoint for %s open already: there can be one\n",
+            remote ? "remote memory" : "messages");
     return -FI_EBUSY;
   }
   const auto complete = [](Endpoint& made) {
     made.ops = &endpoint_calls;
     made.cm = &name_calls;
-    made.msg = &message_calls;
-    made.tagged = &tagged_calls;
+    if (made.remote) {
+      made.rma = &remote_memory_calls;
+      made.atomic = &atomic_calls;
+    } else {
+      made.msg = &message_calls;
+      made.tagged = &tagged_calls;
+    }
     return 0;
   };
   return open_object<Endpoint>(FI_CLASS_EP, context, endpoint, complete, in, *info);

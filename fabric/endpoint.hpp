@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An endpoint (fi_endpoint(3), type RDM): the message queue that this process has in the kernel of its host.
-// There is one, so one endpoint can be open in a process at a time. Its calls for messages are in
-// messages.cpp; they may be made by any thread.
+// There is one, so one endpoint for messages can be open in a process at a time; and beside it one for remote
+// memory, which has none. Their calls are in messages.cpp and in remote_memory.cpp; they may be made by any
+// thread.
 #pragma once
 
 #include "fabric/address_vector.hpp"
@@ -9,12 +10,19 @@
 #include "fabric/counter.hpp"
 #include "fabric/info.hpp"
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <span>
 
 namespace parc::fabric {
+
+// A buffer of one piece, as calls have it.
+inline iovec piece(const void* buffer, std::size_t length) {
+  return {const_cast<void*>(buffer), length};
+}
 
 // A message and whom it is for, in the calls that have all of it. Flags are those of fi_sendmsg and
 // fi_recvmsg, the tag counts only where it is `tagged`.
@@ -27,6 +35,19 @@ struct Transfer {
   void* context = nullptr;
   std::uint64_t flags = 0;
   bool tagged = false;
+};
+
+// One of remote memory.
+struct RemoteTransfer {
+  Start::Kind kind = Start::Kind::get;
+  std::span<const iovec> pieces;
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  std::uint64_t window = 0, offset = 0;
+  AtomicWords atomic{};
+  void* result = nullptr; // of an atomic operation: where what was there goes
+  void* context = nullptr;
+  std::uint64_t flags = 0;
+  bool told = true;
 };
 
 class Endpoint final : public Child<fid_ep, Domain> {
@@ -45,6 +66,7 @@ public:
   ssize_t send(const Transfer& transfer, bool told = true);
   ssize_t receive(const Transfer& transfer);
   ssize_t cancel(const void* context);
+  ssize_t transfer(const RemoteTransfer& transfer);
 
   // FI_OPT_MIN_MULTI_RECV.
   std::atomic<std::size_t> least_room = inject_bytes;
@@ -54,6 +76,7 @@ public:
 
   // What calls without flags have.
   const std::uint64_t send_flags, receive_flags;
+  const bool remote; // it is for remote memory
 
 private:
   ssize_t begin(const Request& request, const Start& start);
@@ -74,6 +97,8 @@ private:
   CompletionQueue* received_ = nullptr;
   Counter* sends_ = nullptr;
   Counter* receives_ = nullptr;
+  Counter* gets_ = nullptr; // of remote memory: all that brings something
+  Counter* puts_ = nullptr;
   const bool directed_;     // receives name their source
   const bool tells_source_; // completions do
   bool selective_sent_ = false, selective_received_ = false;
@@ -89,5 +114,7 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* co
 
 extern fi_ops_msg message_calls;
 extern fi_ops_tagged tagged_calls;
+extern fi_ops_rma remote_memory_calls;
+extern fi_ops_atomic atomic_calls;
 
 } // namespace parc::fabric

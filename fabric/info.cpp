@@ -49,6 +49,37 @@ struct FreeInfo {
 };
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
+// Puts, gets and atomic operations of one endpoint on another take effect in their order, but that a get may
+// see what was put behind it.
+constexpr std::uint64_t remote_order = FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW |
+                                       FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAW;
+
+void describe_remote_memory(fi_info& info) {
+  info.caps = remote_capabilities;
+  *info.tx_attr = {.caps = remote_capabilities & ~(FI_REMOTE_READ | FI_REMOTE_WRITE),
+                   .mode = 0,
+                   .op_flags = 0,
+                   .msg_order = remote_order,
+                   .comp_order = FI_ORDER_NONE,
+                   .inject_size = inject_bytes,
+                   .size = most_at_once,
+                   .iov_limit = max_pieces,
+                   .rma_iov_limit = 1,
+                   .tclass = 0};
+  *info.rx_attr = {.caps = remote_capabilities & ~(FI_READ | FI_WRITE),
+                   .mode = 0,
+                   .op_flags = 0,
+                   .msg_order = remote_order,
+                   .comp_order = FI_ORDER_NONE,
+                   .total_buffered_recv = 0,
+                   .size = most_at_once,
+                   .iov_limit = max_pieces};
+  info.ep_attr->max_order_raw_size = info.ep_attr->max_order_waw_size = longest_message;
+  info.domain_attr->mr_mode = FI_MR_PROV_KEY;
+  info.domain_attr->mr_key_size = sizeof(std::uint64_t);
+  info.domain_attr->mr_cnt = most_at_once;
+}
+
 void describe_transfers(fi_info& info) {
   *info.tx_attr = {.caps = capabilities & ~(FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE),
                    .mode = 0,
@@ -107,22 +138,27 @@ Info describe() {
   return info;
 }
 
-// Each says what it is about when it cannot be met.
-const char* unmet(const fi_tx_attr& wanted) {
-  if (wanted.caps & ~capabilities) return "a capability of transmission";
+// Each says what it is about when it cannot be met, of an endpoint for messages or one for remote memory.
+struct Offer {
+  std::uint64_t caps, order;
+  std::size_t remote_pieces;
+};
+
+const char* unmet(const fi_tx_attr& wanted, const Offer& offer) {
+  if (wanted.caps & ~offer.caps) return "a capability of transmission";
   if (wanted.op_flags & ~send_flags) return "a flag of transmission";
-  if (wanted.msg_order & ~FI_ORDER_SAS) return "an order of messages";
+  if (wanted.msg_order & ~offer.order) return "an order of messages";
   if (wanted.comp_order != FI_ORDER_NONE) return "an order of completions";
   if (wanted.inject_size > inject_bytes) return "messages that long injected";
   if (wanted.size > most_at_once) return "that many sends at once";
   if (wanted.iov_limit > max_pieces) return "messages of so many pieces";
-  return wanted.rma_iov_limit != 0 ? "remote memory access" : nullptr;
+  return wanted.rma_iov_limit > offer.remote_pieces ? "remote memory access" : nullptr;
 }
 
-const char* unmet(const fi_rx_attr& wanted) {
-  if (wanted.caps & ~capabilities) return "a capability of reception";
+const char* unmet(const fi_rx_attr& wanted, const Offer& offer) {
+  if (wanted.caps & ~offer.caps) return "a capability of reception";
   if (wanted.op_flags & ~receive_flags) return "a flag of reception";
-  if (wanted.msg_order & ~FI_ORDER_SAS) return "an order of messages";
+  if (wanted.msg_order & ~offer.order) return "an order of messages";
   if (wanted.comp_order != FI_ORDER_NONE) return "an order of completions";
   if (wanted.size > most_at_once) return "that many receives at once";
   return wanted.iov_limit > max_pieces ? "messages of so many pieces" : nullptr;
@@ -148,13 +184,23 @@ const char* unmet(const fi_fabric_attr& wanted) {
   return wanted.name && std::strcmp(wanted.name, provider_name) != 0 ? "another fabric" : nullptr;
 }
 
+// Keys are drawn at random: who could choose them, could guess them.
+const char* unmet_by_remote_memory(const fi_info& hints) {
+  const int mode = hints.domain_attr ? hints.domain_attr->mr_mode : 0;
+  return (mode & FI_MR_PROV_KEY) == 0 ? "keys of memory that the program chooses" : nullptr;
+}
+
 const char* unmet(const fi_info& hints) {
-  if (hints.caps & ~capabilities) return "a capability";
+  const bool remote = is_for_remote_memory(hints.caps);
+  const Offer offer =
+      remote ? Offer{remote_capabilities, remote_order, 1} : Offer{capabilities, FI_ORDER_SAS, 0};
+  if (hints.caps & ~offer.caps) return "a capability";
   if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != address_format)
     return "another format of addresses";
   const char* why = nullptr;
-  if (hints.tx_attr) why = unmet(*hints.tx_attr);
-  if (!why && hints.rx_attr) why = unmet(*hints.rx_attr);
+  if (hints.tx_attr) why = unmet(*hints.tx_attr, offer);
+  if (!why && hints.rx_attr) why = unmet(*hints.rx_attr, offer);
+  if (!why && remote) why = unmet_by_remote_memory(hints);
   if (!why && hints.ep_attr) why = unmet(*hints.ep_attr);
   if (!why && hints.domain_attr) why = unmet(*hints.domain_attr);
   if (!why && hints.fabric_attr) why = unmet(*hints.fabric_attr);
@@ -166,7 +212,11 @@ void adapt(fi_info& info, const fi_info& hints) {
   info.handle = hints.handle;
   if (hints.caps) {
     std::uint64_t caps = hints.caps | FI_LOCAL_COMM | FI_REMOTE_COMM;
-    if (!(caps & (FI_SEND | FI_RECV))) caps |= FI_SEND | FI_RECV;
+    constexpr std::uint64_t directions = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    if (is_for_remote_memory(caps))
+      caps |= (caps & directions) != 0 ? 0 : directions;
+    else if (!(caps & (FI_SEND | FI_RECV)))
+      caps |= FI_SEND | FI_RECV;
     info.caps = caps;
     info.tx_attr->caps &= caps;
     info.rx_attr->caps &= caps;
@@ -216,6 +266,7 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
   }
   Info made = describe();
   if (!made) return -FI_ENOMEM;
+  if (hints && is_for_remote_memory(hints->caps)) describe_remote_memory(*made);
   made->fabric_attr->api_version = version;
   if (hints) adapt(*made, *hints);
   if (named && !set_destination(*made, *named)) return -FI_ENOMEM;

@@ -30,6 +30,8 @@ std::uint64_t length_of(const Start& start) {
 // A message may be for either, or goes the same way: the second must not be started before the first.
 bool in_order(const Start& first, const Start& second) {
   using enum Start::Kind;
+  if (first.kind >= get || second.kind >= get)
+    return first.kind >= get && second.kind >= get && first.place.peer == second.place.peer;
   if ((first.kind == write) != (second.kind == write)) return false;
   const parc_envelope &one = first.envelope, &other = second.envelope;
   if (first.kind == write) return one.peer == other.peer;
@@ -101,6 +103,11 @@ parc_op KernelSession::try_start(const Start& start) const {
     return parc_initprobe(parc_, &start.envelope, flags | ((flags & PARC_NOW) != 0 ? PARC_AT_ONCE : 0u));
   case Start::Kind::read_claimed:
     return parc_initread_claimed(parc_, start.claim, start.pieces.data(), count, flags);
+  case Start::Kind::get: return parc_initgetv(parc_, &start.place, start.pieces.data(), count, flags);
+  case Start::Kind::put: return parc_initputv(parc_, &start.place, start.pieces.data(), count, flags);
+  case Start::Kind::atomic:
+    return parc_initatomic(parc_, &start.place, start.atomic.what, start.atomic.width, start.atomic.operand,
+                           start.atomic.compare, nullptr, flags);
   }
   return PARC_EINVAL;
 }
@@ -182,8 +189,7 @@ void KernelSession::put_off(const Request& request, const Start& start) {
 // Under waiting_lock_.
 void KernelSession::count_waiting() {
   put_off_.store(waiting_ones_.size(), std::memory_order_relaxed);
-  const bool for_one =
-      !waiting_ones_.empty() && waiting_ones_.front().start.kind != Start::Kind::read_claimed;
+  const bool for_one = !waiting_ones_.empty() && waiting_ones_.front().start.kind < Start::Kind::read_claimed;
   const int peer = for_one ? waiting_ones_.front().start.envelope.peer : PARC_ANY_SOURCE;
   (void)parc_set_put_off(parc_, waiting_ones_.size(), peer);
 }

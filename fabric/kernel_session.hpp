@@ -32,6 +32,7 @@ enum class Purpose : std::uint8_t {
   peek_and_claim,   // which is then that look's alone
   peek_and_discard, // which is thrown away
   discard,          // the second half of the latter, or of a claim
+  transfer,         // to or from remote memory
   await,            // the session's own: until a message is there that was looked for in vain
 };
 
@@ -51,14 +52,24 @@ struct Request {
   bool several = false;
   int peer = PARC_ANY_SOURCE;
   std::uint64_t least_room = 0;
-  std::shared_ptr<const parc_status> found = nullptr; // of a message that is being discarded: as it was seen
+  std::shared_ptr<const parc_status> found = nullptr;  // of a message that is being discarded: as it was seen
+  std::shared_ptr<const std::byte[]> copied = nullptr; // of what was injected into remote memory
+};
+
+// As parc_initatomic has them.
+struct AtomicWords {
+  parc_atomic what = PARC_ADD;
+  std::size_t width = 8;
+  std::uint64_t operand = 0, compare = 0;
 };
 
 // How one of libparc's operations is started for it.
 struct Start {
-  enum class Kind : std::uint8_t { write, read, probe, read_claimed };
+  enum class Kind : std::uint8_t { write, read, probe, read_claimed, get, put, atomic };
   Kind kind = Kind::write;
   parc_envelope envelope{};
+  parc_place place{};   // of those of remote memory
+  AtomicWords atomic{}; // of an atomic operation
   parc_op claim = PARC_OP_NULL;
   std::span<const iovec> pieces;
   unsigned flags = 0;    // besides PARC_QUEUED
@@ -72,7 +83,7 @@ public:
   void release(); // the last one closes it: what was written is delivered
 
   [[nodiscard]] parc_context* parc() const { return parc_; }
-  std::atomic<bool> has_endpoint = false;
+  std::atomic<bool> has_endpoint = false, has_remote_endpoint = false; // for messages, and for remote memory
 
   // Starts an operation for a request. Where there is no memory for it (libparc bounces what is not its own)
   // it is put off until there is; until then only what must not overtake it waits with it. Negative: it will

@@ -3,23 +3,47 @@
 
 #include "fabric/domain.hpp"
 
+#include <cstdio>
+#include <sys/random.h>
+
 namespace parc::fabric {
 namespace {
 
+constexpr std::uint64_t remote_access = FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+// Of memory that others may reach the key is a window's number; of any other nothing is to be known.
 struct MemoryRegion final : Child<fid_mr, Domain> {
   using Child::Child;
+  ~MemoryRegion() {
+    if (exposed) (void)parc_unexpose(parent.session->parc(), key);
+  }
+  bool exposed = false;
 };
 
-int register_memory(fid* of, std::uint64_t access, std::uint64_t key, void* context, fid_mr** region) {
-  if (of->fclass != FI_CLASS_DOMAIN) return -FI_EINVAL;
-  if (access & (FI_REMOTE_READ | FI_REMOTE_WRITE)) {
-    FI_WARN(&provider, FI_LOG_MR, "parc has no remote access to memory, and so none can be registered\n");
-    return -FI_EOPNOTSUPP;
+// Who knows the key may do what was asked for: peers are those of whatever endpoints there are.
+int expose(MemoryRegion& region, const iovec& memory, std::uint64_t access) {
+  const unsigned rights = ((access & FI_REMOTE_READ) != 0 ? PARC_MAY_GET : 0u) |
+                          ((access & FI_REMOTE_WRITE) != 0 ? PARC_MAY_PUT : 0u) | PARC_MAY_ANYBODY;
+  int code = PARC_EINVAL;
+  while (code == PARC_EINVAL) { // the number may be in use
+    if (getrandom(&region.key, sizeof region.key, 0) != sizeof region.key) return -FI_EAGAIN;
+    code = parc_expose(region.parent.session->parc(), region.key, memory.iov_base, memory.iov_len, rights);
+    if (memory.iov_base == nullptr) break;
   }
+  region.exposed = code == PARC_OK;
+  if (region.exposed) return 0;
+  // libfabric's log is off by default, and what its user makes of this does not name the cause.
+  std::fprintf(stderr, "parc: cannot register memory: %s\n", parc_error_detail());
+  return refused(FI_LOG_MR, "cannot register memory", code);
+}
+
+int register_memory(fid* of, const iovec* pieces, std::size_t count, std::uint64_t access, std::uint64_t key,
+                    void* context, fid_mr** region) {
+  if (of->fclass != FI_CLASS_DOMAIN || (count != 1 && (access & remote_access) != 0)) return -FI_EINVAL;
   const auto complete = [&](MemoryRegion& made) {
     made.mem_desc = &made;
     made.key = key;
-    return 0;
+    return (access & remote_access) != 0 ? expose(made, *pieces, access) : 0;
   };
   return open_object<MemoryRegion>(FI_CLASS_MR, context, region, complete, object_of<Domain>(of));
 }
@@ -28,16 +52,19 @@ int register_memory(fid* of, std::uint64_t access, std::uint64_t key, void* cont
 
 fi_ops_mr memory_calls{
     .size = sizeof(fi_ops_mr),
-    .reg = [](fid* of, const void*, std::size_t, std::uint64_t access, std::uint64_t, std::uint64_t key,
-              std::uint64_t, fid_mr** region,
-              void* context) { return register_memory(of, access, key, context, region); },
-    .regv = [](fid* of, const iovec*, std::size_t, std::uint64_t access, std::uint64_t, std::uint64_t key,
-               std::uint64_t, fid_mr** region,
-               void* context) { return register_memory(of, access, key, context, region); },
+    .reg =
+        [](fid* of, const void* memory, std::size_t length, std::uint64_t access, std::uint64_t,
+           std::uint64_t key, std::uint64_t, fid_mr** region, void* context) {
+          const iovec whole{const_cast<void*>(memory), length};
+          return register_memory(of, &whole, 1, access, key, context, region);
+        },
+    .regv = [](fid* of, const iovec* pieces, std::size_t count, std::uint64_t access, std::uint64_t,
+               std::uint64_t key, std::uint64_t, fid_mr** region,
+               void* context) { return register_memory(of, pieces, count, access, key, context, region); },
     .regattr =
         [](fid* of, const fi_mr_attr* attributes, std::uint64_t, fid_mr** region) {
-          return register_memory(of, attributes->access, attributes->requested_key, attributes->context,
-                                 region);
+          return register_memory(of, attributes->mr_iov, attributes->iov_count, attributes->access,
+                                 attributes->requested_key, attributes->context, region);
         },
 };
 

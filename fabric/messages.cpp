@@ -14,10 +14,6 @@ ssize_t receive(fid_ep* of, const Transfer& transfer) {
   return guarded([&] { return object_of<Endpoint>(of).receive(transfer); });
 }
 
-iovec piece(const void* buffer, std::size_t length) {
-  return {const_cast<void*>(buffer), length};
-}
-
 // Of the calls with all of it; what they have in flags is all that holds.
 Transfer transfer_of(const fi_msg& message, std::uint64_t flags) {
   return {.pieces = {message.msg_iov, message.iov_count},

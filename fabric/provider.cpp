@@ -30,6 +30,7 @@ int errno_of(int parc_error) {
   case PARC_EFORK: return FI_EOPBADSTATE;
   case PARC_EVERSION: return FI_EOPNOTSUPP;
   case PARC_ENOKERNEL: return FI_ENODEV;
+  case PARC_EPLACE: return FI_EKEYREJECTED;
   default: return FI_EOTHER;
   }
 }
