@@ -468,6 +468,22 @@ fi_ops_cm name_calls{
 
 } // namespace
 
+namespace {
+
+// Of this process, by its kernel: who has another way to remote memory takes that, where it may not.
+bool may_reach_memory(parc_context* parc) {
+  static const std::uint64_t word = 0;
+  for (std::uint64_t number = 0;; ++number) {
+    const int code = parc_expose(parc, number, const_cast<std::uint64_t*>(&word), sizeof word, PARC_MAY_GET);
+    if (code == PARC_OK) (void)parc_unexpose(parc, number);
+    if (code == PARC_EINVAL) continue; // it is in use
+    if (code != PARC_OK) (void)refused(FI_LOG_EP_CTRL, "there is no remote memory", code);
+    return code == PARC_OK;
+  }
+}
+
+} // namespace
+
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context) {
   auto& in = object_of<Domain>(domain);
   const bool remote = is_for_remote_memory(info->caps);
@@ -477,6 +493,7 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* co
     return -FI_EBUSY;
   }
   const auto complete = [](Endpoint& made) {
+    if (made.remote && !may_reach_memory(made.parent.session->parc())) return -FI_EOPNOTSUPP;
     made.ops = &endpoint_calls;
     made.cm = &name_calls;
     if (made.remote) {

@@ -73,6 +73,11 @@ BOOST_AUTO_TEST_CASE(a_buffer_takes_several_messages) {
   check_both("several", 2);
 }
 
+BOOST_AUTO_TEST_CASE(remote_memory_is_reached_without_its_program) {
+  check_both("remote", 1);
+  check_both("remote", 2);
+}
+
 BOOST_AUTO_TEST_CASE(remote_data_is_there_where_it_was_sent) {
   check_both("data", 1);
   check_both("data", 2);

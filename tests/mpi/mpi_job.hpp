@@ -7,9 +7,14 @@
 namespace parc::test {
 
 // Without vader's shared memory, which cm does not use: a rank that is killed would leave its segment.
+// Windows that messages would have to stand in for fail.
 inline const std::vector<std::string> by_parc{
-    "--mca", "pml",   "cm",  "--mca",    "mtl",   "ofi", "--mca", "mtl_ofi_provider_include",
-    "parc",  "--mca", "osc", "sm,pt2pt", "--mca", "btl", "self"};
+    "--mca", "pml",           "cm",    "--mca",
+    "mtl",   "ofi",           "--mca", "mtl_ofi_provider_include",
+    "parc",  "--mca",         "osc",   "sm,rdma",
+    "--mca", "osc_rdma_btls", "ofi",   "--mca",
+    "btl",   "ofi,self",      "--mca", "opal_common_ofi_provider_include",
+    "parc"};
 inline const std::vector<std::string> by_tcp{"--mca",    "pml",   "ob1", "--mca",   "btl",
                                              "tcp,self", "--mca", "osc", "sm,pt2pt"};
 

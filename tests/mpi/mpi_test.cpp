@@ -3,6 +3,7 @@
 // check what they receive themselves (programs/).
 #include "tests/mpi/mpi_job.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 
@@ -57,6 +58,18 @@ BOOST_AUTO_TEST_CASE(datatypes) {
 BOOST_AUTO_TEST_CASE(windows) {
   compare({"windows", 2, 1});
   compare({"windows", 5, 3});
+  Hosts hosts(2);
+  std::vector<std::string> by_messages = by_parc;
+  std::ranges::replace(by_messages, "sm,rdma", "sm,pt2pt");
+  BOOST_TEST(output_of(hosts, by_messages, {"windows", 3, 2}) == expected_of(hosts, {"windows", 3, 2}));
+}
+
+// Open MPI's other ways to windows cannot do that with threads, or never end it.
+BOOST_AUTO_TEST_CASE(windows_of_any_memory_and_number) {
+  for (const std::size_t on_hosts : {1, 2}) {
+    Hosts hosts(on_hosts);
+    for (const std::size_t ranks : {2, 5}) output_of(hosts, by_parc, {"registered", ranks, on_hosts});
+  }
 }
 
 BOOST_AUTO_TEST_CASE(threads) {
