@@ -33,8 +33,9 @@ fi_ops_domain domain_calls{
 
 } // namespace
 
-int open_domain(fid_fabric* fabric, fi_info*, fid_domain** domain, void* context) {
-  const auto complete = [](Domain& made) {
+int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
+  const auto complete = [info](Domain& made) {
+    made.remote = is_for_remote_memory(info->caps);
     made.ops = &domain_calls;
     made.mr = &memory_calls;
     return KernelSession::acquire(made.session);

@@ -15,6 +15,7 @@ struct Domain final : Child<fid_domain, Fabric> {
     if (session) session->release();
   }
   KernelSession* session = nullptr;
+  bool remote = false; // its memory may be remote to others
 };
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);

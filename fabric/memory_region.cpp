@@ -40,6 +40,10 @@ int expose(MemoryRegion& region, const iovec& memory, std::uint64_t access) {
 int register_memory(fid* of, const iovec* pieces, std::size_t count, std::uint64_t access, std::uint64_t key,
                     void* context, fid_mr** region) {
   if (of->fclass != FI_CLASS_DOMAIN || (count != 1 && (access & remote_access) != 0)) return -FI_EINVAL;
+  if ((access & remote_access) != 0 && !object_of<Domain>(of).remote) {
+    FI_WARN(&provider, FI_LOG_MR, "a domain for messages has no memory that others reach\n");
+    return -FI_EOPNOTSUPP;
+  }
   const auto complete = [&](MemoryRegion& made) {
     made.mem_desc = &made;
     made.key = key;
