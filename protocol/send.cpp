@@ -130,6 +130,7 @@ bool Engine::build(Link& link) {
                     grant(link) - link.granted_told >= std::max<std::uint64_t>(link.reserved / 4, 1);
   if (!has_entries && !pure) return false;
   train.begin();
+  const std::size_t ends = link.ends.size();
   if (has_entries && resend(link)) {
     add_answers(link);
     add_envelopes(link);
@@ -137,7 +138,7 @@ bool Engine::build(Link& link) {
   }
   if (train.entries() == 0 && !pure) {
     train.abandon();
-    return !link.ends.empty() && build(link); // of answers that were to go
+    return link.ends.size() > ends && build(link); // in the place of answers that were to go
   }
   Prefix prefix{};
   prefix.sequence = train.entries() != 0 ? ++link.sequence : 0;
