@@ -136,10 +136,15 @@ bool Endpoint::let_go() {
 
 ssize_t Endpoint::begin(const Request& request, const Start& start) {
   ++under_way_;
-  const bool looks = start.kind == Start::Kind::probe;
-  const ssize_t code = looks ? parent.session->look(request, start) : parent.session->begin(request, start);
-  if (code != 0) --under_way_;
-  return code;
+  try {
+    const bool looks = start.kind == Start::Kind::probe;
+    const ssize_t code = looks ? parent.session->look(request, start) : parent.session->begin(request, start);
+    if (code != 0) --under_way_;
+    return code;
+  } catch (...) { // there is no memory
+    --under_way_;
+    throw;
+  }
 }
 
 // Open MPI takes no notice of what the start of a persistent request returns, which some of its collectives
@@ -279,6 +284,7 @@ ssize_t Endpoint::transfer(const RemoteTransfer& transfer) {
   if (!enabled_) return -FI_EOPBADSTATE;
   const int peer = vector_->peer(transfer.address);
   if (peer < 0) return -FI_EINVAL;
+  if ((transfer.flags & FI_REMOTE_CQ_DATA) != 0) return -FI_EOPNOTSUPP; // its target hears nothing of it
   const bool injected =
       transfer.kind == Start::Kind::put && (!transfer.told || (transfer.flags & FI_INJECT) != 0);
   const bool brings = transfer.kind == Start::Kind::get || transfer.result != nullptr;

@@ -140,13 +140,13 @@ Info describe() {
 
 // Each says what it is about when it cannot be met, of an endpoint for messages or one for remote memory.
 struct Offer {
-  std::uint64_t caps, order;
+  std::uint64_t caps, order, send_flags;
   std::size_t remote_pieces;
 };
 
 const char* unmet(const fi_tx_attr& wanted, const Offer& offer) {
   if (wanted.caps & ~offer.caps) return "a capability of transmission";
-  if (wanted.op_flags & ~send_flags) return "a flag of transmission";
+  if (wanted.op_flags & ~offer.send_flags) return "a flag of transmission";
   if (wanted.msg_order & ~offer.order) return "an order of messages";
   if (wanted.comp_order != FI_ORDER_NONE) return "an order of completions";
   if (wanted.inject_size > inject_bytes) return "messages that long injected";
@@ -192,8 +192,8 @@ const char* unmet_by_remote_memory(const fi_info& hints) {
 
 const char* unmet(const fi_info& hints) {
   const bool remote = is_for_remote_memory(hints.caps);
-  const Offer offer =
-      remote ? Offer{remote_capabilities, remote_order, 1} : Offer{capabilities, FI_ORDER_SAS, 0};
+  const Offer offer = remote ? Offer{remote_capabilities, remote_order, send_flags & ~FI_REMOTE_CQ_DATA, 1}
+                             : Offer{capabilities, FI_ORDER_SAS, send_flags, 0};
   if (hints.caps & ~offer.caps) return "a capability";
   if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != address_format)
     return "another format of addresses";

@@ -238,15 +238,16 @@ void KernelSession::start_waiting() {
 }
 
 // Who waits for memory that receives have, and these for messages that wait for memory, would do so for ever.
-// A send goes on when its receiver does.
+// A send goes on when its receiver does, and what is for remote memory when its kernel does.
 void KernelSession::give_up_waiting() {
   if (put_off_.load(std::memory_order_relaxed) == 0) return;
   {
     const std::lock_guard hold(waiting_lock_);
     if (Clock::now() - moved_ < longest_wait) return;
   }
-  const auto any = [](const Request&) { return true; };
-  if (const auto waiting = take_waiting(any)) hand_on(*waiting, {PARC_OP_NULL, ended_with(PARC_ENOMEM)});
+  const auto for_others = [](const Request& request) { return request.purpose != Purpose::transfer; };
+  if (const auto waiting = take_waiting(for_others))
+    hand_on(*waiting, {PARC_OP_NULL, ended_with(PARC_ENOMEM)});
 }
 
 // The first of the receives and looks that wait and is wanted, which then is never started.

@@ -13,29 +13,33 @@ Endpoint& endpoint_of(fid_ep* of) {
   return object_of<Endpoint>(of);
 }
 
+ssize_t transfer(fid_ep* of, const RemoteTransfer& transfer) {
+  return guarded([&] { return endpoint_of(of).transfer(transfer); });
+}
+
 // ---- Bytes
 
 ssize_t get(fid_ep* of, const iovec* pieces, std::size_t count, fi_addr_t from, std::uint64_t offset,
             std::uint64_t key, void* context, std::uint64_t flags) {
-  return endpoint_of(of).transfer({.kind = Start::Kind::get,
-                                   .pieces = {pieces, count},
-                                   .address = from,
-                                   .window = key,
-                                   .offset = offset,
-                                   .context = context,
-                                   .flags = flags});
+  return transfer(of, {.kind = Start::Kind::get,
+                       .pieces = {pieces, count},
+                       .address = from,
+                       .window = key,
+                       .offset = offset,
+                       .context = context,
+                       .flags = flags});
 }
 
 ssize_t put(fid_ep* of, const iovec* pieces, std::size_t count, fi_addr_t to, std::uint64_t offset,
             std::uint64_t key, void* context, std::uint64_t flags, bool told = true) {
-  return endpoint_of(of).transfer({.kind = Start::Kind::put,
-                                   .pieces = {pieces, count},
-                                   .address = to,
-                                   .window = key,
-                                   .offset = offset,
-                                   .context = context,
-                                   .flags = flags,
-                                   .told = told});
+  return transfer(of, {.kind = Start::Kind::put,
+                       .pieces = {pieces, count},
+                       .address = to,
+                       .window = key,
+                       .offset = offset,
+                       .context = context,
+                       .flags = flags,
+                       .told = told});
 }
 
 ssize_t rma_readv(fid_ep* of, const iovec* pieces, void**, std::size_t count, fi_addr_t from,
@@ -133,19 +137,19 @@ ssize_t operate(fid_ep* of, const OnWord& on) {
   if (!width || !what) return -FI_EOPNOTSUPP;
   if (on.count != 1) return -FI_EINVAL;
   const bool reads = on.operation == FI_ATOMIC_READ;
-  return endpoint_of(of).transfer({.kind = Start::Kind::atomic,
-                                   .pieces = {},
-                                   .address = on.address,
-                                   .window = on.key,
-                                   .offset = on.offset,
-                                   .atomic = {.what = *what,
-                                              .width = *width,
-                                              .operand = reads ? 0 : word_at(on.operand, *width),
-                                              .compare = word_at(on.compare, *width)},
-                                   .result = on.result,
-                                   .context = on.context,
-                                   .flags = on.flags,
-                                   .told = on.told});
+  return transfer(of, {.kind = Start::Kind::atomic,
+                       .pieces = {},
+                       .address = on.address,
+                       .window = on.key,
+                       .offset = on.offset,
+                       .atomic = {.what = *what,
+                                  .width = *width,
+                                  .operand = reads ? 0 : word_at(on.operand, *width),
+                                  .compare = word_at(on.compare, *width)},
+                       .result = on.result,
+                       .context = on.context,
+                       .flags = on.flags,
+                       .told = on.told});
 }
 
 ssize_t atomic_write(fid_ep* of, const void* operand, std::size_t count, void*, fi_addr_t to,
