@@ -12,8 +12,8 @@ namespace parc::client {
 
 thread_local bool OwnCopies::inside_ = false;
 
-void OwnCopies::copy() {
-  if (under_way_.exchange(true, std::memory_order_seq_cst)) return;
+bool OwnCopies::copy() {
+  if (under_way_.exchange(true, std::memory_order_seq_cst)) return false;
   inside_ = true;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   shm::Bounce& bounce = control_.bounce;
@@ -33,11 +33,14 @@ void OwnCopies::copy() {
   }
   if (!again && !gone) bounce.answered.store(number, std::memory_order_release);
   inside_ = false;
-  under_way_.store(false, std::memory_order_release);
-  if (again || gone || !shm::must_ring(control_.header.kernel_asleep)) return;
-  const int saved = errno;
-  pipes_.ring();
-  errno = saved;
+  under_way_.store(false, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst); // before the next look: who was turned away saw that
+  if (!again && !gone && shm::must_ring(control_.header.kernel_asleep)) {
+    const int saved = errno;
+    pipes_.ring();
+    errno = saved;
+  }
+  return !gone;
 }
 
 void OwnCopies::operate(std::byte* word) {

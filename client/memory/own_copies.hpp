@@ -23,11 +23,10 @@ class OwnCopies {
 public:
   OwnCopies(shm::Control& control, Pipes& pipes) : control_(control), pipes_(pipes) {}
 
-  // Copies what is asked for, if no thread is at it. Not under a lock: the program's handler may run.
+  // Copies what is asked for, if no thread is at it: that one looks again when it is through. Not under a
+  // lock: the program's handler may run.
   void serve() {
-    if (shm::number_asked(control_.bounce.asked.load(std::memory_order_acquire)) !=
-        control_.bounce.answered.load(std::memory_order_relaxed))
-      copy();
+    while (is_asked() && copy()) continue;
   }
 
   // A thread is at it, maybe for an operation that has ended since.
@@ -42,7 +41,11 @@ public:
   void settle() const;
 
 private:
-  void copy();
+  [[nodiscard]] bool is_asked() const {
+    return shm::number_asked(control_.bounce.asked.load(std::memory_order_acquire)) !=
+           control_.bounce.answered.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool copy(); // false: another thread is at it, or the kernel has gone
   void operate(std::byte* word);
 
   __attribute__((tls_model("initial-exec"))) static thread_local bool inside_;
