@@ -111,7 +111,7 @@ bool Adoption::retreat(std::uintptr_t begin, std::uintptr_t end, Unless unless) 
     const bool may = !(used && unless == Unless::used) && (guards_ != nullptr || alone());
     all = may &&
           make_private(std::max(begin, extent.begin), std::min(end, end_of(extent)),
-                       alone() ? How::alone : How::beside_others,
+                       alone() && !is_exposed(begin, end) ? How::alone : How::beside_others,
                        [this](const auto& exchange) { return exchange_pages(exchange); }) &&
           all;
   }
