@@ -34,6 +34,7 @@ public:
   std::vector<std::uint64_t> gone;                          // endpoints' cookies
   std::map<std::uint64_t, std::vector<std::byte>*> windows; // by those, window 1 of each
   std::size_t held = 0;                                     // of these, for gets and puts
+  CrossMemory* of = nullptr;                                // whose they are; none: they are here
 
 private:
   void begun(std::uint64_t cookie, const Outcome& outcome) override {
@@ -65,7 +66,8 @@ private:
     if (found == windows.end() || place.window != 1 || !acquainted || place.offset > found->second->size() ||
         place.length > found->second->size() - place.offset)
       return false;
-    memory = Pieces(found->second->data() + place.offset, place.length);
+    memory = {};
+    memory.append({found->second->data() + place.offset, place.length, of});
     hold = cookie;
     ++held;
     return true;

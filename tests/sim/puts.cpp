@@ -102,8 +102,12 @@ bool Puts::explains(std::byte found, std::size_t whose, std::size_t at, std::uin
   std::vector<std::size_t> surpassed; // later ones, whose bytes these are not
   for (std::size_t i = puts_.size(); i-- != 0;) {
     Put& put = puts_[i];
-    if (put.from != whose || put.to != at || !put.covers(place) || put.must_fail) continue;
+    if (put.from != whose || put.to != at || !put.covers(place)) continue;
     const bool right = found == byte_of(put, i, place);
+    if (put.must_fail) { // but some of it may have come before its window was not reached any more
+      if (right && may_be_hidden_(at, put.started)) return true;
+      continue;
+    }
     if (right || (put.is_there() && (own ? put.started < started : put.ended < started))) {
       for (const std::size_t later : surpassed) puts_[later].must_fail = true;
       return right;

@@ -83,7 +83,7 @@ void World::make_job(std::uint64_t job) {
     if (!engine_of(actor).open(oracle_.actors[actor].endpoint, actor)) throw Violation("an endpoint is gone");
   for (const std::size_t actor : jobs_[job])
     windows_.expose(actor, random_.spread(longest_),
-                    random_.spread(std::min<std::uint64_t>(longest_, 20'000)));
+                    random_.spread(std::min<std::uint64_t>(longest_, random_.one_in(4) ? 200'000 : 20'000)));
 }
 
 // As a host sees it.
